@@ -1,0 +1,52 @@
+# `make demo` and `make test` need Python 3.11 or newer and make; they set up .venv by themselves, once.
+# Another interpreter: make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format clean
+
+help:
+	@echo "make demo    solve a two-dimensional problem and draw it"
+	@echo "make test    everything that guards the project: lint, types, tests"
+	@echo "make lint    ruff and mypy only"
+	@echo "make format  let ruff rewrite the code"
+	@echo "make clean   remove .venv and all caches"
+
+demo: $(VENV)/.plot
+	$(BIN)/lsip demo
+
+test: lint
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# One stamp an extra: set-up is repeated only when the dependencies change.
+$(VENV)/.plot $(VENV)/.dev: $(VENV)/.%: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "Installing lsip[$*] into $(VENV); this happens once."
+	@$(PIP) -e ".[$*]"
+	@touch $@
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "lsip needs Python 3.11 or newer, and \`$(PYTHON)\` is: $$($(PYTHON) --version 2>&1 || true)."; \
+		echo "Name another one, for example: make $(or $(firstword $(MAKECMDGOALS)),test) PYTHON=python3.12"; \
+		exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+		echo "Python could not create $(VENV); on Debian and Ubuntu, install the package python3-venv."; \
+		exit 1; }
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Environments with a continuum of cost constraints, one per file."""

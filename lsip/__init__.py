@@ -1,0 +1,45 @@
+"""Linear programs with a continuum of constraints: declared like the mathematics, solved with proof."""
+
+from . import catalogue, oracles
+from .domains import Ball, Box, Domain, Finite, Interval, Polytope, Product, Simplex, Union
+from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, ProofError
+from .exchange import Exchange, exchange
+from .expressions import Constraint, Expression, Index, Variable
+from .problem import Problem, forall, maximize, minimize
+from .solution import ActivePoint, Iterate, Solution
+from .status import Status
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ActivePoint",
+    "Ball",
+    "Box",
+    "Constraint",
+    "Domain",
+    "Exchange",
+    "Expression",
+    "Finite",
+    "Index",
+    "Interval",
+    "Iterate",
+    "LSIPError",
+    "MissingExtraError",
+    "ModelError",
+    "NotAffineError",
+    "Polytope",
+    "Problem",
+    "Product",
+    "ProofError",
+    "Simplex",
+    "Solution",
+    "Status",
+    "Union",
+    "Variable",
+    "catalogue",
+    "exchange",
+    "forall",
+    "maximize",
+    "minimize",
+    "oracles",
+]

@@ -1,0 +1,44 @@
+"""Functions that several catalogue models are written with."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lsip
+
+# The quadratics in two variables as their literature orders them: 1, s, t, s^2, st, t^2.
+QUADRATIC = np.array([[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]])
+
+
+def exponents(dimension: int, degree: int) -> NDArray[np.int64]:
+    """The exponents of all monomials of total degree at most `degree`, one a row, in lexicographic order."""
+    return np.array([e for e in product(range(degree + 1), repeat=dimension) if sum(e) <= degree])
+
+
+def monomials(y: Any, powers: NDArray[np.int64]) -> Any:
+    """One monomial of the vector `y` for each row of `powers`."""
+    return np.prod(y**powers, axis=-1)
+
+
+def sphere(angles: Any) -> Any:
+    """The unit vector of R^(m+1) with these m spherical angles, the polar axis last (m = 2) or first (m = 3)."""
+    if angles.shape == (3,):
+        tail = np.sin(angles[0]) * sphere(angles[1:])
+        return np.stack([np.cos(angles[0]), tail[0], tail[1], tail[2]])
+    polar, azimuth = angles[0], angles[1]
+    return np.stack([np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)])
+
+
+def best_approximation(index: lsip.Index, basis: Any, target: Any) -> lsip.Problem:
+    """Chebyshev approximation: the combination of `basis` that is nearest to `target`, uniformly over the index."""
+    x = lsip.Variable(basis.shape[0], name="x")
+    error = lsip.Variable(name="error")
+    residual = target - basis @ x
+    return lsip.Problem(
+        lsip.minimize(error),
+        [lsip.forall(index, [residual <= error, residual >= -error])],
+    )

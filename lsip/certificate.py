@@ -1,0 +1,213 @@
+"""Proofs: bounds from multipliers, feasibility over the whole index set, infeasibility, unboundedness.
+
+Everything here is computed with outward rounding from the data that a `Certificate` holds, and from nothing that the solver
+believed on the way. All statements are about the minimisation form of a `Program`.
+
+A lower bound from multipliers needs c + sum lambda_i a(y_i) = 0 in every free variable, which floats meet only up to rounding. What
+is left over is charged against a region |x_j| <= radius (1 + |x*_j|) that is made as large as the tolerance allows; the bound holds
+for every x in it, and for every x at all when the radius is infinite (as it is when all variables are bounded).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ProofError
+from .expressions.interval import EPS, Interval
+from .oracles import BranchAndBound
+from .program import DeclaredFamily, Program
+
+Array = NDArray[np.float64]
+LEAST_RADIUS = 100.0  # a bound that holds only nearer than this proves nothing worth the name
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """One atom of the dual measure."""
+
+    family: int
+    component: int
+    point: Array  # (m,)
+    multiplier: float
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What is proven, with the data that proves it; `kind` says which of the fields matter."""
+
+    kind: str  # "optimal", "infeasible", "unbounded" or "none"
+    x: Array
+    lower: float
+    upper: float
+    radius: float = np.inf
+    support: tuple[Support, ...] = ()
+    row_multipliers: Array = field(default_factory=lambda: np.zeros(0))
+    violation: tuple[float, ...] = ()  # a family: sup over Y of a(y) x - b(y) is at most this; inf if unproven
+    finite_violation: float = 0.0  # measured, to rounding: finite rows and bounds
+    direction: Array | None = None  # of unboundedness
+    drift: tuple[float, ...] = ()  # a family: sup over Y of a(y) d for the direction d
+
+
+def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[Array, Array, Interval]:
+    """Enclosures of the rows at the support: midpoints and radii (k, n), and the right-hand sides."""
+    k, n = len(support), program.n
+    mid, rad = np.zeros((k, n)), np.zeros((k, n))
+    low, high = np.zeros(k), np.zeros(k)
+    for f, family in enumerate(program.families):
+        mine = [i for i, s in enumerate(support) if s.family == f]
+        if not mine:
+            continue
+        y = np.array([support[i].point for i in mine])
+        component = np.array([support[i].component for i in mine])
+        p, width = family.columns.shape
+        if isinstance(family, DeclaredFamily):
+            box = family.tape.enclose(y, y)
+            a_lo, a_hi = (v[:, : p * width].reshape(-1, p, width) for v in (box.lo, box.hi))
+            b_lo, b_hi = box.lo[:, p * width :], box.hi[:, p * width :]
+        else:
+            a, b = family.rows(y)
+            a_lo = a_hi = a
+            b_lo = b_hi = b
+        at = np.arange(len(mine))
+        a_lo, a_hi = a_lo[at, component], a_hi[at, component]
+        centre = 0.5 * a_lo + 0.5 * a_hi
+        # Padding repeats column 0 with a zero, so entries are added, not assigned.
+        np.add.at(mid, (np.array(mine)[:, None], family.columns[component]), centre)
+        np.add.at(rad, (np.array(mine)[:, None], family.columns[component]), np.maximum(a_hi - centre, centre - a_lo))
+        low[mine], high[mine] = b_lo[at, component], b_hi[at, component]
+    return mid, rad, Interval(low, high)
+
+
+def lagrangian(
+    program: Program, c: Array, support: tuple[Support, ...], row_multipliers: Array, x: Array
+) -> tuple[float, float]:
+    """(base, drift): c x >= base - radius drift for every feasible x with |x_j| <= radius (1 + |x*_j|), for any radius >= 1."""
+    weight = np.array([s.multiplier for s in support])
+    if len(weight) and weight.min() < 0:
+        raise ProofError(f"A multiplier is negative: {weight.min()}.")
+    mid, rad, b = point_rows(program, support)
+    mu = row_multipliers if len(row_multipliers) else np.zeros(program.A.shape[0])
+    plus = np.where(np.isfinite(program.row_upper), np.maximum(mu, 0.0), 0.0)
+    minus = np.where(np.isfinite(program.row_lower), np.maximum(-mu, 0.0), 0.0)
+    mu = plus - minus
+    terms = len(support) + program.A.shape[0] + 8
+    reduced = c + mid.T @ weight + program.A.T @ mu
+    size = np.abs(c) + np.abs(mid).T @ weight + abs(program.A).T @ np.abs(mu)
+    doubt = (rad.T @ weight) * (1 + terms * EPS) + terms * EPS * size
+    products = [weight * b.hi, plus * np.where(plus > 0, program.row_upper, 0.0), -minus * np.where(minus > 0, program.row_lower, 0.0)]
+    base = -sum(float(v.sum()) for v in products)
+    base -= terms * EPS * sum(float(np.abs(v).sum()) for v in products)
+    # min over the box of reduced . x: an end that is finite is used, the rest is charged to the radius.
+    low, high = reduced - doubt, reduced + doubt
+    rise, fall = np.maximum(high, 0.0), np.maximum(-low, 0.0)
+    with np.errstate(invalid="ignore"):
+        at_lower = np.where(np.isfinite(program.lower), np.minimum(low * program.lower, high * program.lower), 0.0)
+        at_upper = np.where(np.isfinite(program.upper), np.minimum(low * program.upper, high * program.upper), 0.0)
+    bounded = np.isfinite(program.lower) & np.isfinite(program.upper)
+    gain = np.where(bounded, np.minimum(at_lower, at_upper), 0.0)
+    reach = 1.0 + np.abs(x)
+    charge = np.zeros(program.n)
+    only_low = np.isfinite(program.lower) & ~np.isfinite(program.upper)
+    only_high = np.isfinite(program.upper) & ~np.isfinite(program.lower)
+    neither = ~np.isfinite(program.lower) & ~np.isfinite(program.upper)
+    gain = np.where(only_low & (low >= 0), at_lower, gain)
+    gain = np.where(only_high & (high <= 0), at_upper, gain)
+    charge = np.where(only_low & (low < 0), fall * (reach + np.abs(np.where(only_low, program.lower, 0.0))), charge)
+    gain = np.where(only_low & (low < 0), np.minimum(at_lower, 0.0), gain)
+    charge = np.where(only_high & (high > 0), rise * (reach + np.abs(np.where(only_high, program.upper, 0.0))), charge)
+    gain = np.where(only_high & (high > 0), np.minimum(at_upper, 0.0), gain)
+    charge = np.where(neither, np.maximum(rise, fall) * reach, charge)
+    total = base + float(gain.sum()) - (program.n + 4) * EPS * (float(np.abs(gain).sum()) + abs(base))
+    return total, float(charge.sum()) * (1 + (program.n + 4) * EPS)
+
+
+def lower_bound(
+    program: Program, support: tuple[Support, ...], row_multipliers: Array, x: Array, slack: float
+) -> tuple[float, float]:
+    """(lower, radius): no feasible x within the radius has an objective below `lower`; at most `slack` is given up for reach."""
+    base, drift = lagrangian(program, program.c, support, row_multipliers, x)
+    base += program.constant
+    if drift == 0:
+        return base, np.inf
+    radius = slack / drift
+    if radius < LEAST_RADIUS:
+        radius = LEAST_RADIUS
+    return base - radius * drift, radius
+
+
+def infeasibility(program: Program, support: tuple[Support, ...], row_multipliers: Array, x: Array) -> tuple[float, float]:
+    """(contradiction, radius): with zero objective, a positive lower bound says that no feasible x lies within the radius."""
+    base, drift = lagrangian(program, np.zeros(program.n), support, row_multipliers, x)
+    if base <= 0:
+        return base, 0.0
+    return base, np.inf if drift == 0 else 0.5 * base / drift
+
+
+def upper_bound(program: Program, x: Array) -> float:
+    """c x, rounded up."""
+    terms = program.c * x
+    return float(terms.sum() + program.constant + (program.n + 4) * EPS * (np.abs(terms).sum() + abs(program.constant)))
+
+
+def prove_feasible(program: Program, x: Array, oracle: Any = None, scale: float = 1.0, target: float = 0.0) -> tuple[float, ...]:
+    """A proven bound of the violation over each family's whole index set; inf where nothing can be proven."""
+    oracle = oracle or BranchAndBound()
+    bounds = []
+    for f, family in enumerate(program.families):
+        if family.enclosable:
+            bounds.append(oracle.maximise(program.violation(f, x, scale), family.domain, target=target).bound)
+        else:
+            bounds.append(np.inf)
+    return tuple(bounds)
+
+
+def verify(program: Program, certificate: Certificate, tol: float) -> None:
+    """Re-check a certificate from its own data; raises `ProofError` on the first statement that does not hold."""
+    for s in certificate.support:
+        domain = program.families[s.family].domain
+        if not domain.contains(s.point[None, :])[0]:
+            raise ProofError(f"The support point {s.point} is not in {domain}.")
+    x = certificate.x
+    scale = 1.0 + float(np.abs(x).max(initial=0.0))
+    if certificate.kind == "infeasible":
+        contradiction, radius = infeasibility(program, certificate.support, certificate.row_multipliers, x)
+        if contradiction <= 0 or radius < certificate.radius * (1 - 1e-9):
+            raise ProofError(f"The combination does not contradict itself: {contradiction:.3g} within radius {radius:.3g}.")
+        return
+    if certificate.kind == "none":
+        return
+    if program.finite_violation(x) > max(certificate.finite_violation, 0.0) + 1e-12 * scale:
+        raise ProofError(f"The point breaks a finite constraint by {program.finite_violation(x):.3g}.")
+    proven = prove_feasible(program, x, target=max((v for v in certificate.violation if np.isfinite(v)), default=0.0))
+    for f, (claimed, found) in enumerate(zip(certificate.violation, proven, strict=True)):
+        # Independent partitions round differently in the last digits.
+        if np.isfinite(claimed) and found > max(claimed, 0.0) + 1e-13 * scale:
+            raise ProofError(f"{program.families[f].name}: claimed violation {claimed:.3g}, proven only {found:.3g}.")
+    if certificate.kind == "unbounded":
+        _verify_ray(program, certificate)
+        return
+    if certificate.upper < upper_bound(program, x) - 1e-12 * (1 + abs(certificate.upper)):
+        raise ProofError(f"The upper bound {certificate.upper!r} is below the objective {upper_bound(program, x)!r}.")
+    base, drift = lagrangian(program, program.c, certificate.support, certificate.row_multipliers, x)
+    lower = base + program.constant - (certificate.radius * drift if drift else 0.0)
+    if not certificate.lower <= lower + 1e-12 * (1 + abs(lower)):
+        raise ProofError(f"The lower bound {certificate.lower!r} exceeds what the multipliers prove, {lower!r}.")
+
+
+def _verify_ray(program: Program, certificate: Certificate) -> None:
+    d = certificate.direction
+    if d is None or program.c @ d >= 0:
+        raise ProofError("The direction does not improve the objective.")
+    ends = np.concatenate([np.where(np.isfinite(program.lower), -d, 0.0), np.where(np.isfinite(program.upper), d, 0.0)])
+    rows = program.A @ d
+    finite = np.concatenate([np.where(np.isfinite(program.row_upper), rows, 0.0), np.where(np.isfinite(program.row_lower), -rows, 0.0)])
+    if max(ends.max(initial=0.0), finite.max(initial=0.0)) > 1e-9:
+        raise ProofError("The direction leaves a finite constraint or a bound.")
+    drift = prove_feasible(program, d, scale=0.0, target=max(certificate.drift, default=0.0))
+    for claimed, found in zip(certificate.drift, drift, strict=True):
+        if found > max(claimed, 0.0) + 1e-13:
+            raise ProofError(f"a(y) d reaches {found:.3g} for some y; claimed {claimed:.3g}.")

@@ -1,0 +1,13 @@
+"""Index sets Y: the sets over which a constraint holds for every point."""
+
+from .ball import Ball
+from .base import Cell, Domain
+from .box import Box
+from .finite import Finite
+from .interval import Interval
+from .polytope import Polytope
+from .product import Product
+from .simplex import Simplex
+from .union import Union
+
+__all__ = ["Ball", "Box", "Cell", "Domain", "Finite", "Interval", "Polytope", "Product", "Simplex", "Union"]

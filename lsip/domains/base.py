@@ -1,0 +1,194 @@
+"""What every index set can do. A new one is a subclass of `Domain` in a file of its own.
+
+`tests/extensions/test_domain_template.py` is a complete small example, and `tests/extensions/domain_checks.py` checks
+that a domain keeps the promises made here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import ModelError
+from .points import additive_recurrence, as_points, distinct
+
+if TYPE_CHECKING:
+    from .product import Product
+    from .union import Union
+
+Array = NDArray[np.float64]
+Seed = int | np.random.Generator
+
+MAX_GRID = 50_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Part of a domain as branch-and-bound needs it: boxes, cut by inequalities that they share."""
+
+    lower: Array  # (K, m), lower corners of K boxes; a box with lower == upper is a point
+    upper: Array  # (K, m)
+    inside: (
+        Callable[[Any], Any] | None
+    )  # y of shape (m,) -> (q,), all >= 0 exactly on the domain; None: the whole boxes
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Domain(ABC):
+    """A nonempty compact set of index points y in R^m. Immutable; equal when built from equal arguments.
+
+    Methods that take points accept one point (m,), many (N, m) and, when m = 1, many numbers (N,).
+    """
+
+    scalar: ClassVar[bool] = False  # True when the index is a number t rather than a vector y
+
+    lower: Array  # (m,), the tight bounding box
+    upper: Array  # (m,)
+
+    @property
+    def dim(self) -> int:
+        """The length m of an index point."""
+        return len(self.lower)
+
+    @property
+    @abstractmethod
+    def diameter(self) -> float:
+        """The largest Euclidean distance of two points, or an upper bound where that is hard to find."""
+
+    @property
+    @abstractmethod
+    def measure(self) -> tuple[int, float]:
+        """The dimension of the set itself, at most m, and its volume in that dimension (a count in dimension 0)."""
+
+    @abstractmethod
+    def contains(self, y: ArrayLike, tol: float = 1e-9) -> NDArray[np.bool_]:
+        """Which points belong to the domain: shape (N,).
+
+        True at least of all points within distance `tol` of it; for coordinates beyond 1, `tol` is relative to them.
+        """
+
+    @abstractmethod
+    def project(self, y: ArrayLike) -> Array:
+        """The nearest points of the domain in the Euclidean norm: shape (N, m)."""
+
+    @abstractmethod
+    def place(self, u: Array) -> Array:
+        """Map the unit cube, `u` of shape (N, `parameters`), evenly onto the domain: shape (N, m).
+
+        Uniform u should give uniform points; a domain for which it does not must override `sample`.
+        """
+
+    @property
+    def parameters(self) -> int:
+        """The number of coordinates that `place` takes."""
+        return self.dim
+
+    @abstractmethod
+    def cells(self) -> tuple[Cell, ...]:
+        """Boxes and inequalities that together describe exactly this set."""
+
+    @abstractmethod
+    def _arguments(self) -> tuple[object, ...]:
+        """What the constructor needs to build this domain again; defines equality, hash and repr."""
+
+    def sample(self, n: int, seed: Seed = 0) -> Array:
+        """Draw `n` uniform points, shape (n, m); the same seed gives the same points."""
+        return self.place(np.random.default_rng(seed).random((n, self.parameters)))
+
+    def spread(self, n: int) -> Array:
+        """Give about `n` points that cover the domain evenly, the same at every call."""
+        return distinct(self.place(additive_recurrence(n, self.parameters)))
+
+    def grid(self, per_axis: int) -> Array:
+        """Points of the uniform grid on the bounding box that belong to the domain, shape (N, m).
+
+        Grid points just outside (whose projection lies within one step along every axis) are projected, so that curved
+        boundaries are covered too. `per_axis=1` gives the centre of the bounding box, projected.
+        """
+        check_grid(per_axis, self.dim)
+        if per_axis == 1:
+            return self.project((self.lower + self.upper)[None] / 2)
+        points = box_grid(self.lower, self.upper, per_axis)
+        step = (self.upper - self.lower) / (per_axis - 1)
+        inside = self.contains(points)
+        near = points[~inside]
+        near = near[self.contains(near, tol=float(np.linalg.norm(step)))]
+        projected = self.project(near) if len(near) else near
+        adjacent = (np.abs(projected - near) <= step * (1 + 1e-9)).all(axis=1)
+        found = distinct(np.concatenate([points[inside], projected[adjacent]]))
+        return found if len(found) else self.grid(1)
+
+    def latex(self) -> str:
+        """The set as LaTeX, without dollar signs."""
+        return rf"\mathrm{{{type(self).__name__}}}"
+
+    def _repr_latex_(self) -> str:
+        return f"${self.latex()}$"
+
+    def _set(self, **fields: object) -> None:
+        """Fill the fields of a frozen instance, from its constructor only."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def _slack(self, tol: float) -> float:
+        """Absolute tolerance for membership: `tol`, relative to coordinates beyond 1."""
+        return tol * max(1.0, float(np.abs(self.lower).max()), float(np.abs(self.upper).max()))
+
+    def __mul__(self, other: Domain) -> Product:
+        from .product import Product
+
+        return Product(self, other) if isinstance(other, Domain) else NotImplemented
+
+    def __or__(self, other: Domain) -> Union:
+        from .union import Union
+
+        return Union(self, other) if isinstance(other, Domain) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        assert isinstance(other, Domain)
+        return self is other or self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        frozen = ((a.shape, a.tobytes()) if isinstance(a, np.ndarray) else a for a in self._arguments())
+        return (type(self), *frozen)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(_show, self._arguments()))})"
+
+
+def box_grid(lower: Array, upper: Array, per_axis: int) -> Array:
+    """The uniform grid on a box, corners included; one value on an axis of no width. Shape (N, m)."""
+    axes = [np.linspace(a, b, per_axis) if b > a else np.array([a]) for a, b in zip(lower, upper, strict=True)]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+
+
+def check_grid(per_axis: int, dim: int) -> None:
+    """Refuse grids that mean nothing or that would not fit in memory."""
+    if per_axis < 1:
+        raise ModelError(f"A grid needs at least one point per axis; got per_axis={per_axis}.")
+    if float(per_axis) ** dim > MAX_GRID:
+        raise ModelError(
+            f"A grid of {per_axis} points per axis in dimension {dim} has {float(per_axis) ** dim:.1e} points, "
+            f"more than {MAX_GRID:.0e}; use fewer per axis, or sample() or spread()."
+        )
+
+
+def _show(argument: object) -> str:
+    if isinstance(argument, np.ndarray):
+        if argument.size > 64:
+            return f"<array of shape {argument.shape}>"
+        return repr(argument.tolist())
+    return repr(argument)
+
+
+__all__ = ["Array", "Cell", "Domain", "Seed", "as_points", "box_grid", "check_grid"]

@@ -1,0 +1,77 @@
+"""Boxes: products of intervals, whose index is a vector y."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import ModelError
+from .base import Array, Cell, Domain, as_points
+from .notation import latex_power, power
+from .points import constant
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Box(Domain):
+    """The box {y : lower <= y <= upper}, with `lower` and `upper` of shape (m,).
+
+    >>> Box([0, 0], [3, 4]).diameter
+    5.0
+    """
+
+    def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
+        a, b = constant(lower, "lower", 1), constant(upper, "upper", 1)
+        if a.shape != b.shape:
+            raise ModelError(f"A box needs `lower` and `upper` of one length; got {len(a)} and {len(b)}.")
+        if (a > b).any():
+            j = int(np.argmax(a > b))
+            raise ModelError(f"A box needs lower <= upper; got {a[j]:g} > {b[j]:g} in coordinate {j}, which is empty.")
+        self._set(lower=a, upper=b)
+
+    @property
+    def diameter(self) -> float:
+        """The length of the diagonal."""
+        return float(np.linalg.norm(self.upper - self.lower))
+
+    @property
+    def measure(self) -> tuple[int, float]:
+        """The product of the widths that are not zero."""
+        width = self.upper - self.lower
+        return int((width > 0).sum()), float(np.prod(width[width > 0]))
+
+    def contains(self, y: ArrayLike, tol: float = 1e-9) -> NDArray[np.bool_]:
+        """Whether lower <= y <= upper in every coordinate."""
+        points = as_points(y, self.dim, finite=False)
+        slack = self._slack(tol)
+        inside: NDArray[np.bool_] = np.all(points >= self.lower - slack, axis=1)
+        inside &= np.all(points <= self.upper + slack, axis=1)
+        return inside
+
+    def project(self, y: ArrayLike) -> Array:
+        """Clip every coordinate."""
+        return np.clip(as_points(y, self.dim), self.lower, self.upper)
+
+    def place(self, u: Array) -> Array:
+        """Stretch the unit cube to the box."""
+        return np.clip(self.lower + u * (self.upper - self.lower), self.lower, self.upper)
+
+    def cells(self) -> tuple[Cell, ...]:
+        """The box itself."""
+        return (Cell(self.lower[None], self.upper[None], None),)
+
+    def _arguments(self) -> tuple[object, ...]:
+        return self.lower, self.upper
+
+    def _sides(self) -> list[str]:
+        return [f"[{a:.6g}, {b:.6g}]" for a, b in zip(self.lower, self.upper, strict=True)]
+
+    def __str__(self) -> str:
+        return power(self._sides())
+
+    def latex(self) -> str:
+        """The intervals, times each other."""
+        return latex_power(self._sides())

@@ -1,0 +1,70 @@
+"""Intervals [a, b]: the usual index set, whose index is a number t."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import ModelError
+from .base import Array, Cell, Domain, as_points
+from .points import constant
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Interval(Domain):
+    """The interval [lower, upper].
+
+    >>> Interval(0, 1).grid(3).ravel()
+    array([0. , 0.5, 1. ])
+    """
+
+    scalar: ClassVar[bool] = True
+
+    def __init__(self, lower: float, upper: float) -> None:
+        a, b = constant(lower, "lower", 0), constant(upper, "upper", 0)
+        if a > b:
+            raise ModelError(f"An interval needs lower <= upper; got Interval({lower}, {upper}), which is empty.")
+        self._set(lower=constant([a], "lower", 1), upper=constant([b], "upper", 1))
+
+    @property
+    def diameter(self) -> float:
+        """The length."""
+        return float(self.upper[0] - self.lower[0])
+
+    @property
+    def measure(self) -> tuple[int, float]:
+        """The length, or one point when lower == upper."""
+        return (1, self.diameter) if self.diameter > 0 else (0, 1.0)
+
+    def contains(self, y: ArrayLike, tol: float = 1e-9) -> NDArray[np.bool_]:
+        """Whether lower <= y <= upper."""
+        t = as_points(y, 1, finite=False)[:, 0]
+        slack = self._slack(tol)
+        inside: NDArray[np.bool_] = (t >= self.lower[0] - slack) & (t <= self.upper[0] + slack)
+        return inside
+
+    def project(self, y: ArrayLike) -> Array:
+        """Clip to the interval."""
+        return np.clip(as_points(y, 1), self.lower, self.upper)
+
+    def place(self, u: Array) -> Array:
+        """Stretch [0, 1] to the interval."""
+        return np.clip(self.lower + u * (self.upper - self.lower), self.lower, self.upper)
+
+    def cells(self) -> tuple[Cell, ...]:
+        """The interval itself."""
+        return (Cell(self.lower[None], self.upper[None], None),)
+
+    def _arguments(self) -> tuple[object, ...]:
+        return float(self.lower[0]), float(self.upper[0])
+
+    def __str__(self) -> str:
+        return f"[{self.lower[0]:.6g}, {self.upper[0]:.6g}]"
+
+    def latex(self) -> str:
+        """The interval in brackets."""
+        return str(self)

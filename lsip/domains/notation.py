@@ -1,0 +1,32 @@
+"""Writing sets as mathematics, for a terminal and in LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def superscript(n: int) -> str:
+    """`n` as a raised number."""
+    return str(n).translate(_SUPERSCRIPTS)
+
+
+def power(sets: Sequence[str]) -> str:
+    """A product of sets; a power when they are all the same."""
+    if len(sets) > 1 and len(set(sets)) == 1:
+        return sets[0] + superscript(len(sets))
+    return " × ".join(sets)
+
+
+def latex_power(sets: Sequence[str]) -> str:
+    """A product of sets in LaTeX; a power when they are all the same."""
+    if len(sets) > 1 and len(set(sets)) == 1:
+        return f"{sets[0]}^{{{len(sets)}}}"
+    return r" \times ".join(sets)
+
+
+def point(values: Iterable[float]) -> str:
+    """A point as (1, 2); a number when it has one coordinate."""
+    numbers = [f"{value:.6g}" for value in values]
+    return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"

@@ -1,0 +1,99 @@
+"""Arrays of index points: reading them from users, and spreading them evenly."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import ModelError
+
+Array = NDArray[np.float64]
+
+
+def as_points(y: ArrayLike, dim: int, *, finite: bool = True) -> Array:
+    """Read one point (m,), many (N, m) or, when m = 1, many numbers (N,), as an array of shape (N, m)."""
+    try:
+        points = np.asarray(y, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"Index points must be real numbers; got {type(y).__name__}: {error}.") from None
+    if dim == 1 and points.ndim <= 1:
+        points = points.reshape(-1, 1)
+    elif points.ndim == 1 and len(points) == dim:
+        points = points[None]
+    if points.ndim != 2 or points.shape[1] != dim:
+        raise ModelError(
+            f"Index points of this domain have {dim} coordinate{'s' * (dim != 1)}: "
+            f"expected shape ({dim},) or (N, {dim}); got {np.shape(y)}."
+        )
+    if finite and not np.isfinite(points).all():
+        raise ModelError("Index points must be finite; got nan or inf.")
+    return points
+
+
+def constant(values: ArrayLike, name: str, ndim: int) -> Array:
+    """A finite read-only copy of a constructor's argument, with no negative zeros so that equal means equal bytes."""
+    try:
+        array: Array = np.array(values, dtype=float) + 0.0
+    except (TypeError, ValueError):
+        raise ModelError(f"`{name}` must be an array of real numbers; got {values!r}.") from None
+    if array.ndim != ndim or array.size == 0:
+        kind = ("a number", "a vector", "a matrix")[ndim]
+        raise ModelError(f"`{name}` must be {kind}; got shape {array.shape}.")
+    if not np.isfinite(array).all():
+        raise ModelError(f"`{name}` must be finite, because index sets are bounded; got {values!r}.")
+    array = np.asarray(array)
+    array.setflags(write=False)
+    return array
+
+
+def distinct(points: Array) -> Array:
+    """Drop repeated points, equal up to rounding, and keep the order of the others."""
+    if len(points) < 2:
+        return points
+    scale = max(1.0, float(np.abs(points).max()))
+    _, first = np.unique(np.round(points / scale, 12) + 0.0, axis=0, return_index=True)
+    return points[np.sort(first)]
+
+
+def additive_recurrence(n: int, dim: int) -> Array:
+    """The first `n` points, from the centre on, of a low-discrepancy sequence in the unit cube: shape (n, dim).
+
+    Steps are powers of 1/phi, where phi > 1 solves phi^(dim + 1) = phi + 1: the golden ratio for dim = 1, its
+    generalisation beyond. Any prefix of the sequence is evenly spread.
+    """
+    phi = 2.0
+    for _ in range(64):
+        phi = (1.0 + phi) ** (1.0 / (dim + 1))
+    alpha = phi ** -np.arange(1.0, dim + 1)
+    sequence: Array = (0.5 + np.arange(n)[:, None] * alpha) % 1.0
+    return sequence
+
+
+def unit_ball(u: Array) -> Array:
+    """Map the unit cube onto the unit ball of the same dimension so that uniform points stay uniform.
+
+    Normal coordinates give the direction; the distribution function of their length gives an independent radius.
+    """
+    from scipy.special import gammainc, ndtri
+
+    dim = u.shape[1]
+    normal = ndtri(np.clip(u, 1e-16, 1 - 1e-16))
+    length = np.linalg.norm(normal, axis=1, keepdims=True)
+    radius = gammainc(dim / 2, length**2 / 2) ** (1 / dim)
+    ball: Array = normal * (radius / np.maximum(length, 1e-300))
+    return ball
+
+
+def unit_simplex(u: Array) -> Array:
+    """Map the unit cube of dimension k onto the simplex of k + 1 weights: gaps between sorted numbers are uniform."""
+    weights: Array = np.diff(np.sort(u, axis=1), axis=1, prepend=0.0, append=1.0)
+    return weights
+
+
+def choose(u: Array, weights: Array) -> tuple[NDArray[np.intp], Array]:
+    """Pick entries with probabilities given by `weights` from uniform u (N,), and stretch u to be uniform again."""
+    edges = np.concatenate([[0.0], np.cumsum(weights / weights.sum())])
+    edges[-1] = 1.0
+    picked = np.clip(np.searchsorted(edges, u, side="right") - 1, 0, len(weights) - 1)
+    width = np.maximum(edges[picked + 1] - edges[picked], 1e-300)
+    return picked, np.clip((u - edges[picked]) / width, 0.0, 1.0)

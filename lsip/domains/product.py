@@ -1,0 +1,131 @@
+"""Products of domains: several indices at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise, product
+from math import prod, sqrt
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import ModelError
+from .base import Array, Cell, Domain, Seed, as_points, check_grid
+from .notation import latex_power, power
+from .points import constant
+from .union import Union
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Product(Domain):
+    """The points whose consecutive coordinates lie in each of the factors; products of products are flattened.
+
+    >>> from lsip.domains import Ball, Interval
+    >>> (Interval(0, 1) * Ball([0, 0], 1)).dim
+    3
+    """
+
+    factors: tuple[Domain, ...]
+
+    def __init__(self, *factors: Domain) -> None:
+        if not factors or not all(isinstance(f, Domain) for f in factors):
+            raise ModelError(
+                f"A product needs domains, Product(Y1, Y2, …); got {', '.join(map(repr, factors)) or 'none'}."
+            )
+        flat = tuple(part for f in factors for part in (f.factors if isinstance(f, Product) else (f,)))
+        self._set(
+            factors=flat,
+            lower=constant(np.concatenate([f.lower for f in flat]), "lower", 1),
+            upper=constant(np.concatenate([f.upper for f in flat]), "upper", 1),
+        )
+
+    def _slices(self) -> list[slice]:
+        """Where each factor's coordinates are."""
+        ends = np.cumsum([0] + [f.dim for f in self.factors])
+        return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+
+    def split(self, y: ArrayLike) -> list[Array]:
+        """The coordinates of the points (N, m) that belong to each factor."""
+        points = as_points(y, self.dim, finite=False)
+        return [points[:, part] for part in self._slices()]
+
+    @property
+    def diameter(self) -> float:
+        """The diameters of the factors are the sides of a right angle."""
+        return sqrt(sum(f.diameter**2 for f in self.factors))
+
+    @property
+    def measure(self) -> tuple[int, float]:
+        """The product of the factors' volumes."""
+        measures = [f.measure for f in self.factors]
+        return sum(k for k, _ in measures), prod(volume for _, volume in measures)
+
+    def contains(self, y: ArrayLike, tol: float = 1e-9) -> NDArray[np.bool_]:
+        """Whether every factor contains its part."""
+        inside: NDArray[np.bool_] = np.logical_and.reduce(
+            [f.contains(part, tol) for f, part in zip(self.factors, self.split(y), strict=True)]
+        )
+        return inside
+
+    def project(self, y: ArrayLike) -> Array:
+        """Project each part onto its factor."""
+        return np.hstack([f.project(part) for f, part in zip(self.factors, self.split(y), strict=True)])
+
+    @property
+    def parameters(self) -> int:
+        """Those of all factors together."""
+        return sum(f.parameters for f in self.factors)
+
+    def place(self, u: Array) -> Array:
+        """Place each part in its factor."""
+        ends = np.cumsum([0] + [f.parameters for f in self.factors])
+        return np.hstack([f.place(u[:, a:b]) for f, (a, b) in zip(self.factors, pairwise(ends), strict=True)])
+
+    def sample(self, n: int, seed: Seed = 0) -> Array:
+        """Draw the parts independently."""
+        rng = np.random.default_rng(seed)
+        return np.hstack([f.sample(n, rng) for f in self.factors])
+
+    def grid(self, per_axis: int) -> Array:
+        """All combinations of the factors' grid points."""
+        grids = [f.grid(per_axis) for f in self.factors]
+        check_grid(prod(len(g) for g in grids), 1)
+        return _combine(grids)
+
+    def cells(self) -> tuple[Cell, ...]:
+        """All combinations of the factors' cells."""
+        return tuple(self._joint(cells) for cells in product(*(f.cells() for f in self.factors)))
+
+    def _joint(self, cells: tuple[Cell, ...]) -> Cell:
+        lower, upper = _combine([c.lower for c in cells]), _combine([c.upper for c in cells])
+        cuts = [(part, c.inside) for part, c in zip(self._slices(), cells, strict=True) if c.inside is not None]
+        return Cell(lower, upper, _conjunction(cuts) if cuts else None)
+
+    def _arguments(self) -> tuple[object, ...]:
+        return self.factors
+
+    def __str__(self) -> str:
+        return power([f"({f})" if isinstance(f, Union) else str(f) for f in self.factors])
+
+    def latex(self) -> str:
+        """The factors, times each other."""
+        return latex_power([f"({f.latex()})" if isinstance(f, Union) else f.latex() for f in self.factors])
+
+
+def _combine(parts: list[Array]) -> Array:
+    """All combinations of rows of the parts, side by side; the last part varies fastest."""
+    picks = np.meshgrid(*(np.arange(len(p)) for p in parts), indexing="ij")
+    return np.hstack([p[pick.ravel()] for p, pick in zip(parts, picks, strict=True)])
+
+
+def _conjunction(cuts: list[tuple[slice, Callable[[Any], Any]]]) -> Callable[[Any], Any]:
+    """The inequalities of several factors, each on its own coordinates of y."""
+
+    def inside(y: Any) -> Any:
+        values = [cut(y[part]) for part, cut in cuts]
+        return values[0] if len(values) == 1 else np.concatenate(values)
+
+    return inside

@@ -1,0 +1,109 @@
+"""The probability simplex."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import factorial, sqrt
+from operator import index
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import ModelError
+from .base import Array, Cell, Domain, as_points, check_grid
+from .notation import superscript
+from .points import constant, unit_simplex
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Simplex(Domain):
+    """The probability vectors {y in R^m : y >= 0, y[0] + … + y[m-1] = 1}.
+
+    >>> Simplex(3).project([0.5, 0.5, 3])
+    array([[0., 0., 1.]])
+    """
+
+    def __init__(self, m: int) -> None:
+        try:
+            size = index(m)
+        except TypeError:
+            raise ModelError(f"Simplex(m) needs the number m of coordinates, an integer; got {m!r}.") from None
+        if size < 1:
+            raise ModelError(f"Simplex(m) needs at least one coordinate; got m={size}.")
+        lower = np.full(size, 1.0 if size == 1 else 0.0)
+        self._set(lower=constant(lower, "lower", 1), upper=constant(np.ones(size), "upper", 1))
+
+    @property
+    def diameter(self) -> float:
+        """The distance of two vertices."""
+        return sqrt(2) if self.dim > 1 else 0.0
+
+    @property
+    def measure(self) -> tuple[int, float]:
+        """The volume within the plane y[0] + … + y[m-1] = 1."""
+        return self.dim - 1, sqrt(self.dim) / factorial(self.dim - 1)
+
+    def contains(self, y: ArrayLike, tol: float = 1e-9) -> NDArray[np.bool_]:
+        """Whether y >= 0 and its sum is 1."""
+        points = as_points(y, self.dim, finite=False)
+        # A step of length tol changes the sum by up to sqrt(m) tol.
+        inside: NDArray[np.bool_] = np.abs(points.sum(axis=1) - 1) <= tol * sqrt(self.dim)
+        inside &= np.all(points >= -tol, axis=1)
+        return inside
+
+    def project(self, y: ArrayLike) -> Array:
+        """Lower all coordinates by one threshold and cut them off at 0, so that the sum is 1."""
+        points = as_points(y, self.dim)
+        points = points - points.max(axis=1, keepdims=True)  # the projection does not change, and nothing overflows
+        descending = -np.sort(-points, axis=1)
+        threshold = (np.cumsum(descending, axis=1) - 1) / np.arange(1, self.dim + 1)
+        support = (descending > threshold).sum(axis=1)
+        cut = np.maximum(points - threshold[np.arange(len(points)), support - 1][:, None], 0.0)
+        projected: Array = cut / cut.sum(axis=1, keepdims=True)
+        return projected
+
+    @property
+    def parameters(self) -> int:
+        """One less than the number of coordinates."""
+        return self.dim - 1
+
+    def place(self, u: Array) -> Array:
+        """Gaps between sorted numbers."""
+        return unit_simplex(u)
+
+    def grid(self, per_axis: int) -> Array:
+        """The points whose coordinates are multiples of 1/(per_axis - 1); the vertices are among them."""
+        check_grid(per_axis, max(self.dim - 1, 1))
+        if per_axis == 1 or self.dim == 1:
+            return np.full((1, self.dim), 1 / self.dim)
+        parts = per_axis - 1
+        counts = np.zeros((1, 0), dtype=int)
+        for _ in range(self.dim - 1):
+            left = parts - counts.sum(axis=1)
+            rows = np.repeat(np.arange(len(counts)), left + 1)
+            within = np.arange(len(rows)) - np.repeat(np.cumsum(left + 1) - (left + 1), left + 1)
+            counts = np.column_stack([counts[rows], within])
+        lattice: Array = np.column_stack([counts, parts - counts.sum(axis=1)]) / parts
+        return lattice
+
+    def cells(self) -> tuple[Cell, ...]:
+        """The unit cube, cut by the plane as two inequalities."""
+        if self.dim == 1:
+            return (Cell(self.lower[None], self.upper[None], None),)
+        return (Cell(self.lower[None], self.upper[None], self._inside),)
+
+    def _inside(self, y: Any) -> Any:
+        sign = np.array([1.0, -1.0])
+        return np.outer(sign, np.ones(self.dim)) @ y - sign
+
+    def _arguments(self) -> tuple[object, ...]:
+        return (self.dim,)
+
+    def __str__(self) -> str:
+        return "Δ" + superscript(self.dim - 1)
+
+    def latex(self) -> str:
+        """Delta, with the dimension of the set as exponent."""
+        return rf"\Delta^{{{self.dim - 1}}}"

@@ -1,0 +1,21 @@
+"""Every error this toolkit raises on purpose; each also inherits the builtin that callers would expect."""
+
+
+class LSIPError(Exception):
+    """Root of all errors raised on purpose by this toolkit."""
+
+
+class ModelError(LSIPError, ValueError):
+    """A model, domain or option that cannot mean anything: wrong shape, empty set, undefined coefficient."""
+
+
+class NotAffineError(ModelError, TypeError):
+    """An expression that is not affine in the decision variables."""
+
+
+class ProofError(LSIPError, AssertionError):
+    """A certificate that does not survive an independent check."""
+
+
+class MissingExtraError(LSIPError, ImportError):
+    """An optional package is needed and not installed; the message names the extra to install."""

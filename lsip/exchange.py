@@ -1,0 +1,554 @@
+"""The dual exchange method: solve a finite relaxation, look for the worst index points, add them, repeat.
+
+Cuts are kept with a small margin, chosen so that it costs at most a fraction of the tolerance in the objective. When no index
+violates its constraint any more, the master's point is therefore not almost but exactly feasible, its objective is an upper bound,
+and the master's multipliers give a lower bound next to it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .certificate import (
+    LEAST_RADIUS,
+    Certificate,
+    Support,
+    infeasibility,
+    lower_bound,
+    prove_feasible,
+    upper_bound,
+)
+from .errors import ModelError
+from .masters import Conditioning, MasterResult, open_master
+from .oracles import BranchAndBound, Multistart, Oracle, Separation
+from .polish import LARGEST, Polished, polish
+from .program import Program
+from .solution import Iterate, Solution, merge
+from .status import Status
+
+Array = NDArray[np.float64]
+FIRST_REACH = 1e5  # infinite bounds of the master, in its own coordinates, to start with
+LAST_REACH = 1e14
+DENSE = 500  # below so many variables, rows are handled as dense arrays
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """How to solve.
+
+    Parameters
+    ----------
+    oracle
+        Separation; None picks `BranchAndBound` where a family can be enclosed in at most four dimensions, else `Multistart`.
+    master
+        The finite LP solver.
+    tol
+        Relative gap to reach.
+    max_iterations, time_limit
+        When to stop at the latest; seconds.
+    polish
+        Finish with Newton steps on the active index points.
+    seed
+        For oracles that sample.
+    callback
+        Called with every `Iterate`; returning True stops the solve.
+    warm_start
+        A solution of the same or a similar problem, whose index points are tried first.
+    """
+
+    oracle: Oracle | None = None
+    master: str = "highs"
+    tol: float = 1e-8
+    max_iterations: int = 1000
+    time_limit: float | None = None
+    polish: bool = True
+    seed: int = 0
+    callback: Callable[[Iterate], Any] | None = None
+    warm_start: Solution | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tol < 1:
+            raise ModelError(f"`tol` is a relative gap between 0 and 1; got {self.tol}.")
+        if self.max_iterations < 1:
+            raise ModelError(f"`max_iterations` must be at least 1; got {self.max_iterations}.")
+        if self.oracle is not None and not isinstance(self.oracle, Oracle):
+            raise ModelError(f"`oracle` must have a method maximise(violation, domain, …); got {self.oracle!r}.")
+
+
+def exchange(problem: Any, method: Exchange | None = None) -> Iterator[Iterate]:
+    """Step through the exchange: one `Iterate` at a time."""
+    yield from _Run(problem, method or Exchange()).iterates()
+
+
+def solve(problem: Any, method: Exchange | None = None, *, verbose: bool = True, **options: Any) -> Solution:
+    """Run the exchange to its end."""
+    try:
+        method = replace(method or Exchange(), **options)
+    except TypeError:
+        known = ", ".join(Exchange.__dataclass_fields__)
+        unknown = ", ".join(k for k in options if k not in Exchange.__dataclass_fields__)
+        raise ModelError(f"Unknown option {unknown}; the options of solve are {known} and verbose.") from None
+    run = _Run(problem, method)
+    table = None
+    if verbose:
+        from .progress import Table
+
+        table = Table()
+        table.start(run.describe())
+    stepper = run.iterates()
+    try:
+        while True:
+            iterate = next(stepper)
+            if table:
+                table.row(iterate)
+            if method.callback is not None and method.callback(iterate):
+                run.interrupted = True
+                stepper.close()
+                solution = run.stop(Status.INTERRUPTED)
+                break
+    except StopIteration as end:
+        solution = end.value
+    except KeyboardInterrupt:
+        solution = run.stop(Status.INTERRUPTED)
+    if table:
+        table.finish(solution)
+    return solution
+
+
+def pick_oracle(family: Any) -> Oracle:
+    """Certified where that is possible and cheap, else the best guess."""
+    return BranchAndBound() if family.enclosable and family.domain.dim <= 4 else Multistart()
+
+
+class _Run:
+    """The state of one solve."""
+
+    def __init__(self, problem: Any, method: Exchange) -> None:
+        self.started = time.perf_counter()
+        self.problem, self.method = problem, method
+        self.program: Program = problem if isinstance(problem, Program) else problem.compile()
+        self.oracles = [method.oracle or pick_oracle(f) for f in self.program.families]
+        self.history: list[Iterate] = []
+        self.cuts: list[Support] = []
+        self.idle: Array = np.zeros(0, dtype=int)
+        self.slater = True
+        self.interrupted = False
+        self.margin = 0.0
+        self.x = np.clip(np.zeros(self.program.n), self.program.lower, self.program.upper)
+        self.incumbent: tuple[float, Array, tuple[float, ...]] | None = None  # upper, x, proven violations
+        self.lower = -np.inf
+        self.result: MasterResult | None = None
+        self.patience = 0
+        self._open()
+
+    def describe(self) -> list[str]:
+        program = self.program
+        families = ", ".join(f"m = {f.domain.dim} ({len(f.columns)} row{'s' if len(f.columns) > 1 else ''} an index)" for f in program.families)
+        return [
+            f"{program.name}: {program.n} variables, {program.A.shape[0]} finite rows, "
+            f"{len(program.families)} famil{'y' if len(program.families) == 1 else 'ies'}: {families}",
+            f"separation by {self.oracle_names}, master {self.method.master}, tol {self.method.tol:g}",
+        ]
+
+    @property
+    def oracle_names(self) -> str:
+        return ", ".join(dict.fromkeys(type(o).__name__ for o in self.oracles)) or "none needed"
+
+    # ---- the master -----------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        program = self.program
+        first = [self._first_points(f) for f in range(len(program.families))]
+        self.cuts = [
+            Support(f, c, y, 0.0)
+            for f, points in enumerate(first)
+            for y in points
+            for c in range(len(program.families[f].columns))
+        ]
+        warm = self.method.warm_start
+        if warm is not None:
+            self.cuts += [s for s in (*warm.cuts, *warm.certificate.support) if self._fits(s)]
+        rows, rhs = self._matrix(self.cuts)
+        self.conditioning = Conditioning.fit(program, sparse.csr_matrix(rows))
+        self.scale = max(1.0, float(np.median(np.abs(rhs))) if len(rhs) else 1.0)
+        self.reach = FIRST_REACH * max(1.0, float(np.abs(rhs).max(initial=0.0)))
+        lower, upper = self.conditioning.box(program.lower, program.upper, self.reach)
+        finite = sparse.csr_matrix(self.conditioning.rows(program.A))
+        size = np.maximum(abs(finite).max(axis=1).toarray().ravel(), 1e-8) if finite.shape[0] else np.ones(0)
+        self.row_scale = size
+        self.master = open_master(self.method.master)(
+            np.asarray(self.conditioning.rows(program.c[None, :])).ravel(),
+            lower,
+            upper,
+            sparse.csr_matrix(sparse.diags(1.0 / size) @ finite) if finite.shape[0] else finite,
+            program.row_lower / size,
+            program.row_upper / size,
+            self.method.tol,
+        )
+        self.master.add(self.conditioning.rows(rows), rhs)
+        self.idle = np.zeros(len(self.cuts), dtype=int)
+        self.margin = 0.1 * self.method.tol * self.scale
+
+    def _first_points(self, f: int) -> Array:
+        """Enough index points to make the first relaxation bounded in most cases, few enough to be cheap."""
+        family = self.program.families[f]
+        domain, (p, k) = family.domain, family.columns.shape
+        if p > 50:
+            return domain.grid(3 if domain.dim == 1 else 2)
+        if domain.dim == 1:
+            return domain.grid(int(np.clip(k + 1, 5, 200)))
+        corners = domain.grid(3 if domain.dim == 2 else 2)
+        return np.concatenate([corners, domain.spread(int(np.clip(2 * k, 8, 200)))])
+
+    def _fits(self, s: Support) -> bool:
+        if s.family >= len(self.program.families):
+            return False
+        family = self.program.families[s.family]
+        return bool(
+            s.component < len(family.columns)
+            and len(s.point) == family.domain.dim
+            and family.domain.contains(s.point[None, :])[0]
+        )
+
+    def _matrix(self, cuts: list[Support]) -> tuple[Any, Array]:
+        """Rows (k, n) and right-hand sides of cuts; dense for small models."""
+        n, families = self.program.n, self.program.families
+        rhs = np.zeros(len(cuts))
+        dense = np.zeros((len(cuts), n)) if n <= DENSE else None
+        triplets: list[tuple[Array, Any, Any]] = []
+        for f, family in enumerate(families):
+            mine = np.array([i for i, s in enumerate(cuts) if s.family == f], dtype=np.intp)
+            if not len(mine):
+                continue
+            y = np.array([cuts[i].point for i in mine])
+            component = np.array([cuts[i].component for i in mine], dtype=np.intp)
+            points, back = _unique_runs(y)
+            a, b = family.rows(points)
+            a, rhs[mine] = a[back, component], b[back, component]
+            columns = family.columns[component]
+            if dense is not None:
+                np.add.at(dense, (mine[:, None], columns), a)
+            else:
+                triplets.append((a.ravel(), np.repeat(mine, a.shape[1]), columns.ravel()))
+        if dense is not None:
+            return dense, rhs
+        if not triplets:
+            return sparse.csr_matrix((len(cuts), n)), rhs
+        data, i, j = (np.concatenate(part) for part in zip(*triplets, strict=True))
+        used = data != 0
+        return sparse.csr_matrix((data[used], (i[used], j[used])), shape=(len(cuts), n)), rhs
+
+    def _add(self, separations: list[Separation]) -> int:
+        new = [
+            Support(f, int(c), y, 0.0)
+            for f, s in enumerate(separations)
+            for y, c, g in zip(s.points, s.components, s.values, strict=True)
+            if g > -0.5 * self.margin
+        ]
+        return self._add_cuts(new)
+
+    def _add_cuts(self, new: list[Support]) -> int:
+        if not new:
+            return 0
+        rows, rhs = self._matrix(new)
+        self.master.add(self.conditioning.rows(rows), rhs)
+        self.cuts += new
+        self.idle = np.concatenate([self.idle, np.zeros(len(new), dtype=int)])
+        return len(new)
+
+    def _drop_slack(self, multipliers: Array) -> None:
+        """Forget cuts that have not mattered for a while, once there are many."""
+        self.idle = np.where(multipliers > 0, 0, self.idle + 1)
+        if len(self.cuts) <= 3 * self.program.n + 200:
+            return
+        keep = self.idle < 4
+        if (~keep).sum() >= 0.2 * len(keep):
+            self.master.drop(keep)
+            self.cuts = [c for c, k in zip(self.cuts, keep, strict=True) if k]
+            self.idle = self.idle[keep]
+
+    # ---- the loop -------------------------------------------------------------------------------------------------
+
+    def iterates(self) -> Generator[Iterate, None, Solution]:
+        method = self.method
+        for iteration in range(1, method.max_iterations + 1):
+            result = self._solve_master()
+            if isinstance(result, Solution):
+                return result
+            separations = self._separate(self.x)
+            worst = max((s.worst for s in separations), default=-np.inf)
+            bound = max((s.bound for s in separations), default=-np.inf)
+            solution = self._finish(result, separations, worst, bound)
+            added = 0
+            if solution is None:
+                added = self._add(separations)
+                if added == 0:
+                    solution = self._stuck(worst, bound)
+            yield self._record(iteration, worst, bound, added, separations)
+            if solution is not None:
+                return solution
+            self._drop_slack(np.concatenate([result.cut_multipliers, np.ones(added)]))
+            if method.polish and self._worth_polishing(iteration, worst):
+                solution = self._polish(result)
+                if solution is not None:
+                    return solution
+            if method.time_limit is not None and time.perf_counter() - self.started > method.time_limit:
+                return self.stop(Status.TIME_LIMIT)
+        return self.stop(Status.ITERATION_LIMIT)
+
+    def _solve_master(self) -> MasterResult | Solution:
+        """Solve the relaxation with the current margin; lower the margin, or prove infeasibility, where it has no solution."""
+        for _ in range(40):
+            result = self.master.solve(self.margin)
+            if result.status == "optimal":
+                break
+            answer = self._explain_infeasible(result)
+            if answer is not None:
+                return answer
+        else:
+            return self.stop(Status.STALLED)
+        self.result = result
+        self.x = np.clip(self.conditioning.x(result.z), self.program.lower, self.program.upper)
+        value = float(self.program.c @ self.x) + self.program.constant
+        total = float(result.cut_multipliers.sum())
+        self.lower = max(self.lower, value - self.margin * total) if self._bounded(result) else self.lower
+        if self.slater and total > 0:
+            wanted = 0.4 * self.method.tol * max(1.0, abs(value)) / total
+            wanted = min(wanted, 1e-3 * self.scale)
+            if not 0.3 < self.margin / wanted < 1.2:
+                self.margin = wanted
+                again = self.master.solve(self.margin)
+                if again.status == "optimal":
+                    self.result = result = again
+                    self.x = np.clip(self.conditioning.x(result.z), self.program.lower, self.program.upper)
+        return result
+
+    def _bounded(self, result: MasterResult) -> bool:
+        """Whether the master's solution stays away from the box that stands in for infinite bounds."""
+        return bool((np.abs(result.z) < 0.99 * self.reach).all())
+
+    def _explain_infeasible(self, result: MasterResult) -> Solution | None:
+        best = self.master.best_margin(self.scale)
+        proof = best if best.status == "optimal" and best.slack > 0 else result
+        support, rows = self._atoms(proof)
+        contradiction, radius = infeasibility(self.program, support, rows, self.x)
+        if contradiction > 0 and (best.status != "optimal" or best.slack > 1e-9 * self.scale):
+            if radius < 1e9 and self.reach < LAST_REACH:
+                self._grow()
+                return None
+            if radius >= LEAST_RADIUS:
+                certificate = Certificate("infeasible", self.x, np.inf, np.inf, radius, support, rows)
+                return self._solution(Status.INFEASIBLE, certificate)
+        if best.status != "optimal":
+            return self.stop(Status.STALLED)
+        if -best.slack < 1e-3 * abs(self.margin) or -best.slack < 1e-11 * self.scale:
+            self.slater = False
+            self.margin = -best.slack - 1e-10 * self.scale
+        else:
+            self.margin = 0.5 * min(-best.slack, self.margin)
+        return None
+
+    def _grow(self) -> None:
+        self.reach *= 1e3
+        self.master.set_box(*self.conditioning.box(self.program.lower, self.program.upper, self.reach))
+
+    def _separate(self, x: Array) -> list[Separation]:
+        return [
+            oracle.maximise(self.program.violation(f, x), family.domain, target=0.0, seed=self.method.seed + len(self.history))
+            for f, (oracle, family) in enumerate(zip(self.oracles, self.program.families, strict=True))
+        ]
+
+    def _record(
+        self, iteration: int, worst: float, bound: float, added: int, separations: list[Separation]
+    ) -> Iterate:
+        sign = -1.0 if self.program.maximise else 1.0
+        upper = self.incumbent[0] if self.incumbent else np.inf
+        low, high = (self.lower, upper) if sign > 0 else (-upper, -self.lower)
+        iterate = Iterate(
+            iteration,
+            sign * (float(self.program.c @ self.x) + self.program.constant),
+            low,
+            high,
+            worst,
+            bound,
+            added,
+            len(self.cuts),
+            time.perf_counter() - self.started,
+            self.x,
+            tuple(s.points for s in separations),
+        )
+        self.history.append(iterate)
+        return iterate
+
+    # ---- ends -----------------------------------------------------------------------------------------------------
+
+    def _atoms(self, result: MasterResult) -> tuple[tuple[Support, ...], Array]:
+        """The multipliers of a master solution as a measure, and those of the finite rows."""
+        support = tuple(
+            replace(self.cuts[i], multiplier=float(result.cut_multipliers[i])) for i in np.flatnonzero(result.cut_multipliers > 0)
+        )
+        return support, result.row_multipliers / self.row_scale
+
+    def _finish(self, result: MasterResult, separations: list[Separation], worst: float, bound: float) -> Solution | None:
+        """The solution, if this iterate is one."""
+        if worst > 0:
+            return None
+        support, rows = self._atoms(result)
+        if bound > 0:
+            if self.slater:
+                return self.stop(Status.UNCERTIFIED)
+            return self.stop(Status.NO_INTERIOR) if np.isfinite(bound) else self.stop(Status.UNCERTIFIED)
+        if not self._bounded(result):
+            return self._beyond()
+        return self._certify(self.x, support, rows, tuple(s.bound for s in separations))
+
+    def _certify(self, x: Array, support: tuple[Support, ...], rows: Array, violation: tuple[float, ...]) -> Solution | None:
+        """OPTIMAL if the bounds meet; otherwise remember the point and go on."""
+        upper = upper_bound(self.program, x)
+        if self.incumbent is None or upper < self.incumbent[0]:
+            self.incumbent = (upper, x, violation)
+        allowed = self.method.tol * max(1.0, abs(upper))
+        lower, radius = lower_bound(self.program, support, rows, x, 0.1 * allowed)
+        if upper - lower <= allowed and radius >= LEAST_RADIUS:
+            return self._solution(Status.OPTIMAL, self._certificate("optimal", x, lower, upper, radius, support, rows, violation))
+        self.patience += 1
+        self.margin *= 0.5
+        if self.patience > 8:
+            return self.stop(Status.STALLED)
+        return None
+
+    def _certificate(
+        self,
+        kind: str,
+        x: Array,
+        lower: float,
+        upper: float,
+        radius: float,
+        support: tuple[Support, ...],
+        rows: Array,
+        violation: tuple[float, ...],
+    ) -> Certificate:
+        return Certificate(kind, x, lower, upper, radius, support, rows, violation, self.program.finite_violation(x))
+
+    def _beyond(self) -> Solution | None:
+        """The relaxation leans on the box that stands in for infinite bounds: prove a ray, or look further out."""
+        from .rays import find_ray
+
+        upper = upper_bound(self.program, self.x)
+        direction, drift = find_ray(self.program, self.cuts, self.conditioning, self._matrix, self.oracles, self.method)
+        if direction is not None:
+            violation = prove_feasible(self.program, self.x)
+            certificate = replace(
+                self._certificate("unbounded", self.x, -np.inf, upper, np.inf, (), np.zeros(0), violation),
+                direction=direction,
+                drift=drift,
+            )
+            return self._solution(Status.UNBOUNDED, certificate)
+        if self.reach >= LAST_REACH:
+            return self.stop(Status.STALLED)
+        self._grow()
+        return None
+
+    def _stuck(self, worst: float, bound: float) -> Solution | None:
+        if self.incumbent is None and worst > 0:
+            return self.stop(Status.STALLED)
+        return None
+
+    def _worth_polishing(self, iteration: int, worst: float) -> bool:
+        if self.program.n > LARGEST or not self.slater or self.result is None or not self._bounded(self.result):
+            return False
+        return iteration >= 2 and worst < 0.1 * (self.scale + abs(self.history[-1].value))
+
+    def _polish(self, result: MasterResult) -> Solution | None:
+        """Try Newton from here; a polished point that can be certified ends the solve, and its index points help anyway."""
+        support, rows = self._atoms(MasterResult(result.status, result.z, result.slack, result.objective, result.cut_multipliers, result.row_multipliers))
+        polished = self._newton(support, rows)
+        if polished is None:
+            return None
+        separations = self._separate(polished.x)
+        bound = max((s.bound for s in separations), default=-np.inf)
+        if bound <= 0:
+            solution = self._certify(polished.x, polished.support, polished.row_multipliers, tuple(s.bound for s in separations))
+            if solution is not None:
+                return solution
+        self._add_cuts([replace(s, multiplier=0.0) for s in polished.support])
+        self._add(separations)
+        return None
+
+    def _newton(self, support: tuple[Support, ...], rows: Array) -> Polished | None:
+        clusters = cluster(self.program, support)
+        if len(clusters) > self.program.n:
+            return None
+        basis = np.stack([self.conditioning.x(e) for e in np.eye(self.program.n)], axis=1)
+        return polish(self.program, self.x, clusters, rows, self.margin, basis)
+
+    def stop(self, status: Status) -> Solution:
+        """End without a closed gap: report the best bounds that can be proven now."""
+        x, violation = self.x, ()
+        upper = np.inf
+        if self.incumbent is not None:
+            upper, x, violation = self.incumbent
+        else:
+            violation = prove_feasible(self.program, x) if self.program.families else ()
+            if self.program.families and max(violation) <= 0:
+                upper = upper_bound(self.program, x)
+        support, rows = self._atoms(self.result) if self.result is not None else ((), np.zeros(0))
+        allowed = 0.1 * self.method.tol * max(1.0, abs(float(self.program.c @ x) + self.program.constant))
+        lower, radius = lower_bound(self.program, support, rows, x, allowed) if support or len(rows) else (-np.inf, np.inf)
+        certificate = self._certificate("optimal", x, lower, upper, radius, support, rows, violation)
+        return self._solution(status, certificate)
+
+    def _solution(self, status: Status, certificate: Certificate) -> Solution:
+        return Solution(
+            status=status,
+            program=self.program,
+            certificate=certificate,
+            history=tuple(self.history),
+            active=merge(self.program, certificate.support),
+            seconds=time.perf_counter() - self.started,
+            tol=self.method.tol,
+            oracle=self.oracle_names,
+            variables=getattr(self.problem, "variables", ()),
+            model=self.problem if hasattr(self.problem, "compile") else None,
+            cuts=tuple(self.cuts),
+        )
+
+
+def _unique_runs(y: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Merge equal neighbours, so that rows with many components are evaluated once a point."""
+    if len(y) < 2:
+        return y, np.zeros(len(y), dtype=np.intp)
+    change = np.concatenate([[True], (y[1:] != y[:-1]).any(axis=1)])
+    return y[change], np.cumsum(change) - 1
+
+
+def cluster(program: Program, support: tuple[Support, ...]) -> tuple[Support, ...]:
+    """Atoms that belong to one maximiser, gathered at their centre of mass."""
+    groups: list[list[Support]] = []
+    for s in sorted(support, key=lambda s: -s.multiplier):
+        domain = program.families[s.family].domain
+        near = 0.02 * (domain.upper - domain.lower) + 1e-12
+        for group in groups:
+            t = group[0]
+            if (t.family, t.component) == (s.family, s.component) and (np.abs(t.point - s.point) <= near).all():
+                group.append(s)
+                break
+        else:
+            groups.append([s])
+    total = sum(s.multiplier for s in support)
+    merged = []
+    for group in groups:
+        weight = np.array([s.multiplier for s in group])
+        if weight.sum() <= 1e-9 * total:
+            continue
+        centre = (weight[:, None] * np.array([s.point for s in group])).sum(axis=0) / weight.sum()
+        domain = program.families[group[0].family].domain
+        merged.append(replace(group[0], point=domain.project(centre[None, :])[0], multiplier=float(weight.sum())))
+    return tuple(merged)

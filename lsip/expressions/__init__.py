@@ -1,0 +1,7 @@
+"""The language: index expressions, decision variables, and the constraints that they form."""
+
+from . import arithmetic as arithmetic
+from .affine import Affine, Constraint, Variable
+from .graph import Expression, Index
+
+__all__ = ["Affine", "Constraint", "Expression", "Index", "Variable"]

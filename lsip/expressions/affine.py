@@ -1,0 +1,336 @@
+"""What is affine in the decision variables: sums of (index expression) x (variable), and the constraints made of them.
+
+An `Affine` array is stored as triplets: entry e says that row `rows[e]` of the flattened array holds `coefficient[e]` times
+element `columns[e]` of a variable. Every operation that stays linear only moves or multiplies triplets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ModelError, NotAffineError
+from .graph import Constant, Expression, Gather, Join, as_expression, full
+from .operators import RULES, Operators
+from .printing import latex, text
+
+Ints = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """Triplets in one variable."""
+
+    variable: Variable
+    rows: Ints
+    columns: Ints
+    coefficient: Expression  # flat, one element an entry
+
+    def scaled(self, factor: Expression) -> Expression:
+        """The coefficients times `factor`, which has one element a row."""
+        if isinstance(factor, Constant) and isinstance(self.coefficient, Constant):
+            return Constant(self.coefficient.value * factor.value.ravel()[self.rows])
+        per_entry = Gather(factor, self.rows)
+        if isinstance(self.coefficient, Constant) and (self.coefficient.value == 1.0).all():
+            return per_entry
+        return as_expression(per_entry * self.coefficient)
+
+
+class Affine(Operators):
+    """An array that is affine in the variables, with index expressions as coefficients."""
+
+    def __init__(self, shape: tuple[int, ...], terms: tuple[Term, ...], offset: Expression | None = None) -> None:
+        self.shape = shape
+        self.terms = terms
+        self.offset: Expression = full(offset, shape) if offset is not None else Constant(np.zeros(shape))
+        self.origin: tuple[Any, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=int))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @staticmethod
+    def of(value: Any) -> Affine:
+        """An affine array as it is; an index expression or numbers as one without variables."""
+        if isinstance(value, Affine):
+            return value
+        e = as_expression(value)
+        result = Affine(e.shape, (), e)
+        result.origin = e.origin
+        return result
+
+    def gather(self, index: Any) -> Affine:
+        """Rows in any arrangement: `index` holds positions in the flattened array, and its shape is the new one."""
+        index = np.asarray(index, dtype=np.intp)
+        flat = index.ravel()
+        terms = []
+        for term in self.terms:
+            order = np.argsort(term.rows, kind="stable")
+            counts = np.bincount(term.rows, minlength=self.size)
+            starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+            repeat = counts[flat]
+            rows = np.repeat(np.arange(flat.size), repeat)
+            within = np.arange(rows.size) - np.repeat(np.cumsum(repeat) - repeat, repeat)
+            entries = order[np.repeat(starts[flat], repeat) + within]
+            if rows.size:
+                terms.append(Term(term.variable, rows, term.columns[entries], _take(term.coefficient, entries)))
+        return Affine(index.shape, tuple(terms), _take(self.offset, index))
+
+    def sum_last(self) -> Affine:
+        """The sum over the last axis."""
+        k = self.shape[-1]
+        terms = tuple(Term(t.variable, t.rows // k, t.columns, t.coefficient) for t in self.terms)
+        return Affine(self.shape[:-1], terms, as_expression(self.offset.sum(axis=-1)) if self.offset_matters else None)
+
+    @property
+    def offset_matters(self) -> bool:
+        return not (isinstance(self.offset, Constant) and not self.offset.value.any())
+
+    @staticmethod
+    def join(parts: list[Affine]) -> Affine:
+        """The flattened parts, one after another."""
+        starts = np.cumsum([0] + [p.size for p in parts])
+        terms = tuple(
+            Term(t.variable, t.rows + start, t.columns, t.coefficient)
+            for part, start in zip(parts, starts, strict=False)
+            for t in part.terms
+        )
+        return Affine((int(starts[-1]),), terms, Join(tuple(p.offset for p in parts)))
+
+    def broadcast(self, shape: tuple[int, ...]) -> Affine:
+        if self.shape == shape:
+            return self
+        return self.gather(np.broadcast_to(np.arange(self.size).reshape(self.shape), shape))
+
+    def indices(self) -> tuple[Any, ...]:
+        """The indices on which the coefficients depend."""
+        found: dict[Any, None] = dict.fromkeys(self.offset.indices())
+        for term in self.terms:
+            found.update(dict.fromkeys(term.coefficient.indices()))
+        return tuple(found)
+
+    def __str__(self) -> str:
+        return text(self)
+
+    __repr__ = __str__
+
+    def _repr_latex_(self) -> str:
+        return f"${latex(self)}$"
+
+
+_NUMBER = count()
+
+
+class Variable(Affine):
+    """A decision variable: a scalar, or an array of the given shape.
+
+    Parameters
+    ----------
+    shape
+        Nothing or () for a scalar, n for a vector, a tuple for an array.
+    name
+        How it prints.
+    lower, upper
+        Bounds, numbers or arrays of that shape; free by default.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x = lsip.Variable(3, name="x", lower=0)
+    >>> print(x[0] + 2 * x[1])
+    x[0] + 2 x[1]
+    """
+
+    def __init__(
+        self, shape: int | tuple[int, ...] = (), *, name: str | None = None, lower: Any = -np.inf, upper: Any = np.inf
+    ) -> None:
+        self.shape = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+        if any(s < 1 for s in self.shape):
+            raise ModelError(f"A variable needs a positive size along every axis; got shape {self.shape}.")
+        self.number = next(_NUMBER)
+        self.name = name if name is not None else f"x{self.number}"
+        self.lower, self.upper = (self._bound(b, label) for b, label in ((lower, "lower"), (upper, "upper")))
+        if (self.lower > self.upper).any():
+            i = int(np.argmax(self.lower > self.upper))
+            raise ModelError(f"{self.name}: lower bound {self.lower[i]} exceeds upper bound {self.upper[i]} at element {i}.")
+        everything = np.arange(self.size)
+        super().__init__(self.shape, (Term(self, everything, everything, Constant(np.ones(self.size))),))
+        self.origin = ("name", self.name)
+
+    def _bound(self, value: Any, label: str) -> NDArray[np.float64]:
+        try:
+            bound = np.broadcast_to(np.asarray(value, dtype=float), self.shape).ravel().copy()
+        except ValueError:
+            raise ModelError(f"`{label}` of {self.name} must broadcast to {self.shape}; got {np.shape(value)}.") from None
+        if np.isnan(bound).any():
+            raise ModelError(f"`{label}` of {self.name} holds nan; use -inf or inf for no bound.")
+        return bound
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """body <= 0 or body == 0, element by element."""
+
+    body: Affine
+    equality: bool
+    origin: tuple[Any, ...]
+
+    def __bool__(self) -> bool:
+        raise ModelError("A constraint has no truth value: write `0 <= e` and `e <= 1` instead of `0 <= e <= 1`.")
+
+    def __str__(self) -> str:
+        return text(self)
+
+    __repr__ = __str__
+
+    def _repr_latex_(self) -> str:
+        return f"${latex(self)}$"
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """u >= 0 for an index expression u: what np.where asks."""
+
+    u: Expression
+    origin: tuple[Any, ...]
+
+    def __bool__(self) -> bool:
+        raise ModelError("A comparison of index expressions has no truth value; use np.where(condition, a, b).")
+
+
+def _take(e: Expression, index: Any) -> Expression:
+    return Constant(e.value.ravel()[index]) if isinstance(e, Constant) else Gather(e, index)
+
+
+def refuse(op: str, operands: tuple[Any, ...]) -> NotAffineError:
+    """The error for an operation that is not affine in the variables; names the term."""
+    shown = ", ".join(str(o) for o in operands)
+    names = sorted({t.variable.name for o in operands if isinstance(o, Affine) for t in o.terms})
+    return NotAffineError(
+        f"{op}({shown}) is not affine in the decision variable{'s' if len(names) > 1 else ''} {', '.join(names)}. "
+        "Coefficients may depend on the index in any way, on the variables not at all."
+    )
+
+
+def linear_rule(op: str, operands: tuple[Any, ...]) -> Affine:
+    """Build an operation that has an affine operand, or refuse it where it is written."""
+    if op not in _LINEAR:
+        raise refuse(f"np.{op}", operands)
+    result = _LINEAR[op](*operands)
+    result.origin = (op, *operands)
+    return result
+
+
+def _add(a: Any, b: Any) -> Affine:
+    a, b = Affine.of(a), Affine.of(b)
+    try:
+        shape = np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        raise ModelError(f"Cannot add {a} of shape {a.shape} and {b} of shape {b.shape}.") from None
+    a, b = a.broadcast(shape), b.broadcast(shape)
+    if not b.offset_matters:
+        offset = a.offset
+    elif not a.offset_matters:
+        offset = b.offset
+    elif isinstance(a.offset, Constant) and isinstance(b.offset, Constant):
+        offset = Constant(a.offset.value + b.offset.value)
+    else:
+        offset = as_expression(a.offset + b.offset)
+    return Affine(shape, a.terms + b.terms, offset)
+
+
+def _negative(a: Affine) -> Affine:
+    return _multiply(a, -1.0)
+
+
+def _multiply(a: Any, b: Any) -> Affine:
+    if isinstance(a, Affine) and isinstance(b, Affine):
+        if a.terms and b.terms:
+            raise NotAffineError(f"({a}) * ({b}) is a product of decision variables; a constraint must be affine in them.")
+        a, b = (a, b.offset) if a.terms else (b, a.offset)
+    affine, factor = (a, as_expression(b)) if isinstance(a, Affine) else (b, as_expression(a))
+    try:
+        shape = np.broadcast_shapes(affine.shape, factor.shape)
+    except ValueError:
+        raise ModelError(f"Cannot multiply shapes {factor.shape} and {affine.shape}: {factor} * {affine}.") from None
+    affine, factor = affine.broadcast(shape), full(factor, shape)
+    terms = tuple(Term(t.variable, t.rows, t.columns, t.scaled(factor)) for t in affine.terms)
+    if not affine.offset_matters:
+        return Affine(shape, terms)
+    if isinstance(factor, Constant) and isinstance(affine.offset, Constant):
+        return Affine(shape, terms, Constant(factor.value * affine.offset.value))
+    return Affine(shape, terms, as_expression(factor * affine.offset))
+
+
+def _divide(a: Any, b: Any) -> Affine:
+    if isinstance(b, Affine):
+        raise NotAffineError(f"({a}) / ({b}) divides by a decision variable; a constraint must be affine in them.")
+    if isinstance(b, Expression):
+        return _multiply(a, RULES["reciprocal"](b))
+    return _multiply(a, 1.0 / np.asarray(b, dtype=float))
+
+
+def _matmul(a: Any, b: Any) -> Affine:
+    if hasattr(a, "tocoo") and isinstance(b, Affine):
+        return _sparse_product(a.tocoo(), b)
+    if isinstance(a, Affine) and not isinstance(b, Affine):
+        if a.ndim == 1:
+            transposed = b if np.ndim(b) == 1 else b.T
+            return _matmul(transposed, a)
+        raise ModelError(f"`@` with a variable on the left needs a vector; {a} has shape {a.shape}. Put the matrix on the left.")
+    if isinstance(a, Affine) and isinstance(b, Affine):
+        raise NotAffineError(f"({a}) @ ({b}) is a product of decision variables; a constraint must be affine in them.")
+    left = as_expression(a)
+    if b.ndim != 1 or not left.shape or left.shape[-1] != b.shape[0]:
+        raise ModelError(f"`@` needs (..., n) @ (n,); got shapes {left.shape} and {b.shape}.")
+    return _multiply(left, b).sum_last()
+
+
+def _sparse_product(matrix: Any, x: Affine) -> Affine:
+    """A constant sparse matrix times a vector of variables, one triplet a stored entry."""
+    if x.ndim != 1 or matrix.shape[1] != x.size:
+        raise ModelError(f"`@` needs (r, n) @ (n,); got shapes {matrix.shape} and {x.shape}.")
+    entries = x.gather(matrix.col)
+    terms = tuple(
+        Term(t.variable, matrix.row[t.rows].astype(np.intp), t.columns, t.scaled(Constant(matrix.data)))
+        for t in entries.terms
+    )
+    offset = Constant(matrix @ x.offset.value) if isinstance(x.offset, Constant) else None
+    if offset is None:
+        raise ModelError("A sparse matrix can only be applied to variables and constants; use a dense one here.")
+    return Affine((matrix.shape[0],), terms, offset)
+
+
+_LINEAR: dict[str, Callable[..., Affine]] = {
+    "add": _add,
+    "subtract": lambda a, b: _add(a, _negative(b) if isinstance(b, Affine) else _neg_expression(b)),
+    "negative": _negative,
+    "multiply": _multiply,
+    "divide": _divide,
+    "matmul": _matmul,
+}
+
+
+def _neg_expression(b: Any) -> Any:
+    return RULES["negative"](b) if isinstance(b, Expression) else -np.asarray(b, dtype=float)
+
+
+def compare(a: Any, b: Any, symbol: str, flipped: bool) -> Any:
+    """a <= b (or ==): a constraint when variables take part, a condition for np.where otherwise."""
+    origin = (">" + symbol[1:], b, a) if flipped else (symbol, a, b)
+    if isinstance(a, Affine) or isinstance(b, Affine):
+        if symbol == "<":
+            raise ModelError(f"Strict inequalities have no minimum: write <= or >= in {text(origin)}.")
+        return Constraint(_LINEAR["subtract"](a, b) if isinstance(a, Affine) else _add(a, _negative(b)), symbol == "==", origin)
+    if symbol == "==":
+        return a is b
+    return Condition(as_expression(RULES["subtract"](b, a)), origin)

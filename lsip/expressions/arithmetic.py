@@ -1,0 +1,364 @@
+"""The rules of the language: what each operator and NumPy function builds from index expressions.
+
+Whatever has a decision variable among its operands is passed on to `affine`, which knows the few operations that stay linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from .affine import Affine, Condition, compare, linear_rule, refuse
+from .functions import FUNCTIONS
+from .graph import (
+    Absolute,
+    Add,
+    Apply,
+    Constant,
+    Expression,
+    Gather,
+    Join,
+    Linear,
+    Multiply,
+    Negate,
+    Power,
+    Select,
+    Sum,
+    as_expression,
+    broadcast,
+    full,
+)
+from .operators import FUNCTION_RULES, RULES
+
+
+def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register an operation for index expressions; affine operands go to their own rule of the same name."""
+
+    def register(build: Callable[..., Any]) -> Callable[..., Any]:
+        op = names[0]
+
+        @wraps(build)
+        def apply(*operands: Any) -> Any:
+            if any(isinstance(o, Affine) for o in operands):
+                return linear_rule(op, operands)
+            result = build(*(as_expression(o) for o in operands))
+            if not any(result is o for o in operands):
+                result.origin = (op, *operands)
+            return result
+
+        for name in names:
+            RULES[name] = apply
+        return apply
+
+    return register
+
+
+def _common(*operands: Expression) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*(o.shape for o in operands))
+    except ValueError:
+        shapes = " and ".join(str(o.shape) for o in operands)
+        raise ModelError(f"Shapes {shapes} do not broadcast together in {', '.join(map(str, operands))}.") from None
+
+
+def _scalar(u: Expression) -> float | None:
+    """The number that a constant scalar holds."""
+    return float(u.value.ravel()[0]) if isinstance(u, Constant) and u.size == 1 else None
+
+
+@rule("add")
+def add(a: Expression, b: Expression) -> Expression:
+    shape = _common(a, b)
+    return Add(broadcast(a, shape), broadcast(b, shape), shape)
+
+
+@rule("subtract")
+def subtract(a: Expression, b: Expression) -> Expression:
+    return add(a, Constant(-b.value) if isinstance(b, Constant) else Negate(b))  # type: ignore[no-any-return]
+
+
+@rule("multiply")
+def multiply(a: Expression, b: Expression) -> Expression:
+    shape = _common(a, b)
+    return Multiply(broadcast(a, shape), broadcast(b, shape), shape)
+
+
+@rule("divide", "true_divide")
+def divide(a: Expression, b: Expression) -> Expression:
+    if isinstance(b, Constant):
+        if (b.value == 0).any():
+            raise ModelError(f"Division by zero in ({a}) / ({b}).")
+        # The reciprocal of a power of two is exact; any other division keeps its rounding inside an enclosure.
+        mantissa, _ = np.frexp(b.value)
+        if (np.abs(mantissa) == 0.5).all():
+            return multiply(a, 1.0 / b.value)  # type: ignore[no-any-return]
+    inverse = Apply(FUNCTIONS["reciprocal"], b)
+    return inverse if _scalar(a) == 1.0 and a.shape == () else multiply(a, inverse)  # type: ignore[no-any-return]
+
+
+@rule("negative")
+def negative(u: Expression) -> Expression:
+    return Negate(u)
+
+
+@rule("positive")
+def positive(u: Expression) -> Expression:
+    return u
+
+
+@rule("power", "float_power")
+def power(u: Expression, k: Expression) -> Expression:
+    shape = _common(u, k)
+    if isinstance(k, Constant):
+        if _scalar(k) == 1.0 and u.shape == shape:
+            return Gather(u, np.arange(u.size).reshape(u.shape))
+        if _scalar(k) == 2.0:
+            return Apply(FUNCTIONS["square"], full(u, shape))
+        if _scalar(k) == 0.5:
+            return Apply(FUNCTIONS["sqrt"], full(u, shape))
+        return Power(broadcast(u, shape), np.broadcast_to(k.value, shape) if k.size > 1 else k.value, shape)
+    base = Constant(np.log(u.value)) if isinstance(u, Constant) else Apply(FUNCTIONS["log"], u)
+    return Apply(FUNCTIONS["exp"], multiply(k, base))
+
+
+def _elementary(name: str) -> None:
+    @rule(name)
+    def apply(u: Expression) -> Expression:
+        return Apply(FUNCTIONS[name], u)
+
+
+for _name in FUNCTIONS:
+    _elementary(_name)
+
+_LOG2, _LOG10 = np.log(2.0), np.log(10.0)
+_COMPOSED: dict[str, Callable[..., Any]] = {
+    "exp2": lambda u: RULES["exp"](u * _LOG2),
+    "log2": lambda u: RULES["log"](u) / _LOG2,
+    "log10": lambda u: RULES["log"](u) / _LOG10,
+    "arcsinh": lambda u: RULES["log"](u + RULES["sqrt"](RULES["square"](u) + 1.0)),
+    "arccosh": lambda u: RULES["log"](u + RULES["sqrt"](RULES["square"](u) - 1.0)),
+    "arctanh": lambda u: 0.5 * RULES["log"]((1.0 + u) / (1.0 - u)),
+    "hypot": lambda u, v: RULES["sqrt"](RULES["square"](u) + RULES["square"](v)),
+    "erfc": lambda u: 1.0 - RULES["erf"](u),
+    "expit": lambda u: 1.0 / (1.0 + RULES["exp"](-u)),
+    "deg2rad": lambda u: u * (np.pi / 180.0),
+}
+for _name, _build in _COMPOSED.items():
+    rule(_name)(_build)
+RULES["radians"] = RULES["deg2rad"]
+
+
+@rule("absolute", "fabs")
+def absolute(u: Expression) -> Expression:
+    return Absolute(u)
+
+
+@rule("maximum", "fmax")
+def maximum(a: Expression, b: Expression) -> Expression:
+    shape = _common(a, b)
+    a, b = full(a, shape), full(b, shape)
+    difference = a if _scalar(b) == 0.0 or (isinstance(b, Constant) and not b.value.any()) else subtract(a, b)
+    return Select(difference, a, b, continuous=True)
+
+
+@rule("minimum", "fmin")
+def minimum(a: Expression, b: Expression) -> Expression:
+    return Negate(maximum(negative(a), Constant(-b.value) if isinstance(b, Constant) else negative(b)))
+
+
+@rule("matmul")
+def matmul(a: Expression, b: Expression) -> Expression:
+    """Products with a constant matrix are one linear map; two expressions multiply element by element and sum."""
+    if not a.shape or not b.shape:
+        raise ModelError("`@` needs at least one axis on both sides; use * for scalars.")
+    if isinstance(a, Constant) and a.ndim == 2 and b.ndim == 1 and a.shape[1] == b.shape[0]:
+        return Linear(a.value, b, (a.shape[0],))
+    if isinstance(b, Constant) and b.ndim == 2 and a.ndim == 1 and a.shape[0] == b.shape[0]:
+        return Linear(b.value.T, a, (b.shape[1],))
+    left, right = np.arange(a.size).reshape(a.shape), np.arange(b.size).reshape(b.shape)
+    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        raise ModelError(f"`@` needs matching inner sizes; got shapes {a.shape} and {b.shape}.")
+    left = left[..., None, :] if b.ndim > 1 else left
+    right = np.swapaxes(right, -1, -2) if b.ndim > 1 else right
+    right = right[..., None, :, :] if b.ndim > 1 and a.ndim > 1 else right
+    shape = np.broadcast_shapes(left.shape, right.shape)
+    product = Multiply(Gather(a, np.broadcast_to(left, shape)), Gather(b, np.broadcast_to(right, shape)), shape)
+    return Sum(product, shape[-1])
+
+
+def getitem(u: Any, key: Any) -> Any:
+    """Slices and fancy indices, as NumPy has them."""
+    try:
+        index = np.arange(u.size).reshape(u.shape)[key]
+    except IndexError as error:
+        raise ModelError(f"{u} has shape {u.shape}: {error}.") from None
+    result = u.gather(index) if isinstance(u, Affine) else Gather(u, np.asarray(index))
+    result.origin = ("getitem", u, key)
+    return result
+
+
+RULES["getitem"] = getitem
+RULES["less_equal"] = lambda a, b, flipped=False: compare(a, b, "<=", flipped)
+RULES["less"] = lambda a, b, flipped=False: compare(a, b, "<", flipped)
+RULES["equal"] = lambda a, b: compare(a, b, "==", False)
+
+
+def _structural(function: Any) -> None:
+    """A NumPy function that only moves elements: let it move their positions, then gather."""
+
+    def apply(u: Any, *args: Any, **kwargs: Any) -> Any:
+        index = np.asarray(function(np.arange(u.size).reshape(u.shape), *args, **kwargs))
+        result = u.gather(index) if isinstance(u, Affine) else Gather(u, index)
+        result.origin = (function.__name__, u)
+        return result
+
+    FUNCTION_RULES[function] = apply
+
+
+for _function in (
+    np.reshape, np.ravel, np.transpose, np.squeeze, np.expand_dims, np.broadcast_to, np.tile, np.repeat, np.roll, np.flip,
+    np.moveaxis, np.swapaxes, np.take, np.atleast_1d, np.atleast_2d, np.diagonal,
+):  # fmt: skip
+    _structural(_function)
+
+
+def _stacking(function: Any) -> None:
+    """A NumPy function that puts arrays together: let it arrange positions in their concatenation, then gather."""
+
+    def apply(parts: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+        affine = any(isinstance(p, Affine) for p in parts)
+        items: list[Any] = [Affine.of(p) if affine else as_expression(p) for p in parts]
+        starts = np.cumsum([0] + [p.size for p in items])
+        positions = [s + np.arange(p.size).reshape(p.shape) for s, p in zip(starts, items, strict=False)]
+        index = np.asarray(function(positions, *args, **kwargs))
+        result = Affine.join(items).gather(index) if affine else Gather(Join(tuple(items)), index)
+        result.origin = ("stack", *parts)
+        return result
+
+    FUNCTION_RULES[function] = apply
+
+
+for _function in (np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack):
+    _stacking(_function)
+
+
+def _last(u: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
+    """Bring the reduced axes to the end as one; returns the rearranged operand of shape (*rest, k)."""
+    axes = tuple(range(u.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(u.ndim, 1))
+    rest = tuple(a for a in range(u.ndim) if a not in axes)
+    shape = tuple(u.shape[a] for a in rest)
+    index = np.transpose(np.arange(u.size).reshape(u.shape), rest + axes).reshape(*shape, -1)
+    if index.shape == u.shape and (index.ravel() == np.arange(u.size)).all():
+        return u, shape
+    return (u.gather(index) if isinstance(u, Affine) else Gather(u, index)), shape
+
+
+def total(u: Any, axis: Any = None, **kwargs: Any) -> Any:
+    """np.sum."""
+    _plain(kwargs, "sum")
+    moved, shape = _last(u, axis)
+    result = moved.sum_last() if isinstance(u, Affine) else Sum(moved, moved.shape[-1])
+    result.origin = ("sum", u) if axis is None else ("sum", u, axis)
+    return result
+
+
+def _fold(name: str) -> Callable[..., Any]:
+    """A reduction by halves with a two-operand rule, along one axis or all."""
+
+    def apply(u: Any, axis: Any = None, **kwargs: Any) -> Any:
+        _plain(kwargs, name)
+        if isinstance(u, Affine):
+            raise refuse(name, (u,))
+        moved, _ = _last(u, axis)
+        while moved.shape[-1] > 1:
+            k = moved.shape[-1]
+            half = RULES[name](moved[..., : k // 2], moved[..., k // 2 : 2 * (k // 2)])
+            moved = half if k % 2 == 0 else FUNCTION_RULES[np.concatenate]([half, moved[..., -1:]], axis=-1)
+        result = moved[..., 0]
+        result.origin = ({"multiply": "prod", "maximum": "max", "minimum": "min"}[name], u)
+        return result
+
+    return apply
+
+
+def _plain(kwargs: dict[str, Any], name: str) -> None:
+    given = {k for k, v in kwargs.items() if v is not None and v is not np._NoValue and v is not False}
+    if given:
+        raise ModelError(f"{name} takes only `axis` here; got {', '.join(sorted(given))}.")
+
+
+def mean(u: Any, axis: Any = None, **kwargs: Any) -> Any:
+    s = total(u, axis, **kwargs)
+    return s * (s.size / u.size)
+
+
+def dot(a: Any, b: Any) -> Any:
+    scalar = not getattr(a, "shape", np.shape(a)) or not getattr(b, "shape", np.shape(b))
+    return RULES["multiply" if scalar else "matmul"](a, b)
+
+
+def norm(u: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """np.linalg.norm of vectors: the 2-norm, 1, inf, or any p >= 1."""
+    if isinstance(u, Affine):
+        raise refuse("norm", (u,))
+    if keepdims or (axis is None and u.ndim > 1 and ord is not None):
+        raise ModelError("np.linalg.norm is available for vectors (give `axis`), without keepdims.")
+    if ord in (None, 2):
+        result = RULES["sqrt"](total(RULES["square"](u), axis))
+    elif ord == np.inf:
+        result = FUNCTION_RULES[np.max](RULES["absolute"](u), axis=axis)
+    else:
+        result = total(RULES["absolute"](u) ** float(ord), axis) ** (1.0 / ord) if ord != 1 else total(abs(u), axis)
+    result.origin = ("norm", u)
+    return result
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """np.where with a comparison of index expressions as its condition."""
+    if isinstance(a, Affine) or isinstance(b, Affine):
+        raise refuse("where", (a, b))
+    if not isinstance(condition, Condition):
+        raise ModelError("np.where needs a comparison of index expressions, such as np.where(t <= 0.5, a, b).")
+    a, b = as_expression(a), as_expression(b)
+    shape = _common(condition.u, a, b)
+    result = Select(full(condition.u, shape), full(a, shape), full(b, shape), continuous=False)
+    result.origin = ("where", condition, a, b)
+    return result
+
+
+def clip(u: Any, low: Any = None, high: Any = None, **kwargs: Any) -> Any:
+    result = u if low is None else RULES["maximum"](u, low)
+    return result if high is None else RULES["minimum"](result, high)
+
+
+def outer_product(a: Any, b: Any) -> Any:
+    column, row = (v if isinstance(v, Affine) else as_expression(v) for v in (a, b))
+    return column.reshape(-1, 1) * row.reshape(1, -1)
+
+
+FUNCTION_RULES.update(
+    {
+        np.sum: total,
+        np.prod: _fold("multiply"),
+        np.max: _fold("maximum"),
+        np.min: _fold("minimum"),
+        np.mean: mean,
+        np.dot: dot,
+        np.inner: dot,
+        np.vdot: dot,
+        np.linalg.norm: norm,
+        np.where: where,
+        np.clip: clip,
+        np.outer: outer_product,
+        np.shape: lambda u: u.shape,
+        np.ndim: lambda u: len(u.shape),
+        np.size: lambda u: u.size,
+        np.zeros_like: lambda u, **_: np.zeros(u.shape),
+        np.ones_like: lambda u, **_: np.ones(u.shape),
+        np.full_like: lambda u, v, **_: np.full(u.shape, v),
+    }
+)

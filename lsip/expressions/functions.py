@@ -1,0 +1,140 @@
+"""The elementary functions of the language: value, enclosure, and two derivatives each.
+
+Derivatives are written once, in terms of the argument u and the value f, with operators and `call`, so that they serve arrays
+and intervals alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from . import interval as iv
+from .interval import Array, Interval
+from .jets import Numbers, square
+
+
+@dataclass(frozen=True)
+class Function:
+    """A smooth function of one real variable."""
+
+    name: str
+    value: Callable[[Any], Any]
+    enclosure: Callable[[Interval], Interval]
+    first: Callable[[Numbers, Numbers], Numbers]
+    second: Callable[[Numbers, Numbers], Numbers]
+    latex: str = ""
+
+    def __call__(self, u: Numbers) -> Numbers:
+        return self.enclosure(u) if isinstance(u, Interval) else self.value(u)
+
+
+def _domain(enclosure: Callable[[Interval], Interval], low: float, high: float = np.inf) -> Callable[[Interval], Interval]:
+    """Restrict an enclosure to arguments in [low, high]; nothing is known where u leaves it entirely."""
+
+    def enclose(u: Interval) -> Interval:
+        lo, hi = np.maximum(u.lo, low), np.minimum(u.hi, high)
+        return enclosure(Interval(np.where(lo <= hi, lo, np.nan), np.where(lo <= hi, hi, np.nan)))
+
+    return enclose
+
+
+_TABLE = (
+    Function("sin", np.sin, iv.sin, lambda u, f: cos(u), lambda u, f: -f, r"\sin"),
+    Function("cos", np.cos, iv.cos, lambda u, f: -sin(u), lambda u, f: -f, r"\cos"),
+    Function("tan", np.tan, iv.tan, lambda u, f: 1.0 + square(f), lambda u, f: 2.0 * f * (1.0 + square(f)), r"\tan"),
+    Function(
+        "arcsin",
+        np.arcsin,
+        _domain(iv.monotone(np.arcsin), -1.0, 1.0),
+        lambda u, f: 1.0 / sqrt(1.0 - square(u)),
+        lambda u, f: u / (sqrt(1.0 - square(u)) * (1.0 - square(u))),
+        r"\arcsin",
+    ),
+    Function(
+        "arccos",
+        np.arccos,
+        _domain(iv.decreasing(np.arccos), -1.0, 1.0),
+        lambda u, f: -1.0 / sqrt(1.0 - square(u)),
+        lambda u, f: -u / (sqrt(1.0 - square(u)) * (1.0 - square(u))),
+        r"\arccos",
+    ),
+    Function(
+        "arctan",
+        np.arctan,
+        iv.monotone(np.arctan),
+        lambda u, f: 1.0 / (1.0 + square(u)),
+        lambda u, f: -2.0 * u / square(1.0 + square(u)),
+        r"\arctan",
+    ),
+    Function("sinh", np.sinh, iv.monotone(np.sinh), lambda u, f: cosh(u), lambda u, f: f, r"\sinh"),
+    Function("cosh", np.cosh, iv.cosh, lambda u, f: sinh(u), lambda u, f: f, r"\cosh"),
+    Function(
+        "tanh",
+        np.tanh,
+        iv.monotone(np.tanh, -1.0, 1.0),
+        lambda u, f: 1.0 - square(f),
+        lambda u, f: -2.0 * f * (1.0 - square(f)),
+        r"\tanh",
+    ),
+    Function("exp", np.exp, iv.monotone(np.exp, low=0.0), lambda u, f: f, lambda u, f: f, r"\exp"),
+    Function("expm1", np.expm1, iv.monotone(np.expm1, low=-1.0), lambda u, f: exp(u), lambda u, f: exp(u)),
+    Function("log", np.log, _domain(iv.monotone(np.log), 0.0), lambda u, f: 1.0 / u, lambda u, f: -1.0 / square(u), r"\log"),
+    Function(
+        "log1p",
+        np.log1p,
+        _domain(iv.monotone(np.log1p), -1.0),
+        lambda u, f: 1.0 / (1.0 + u),
+        lambda u, f: -1.0 / square(1.0 + u),
+    ),
+    Function(
+        "sqrt",
+        np.sqrt,
+        _domain(iv.monotone(np.sqrt, low=0.0), 0.0),
+        lambda u, f: 0.5 / f,
+        lambda u, f: -0.25 / (f * u),
+        r"\sqrt",
+    ),
+    Function(
+        "erf",
+        special.erf,
+        iv.monotone(special.erf, -1.0, 1.0),
+        lambda u, f: (2.0 / np.sqrt(np.pi)) * exp(-square(u)),
+        lambda u, f: (-4.0 / np.sqrt(np.pi)) * u * exp(-square(u)),
+        r"\operatorname{erf}",
+    ),
+    Function(
+        "reciprocal",
+        lambda u: 1.0 / u,
+        iv.reciprocal,
+        lambda u, f: -square(f),
+        lambda u, f: 2.0 * f * square(f),
+    ),
+    Function("square", np.square, Interval.square, lambda u, f: 2.0 * u, lambda u, f: np.full((1, 1), 2.0)),
+)
+
+FUNCTIONS: dict[str, Function] = {f.name: f for f in _TABLE}
+
+sin, cos, sinh, cosh = (FUNCTIONS[name] for name in ("sin", "cos", "sinh", "cosh"))
+exp, sqrt = FUNCTIONS["exp"], FUNCTIONS["sqrt"]
+
+
+def power(u: Numbers, k: Array) -> Numbers:
+    """u ** k for an array of constant exponents."""
+    return iv.power(u, k) if isinstance(u, Interval) else u**k
+
+
+def power_first(k: Array) -> Callable[[Numbers, Numbers], Numbers]:
+    """d/du u ** k; the exponent of a vanishing term is replaced by 0, so that it stays defined at u = 0."""
+    lower = np.where(k == 0, 0.0, k - 1)
+    return lambda u, f: k * power(u, lower)
+
+
+def power_second(k: Array) -> Callable[[Numbers, Numbers], Numbers]:
+    factor = k * (k - 1)
+    lower = np.where(factor == 0, 0.0, k - 2)
+    return lambda u, f: factor * power(u, lower)

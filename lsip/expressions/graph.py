@@ -1,0 +1,360 @@
+"""Index expressions: a graph of NumPy operations on the index y, and nothing else.
+
+Every node knows its shape, its arguments, and how to push a `Jet` forward. Values travel flat, shape (N, size), so that all
+structural operations (slices, reshapes, broadcasts, stacks) are one node, `Gather`. `origin` remembers what the user typed,
+for printing only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import jets
+from .functions import Function, power, power_first, power_second
+from .interval import Array, Interval, absolute, apply_matrix
+from .jets import Jet, Numbers
+from .operators import Operators
+from .printing import latex, text
+
+if TYPE_CHECKING:
+    from ..domains import Domain
+
+Shape = tuple[int, ...]
+
+
+@dataclass
+class Pass:
+    """One evaluation of a graph: the points or boxes, the derivatives wanted, and how kinks are treated.
+
+    `pieces` fixes the branch of every kink (+1, -1) or leaves it to the data (0); `straddles` comes back with the kinks whose
+    argument changes sign on a box.
+    """
+
+    y: Numbers  # (N, m)
+    order: int
+    offsets: dict[Index, int]
+    kinks: dict[int, slice] = field(default_factory=dict)
+    pieces: NDArray[np.int8] | None = None
+    straddles: NDArray[np.bool_] | None = None
+
+
+class Expression(Operators):
+    """A NumPy-like array that depends on the index and not on the decision variables."""
+
+    shape: Shape
+    args: tuple[Expression, ...] = ()
+    origin: tuple[Any, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=int))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        raise NotImplementedError
+
+    def key(self) -> tuple[Any, ...] | None:
+        """What, beside the arguments, makes two nodes the same; None when a node is only equal to itself."""
+        return ()
+
+    def __str__(self) -> str:
+        return text(self)
+
+    __repr__ = __str__
+
+    def _repr_latex_(self) -> str:
+        return f"${latex(self)}$"
+
+    def indices(self) -> tuple[Index, ...]:
+        """The indices that this expression depends on, in order of appearance."""
+        found: dict[Index, None] = {}
+        seen: set[int] = set()
+        stack: list[Expression] = [self]
+        while stack:
+            node = stack.pop()
+            if id(node) not in seen:
+                seen.add(id(node))
+                if isinstance(node, Index):
+                    found[node] = None
+                stack.extend(reversed(node.args))
+        return tuple(found)
+
+
+class Constant(Expression):
+    """Known numbers; exact, as floats, in every algebra."""
+
+    def __init__(self, value: Any) -> None:
+        self.value: Array = np.asarray(value, dtype=float)
+        self.shape = self.value.shape
+        self.origin = ("constant", self.value)
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        return Jet(self.value.reshape(1, -1))
+
+    def key(self) -> tuple[Any, ...] | None:
+        return (self.shape, self.value.tobytes()) if self.size <= 64 else None
+
+
+class Index(Expression):
+    """The index y of a continuum of constraints, ranging over `domain`.
+
+    Over an `Interval` it is a scalar, over every other domain a vector: `y[0]`, `y[1]`, `np.linalg.norm(y - p)`.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> t = lsip.Index("t", lsip.Interval(0, 1))
+    >>> print(2 * t**2 + 1)
+    2 t² + 1
+    """
+
+    def __init__(self, name: str, domain: Domain) -> None:
+        self.name = name
+        self.domain = domain
+        self.shape = () if domain.scalar else (domain.dim,)
+        self.origin = ("name", name)
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        m, start = run.y.shape[-1], run.offsets[self]
+        value = run.y[:, start : start + self.domain.dim]
+        return Jet(value, np.eye(m)[:, None, start : start + self.domain.dim] if run.order else None)
+
+    def key(self) -> tuple[Any, ...] | None:
+        return None
+
+
+class Apply(Expression):
+    """An elementary function, element by element."""
+
+    def __init__(self, function: Function, u: Expression) -> None:
+        self.function, self.args, self.shape = function, (u,), u.shape
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        f = self.function
+        return jets.chain(args[0], f, f.first, f.second, run.order)
+
+    def key(self) -> tuple[Any, ...] | None:
+        return (self.function.name,)
+
+
+class Power(Expression):
+    """u ** k with constant exponents; a scalar u may meet an array of exponents."""
+
+    def __init__(self, u: Expression, k: Array, shape: Shape) -> None:
+        self.exponents, self.args, self.shape = k.reshape(1, -1), (u,), shape
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        k = self.exponents
+        return jets.chain(args[0], lambda u: power(u, k), power_first(k), power_second(k), run.order)
+
+    def key(self) -> tuple[Any, ...] | None:
+        return (self.shape, self.exponents.tobytes())
+
+
+class Add(Expression):
+    def __init__(self, a: Expression, b: Expression, shape: Shape) -> None:
+        self.args, self.shape = (a, b), shape
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        return jets.add(args[0], args[1])
+
+
+class Multiply(Expression):
+    def __init__(self, a: Expression, b: Expression, shape: Shape) -> None:
+        self.args, self.shape = (a, b), shape
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        return jets.multiply(args[0], args[1], run.order)
+
+
+class Negate(Expression):
+    def __init__(self, u: Expression) -> None:
+        self.args, self.shape = (u,), u.shape
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        return jets.negate(args[0])
+
+
+class Gather(Expression):
+    """Elements of the argument, in any arrangement: every slice, reshape, transpose and broadcast is one of these."""
+
+    def __init__(self, u: Expression, index: NDArray[np.intp]) -> None:
+        self.index, self.args, self.shape = index.ravel(), (u,), index.shape
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        return jets.each(args[0], lambda v: v[..., self.index])
+
+    def key(self) -> tuple[Any, ...] | None:
+        return (self.shape, self.index.tobytes())
+
+
+class Join(Expression):
+    """All elements of several arguments, one after another."""
+
+    def __init__(self, parts: tuple[Expression, ...]) -> None:
+        self.args, self.shape = parts, (sum(p.size for p in parts),)
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        n = run.y.shape[0]
+        return Jet(*(join([jet[d] for jet in args], [p.size for p in self.args], n) for d in range(3)))
+
+
+class Sum(Expression):
+    """The sum over the last axis, of length `k`."""
+
+    def __init__(self, u: Expression, k: int) -> None:
+        self.k, self.args, self.shape = k, (u,), u.shape[:-1]
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        def total(v: Numbers) -> Numbers:
+            v = v.reshape(*v.shape[:-1], -1, self.k)
+            return v.sum() if isinstance(v, Interval) else v.sum(-1)
+
+        return jets.each(args[0], total)
+
+    def key(self) -> tuple[Any, ...] | None:
+        return (self.k,)
+
+
+class Linear(Expression):
+    """A constant matrix, dense or sparse, applied to all elements of the argument."""
+
+    def __init__(self, matrix: Any, u: Expression, shape: Shape) -> None:
+        self.matrix, self.args, self.shape = matrix, (u,), shape
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        m = self.matrix
+        return jets.each(args[0], lambda v: v.linear(m) if isinstance(v, Interval) else apply_matrix(m, v))
+
+    def key(self) -> tuple[Any, ...] | None:
+        return None
+
+
+class Select(Expression):
+    """a where u >= 0, b elsewhere; `np.where` in general, and `np.maximum` when u is a - b.
+
+    Each element of u is a kink. On a box where u keeps its sign, or on a fixed piece, the node is as smooth as its branch.
+    """
+
+    def __init__(self, u: Expression, a: Expression, b: Expression, continuous: bool) -> None:
+        self.args, self.shape, self.continuous = (u, a, b), u.shape, continuous
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        u, a, b = args
+        if not isinstance(run.y, Interval):
+            branch = u.value >= 0
+            return Jet(*(choose(branch, ~branch, a[d], b[d], True) for d in range(3)))
+        plus, minus = branches(u.value, run, run.kinks[id(self)])
+        return Jet(
+            choose(plus, minus, a.value, b.value, True),
+            choose(plus, minus, a.gradient, b.gradient, self.continuous),
+            choose(plus, minus, a.hessian, b.hessian, False),
+        )
+
+    def key(self) -> tuple[Any, ...] | None:
+        return (self.continuous,)
+
+
+class Absolute(Expression):
+    """|u|, a kink where u = 0."""
+
+    def __init__(self, u: Expression) -> None:
+        self.args, self.shape = (u,), u.shape
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        u = args[0]
+        if not isinstance(run.y, Interval):
+            branch = u.value >= 0
+            return Jet(*(None if v is None else choose(branch, ~branch, v, -v, True) for v in u))
+        plus, minus = branches(u.value, run, run.kinks[id(self)])
+        value = choose(plus, minus, u.value, -as_interval(u.value), True)
+        mixed, size = ~(plus | minus), absolute(as_interval(u.value))
+        value = Interval(np.where(mixed, size.lo, value.lo), np.where(mixed, size.hi, value.hi))
+        if u.gradient is None:
+            return Jet(value)
+        gradient = choose(plus, minus, u.gradient, -u.gradient, True)
+        return Jet(value, gradient, choose(plus, minus, u.hessian, None if u.hessian is None else -u.hessian, False))
+
+
+def branches(u: Numbers, run: Pass, where: slice) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which boxes lie on the branch u >= 0 and which on u <= 0; the others are recorded as straddling."""
+    u = as_interval(u)
+    n = run.y.shape[0]
+    plus, minus = np.broadcast_to(u.lo >= 0, (n, u.shape[-1])), np.broadcast_to(u.hi <= 0, (n, u.shape[-1]))
+    if run.straddles is not None:
+        run.straddles[:, where] = ~(plus | minus)
+    if run.pieces is not None:
+        fixed = run.pieces[:, where]
+        plus, minus = np.where(fixed == 0, plus, fixed > 0), np.where(fixed == 0, minus & ~plus, fixed < 0)
+    return plus, minus & ~plus
+
+
+def as_interval(v: Numbers) -> Interval:
+    return v if isinstance(v, Interval) else Interval(v, v)
+
+
+def choose(plus: Any, minus: Any, a: Numbers | None, b: Numbers | None, hull: bool) -> Numbers | None:
+    """a on the boxes in `plus`, b on those in `minus`; on the rest both (`hull`), or nothing is known."""
+    if a is None and b is None:
+        a = b = np.zeros((1, 1)) if not (plus | minus).all() and not hull else None
+        if a is None:
+            return None
+    a = np.zeros((1, 1)) if a is None else a
+    b = np.zeros((1, 1)) if b is None else b
+    if not isinstance(a, Interval) and not isinstance(b, Interval) and (plus | minus).all():
+        return np.where(plus, a, b)
+    a, b = as_interval(a), as_interval(b)
+    lo = np.minimum(a.lo, b.lo) if hull else -np.inf
+    hi = np.maximum(a.hi, b.hi) if hull else np.inf
+    return Interval(np.where(plus, a.lo, np.where(minus, b.lo, lo)), np.where(plus, a.hi, np.where(minus, b.hi, hi)))
+
+
+def join(parts: list[Numbers | None], sizes: list[int], n: int) -> Numbers | None:
+    """Concatenate along the last axis; a missing part is zero, and every part is broadcast to the batch of n."""
+    known = [p for p in parts if p is not None]
+    if not known:
+        return None
+    lead = known[0].shape[:-2]
+
+    def fill(end: str) -> Array:
+        out = np.zeros((*lead, n, sum(sizes)))
+        start = 0
+        for part, size in zip(parts, sizes, strict=True):
+            if part is not None:
+                out[..., start : start + size] = getattr(part, end) if isinstance(part, Interval) else part
+            start += size
+        return out
+
+    if any(isinstance(p, Interval) for p in known):
+        return Interval(fill("lo"), fill("hi"))
+    return fill("lo")
+
+
+def as_expression(value: Any) -> Expression:
+    """An expression as it is, numbers as a `Constant`."""
+    return value if isinstance(value, Expression) else Constant(value)
+
+
+def broadcast(u: Expression, shape: Shape) -> Expression:
+    """`u` repeated to `shape`; scalars stay scalars, since every rule broadcasts them."""
+    if u.shape == shape or u.size == 1:
+        return u
+    if isinstance(u, Constant):
+        return Constant(np.broadcast_to(u.value, shape))
+    return Gather(u, np.broadcast_to(np.arange(u.size).reshape(u.shape), shape))
+
+
+def full(u: Expression, shape: Shape) -> Expression:
+    """`u` repeated to exactly `shape`."""
+    if u.shape == shape:
+        return u
+    if isinstance(u, Constant):
+        return Constant(np.broadcast_to(u.value, shape))
+    return Gather(u, np.broadcast_to(np.arange(u.size).reshape(u.shape), shape))

@@ -1,0 +1,207 @@
+"""Arrays of intervals with outward rounding: the arithmetic that turns a computation into a proof.
+
+Every operation is done in double precision, rounded to nearest, and then moved outward by at least one unit in the last
+place, so that the result contains every value that exact arithmetic could give. Elementary functions are moved outward by
+`FUNCTION_ULPS` units, more than the error that NumPy's kernels admit. An endpoint that cannot be computed is nan, which means
+"nothing is known"; whoever reads an enclosure treats it as infinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+EPS = 2.0**-52
+TINY = 2.0**-1074
+FUNCTION_ULPS = 4.0
+
+
+def down(v: Array, ulps: float = 1.0) -> Array:
+    """A value strictly below everything that rounds to `v` within `ulps` units in the last place."""
+    return v - (np.abs(v) * (ulps * EPS) + ulps * TINY)  # type: ignore[no-any-return]
+
+
+def up(v: Array, ulps: float = 1.0) -> Array:
+    """A value strictly above everything that rounds to `v` within `ulps` units in the last place."""
+    return v + (np.abs(v) * (ulps * EPS) + ulps * TINY)  # type: ignore[no-any-return]
+
+
+class Interval:
+    """An array of closed intervals [lo, hi]; immutable, and closed under the operations an expression needs."""
+
+    __slots__ = ("hi", "lo")
+    __array_ufunc__ = None  # NumPy arrays on the left defer to the reflected operators below
+
+    def __init__(self, lo: Array, hi: Array) -> None:
+        self.lo = lo
+        self.hi = hi
+
+    @classmethod
+    def point(cls, value: Any) -> Interval:
+        """The interval that holds exactly the given floats."""
+        v = np.asarray(value, dtype=float)
+        return cls(v, v)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.lo.shape
+
+    def __getitem__(self, key: Any) -> Interval:
+        return Interval(self.lo[key], self.hi[key])
+
+    def reshape(self, *shape: int) -> Interval:
+        return Interval(self.lo.reshape(*shape), self.hi.reshape(*shape))
+
+    def __neg__(self) -> Interval:
+        return Interval(-self.hi, -self.lo)
+
+    def __add__(self, other: Any) -> Interval:
+        if isinstance(other, Interval):
+            return Interval(down(self.lo + other.lo), up(self.hi + other.hi))
+        return Interval(down(self.lo + other), up(self.hi + other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Interval:
+        if isinstance(other, Interval):
+            return Interval(down(self.lo - other.hi), up(self.hi - other.lo))
+        return Interval(down(self.lo - other), up(self.hi - other))
+
+    def __rsub__(self, other: Any) -> Interval:
+        return Interval(down(other - self.hi), up(other - self.lo))
+
+    def __mul__(self, other: Any) -> Interval:
+        # fmin and fmax pass over the nan of 0 * inf, which stands for 0 here.
+        if isinstance(other, Interval):
+            p, q = self.lo * other.lo, self.lo * other.hi
+            r, s = self.hi * other.lo, self.hi * other.hi
+            return Interval(down(np.fmin(np.fmin(p, q), np.fmin(r, s))), up(np.fmax(np.fmax(p, q), np.fmax(r, s))))
+        p, q = self.lo * other, self.hi * other
+        return Interval(down(np.fmin(p, q)), up(np.fmax(p, q)))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Interval:
+        return self * reciprocal(other if isinstance(other, Interval) else Interval.point(other))
+
+    def __rtruediv__(self, other: Any) -> Interval:
+        return reciprocal(self) * other
+
+    def square(self) -> Interval:
+        """The range of v * v, which is never negative."""
+        low, high = magnitudes(self)
+        return Interval(np.maximum(down(low * low), 0.0), up(high * high))
+
+    def sum(self) -> Interval:
+        """The sum over the last axis."""
+        k = self.lo.shape[-1]
+        slack = k * EPS * np.maximum(np.abs(self.lo), np.abs(self.hi)).sum(-1) + k * TINY
+        return Interval(self.lo.sum(-1) - slack, self.hi.sum(-1) + slack)
+
+    def linear(self, matrix: Any) -> Interval:
+        """`matrix` (r, k) applied to the last axis: midpoint, radius, and the a-priori error of both products."""
+        mid = 0.5 * self.lo + 0.5 * self.hi
+        rad = up(np.maximum(self.hi - mid, mid - self.lo))
+        size, k = abs(matrix), matrix.shape[1]
+        centre = apply_matrix(matrix, mid)
+        slack = apply_matrix(size, rad) + (k + 4) * EPS * apply_matrix(size, np.abs(mid) + rad) + k * TINY
+        return Interval(down(centre - slack, 2.0), up(centre + slack, 2.0))
+
+
+def apply_matrix(matrix: Any, v: Array) -> Array:
+    """`matrix` (r, k), dense or sparse, applied to the last axis of `v`."""
+    flat = v.reshape(-1, v.shape[-1])
+    return np.asarray((matrix @ flat.T).T).reshape(*v.shape[:-1], matrix.shape[0])
+
+
+def magnitudes(u: Interval) -> tuple[Array, Array]:
+    """The smallest and largest absolute value in each interval."""
+    a, b = np.abs(u.lo), np.abs(u.hi)
+    return np.where((u.lo <= 0) & (u.hi >= 0), 0.0, np.minimum(a, b)), np.maximum(a, b)
+
+
+def reciprocal(u: Interval) -> Interval:
+    """1 / u; unbounded on the side on which u touches 0, and everywhere if u has 0 inside."""
+    positive, negative = u.lo >= 0, u.hi <= 0
+    lo = np.where(positive | negative, down(1.0 / u.hi), -np.inf)
+    hi = np.where(positive | negative, up(1.0 / u.lo), np.inf)
+    # An endpoint 0 is approached from inside, whatever its sign bit says.
+    hi = np.where(positive & (u.lo == 0), np.inf, hi)
+    lo = np.where(negative & (u.hi == 0), -np.inf, lo)
+    return Interval(lo, hi)
+
+
+def monotone(function: Callable[[Array], Array], low: float = -np.inf, high: float = np.inf) -> Callable[[Interval], Interval]:
+    """The enclosure of an increasing function with values in [low, high]."""
+
+    def enclose(u: Interval) -> Interval:
+        lo, hi = down(function(u.lo), FUNCTION_ULPS), up(function(u.hi), FUNCTION_ULPS)
+        return Interval(np.maximum(lo, low), np.minimum(hi, high))
+
+    return enclose
+
+
+def decreasing(function: Callable[[Array], Array], low: float = -np.inf, high: float = np.inf) -> Callable[[Interval], Interval]:
+    """The enclosure of a decreasing function with values in [low, high]."""
+    increasing = monotone(function, low, high)
+    return lambda u: increasing(Interval(u.hi, u.lo))
+
+
+def _reaches(u: Interval, phase: float) -> NDArray[np.bool_]:
+    """Whether some 2 pi k + phase may lie in u; says yes when rounding leaves a doubt."""
+    a, b = (u.lo - phase) / (2 * np.pi), (u.hi - phase) / (2 * np.pi)
+    doubt = 8 * EPS * (1 + np.maximum(np.abs(a), np.abs(b)))
+    return ~(np.floor(b + doubt) < np.ceil(a - doubt))  # type: ignore[no-any-return]
+
+
+def _wave(function: Callable[[Array], Array], peak: float) -> Callable[[Interval], Interval]:
+    def enclose(u: Interval) -> Interval:
+        a, b = function(u.lo), function(u.hi)
+        lo = np.where(_reaches(u, peak + np.pi), -1.0, np.maximum(down(np.minimum(a, b), FUNCTION_ULPS), -1.0))
+        hi = np.where(_reaches(u, peak), 1.0, np.minimum(up(np.maximum(a, b), FUNCTION_ULPS), 1.0))
+        return Interval(lo, hi)
+
+    return enclose
+
+
+cos = _wave(np.cos, 0.0)
+sin = _wave(np.sin, np.pi / 2)
+
+
+def tan(u: Interval) -> Interval:
+    """tan, unbounded when a pole may lie in u."""
+    lo, hi = down(np.tan(u.lo), FUNCTION_ULPS), up(np.tan(u.hi), FUNCTION_ULPS)
+    pole = _reaches(u, np.pi / 2) | _reaches(u, -np.pi / 2)
+    return Interval(np.where(pole, -np.inf, lo), np.where(pole, np.inf, hi))
+
+
+def cosh(u: Interval) -> Interval:
+    low, high = magnitudes(u)
+    return Interval(np.maximum(down(np.cosh(low), FUNCTION_ULPS), 1.0), up(np.cosh(high), FUNCTION_ULPS))
+
+
+def absolute(u: Interval) -> Interval:
+    return Interval(*magnitudes(u))
+
+
+def power(u: Interval, k: Array) -> Interval:
+    """u ** k for constant exponents k (broadcast against u): integers of either sign, other reals where u >= 0."""
+    whole = k == np.round(k)
+    negative, even, n = k < 0, k % 2 == 0, np.abs(k)
+    base = Interval(np.where(whole, u.lo, np.where(u.hi >= 0, np.maximum(u.lo, 0.0), np.nan)), u.hi)
+    low, high = magnitudes(base)
+    a = np.where(even & whole, low, base.lo) ** n
+    b = np.where(even & whole, high, base.hi) ** n
+    lo, hi = down(a, FUNCTION_ULPS), up(b, FUNCTION_ULPS)
+    lo = np.where((even & whole) | (base.lo >= 0), np.maximum(lo, 0.0), lo)
+    exact = n <= 1  # v ** 0 and v ** 1 are computed without error
+    result = Interval(np.where(exact, a, lo), np.where(exact, b, hi))
+    if not negative.any():
+        return result
+    inverse = reciprocal(result)
+    return Interval(np.where(negative, inverse.lo, result.lo), np.where(negative, inverse.hi, result.hi))

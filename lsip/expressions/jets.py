@@ -1,0 +1,125 @@
+"""Values with first and second derivatives in the index, over plain arrays and over intervals alike.
+
+A `Jet` holds a value of shape (N, size), the gradient as (m, N, size) and the upper triangle of the Hessian as (m (m+1) / 2, N,
+size). A missing derivative is zero. The same rules serve both algebras, because arrays and `Interval` share their operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .interval import Interval
+
+Numbers = Any  # an Array or an Interval
+
+
+class Jet(NamedTuple):
+    """A batch of values and their derivatives."""
+
+    value: Numbers
+    gradient: Numbers | None = None
+    hessian: Numbers | None = None
+
+
+@cache
+def triangle(m: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of the upper triangle, in the order in which Hessians are stored."""
+    i, j = np.triu_indices(m)
+    return i, j
+
+
+def square(u: Numbers) -> Numbers:
+    return u.square() if isinstance(u, Interval) else u * u
+
+
+def _plus(a: Numbers | None, b: Numbers | None) -> Numbers | None:
+    if a is None:
+        return b
+    return a if b is None else a + b
+
+
+def _widen(a: Numbers | None, size: int) -> Numbers | None:
+    """Repeat a derivative along the last axis, when a scalar was added to an array of constants."""
+    return a if a is None or a.shape[-1] == size else a[..., np.zeros(size, dtype=np.intp)]
+
+
+def _times(a: Numbers, b: Numbers | None) -> Numbers | None:
+    return None if b is None else a * b
+
+
+def add(a: Jet, b: Jet) -> Jet:
+    value = a.value + b.value
+    size = value.shape[-1]
+    return Jet(value, _widen(_plus(a.gradient, b.gradient), size), _widen(_plus(a.hessian, b.hessian), size))
+
+
+def subtract(a: Jet, b: Jet) -> Jet:
+    return add(a, negate(b))
+
+
+def negate(a: Jet) -> Jet:
+    return Jet(-a.value, None if a.gradient is None else -a.gradient, None if a.hessian is None else -a.hessian)
+
+
+def multiply(a: Jet, b: Jet, order: int) -> Jet:
+    """The product rule; `a is b` squares, which intervals do more sharply."""
+    if a is b:
+        return chain(a, lambda u: square(u), lambda u, _: 2.0 * u, lambda u, _: np.full((1, 1), 2.0), order)
+    value = a.value * b.value
+    if order == 0:
+        return Jet(value)
+    gradient = _plus(_times(a.value, b.gradient), _times(b.value, a.gradient))
+    if order == 1:
+        return Jet(value, gradient)
+    hessian = _plus(_times(a.value, b.hessian), _times(b.value, a.hessian))
+    if a.gradient is not None and b.gradient is not None:
+        i, j = triangle(a.gradient.shape[0])
+        if len(i) == 1:
+            cross = 2.0 * (a.gradient * b.gradient)
+        else:
+            cross = a.gradient[i] * b.gradient[j] + a.gradient[j] * b.gradient[i]
+        hessian = _plus(hessian, cross)
+    return Jet(value, gradient, hessian)
+
+
+def chain(
+    u: Jet,
+    function: Callable[[Numbers], Numbers],
+    first: Callable[[Numbers, Numbers], Numbers],
+    second: Callable[[Numbers, Numbers], Numbers],
+    order: int,
+) -> Jet:
+    """The chain rule for f(u), with f' and f'' given as functions of u and f(u)."""
+    value = function(u.value)
+    if order == 0 or u.gradient is None:
+        return Jet(value)
+    slope = first(u.value, value)
+    gradient = slope * u.gradient
+    if order == 1:
+        return Jet(value, gradient)
+    return Jet(value, gradient, _plus(second(u.value, value) * outer(u.gradient), _times(slope, u.hessian)))
+
+
+def outer(gradient: Numbers) -> Numbers:
+    """The upper triangle of gradient times its transpose."""
+    i, j = triangle(gradient.shape[0])
+    if len(i) == 1:
+        return square(gradient)
+    product = gradient[i] * gradient[j]
+    if isinstance(product, Interval):  # squares on the diagonal cannot be negative
+        product = Interval(np.where((i == j)[:, None, None], np.maximum(product.lo, 0.0), product.lo), product.hi)
+    return product
+
+
+def each(u: Jet, operation: Callable[[Numbers], Numbers]) -> Jet:
+    """Apply a linear operation on the last axis to the value and to every derivative."""
+    return Jet(
+        operation(u.value),
+        None if u.gradient is None else operation(u.gradient),
+        None if u.hessian is None else operation(u.hessian),
+    )

@@ -1,0 +1,218 @@
+"""A graph put in order, ready to be evaluated many times: values, derivatives, and enclosures over boxes.
+
+Over a box with centre c and half-widths r, every output f is enclosed by a quadratic in the scaled coordinates d = (y - c) / r,
+
+    f(y) = v + g . d + d' Q d / 2 + rest,   |rest| <= error,   for all |d_i| <= 1,
+
+with v and g taken at the centre and Q the middle of the enclosure of the Hessian over the box: the rest is of third order.
+Where derivatives are unbounded the quadratic falls back to a plane or to a constant, output by output.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .graph import Absolute, Constant, Expression, Index, Join, Pass, Select
+from .interval import EPS, Array, Interval, up
+from .jets import Jet, triangle
+
+
+class Quadratic(NamedTuple):
+    """Quadratic enclosures of K outputs over N boxes, in coordinates scaled to [-1, 1]."""
+
+    value: Array  # (N, K)
+    gradient: Array  # (m, N, K)
+    hessian: Array  # (m (m+1) / 2, N, K)
+    error: Array  # (N, K), >= 0, inf when nothing is known
+
+
+class Tape:
+    """The nodes below some outputs, each once, in the order in which they can be computed."""
+
+    def __init__(self, outputs: tuple[Expression, ...], indices: tuple[Index, ...]) -> None:
+        self.offsets: dict[Index, int] = {}
+        start = 0
+        for index in indices:
+            self.offsets[index] = start
+            start += index.domain.dim
+        self.dim = start
+        self.sizes = [o.size for o in outputs]
+        self.nodes: list[Expression] = []
+        self.args: list[tuple[int, ...]] = []
+        self.kinks: dict[int, slice] = {}
+        self.kink_count = 0
+        position = self._sort(Join(outputs))
+        # The argument of every kink is an output too: branch-and-bound needs its sign and its slope.
+        kinked = [(i, n) for i, n in enumerate(self.nodes) if isinstance(n, Select | Absolute)]
+        self.output = position
+        self.kink_arguments = [self.args[i][0] for i, _ in kinked]
+        for _, node in kinked:
+            self.kinks[id(node)] = slice(self.kink_count, self.kink_count + node.size)
+            self.kink_count += node.size
+        self.last_use = self._lifetimes()
+
+    def _sort(self, root: Expression) -> int:
+        """Depth first, without recursion; nodes that compute the same thing are merged."""
+        place: dict[int, int] = {}
+        known: dict[tuple[object, ...], int] = {}
+        stack: list[tuple[Expression, bool]] = [(root, False)]
+        while stack:
+            node, ready = stack.pop()
+            if id(node) in place:
+                continue
+            if not ready:
+                stack.append((node, True))
+                stack.extend((a, False) for a in reversed(node.args))
+                continue
+            args = tuple(place[id(a)] for a in node.args)
+            key = node.key()
+            full_key = (type(node), key, args)
+            if key is not None and full_key in known:
+                place[id(node)] = known[full_key]
+                continue
+            place[id(node)] = len(self.nodes)
+            if key is not None:
+                known[full_key] = len(self.nodes)
+            self.nodes.append(node)
+            self.args.append(args)
+        return place[id(root)]
+
+    def _lifetimes(self) -> list[list[int]]:
+        """For every step, the results that are not needed after it."""
+        keep = {self.output, *self.kink_arguments}
+        last: dict[int, int] = {}
+        for i, args in enumerate(self.args):
+            for a in args:
+                last[a] = i
+        done: list[list[int]] = [[] for _ in self.nodes]
+        for a, i in last.items():
+            if a not in keep:
+                done[i].append(a)
+        return done
+
+    def _run(self, run: Pass) -> tuple[Jet, list[Jet]]:
+        results: list[Jet | None] = [None] * len(self.nodes)
+        with np.errstate(all="ignore"):
+            for i, node in enumerate(self.nodes):
+                results[i] = node.forward([results[a] for a in self.args[i]], run)  # type: ignore[misc]
+                for a in self.last_use[i]:
+                    results[a] = None
+        return results[self.output], [results[a] for a in self.kink_arguments]  # type: ignore[return-value, misc]
+
+    def values(self, y: Array) -> Array:
+        """All outputs at the points y (N, m): shape (N, K)."""
+        jet, _ = self._run(Pass(y, 0, self.offsets))
+        return np.broadcast_to(jet.value, (len(y), jet.value.shape[-1]))
+
+    def derivatives(self, y: Array, order: int = 2) -> tuple[Array, Array, Array]:
+        """Values (N, K), gradients (m, N, K) and Hessians (m (m+1) / 2, N, K) at the points y."""
+        jet, _ = self._run(Pass(y, order, self.offsets))
+        return tuple(_dense(jet, len(y), self.dim))  # type: ignore[return-value]
+
+    def enclose(self, lower: Array, upper: Array) -> Interval:
+        """Outward-rounded ranges of all outputs over the boxes [lower, upper] (N, m)."""
+        jet, _ = self._run(Pass(Interval(lower, upper), 0, self.offsets, self.kinks))
+        lo, hi = (jet.value.lo, jet.value.hi) if isinstance(jet.value, Interval) else (jet.value, jet.value)
+        shape = (len(lower), lo.shape[-1])
+        return Interval(np.broadcast_to(lo, shape), np.broadcast_to(hi, shape))
+
+    def gradients(self, lower: Array, upper: Array) -> Interval:
+        """Outward-rounded ranges of all gradients over the boxes: shape (m, N, K)."""
+        jet, _ = self._run(Pass(Interval(lower, upper), 1, self.offsets, self.kinks))
+        shape = (self.dim, len(lower), jet.value.shape[-1])
+        if jet.gradient is None:
+            return Interval.point(np.zeros(shape))
+        lo, hi = _ends(jet.gradient)
+        return Interval(np.broadcast_to(lo, shape), np.broadcast_to(hi, shape))
+
+    def quadratics(
+        self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None = None
+    ) -> tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]:
+        """Quadratic enclosures of the outputs and of the arguments of all kinks, and which kinks straddle zero.
+
+        `pieces` (N, kinks) fixes the branch of some kinks; a fixed branch is extended smoothly over the whole box.
+        """
+        n = len(lower)
+        centre, radius = middle(lower, upper)
+        # Centres and boxes run through the graph together: half the overhead, and the same rounding.
+        y = Interval(np.concatenate([centre, lower]), np.concatenate([centre, upper]))
+        run = Pass(y, 2, self.offsets, self.kinks)
+        if self.kink_count:
+            run.straddles = np.zeros((2 * n, self.kink_count), dtype=bool)
+            run.pieces = None if pieces is None else np.concatenate([pieces, pieces])
+        jet, arguments = self._run(run)
+        outputs = self._quadratic(jet, n, radius)
+        if not self.kink_count:
+            return outputs, None, None
+        parts = [self._quadratic(a, n, radius) for a in arguments]
+        kinks = Quadratic(*(np.concatenate(list(field), axis=-1) for field in zip(*parts, strict=True)))
+        return outputs, kinks, run.straddles[n:]  # type: ignore[index]
+
+    def _quadratic(self, jet: Jet, n: int, radius: Array) -> Quadratic:
+        size, m = jet.value.shape[-1], self.dim
+        i, j = triangle(m)
+        r = radius.T[:, :, None]  # (m, n, 1)
+        rr = r[i] * r[j]
+        weight = np.where(i == j, 0.5, 1.0)[:, None, None]
+        v_lo, v_hi = (np.broadcast_to(v, (2 * n, size)) for v in _ends(jet.value))
+        with np.errstate(all="ignore"):
+            v = 0.5 * v_lo[:n] + 0.5 * v_hi[:n]
+            error = np.maximum(v_hi[:n] - v, v - v_lo[:n])
+            flat = 0.5 * v_lo[n:] + 0.5 * v_hi[n:]
+            flat_error = up(np.maximum(v_hi[n:] - flat, flat - v_lo[n:]))
+            if jet.gradient is None:
+                return Quadratic(v, np.zeros((m, n, size)), np.zeros((len(i), n, size)), up(error, 4.0))
+            g_lo, g_hi = (np.broadcast_to(g, (m, 2 * n, size)) for g in _ends(jet.gradient))
+            g = 0.5 * g_lo[:, :n] + 0.5 * g_hi[:, :n]
+            spread = np.maximum(g_hi[:, :n] - g, g - g_lo[:, :n])
+            if jet.hessian is None:
+                h = np.zeros((len(i), n, size))
+                second = error + (spread * r).sum(0)
+            else:
+                h_lo, h_hi = (np.broadcast_to(h, (len(i), 2 * n, size))[:, n:] for h in _ends(jet.hessian))
+                h = 0.5 * h_lo + 0.5 * h_hi
+                second = error + (spread * r).sum(0) + (weight * rr * np.maximum(h_hi - h, h - h_lo)).sum(0)
+            slope = np.maximum(g_hi[:, n:] - g, g - g_lo[:, n:])
+            first = error + (slope * r).sum(0)
+            q, g = h * rr, g * r
+            zeroth = np.where(np.isfinite(flat_error), flat_error, np.inf)
+            # Scaling by r rounded too; a few ulps of every kept term cover it.
+            second = second + 8 * EPS * (np.abs(g).sum(0) + np.abs(q).sum(0))
+            first = first + 8 * EPS * np.abs(g).sum(0)
+            use2 = second <= zeroth  # a nan compares false
+            use1 = ~use2 & (first <= zeroth)
+            use0 = ~(use2 | use1)
+            if use0.any() or use1.any():
+                q = np.where(use2, q, 0.0)
+                g = np.where(use0, 0.0, g)
+                v = np.where(use0, np.where(np.isfinite(zeroth), flat, 0.0), v)
+                second = np.where(use2, second, np.where(use1, first, zeroth))
+        return Quadratic(v, g, q, up(second, 64.0 * (m + 2) ** 2))
+
+
+def middle(lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Centres, and half-widths that reach both ends in spite of rounding."""
+    centre = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
+    return centre, up(np.maximum(upper - centre, centre - lower)) * (upper > lower)
+
+
+def _ends(v: object) -> tuple[Array, Array]:
+    return (v.lo, v.hi) if isinstance(v, Interval) else (v, v)  # type: ignore[return-value]
+
+
+def _dense(jet: Jet, n: int, m: int) -> list[Array]:
+    size = jet.value.shape[-1]
+    shapes = ((n, size), (m, n, size), (len(triangle(m)[0]), n, size))
+    return [np.zeros(s) if part is None else np.broadcast_to(part, s) for part, s in zip(jet, shapes, strict=True)]
+
+
+def constant_value(e: Expression) -> Array | None:
+    """The numbers in an expression that does not depend on any index, None if it does."""
+    if isinstance(e, Constant):
+        return e.value
+    if e.indices():
+        return None
+    return Tape((e,), ()).values(np.zeros((1, 0))).reshape(e.shape)

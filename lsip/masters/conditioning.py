@@ -1,0 +1,74 @@
+"""Coordinates in which the master is well scaled: x = T z, and the way back.
+
+Monomials and other natural bases make rows that are nearly dependent (a Vandermonde matrix of degree 19 has condition 1e15).
+A QR factorisation of rows at sampled index points gives coordinates in which they are orthonormal on average. Only free
+variables are mixed; bounded ones, and models with sparse rows, are scaled one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from ..program import Program
+
+Array = NDArray[np.float64]
+MIXED = 400  # free variables that are mixed at most
+FLOOR = 1e-13  # directions seen by the sampled rows with less than this relative size are not blown up further
+
+
+@dataclass(frozen=True, eq=False)
+class Conditioning:
+    """z -> x: `scale` for every variable, and a triangular factor for the mixed ones."""
+
+    scale: Array  # (n,), x = scale * z outside the mixed block
+    mixed: NDArray[np.intp]  # positions of the mixed variables
+    factor: Array | None  # (k, k) upper triangular R with R x[mixed] = z[mixed]
+
+    @staticmethod
+    def fit(program: Program, rows: sparse.csr_matrix) -> Conditioning:
+        """Choose coordinates from rows (N, n) seen at sampled index points, and the finite ones."""
+        n = program.n
+        every = sparse.vstack([rows, program.A], format="csr") if program.A.shape[0] else rows
+        norms = np.sqrt(np.asarray(every.multiply(every).sum(axis=0)).ravel() / max(every.shape[0], 1))
+        scale = 1.0 / np.where(norms > 0, norms, 1.0)
+        scale = 2.0 ** np.round(np.log2(scale))  # powers of two: scaling then rounds nothing
+        free = np.flatnonzero(np.isinf(program.lower) & np.isinf(program.upper))
+        dense = rows.nnz >= 0.3 * rows.shape[0] * max(rows.shape[1], 1)
+        if not dense or not 1 < len(free) <= MIXED:
+            return Conditioning(scale, np.zeros(0, dtype=np.intp), None)
+        block = every[:, free].toarray() * scale[free]
+        weight = np.sqrt(np.maximum((block**2).sum(axis=1), 1e-300))
+        block = block[weight > 1e-100] / np.sqrt(max(len(block), 1))
+        block = np.vstack([block, FLOOR * np.eye(len(free))])
+        factor = np.linalg.qr(block, mode="r")
+        return Conditioning(scale, free, factor / scale[free])
+
+    def rows(self, a: Any) -> Any:
+        """Rows in x as rows in z; sparse rows stay sparse unless variables are mixed."""
+        if sparse.issparse(a):
+            if self.factor is None:
+                return sparse.csr_matrix(a.multiply(self.scale[None, :]))
+            a = a.toarray()
+        out = a * self.scale
+        if self.factor is not None and len(out):
+            out[:, self.mixed] = linalg.solve_triangular(self.factor, a[:, self.mixed].T, trans="T", check_finite=False).T
+        return out
+
+    def x(self, z: Array) -> Array:
+        """A point in z as a point in x."""
+        x = self.scale * z
+        if self.factor is not None:
+            x[self.mixed] = linalg.solve_triangular(self.factor, z[self.mixed], check_finite=False)
+        return x
+
+    def box(self, lower: Array, upper: Array, reach: float) -> tuple[Array, Array]:
+        """Bounds on z, with infinite ones replaced by `reach`."""
+        lo, hi = lower / self.scale, upper / self.scale
+        lo[self.mixed], hi[self.mixed] = -reach, reach
+        # A one-sided bound far from zero still leaves `reach` to the other side.
+        return np.where(np.isinf(lo), np.minimum(-reach, hi - reach), lo), np.where(np.isinf(hi), np.maximum(reach, lo + reach), hi)

@@ -1,0 +1,156 @@
+"""The default master: HiGHS, kept alive and warm-started by the dual simplex."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .base import Array, MasterError, MasterResult
+
+_GOOD = highspy.HighsModelStatus.kOptimal
+_BAD = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
+
+
+class HighsMaster:
+    """A live HiGHS model; the last column is the elastic s, the first rows are the finite ones."""
+
+    def __init__(
+        self, c: Array, lower: Array, upper: Array, A: sparse.csr_matrix, row_lower: Array, row_upper: Array, tol: float
+    ) -> None:
+        self.n, self.finite = len(c), A.shape[0]
+        self.c = np.append(c, 0.0)
+        self._highs = h = highspy.Highs()
+        accuracy = float(np.clip(tol * 1e-2, 1e-10, 1e-7))
+        for key, value in (
+            ("output_flag", False),
+            ("threads", 1),
+            ("presolve", "off"),
+            ("solver", "simplex"),
+            ("small_matrix_value", 1e-12),
+            ("primal_feasibility_tolerance", accuracy),
+            ("dual_feasibility_tolerance", accuracy),
+        ):
+            h.setOptionValue(key, value)
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = self.n + 1, self.finite
+        lp.col_cost_ = self.c
+        lp.col_lower_, lp.col_upper_ = np.append(lower, 0.0), np.append(upper, 0.0)
+        lp.row_lower_, lp.row_upper_ = row_lower, row_upper
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
+        h.passModel(lp)
+        self._scale = np.zeros(0)  # each cut is divided by its largest coefficient
+        self._elastic = False
+        self._margin = 0.0
+
+    @property
+    def cuts(self) -> int:
+        return len(self._scale)
+
+    def add(self, rows: Any, rhs: Array) -> None:
+        count = rows.shape[0]
+        if not count:
+            return
+        if not sparse.issparse(rows):
+            self._add_dense(rows, rhs)
+            return
+        size = np.zeros(count)
+        filled = np.diff(rows.indptr) > 0
+        if filled.any():
+            size[filled] = np.maximum.reduceat(np.abs(rows.data), rows.indptr[:-1][filled])
+        scale = np.maximum(size, 1e-8)
+        each = np.diff(rows.indptr) + 1
+        starts = np.concatenate([[0], np.cumsum(each)])
+        index = np.empty(starts[-1], dtype=np.int32)
+        value = np.empty(starts[-1])
+        last = starts[1:] - 1
+        body = np.ones(starts[-1], dtype=bool)
+        body[last] = False
+        index[last], value[last] = self.n, -1.0 / scale
+        index[body], value[body] = rows.indices, rows.data / np.repeat(scale, each - 1)
+        lower = np.full(count, -highspy.kHighsInf)
+        self._highs.addRows(count, lower, rhs / scale, len(index), starts[:-1].astype(np.int32), index, value)
+        self._scale = np.concatenate([self._scale, scale])
+
+    def _add_dense(self, rows: Array, rhs: Array) -> None:
+        count, width = len(rows), self.n + 1
+        scale = np.maximum(np.abs(rows).max(axis=1), 1e-8)
+        table = np.empty((count, width))
+        table[:, :-1] = rows
+        table[:, -1] = -1.0
+        table /= scale[:, None]
+        starts = np.arange(0, count * width, width, dtype=np.int32)
+        index = np.tile(np.arange(width, dtype=np.int32), count)
+        lower = np.full(count, -highspy.kHighsInf)
+        self._highs.addRows(count, lower, rhs / scale, count * width, starts, index, table.ravel())
+        self._scale = np.concatenate([self._scale, scale])
+
+    def drop(self, keep: NDArray[np.bool_]) -> None:
+        gone = (np.flatnonzero(~keep) + self.finite).astype(np.int32)
+        if len(gone):
+            self._highs.deleteRows(len(gone), gone)
+            self._scale = self._scale[keep]
+
+    def set_box(self, lower: Array, upper: Array) -> None:
+        self._highs.changeColsBounds(self.n, np.arange(self.n, dtype=np.int32), lower, upper)
+
+    def solve(self, margin: float) -> MasterResult:
+        if self._elastic:
+            self._highs.changeColsCost(self.n + 1, np.arange(self.n + 1, dtype=np.int32), self.c)
+        if self._elastic or margin != self._margin:
+            self._highs.changeColBounds(self.n, -margin, -margin)
+        self._elastic, self._margin = False, margin
+        return self._run()
+
+    def best_margin(self, most: float) -> MasterResult:
+        cost = np.zeros(self.n + 1)
+        cost[-1] = 1.0
+        self._highs.changeColsCost(self.n + 1, np.arange(self.n + 1, dtype=np.int32), cost)
+        self._highs.changeColBounds(self.n, -most, highspy.kHighsInf)
+        self._elastic = True
+        return self._run()
+
+    def _run(self) -> MasterResult:
+        h = self._highs
+        h.run()
+        status = h.getModelStatus()
+        if status != _GOOD and status not in _BAD:
+            # A warm start can leave the simplex stuck on badly scaled rows: start again, then let presolve and IPM help.
+            for options in ({}, {"presolve": "on"}, {"solver": "ipm"}):
+                for key, value in options.items():
+                    h.setOptionValue(key, value)
+                h.clearSolver()
+                h.run()
+                status = h.getModelStatus()
+                if status == _GOOD or status in _BAD:
+                    break
+            h.setOptionValue("presolve", "off")
+            h.setOptionValue("solver", "simplex")
+        if status in _BAD:
+            return self._infeasible()
+        if status != _GOOD:
+            raise MasterError(f"HiGHS stopped with '{h.modelStatusToString(status)}' on a bounded, feasible LP.")
+        solution: Any = h.getSolution()
+        z = np.array(solution.col_value)
+        dual = np.array(solution.row_dual)
+        return MasterResult(
+            "optimal",
+            z[: self.n],
+            float(z[-1]),
+            float(self.c @ z),
+            np.maximum(-dual[self.finite :] / self._scale, 0.0),
+            -dual[: self.finite],
+        )
+
+    def _infeasible(self) -> MasterResult:
+        """The Farkas multipliers of an infeasible model, if HiGHS has a ray."""
+        ray = self._highs.getDualRay()
+        dual = np.zeros(self.finite + self.cuts)
+        if ray[1]:
+            dual = np.array(ray[2])
+        cut = np.maximum(-dual[self.finite :] / self._scale, 0.0)
+        return MasterResult("infeasible", np.zeros(self.n), np.inf, np.inf, cut, -dual[: self.finite])

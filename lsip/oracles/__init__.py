@@ -1,0 +1,19 @@
+"""Separation oracles: each maximises a `Violation` over a domain, one method a file."""
+
+from .base import Oracle, Separation, Violation
+from .branch_and_bound import BranchAndBound
+from .grid import Grid
+from .multistart import Multistart
+from .projected_subgradient import ProjectedSubgradient
+from .random_search import RandomSearch
+
+__all__ = [
+    "BranchAndBound",
+    "Grid",
+    "Multistart",
+    "Oracle",
+    "ProjectedSubgradient",
+    "RandomSearch",
+    "Separation",
+    "Violation",
+]

@@ -1,0 +1,191 @@
+"""Certified separation: a proven upper bound of the violation over the whole index set, by branch-and-bound over boxes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domains import Domain
+from ..errors import ModelError
+from .base import Array, Separation
+from .cover import Cover
+from .distinct import distinct
+
+Ints = NDArray[np.intp]
+MEMORY = 1.5e9  # bytes of enclosures that a family may keep
+CANDIDATES = 64  # points evaluated exactly in each round
+
+
+@dataclass(frozen=True)
+class BranchAndBound:
+    """Prove `sup g <= bound`, and find the distinct local maximisers on the way.
+
+    Boxes are bounded by quadratic enclosures (third-order accurate) and split while their bound exceeds both the target and
+    twice the worst violation found. What does not depend on x is kept in the family and reused from one call to the next.
+
+    Parameters
+    ----------
+    tol
+        Sharpness of the bound where no violation is found: boxes are split until their bound is within `tol` of the target or
+        of the largest value attained.
+    max_boxes
+        Give up proving more when a family holds this many boxes; the bound returned is still valid.
+    rounds
+        Splitting rounds once a violation has been found; a cut is worth more than a proof then.
+    points
+        The most points returned by one call.
+    """
+
+    tol: float = 0.0
+    max_boxes: int = 200_000
+    rounds: int = 4
+    points: int = 64
+
+    def maximise(self, violation: Any, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
+        family = getattr(violation, "family", None)
+        if family is None or not family.enclosable:
+            raise ModelError(
+                "BranchAndBound needs a violation that can be enclosed: write the constraint in the language, or give "
+                "`lipschitz` for a black box; otherwise use Multistart, Grid or RandomSearch."
+            )
+        if not family.covers:
+            family.covers = [Cover(family, cell) for cell in domain.cells()]
+        search = _Search(violation, domain, target + self.tol, self)
+        for cover in family.covers:
+            search.add(cover)
+        return search.run()
+
+
+class _Search:
+    """One call: the bounds of all boxes for this x, and the best points so far."""
+
+    def __init__(self, violation: Any, domain: Domain, target: float, options: BranchAndBound) -> None:
+        self.violation, self.domain, self.target, self.options = violation, domain, target, options
+        self.covers: list[Cover] = []
+        self.bounds: list[Array] = []  # (N, p) a cover
+        self.points: list[Array] = []
+        self.values: list[Array] = []
+        self.components: list[Ints] = []
+        self.best = -np.inf
+
+    def add(self, cover: Cover) -> None:
+        bound, points, model = cover.bounds(self.violation.weights, slice(None))
+        self.covers.append(cover)
+        self.bounds.append(bound)
+        self._try(points, model, cover.radius)
+
+    def _try(self, points: Array, model: Array, radius: Array) -> None:
+        """Evaluate exactly where the models are largest."""
+        flat = model.ravel()
+        count = min(CANDIDATES, flat.size)
+        if not count:
+            return
+        largest = np.argpartition(-flat, count - 1)[:count]
+        largest = largest[flat[largest] > -np.inf]
+        row, component = np.divmod(largest, model.shape[1])
+        y = self.domain.project(points.reshape(-1, points.shape[-1])[largest])
+        chosen = distinct(y, flat[largest], component, 1.5 * np.median(radius[row], axis=0) if len(row) else 0.0, CANDIDATES)
+        if not len(chosen):
+            return
+        y, component = y[chosen], component[chosen]
+        value = self.violation.values(y)[np.arange(len(y)), component]
+        self.points.append(y)
+        self.values.append(value)
+        self.components.append(component)
+        self.best = max(self.best, float(value.max()))
+
+    @property
+    def goal(self) -> float:
+        """The bound to reach: the target, or twice the violation found (and never below a value that is attained)."""
+        tol = self.options.tol
+        return max(self.target, self.best + tol) if self.best <= self.target else 2 * self.best - self.target
+
+    def run(self) -> Separation:
+        rounds = 0
+        while True:
+            open_rows = [np.flatnonzero(b.max(axis=1, initial=-np.inf) > self.goal) for b in self.bounds]
+            open_rows = [rows[c.splittable(rows)] for rows, c in zip(open_rows, self.covers, strict=True)]
+            if not sum(map(len, open_rows)) or (self.best > self.target and rounds >= self.options.rounds):
+                break
+            progress = False
+            for k, rows in enumerate(open_rows):
+                progress |= self._split(k, rows)
+            if not progress:
+                break
+            rounds += 1
+        return self._result()
+
+    def _split(self, k: int, rows: Ints) -> bool:
+        cover = self.covers[k]
+        room = min(self.options.max_boxes, int(MEMORY / cover.row_bytes)) - cover.n
+        batch = max(min(4096, int(2e8 / cover.row_bytes)), 1)
+        if not len(rows) or room < 3:
+            return False
+        worst = self.bounds[k][rows].max(axis=1)
+        if len(rows) > min(batch, room // 3):
+            rows = rows[np.argsort(-worst)[: min(batch, max(room // 3, 1))]]
+        before = cover.n
+        spread = cover.influence(self.violation.weights, rows)
+        children = cover.refine(rows, spread)
+        bound, points, model = cover.bounds(self.violation.weights, children)
+        # Children replaced their parents in place; the others moved to the end, or the tail closed up.
+        old = self.bounds[k]
+        if cover.n >= before:
+            grown = np.concatenate([old, np.empty((cover.n - before, old.shape[1]))])
+        else:
+            gone = np.ones(before, dtype=bool)
+            gone[rows[len(children) :]] = False
+            grown = old[gone]
+        grown[children] = bound
+        self.bounds[k] = grown
+        self._try(points, model, cover.radius[children])
+        return True
+
+    def _result(self) -> Separation:
+        bound = max((float(b.max(initial=-np.inf)) for b in self.bounds), default=-np.inf)
+        if not self.points:
+            return Separation(np.zeros((0, self.domain.dim)), np.zeros(0), bound, np.zeros(0, dtype=np.intp))
+        y, g, component = np.concatenate(self.points), np.concatenate(self.values), np.concatenate(self.components)
+        # Everything that violates is worth a cut; otherwise the few worst, which the certificate reports.
+        floor = self.target if self.best > self.target else self.best - 0.1 * abs(self.best) - 1e-12
+        keep = np.flatnonzero(g > floor)
+        y, g, component = y[keep], g[keep], component[keep]
+        radius = 1e-3 * (self.domain.upper - self.domain.lower)
+        chosen = distinct(y, g, component, radius, self.options.points)
+        y, g, component = self._climb(y[chosen], g[chosen], component[chosen])
+        order = np.argsort(-g, kind="stable")
+        return Separation(y[order], g[order], max(bound, float(g.max(initial=-np.inf))), component[order])
+
+    def _climb(self, y: Array, g: Array, component: Ints) -> tuple[Array, Array, Ints]:
+        """One Newton step up from every point, kept where it helps."""
+        if not len(y):
+            return y, g, component
+        parts = self.violation.derivatives(y, component)
+        if parts is None:
+            return y, g, component
+        better = self.domain.project(newton_step(y, parts[1], parts[2], self.domain))
+        value = self.violation.values(better)[np.arange(len(y)), component]
+        up = value > g
+        return np.where(up[:, None], better, y), np.where(up, value, g), component
+
+
+def newton_step(y: Array, gradient: Array, hessian: Array, domain: Domain) -> Array:
+    """Where the quadratic model at y has its maximum over the coordinates that can move inside the bounding box."""
+    m = y.shape[1]
+    pinned = ((y <= domain.lower) & (gradient < 0)) | ((y >= domain.upper) & (gradient > 0))
+    diagonal = np.arange(m)
+    h = np.where(pinned[:, :, None] | pinned[:, None, :], 0.0, hessian)
+    h[:, diagonal, diagonal] = np.where(pinned, -1.0, h[:, diagonal, diagonal])
+    usable = np.isfinite(h).all(axis=(1, 2)) & np.isfinite(gradient).all(axis=1)
+    step = np.zeros_like(y)
+    if usable.any():
+        w, v = np.linalg.eigh(h[usable])
+        concave = w[:, -1] < 0
+        inverse = np.where(w < 0, -1.0 / np.where(w < 0, w, 1.0), 0.0)
+        g = np.where(pinned[usable], 0.0, gradient[usable])
+        full = np.einsum("nij,nj->ni", v, inverse * np.einsum("nij,ni->nj", v, g))
+        step[usable] = np.where(concave[:, None], full, 0.0)
+    return np.clip(y + step, domain.lower, domain.upper)

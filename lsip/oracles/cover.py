@@ -1,0 +1,276 @@
+"""A partition of an index set into boxes, with quadratic enclosures of a family's coefficients over each.
+
+Nothing here depends on x: since a(y) x - b(y) is linear in (x, -1), a new x costs one matrix product over all boxes. The
+partition is only ever refined, so later iterations start where earlier ones left off.
+
+Kinks and curved boundaries are treated alike. A box on which the argument u of a kink changes sign is kept twice, once for u >= 0
+and once for u <= 0, each with the smooth branch extended over the whole box; a box that the domain's boundary crosses knows that
+some u >= 0 on the domain. On either, g <= g + lambda u for every lambda >= 0, and the best lambda removes the slope towards the
+part that does not count. Without it, maxima on kinks and on boundaries would need boxes of the size of the tolerance.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domains import Cell
+from ..expressions.interval import EPS
+from ..expressions.jets import triangle
+from ..expressions.tape import Quadratic, middle
+from .quadratic_bound import bound_quadratics
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+FIRST_CELLS = {1: 16, 2: 5, 3: 3}  # boxes along each axis to start with
+MOST_PIECES = 3  # kinks that straddle one box are told apart up to this many
+
+
+class Cover:
+    """Boxes of one cell of a domain, and the enclosures of a family over them."""
+
+    def __init__(self, family: Any, cell: Cell) -> None:
+        self.p, k = family.columns.shape
+        self.width = k + 1
+        self.dim = cell.lower.shape[1]
+        self.levels = 1 + self.dim + len(triangle(self.dim)[0])
+        self.shared = bool((family.columns == family.columns[0]).all())
+        self._enclose = family.quadratics(cell)
+        self.kinks = 0
+        lower, upper = _first_boxes(cell)
+        self.scale = np.maximum((upper - lower).max(axis=0), 1e-300)
+        rows = self._rows(lower, upper, None)
+        self.n = len(rows["lower"])
+        self._store = rows
+
+    def __getattr__(self, name: str) -> Array:
+        store = self.__dict__.get("_store")
+        if store is None or name not in store:
+            raise AttributeError(name)
+        return store[name][: self.n]  # type: ignore[no-any-return]
+
+    @property
+    def row_bytes(self) -> int:
+        return 8 * self.p * self.width * (self.levels + 1)
+
+    def _rows(self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
+        """Enclosures over boxes, in the layout in which they are kept; boxes with straddling kinks come out in pieces."""
+        quadratic, sides, straddles = self._enclose(lower, upper, pieces)
+        if straddles is not None:
+            self.kinks = straddles.shape[1]
+            pieces = np.zeros((len(lower), self.kinks), dtype=np.int8) if pieces is None else pieces
+            undecided = straddles & (pieces == 0)
+            count = undecided.sum(1)
+            split = (count > 0) & (count <= MOST_PIECES)
+            if split.any():
+                halves = [(lower[~split], upper[~split], pieces[~split])]
+                for sign in (1, -1):
+                    first = undecided[split].argmax(axis=1)
+                    branch = pieces[split].copy()
+                    branch[np.arange(len(branch)), first] = sign
+                    halves.append((lower[split], upper[split], branch))
+                return self._rows(*(np.concatenate(part) for part in zip(*halves, strict=True)))
+        rows = self._layout(quadratic)
+        rows |= {"lower": lower, "upper": upper}
+        centre, radius = middle(lower, upper)
+        rows |= {"centre": centre, "radius": radius}
+        if sides is not None:
+            rows |= self._sides(sides, pieces)
+            possible = rows.pop("possible")
+            rows = {key: value[possible] for key, value in rows.items()}
+        return rows
+
+    def _layout(self, quadratic: Quadratic) -> dict[str, Any]:
+        """Coefficients (N, p, levels, K + 1) and errors (N, p, K + 1), the rounding of a product with (x, -1) included."""
+        p, width = self.p, self.width
+        n = len(quadratic.value)
+        flat = np.concatenate([quadratic.value[None], quadratic.gradient, quadratic.hessian])
+        table = np.empty((n, p, self.levels, width))
+        size = p * (width - 1)
+        table[..., :-1] = np.moveaxis(flat[..., :size].reshape(self.levels, n, p, width - 1), 0, 2)
+        table[..., -1] = np.moveaxis(flat[..., size:], 0, 2)
+        error = np.empty((n, p, width))
+        error[..., :-1] = quadratic.error[:, :size].reshape(n, p, width - 1)
+        error[..., -1] = quadratic.error[:, size:]
+        rounding = (width + 8) * EPS
+        return {"table": table, "error": error * (1 + rounding) + rounding * np.abs(table).sum(2)}
+
+    def _sides(self, sides: Quadratic, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
+        """Functions that are >= 0 on the part of a box that counts: (N, sides, levels), their errors, and which matter."""
+        flat = np.moveaxis(np.concatenate([sides.value[None], sides.gradient, sides.hessian]), 0, 2).copy()
+        error = sides.error.copy()
+        matters = np.ones(error.shape, dtype=bool)
+        if pieces is not None:
+            k = self.kinks
+            flat[:, :k] *= pieces[:, :, None]
+            matters[:, :k] = pieces != 0
+        weight = np.concatenate([np.ones(self.dim), np.where(np.equal(*triangle(self.dim)), 0.5, 1.0)])
+        swing = np.abs(flat[..., 1:]) @ weight * (1 + 64 * EPS) + error
+        possible = ~((flat[..., 0] + swing < 0) & matters).any(1)
+        matters &= (flat[..., 0] - swing < 0) & np.isfinite(swing)
+        result = {"side": flat, "side_error": error, "matters": matters, "possible": possible}
+        if pieces is not None:
+            result["pieces"] = pieces
+        return result
+
+    def bounds(self, weights: Array, rows: slice | NDArray[np.intp]) -> tuple[Array, Array, Array]:
+        """Upper bounds (N, p) of the violation over boxes, the points (N, p, m) where they arise, and the model there (N, p)."""
+        table, error = self.table[rows], self.error[rows]
+        n, p, m = len(table), self.p, self.dim
+        size = np.abs(weights)
+        with np.errstate(all="ignore"):
+            if self.shared:
+                q = (table.reshape(-1, self.width) @ weights[0]).reshape(n * p, self.levels)
+                rest = (error.reshape(-1, self.width) @ size[0]).ravel()
+            else:
+                q = np.einsum("nplk,pk->npl", table, weights).reshape(n * p, self.levels)
+                rest = np.einsum("npk,pk->np", error, size).ravel()
+            rest = rest * (1 + 1e-13)
+            bound, d = bound_quadratics(q[:, 0], q[:, 1 : 1 + m], q[:, 1 + m :])
+            bound = bound + rest
+            if "side" in self._store:
+                self._use_sides(rows, q, rest, bound, d)
+        known = np.isfinite(bound)
+        bound = np.where(known, bound, np.inf).reshape(n, p)
+        d = np.where(known[:, None], d, 0.0)
+        model = _evaluate(q, d, m).reshape(n, p)
+        points = self.centre[rows][:, None, :] + self.radius[rows][:, None, :] * d.reshape(n, p, m)
+        return bound, points, np.where(np.isfinite(model), model, -np.inf)
+
+    def _use_sides(self, rows: Any, q: Array, rest: Array, bound: Array, d: Array) -> None:
+        """Improve bounds and points, in place, on boxes where some u >= 0 cuts off a part."""
+        m, p = self.dim, self.p
+        matters = np.repeat(self.matters[rows], p, axis=0)
+        some = np.flatnonzero(matters.any(1))
+        if not len(some):
+            return
+        active = matters[some]
+        side = np.repeat(self.side[rows], p, axis=0)[some]
+        side_error = np.repeat(self.side_error[rows], p, axis=0)[some]
+        slopes = np.where(active[..., None], side[..., 1 : 1 + m], 0.0)
+        norms = (slopes**2).sum(2)
+        multiplier = np.zeros(active.shape)
+        gradient = q[some, 1 : 1 + m].copy()
+        for _ in range(1 if active.shape[1] == 1 else 4):  # non-negative least squares, side by side
+            for k in range(active.shape[1]):
+                step = -(gradient * slopes[:, k]).sum(1) / np.maximum(norms[:, k], 1e-300)
+                new = np.maximum(multiplier[:, k] + np.where(norms[:, k] > 0, step, 0.0), 0.0)
+                gradient += (new - multiplier[:, k])[:, None] * slopes[:, k]
+                multiplier[:, k] = new
+        multiplier = np.where(active, multiplier, 0.0)
+        relaxed = q[some] + np.einsum("ns,nsl->nl", multiplier, np.where(active[..., None], side, 0.0))
+        extra = (multiplier * np.where(active, side_error, 0.0)).sum(1)
+        slack = 16 * EPS * np.einsum("ns,nsl->n", multiplier, np.abs(np.where(active[..., None], side, 0.0)))
+        better, e = bound_quadratics(relaxed[:, 0], relaxed[:, 1 : 1 + m], relaxed[:, 1 + m :])
+        better = better + rest[some] + extra + slack
+        improved = better < bound[some]
+        bound[some] = np.where(improved, better, bound[some])
+        # The relaxed model is flat across an active side: put the point onto the side itself.
+        used = active & (multiplier > 0)
+        strongest = np.where(used, multiplier * np.sqrt(norms), 0.0).argmax(1)
+        n = np.arange(len(some))
+        height = _evaluate(side[n, strongest], e, m)
+        s, ns = slopes[n, strongest], norms[n, strongest]
+        moved = np.clip(e - (height / np.maximum(ns, 1e-300))[:, None] * s, -1.0, 1.0)
+        e = np.where((used[n, strongest] & (ns > 0))[:, None], moved, e)
+        d[some] = np.where(improved[:, None], e, d[some])
+
+    def refine(self, rows: NDArray[np.intp], spread: Array) -> NDArray[np.intp]:
+        """Split boxes, and return the positions of what replaces them; `spread` (N, m) says along which axes it pays."""
+        lower, upper = self.lower[rows], self.upper[rows]
+        pieces = self.pieces[rows] if "pieces" in self._store else None
+        for _ in range(2 if self.dim < 3 else 1 + (self.dim == 3)):
+            lower, upper, spread, pieces = _halve(lower, upper, spread, pieces)
+        new = self._rows(lower, upper, pieces)
+        count = len(new["lower"])
+        first = min(len(rows), count)
+        total = self.n - (len(rows) - first) + (count - first)
+        # Children take their parents' places; the rest go to the end, and places left empty are filled from the end.
+        for key, value in new.items():
+            store = self._store[key]
+            if len(store) < self.n + count:
+                grown = np.empty((2 * (self.n + count), *store.shape[1:]), dtype=store.dtype)
+                grown[: self.n] = store[: self.n]
+                self._store[key] = store = grown
+            store[rows[:first]] = value[:first]
+            if count > first:
+                store[self.n : total] = value[first:]
+            elif first < len(rows):
+                keep = np.ones(self.n, dtype=bool)
+                keep[rows[first:]] = False
+                store[: int(keep.sum())] = store[: self.n][keep]
+        if first < len(rows):
+            keep = np.ones(self.n, dtype=bool)
+            keep[rows[first:]] = False
+            places = np.cumsum(keep) - 1
+            self.n = total
+            return places[rows[:first]]
+        places = np.concatenate([rows[:first], np.arange(self.n, total)])
+        self.n = total
+        return places
+
+    def influence(self, weights: Array, rows: NDArray[np.intp]) -> Array:
+        """How much the violation varies along each axis of a box, (N, m): where splitting pays."""
+        m = self.dim
+        if m == 1:
+            return np.ones((len(rows), 1))
+        i, j = triangle(m)
+        size = np.abs(weights)
+        with np.errstate(all="ignore"):
+            part = np.einsum("nplk,pk->nl", np.abs(self.table[rows][:, :, 1 + m :]), size)
+            linear = np.einsum("nplk,pk->nl", self.table[rows][:, :, 1 : 1 + m], weights)
+        result = 1e-3 * np.abs(linear)
+        for k, (a, b) in enumerate(zip(i, j, strict=True)):
+            result[:, a] += part[:, k]
+            if a != b:
+                result[:, b] += part[:, k]
+        width = (self.upper[rows] - self.lower[rows]) / self.scale
+        result = np.where(np.isfinite(result), result, 0.0)
+        return result / np.maximum(result.max(1, keepdims=True), 1e-300) + 0.25 * width / np.maximum(
+            width.max(1, keepdims=True), 1e-300
+        )
+
+    def splittable(self, rows: NDArray[np.intp]) -> Bools:
+        """Whether a box still has two floats worth telling apart."""
+        size = np.maximum(np.abs(self.lower[rows]), np.abs(self.upper[rows]))
+        return ((self.upper[rows] - self.lower[rows]) > 8 * EPS * size + 1e-300).any(1)  # type: ignore[no-any-return]
+
+
+def _evaluate(q: Array, d: Array, m: int) -> Array:
+    """Quadratics (M, levels) at points (M, m)."""
+    i, j = triangle(m)
+    weight = np.where(i == j, 0.5, 1.0)
+    return q[:, 0] + (q[:, 1 : 1 + m] * d).sum(1) + (q[:, 1 + m :] * (weight * d[:, i] * d[:, j])).sum(1)  # type: ignore[no-any-return]
+
+
+def _halve(
+    lower: Array, upper: Array, spread: Array, pieces: NDArray[np.int8] | None
+) -> tuple[Array, Array, Array, NDArray[np.int8] | None]:
+    """Cut every box in two along the axis with the largest spread."""
+    axis = np.where(upper > lower, spread, -1.0).argmax(1)
+    n = np.arange(len(lower))
+    cut = 0.5 * lower[n, axis] + 0.5 * upper[n, axis]
+    left, right = upper.copy(), lower.copy()
+    left[n, axis] = cut
+    right[n, axis] = cut
+    half = spread.copy()
+    half[n, axis] *= 0.5
+    double = None if pieces is None else np.concatenate([pieces, pieces])
+    return np.concatenate([lower, right]), np.concatenate([left, upper]), np.concatenate([half, half]), double
+
+
+def _first_boxes(cell: Cell) -> tuple[Array, Array]:
+    """A cell that is one box is cut into a few along each axis."""
+    if len(cell.lower) > 1 or (cell.lower == cell.upper).all():
+        return cell.lower.astype(float), cell.upper.astype(float)
+    m = cell.lower.shape[1]
+    edges = []
+    for k in range(m):
+        count = FIRST_CELLS.get(m, 2) if cell.upper[0, k] > cell.lower[0, k] else 1
+        cuts = np.linspace(cell.lower[0, k], cell.upper[0, k], count + 1)
+        edges.append((cuts[:-1], cuts[1:]))
+    lower = np.stack([g.ravel() for g in np.meshgrid(*(e[0] for e in edges), indexing="ij")], axis=1)
+    upper = np.stack([g.ravel() for g in np.meshgrid(*(e[1] for e in edges), indexing="ij")], axis=1)
+    return lower, upper

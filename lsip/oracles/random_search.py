@@ -1,0 +1,36 @@
+"""Algorithm "Random Search" of the paper: the worst of a uniform sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..domains import Domain
+from ..errors import ModelError
+from .attained import attained, unproven, worst_component
+from .base import Separation, Violation
+from .distinct import distinct
+
+
+@dataclass(frozen=True)
+class RandomSearch:
+    """Sample y_1, ..., y_M independently and uniformly on Y and return the worst of them.
+
+    For a violation that is L-Lipschitz, M of the order of (L diam(Y) / eps)^m points come within eps of the supremum
+    with high probability (the paper's theorem on random search); nothing is proven about one run.
+
+    Parameters
+    ----------
+    points : the sample size M, at least 1. The paper's experiments use 100.
+    """
+
+    points: int = 100
+
+    def __post_init__(self) -> None:
+        if self.points < 1:
+            raise ModelError(f"`points` must be at least 1; got {self.points}.")
+
+    def maximise(self, violation: Violation, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
+        """The worst point of the sample drawn with `seed`; `target` plays no part."""
+        sample = domain.sample(self.points, seed)
+        values, components = worst_component(attained(violation, sample))
+        return unproven(sample, values, components, distinct(sample, values, components, 0.0, limit=1))

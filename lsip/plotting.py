@@ -1,0 +1,368 @@
+"""Pictures of a solution: the violation over the index set with its active points, and the convergence of the bounds.
+
+The only file that knows matplotlib, which is imported when a picture is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .domains import Domain
+from .errors import MissingExtraError, ModelError
+from .oracles.attained import attained, is_box
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from .oracles.base import Violation
+    from .solution import Solution
+
+Array = NDArray[np.float64]
+Kind = Literal["violation", "convergence"]
+
+SLACK, TIGHT, BROKEN, POINT = "#2b5c8a", "#6b7280", "#c0392b", "#f5b700"
+STYLE: dict[str, Any] = {
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#4b5563",
+    "axes.labelcolor": "#1f2937",
+    "xtick.color": "#4b5563",
+    "ytick.color": "#4b5563",
+    "legend.frameon": False,
+    "savefig.dpi": 160,
+}
+MOST_PANELS = 6
+CURVE = 2001  # points along a curve
+MESH, FINE_MESH, SCAN = (
+    241,
+    401,
+    25,
+)  # points along a side of a heat map; of one with a curved outline; of a trial slice
+CLOUD = 4096  # points of an index set that has no area
+
+
+def plot_solution(
+    solution: Solution, path: str | Path | None = None, family: int | str | None = None, kind: Kind | None = None
+) -> Figure:
+    """Draw the violation a(y) x - b(y) over the index set, or the convergence of the solve.
+
+    One panel a family: a curve for one index, a heat map for two, and for more the two-dimensional slice through the
+    worst point along which the violation varies most. Active points are marked, larger for larger multipliers.
+
+    Parameters
+    ----------
+    path : where to save the picture (the ending chooses the format); nothing is saved when None
+    family : the index or the name of one family of constraints; all of them when None, up to six
+    kind : "violation" (the default) or "convergence"
+
+    Returns
+    -------
+    The matplotlib figure; notebooks show it.
+    """
+    mpl = _matplotlib()
+    if kind not in (None, "violation", "convergence"):
+        raise ModelError(f'`kind` must be "violation" or "convergence"; got {kind!r}.')
+    with mpl.rc_context(STYLE):
+        if kind == "convergence":
+            figure = _figure(1, 2)
+            _draw_convergence(figure.axes, solution)
+        else:
+            chosen = _families(solution, family)
+            shown = chosen[:MOST_PANELS]
+            columns = {1: 1, 2: 2, 4: 2}.get(len(shown), 3)
+            figure = _figure(-(-len(shown) // columns), columns, [solution.problem.families[i].domain for i in shown])
+            for axes, i in zip(figure.axes, shown, strict=False):
+                _draw_family(axes, solution, i)
+            for axes in figure.axes[len(shown) : len(shown) + (-len(shown)) % columns]:
+                axes.set_axis_off()
+            if len(chosen) > len(shown):
+                figure.supxlabel(f"{len(chosen) - len(shown)} more families: plot one with family=…", fontsize=9)
+            if solution.active:
+                handles, labels = _unique_labels(figure)
+                figure.legend(handles, labels, loc="outside lower right", fontsize=9, handletextpad=0.3)
+        if path is not None:
+            figure.savefig(Path(path))
+    return figure
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MissingExtraError(
+            'Pictures need matplotlib, which is not installed: pip install "lsip[plot]".'
+        ) from error
+    return matplotlib
+
+
+def _figure(rows: int, columns: int, domains: Sequence[Domain] = ()) -> Figure:
+    """A figure of its own canvas, outside pyplot: nothing opens a window, and no global state is left behind."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        def _repr_png_(self) -> bytes:
+            from io import BytesIO
+
+            buffer = BytesIO()
+            self.savefig(buffer, format="png", dpi=110)
+            return buffer.getvalue()
+
+    flat = all(domain.dim == 1 for domain in domains)
+    size = (max(7.5, 4.8 * columns), 4.2 * rows) if flat else (6.6 * columns, 5.4 * rows)
+    picture = Picture(figsize=size, layout="constrained")
+    FigureCanvasAgg(picture)
+    picture.subplots(rows, columns)
+    return picture
+
+
+def _families(solution: Solution, family: int | str | None) -> list[int]:
+    """The indices of the families to draw."""
+    families = solution.problem.families
+    if not len(families):
+        raise ModelError('The problem has no semi-infinite constraint to draw; try kind="convergence".')
+    if family is None:
+        return list(range(len(families)))
+    names = [str(each.name) for each in families]
+    if isinstance(family, str):
+        if family not in names:
+            raise ModelError(f"There is no family named {family!r}; the names are {', '.join(names)}.")
+        return [names.index(family)]
+    if not 0 <= family < len(families):
+        raise ModelError(f"`family` must be between 0 and {len(families) - 1}, or a name; got {family}.")
+    return [family]
+
+
+def _draw_family(axes: Axes, solution: Solution, i: int) -> None:
+    family = solution.problem.families[i]
+    violation = solution.violation(i)
+    points = np.array([a.point for a in solution.active if a.family == i]).reshape(-1, family.domain.dim)
+    weights = np.array([abs(a.multiplier) for a in solution.active if a.family == i])
+    rows = np.array([a.component for a in solution.active if a.family == i], dtype=np.intp)
+    heights = violation.values(points)[np.arange(len(points)), rows] if len(points) else np.empty(0)
+    axes.set_title(_short(str(family.name)))
+    if family.domain.dim == 1:
+        _draw_curve(axes, family.domain, violation)
+        _mark(axes, points[:, 0], heights, weights)
+        axes.set_xlabel(_axis_name(family, 0))
+        axes.set_ylabel("violation  $a(y)\\,x - b(y)$")
+    else:
+        _draw_map(axes, family, violation, points, weights)
+
+
+def _draw_curve(axes: Axes, domain: Domain, violation: Violation) -> None:
+    """The components along one index, or their maximum when they are many; red where a constraint is violated."""
+    if domain.measure[0] == 0:
+        t = domain.spread(CLOUD)
+        for g in violation.values(t).T:
+            axes.vlines(t[:, 0], 0, g, color=SLACK, linewidth=0.8, alpha=0.6)
+            axes.plot(t[:, 0], g, ".", color=SLACK, markersize=4)
+    else:
+        t = np.linspace(domain.lower, domain.upper, CURVE)
+        inside = domain.contains(t)
+        values = np.full((len(t), violation.components), np.nan)
+        values[inside] = violation.values(t[inside])
+        curves = values.T if values.shape[1] <= 8 else values.max(axis=1)[None, :]
+        for g in curves:
+            axes.plot(t[:, 0], g, color=SLACK, linewidth=1.8 if len(curves) == 1 else 1.2)
+            with np.errstate(invalid="ignore"):
+                axes.fill_between(t[:, 0], 0, g, where=g > 0, color=BROKEN, alpha=0.35, linewidth=0)
+        if len(curves) == 1:
+            axes.fill_between(t[:, 0], curves[0], 0, where=curves[0] <= 0, color=SLACK, alpha=0.08, linewidth=0)
+    axes.axhline(0, color=TIGHT, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    axes.margins(x=0.02)
+
+
+def _draw_map(axes: Axes, family: Any, violation: Violation, points: Array, weights: Array) -> None:
+    """A heat map on the plane, or on a slice through the worst point; a cloud of points where the set has no area."""
+    domain: Domain = family.domain
+    trial = np.concatenate([domain.spread(CLOUD), points])
+    largest = _largest(violation, trial)
+    worst = trial[int(np.nanargmax(largest))]
+    heaviest = len(trial) - len(points) + int(weights.argmax()) if len(points) else None
+    if heaviest is not None and largest[heaviest] >= np.nanmax(largest) - 1e-6 * np.nanmax(np.abs(largest)):
+        worst = trial[
+            heaviest
+        ]  # At a solution all active points are equally bad, up to rounding: take the one that counts.
+    width = np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
+    i, j = _best_pair(domain, violation, worst)
+    note = ""
+    if domain.measure[0] < domain.dim:
+        colours = _colours(largest)
+        axes.scatter(trial[:, i], trial[:, j], c=largest, s=np.clip(2e4 / len(trial), 9, 60), linewidth=0, **colours)
+        near = np.ones(len(points), dtype=bool)
+        note = f"{len(trial)} points of the index set" + (", seen along the other axes" if domain.dim > 2 else "")
+    else:
+        u, v, values = _slice(domain, violation, worst, i, j, MESH if is_box(domain) else FINE_MESH)
+        colours = _colours(values)
+        axes.pcolormesh(
+            u, v, values, shading="gouraud" if np.isfinite(values).all() else "nearest", rasterized=True, **colours
+        )
+        _contours(axes, u, v, values)
+        others = [k for k in range(domain.dim) if k not in (i, j)]
+        near = (np.abs(points - worst)[:, others] <= 1e-3 * width[others]).all(axis=1)
+        if others:
+            fixed = ", ".join(f"{_axis_name(family, k)} = {worst[k]:.4g}" for k in others)
+            note = f"slice through the worst point, {fixed}"
+            if not near.all():
+                note += "\nfaint: active points off the slice"
+    if note:
+        axes.annotate(note, (0, 1.01), xycoords="axes fraction", fontsize=8.5, color=TIGHT, va="bottom")
+        axes.set_title(axes.get_title(loc="left"), pad=24 + 10 * note.count("\n"))
+    _mark(axes, points[:, i], points[:, j], weights, near)
+    axes.set_xlabel(_axis_name(family, i))
+    axes.set_ylabel(_axis_name(family, j))
+    axes.spines[["left", "bottom"]].set_visible(False)
+    if 0.2 < width[i] / width[j] < 5:
+        axes.set_aspect("equal")
+    from matplotlib.cm import ScalarMappable
+
+    figure = axes.get_figure()
+    assert figure is not None
+    bar = figure.colorbar(ScalarMappable(**colours), ax=axes, shrink=0.9, pad=0.02)
+    bar.set_label("violation  $a(y)\\,x - b(y)$", fontsize=9.5)
+    bar.outline.set_visible(False)
+
+
+def _slice(
+    domain: Domain, violation: Violation, worst: Array, i: int, j: int, count: int
+) -> tuple[Array, Array, Array]:
+    """The violation on a square mesh through `worst` along axes i and j; NaN outside the domain."""
+    u = np.linspace(domain.lower[i], domain.upper[i], count)
+    v = np.linspace(domain.lower[j], domain.upper[j], count)
+    y = np.tile(worst, (count * count, 1))
+    y[:, i], y[:, j] = (mesh.ravel() for mesh in np.meshgrid(u, v))
+    inside = domain.contains(y)
+    values = np.full(len(y), np.nan)
+    if inside.any():
+        values[inside] = _largest(violation, y[inside])
+    return u, v, values.reshape(count, count)
+
+
+def _best_pair(domain: Domain, violation: Violation, worst: Array) -> tuple[int, int]:
+    """The two axes along which the violation varies most around the worst point."""
+    if domain.dim == 2:
+        return 0, 1
+    if domain.measure[0] < domain.dim:
+        by_width = np.argsort(-(domain.upper - domain.lower), kind="stable")[:2]
+        return int(by_width.min()), int(by_width.max())
+
+    def variation(pair: tuple[int, int]) -> float:
+        values = _slice(domain, violation, worst, *pair, SCAN)[2]
+        values = values[np.isfinite(values)]
+        return float(values.std()) if len(values) else 0.0
+
+    # With very many axes not every pair is tried; the first ones are as good a choice as any.
+    return max(combinations(range(min(domain.dim, 8)), 2), key=variation)
+
+
+def _largest(violation: Violation, y: Array) -> Array:
+    """The largest component at each point, NaN where it is undefined."""
+    values = attained(violation, y).max(axis=1)
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _colours(values: Array) -> dict[str, Any]:
+    """A blue-white-red map with white at zero, cut to the range of the values: blue is slack, red is violated."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap, Normalize
+
+    finite = values[np.isfinite(values)]
+    low, high = min(float(finite.min()), 0.0), max(float(finite.max()), 0.0)
+    reach = max(-low, high) or 1.0
+    if high < 1e-3 * reach:
+        high = 0.0
+    if low > -1e-3 * reach:
+        low = 0.0
+    # A power below one opens up the shades near zero, where it is decided which points are active.
+    share = np.linspace(low, high, 512) / reach
+    shades = colormaps["RdBu_r"](0.5 + 0.47 * np.sign(share) * np.abs(share) ** 0.7)
+    return {"cmap": ListedColormap(shades), "norm": Normalize(low, high)}
+
+
+def _contours(axes: Axes, u: Array, v: Array, values: Array) -> None:
+    finite = values[np.isfinite(values)]
+    if np.ptp(finite) <= 0:
+        return
+    axes.contour(u, v, values, levels=9, colors="white", linewidths=0.5, alpha=0.55, linestyles="solid")
+    if finite.max() > 1e-3 * np.abs(finite).max() and finite.min() < 0:
+        axes.contour(u, v, values, levels=[0.0], colors=BROKEN, linewidths=1.4)
+
+
+def _mark(axes: Axes, u: Array, v: Array, weights: Array, near: NDArray[np.bool_] | None = None) -> None:
+    """Active points, with an area that grows with the multiplier."""
+    if not len(u):
+        return
+    size = 30 + 170 * weights / max(float(weights.max()), 1e-300)
+    near = np.ones(len(u), dtype=bool) if near is None else near
+    style: dict[str, Any] = {"color": POINT, "edgecolor": "#1f2937", "linewidth": 1.1, "zorder": 5, "clip_on": False}
+    axes.scatter(u[near], v[near], s=size[near], label="active points (area: multiplier)", **style)
+    axes.scatter(u[~near], v[~near], s=size[~near], alpha=0.3, **style)
+
+
+def _unique_labels(figure: Figure) -> tuple[list[Any], list[str]]:
+    """One legend entry for what several panels show."""
+    named: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            named.setdefault(label, handle)
+    return list(named.values()), list(named)
+
+
+def _short(title: str, most: int = 58) -> str:
+    return title if len(title) <= most else title[: most - 1].rstrip() + "…"
+
+
+def _axis_name(family: Any, k: int) -> str:
+    """What the modeller calls coordinate k of the index."""
+    names = getattr(family, "coordinates", None)
+    if names is not None and len(names) > k:
+        return str(names[k])
+    return "$t$" if family.domain.scalar else f"$y_{{{k + 1}}}$"
+
+
+def _draw_convergence(panels: Sequence[Axes], solution: Solution) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    history = solution.history
+    if not history:
+        raise ModelError("There is no iteration to draw: the history is empty.")
+    steps = np.array([row.iteration for row in history])
+
+    def column(name: str) -> Array:
+        values = np.array([getattr(row, name) for row in history], dtype=np.float64)
+        return np.where(np.isfinite(values), values, np.nan)
+
+    def line(axes: Axes, values: Array, label: str, **style: Any) -> None:
+        shown = np.where(values > 0, values, np.nan)
+        if np.isfinite(shown).any():
+            axes.plot(steps, shown, marker="o", markersize=3.5, linewidth=1.5, label=label, **style)
+
+    bounds, violations = panels
+    line(bounds, solution.value - column("lower"), "value - lower bound", color=SLACK)
+    line(bounds, column("upper") - solution.value, "upper bound - value", color=BROKEN)
+    bounds.set_title(f"Bounds around {solution.value:.9g}")
+    line(violations, column("violation"), "largest found", color=POINT)
+    line(violations, column("bound"), "proven for all index points", color=SLACK, linestyle=(0, (4, 2)))
+    violations.set_title("Violation")
+    for axes in panels:
+        axes.set_yscale("log")
+        axes.set_xlabel("iteration")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(axis="y", color="#e5e7eb", linewidth=0.8)
+        axes.set_axisbelow(True)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend()
+        else:
+            axes.text(0.5, 0.5, "exact from the start", transform=axes.transAxes, ha="center", color=TIGHT)

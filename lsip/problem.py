@@ -1,0 +1,282 @@
+"""The model as a person writes it: an objective, finite constraints, and constraints for all indices; compiled to a `Program`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from .domains import Domain, Product
+from .errors import ModelError
+from .expressions.affine import Affine, Condition, Constraint, Term, Variable
+from .expressions.graph import Constant, Expression, Gather, Index, Join, Linear, Negate
+from .expressions.printing import latex, text
+from .expressions.tape import constant_value
+from .program import DeclaredFamily, Program
+
+if TYPE_CHECKING:
+    from .exchange import Exchange
+    from .solution import Solution
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """What to minimise or maximise."""
+
+    expression: Affine
+    maximise: bool
+
+    def __str__(self) -> str:
+        return f"{'maximize' if self.maximise else 'minimize'} {text(self.expression)}"
+
+
+@dataclass(frozen=True, eq=False)
+class ForAll:
+    """A constraint that holds for every value of its indices."""
+
+    indices: tuple[Index, ...]
+    constraint: Constraint
+
+    def __str__(self) -> str:
+        where = ", ".join(f"{i.name} ∈ {i.domain}" for i in self.indices)
+        return f"{self.constraint}   for all {where}"
+
+
+def minimize(expression: Any) -> Objective:
+    """The objective of a minimisation."""
+    return Objective(_objective(expression), False)
+
+
+def maximize(expression: Any) -> Objective:
+    """The objective of a maximisation."""
+    return Objective(_objective(expression), True)
+
+
+def _objective(expression: Any) -> Affine:
+    affine = Affine.of(expression)
+    if affine.size != 1:
+        raise ModelError(f"An objective is one number; {text(expression)} has shape {affine.shape}. Did you mean .sum()?")
+    if affine.indices():
+        names = ", ".join(i.name for i in affine.indices())
+        raise ModelError(f"The objective depends on the index {names}; introduce a variable t and bound it with forall instead.")
+    return affine
+
+
+def forall(index: Index | Sequence[Index], constraint: Any) -> Any:
+    """A constraint, or a list of them, for every value of an index (or of several).
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> print(lsip.forall(t, x[0] + x[1] * t >= t**2))
+    x[0] + x[1] t ≥ t²   for all t ∈ [0, 1]
+    """
+    indices = (index,) if isinstance(index, Index) else tuple(index)
+    if not indices or not all(isinstance(i, Index) for i in indices):
+        raise ModelError(f"forall needs an Index or a tuple of them first; got {index!r}.")
+    if len(set(indices)) < len(indices):
+        raise ModelError("forall was given the same index twice.")
+    if isinstance(constraint, list | tuple):
+        return [forall(indices, c) for c in constraint]
+    if isinstance(constraint, Condition):
+        raise ModelError(f"{text(constraint)} has no decision variable in it, so there is nothing to constrain.")
+    if not isinstance(constraint, Constraint):
+        raise ModelError(f"forall needs a constraint such as `a @ x <= b`; got {type(constraint).__name__}.")
+    if constraint.equality:
+        raise ModelError(f"An equality for all y, {constraint}, has no interior; write it as <= and >= if you mean it.")
+    free = [i.name for i in constraint.body.indices() if i not in indices]
+    if free:
+        raise ModelError(f"{constraint} depends on {', '.join(free)} too; list every index: forall((…), …).")
+    return ForAll(indices, constraint)
+
+
+class Problem:
+    """A linear semi-infinite program.
+
+    Parameters
+    ----------
+    objective
+        `minimize(...)` or `maximize(...)`.
+    constraints
+        Finite constraints and `forall(...)`, in any order, nested lists allowed.
+    name
+        How it is called in reports.
+
+    Examples
+    --------
+    >>> import numpy as np, lsip
+    >>> x = lsip.Variable(2, name="x")
+    >>> t = lsip.Index("t", lsip.Interval(0, 1))
+    >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [lsip.forall(t, x[0] + x[1] * t >= np.exp(t))])
+    >>> solution = problem.solve(verbose=False)
+    >>> round(solution.value, 6), solution.certified
+    (1.859141, True)
+    """
+
+    def __init__(self, objective: Objective, constraints: Iterable[Any] = (), *, name: str = "problem") -> None:
+        if not isinstance(objective, Objective):
+            raise ModelError(f"The objective must be minimize(...) or maximize(...); got {type(objective).__name__}.")
+        self.objective = objective
+        self.name = name
+        self.constraints: list[Constraint | ForAll] = list(_flatten(constraints))
+        found: dict[Variable, None] = {}
+        for affine in [objective.expression, *(_body(c) for c in self.constraints)]:
+            found.update(dict.fromkeys(term.variable for term in affine.terms))
+        if not found:
+            raise ModelError("The model has no decision variable.")
+        self.variables: tuple[Variable, ...] = tuple(sorted(found, key=lambda v: v.number))
+
+    def solve(self, *, method: Exchange | None = None, verbose: bool = True, **options: Any) -> Solution:
+        """Solve with proof.
+
+        Options are the fields of `Exchange`: `tol`, `oracle`, `max_iterations`, `time_limit`, `seed`, `callback`, `warm_start`, …
+        """
+        from .exchange import solve
+
+        return solve(self, method, verbose=verbose, **options)
+
+    def compile(self) -> Program:
+        """The arrays and families that a solver works on."""
+        offsets = dict(zip(self.variables, np.cumsum([0] + [v.size for v in self.variables]), strict=False))
+        n = sum(v.size for v in self.variables)
+        sign = -1.0 if self.objective.maximise else 1.0
+        c_rows, c0 = _finite(self.objective.expression, offsets, n)
+        finite = [c for c in self.constraints if isinstance(c, Constraint)]
+        blocks = [_finite(c.body, offsets, n) for c in finite]
+        matrix = sparse.vstack([a for a, _ in blocks], format="csr") if blocks else sparse.csr_matrix((0, n))
+        right = np.concatenate([-b for _, b in blocks]) if blocks else np.zeros(0)
+        equal = np.concatenate([np.full(len(b), c.equality) for c, (_, b) in zip(finite, blocks, strict=True)]) if blocks else None
+        labels = tuple(
+            name if len(b) == 1 else f"({name})[{i}]"
+            for name, (_, b) in zip(map(str, finite), blocks, strict=True)
+            for i in range(len(b))
+        )
+        return Program(
+            c=sign * np.asarray(c_rows.toarray()).ravel(),
+            constant=sign * float(c0[0]),
+            lower=np.concatenate([v.lower for v in self.variables]),
+            upper=np.concatenate([v.upper for v in self.variables]),
+            A=matrix,
+            row_lower=np.where(equal, right, -np.inf) if equal is not None else right,
+            row_upper=right,
+            families=tuple(_families([c for c in self.constraints if isinstance(c, ForAll)], offsets)),
+            row_labels=labels,
+            maximise=self.objective.maximise,
+            name=self.name,
+        )
+
+    def __str__(self) -> str:
+        lines = [str(self.objective)]
+        for i, c in enumerate(self.constraints):
+            lines.append(f"{'subject to' if i == 0 else '':<10} {c}")
+        for v in self.variables:
+            lines.extend(f"{'':<10} {b}" for b in _bounds(v))
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_latex_(self) -> str:
+        rows = [rf"\{'max' if self.objective.maximise else 'min'} \quad & {latex(self.objective.expression)}"]
+        for i, c in enumerate(self.constraints):
+            body = latex(c.constraint) if isinstance(c, ForAll) else latex(c)
+            where = (
+                r" \quad \forall " + ", ".join(rf"{latex(i)} \in {i.domain.latex()}" for i in c.indices)
+                if isinstance(c, ForAll)
+                else ""
+            )
+            rows.append((r"\text{s.t.} \quad & " if i == 0 else "& ") + body + where)
+        return "$$\\begin{aligned}" + r" \\ ".join(rows) + "\\end{aligned}$$"
+
+
+def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll]:
+    for item in items:
+        if isinstance(item, list | tuple):
+            yield from _flatten(item)
+        elif isinstance(item, ForAll):
+            yield item
+        elif isinstance(item, Constraint):
+            if item.body.indices():
+                names = ", ".join(i.name for i in item.body.indices())
+                raise ModelError(f"{item} depends on the index {names}: wrap it in forall({names}, …).")
+            yield item
+        else:
+            raise ModelError(f"A constraint was expected, got {item!r}. Did a comparison collapse to True or False?")
+
+
+def _body(c: Constraint | ForAll) -> Affine:
+    return c.constraint.body if isinstance(c, ForAll) else c.body
+
+
+def _bounds(v: Variable) -> list[str]:
+    shown = []
+    for bound, symbol, none in ((v.lower, "≥", -np.inf), (v.upper, "≤", np.inf)):
+        if (bound != none).any():
+            same = (bound == bound[0]).all()
+            shown.append(f"{v.name} {symbol} {f'{bound[0]:.6g}' if same else np.array2string(bound, threshold=6, precision=4)}")
+    return shown
+
+
+def _finite(affine: Affine, offsets: dict[Variable, Any], n: int) -> tuple[sparse.csr_matrix, Any]:
+    """The matrix and the constant of an affine array without indices."""
+    rows = [t.rows for t in affine.terms]
+    columns = [t.columns + offsets[t.variable] for t in affine.terms]
+    data = [np.ravel(constant_value(t.coefficient)) for t in affine.terms]  # type: ignore[arg-type]
+    if not rows:
+        return sparse.csr_matrix((affine.size, n)), np.ravel(constant_value(affine.offset))  # type: ignore[arg-type]
+    triplets = (np.concatenate(data), (np.concatenate(rows), np.concatenate(columns)))
+    return sparse.csr_matrix(triplets, shape=(affine.size, n)), np.ravel(constant_value(affine.offset))  # type: ignore[arg-type]
+
+
+def _families(constraints: list[ForAll], offsets: dict[Variable, Any]) -> Iterable[DeclaredFamily]:
+    """Constraints over the same indices share one family, so that they share all work on the index."""
+    groups: dict[tuple[Index, ...], list[ForAll]] = {}
+    for c in constraints:
+        groups.setdefault(c.indices, []).append(c)
+    for indices, members in groups.items():
+        body = Affine.join([m.constraint.body for m in members]) if len(members) > 1 else members[0].constraint.body
+        names = [text(m.constraint) for m in members]
+        labels = tuple(
+            name if m.constraint.body.size == 1 else f"({name})[{i}]"
+            for name, m in zip(names, members, strict=True)
+            for i in range(m.constraint.body.size)
+        )
+        domains = [i.domain for i in indices]
+        domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
+        yield _family("; ".join(names), indices, domain, body, labels, offsets)
+
+
+def _family(
+    name: str, indices: tuple[Index, ...], domain: Domain, body: Affine, labels: tuple[str, ...], offsets: dict[Variable, Any]
+) -> DeclaredFamily:
+    """Arrange the triplets of `body` <= 0 as K coefficients a row; several triplets at one place are added up."""
+    p = body.size
+    terms: tuple[Term, ...] = body.terms
+    rows = np.concatenate([t.rows for t in terms])
+    columns = np.concatenate([t.columns + offsets[t.variable] for t in terms])
+    n = int(columns.max()) + 1
+    places, inverse = np.unique(rows * n + columns, return_inverse=True)
+    entries: Expression = Join(tuple(t.coefficient for t in terms)) if len(terms) > 1 else terms[0].coefficient
+    if len(places) < len(rows):
+        shape = (len(places), len(rows))
+        adder: Any = sparse.csr_matrix((np.ones(len(rows)), (inverse, np.arange(len(rows)))), shape=shape)
+        entries = Linear(adder if adder.shape[0] > 200 else adder.toarray(), entries, (len(places),))
+        order = np.arange(len(places))
+    else:
+        order = np.argsort(inverse)
+    place_rows, place_columns = places // n, places % n
+    counts = np.bincount(place_rows, minlength=p)
+    width = int(counts.max())
+    slot = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+    layout = np.full((p, width), len(places))  # the extra element is a zero
+    layout[place_rows, slot] = order
+    padded = np.zeros((p, width), dtype=np.intp)
+    padded[place_rows, slot] = place_columns
+    if (counts < width).any():
+        entries = Join((entries, Constant(np.zeros(1))))
+    offset = body.offset
+    rhs: Expression = Constant(-offset.value) if isinstance(offset, Constant) else Negate(offset)
+    return DeclaredFamily(name, indices, domain, Gather(entries, layout.ravel()), padded, rhs, labels)

@@ -1,0 +1,257 @@
+"""What solvers see: a finite linear program and families of rows a(y) x <= b(y), one for every y in a domain.
+
+A `Program` always minimises; `Problem` remembers whether the user asked for a maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .domains import Cell, Domain
+from .errors import ModelError
+from .expressions.graph import Expression, Index
+from .expressions.jets import triangle
+from .expressions.tape import Quadratic, Tape
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+class RowFamily(Protocol):
+    """p rows for every index point: row i holds `coefficients[i] . x[columns[i]] <= rhs[i]`."""
+
+    name: str
+    domain: Domain
+    labels: tuple[str, ...]  # (p,), what each row is called in reports
+    coordinates: tuple[str, ...]  # (m,), names of the coordinates of y
+    columns: Ints  # (p, K)
+    enclosable: bool  # whether `quadratics` proves anything
+    covers: list[Any]  # room for a branch-and-bound to keep what does not depend on x
+
+    def rows(self, y: Array) -> tuple[Array, Array]:
+        """Coefficients (N, p, K) and right-hand sides (N, p) at the points y (N, m)."""
+
+    def derivatives(self, y: Array) -> tuple[Array, Array, Array] | None:
+        """As `rows` with the rhs as last column (N, p, K + 1): values, gradients (m, ...), Hessians (m (m+1) / 2, ...)."""
+
+    def quadratics(
+        self, cell: Cell
+    ) -> Callable[[Array, Array, NDArray[np.int8] | None], tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]]:
+        """Enclosures over boxes of a cell of the domain: of all (p, K + 1) numbers, and of functions that are >= 0 on it."""
+
+
+class DeclaredFamily:
+    """A family written in the language: it has derivatives and enclosures."""
+
+    enclosable = True
+
+    def __init__(
+        self,
+        name: str,
+        indices: tuple[Index, ...],
+        domain: Domain,
+        coefficient: Expression,
+        columns: Ints,
+        rhs: Expression,
+        labels: tuple[str, ...],
+    ) -> None:
+        self.name, self.indices, self.domain, self.columns, self.labels = name, indices, domain, columns, labels
+        self.coordinates = tuple(
+            i.name if i.domain.scalar else f"{i.name}[{k}]" for i in indices for k in range(i.domain.dim)
+        )
+        self.outputs = (coefficient, rhs)
+        self.tape = Tape(self.outputs, indices)
+        self.covers: list[Any] = []
+
+    @property
+    def count(self) -> int:
+        return len(self.columns)
+
+    def _split(self, flat: Array) -> tuple[Array, Array]:
+        p, k = self.columns.shape
+        return flat[..., : p * k].reshape(*flat.shape[:-1], p, k), flat[..., p * k :]
+
+    def rows(self, y: Array) -> tuple[Array, Array]:
+        a, b = self._split(self.tape.values(y))
+        if not (np.isfinite(a).all() and np.isfinite(b).all()):
+            finite = np.isfinite(a).all(axis=(1, 2)) & np.isfinite(b).all(axis=1)
+            bad = y[int(np.argmin(finite))]
+            raise ModelError(
+                f"{self.name} is not defined at {', '.join(f'{c} = {v:.6g}' for c, v in zip(self.coordinates, bad, strict=True))}: "
+                "a coefficient or right-hand side is nan or infinite there. Restrict the domain or rewrite the expression."
+            )
+        return a, b
+
+    def derivatives(self, y: Array) -> tuple[Array, Array, Array] | None:
+        parts = []
+        for flat in self.tape.derivatives(y):
+            a, b = self._split(flat)
+            parts.append(np.concatenate([a, b[..., None]], axis=-1))
+        return tuple(parts)  # type: ignore[return-value]
+
+    def quadratics(
+        self, cell: Cell
+    ) -> Callable[[Array, Array, NDArray[np.int8] | None], tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]]:
+        if cell.inside is None:
+            return self.tape.quadratics
+        inside = cell.inside(_vector(self.indices))
+        tape = Tape((*self.outputs, inside), self.indices)
+
+        def enclose(
+            lower: Array, upper: Array, pieces: NDArray[np.int8] | None
+        ) -> tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]:
+            outputs, kinks, straddles = tape.quadratics(lower, upper, pieces)
+            size = outputs.value.shape[-1] - inside.size
+            rows = Quadratic(*(f[..., :size] for f in outputs))
+            sides = Quadratic(*(f[..., size:] for f in outputs))
+            if kinks is not None:
+                sides = Quadratic(*(np.concatenate([k, s], axis=-1) for k, s in zip(kinks, sides, strict=True)))
+            return rows, sides, straddles
+
+        return enclose
+
+
+class BlackBoxFamily:
+    """A family given by batched callables; enclosed only when Lipschitz constants are given."""
+
+    def __init__(
+        self,
+        name: str,
+        domain: Domain,
+        a: Callable[[Array], Any],
+        b: Callable[[Array], Any],
+        n: int,
+        lipschitz: tuple[float, float] | None,
+    ) -> None:
+        self.name, self.domain, self.a, self.b = name, domain, a, b
+        self.columns: Ints = np.arange(n)[None, :]
+        self.labels = (name,)
+        self.coordinates = ("y",) if domain.dim == 1 else tuple(f"y[{k}]" for k in range(domain.dim))
+        self.lipschitz = lipschitz
+        self.enclosable = lipschitz is not None
+        self.covers: list[Any] = []
+
+    @property
+    def count(self) -> int:
+        return 1
+
+    def rows(self, y: Array) -> tuple[Array, Array]:
+        n = self.columns.shape[1]
+        a = self.a(y)
+        a = np.asarray(a.toarray() if sparse.issparse(a) else a, dtype=float)
+        b = np.asarray(self.b(y), dtype=float)
+        if a.shape != (len(y), n):
+            raise ModelError(
+                f"`a(y)` must give one coefficient per variable, shape ({len(y)}, {n}); got {a.shape} for y of shape {y.shape}."
+            )
+        if b.shape != (len(y),):
+            raise ModelError(f"`b(y)` must give one number per point, shape ({len(y)},); got {b.shape} for y of shape {y.shape}.")
+        if not (np.isfinite(a).all() and np.isfinite(b).all()):
+            bad = y[int(np.argmin(np.isfinite(a).all(axis=1) & np.isfinite(b)))]
+            raise ModelError(f"{self.name} is not finite at y = {bad}. Restrict the domain or mend the function.")
+        return a[:, None, :], b[:, None]
+
+    def derivatives(self, y: Array) -> tuple[Array, Array, Array] | None:
+        return None
+
+    def quadratics(
+        self, cell: Cell
+    ) -> Callable[[Array, Array, NDArray[np.int8] | None], tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]]:
+        """Constants at the centre, with the Lipschitz constants as error."""
+        assert self.lipschitz is not None
+        l_a, l_b = self.lipschitz
+        index = Index("y", self.domain)
+        sides = None if cell.inside is None else Tape((cell.inside(_vector((index,))),), (index,))
+
+        def enclose(
+            lower: Array, upper: Array, pieces: NDArray[np.int8] | None
+        ) -> tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]:
+            # A Lipschitz bound needs the value at a point of the domain; the centre of a box may lie outside.
+            centre = self.domain.project(0.5 * (lower + upper))
+            reach = np.maximum(upper - centre, centre - lower).max(axis=1, keepdims=True)
+            a, b = self.rows(centre)
+            value = np.concatenate([a[:, 0], b], axis=1)
+            n, k = value.shape
+            slope = np.concatenate([np.full(k - 1, l_a), [l_b]])
+            m = self.domain.dim
+            flat = Quadratic(value, np.zeros((m, n, k)), np.zeros((len(triangle(m)[0]), n, k)), reach * slope * (1 + 1e-15))
+            return flat, (None if sides is None else sides.quadratics(lower, upper)[0]), None
+
+        return enclose
+
+
+def _vector(indices: tuple[Index, ...]) -> Any:
+    """All coordinates of y as one vector expression."""
+    return np.concatenate([np.atleast_1d(i) for i in indices])  # type: ignore[call-overload]
+
+
+@dataclass(eq=False)
+class FamilyViolation:
+    """g(y) = a(y) x - scale b(y) for a family at a given x; `scale` is 0 when x is a direction."""
+
+    family: Any
+    x: Array
+    scale: float = 1.0
+    weights: Array = field(init=False)  # (p, K + 1)
+
+    def __post_init__(self) -> None:
+        gathered = self.x[self.family.columns]
+        self.weights = np.concatenate([gathered, np.full((len(gathered), 1), -self.scale)], axis=1)
+
+    @property
+    def components(self) -> int:
+        return len(self.weights)
+
+    def values(self, y: Array) -> Array:
+        a, b = self.family.rows(y)
+        return np.einsum("npk,pk->np", a, self.weights[:, :-1]) - self.scale * b  # type: ignore[no-any-return]
+
+    def derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
+        parts = self.family.derivatives(y)
+        if parts is None:
+            return None
+        v, g, h = parts
+        n, (i, j) = np.arange(len(y)), triangle(y.shape[1])
+        w = self.weights[component]
+        value = np.einsum("nk,nk->n", v[n, component], w)
+        gradient = np.einsum("mnk,nk->nm", g[:, n, component], w)
+        packed = np.einsum("mnk,nk->nm", h[:, n, component], w)
+        hessian = np.empty((len(y), y.shape[1], y.shape[1]))
+        hessian[:, i, j] = hessian[:, j, i] = packed
+        return value, gradient, hessian
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """min c x + constant, with row_lower <= A x <= row_upper, lower <= x <= upper, and every family's rows for all y."""
+
+    c: Array
+    constant: float
+    lower: Array
+    upper: Array
+    A: sparse.csr_matrix
+    row_lower: Array
+    row_upper: Array
+    families: tuple[Any, ...]
+    row_labels: tuple[str, ...] = ()
+    maximise: bool = False
+    name: str = "problem"
+
+    @property
+    def n(self) -> int:
+        return len(self.c)
+
+    def violation(self, family: int, x: Array, scale: float = 1.0) -> FamilyViolation:
+        return FamilyViolation(self.families[family], x, scale)
+
+    def finite_violation(self, x: Array) -> float:
+        """The largest amount by which x breaks a finite row or a bound."""
+        r = self.A @ x
+        parts = [self.row_lower - r, r - self.row_upper, self.lower - x, x - self.upper]
+        return float(max((p.max() for p in parts if p.size), default=0.0))

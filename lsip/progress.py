@@ -1,0 +1,125 @@
+"""The table printed during a solve: one line an iteration, as LP solvers do, and at the end what was proven."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from .solution import Solution
+
+COLUMNS = (
+    ("iter", 5),
+    ("rows", 6),
+    ("cuts", 5),
+    ("lower", 16),
+    ("upper", 16),
+    ("violation", 10),
+    ("proven", 10),
+    ("gap", 9),
+    ("time", 8),
+)
+WIDTH = sum(width + 1 for _, width in COLUMNS)
+REPEAT = 40  # lines between two repetitions of the column titles
+
+
+class Table:
+    """Prints a solve as it happens.
+
+    `lower` and `upper` enclose the optimal value; `violation` is the largest found and `proven` a bound on it over all
+    index points; `gap` is relative to max(1, |value|). What is not known yet shows as ``-``.
+
+    Parameters
+    ----------
+    stream : where to print; standard output when None
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream
+        self._lines = 0
+
+    def start(self, lines: list[str]) -> None:
+        """Print what is about to be solved, and how."""
+        for line in lines:
+            self._print(line)
+        if lines:
+            self._print("")
+
+    def row(self, iterate: Any) -> None:
+        """Print one iteration, given as a row of `Solution.history`."""
+        if self._lines % REPEAT == 0:
+            self._print("".join(f" {title:>{width}}" for title, width in COLUMNS))
+        self._lines += 1
+        gap = (
+            (iterate.upper - iterate.lower) / max(1.0, abs(iterate.value)) if math.isfinite(iterate.value) else math.inf
+        )
+        cells = (
+            str(iterate.iteration),
+            str(iterate.rows),
+            str(iterate.cuts),
+            number(iterate.lower),
+            number(iterate.upper),
+            power(iterate.violation),
+            power(iterate.bound),
+            power(gap),
+            clock(iterate.seconds),
+        )
+        self._print("".join(f" {cell:>{width}}" for cell, (_, width) in zip(cells, COLUMNS, strict=True)))
+
+    def finish(self, solution: Solution) -> None:
+        """Print the result and what is proven about it."""
+        if self._lines:
+            self._print(" " + "-" * (WIDTH - 1))
+        for line in summary(solution):
+            self._print(line)
+
+    def _print(self, line: str) -> None:
+        # The stream is looked up late, so that redirected standard output is respected.
+        print(line.rstrip(), file=self._stream if self._stream is not None else sys.stdout, flush=True)
+
+
+def summary(solution: Solution) -> list[str]:
+    """The result in a few aligned lines."""
+    title = solution.status.name.replace("_", " ").lower().capitalize()
+    lines = [f" {title}{' (certified)' if solution.certified else ''}: {solution.status.value}"]
+    if math.isfinite(solution.value):
+        lines.append(f"   value      {solution.value:.12g}")
+        lines.append(f"   proven     {_enclosure(solution)}")
+    if math.isfinite(solution.max_violation):
+        what = "at most, over all index points" if solution.certified else "found; larger ones are not excluded"
+        lines.append(f"   violation  {power(solution.max_violation)} ({what})")
+    if solution.active:
+        count = len(solution.active)
+        lines.append(f"   active     {count} index point{'s' if count != 1 else ''} with a positive multiplier")
+    count = len(solution.history)
+    effort = f"{count} iteration{'s' if count != 1 else ''}, {solution.seconds:.3g} s, {solution.oracle}"
+    lines.append(f"   effort     {effort}")
+    return lines
+
+
+def _enclosure(solution: Solution) -> str:
+    """What is proven about the optimal value."""
+    lower, upper = number(solution.lower, 12), number(solution.upper, 12)
+    if math.isfinite(solution.lower) and math.isfinite(solution.upper):
+        return f"{lower} <= optimum <= {upper}, gap {power(solution.gap)}"
+    if math.isfinite(solution.lower):
+        return f"{lower} <= optimum, no upper bound"
+    if math.isfinite(solution.upper):
+        return f"optimum <= {upper}, no lower bound"
+    return "nothing about the optimum"
+
+
+def number(value: float, digits: int = 9) -> str:
+    """A bound on the optimal value: `digits` significant digits, ``-`` where nothing is known."""
+    return f"{value:#.{digits}g}" if math.isfinite(value) else "-"
+
+
+def power(value: float) -> str:
+    """A small quantity in scientific notation; ``-`` where nothing is known."""
+    return f"{value:.2e}" if math.isfinite(value) else "-"
+
+
+def clock(seconds: float) -> str:
+    """Seconds with two decimals while that fits, whole seconds afterwards."""
+    return f"{seconds:.2f}s" if seconds < 1000 else f"{seconds:.0f}s"

@@ -1,0 +1,277 @@
+"""What a person reads after a solve: values, bounds, the dual measure, and the proof behind them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .certificate import Certificate, Support, verify
+from .errors import ModelError
+from .program import FamilyViolation, Program
+from .status import Status
+
+if TYPE_CHECKING:
+    from .expressions.affine import Affine, Variable
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ActivePoint:
+    """An index point at which a constraint holds the solution, with its multiplier."""
+
+    constraint: str
+    point: Array  # (m,)
+    multiplier: float
+    family: int
+    component: int
+
+    def __str__(self) -> str:
+        at = ", ".join(f"{v:.6g}" for v in self.point)
+        return f"{self.constraint} at ({at}) with multiplier {self.multiplier:.6g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """One iteration of the exchange, in the sense of the user's objective."""
+
+    iteration: int
+    value: float  # of the relaxation
+    lower: float
+    upper: float
+    violation: float  # worst found
+    bound: float  # proven over all of Y; inf if unproven
+    cuts: int  # added in this iteration
+    rows: int  # cuts held by the master
+    seconds: float
+    x: Array = field(repr=False, default_factory=lambda: np.zeros(0))
+    points: tuple[Array, ...] = field(repr=False, default=())  # a family: the new index points
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The answer, and what is known about it.
+
+    `lower <= optimum <= upper` in the sense of the objective as it was written; `gap` is relative to max(1, |value|). When
+    `certified`, these are theorems: `x` satisfies every constraint for every index, and `certificate` holds the proof.
+    """
+
+    status: Status
+    program: Program
+    certificate: Certificate
+    history: tuple[Iterate, ...]
+    active: tuple[ActivePoint, ...]
+    seconds: float
+    tol: float
+    oracle: str
+    variables: tuple[Variable, ...] = ()
+    model: Any = None  # the Problem, when there is one
+    cuts: tuple[Support, ...] = ()  # all index points in the last master, for warm starts
+
+    @property
+    def problem(self) -> Program:
+        """The compiled program that was solved."""
+        return self.program
+
+    @property
+    def _sign(self) -> float:
+        return -1.0 if self.program.maximise else 1.0
+
+    @property
+    def x(self) -> Array:
+        """All variables, flat, in the order in which they were made."""
+        return self.certificate.x
+
+    @property
+    def value(self) -> float:
+        """The objective at `x`; infinite or nan when the problem is unbounded or infeasible."""
+        if self.status is Status.INFEASIBLE:
+            return float("nan")
+        if self.status is Status.UNBOUNDED:
+            return -self._sign * np.inf
+        return self._sign * float(self.program.c @ self.x + self.program.constant)
+
+    @property
+    def lower(self) -> float:
+        return -self.certificate.upper if self.program.maximise else self.certificate.lower
+
+    @property
+    def upper(self) -> float:
+        return -self.certificate.lower if self.program.maximise else self.certificate.upper
+
+    @property
+    def gap(self) -> float:
+        """(upper - lower) / max(1, |value|)."""
+        if self.status in (Status.INFEASIBLE, Status.UNBOUNDED):
+            return float("nan")
+        return float((self.certificate.upper - self.certificate.lower) / max(1.0, abs(self.value)))
+
+    @property
+    def certified(self) -> bool:
+        """Whether the status is proven over all of Y, rather than observed."""
+        return self.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
+
+    @property
+    def max_violation(self) -> float:
+        """A bound on the violation over all of Y when certified; otherwise the worst that was found."""
+        proven = max(self.certificate.violation, default=0.0)
+        if np.isfinite(proven):
+            return max(proven, self.certificate.finite_violation)
+        return max(self.history[-1].violation if self.history else np.inf, self.certificate.finite_violation)
+
+    @property
+    def message(self) -> str:
+        """What the status means and what to do next."""
+        return self.status.value
+
+    def __getitem__(self, item: Affine) -> Any:
+        """The value of a variable, or of an expression without index: `solution[x]`, `solution[2 * x[0]]`."""
+        from .expressions.affine import Affine
+
+        if not isinstance(item, Affine) or item.indices():
+            raise ModelError("solution[...] takes a variable, or an affine expression of variables without an index.")
+        starts = dict(zip(self.variables, np.cumsum([0] + [v.size for v in self.variables]), strict=False))
+        from .expressions.tape import constant_value
+
+        total = np.ravel(constant_value(item.offset)).astype(float)  # type: ignore[arg-type]
+        for term in item.terms:
+            if term.variable not in starts:
+                raise ModelError(f"{term.variable.name} is not a variable of this problem.")
+            part = np.ravel(constant_value(term.coefficient)) * self.x[starts[term.variable] + term.columns]  # type: ignore[arg-type]
+            np.add.at(total, term.rows, part)
+        return total.reshape(item.shape) if item.shape else float(total[0])
+
+    def violation(self, family: int = 0) -> FamilyViolation:
+        """a(y) x - b(y) of a family at the solution, as a function of y."""
+        return self.program.violation(family, self.x)
+
+    def verify(self) -> Solution:
+        """Re-check the proof from the certificate alone, with nothing kept from the solve; raises ProofError if it fails."""
+        program = self.model.compile() if self.model is not None else self._forgetful()
+        verify(program, self.certificate, self.tol)
+        return self
+
+    def _forgetful(self) -> Program:
+        """The program without what the solver remembered about its families."""
+        for family in self.program.families:
+            family.covers = []
+        return self.program
+
+    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Draw the violation over Y with the active points, or `kind="convergence"`."""
+        from .plotting import plot_solution
+
+        return plot_solution(self, path, **options)
+
+    def save(self, path: str | Path) -> None:
+        """Write the answer and its certificate to an .npz file (no code is stored, and none is run on loading)."""
+        c = self.certificate
+        facts = {
+            "status": self.status.name,
+            "kind": c.kind,
+            "oracle": self.oracle,
+            "seconds": self.seconds,
+            "tol": self.tol,
+            "support": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in c.support],
+            "cuts": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in self.cuts],
+            "active": [[a.constraint, a.point.tolist(), a.multiplier, a.family, a.component] for a in self.active],
+            "history": [
+                [h.iteration, h.value, h.lower, h.upper, h.violation, h.bound, h.cuts, h.rows, h.seconds] for h in self.history
+            ],
+        }
+        arrays = {
+            "x": c.x,
+            "numbers": np.array([c.lower, c.upper, c.radius, c.finite_violation]),
+            "rows": c.row_multipliers,
+            "violation": np.array(c.violation),
+            "drift": np.array(c.drift),
+            "direction": np.zeros(0) if c.direction is None else c.direction,
+        }
+        target = Path(path)
+        part = target.with_name(target.name + ".part")
+        with part.open("wb") as stream:
+            np.savez(stream, facts=np.array(json.dumps(facts)), **arrays)  # type: ignore[arg-type]
+        part.replace(target)  # a full disk or a crash leaves the old file, never half of a new one
+
+    @classmethod
+    def load(cls, path: str | Path, problem: Any) -> Solution:
+        """Read a solution of `problem` back; `verify()` then re-checks it against that problem."""
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                facts = json.loads(str(data["facts"]))
+                arrays = {k: data[k] for k in ("x", "numbers", "rows", "violation", "drift", "direction")}
+        except (OSError, ValueError, KeyError) as error:
+            raise ModelError(f"{path} is not a solution written by Solution.save: {error}") from error
+        program: Program = problem.compile()
+        if len(arrays["x"]) != program.n:
+            raise ModelError(f"{path} holds {len(arrays['x'])} variables, the problem has {program.n}.")
+
+        def atoms(rows: list[Any]) -> tuple[Support, ...]:
+            return tuple(Support(int(f), int(c), np.array(y), float(v)) for f, c, y, v in rows)
+
+        lower, upper, radius, finite = arrays["numbers"]
+        certificate = Certificate(
+            kind=facts["kind"],
+            x=arrays["x"],
+            lower=float(lower),
+            upper=float(upper),
+            radius=float(radius),
+            support=atoms(facts["support"]),
+            row_multipliers=arrays["rows"],
+            violation=tuple(map(float, arrays["violation"])),
+            finite_violation=float(finite),
+            direction=arrays["direction"] if len(arrays["direction"]) else None,
+            drift=tuple(map(float, arrays["drift"])),
+        )
+        return cls(
+            status=Status[facts["status"]],
+            program=program,
+            certificate=certificate,
+            history=tuple(Iterate(*row) for row in facts["history"]),
+            active=tuple(ActivePoint(a, np.array(y), m, int(f), int(c)) for a, y, m, f, c in facts["active"]),
+            seconds=facts["seconds"],
+            tol=facts["tol"],
+            oracle=facts["oracle"],
+            variables=problem.variables,
+            model=problem,
+            cuts=atoms(facts["cuts"]),
+        )
+
+    def __str__(self) -> str:
+        lines = [f"{self.status.name}: {self.status.value}"]
+        if self.status not in (Status.INFEASIBLE, Status.UNBOUNDED):
+            lines.append(f"value     {self.value:.10g}")
+            lines.append(f"bounds    [{self.lower:.10g}, {self.upper:.10g}], relative gap {self.gap:.2g}")
+            lines.append(f"violation {self.max_violation:.3g} at most" if self.certified else f"violation {self.max_violation:.3g}")
+        if self.active:
+            lines.append("active    " + "\n          ".join(str(a) for a in self.active[:10]))
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def merge(program: Program, support: tuple[Support, ...]) -> tuple[ActivePoint, ...]:
+    """The dual measure for a reader: atoms that lie close together are one, heaviest first."""
+    merged: list[Support] = []
+    for s in sorted(support, key=lambda s: -s.multiplier):
+        if s.multiplier <= 0:
+            continue
+        domain = program.families[s.family].domain
+        near = 1e-3 * (domain.upper - domain.lower) + 1e-12
+        for i, t in enumerate(merged):
+            if (t.family, t.component) == (s.family, s.component) and (np.abs(t.point - s.point) <= near).all():
+                merged[i] = replace(t, multiplier=t.multiplier + s.multiplier)
+                break
+        else:
+            merged.append(s)
+    total = sum(s.multiplier for s in merged)
+    return tuple(
+        ActivePoint(program.families[s.family].labels[s.component], s.point, s.multiplier, s.family, s.component)
+        for s in merged
+        if s.multiplier > 1e-9 * total
+    )

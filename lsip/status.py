@@ -1,0 +1,20 @@
+"""How a solve can end; each value says what it means and what to do next."""
+
+from enum import Enum
+
+
+class Status(Enum):
+    """The end of a solve, as a sentence."""
+
+    OPTIMAL = "Proven: the point is feasible for every index, and no feasible point is better by more than the gap."
+    UNCERTIFIED = "No violation found, but this oracle cannot exclude one; use BranchAndBound or give `lipschitz`."
+    NO_INTERIOR = (
+        "Feasible to within `tol` for every index, but no strictly feasible point was found, so the value is only a lower "
+        "bound; relax the constraints a little, or write equalities as equalities."
+    )
+    STALLED = "Rounding stopped progress before the gap closed; the bounds are valid. Rescale the model or loosen `tol`."
+    INFEASIBLE = "Proven: a combination of constraints at the reported index points contradicts itself."
+    UNBOUNDED = "Proven: the objective improves without limit along the reported direction."
+    ITERATION_LIMIT = "Stopped at `max_iterations`; raise it, loosen `tol`, or start from this solution."
+    TIME_LIMIT = "Stopped at `time_limit`; raise it, loosen `tol`, or start from this solution."
+    INTERRUPTED = "Stopped by hand; the bounds are valid, and `warm_start=` goes on from here."

@@ -1,0 +1,52 @@
+"""How to add a separation oracle: a frozen dataclass with its options and one method, `maximise`.
+
+An oracle receives a violation g (with `values`, and `derivatives` unless it is a black box) and the domain to maximise
+it over. It returns a `Separation`: points of the domain, worst first; the values attained there; the component of g
+that each value belongs to; and `bound`, which must be at least the supremum of g over the whole domain and all
+components. An oracle that proves nothing says `inf`, and the solver then reports its answer as not certified.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lsip.domains import Box, Domain
+from lsip.oracles import Oracle, Separation, Violation
+
+
+@dataclass(frozen=True)
+class Corners:
+    """Look at the corners of the bounding box only (enough for a violation that is convex in y on a box)."""
+
+    def maximise(self, violation: Violation, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
+        points = domain.project(domain.grid(2))
+        values = violation.values(points)  # (N, p)
+        components = values.argmax(axis=1)
+        worst = values.max(axis=1)
+        order = np.argsort(-worst, kind="stable")
+        return Separation(points[order], worst[order], bound=np.inf, components=components[order])
+
+
+class Bowl:
+    """g(y) = ||y||^2 - 1: one component, derivatives left out as for a black box."""
+
+    components = 1
+
+    def values(self, y: np.ndarray) -> np.ndarray:
+        return (y**2).sum(axis=1, keepdims=True) - 1
+
+    def derivatives(self, y: np.ndarray, component: np.ndarray) -> None:
+        return None
+
+
+def test_the_template_is_an_oracle() -> None:
+    assert isinstance(Corners(), Oracle)
+
+
+def test_the_template_finds_the_worst_corner() -> None:
+    found = Corners().maximise(Bowl(), Box([0.0, 0.0], [1.0, 2.0]))
+    np.testing.assert_array_equal(found.points[0], [1.0, 2.0])
+    assert found.worst == 4.0
+    assert found.bound == np.inf

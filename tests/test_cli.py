@@ -1,0 +1,300 @@
+"""The command line: exit codes, and one readable paragraph whatever goes wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lsip
+from lsip import cli
+
+GOOD = """
+    import numpy as np, lsip
+    x = lsip.Variable(2, name="x")
+    t = lsip.Index("t", lsip.Interval(0, 1))
+    problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [lsip.forall(t, x[0] + x[1] * t >= np.exp(t))])
+"""
+INFEASIBLE = """
+    import lsip
+    x = lsip.Variable(1, name="x")
+    t = lsip.Index("t", lsip.Interval(0, 1))
+    problem = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(t, x[0] * (t - 0.5) >= 1)])
+"""
+UNBOUNDED = """
+    import lsip
+    x = lsip.Variable(1, name="x")
+    t = lsip.Index("t", lsip.Interval(0, 1))
+    problem = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(t, x[0] * t <= 1)])
+"""
+
+Model = Callable[[str], str]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Model:
+    """Write a model file and give its path."""
+
+    def write(text: str) -> str:
+        path = tmp_path / "model.py"
+        path.write_text(textwrap.dedent(text).lstrip())
+        return str(path)
+
+    return write
+
+
+def assert_one_paragraph(text: str) -> None:
+    assert text.startswith("lsip: ")
+    assert "Traceback" not in text
+    assert "\n\n" not in text.strip()
+    assert max(map(len, text.splitlines())) <= 160
+
+
+def test_solve_prints_the_table_and_the_answer(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["solve", model(GOOD)]) == 0
+    out, err = capsys.readouterr()
+    assert not err
+    assert "1.85914" in out
+    assert "violation" in out
+    assert "x = [" in out
+
+
+def test_solve_takes_the_only_problem_whatever_its_name(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
+    renamed = GOOD.replace("problem = ", "tariff = ") + "    same = tariff\n"
+    assert cli.main(["solve", model(renamed), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["status"] == "OPTIMAL"
+
+
+def test_solve_as_json_prints_nothing_else(model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved, picture = tmp_path / "s.npz", tmp_path / "s.png"
+    talkative = GOOD + "    print('hello')\n"
+    arguments = ["--json", "--tol", "1e-7", "--save", str(saved), "--plot", str(picture)]
+    assert cli.main(["solve", model(talkative), *arguments]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["certified"] is True
+    assert result["value"] == pytest.approx(1.859141, abs=1e-5)
+    assert len(result["x"]["x"]) == 2
+    assert all(set(a) == {"constraint", "point", "multiplier"} for a in result["active"])
+    assert saved.stat().st_size > 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("oracle", sorted(cli.ORACLES))
+def test_every_oracle_can_be_chosen(model: Model, oracle: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["solve", model(GOOD), "--json", "--oracle", oracle, "--tol", "1e-2"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["certified"] is (oracle == "branch-and-bound")
+    assert cli.ORACLES[oracle] in result["oracle"]
+
+
+@pytest.mark.parametrize(("text", "word"), [(INFEASIBLE, "infeasible"), (UNBOUNDED, "unbounded")])
+def test_proven_impossible_is_exit_code_2(
+    model: Model, text: str, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["solve", model(text)]) == 2
+    err = capsys.readouterr().err
+    assert_one_paragraph(err)
+    assert word in err
+    assert cli.main(["solve", model(text), "--json"]) == 2
+    result = json.loads(capsys.readouterr().out)
+    assert result["status"] == word.upper()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import numpy as np\n1 / 0\n", "line 2 (`1 / 0`): ZeroDivisionError"),
+        ("problem = (\n", "line 1 is not Python"),
+        ("import nowhere_to_be_found\n", "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
+        ("x = 1\n", "declares no lsip.Problem"),
+        ("problem = 3\n", "`problem` must be an lsip.Problem; it is of type int"),
+        (GOOD.replace("problem = ", "a = ") + GOOD.replace("problem = ", "b = "), "declares 2 problems (a, b)"),
+        (GOOD.replace("x[1] * t", "x[1] * x[0]"), "line 4"),
+        (GOOD + "    raise SystemExit('enough')\n", "SystemExit: enough"),
+        (GOOD.replace("np.exp(t)", "np.exp(t)[5]"), "line 4"),
+    ],
+)
+def test_a_bad_model_is_told_in_one_paragraph(
+    model: Model, text: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["solve", model(text)]) == 1
+    out, err = capsys.readouterr()
+    assert not out
+    assert_one_paragraph(err)
+    assert expected in " ".join(err.split())
+
+
+def test_a_model_may_import_its_neighbours(model: Model, tmp_path: Path) -> None:
+    (tmp_path / "neighbour_of_the_model.py").write_text("limit = 3\n")
+    before = list(sys.path)
+    assert cli.main(["solve", model("    from neighbour_of_the_model import limit" + GOOD), "--json"]) == 0
+    assert sys.path == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["solve", "no_such_model.py"], "no file no_such_model.py"),
+        (["solve", "."], "no file ."),
+        (["catalogue", "no such problem anywhere"], "No problem of the catalogue"),
+    ],
+)
+def test_what_does_not_exist_is_told(arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(arguments) == 1
+    err = capsys.readouterr().err
+    assert_one_paragraph(err)
+    assert expected in err
+
+
+@pytest.mark.parametrize("option", ["--plot", "--save"])
+def test_a_missing_directory_is_told_before_the_solve(
+    model: Model, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["solve", model(GOOD), option, "/no/such/directory/file.png"]) == 1
+    out, err = capsys.readouterr()
+    assert not out
+    assert_one_paragraph(err)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["unknown"],
+        ["solve"],
+        ["solve", "m.py", "--tol", "-1"],
+        ["solve", "m.py", "--tol", "small"],
+        ["solve", "m.py", "--oracle", "delphi"],
+    ],
+)
+def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    assert stop.value.code == 2
+    assert "usage: lsip" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["solve", "--help"], ["catalogue", "--help"]])
+def test_help_and_version(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    assert stop.value.code == 0
+    assert "lsip" in capsys.readouterr().out
+
+
+def test_a_time_limit_is_a_failure_with_advice(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["solve", model(GOOD), "--time-limit", "1e-9"]) == 1
+    assert_one_paragraph(capsys.readouterr().err)
+
+
+def test_interruption_is_exit_code_130(
+    model: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["solve", model("raise KeyboardInterrupt\n")]) == 130
+    assert_one_paragraph(capsys.readouterr().err)
+
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lsip.Problem, "solve", interrupt)
+    assert cli.main(["solve", model(GOOD)]) == 130
+    assert_one_paragraph(capsys.readouterr().err)
+
+
+def test_a_bug_is_one_paragraph_too(
+    model: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("wires crossed")
+
+    monkeypatch.setattr(lsip.Problem, "solve", fail)
+    assert cli.main(["solve", model(GOOD)]) == 1
+    err = capsys.readouterr().err
+    assert_one_paragraph(err)
+    assert "wires crossed" in err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_ctrl_c_while_a_model_loads_ends_a_real_process_quietly(model: Model) -> None:
+    path = model("import time\nprint('loading', flush=True)\ntime.sleep(30)\n")
+    command = [sys.executable, "-m", "lsip.cli", "solve", path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "loading\n"
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert_one_paragraph(err)
+
+
+def test_catalogue_lists_searches_and_solves(capsys: pytest.CaptureFixture[str]) -> None:
+    from lsip.catalogue import entries
+
+    assert cli.main(["catalogue"]) == 0
+    listed = capsys.readouterr().out
+    assert all(entry.name in listed for entry in entries())
+    easy = next(entry for entry in entries() if entry.status == "optimal" and entry.slater)
+    assert cli.main(["catalogue", easy.name, "--json"]) == 0
+    assert easy.name in [row["name"] for row in json.loads(capsys.readouterr().out)]
+    assert cli.main(["catalogue", "--tag", easy.tags[0]]) == 0
+    assert easy.name in capsys.readouterr().out
+
+
+def test_catalogue_solves_and_compares(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from dataclasses import replace
+
+    from lsip import catalogue
+
+    entry = next(entry for entry in catalogue.entries() if entry.status == "optimal" and entry.slater)
+    monkeypatch.setattr(catalogue, "search", lambda text, tags: (entry,))
+    assert cli.main(["catalogue", "--solve"]) == 0
+    assert "agree" in capsys.readouterr().out
+    wrong = replace(entry, value=entry.value + 1)
+    monkeypatch.setattr(catalogue, "search", lambda text, tags: (wrong,))
+    assert cli.main(["catalogue", "--solve", "--json"]) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)[0]["agrees"] is False
+    assert_one_paragraph(err)
+
+
+def test_demo_models_solves_verifies_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo", "--out", str(tmp_path / "new")]) == 0
+    out = capsys.readouterr().out
+    assert "minimize" in out
+    assert "certified" in out
+    assert "re-checked" in out
+    assert (tmp_path / "new" / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def _greet(commands: Any) -> None:
+    parser = commands.add_parser("greet", help="say hello")
+    parser.set_defaults(run=lambda options: print("hello") or 0)
+
+
+def _broken(commands: Any) -> None:
+    raise ImportError("torch is not installed")
+
+
+def test_other_packages_add_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    points = [
+        EntryPoint("greet", f"{__name__}:_greet", "lsip.commands"),
+        EntryPoint("train", f"{__name__}:_broken", "lsip.commands"),
+    ]
+    monkeypatch.setattr(cli, "entry_points", lambda group: points if group == "lsip.commands" else [])
+    assert cli.main(["greet"]) == 0
+    assert capsys.readouterr().out == "hello\n"
+    assert cli.main(["train", "ship", "--steps", "3"]) == 1
+    err = capsys.readouterr().err
+    assert_one_paragraph(err)
+    assert "torch is not installed" in err

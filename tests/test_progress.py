@@ -1,0 +1,69 @@
+"""The progress table: aligned, and honest about what is not known yet."""
+
+from __future__ import annotations
+
+import io
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lsip.progress import REPEAT, WIDTH, Table
+
+
+def iterate(k: int, **changes: Any) -> Any:
+    row = {"iteration": k, "rows": 3 * k, "cuts": 2, "value": -1.5, "lower": -1.5, "upper": -1.25, "violation": 1e-3}
+    return SimpleNamespace(**{**row, "bound": 2e-3, "seconds": 0.5, **changes})
+
+
+def solution(**changes: Any) -> Any:
+    status = SimpleNamespace(name="OPTIMAL", value="Proven: nothing is violated.")
+    fields = {"value": -1.5, "lower": -1.5, "upper": -1.5, "gap": 1e-9, "certified": True, "max_violation": 1e-10}
+    rest = {"active": [1, 2], "history": [1], "seconds": 0.25, "oracle": "BranchAndBound", "message": ""}
+    return SimpleNamespace(status=status, **{**fields, **rest, **changes})
+
+
+def printed(*rows: Any, end: Any = None) -> list[str]:
+    stream = io.StringIO()
+    table = Table(stream)
+    table.start(["LSIP with 3 variables"])
+    for row in rows:
+        table.row(row)
+    if end is not None:
+        table.finish(end)
+    return stream.getvalue().splitlines()
+
+
+def test_columns_are_aligned_and_unknowns_are_dashes() -> None:
+    lines = printed(
+        iterate(1, lower=-math.inf, upper=math.inf, bound=math.inf),
+        iterate(20, value=math.nan, violation=math.nan),
+        iterate(300, lower=-1.23456789e-300, upper=1.23456789e300, seconds=123456.0, violation=-1e-300),
+    )
+    assert lines[0] == "LSIP with 3 variables"
+    table = lines[2:]
+    assert {len(line) for line in table} == {WIDTH}
+    assert table[1].split() == ["1", "3", "2", "-", "-", "1.00e-03", "-", "-", "0.50s"]
+
+
+def test_titles_are_repeated_in_long_tables() -> None:
+    lines = printed(*(iterate(k) for k in range(2 * REPEAT)))
+    assert sum("iter" in line for line in lines) == 2
+
+
+def test_the_summary_says_what_is_proven() -> None:
+    certified = "\n".join(printed(iterate(1), end=solution()))
+    assert "Optimal (certified)" in certified
+    assert "over all index points" in certified
+    assert "2 index points" in certified
+    unproven = "\n".join(printed(iterate(1), end=solution(certified=False, upper=math.inf)))
+    assert "certified)" not in unproven
+    assert "not excluded" in unproven
+    nothing = "\n".join(printed(end=solution(value=math.nan, max_violation=math.inf, active=[])))
+    assert "value" not in nothing
+
+
+def test_redirected_standard_output_is_respected(capsys: pytest.CaptureFixture[str]) -> None:
+    Table().row(iterate(1))
+    assert "iter" in capsys.readouterr().out
