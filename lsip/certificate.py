@@ -4,8 +4,8 @@ Everything here is computed with outward rounding from the data that a `Certific
 believed on the way. All statements are about the minimisation form of a `Program`.
 
 A lower bound from multipliers needs c + sum lambda_i a(y_i) = 0 in every free variable, which floats meet only up to rounding. What
-is left over is charged against a region |x_j| <= radius (1 + |x*_j|) that is made as large as the tolerance allows; the bound holds
-for every x in it, and for every x at all when the radius is infinite (as it is when all variables are bounded).
+is left over is charged against a region |x_j| <= radius units_j that is made as large as the tolerance allows; the bound holds for
+every x in it, and for every x at all when the radius is infinite (as it is when all variables are bounded).
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class Certificate:
     row_multipliers: Array = field(default_factory=lambda: np.zeros(0))
     violation: tuple[float, ...] = ()  # a family: sup over Y of a(y) x - b(y) is at most this; inf if unproven
     finite_violation: float = 0.0  # measured, to rounding: finite rows and bounds
+    units: Array = field(default_factory=lambda: np.zeros(0))  # (n,), the shape of the region that `radius` scales
     direction: Array | None = None  # of unboundedness
     drift: tuple[float, ...] = ()  # a family: sup over Y of a(y) d for the direction d
 
@@ -83,9 +84,9 @@ def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[Array, A
 
 
 def lagrangian(
-    program: Program, c: Array, support: tuple[Support, ...], row_multipliers: Array, x: Array
+    program: Program, c: Array, support: tuple[Support, ...], row_multipliers: Array, units: Array
 ) -> tuple[float, float]:
-    """(base, drift): c x >= base - radius drift for every feasible x with |x_j| <= radius (1 + |x*_j|), for any radius >= 1."""
+    """(base, drift): c x >= base - radius drift for every feasible x in the region of that radius, for any radius >= 1."""
     weight = np.array([s.multiplier for s in support])
     if len(weight) and weight.min() < 0:
         raise ProofError(f"A multiplier is negative: {weight.min()}.")
@@ -109,7 +110,7 @@ def lagrangian(
         at_upper = np.where(np.isfinite(program.upper), np.minimum(low * program.upper, high * program.upper), 0.0)
     bounded = np.isfinite(program.lower) & np.isfinite(program.upper)
     gain = np.where(bounded, np.minimum(at_lower, at_upper), 0.0)
-    reach = 1.0 + np.abs(x)
+    reach = units
     charge = np.zeros(program.n)
     only_low = np.isfinite(program.lower) & ~np.isfinite(program.upper)
     only_high = np.isfinite(program.upper) & ~np.isfinite(program.lower)
@@ -126,10 +127,10 @@ def lagrangian(
 
 
 def lower_bound(
-    program: Program, support: tuple[Support, ...], row_multipliers: Array, x: Array, slack: float
+    program: Program, support: tuple[Support, ...], row_multipliers: Array, units: Array, slack: float
 ) -> tuple[float, float]:
     """(lower, radius): no feasible x within the radius has an objective below `lower`; at most `slack` is given up for reach."""
-    base, drift = lagrangian(program, program.c, support, row_multipliers, x)
+    base, drift = lagrangian(program, program.c, support, row_multipliers, units)
     base += program.constant
     if drift == 0:
         return base, np.inf
@@ -139,9 +140,9 @@ def lower_bound(
     return base - radius * drift, radius
 
 
-def infeasibility(program: Program, support: tuple[Support, ...], row_multipliers: Array, x: Array) -> tuple[float, float]:
+def infeasibility(program: Program, support: tuple[Support, ...], row_multipliers: Array, units: Array) -> tuple[float, float]:
     """(contradiction, radius): with zero objective, a positive lower bound says that no feasible x lies within the radius."""
-    base, drift = lagrangian(program, np.zeros(program.n), support, row_multipliers, x)
+    base, drift = lagrangian(program, np.zeros(program.n), support, row_multipliers, units)
     if base <= 0:
         return base, 0.0
     return base, np.inf if drift == 0 else 0.5 * base / drift
@@ -174,7 +175,7 @@ def verify(program: Program, certificate: Certificate, tol: float) -> None:
     x = certificate.x
     scale = 1.0 + float(np.abs(x).max(initial=0.0))
     if certificate.kind == "infeasible":
-        contradiction, radius = infeasibility(program, certificate.support, certificate.row_multipliers, x)
+        contradiction, radius = infeasibility(program, certificate.support, certificate.row_multipliers, certificate.units)
         if contradiction <= 0 or radius < certificate.radius * (1 - 1e-9):
             raise ProofError(f"The combination does not contradict itself: {contradiction:.3g} within radius {radius:.3g}.")
         return
@@ -192,7 +193,7 @@ def verify(program: Program, certificate: Certificate, tol: float) -> None:
         return
     if certificate.upper < upper_bound(program, x) - 1e-12 * (1 + abs(certificate.upper)):
         raise ProofError(f"The upper bound {certificate.upper!r} is below the objective {upper_bound(program, x)!r}.")
-    base, drift = lagrangian(program, program.c, certificate.support, certificate.row_multipliers, x)
+    base, drift = lagrangian(program, program.c, certificate.support, certificate.row_multipliers, certificate.units)
     lower = base + program.constant - (certificate.radius * drift if drift else 0.0)
     if not certificate.lower <= lower + 1e-12 * (1 + abs(lower)):
         raise ProofError(f"The lower bound {certificate.lower!r} exceeds what the multipliers prove, {lower!r}.")

@@ -16,10 +16,11 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Callable, Sequence
-from importlib.metadata import EntryPoint, entry_points, version
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import __version__
 from .errors import LSIPError, ModelError
 from .model_file import load_problem
 
@@ -80,7 +81,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         description="Linear programs with a continuum of constraints, solved with proof.",
         epilog=EXIT_CODES,
     )
-    parser.add_argument("--version", action="version", version=f"lsip {_version()}")
+    parser.add_argument("--version", action="version", version=f"lsip {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     demo = commands.add_parser("demo", help="model and solve a two-dimensional example, and draw it")
@@ -91,14 +92,16 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
     solve = commands.add_parser("solve", help="solve the problem that a Python file declares", epilog=EXIT_CODES)
     solve.add_argument("model", type=Path, help="a Python file that defines `problem`, or exactly one lsip.Problem")
-    solve.add_argument("--tol", type=_positive, help="largest violation tolerated (default: 1e-8)")
+    solve.add_argument("--tol", type=_positive, help="relative gap to reach (default: 1e-8)")
     solve.add_argument(
         "--oracle", choices=sorted(ORACLES), help="how violated constraints are looked for (default: chosen)"
     )
     solve.add_argument("--time-limit", type=_positive, metavar="SECONDS", help="stop with the best bounds so far")
     solve.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
     solve.add_argument("--plot", type=Path, metavar="FILE", help="save a picture of the violation (.png, .pdf, .svg)")
-    solve.add_argument("--save", type=Path, metavar="FILE", help="save the solution, to be loaded with lsip.load")
+    solve.add_argument(
+        "--save", type=Path, metavar="FILE", help="save the solution, to be read with lsip.Solution.load"
+    )
     solve.set_defaults(run=_solve)
 
     catalogue = commands.add_parser("catalogue", help="list problems with known optima, or solve them")
@@ -128,15 +131,6 @@ def _add_command(commands: Any, point: EntryPoint) -> None:
         broken = commands.add_parser(point.name, help="not available here; run it to see why")
         broken.add_argument("anything", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
         broken.set_defaults(run=explain)
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError
-
-    try:
-        return version("lsip")
-    except PackageNotFoundError:
-        return "(not installed)"
 
 
 def _positive(text: str) -> float:
@@ -172,7 +166,7 @@ def _solve(options: argparse.Namespace) -> int:
         print("\n".join(_values(problem, solution)))
     if options.save is not None:
         solution.save(options.save)
-    if options.plot is not None:
+    if options.plot is not None and solution.status.name != "INFEASIBLE":  # else there is nothing to draw
         solution.plot(options.plot)
     return _exit_code(solution)
 
@@ -186,7 +180,7 @@ def _oracle(name: str | None) -> Oracle | None:
 
 def _exit_code(solution: Solution) -> int:
     status = solution.status.name
-    if status in ("OPTIMAL", "UNCERTIFIED"):
+    if status in ("OPTIMAL", "UNCERTIFIED", "NO_INTERIOR"):
         return SOLVED
     if status in ("INFEASIBLE", "UNBOUNDED"):
         meaning = (
@@ -197,7 +191,8 @@ def _exit_code(solution: Solution) -> int:
 
 
 def describe(problem: Problem, solution: Solution) -> dict[str, Any]:
-    """The result as JSON can hold it; null where a number is not known."""
+    """The result as JSON can hold it; null where a number is not known, or where there is no x."""
+    infeasible = solution.status.name == "INFEASIBLE"
     return {
         "name": problem.name,
         "status": solution.status.name,
@@ -206,12 +201,12 @@ def describe(problem: Problem, solution: Solution) -> dict[str, Any]:
         "lower": _number(solution.lower),
         "upper": _number(solution.upper),
         "gap": _number(solution.gap),
-        "max_violation": _number(solution.max_violation),
+        "max_violation": None if infeasible else _number(solution.max_violation),
         "iterations": len(solution.history),
         "seconds": _number(solution.seconds),
         "oracle": solution.oracle,
         "message": solution.message,
-        "x": {v.name: _numbers(solution[v]) for v in problem.variables},
+        "x": None if infeasible else {v.name: _numbers(solution[v]) for v in problem.variables},
         "active": [
             {"constraint": a.constraint, "point": _numbers(a.point), "multiplier": _number(a.multiplier)}
             for a in solution.active
@@ -234,7 +229,7 @@ def _values(problem: Problem, solution: Solution) -> list[str]:
     import numpy as np
 
     lines = []
-    if np.isfinite(solution.x).all():
+    if solution.status.name != "INFEASIBLE":
         for variable in problem.variables:
             shown = np.array2string(np.asarray(solution[variable]), precision=9, threshold=20, max_line_width=100)
             lines.append(f"{variable.name} = " + shown.replace("\n", "\n" + " " * (len(variable.name) + 3)))
@@ -280,9 +275,10 @@ def _solve_catalogue(found: Sequence[Entry], as_json: bool) -> int:
         try:
             problem = entry.build()
             solution = problem.solve(verbose=False)
-        except LSIPError as error:
+        except Exception as error:  # One problem that breaks the solver should not hide the others.
             rows.append({"name": entry.name, "agrees": False, "message": str(error)})
-            show(f"{entry.name:<{width}}  {textwrap.shorten(str(error), 80, placeholder=' …')}")
+            reason = textwrap.shorten(f"{type(error).__name__}: {error}", 80, placeholder=" …")
+            show(f"{entry.name:<{width}}  failed: {reason}")
             continue
         agrees = _agrees(entry, solution)
         rows.append(
@@ -302,10 +298,14 @@ def _solve_catalogue(found: Sequence[Entry], as_json: bool) -> int:
 
 
 def _agrees(entry: Entry, solution: Solution) -> bool:
+    """Whether the answer is right about a problem whose answer is known."""
     status = solution.status.name.lower()
     if entry.status in ("infeasible", "unbounded"):
         return bool(status == entry.status)
-    return bool(abs(solution.value - entry.value) <= 1e-7 * (1 + abs(entry.value)))
+    room = 1e-7 * (1 + abs(entry.value))
+    if entry.status != "optimal":  # No point attains the value, or no dual proves it: the bounds must not exclude it.
+        return bool(solution.lower - room <= entry.value <= solution.upper + room)
+    return bool(abs(solution.value - entry.value) <= room)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from .solution import Iterate, Solution, merge
 from .status import Status
 
 Array = NDArray[np.float64]
-FIRST_REACH = 1e5  # infinite bounds of the master, in its own coordinates, to start with
+FIRST_REACH = 1e3  # infinite bounds of the master, in its own coordinates, to start with
 LAST_REACH = 1e14
 DENSE = 500  # below so many variables, rows are handled as dense arrays
 
@@ -145,6 +145,8 @@ class _Run:
         self.incumbent: tuple[float, Array, tuple[float, ...]] | None = None  # upper, x, proven violations
         self.lower = -np.inf
         self.result: MasterResult | None = None
+        self.support: tuple[Support, ...] = ()  # the dual measure of the last master
+        self.rows: Array = np.zeros(0)  # and its multipliers of the finite rows
         self.patience = 0
         self._open()
 
@@ -176,7 +178,7 @@ class _Run:
         if warm is not None:
             self.cuts += [s for s in (*warm.cuts, *warm.certificate.support) if self._fits(s)]
         rows, rhs = self._matrix(self.cuts)
-        self.conditioning = Conditioning.fit(program, sparse.csr_matrix(rows))
+        self.conditioning = Conditioning.fit(program, self._sample_rows(rows))
         self.scale = max(1.0, float(np.median(np.abs(rhs))) if len(rhs) else 1.0)
         self.reach = FIRST_REACH * max(1.0, float(np.abs(rhs).max(initial=0.0)))
         lower, upper = self.conditioning.box(program.lower, program.upper, self.reach)
@@ -206,6 +208,18 @@ class _Run:
             return domain.grid(int(np.clip(k + 1, 5, 200)))
         corners = domain.grid(3 if domain.dim == 2 else 2)
         return np.concatenate([corners, domain.spread(int(np.clip(2 * k, 8, 200)))])
+
+    def _sample_rows(self, rows: Any) -> sparse.csr_matrix:
+        """Rows at index points that no basis is periodic in: the points of a grid can make independent functions look alike."""
+        sample = [
+            Support(f, c, y, 0.0)
+            for f, family in enumerate(self.program.families)
+            if len(family.columns) <= 50
+            for y in family.domain.spread(int(np.clip(2 * family.columns.shape[1], 10, 400)))
+            for c in range(len(family.columns))
+        ]
+        extra, _ = self._matrix(sample)
+        return sparse.vstack([sparse.csr_matrix(rows), sparse.csr_matrix(extra)], format="csr")
 
     def _fits(self, s: Support) -> bool:
         if s.family >= len(self.program.families):
@@ -265,7 +279,8 @@ class _Run:
 
     def _drop_slack(self, multipliers: Array) -> None:
         """Forget cuts that have not mattered for a while, once there are many."""
-        self.idle = np.where(multipliers > 0, 0, self.idle + 1)
+        held = len(multipliers)  # cuts added since then are new, not idle
+        self.idle[:held] = np.where(multipliers > 0, 0, self.idle[:held] + 1)
         if len(self.cuts) <= 3 * self.program.n + 200:
             return
         keep = self.idle < 4
@@ -292,13 +307,11 @@ class _Run:
                 if added == 0:
                     solution = self._stuck(worst, bound)
             yield self._record(iteration, worst, bound, added, separations)
+            if solution is None and method.polish and self._worth_polishing(iteration, worst):
+                solution = self._polish()
             if solution is not None:
-                return solution
-            self._drop_slack(np.concatenate([result.cut_multipliers, np.ones(added)]))
-            if method.polish and self._worth_polishing(iteration, worst):
-                solution = self._polish(result)
-                if solution is not None:
-                    return solution
+                return replace(solution, history=tuple(self.history))
+            self._drop_slack(result.cut_multipliers)
             if method.time_limit is not None and time.perf_counter() - self.started > method.time_limit:
                 return self.stop(Status.TIME_LIMIT)
         return self.stop(Status.ITERATION_LIMIT)
@@ -314,8 +327,7 @@ class _Run:
                 return answer
         else:
             return self.stop(Status.STALLED)
-        self.result = result
-        self.x = np.clip(self.conditioning.x(result.z), self.program.lower, self.program.upper)
+        self._accept(result)
         value = float(self.program.c @ self.x) + self.program.constant
         total = float(result.cut_multipliers.sum())
         self.lower = max(self.lower, value - self.margin * total) if self._bounded(result) else self.lower
@@ -326,9 +338,15 @@ class _Run:
                 self.margin = wanted
                 again = self.master.solve(self.margin)
                 if again.status == "optimal":
-                    self.result = result = again
-                    self.x = np.clip(self.conditioning.x(result.z), self.program.lower, self.program.upper)
+                    result = again
+                    self._accept(result)
         return result
+
+    def _accept(self, result: MasterResult) -> None:
+        """Take a master's answer as the current point and the current dual measure."""
+        self.result = result
+        self.x = np.clip(self.conditioning.x(result.z), self.program.lower, self.program.upper)
+        self.support, self.rows = self._atoms(result)
 
     def _bounded(self, result: MasterResult) -> bool:
         """Whether the master's solution stays away from the box that stands in for infinite bounds."""
@@ -338,13 +356,13 @@ class _Run:
         best = self.master.best_margin(self.scale)
         proof = best if best.status == "optimal" and best.slack > 0 else result
         support, rows = self._atoms(proof)
-        contradiction, radius = infeasibility(self.program, support, rows, self.x)
+        contradiction, radius = infeasibility(self.program, support, rows, self._units(self.x))
         if contradiction > 0 and (best.status != "optimal" or best.slack > 1e-9 * self.scale):
             if radius < 1e9 and self.reach < LAST_REACH:
                 self._grow()
                 return None
             if radius >= LEAST_RADIUS:
-                certificate = Certificate("infeasible", self.x, np.inf, np.inf, radius, support, rows)
+                certificate = Certificate("infeasible", self.x, np.inf, np.inf, radius, support, rows, units=self._units(self.x))
                 return self._solution(Status.INFEASIBLE, certificate)
         if best.status != "optimal":
             return self.stop(Status.STALLED)
@@ -400,14 +418,14 @@ class _Run:
         """The solution, if this iterate is one."""
         if worst > 0:
             return None
-        support, rows = self._atoms(result)
-        if bound > 0:
-            if self.slater:
-                return self.stop(Status.UNCERTIFIED)
-            return self.stop(Status.NO_INTERIOR) if np.isfinite(bound) else self.stop(Status.UNCERTIFIED)
-        if not self._bounded(result):
-            return self._beyond()
-        return self._certify(self.x, support, rows, tuple(s.bound for s in separations))
+        if bound > 0 and self._bounded(result):
+            unsure = self.slater or not np.isfinite(bound)
+            return self.stop(Status.UNCERTIFIED if unsure else Status.NO_INTERIOR)
+        if bound <= 0:
+            solution = self._certify(self.x, self.support, self.rows, tuple(s.bound for s in separations))
+            if solution is not None or self._bounded(result):
+                return solution
+        return self._beyond()
 
     def _certify(self, x: Array, support: tuple[Support, ...], rows: Array, violation: tuple[float, ...]) -> Solution | None:
         """OPTIMAL if the bounds meet; otherwise remember the point and go on."""
@@ -415,7 +433,7 @@ class _Run:
         if self.incumbent is None or upper < self.incumbent[0]:
             self.incumbent = (upper, x, violation)
         allowed = self.method.tol * max(1.0, abs(upper))
-        lower, radius = lower_bound(self.program, support, rows, x, 0.1 * allowed)
+        lower, radius = lower_bound(self.program, support, rows, self._units(x), 0.1 * allowed)
         if upper - lower <= allowed and radius >= LEAST_RADIUS:
             return self._solution(Status.OPTIMAL, self._certificate("optimal", x, lower, upper, radius, support, rows, violation))
         self.patience += 1
@@ -435,7 +453,12 @@ class _Run:
         rows: Array,
         violation: tuple[float, ...],
     ) -> Certificate:
-        return Certificate(kind, x, lower, upper, radius, support, rows, violation, self.program.finite_violation(x))
+        finite = self.program.finite_violation(x)
+        return Certificate(kind, x, lower, upper, radius, support, rows, violation, finite, self._units(x))
+
+    def _units(self, x: Array) -> Array:
+        """The size of each variable: what it is at x, or what makes its terms about 1."""
+        return np.abs(x) + self.conditioning.scale
 
     def _beyond(self) -> Solution | None:
         """The relaxation leans on the box that stands in for infinite bounds: prove a ray, or look further out."""
@@ -466,10 +489,9 @@ class _Run:
             return False
         return iteration >= 2 and worst < 0.1 * (self.scale + abs(self.history[-1].value))
 
-    def _polish(self, result: MasterResult) -> Solution | None:
+    def _polish(self) -> Solution | None:
         """Try Newton from here; a polished point that can be certified ends the solve, and its index points help anyway."""
-        support, rows = self._atoms(MasterResult(result.status, result.z, result.slack, result.objective, result.cut_multipliers, result.row_multipliers))
-        polished = self._newton(support, rows)
+        polished = self._newton(self.support, self.rows)
         if polished is None:
             return None
         separations = self._separate(polished.x)
@@ -499,9 +521,9 @@ class _Run:
             violation = prove_feasible(self.program, x) if self.program.families else ()
             if self.program.families and max(violation) <= 0:
                 upper = upper_bound(self.program, x)
-        support, rows = self._atoms(self.result) if self.result is not None else ((), np.zeros(0))
+        support, rows = self.support, self.rows
         allowed = 0.1 * self.method.tol * max(1.0, abs(float(self.program.c @ x) + self.program.constant))
-        lower, radius = lower_bound(self.program, support, rows, x, allowed) if support or len(rows) else (-np.inf, np.inf)
+        lower, radius = lower_bound(self.program, support, rows, self._units(x), allowed) if support or len(rows) else (-np.inf, np.inf)
         certificate = self._certificate("optimal", x, lower, upper, radius, support, rows, violation)
         return self._solution(status, certificate)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .domains import Domain
 from .errors import MissingExtraError, ModelError
 from .oracles.attained import attained, is_box
+from .status import Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,6 +72,8 @@ def plot_solution(
     The matplotlib figure; notebooks show it.
     """
     mpl = _matplotlib()
+    if solution.status is Status.INFEASIBLE and kind != "convergence":
+        raise ModelError("The problem is infeasible: there is no solution whose violation could be drawn.")
     if kind not in (None, "violation", "convergence"):
         raise ModelError(f'`kind` must be "violation" or "convergence"; got {kind!r}.')
     with mpl.rc_context(STYLE):
@@ -92,7 +95,7 @@ def plot_solution(
                 handles, labels = _unique_labels(figure)
                 figure.legend(handles, labels, loc="outside lower right", fontsize=9, handletextpad=0.3)
         if path is not None:
-            figure.savefig(Path(path))
+            _save(figure, Path(path))
     return figure
 
 
@@ -127,6 +130,13 @@ def _figure(rows: int, columns: int, domains: Sequence[Domain] = ()) -> Figure:
     return picture
 
 
+def _save(figure: Figure, path: Path) -> None:
+    formats = figure.canvas.get_supported_filetypes()
+    if path.suffix.lstrip(".").lower() not in formats:
+        raise ModelError(f"Pictures can be saved as {', '.join(sorted(formats))}; got the name {path.name}.")
+    figure.savefig(path)
+
+
 def _families(solution: Solution, family: int | str | None) -> list[int]:
     """The indices of the families to draw."""
     families = solution.problem.families
@@ -146,12 +156,14 @@ def _families(solution: Solution, family: int | str | None) -> list[int]:
 
 def _draw_family(axes: Axes, solution: Solution, i: int) -> None:
     family = solution.problem.families[i]
-    violation = solution.violation(i)
+    violation: Any = solution.violation(i)
     points = np.array([a.point for a in solution.active if a.family == i]).reshape(-1, family.domain.dim)
     weights = np.array([abs(a.multiplier) for a in solution.active if a.family == i])
     rows = np.array([a.component for a in solution.active if a.family == i], dtype=np.intp)
     heights = violation.values(points)[np.arange(len(points)), rows] if len(points) else np.empty(0)
-    axes.set_title(_short(str(family.name)))
+    title = getattr(solution.problem, "name", "problem") if len(solution.problem.families) == 1 else "problem"
+    room = 48 if family.domain.dim == 1 and len(solution.problem.families) > 1 else 60
+    axes.set_title(_short(str(family.name if title == "problem" else title), room))
     if family.domain.dim == 1:
         _draw_curve(axes, family.domain, violation)
         _mark(axes, points[:, 0], heights, weights)
@@ -320,7 +332,7 @@ def _unique_labels(figure: Figure) -> tuple[list[Any], list[str]]:
     return list(named.values()), list(named)
 
 
-def _short(title: str, most: int = 58) -> str:
+def _short(title: str, most: int) -> str:
     return title if len(title) <= most else title[: most - 1].rstrip() + "…"
 
 

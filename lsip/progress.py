@@ -81,12 +81,12 @@ class Table:
 
 def summary(solution: Solution) -> list[str]:
     """The result in a few aligned lines."""
-    title = solution.status.name.replace("_", " ").lower().capitalize()
-    lines = [f" {title}{' (certified)' if solution.certified else ''}: {solution.status.value}"]
+    title = solution.status.name.replace("_", " ")
+    lines = [f" {title}{', certified' if solution.certified else ''}", f"   {solution.status.value}"]
     if math.isfinite(solution.value):
         lines.append(f"   value      {solution.value:.12g}")
         lines.append(f"   proven     {_enclosure(solution)}")
-    if math.isfinite(solution.max_violation):
+    if math.isfinite(solution.value) and math.isfinite(solution.max_violation):
         what = "at most, over all index points" if solution.certified else "found; larger ones are not excluded"
         lines.append(f"   violation  {power(solution.max_violation)} ({what})")
     if solution.active:

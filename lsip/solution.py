@@ -188,6 +188,7 @@ class Solution:
             "x": c.x,
             "numbers": np.array([c.lower, c.upper, c.radius, c.finite_violation]),
             "rows": c.row_multipliers,
+            "units": c.units,
             "violation": np.array(c.violation),
             "drift": np.array(c.drift),
             "direction": np.zeros(0) if c.direction is None else c.direction,
@@ -204,7 +205,7 @@ class Solution:
         try:
             with np.load(path, allow_pickle=False) as data:
                 facts = json.loads(str(data["facts"]))
-                arrays = {k: data[k] for k in ("x", "numbers", "rows", "violation", "drift", "direction")}
+                arrays = {k: data[k] for k in ("x", "numbers", "rows", "units", "violation", "drift", "direction")}
         except (OSError, ValueError, KeyError) as error:
             raise ModelError(f"{path} is not a solution written by Solution.save: {error}") from error
         program: Program = problem.compile()
@@ -223,6 +224,7 @@ class Solution:
             radius=float(radius),
             support=atoms(facts["support"]),
             row_multipliers=arrays["rows"],
+            units=arrays["units"],
             violation=tuple(map(float, arrays["violation"])),
             finite_violation=float(finite),
             direction=arrays["direction"] if len(arrays["direction"]) else None,

@@ -108,6 +108,8 @@ def test_proven_impossible_is_exit_code_2(
     assert cli.main(["solve", model(text), "--json"]) == 2
     result = json.loads(capsys.readouterr().out)
     assert result["status"] == word.upper()
+    assert result["certified"] is True
+    assert (result["x"] is None) is (word == "infeasible")
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,8 @@ def test_help_and_version(arguments: list[str], capsys: pytest.CaptureFixture[st
 
 
 def test_a_time_limit_is_a_failure_with_advice(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["solve", model(GOOD), "--time-limit", "1e-9"]) == 1
+    hard = "from lsip.demo import clean_air\nproblem = clean_air()\n"
+    assert cli.main(["solve", model(hard), "--time-limit", "1e-9"]) == 1
     assert_one_paragraph(capsys.readouterr().err)
 
 

@@ -13,6 +13,7 @@ import pytest
 from lsip.domains import Ball, Box, Domain, Finite, Interval, Simplex
 from lsip.errors import MissingExtraError, ModelError
 from lsip.plotting import plot_solution
+from lsip.status import Status
 
 pytest.importorskip("matplotlib")
 
@@ -55,6 +56,7 @@ def solution(*domains: Domain, components: int = 1, iterations: int = 5, active:
     ]
     families = [SimpleNamespace(domain=d, name=f"family {i}") for i, d in enumerate(domains)]
     return SimpleNamespace(
+        status=Status.OPTIMAL,
         problem=SimpleNamespace(families=families),
         violation=lambda i: Slope(domains[i], components),
         active=points if active else [],
@@ -124,6 +126,15 @@ def test_nothing_active_and_nothing_semi_infinite() -> None:
     assert plot_solution(solution(Box([0, 0], [1, 1]), active=False)).axes
     with pytest.raises(ModelError, match="no semi-infinite constraint"):
         plot_solution(solution())
+
+
+def test_what_cannot_be_drawn_or_saved_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="saved as"):
+        plot_solution(solution(Interval(0, 1)), tmp_path / "picture.bogus")
+    infeasible = solution(Interval(0, 1))
+    infeasible.status = Status.INFEASIBLE
+    with pytest.raises(ModelError, match="infeasible"):
+        plot_solution(infeasible)
 
 
 def test_notebooks_show_the_figure() -> None:

@@ -1,21 +1,21 @@
 """Linear semi-infinite programs with known optima, as declared models: for tests, benchmarks, docs and the curious."""
 
-from . import (  # noqa: F401  (each import registers its problems, in this order)
-    one_sided,
-    cutest,
+from . import (  # noqa: F401  (each import registers its problems)
     chebyshev,
-    multivariate,
-    filters,
+    cutest,
     extremal,
+    filters,
     kissing,
-    moments,
-    transport,
-    robust,
-    pde,
-    shapes,
     large,
+    moments,
+    multivariate,
     networks,
+    one_sided,
     pathological,
+    pde,
+    robust,
+    shapes,
+    transport,
 )
 from .entry import Entry
 from .lookup import entries, get, names, search

@@ -22,7 +22,7 @@ POWELL = "Powell (1992)"
 )
 def oet1() -> lsip.Problem:
     """The best uniform approximation of t^2 by t and exp(t) on [0, 2]."""
-    t = lsip.Index("t", lsip.Interval(0, 2))
+    t: Any = lsip.Index("t", lsip.Interval(0, 2))
     return best_approximation(t, np.stack([t, np.exp(t)]), t**2)
 
 
@@ -102,7 +102,7 @@ def plane_below(t: lsip.Index, xi: Any, eta: Any) -> lsip.Problem:
 )
 def sipow3() -> lsip.Problem:
     """The best plane below xi^2 eta on the boundary of the unit square."""
-    t = lsip.Index("t", lsip.Interval(0, 4))
+    t: Any = lsip.Index("t", lsip.Interval(0, 4))
     xi = np.clip(t - 1, 0, 1) - np.clip(t - 3, 0, 1)
     eta = np.clip(t, 0, 1) - np.clip(t - 2, 0, 1)
     return plane_below(t, xi, eta)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING
 
 from ..errors import ModelError
@@ -62,7 +63,7 @@ def known(
     """Register the decorated function as a catalogue entry.
 
     The entry takes its name from the function and its title from the first line of the docstring; the other fields are
-    those of `Entry`. The function itself is returned unchanged.
+    those of `Entry`. Whatever the function builds is named after it.
     """
 
     def register(build: Build) -> Build:
@@ -72,7 +73,14 @@ def known(
             raise ModelError(f"{name}: give the function a docstring; its first line is the title of the entry.")
         if name in REGISTRY:
             raise ModelError(f"{name}: the catalogue already has a problem of this name.")
-        REGISTRY[name] = Entry(name, title, build, status, value, digits, tags, source, note, slater)
-        return build
+
+        @wraps(build)
+        def named() -> Problem:
+            problem = build()
+            problem.name = name
+            return problem
+
+        REGISTRY[name] = Entry(name, title, named, status, value, digits, tags, source, note, slater)
+        return named
 
     return register

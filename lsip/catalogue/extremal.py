@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 import lsip
 
@@ -44,7 +45,7 @@ def fejer_n40() -> lsip.Problem:
     return largest_coefficient(40)
 
 
-def largest_functional(c: np.typing.NDArray[np.float64]) -> lsip.Problem:
+def largest_functional(c: NDArray[np.floating]) -> lsip.Problem:
     """The largest value of a linear functional over the polynomials bounded by 1 on [-1, 1]."""
     x = lsip.Variable(len(c), name="x")
     t = lsip.Index("t", lsip.Interval(-1, 1))

@@ -16,7 +16,7 @@ FIXED = "The first variable is fixed at 1."
 
 def first_is_one(n: int, rest: float) -> Array:
     """A bound for n variables: 1 for the first, `rest` for the others."""
-    return np.r_[1.0, np.full(n - 1, rest)]
+    return np.concatenate([[1.0], np.full(n - 1, rest)])
 
 
 @known(

@@ -23,8 +23,9 @@ def get(name: str) -> Entry:
     """The problem of that name; a `ModelError` suggests similar names when there is none."""
     if name in REGISTRY:
         return REGISTRY[name]
-    close = get_close_matches(name, REGISTRY, n=3, cutoff=0.5) or [other for other in REGISTRY if name and name in other]
-    advice = f"Did you mean {' or '.join(close[:3])}?" if close else "`lsip.catalogue.names()` lists them all."
+    containing = [other for other in REGISTRY if name and name in other]
+    close = get_close_matches(name, REGISTRY, cutoff=0.5) or containing[:3]
+    advice = f"Did you mean {' or '.join(close)}?" if close else "`lsip.catalogue.names()` lists them all."
     raise ModelError(f"The catalogue has no problem named {name!r}. {advice}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import lsip
 
@@ -42,7 +43,7 @@ def pde_defect() -> lsip.Problem:
     u = lsip.Variable(len(powers), name="u")
     defect = lsip.Variable(name="defect")
     y = lsip.Index("y", lsip.Box([-1, -1], [1, 1]))
-    s = lsip.Index("s", lsip.Interval(-1, 1))
+    s: Any = lsip.Index("s", lsip.Interval(-1, 1))
     equation = laplacian(y, powers) @ u + 2
     edges = np.stack([monomials(np.stack(edge), powers) for edge in ((s, -1), (s, 1), (-1, s), (1, s))]) @ u
     return lsip.Problem(
@@ -54,7 +55,7 @@ def pde_defect() -> lsip.Problem:
     )
 
 
-def laplacian(y: Any, powers: np.typing.NDArray[np.int64]) -> Any:
+def laplacian(y: Any, powers: NDArray[np.int64]) -> Any:
     """The Laplacians of the monomials of `y` with these exponents."""
     total: Any = 0.0
     for axis in (0, 1):

@@ -31,6 +31,12 @@ def up(v: Array, ulps: float = 1.0) -> Array:
     return v + (np.abs(v) * (ulps * EPS) + ulps * TINY)  # type: ignore[no-any-return]
 
 
+def _exact(a: Array, b: Any, total: Array) -> NDArray[np.bool_]:
+    """Whether a + b rounded to `total` without error (Knuth's two-sum)."""
+    part = total - a
+    return (a - (total - part)) + (b - part) == 0  # type: ignore[no-any-return]
+
+
 class Interval:
     """An array of closed intervals [lo, hi]; immutable, and closed under the operations an expression needs."""
 
@@ -63,7 +69,9 @@ class Interval:
     def __add__(self, other: Any) -> Interval:
         if isinstance(other, Interval):
             return Interval(down(self.lo + other.lo), up(self.hi + other.hi))
-        return Interval(down(self.lo + other), up(self.hi + other))
+        # A sum with a constant that rounds nothing stays exact: the ends of a box then meet a kink such as |y - 1/2| sharply.
+        lo, hi = self.lo + other, self.hi + other
+        return Interval(np.where(_exact(self.lo, other, lo), lo, down(lo)), np.where(_exact(self.hi, other, hi), hi, up(hi)))
 
     __radd__ = __add__
 

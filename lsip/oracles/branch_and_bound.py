@@ -16,7 +16,7 @@ from .distinct import distinct
 
 Ints = NDArray[np.intp]
 MEMORY = 1.5e9  # bytes of enclosures that a family may keep
-CANDIDATES = 64  # points evaluated exactly in each round
+CANDIDATES = 64  # points evaluated exactly in each round, or two for every row an index has
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class BranchAndBound:
     rounds
         Splitting rounds once a violation has been found; a cut is worth more than a proof then.
     points
-        The most points returned by one call.
+        The most points returned by one call (two for every row an index has, if that is more).
     """
 
     tol: float = 0.0
@@ -80,14 +80,15 @@ class _Search:
     def _try(self, points: Array, model: Array, radius: Array) -> None:
         """Evaluate exactly where the models are largest."""
         flat = model.ravel()
-        count = min(CANDIDATES, flat.size)
+        most = max(CANDIDATES, 2 * model.shape[1])
+        count = min(most, flat.size)
         if not count:
             return
         largest = np.argpartition(-flat, count - 1)[:count]
         largest = largest[flat[largest] > -np.inf]
         row, component = np.divmod(largest, model.shape[1])
         y = self.domain.project(points.reshape(-1, points.shape[-1])[largest])
-        chosen = distinct(y, flat[largest], component, 1.5 * np.median(radius[row], axis=0) if len(row) else 0.0, CANDIDATES)
+        chosen = distinct(y, flat[largest], component, 1.5 * np.median(radius[row], axis=0) if len(row) else 0.0, most)
         if not len(chosen):
             return
         y, component = y[chosen], component[chosen]
@@ -154,10 +155,11 @@ class _Search:
         keep = np.flatnonzero(g > floor)
         y, g, component = y[keep], g[keep], component[keep]
         radius = 1e-3 * (self.domain.upper - self.domain.lower)
-        chosen = distinct(y, g, component, radius, self.options.points)
+        most = max(self.options.points, 2 * self.violation.components)
+        chosen = distinct(y, g, component, radius, most)
         y, g, component = self._climb(y[chosen], g[chosen], component[chosen])
-        order = np.argsort(-g, kind="stable")
-        return Separation(y[order], g[order], max(bound, float(g.max(initial=-np.inf))), component[order])
+        chosen = distinct(y, g, component, 2 * radius, most)
+        return Separation(y[chosen], g[chosen], max(bound, float(g.max(initial=-np.inf))), component[chosen])
 
     def _climb(self, y: Array, g: Array, component: Ints) -> tuple[Array, Array, Ints]:
         """One Newton step up from every point, kept where it helps."""

@@ -94,7 +94,7 @@ class Cover:
         error = np.empty((n, p, width))
         error[..., :-1] = quadratic.error[:, :size].reshape(n, p, width - 1)
         error[..., -1] = quadratic.error[:, size:]
-        rounding = (width + 8) * EPS
+        rounding = 0.5 * (width + 4) * EPS  # half a unit in the last place an operation
         return {"table": table, "error": error * (1 + rounding) + rounding * np.abs(table).sum(2)}
 
     def _sides(self, sides: Quadratic, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
@@ -147,35 +147,26 @@ class Cover:
         if not len(some):
             return
         active = matters[some]
-        side = np.repeat(self.side[rows], p, axis=0)[some]
-        side_error = np.repeat(self.side_error[rows], p, axis=0)[some]
-        slopes = np.where(active[..., None], side[..., 1 : 1 + m], 0.0)
-        norms = (slopes**2).sum(2)
-        multiplier = np.zeros(active.shape)
-        gradient = q[some, 1 : 1 + m].copy()
-        for _ in range(1 if active.shape[1] == 1 else 4):  # non-negative least squares, side by side
-            for k in range(active.shape[1]):
-                step = -(gradient * slopes[:, k]).sum(1) / np.maximum(norms[:, k], 1e-300)
-                new = np.maximum(multiplier[:, k] + np.where(norms[:, k] > 0, step, 0.0), 0.0)
-                gradient += (new - multiplier[:, k])[:, None] * slopes[:, k]
-                multiplier[:, k] = new
-        multiplier = np.where(active, multiplier, 0.0)
-        relaxed = q[some] + np.einsum("ns,nsl->nl", multiplier, np.where(active[..., None], side, 0.0))
-        extra = (multiplier * np.where(active, side_error, 0.0)).sum(1)
-        slack = 16 * EPS * np.einsum("ns,nsl->n", multiplier, np.abs(np.where(active[..., None], side, 0.0)))
-        better, e = bound_quadratics(relaxed[:, 0], relaxed[:, 1 : 1 + m], relaxed[:, 1 + m :])
-        better = better + rest[some] + extra + slack
-        improved = better < bound[some]
-        bound[some] = np.where(improved, better, bound[some])
-        # The relaxed model is flat across an active side: put the point onto the side itself.
-        used = active & (multiplier > 0)
-        strongest = np.where(used, multiplier * np.sqrt(norms), 0.0).argmax(1)
+        side = np.where(active[..., None], np.repeat(self.side[rows], p, axis=0)[some], 0.0)
+        error = np.where(active, np.repeat(self.side_error[rows], p, axis=0)[some], 0.0)
+        multiplier = _balance(q[some, 1 : 1 + m], side[..., 1 : 1 + m])
+        extra = (multiplier * error).sum(1) + 16 * EPS * np.einsum("ns,nsl->n", multiplier, np.abs(side))
+        relaxed = q[some] + np.einsum("ns,nsl->nl", multiplier, side)
+        slope_norm = np.sqrt((side[..., 1 : 1 + m] ** 2).sum(2))
         n = np.arange(len(some))
-        height = _evaluate(side[n, strongest], e, m)
-        s, ns = slopes[n, strongest], norms[n, strongest]
-        moved = np.clip(e - (height / np.maximum(ns, 1e-300))[:, None] * s, -1.0, 1.0)
-        e = np.where((used[n, strongest] & (ns > 0))[:, None], moved, e)
-        d[some] = np.where(improved[:, None], e, d[some])
+        strongest = (multiplier * slope_norm).argmax(1)
+        main, used = side[n, strongest], multiplier[n, strongest] > 0
+        bent, bend_error = _bend(relaxed, main, error[n, strongest], multiplier[n, strongest], m)
+        for candidate, more in ((relaxed, extra), (bent, extra + bend_error)):
+            better, e = bound_quadratics(candidate[:, 0], candidate[:, 1 : 1 + m], candidate[:, 1 + m :])
+            better = better + rest[some] + more
+            improved = better < bound[some]
+            bound[some] = np.where(improved, better, bound[some])
+            # The relaxed model is flat across an active side: put the point onto the side itself.
+            s = main[:, 1 : 1 + m]
+            height = _evaluate(main, e, m) / np.maximum((s * s).sum(1), 1e-300)
+            moved = np.clip(e - height[:, None] * s, -1.0, 1.0)
+            d[some] = np.where(improved[:, None], np.where(used[:, None], moved, e), d[some])
 
     def refine(self, rows: NDArray[np.intp], spread: Array) -> NDArray[np.intp]:
         """Split boxes, and return the positions of what replaces them; `spread` (N, m) says along which axes it pays."""
@@ -236,6 +227,53 @@ class Cover:
         """Whether a box still has two floats worth telling apart."""
         size = np.maximum(np.abs(self.lower[rows]), np.abs(self.upper[rows]))
         return ((self.upper[rows] - self.lower[rows]) > 8 * EPS * size + 1e-300).any(1)  # type: ignore[no-any-return]
+
+
+def _balance(gradient: Array, slopes: Array) -> Array:
+    """Multipliers >= 0 (M, sides) that leave the least of `gradient` + multipliers . `slopes`: coordinate descent."""
+    norms = (slopes**2).sum(2)
+    inverse = np.where(norms > 0, 1.0 / np.where(norms > 0, norms, 1.0), 0.0)
+    multiplier = np.zeros(norms.shape)
+    gradient = gradient.copy()
+    for _ in range(1 if norms.shape[1] == 1 else 24):
+        change = 0.0
+        for k in range(norms.shape[1]):
+            step = -(gradient * slopes[:, k]).sum(1) * inverse[:, k]
+            new = np.maximum(multiplier[:, k] + step, 0.0)
+            delta = new - multiplier[:, k]
+            gradient += delta[:, None] * slopes[:, k]
+            multiplier[:, k] = new
+            change = max(change, float(np.abs(delta).max()))
+        if change < 1e-14:
+            break
+    return multiplier
+
+
+def _bend(q: Array, side: Array, side_error: Array, multiplier: Array, m: int) -> tuple[Array, Array]:
+    """Let the multiplier of one side vary linearly over the box, so that curvature across the side cancels too.
+
+    With u = u0 + s . d + d' U d / 2 >= 0, adding (w . d) u to the model is allowed while multiplier >= sum |w_i|. The vector w that
+    makes H + w s' + s w' vanish along s leaves an error of third order; without it, a maximum on a curved boundary is only known
+    to second order.
+    """
+    i, j = triangle(m)
+    h = np.empty((len(q), m, m))
+    h[:, i, j] = h[:, j, i] = q[:, 1 + m :]
+    s = side[:, 1 : 1 + m]
+    norm = np.maximum((s * s).sum(1), 1e-300)[:, None]
+    hs = np.einsum("nij,nj->ni", h, s)
+    w = -hs / norm + ((s * hs).sum(1)[:, None] / (2 * norm**2)) * s
+    # Only convexity across the side needs to go; concavity helps.
+    w = np.where(((s * hs).sum(1) > 0)[:, None], w, 0.0)
+    total = np.abs(w).sum(1)
+    w *= np.minimum(1.0, multiplier * (1 - 1e-9) / np.maximum(total, 1e-300))[:, None]
+    total = np.abs(w).sum(1)
+    bent = q.copy()
+    bent[:, 1 : 1 + m] += side[:, :1] * w
+    bent[:, 1 + m :] += w[:, i] * s[:, j] + s[:, i] * w[:, j]
+    weight = np.where(i == j, 0.5, 1.0)
+    error = total * (np.abs(side[:, 1 + m :]) @ weight + side_error) * (1 + 1e-12)
+    return bent, error + 32 * EPS * total * np.abs(side).sum(1)
 
 
 def _evaluate(q: Array, d: Array, m: int) -> Array:
