@@ -16,11 +16,15 @@ from scipy import sparse
 from .domains import Cell, Domain
 from .errors import ModelError
 from .expressions.graph import Expression, Index
-from .expressions.jets import triangle
+from .expressions.jets import tetrahedron, triangle
 from .expressions.tape import Quadratic, Tape
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
+
+
+Pieces = NDArray[np.int8] | None
+Enclosure = Callable[[Array, Array, Pieces, int], tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]]
 
 
 class RowFamily(Protocol):
@@ -32,6 +36,7 @@ class RowFamily(Protocol):
     coordinates: tuple[str, ...]  # (m,), names of the coordinates of y
     columns: Ints  # (p, K)
     enclosable: bool  # whether `quadratics` proves anything
+    differentiable: bool  # whether expansions of a higher order are sharper
     covers: list[Any]  # room for a branch-and-bound to keep what does not depend on x
 
     def rows(self, y: Array) -> tuple[Array, Array]:
@@ -40,9 +45,7 @@ class RowFamily(Protocol):
     def derivatives(self, y: Array) -> tuple[Array, Array, Array] | None:
         """As `rows` with the rhs as last column (N, p, K + 1): values, gradients (m, ...), Hessians (m (m+1) / 2, ...)."""
 
-    def quadratics(
-        self, cell: Cell
-    ) -> Callable[[Array, Array, NDArray[np.int8] | None], tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]]:
+    def quadratics(self, cell: Cell) -> Enclosure:
         """Enclosures over boxes of a cell of the domain: of all (p, K + 1) numbers, and of functions that are >= 0 on it."""
 
 
@@ -50,6 +53,7 @@ class DeclaredFamily:
     """A family written in the language: it has derivatives and enclosures."""
 
     enclosable = True
+    differentiable = True
 
     def __init__(
         self,
@@ -95,18 +99,16 @@ class DeclaredFamily:
             parts.append(np.concatenate([a, b[..., None]], axis=-1))
         return tuple(parts)  # type: ignore[return-value]
 
-    def quadratics(
-        self, cell: Cell
-    ) -> Callable[[Array, Array, NDArray[np.int8] | None], tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]]:
+    def quadratics(self, cell: Cell) -> Enclosure:
         if cell.inside is None:
             return self.tape.quadratics
         inside = cell.inside(_vector(self.indices))
         tape = Tape((*self.outputs, inside), self.indices)
 
         def enclose(
-            lower: Array, upper: Array, pieces: NDArray[np.int8] | None
+            lower: Array, upper: Array, pieces: Pieces, order: int
         ) -> tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]:
-            outputs, kinks, straddles = tape.quadratics(lower, upper, pieces)
+            outputs, kinks, straddles = tape.quadratics(lower, upper, pieces, order)
             size = outputs.value.shape[-1] - inside.size
             rows = Quadratic(*(f[..., :size] for f in outputs))
             sides = Quadratic(*(f[..., size:] for f in outputs))
@@ -119,6 +121,8 @@ class DeclaredFamily:
 
 class BlackBoxFamily:
     """A family given by batched callables; enclosed only when Lipschitz constants are given."""
+
+    differentiable = False
 
     def __init__(
         self,
@@ -160,9 +164,7 @@ class BlackBoxFamily:
     def derivatives(self, y: Array) -> tuple[Array, Array, Array] | None:
         return None
 
-    def quadratics(
-        self, cell: Cell
-    ) -> Callable[[Array, Array, NDArray[np.int8] | None], tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]]:
+    def quadratics(self, cell: Cell) -> Enclosure:
         """Constants at the centre, with the Lipschitz constants as error."""
         assert self.lipschitz is not None
         l_a, l_b = self.lipschitz
@@ -170,7 +172,7 @@ class BlackBoxFamily:
         sides = None if cell.inside is None else Tape((cell.inside(_vector((index,))),), (index,))
 
         def enclose(
-            lower: Array, upper: Array, pieces: NDArray[np.int8] | None
+            lower: Array, upper: Array, pieces: Pieces, order: int
         ) -> tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]:
             # A Lipschitz bound needs the value at a point of the domain; the centre of a box may lie outside.
             centre = self.domain.project(0.5 * (lower + upper))
@@ -180,7 +182,9 @@ class BlackBoxFamily:
             n, k = value.shape
             slope = np.concatenate([np.full(k - 1, l_a), [l_b]])
             m = self.domain.dim
-            flat = Quadratic(value, np.zeros((m, n, k)), np.zeros((len(triangle(m)[0]), n, k)), reach * slope * (1 + 1e-15))
+            bends = np.zeros((len(triangle(m)[0]), n, k))
+            cubic = np.zeros((len(tetrahedron(m)[0]) if order == 3 else 0, n, k))
+            flat = Quadratic(value, np.zeros((m, n, k)), bends, cubic, reach * slope * (1 + 1e-15))
             return flat, (None if sides is None else sides.quadratics(lower, upper)[0]), None
 
         return enclose

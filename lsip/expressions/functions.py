@@ -1,4 +1,4 @@
-"""The elementary functions of the language: value, enclosure, and two derivatives each.
+"""The elementary functions of the language: value, enclosure, and three derivatives each.
 
 Derivatives are written once, in terms of the argument u and the value f, with operators and `call`, so that they serve arrays
 and intervals alike.
@@ -20,14 +20,14 @@ from .jets import Numbers, square
 
 @dataclass(frozen=True)
 class Function:
-    """A smooth function of one real variable."""
+    """A smooth function of one real variable; `third` is None where it vanishes."""
 
     name: str
     value: Callable[[Any], Any]
     enclosure: Callable[[Interval], Interval]
     first: Callable[[Numbers, Numbers], Numbers]
     second: Callable[[Numbers, Numbers], Numbers]
-    latex: str = ""
+    third: Callable[[Numbers, Numbers], Numbers] | None
 
     def __call__(self, u: Numbers) -> Numbers:
         return self.enclosure(u) if isinstance(u, Interval) else self.value(u)
@@ -44,16 +44,23 @@ def _domain(enclosure: Callable[[Interval], Interval], low: float, high: float =
 
 
 _TABLE = (
-    Function("sin", np.sin, iv.sin, lambda u, f: cos(u), lambda u, f: -f, r"\sin"),
-    Function("cos", np.cos, iv.cos, lambda u, f: -sin(u), lambda u, f: -f, r"\cos"),
-    Function("tan", np.tan, iv.tan, lambda u, f: 1.0 + square(f), lambda u, f: 2.0 * f * (1.0 + square(f)), r"\tan"),
+    Function("sin", np.sin, iv.sin, lambda u, f: cos(u), lambda u, f: -f, lambda u, f: -cos(u)),
+    Function("cos", np.cos, iv.cos, lambda u, f: -sin(u), lambda u, f: -f, lambda u, f: sin(u)),
+    Function(
+        "tan",
+        np.tan,
+        iv.tan,
+        lambda u, f: 1.0 + square(f),
+        lambda u, f: 2.0 * f * (1.0 + square(f)),
+        lambda u, f: 2.0 * (1.0 + square(f)) * (1.0 + 3.0 * square(f)),
+    ),
     Function(
         "arcsin",
         np.arcsin,
         _domain(iv.monotone(np.arcsin), -1.0, 1.0),
         lambda u, f: 1.0 / sqrt(1.0 - square(u)),
         lambda u, f: u / (sqrt(1.0 - square(u)) * (1.0 - square(u))),
-        r"\arcsin",
+        lambda u, f: (1.0 + 2.0 * square(u)) / (sqrt(1.0 - square(u)) * square(1.0 - square(u))),
     ),
     Function(
         "arccos",
@@ -61,7 +68,7 @@ _TABLE = (
         _domain(iv.decreasing(np.arccos), -1.0, 1.0),
         lambda u, f: -1.0 / sqrt(1.0 - square(u)),
         lambda u, f: -u / (sqrt(1.0 - square(u)) * (1.0 - square(u))),
-        r"\arccos",
+        lambda u, f: -(1.0 + 2.0 * square(u)) / (sqrt(1.0 - square(u)) * square(1.0 - square(u))),
     ),
     Function(
         "arctan",
@@ -69,27 +76,42 @@ _TABLE = (
         iv.monotone(np.arctan),
         lambda u, f: 1.0 / (1.0 + square(u)),
         lambda u, f: -2.0 * u / square(1.0 + square(u)),
-        r"\arctan",
+        lambda u, f: (6.0 * square(u) - 2.0) / (square(1.0 + square(u)) * (1.0 + square(u))),
     ),
-    Function("sinh", np.sinh, iv.monotone(np.sinh), lambda u, f: cosh(u), lambda u, f: f, r"\sinh"),
-    Function("cosh", np.cosh, iv.cosh, lambda u, f: sinh(u), lambda u, f: f, r"\cosh"),
+    Function("sinh", np.sinh, iv.monotone(np.sinh), lambda u, f: cosh(u), lambda u, f: f, lambda u, f: cosh(u)),
+    Function("cosh", np.cosh, iv.cosh, lambda u, f: sinh(u), lambda u, f: f, lambda u, f: sinh(u)),
     Function(
         "tanh",
         np.tanh,
         iv.monotone(np.tanh, -1.0, 1.0),
         lambda u, f: 1.0 - square(f),
         lambda u, f: -2.0 * f * (1.0 - square(f)),
-        r"\tanh",
+        lambda u, f: -2.0 * (1.0 - square(f)) * (1.0 - 3.0 * square(f)),
     ),
-    Function("exp", np.exp, iv.monotone(np.exp, low=0.0), lambda u, f: f, lambda u, f: f, r"\exp"),
-    Function("expm1", np.expm1, iv.monotone(np.expm1, low=-1.0), lambda u, f: exp(u), lambda u, f: exp(u)),
-    Function("log", np.log, _domain(iv.monotone(np.log), 0.0), lambda u, f: 1.0 / u, lambda u, f: -1.0 / square(u), r"\log"),
+    Function("exp", np.exp, iv.monotone(np.exp, low=0.0), lambda u, f: f, lambda u, f: f, lambda u, f: f),
+    Function(
+        "expm1",
+        np.expm1,
+        iv.monotone(np.expm1, low=-1.0),
+        lambda u, f: exp(u),
+        lambda u, f: exp(u),
+        lambda u, f: exp(u),
+    ),
+    Function(
+        "log",
+        np.log,
+        _domain(iv.monotone(np.log), 0.0),
+        lambda u, f: 1.0 / u,
+        lambda u, f: -1.0 / square(u),
+        lambda u, f: 2.0 / (square(u) * u),
+    ),
     Function(
         "log1p",
         np.log1p,
         _domain(iv.monotone(np.log1p), -1.0),
         lambda u, f: 1.0 / (1.0 + u),
         lambda u, f: -1.0 / square(1.0 + u),
+        lambda u, f: 2.0 / (square(1.0 + u) * (1.0 + u)),
     ),
     Function(
         "sqrt",
@@ -97,7 +119,7 @@ _TABLE = (
         _domain(iv.monotone(np.sqrt, low=0.0), 0.0),
         lambda u, f: 0.5 / f,
         lambda u, f: -0.25 / (f * u),
-        r"\sqrt",
+        lambda u, f: 0.375 / (f * square(u)),
     ),
     Function(
         "erf",
@@ -105,7 +127,7 @@ _TABLE = (
         iv.monotone(special.erf, -1.0, 1.0),
         lambda u, f: (2.0 / np.sqrt(np.pi)) * exp(-square(u)),
         lambda u, f: (-4.0 / np.sqrt(np.pi)) * u * exp(-square(u)),
-        r"\operatorname{erf}",
+        lambda u, f: (4.0 / np.sqrt(np.pi)) * (2.0 * square(u) - 1.0) * exp(-square(u)),
     ),
     Function(
         "reciprocal",
@@ -113,8 +135,9 @@ _TABLE = (
         iv.reciprocal,
         lambda u, f: -square(f),
         lambda u, f: 2.0 * f * square(f),
+        lambda u, f: -6.0 * square(square(f)),
     ),
-    Function("square", np.square, Interval.square, lambda u, f: 2.0 * u, lambda u, f: np.full((1, 1), 2.0)),
+    Function("square", np.square, Interval.square, lambda u, f: 2.0 * u, lambda u, f: np.full((1, 1), 2.0), None),
 )
 
 FUNCTIONS: dict[str, Function] = {f.name: f for f in _TABLE}
@@ -137,4 +160,10 @@ def power_first(k: Array) -> Callable[[Numbers, Numbers], Numbers]:
 def power_second(k: Array) -> Callable[[Numbers, Numbers], Numbers]:
     factor = k * (k - 1)
     lower = np.where(factor == 0, 0.0, k - 2)
+    return lambda u, f: factor * power(u, lower)
+
+
+def power_third(k: Array) -> Callable[[Numbers, Numbers], Numbers]:
+    factor = k * (k - 1) * (k - 2)
+    lower = np.where(factor == 0, 0.0, k - 3)
     return lambda u, f: factor * power(u, lower)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import jets
-from .functions import Function, power, power_first, power_second
+from .functions import Function, power, power_first, power_second, power_third
 from .interval import Array, Interval, absolute, apply_matrix
 from .jets import Jet, Numbers
 from .operators import Operators
@@ -138,7 +138,7 @@ class Apply(Expression):
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         f = self.function
-        return jets.chain(args[0], f, f.first, f.second, run.order)
+        return jets.chain(args[0], f, f.first, f.second, f.third, run.order)
 
     def key(self) -> tuple[Any, ...] | None:
         return (self.function.name,)
@@ -152,7 +152,7 @@ class Power(Expression):
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         k = self.exponents
-        return jets.chain(args[0], lambda u: power(u, k), power_first(k), power_second(k), run.order)
+        return jets.chain(args[0], lambda u: power(u, k), power_first(k), power_second(k), power_third(k), run.order)
 
     def key(self) -> tuple[Any, ...] | None:
         return (self.shape, self.exponents.tobytes())
@@ -203,7 +203,7 @@ class Join(Expression):
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         n = run.y.shape[0]
-        return Jet(*(join([jet[d] for jet in args], [p.size for p in self.args], n) for d in range(3)))
+        return Jet(*(join([jet[d] for jet in args], [p.size for p in self.args], n) for d in range(run.order + 1)))
 
 
 class Sum(Expression):
@@ -250,12 +250,13 @@ class Select(Expression):
         u, a, b = args
         if not isinstance(run.y, Interval):
             branch = u.value >= 0
-            return Jet(*(choose(branch, ~branch, a[d], b[d], True) for d in range(3)))
+            return Jet(*(choose(branch, ~branch, da, db, True) for da, db in zip(a, b, strict=True)))
         plus, minus = branches(u.value, run, run.kinks[id(self)])
         return Jet(
             choose(plus, minus, a.value, b.value, True),
             choose(plus, minus, a.gradient, b.gradient, self.continuous),
-            choose(plus, minus, a.hessian, b.hessian, False),
+            choose(plus, minus, a.hessian, b.hessian, False) if run.order > 1 else None,
+            choose(plus, minus, a.third, b.third, False) if run.order > 2 else None,
         )
 
     def key(self) -> tuple[Any, ...] | None:
@@ -280,7 +281,11 @@ class Absolute(Expression):
         if u.gradient is None:
             return Jet(value)
         gradient = choose(plus, minus, u.gradient, -u.gradient, True)
-        return Jet(value, gradient, choose(plus, minus, u.hessian, None if u.hessian is None else -u.hessian, False))
+        higher = (
+            choose(plus, minus, d, None if d is None else -d, False) if run.order > k else None
+            for k, d in enumerate(u[2:], start=1)
+        )
+        return Jet(value, gradient, *higher)
 
 
 def branches(u: Numbers, run: Pass, where: slice) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

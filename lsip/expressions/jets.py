@@ -1,7 +1,8 @@
-"""Values with first and second derivatives in the index, over plain arrays and over intervals alike.
+"""Values with derivatives up to the third in the index, over plain arrays and over intervals alike.
 
-A `Jet` holds a value of shape (N, size), the gradient as (m, N, size) and the upper triangle of the Hessian as (m (m+1) / 2, N,
-size). A missing derivative is zero. The same rules serve both algebras, because arrays and `Interval` share their operators.
+A `Jet` holds a value of shape (N, size), the gradient as (m, N, size), and of the symmetric second and third derivatives the
+entries with i <= j (<= k), stacked along the first axis in the order of `triangle` and `tetrahedron`. A missing derivative is
+zero. The same rules serve both algebras, because arrays and `Interval` share their operators.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Jet(NamedTuple):
     value: Numbers
     gradient: Numbers | None = None
     hessian: Numbers | None = None
+    third: Numbers | None = None
 
 
 @cache
@@ -31,6 +33,16 @@ def triangle(m: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows and columns of the upper triangle, in the order in which Hessians are stored."""
     i, j = np.triu_indices(m)
     return i, j
+
+
+@cache
+def tetrahedron(m: int) -> tuple[NDArray[np.intp], ...]:
+    """i <= j <= k in the order in which third derivatives are stored, and where jk, ik and ij stand in `triangle`."""
+    i, j, k = np.array([(a, b, c) for a in range(m) for b in range(a, m) for c in range(b, m)], dtype=np.intp).reshape(-1, 3).T
+    place = np.zeros((m, m), dtype=np.intp)
+    rows, columns = triangle(m)
+    place[rows, columns] = place[columns, rows] = np.arange(len(rows))
+    return i, j, k, place[j, k], place[i, k], place[i, j]
 
 
 def square(u: Numbers) -> Numbers:
@@ -55,7 +67,7 @@ def _times(a: Numbers, b: Numbers | None) -> Numbers | None:
 def add(a: Jet, b: Jet) -> Jet:
     value = a.value + b.value
     size = value.shape[-1]
-    return Jet(value, _widen(_plus(a.gradient, b.gradient), size), _widen(_plus(a.hessian, b.hessian), size))
+    return Jet(value, *(_widen(_plus(d, e), size) for d, e in zip(a[1:], b[1:], strict=True)))
 
 
 def subtract(a: Jet, b: Jet) -> Jet:
@@ -63,13 +75,13 @@ def subtract(a: Jet, b: Jet) -> Jet:
 
 
 def negate(a: Jet) -> Jet:
-    return Jet(-a.value, None if a.gradient is None else -a.gradient, None if a.hessian is None else -a.hessian)
+    return Jet(*(None if d is None else -d for d in a))
 
 
 def multiply(a: Jet, b: Jet, order: int) -> Jet:
     """The product rule; `a is b` squares, which intervals do more sharply."""
     if a is b:
-        return chain(a, lambda u: square(u), lambda u, _: 2.0 * u, lambda u, _: np.full((1, 1), 2.0), order)
+        return chain(a, square, lambda u, _: 2.0 * u, lambda u, _: np.full((1, 1), 2.0), None, order)
     value = a.value * b.value
     if order == 0:
         return Jet(value)
@@ -84,7 +96,22 @@ def multiply(a: Jet, b: Jet, order: int) -> Jet:
         else:
             cross = a.gradient[i] * b.gradient[j] + a.gradient[j] * b.gradient[i]
         hessian = _plus(hessian, cross)
-    return Jet(value, gradient, hessian)
+    if order == 2:
+        return Jet(value, gradient, hessian)
+    third = _plus(_times(a.value, b.third), _times(b.value, a.third))
+    for u, v in ((a, b), (b, a)):
+        third = _plus(third, _mixed(u.gradient, v.hessian))
+    return Jet(value, gradient, hessian, third)
+
+
+def _mixed(gradient: Numbers | None, hessian: Numbers | None) -> Numbers | None:
+    """u_i v_jk + u_j v_ik + u_k v_ij."""
+    if gradient is None or hessian is None:
+        return None
+    i, j, k, jk, ik, ij = tetrahedron(gradient.shape[0])
+    if len(i) == 1:
+        return 3.0 * (gradient * hessian)
+    return gradient[i] * hessian[jk] + gradient[j] * hessian[ik] + gradient[k] * hessian[ij]
 
 
 def chain(
@@ -92,9 +119,10 @@ def chain(
     function: Callable[[Numbers], Numbers],
     first: Callable[[Numbers, Numbers], Numbers],
     second: Callable[[Numbers, Numbers], Numbers],
+    third: Callable[[Numbers, Numbers], Numbers] | None,
     order: int,
 ) -> Jet:
-    """The chain rule for f(u), with f' and f'' given as functions of u and f(u)."""
+    """The chain rule for f(u), with the three derivatives (None for a zero third one) given as functions of u and f(u)."""
     value = function(u.value)
     if order == 0 or u.gradient is None:
         return Jet(value)
@@ -102,7 +130,16 @@ def chain(
     gradient = slope * u.gradient
     if order == 1:
         return Jet(value, gradient)
-    return Jet(value, gradient, _plus(second(u.value, value) * outer(u.gradient), _times(slope, u.hessian)))
+    bend, squares = second(u.value, value), outer(u.gradient)
+    hessian = _plus(bend * squares, _times(slope, u.hessian))
+    if order == 2:
+        return Jet(value, gradient, hessian)
+    cubic = None
+    if third is not None:
+        i, _, _, jk, _, _ = tetrahedron(u.gradient.shape[0])
+        cubic = third(u.value, value) * (u.gradient[i] * squares[jk])
+    cubic = _plus(cubic, _times(slope, u.third))
+    return Jet(value, gradient, hessian, _plus(cubic, _times(bend, _mixed(u.gradient, u.hessian))))
 
 
 def outer(gradient: Numbers) -> Numbers:
@@ -118,8 +155,4 @@ def outer(gradient: Numbers) -> Numbers:
 
 def each(u: Jet, operation: Callable[[Numbers], Numbers]) -> Jet:
     """Apply a linear operation on the last axis to the value and to every derivative."""
-    return Jet(
-        operation(u.value),
-        None if u.gradient is None else operation(u.gradient),
-        None if u.hessian is None else operation(u.hessian),
-    )
+    return Jet(*(None if d is None else operation(d) for d in u))

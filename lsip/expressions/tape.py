@@ -4,8 +4,10 @@ Over a box with centre c and half-widths r, every output f is enclosed by a quad
 
     f(y) = v + g . d + d' Q d / 2 + rest,   |rest| <= error,   for all |d_i| <= 1,
 
-with v and g taken at the centre and Q the middle of the enclosure of the Hessian over the box: the rest is of third order.
-Where derivatives are unbounded the quadratic falls back to a plane or to a constant, output by output.
+with v and g taken at the centre and Q the middle of the enclosure of the Hessian over the box: the rest is of third order. With
+`order` 3 there is a cubic term as well, Q is taken at the centre, and the rest is of fourth order; many large coefficients that
+cancel each other then cancel in the cubic term too. Where derivatives are unbounded the expansion falls back to a lower order,
+output by output.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 
 from .graph import Absolute, Constant, Expression, Index, Join, Pass, Select
 from .interval import EPS, Array, Interval, up
-from .jets import Jet, triangle
+from .jets import Jet, tetrahedron, triangle
 
 
 class Quadratic(NamedTuple):
@@ -26,6 +28,7 @@ class Quadratic(NamedTuple):
     value: Array  # (N, K)
     gradient: Array  # (m, N, K)
     hessian: Array  # (m (m+1) / 2, N, K)
+    third: Array  # (m (m+1) (m+2) / 6, N, K), or (0, N, K) at order 2
     error: Array  # (N, K), >= 0, inf when nothing is known
 
 
@@ -129,7 +132,7 @@ class Tape:
         return Interval(np.broadcast_to(lo, shape), np.broadcast_to(hi, shape))
 
     def quadratics(
-        self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None = None
+        self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None = None, order: int = 2
     ) -> tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]:
         """Quadratic enclosures of the outputs and of the arguments of all kinks, and which kinks straddle zero.
 
@@ -139,58 +142,108 @@ class Tape:
         centre, radius = middle(lower, upper)
         # Centres and boxes run through the graph together: half the overhead, and the same rounding.
         y = Interval(np.concatenate([centre, lower]), np.concatenate([centre, upper]))
-        run = Pass(y, 2, self.offsets, self.kinks)
+        run = Pass(y, order, self.offsets, self.kinks)
         if self.kink_count:
             run.straddles = np.zeros((2 * n, self.kink_count), dtype=bool)
             run.pieces = None if pieces is None else np.concatenate([pieces, pieces])
         jet, arguments = self._run(run)
-        outputs = self._quadratic(jet, n, radius)
+        outputs = self._quadratic(jet, n, radius, order)
         if not self.kink_count:
             return outputs, None, None
-        parts = [self._quadratic(a, n, radius) for a in arguments]
+        parts = [self._quadratic(a, n, radius, order) for a in arguments]
         kinks = Quadratic(*(np.concatenate(list(field), axis=-1) for field in zip(*parts, strict=True)))
         return outputs, kinks, run.straddles[n:]  # type: ignore[index]
 
-    def _quadratic(self, jet: Jet, n: int, radius: Array) -> Quadratic:
+    def _quadratic(self, jet: Jet, n: int, radius: Array, order: int) -> Quadratic:
         size, m = jet.value.shape[-1], self.dim
         i, j = triangle(m)
         r = radius.T[:, :, None]  # (m, n, 1)
         rr = r[i] * r[j]
-        weight = np.where(i == j, 0.5, 1.0)[:, None, None]
-        v_lo, v_hi = (np.broadcast_to(v, (2 * n, size)) for v in _ends(jet.value))
+        none = np.zeros((len(cubic_weights(m)) if order == 3 else 0, n, size))
         with np.errstate(all="ignore"):
-            v = 0.5 * v_lo[:n] + 0.5 * v_hi[:n]
-            error = np.maximum(v_hi[:n] - v, v - v_lo[:n])
-            flat = 0.5 * v_lo[n:] + 0.5 * v_hi[n:]
-            flat_error = up(np.maximum(v_hi[n:] - flat, flat - v_lo[n:]))
+            v, v_doubt = _centre(jet.value, (2 * n, size), n)
+            flat, flat_error = _range(jet.value, (2 * n, size), n)
             if jet.gradient is None:
-                return Quadratic(v, np.zeros((m, n, size)), np.zeros((len(i), n, size)), up(error, 4.0))
-            g_lo, g_hi = (np.broadcast_to(g, (m, 2 * n, size)) for g in _ends(jet.gradient))
-            g = 0.5 * g_lo[:, :n] + 0.5 * g_hi[:, :n]
-            spread = np.maximum(g_hi[:, :n] - g, g - g_lo[:, :n])
-            if jet.hessian is None:
-                h = np.zeros((len(i), n, size))
-                second = error + (spread * r).sum(0)
-            else:
-                h_lo, h_hi = (np.broadcast_to(h, (len(i), 2 * n, size))[:, n:] for h in _ends(jet.hessian))
-                h = 0.5 * h_lo + 0.5 * h_hi
-                second = error + (spread * r).sum(0) + (weight * rr * np.maximum(h_hi - h, h - h_lo)).sum(0)
-            slope = np.maximum(g_hi[:, n:] - g, g - g_lo[:, n:])
-            first = error + (slope * r).sum(0)
-            q, g = h * rr, g * r
-            zeroth = np.where(np.isfinite(flat_error), flat_error, np.inf)
+                return Quadratic(v, np.zeros((m, n, size)), np.zeros((len(i), n, size)), none, up(v_doubt, 4.0))
+            g, g_doubt = _centre(jet.gradient, (m, 2 * n, size), n)
+            error = v_doubt + (g_doubt * r).sum(0)
+            g_mid, g_rad = _range(jet.gradient, (m, 2 * n, size), n)
+            first = v_doubt + ((g_rad + np.abs(g_mid - g)) * r).sum(0)
+            weight = quadratic_weights(m)[:, None, None]
+            h, h_rad = _range(jet.hessian, (len(i), 2 * n, size), n)
+            second = error + (weight * rr * h_rad).sum(0)
+            g, q = g * r, h * rr
             # Scaling by r rounded too; a few ulps of every kept term cover it.
-            second = second + 8 * EPS * (np.abs(g).sum(0) + np.abs(q).sum(0))
             first = first + 8 * EPS * np.abs(g).sum(0)
+            second = second + 8 * EPS * (np.abs(g).sum(0) + np.abs(q).sum(0))
+            zeroth = np.where(np.isfinite(flat_error), flat_error, np.inf)
             use2 = second <= zeroth  # a nan compares false
             use1 = ~use2 & (first <= zeroth)
             use0 = ~(use2 | use1)
+            third, best = none, second
+            if order == 3:
+                third, q, best, use2 = self._cubic(jet, n, r, rr, q, error, second, use2)
+                use0 &= ~use2
+                use1 &= ~use2
             if use0.any() or use1.any():
-                q = np.where(use2, q, 0.0)
+                q, third = np.where(use2, q, 0.0), np.where(use2, third, 0.0)
                 g = np.where(use0, 0.0, g)
                 v = np.where(use0, np.where(np.isfinite(zeroth), flat, 0.0), v)
-                second = np.where(use2, second, np.where(use1, first, zeroth))
-        return Quadratic(v, g, q, up(second, 64.0 * (m + 2) ** 2))
+                best = np.where(use2, best, np.where(use1, first, zeroth))
+        return Quadratic(v, g, q, third, up(best, 64.0 * (m + 2) ** 2))
+
+    def _cubic(
+        self, jet: Jet, n: int, r: Array, rr: Array, q: Array, error: Array, second: Array, use2: NDArray[np.bool_]
+    ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+        """Where it is sharper: the Hessian at the centre, a cubic term, and the fourth-order rest."""
+        m, size = self.dim, q.shape[-1]
+        a, b, c = tetrahedron(m)[:3]
+        rrr = r[a] * r[b] * r[c]
+        t, t_rad = _range(jet.third, (len(a), 2 * n, size), n)
+        h, h_doubt = _centre(jet.hessian, (len(q), 2 * n, size), n)
+        t, central = t * rrr, h * rr
+        fourth = error + (quadratic_weights(m)[:, None, None] * rr * h_doubt).sum(0)
+        fourth = fourth + (cubic_weights(m)[:, None, None] * rrr * t_rad).sum(0)
+        fourth = fourth + 8 * EPS * (np.abs(central).sum(0) + np.abs(t).sum(0))
+        use3 = fourth <= second
+        return (
+            np.where(use3, t, 0.0),
+            np.where(use3, central, q),
+            np.where(use3, fourth, second),
+            use2 | (use3 & np.isfinite(fourth)),
+        )
+
+
+def quadratic_weights(m: int) -> Array:
+    """d' Q d / 2 as a sum over the stored triangle: 1/2 on the diagonal, 1 off it."""
+    return np.where(np.equal(*triangle(m)), 0.5, 1.0)
+
+
+def cubic_weights(m: int) -> Array:
+    """The third-order term as a sum over the stored entries: 1/6 times the number of their arrangements."""
+    i, j, k = tetrahedron(m)[:3]
+    same = (i == j).astype(int) + (j == k)
+    return np.array([1.0, 0.5, 1.0 / 6.0])[same] * (1 + 4 * EPS)
+
+
+def _centre(part: object, shape: tuple[int, ...], n: int) -> tuple[Array, Array]:
+    """Middle and half-width at the centres, the first half of the batch."""
+    if part is None:
+        zero = np.zeros((*shape[:-2], n, shape[-1]))
+        return zero, zero
+    lo, hi = (np.broadcast_to(e, shape)[..., :n, :] for e in _ends(part))
+    mid = 0.5 * lo + 0.5 * hi
+    return mid, np.maximum(hi - mid, mid - lo)
+
+
+def _range(part: object, shape: tuple[int, ...], n: int) -> tuple[Array, Array]:
+    """Middle and half-width over the boxes, the second half of the batch."""
+    if part is None:
+        zero = np.zeros((*shape[:-2], n, shape[-1]))
+        return zero, zero
+    lo, hi = (np.broadcast_to(e, shape)[..., n:, :] for e in _ends(part))
+    mid = 0.5 * lo + 0.5 * hi
+    return mid, up(np.maximum(hi - mid, mid - lo))
 
 
 def middle(lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -206,7 +259,7 @@ def _ends(v: object) -> tuple[Array, Array]:
 def _dense(jet: Jet, n: int, m: int) -> list[Array]:
     size = jet.value.shape[-1]
     shapes = ((n, size), (m, n, size), (len(triangle(m)[0]), n, size))
-    return [np.zeros(s) if part is None else np.broadcast_to(part, s) for part, s in zip(jet, shapes, strict=True)]
+    return [np.zeros(s) if part is None else np.broadcast_to(part, s) for part, s in zip(jet, shapes, strict=False)]
 
 
 def constant_value(e: Expression) -> Array | None:

@@ -16,6 +16,7 @@ from .distinct import distinct
 
 Ints = NDArray[np.intp]
 MEMORY = 1.5e9  # bytes of enclosures that a family may keep
+MANY = 1500  # boxes after which a cover is begun anew with expansions of one order more
 CANDIDATES = 64  # points evaluated exactly in each round, or two for every row an index has
 
 
@@ -64,6 +65,7 @@ class _Search:
 
     def __init__(self, violation: Any, domain: Domain, target: float, options: BranchAndBound) -> None:
         self.violation, self.domain, self.target, self.options = violation, domain, target, options
+        self.family = violation.family
         self.covers: list[Cover] = []
         self.bounds: list[Array] = []  # (N, p) a cover
         self.points: list[Array] = []
@@ -113,7 +115,7 @@ class _Search:
                 break
             progress = False
             for k, rows in enumerate(open_rows):
-                progress |= self._split(k, rows)
+                progress |= self._split(k, rows) if len(rows) else False
             if not progress:
                 break
             rounds += 1
@@ -121,6 +123,8 @@ class _Search:
 
     def _split(self, k: int, rows: Ints) -> bool:
         cover = self.covers[k]
+        if cover.order == 2 and cover.n > MANY and self.family.differentiable:
+            return self._restart(k)
         room = min(self.options.max_boxes, int(MEMORY / cover.row_bytes)) - cover.n
         batch = max(min(4096, int(2e8 / cover.row_bytes)), 1)
         if not len(rows) or room < 3:
@@ -143,6 +147,15 @@ class _Search:
         grown[children] = bound
         self.bounds[k] = grown
         self._try(points, model, cover.radius[children])
+        return True
+
+    def _restart(self, k: int) -> bool:
+        """Go on with sharper expansions on fewer boxes."""
+        old = self.covers[k]
+        cover = Cover(self.family, old.cell, order=3)
+        self.family.covers[self.family.covers.index(old)] = self.covers[k] = cover
+        self.bounds[k], points, model = cover.bounds(self.violation.weights, slice(None))
+        self._try(points, model, cover.radius)
         return True
 
     def _result(self) -> Separation:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..domains import Cell
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
-from ..expressions.tape import Quadratic, middle
+from ..expressions.tape import Quadratic, cubic_weights, middle, quadratic_weights
 from .quadratic_bound import bound_quadratics
 
 Array = NDArray[np.float64]
@@ -31,11 +31,13 @@ MOST_PIECES = 3  # kinks that straddle one box are told apart up to this many
 class Cover:
     """Boxes of one cell of a domain, and the enclosures of a family over them."""
 
-    def __init__(self, family: Any, cell: Cell) -> None:
+    def __init__(self, family: Any, cell: Cell, order: int = 2) -> None:
+        self.cell, self.order = cell, order
         self.p, k = family.columns.shape
         self.width = k + 1
         self.dim = cell.lower.shape[1]
-        self.levels = 1 + self.dim + len(triangle(self.dim)[0])
+        self.quadratic = 1 + self.dim + len(triangle(self.dim)[0])  # numbers in a quadratic
+        self.levels = self.quadratic + (len(cubic_weights(self.dim)) if order == 3 else 0)
         self.shared = bool((family.columns == family.columns[0]).all())
         self._enclose = family.quadratics(cell)
         self.kinks = 0
@@ -57,7 +59,7 @@ class Cover:
 
     def _rows(self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
         """Enclosures over boxes, in the layout in which they are kept; boxes with straddling kinks come out in pieces."""
-        quadratic, sides, straddles = self._enclose(lower, upper, pieces)
+        quadratic, sides, straddles = self._enclose(lower, upper, pieces, self.order)
         if straddles is not None:
             self.kinks = straddles.shape[1]
             pieces = np.zeros((len(lower), self.kinks), dtype=np.int8) if pieces is None else pieces
@@ -86,7 +88,7 @@ class Cover:
         """Coefficients (N, p, levels, K + 1) and errors (N, p, K + 1), the rounding of a product with (x, -1) included."""
         p, width = self.p, self.width
         n = len(quadratic.value)
-        flat = np.concatenate([quadratic.value[None], quadratic.gradient, quadratic.hessian])
+        flat = np.concatenate([quadratic.value[None], quadratic.gradient, quadratic.hessian, quadratic.third])
         table = np.empty((n, p, self.levels, width))
         size = p * (width - 1)
         table[..., :-1] = np.moveaxis(flat[..., :size].reshape(self.levels, n, p, width - 1), 0, 2)
@@ -101,12 +103,14 @@ class Cover:
         """Functions that are >= 0 on the part of a box that counts: (N, sides, levels), their errors, and which matter."""
         flat = np.moveaxis(np.concatenate([sides.value[None], sides.gradient, sides.hessian]), 0, 2).copy()
         error = sides.error.copy()
+        if self.order == 3:
+            error += np.einsum("l,lns->ns", cubic_weights(self.dim), np.abs(sides.third)) * (1 + 64 * EPS)
         matters = np.ones(error.shape, dtype=bool)
         if pieces is not None:
             k = self.kinks
             flat[:, :k] *= pieces[:, :, None]
             matters[:, :k] = pieces != 0
-        weight = np.concatenate([np.ones(self.dim), np.where(np.equal(*triangle(self.dim)), 0.5, 1.0)])
+        weight = np.concatenate([np.ones(self.dim), quadratic_weights(self.dim)])
         swing = np.abs(flat[..., 1:]) @ weight * (1 + 64 * EPS) + error
         possible = ~((flat[..., 0] + swing < 0) & matters).any(1)
         matters &= (flat[..., 0] - swing < 0) & np.isfinite(swing)
@@ -127,6 +131,9 @@ class Cover:
             else:
                 q = np.einsum("nplk,pk->npl", table, weights).reshape(n * p, self.levels)
                 rest = np.einsum("npk,pk->np", error, size).ravel()
+            if self.order == 3:  # what is left of the cubic terms once the coefficients have cancelled
+                rest = rest + np.abs(q[:, self.quadratic :]) @ cubic_weights(m)
+                q = q[:, : self.quadratic]
             rest = rest * (1 + 1e-13)
             bound, d = bound_quadratics(q[:, 0], q[:, 1 : 1 + m], q[:, 1 + m :])
             bound = bound + rest
@@ -210,7 +217,7 @@ class Cover:
         i, j = triangle(m)
         size = np.abs(weights)
         with np.errstate(all="ignore"):
-            part = np.einsum("nplk,pk->nl", np.abs(self.table[rows][:, :, 1 + m :]), size)
+            part = np.einsum("nplk,pk->nl", np.abs(self.table[rows][:, :, 1 + m : self.quadratic]), size)
             linear = np.einsum("nplk,pk->nl", self.table[rows][:, :, 1 : 1 + m], weights)
         result = 1e-3 * np.abs(linear)
         for k, (a, b) in enumerate(zip(i, j, strict=True)):
@@ -271,15 +278,14 @@ def _bend(q: Array, side: Array, side_error: Array, multiplier: Array, m: int) -
     bent = q.copy()
     bent[:, 1 : 1 + m] += side[:, :1] * w
     bent[:, 1 + m :] += w[:, i] * s[:, j] + s[:, i] * w[:, j]
-    weight = np.where(i == j, 0.5, 1.0)
-    error = total * (np.abs(side[:, 1 + m :]) @ weight + side_error) * (1 + 1e-12)
+    error = total * (np.abs(side[:, 1 + m :]) @ quadratic_weights(m) + side_error) * (1 + 1e-12)
     return bent, error + 32 * EPS * total * np.abs(side).sum(1)
 
 
 def _evaluate(q: Array, d: Array, m: int) -> Array:
     """Quadratics (M, levels) at points (M, m)."""
     i, j = triangle(m)
-    weight = np.where(i == j, 0.5, 1.0)
+    weight = quadratic_weights(m)
     return q[:, 0] + (q[:, 1 : 1 + m] * d).sum(1) + (q[:, 1 + m :] * (weight * d[:, i] * d[:, j])).sum(1)  # type: ignore[no-any-return]
 
 
