@@ -5,6 +5,7 @@ from .domains import Ball, Box, Domain, Finite, Interval, Polytope, Product, Sim
 from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, ProofError
 from .exchange import Exchange, exchange
 from .expressions import Constraint, Expression, Index, Variable
+from .linsip import Family, linsip
 from .problem import Problem, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution
 from .status import Status
@@ -19,6 +20,7 @@ __all__ = [
     "Domain",
     "Exchange",
     "Expression",
+    "Family",
     "Finite",
     "Index",
     "Interval",
@@ -39,6 +41,7 @@ __all__ = [
     "catalogue",
     "exchange",
     "forall",
+    "linsip",
     "maximize",
     "minimize",
     "oracles",

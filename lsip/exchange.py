@@ -148,6 +148,7 @@ class _Run:
         self.support: tuple[Support, ...] = ()  # the dual measure of the last master
         self.rows: Array = np.zeros(0)  # and its multipliers of the finite rows
         self.patience = 0
+        self.level, self.visited, self.average = np.inf, 0, self.x
         self._open()
 
     def describe(self) -> list[str]:
@@ -307,8 +308,12 @@ class _Run:
                 if added == 0:
                     solution = self._stuck(worst, bound)
             yield self._record(iteration, worst, bound, added, separations)
+            if solution is None and worst > 0:
+                solution = self._try_average(result)
             if solution is None and method.polish and self._worth_polishing(iteration, worst):
-                solution = self._polish()
+                solution = self._polish(separations)
+            if solution is None and iteration % 5 == 4 and not self._bounded(result):
+                solution = self._beyond()
             if solution is not None:
                 return replace(solution, history=tuple(self.history))
             self._drop_slack(result.cut_multipliers)
@@ -484,14 +489,34 @@ class _Run:
             return self.stop(Status.STALLED)
         return None
 
+    def _try_average(self, result: MasterResult) -> Solution | None:
+        """Where many points are optimal, the master jumps between them for ever; their average settles down.
+
+        All of them have the objective of the last few masters, and a constraint that holds at one or another holds better at the
+        average. It is tried once the objective has stopped moving.
+        """
+        value = float(self.program.c @ self.x)
+        if abs(value - self.level) > 0.2 * self.method.tol * max(1.0, abs(value)):
+            self.level, self.visited, self.average = value, 0, self.x
+            return None
+        self.visited += 1
+        self.average = self.average + (self.x - self.average) / min(self.visited + 1, 8)
+        if self.visited < 2 or not self._bounded(result):
+            return None
+        separations = self._separate(self.average)
+        if max((s.bound for s in separations), default=-np.inf) <= 0:
+            return self._certify(self.average, self.support, self.rows, tuple(s.bound for s in separations))
+        self._add(separations)
+        return None
+
     def _worth_polishing(self, iteration: int, worst: float) -> bool:
         if self.program.n > LARGEST or not self.slater or self.result is None or not self._bounded(self.result):
             return False
         return iteration >= 2 and worst < 0.1 * (self.scale + abs(self.history[-1].value))
 
-    def _polish(self) -> Solution | None:
+    def _polish(self, found: list[Separation]) -> Solution | None:
         """Try Newton from here; a polished point that can be certified ends the solve, and its index points help anyway."""
-        polished = self._newton(self.support, self.rows)
+        polished = self._newton(cluster(self.program, self.support, found))
         if polished is None:
             return None
         separations = self._separate(polished.x)
@@ -504,12 +529,10 @@ class _Run:
         self._add(separations)
         return None
 
-    def _newton(self, support: tuple[Support, ...], rows: Array) -> Polished | None:
-        clusters = cluster(self.program, support)
+    def _newton(self, clusters: tuple[Support, ...]) -> Polished | None:
         if len(clusters) > self.program.n:
             return None
-        basis = np.stack([self.conditioning.x(e) for e in np.eye(self.program.n)], axis=1)
-        return polish(self.program, self.x, clusters, rows, self.margin, basis)
+        return polish(self.program, self.x, clusters, self.rows, self.margin, self.conditioning.basis())
 
     def stop(self, status: Status) -> Solution:
         """End without a closed gap: report the best bounds that can be proven now."""
@@ -551,26 +574,25 @@ def _unique_runs(y: Array) -> tuple[Array, NDArray[np.intp]]:
     return y[change], np.cumsum(change) - 1
 
 
-def cluster(program: Program, support: tuple[Support, ...]) -> tuple[Support, ...]:
-    """Atoms that belong to one maximiser, gathered at their centre of mass."""
-    groups: list[list[Support]] = []
+def cluster(program: Program, support: tuple[Support, ...], found: list[Separation]) -> tuple[Support, ...]:
+    """One atom for every maximiser: those that the oracle found gather the mass around them, the rest stay where they are."""
+    mass: dict[tuple[int, int, tuple[float, ...]], float] = {}
     for s in sorted(support, key=lambda s: -s.multiplier):
-        domain = program.families[s.family].domain
-        near = 0.02 * (domain.upper - domain.lower) + 1e-12
-        for group in groups:
-            t = group[0]
-            if (t.family, t.component) == (s.family, s.component) and (np.abs(t.point - s.point) <= near).all():
-                group.append(s)
-                break
-        else:
-            groups.append([s])
-    total = sum(s.multiplier for s in support)
-    merged = []
-    for group in groups:
-        weight = np.array([s.multiplier for s in group])
-        if weight.sum() <= 1e-9 * total:
-            continue
-        centre = (weight[:, None] * np.array([s.point for s in group])).sum(axis=0) / weight.sum()
-        domain = program.families[group[0].family].domain
-        merged.append(replace(group[0], point=domain.project(centre[None, :])[0], multiplier=float(weight.sum())))
-    return tuple(merged)
+        domain, separation = program.families[s.family].domain, found[s.family]
+        width = np.maximum(domain.upper - domain.lower, 1e-300)
+        rivals = [np.array(y) for f, c, y in mass if (f, c) == (s.family, s.component)]
+        near = 0.02
+        best = s.point
+        for y in rivals:
+            distance = float(np.abs((y - s.point) / width).max())
+            if distance <= near:
+                near, best = distance, y
+        mine = separation.points[separation.components == s.component]
+        if best is s.point and len(mine):
+            distance_to = np.abs((mine - s.point) / width).max(axis=1)
+            if distance_to.min() <= 0.1:
+                best = mine[int(distance_to.argmin())]
+        key = (s.family, s.component, tuple(best.tolist()))
+        mass[key] = mass.get(key, 0.0) + s.multiplier
+    total = sum(mass.values())
+    return tuple(Support(f, c, np.array(y), weight) for (f, c, y), weight in mass.items() if weight > 1e-9 * total)

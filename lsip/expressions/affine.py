@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import ModelError, NotAffineError
 from .graph import Constant, Expression, Gather, Join, as_expression, full
-from .operators import RULES, Operators
+from .operators import FUNCTION_RULES, RULES, Operators
 from .printing import latex, text
 
 Ints = NDArray[np.intp]
@@ -198,13 +198,24 @@ class Constraint:
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """u >= 0 for an index expression u: what np.where asks."""
+    """u >= 0 (or u > 0 when `strict`) for an index expression u: what np.where asks."""
 
     u: Expression
+    strict: bool
     origin: tuple[Any, ...]
 
     def __bool__(self) -> bool:
-        raise ModelError("A comparison of index expressions has no truth value; use np.where(condition, a, b).")
+        raise ModelError(
+            f"{text(self)} is a comparison of index expressions and has no truth value; use np.where(condition, a, b)."
+        )
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func is not np.where:
+            raise ModelError(f"np.{func.__name__} does not take the comparison {text(self)}; only np.where does.")
+        return FUNCTION_RULES[np.where](*args, **kwargs)
+
+    def __str__(self) -> str:
+        return text(self)
 
 
 def _take(e: Expression, index: Any) -> Expression:
@@ -333,4 +344,4 @@ def compare(a: Any, b: Any, symbol: str, flipped: bool) -> Any:
         return Constraint(_LINEAR["subtract"](a, b) if isinstance(a, Affine) else _add(a, _negative(b)), symbol == "==", origin)
     if symbol == "==":
         return a is b
-    return Condition(as_expression(RULES["subtract"](b, a)), origin)
+    return Condition(as_expression(RULES["subtract"](b, a)), symbol == "<", origin)

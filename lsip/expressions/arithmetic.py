@@ -248,7 +248,10 @@ for _function in (np.concatenate, np.stack, np.vstack, np.hstack, np.column_stac
 
 def _last(u: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
     """Bring the reduced axes to the end as one; returns the rearranged operand of shape (*rest, k)."""
-    axes = tuple(range(u.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(u.ndim, 1))
+    try:
+        axes = tuple(range(u.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, u.ndim)
+    except ValueError as error:  # NumPy's AxisError is one too
+        raise ModelError(f"{u} has shape {u.shape}: {error}.") from None
     rest = tuple(a for a in range(u.ndim) if a not in axes)
     shape = tuple(u.shape[a] for a in rest)
     index = np.transpose(np.arange(u.size).reshape(u.shape), rest + axes).reshape(*shape, -1)
@@ -285,10 +288,10 @@ def _fold(name: str) -> Callable[..., Any]:
     return apply
 
 
-def _plain(kwargs: dict[str, Any], name: str) -> None:
+def _plain(kwargs: dict[str, Any], name: str, known: str = "`axis`") -> None:
     given = {k for k, v in kwargs.items() if v is not None and v is not np._NoValue and v is not False}
     if given:
-        raise ModelError(f"{name} takes only `axis` here; got {', '.join(sorted(given))}.")
+        raise ModelError(f"{name} takes only {known} here; got {', '.join(sorted(given))}.")
 
 
 def mean(u: Any, axis: Any = None, **kwargs: Any) -> Any:
@@ -296,17 +299,39 @@ def mean(u: Any, axis: Any = None, **kwargs: Any) -> Any:
     return s * (s.size / u.size)
 
 
+def _operand(v: Any) -> Any:
+    return v if isinstance(v, Affine) else as_expression(v)
+
+
 def dot(a: Any, b: Any) -> Any:
-    scalar = not getattr(a, "shape", np.shape(a)) or not getattr(b, "shape", np.shape(b))
-    return RULES["multiply" if scalar else "matmul"](a, b)
+    a, b = _operand(a), _operand(b)
+    if not a.shape or not b.shape:
+        return RULES["multiply"](a, b)
+    if max(a.ndim, b.ndim) > 2:
+        raise ModelError(f"np.dot takes at most two axes here; got shapes {a.shape} and {b.shape}. Use `@`.")
+    return RULES["matmul"](a, b)
+
+
+def inner(a: Any, b: Any) -> Any:
+    """The sum over the last axes of both."""
+    b = _operand(b)
+    return dot(a, b.T if b.ndim == 2 else b)
+
+
+def vdot(a: Any, b: Any) -> Any:
+    """The sum over all elements of both."""
+    return dot(_operand(a).ravel(), _operand(b).ravel())
 
 
 def norm(u: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """np.linalg.norm of vectors: the 2-norm, 1, inf, or any p >= 1."""
     if isinstance(u, Affine):
         raise refuse("norm", (u,))
-    if keepdims or (axis is None and u.ndim > 1 and ord is not None):
-        raise ModelError("np.linalg.norm is available for vectors (give `axis`), without keepdims.")
+    matrices = u.ndim > 1 if axis is None else np.size(axis) > 1
+    if keepdims or (matrices and ord is not None):
+        raise ModelError("np.linalg.norm is available for vectors (give one `axis`), without keepdims.")
+    if ord is not None and not (isinstance(ord, int | float) and ord >= 1):
+        raise ModelError(f"np.linalg.norm needs ord >= 1 or np.inf; got {ord!r}.")
     if ord in (None, 2):
         result = RULES["sqrt"](total(RULES["square"](u), axis))
     elif ord == np.inf:
@@ -325,18 +350,23 @@ def where(condition: Any, a: Any, b: Any) -> Any:
         raise ModelError("np.where needs a comparison of index expressions, such as np.where(t <= 0.5, a, b).")
     a, b = as_expression(a), as_expression(b)
     shape = _common(condition.u, a, b)
-    result = Select(full(condition.u, shape), full(a, shape), full(b, shape), continuous=False)
+    u, yes, no = full(condition.u, shape), full(a, shape), full(b, shape)
+    # A node chooses its first branch where u >= 0; "if u > 0" is "unless -u >= 0".
+    result = Select(Negate(u), no, yes, continuous=False) if condition.strict else Select(u, yes, no, continuous=False)
     result.origin = ("where", condition, a, b)
     return result
 
 
-def clip(u: Any, low: Any = None, high: Any = None, **kwargs: Any) -> Any:
+def clip(u: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+    """np.clip, under both of the names that NumPy has for its limits."""
+    low, high = kwargs.pop("min", a_min), kwargs.pop("max", a_max)
+    _plain({"out": out, **kwargs}, "clip", "limits")
     result = u if low is None else RULES["maximum"](u, low)
     return result if high is None else RULES["minimum"](result, high)
 
 
 def outer_product(a: Any, b: Any) -> Any:
-    column, row = (v if isinstance(v, Affine) else as_expression(v) for v in (a, b))
+    column, row = _operand(a), _operand(b)
     return column.reshape(-1, 1) * row.reshape(1, -1)
 
 
@@ -348,8 +378,8 @@ FUNCTION_RULES.update(
         np.min: _fold("minimum"),
         np.mean: mean,
         np.dot: dot,
-        np.inner: dot,
-        np.vdot: dot,
+        np.inner: inner,
+        np.vdot: vdot,
         np.linalg.norm: norm,
         np.where: where,
         np.clip: clip,

@@ -57,6 +57,11 @@ class Expression(Operators):
     def ndim(self) -> int:
         return len(self.shape)
 
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"{self} is a scalar and has no length.")
+        return self.shape[0]
+
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         raise NotImplementedError
 

@@ -207,7 +207,7 @@ def power(u: Interval, k: Array) -> Interval:
     b = np.where(even & whole, high, base.hi) ** n
     lo, hi = down(a, FUNCTION_ULPS), up(b, FUNCTION_ULPS)
     lo = np.where((even & whole) | (base.lo >= 0), np.maximum(lo, 0.0), lo)
-    exact = n <= 1  # v ** 0 and v ** 1 are computed without error
+    exact = (n == 0) | (n == 1)  # v ** 0 and v ** 1 are computed without error
     result = Interval(np.where(exact, a, lo), np.where(exact, b, hi))
     if not negative.any():
         return result

@@ -28,6 +28,7 @@ class Conditioning:
     scale: Array  # (n,), x = scale * z outside the mixed block
     mixed: NDArray[np.intp]  # positions of the mixed variables
     factor: Array | None  # (k, k) upper triangular R with R x[mixed] = z[mixed]
+    inverse: Array | None = None  # R^-1, where it is harmless
 
     @staticmethod
     def fit(program: Program, rows: sparse.csr_matrix) -> Conditioning:
@@ -46,7 +47,10 @@ class Conditioning:
         block = block[weight > 1e-100] / np.sqrt(max(len(block), 1))
         block = np.vstack([block, FLOOR * np.eye(len(free))])
         factor = np.linalg.qr(block, mode="r")
-        return Conditioning(scale, free, factor / scale[free])
+        diagonal = np.abs(np.diag(factor))
+        factor = factor / scale[free]
+        tame = diagonal.min() > 1e-5 * diagonal.max()
+        return Conditioning(scale, free, factor, np.linalg.inv(factor) if tame else None)
 
     def rows(self, a: Any) -> Any:
         """Rows in x as rows in z; sparse rows stay sparse unless variables are mixed."""
@@ -55,16 +59,28 @@ class Conditioning:
                 return sparse.csr_matrix(a.multiply(self.scale[None, :]))
             a = a.toarray()
         out = a * self.scale
-        if self.factor is not None and len(out):
+        if self.inverse is not None:
+            out[:, self.mixed] = a[:, self.mixed] @ self.inverse
+        elif self.factor is not None and len(out):
             out[:, self.mixed] = linalg.solve_triangular(self.factor, a[:, self.mixed].T, trans="T", check_finite=False).T
         return out
 
     def x(self, z: Array) -> Array:
         """A point in z as a point in x."""
-        x = self.scale * z
-        if self.factor is not None:
+        x: Array = self.scale * z
+        if self.inverse is not None:
+            x[self.mixed] = self.inverse @ z[self.mixed]
+        elif self.factor is not None:
             x[self.mixed] = linalg.solve_triangular(self.factor, z[self.mixed], check_finite=False)
         return x
+
+    def basis(self) -> Array:
+        """The matrix T of x = T z."""
+        basis = np.diag(self.scale)
+        if self.factor is not None:
+            inverse = self.inverse if self.inverse is not None else linalg.solve_triangular(self.factor, np.eye(len(self.mixed)))
+            basis[np.ix_(self.mixed, self.mixed)] = inverse
+        return basis
 
     def box(self, lower: Array, upper: Array, reach: float) -> tuple[Array, Array]:
         """Bounds on z, with infinite ones replaced by `reach`."""

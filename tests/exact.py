@@ -1,0 +1,119 @@
+"""Reference values that owe nothing to floating point: rational arithmetic, and functions in long decimals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+DIGITS = 60  # of every result; what cancels on the way is computed with more
+
+
+def _pi() -> Decimal:
+    """Machin's formula."""
+
+    def arctan_inverse(k: int) -> Decimal:
+        power = total = Decimal(1) / k
+        n = 1
+        while power:
+            power /= -k * k
+            n += 2
+            if abs(power) < Decimal(10) ** -420:
+                break
+            total += power / n
+        return total
+
+    with localcontext() as context:
+        context.prec = 430
+        return 4 * (4 * arctan_inverse(5) - arctan_inverse(239))
+
+
+PI = _pi()
+
+
+def _series(first: Decimal, ratio: Callable[[int], Decimal]) -> Decimal:
+    """Add up first, first ratio(1), first ratio(1) ratio(2), …."""
+    total = term = first
+    k = 1
+    while term:
+        term *= ratio(k)
+        if abs(term) < abs(total) * Decimal(10) ** -(DIGITS + 30):
+            break
+        total += term
+        k += 1
+    return total
+
+
+def _sin(u: Decimal) -> Decimal:
+    u = u - (u / (2 * PI)).to_integral_value() * 2 * PI
+    return _series(u, lambda k: -u * u / ((2 * k) * (2 * k + 1)))
+
+
+def _cos(u: Decimal) -> Decimal:
+    u = u - (u / (2 * PI)).to_integral_value() * 2 * PI
+    return _series(Decimal(1), lambda k: -u * u / ((2 * k - 1) * (2 * k)))
+
+
+def _arctan(u: Decimal) -> Decimal:
+    if abs(u) > 1:
+        return (PI / 2).copy_sign(u) - _arctan(1 / u)
+    for _ in range(3):  # arctan u = 2 arctan(u / (1 + sqrt(1 + u^2)))
+        u = u / (1 + (1 + u * u).sqrt())
+    power = _series(u, lambda k: -u * u * (2 * k - 1) / (2 * k + 1))
+    return 8 * power
+
+
+def _arcsin(u: Decimal) -> Decimal:
+    return (PI / 2).copy_sign(u) if abs(u) == 1 else _arctan(u / (1 - u * u).sqrt())
+
+
+def _erf(u: Decimal) -> Decimal:
+    if abs(u) > 12:  # 1 - erf(12) < 1e-63
+        return Decimal(1).copy_sign(u)
+    return 2 / PI.sqrt() * _series(u, lambda k: -u * u * (2 * k - 1) / (k * (2 * k + 1)))
+
+
+FUNCTIONS: dict[str, Callable[[Decimal], Decimal]] = {
+    "sin": _sin,
+    "cos": _cos,
+    "tan": lambda u: _sin(u) / _cos(u),
+    "arcsin": _arcsin,
+    "arccos": lambda u: PI / 2 - _arcsin(u),
+    "arctan": _arctan,
+    "sinh": lambda u: (u.exp() - (-u).exp()) / 2,
+    "cosh": lambda u: (u.exp() + (-u).exp()) / 2,
+    "tanh": lambda u: 1 - 2 / ((2 * u).exp() + 1),
+    "exp": lambda u: u.exp(),
+    "expm1": lambda u: u.exp() - 1,
+    "log": lambda u: u.ln(),
+    "log1p": lambda u: (1 + u).ln(),
+    "sqrt": lambda u: u.sqrt(),
+    "erf": _erf,
+    "reciprocal": lambda u: 1 / u,
+    "square": lambda u: u * u,
+}
+
+
+def evaluate(name: str, u: float) -> Decimal:
+    """An elementary function of a float."""
+    with localcontext() as context:
+        context.prec = 400
+        return FUNCTIONS[name](Decimal(float(u)))
+
+
+def power(u: float, k: float) -> Decimal:
+    """u ** k for u > 0."""
+    with localcontext() as context:
+        context.prec = 100
+        return Decimal(float(u)) ** Decimal(float(k))
+
+
+def contains(lo: Any, hi: Any, value: Fraction | Decimal) -> bool:
+    """Whether lo <= value <= hi, exactly; an end that is nan promises nothing."""
+    kind = type(value)
+    above = np.isnan(lo) or lo == -np.inf or (np.isfinite(lo) and kind(float(lo)) <= value)
+    below = np.isnan(hi) or hi == np.inf or (np.isfinite(hi) and value <= kind(float(hi)))
+    return bool(above and below)

@@ -1,0 +1,96 @@
+"""The README and the docs do what they print: every Python block runs, in order, and the text block after it is its output."""
+
+from __future__ import annotations
+
+import re
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import lsip
+from lsip.expressions.operators import FUNCTION_RULES, RULES
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    """A fenced block of Markdown."""
+
+    language: str
+    body: str
+    line: int
+
+
+def blocks(page: str) -> list[Block]:
+    return [Block(m[1], m[2], page.count("\n", 0, m.start()) + 1) for m in FENCE.finditer(page)]
+
+
+def tidy(output: str) -> str:
+    return "\n".join(line.rstrip() for line in output.strip().splitlines())
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+def test_every_snippet_runs_as_printed(path, tmp_path, monkeypatch):
+    """Blocks of one page share their names, as a reader's session would; a `console` block is a picture, not compared."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    found = blocks(path.read_text(encoding="utf-8"))
+    for block, following in zip(found, [*found[1:], None], strict=True):
+        if block.language != "python":
+            continue
+        printed = StringIO()
+        with redirect_stdout(printed):
+            exec(compile("\n" * block.line + block.body, str(path), "exec"), names)
+        if following is not None and following.language == "text":
+            assert tidy(printed.getvalue()) == tidy(following.body), f"{path.name}, line {block.line}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+def test_fences_have_a_language_that_is_known(path):
+    page = path.read_text(encoding="utf-8")
+    assert page.count("\n```") % 2 == 0
+    assert {b.language for b in blocks(page)} <= {"python", "text", "console", "sh"}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(path):
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", FENCE.sub("", path.read_text(encoding="utf-8"))):
+        assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_the_readme_explains_every_status():
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [s.name for s in lsip.Status if f"`{s.name}`" not in page] == []
+
+
+def test_the_language_page_has_everything():
+    page = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
+    operators = {"add", "subtract", "multiply", "divide", "true_divide", "negative", "positive", "matmul", "getitem"}
+    operators |= {"less_equal", "less", "equal"}
+    functions = {f"norm({name}" if name == "norm" else name for name in (f.__name__ for f in FUNCTION_RULES)}
+    functions = {name.split("(")[0] for name in functions} | (set(RULES) - operators)
+    known = set(re.findall(r"\w+", page))
+    # np.max is called amax, and np.min amin, in some versions of NumPy.
+    assert sorted(name for name in functions if name.removeprefix("a") not in known and name not in known) == []
+    for domain in ("Interval", "Box", "Ball", "Simplex", "Polytope", "Finite", "Product", "Union"):
+        assert f"lsip.{domain}(" in page
+
+
+def test_the_oracles_page_has_every_oracle():
+    page = (ROOT / "docs" / "oracles.md").read_text(encoding="utf-8")
+    for name in lsip.oracles.__all__:
+        assert name in page
+
+
+def test_a_wrong_output_would_be_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1)\n```\n\n```text\n2\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"page.md, line 1"), pytest.MonkeyPatch.context() as patch:
+        test_every_snippet_runs_as_printed(page, tmp_path, patch)
+    assert np.isfinite(1.0)
