@@ -189,13 +189,15 @@ def verify(program: Program, certificate: Certificate, tol: float) -> None:
         if np.isfinite(claimed) and found > max(claimed, 0.0) + 1e-13 * scale:
             raise ProofError(f"{program.families[f].name}: claimed violation {claimed:.3g}, proven only {found:.3g}.")
     if certificate.kind == "unbounded":
+        if max(certificate.violation, default=0.0) > 0:
+            raise ProofError("A direction proves nothing without a feasible point to start from.")
         _verify_ray(program, certificate)
         return
     if certificate.upper < upper_bound(program, x) - 1e-12 * (1 + abs(certificate.upper)):
         raise ProofError(f"The upper bound {certificate.upper!r} is below the objective {upper_bound(program, x)!r}.")
     base, drift = lagrangian(program, program.c, certificate.support, certificate.row_multipliers, certificate.units)
     lower = base + program.constant - (certificate.radius * drift if drift else 0.0)
-    if not certificate.lower <= lower + 1e-12 * (1 + abs(lower)):
+    if np.isfinite(certificate.lower) and not certificate.lower <= lower + 1e-12 * (1 + abs(lower)):
         raise ProofError(f"The lower bound {certificate.lower!r} exceeds what the multipliers prove, {lower!r}.")
 
 

@@ -361,13 +361,13 @@ class _Run:
         best = self.master.best_margin(self.scale)
         proof = best if best.status == "optimal" and best.slack > 0 else result
         support, rows = self._atoms(proof)
-        contradiction, radius = infeasibility(self.program, support, rows, self._units(self.x))
+        contradiction, radius = infeasibility(self.program, support, rows, self.conditioning.scale)
         if contradiction > 0 and (best.status != "optimal" or best.slack > 1e-9 * self.scale):
             if radius < 1e9 and self.reach < LAST_REACH:
                 self._grow()
                 return None
-            if radius >= LEAST_RADIUS:
-                certificate = Certificate("infeasible", self.x, np.inf, np.inf, radius, support, rows, units=self._units(self.x))
+            if radius >= LEAST_RADIUS**2:
+                certificate = Certificate("infeasible", self.x, np.inf, np.inf, radius, support, rows, units=self.conditioning.scale)
                 return self._solution(Status.INFEASIBLE, certificate)
         if best.status != "optimal":
             return self.stop(Status.STALLED)
@@ -472,13 +472,15 @@ class _Run:
         upper = upper_bound(self.program, self.x)
         direction, drift = find_ray(self.program, self.cuts, self.conditioning, self._matrix, self.oracles, self.method)
         if direction is not None:
-            violation = prove_feasible(self.program, self.x)
-            certificate = replace(
-                self._certificate("unbounded", self.x, -np.inf, upper, np.inf, (), np.zeros(0), violation),
-                direction=direction,
-                drift=drift,
-            )
-            return self._solution(Status.UNBOUNDED, certificate)
+            x, violation = self.x, prove_feasible(self.program, self.x)
+            worst, slope = max(violation, default=0.0), max(drift, default=0.0)
+            if worst > 0 and slope < 0:  # a direction into the interior leads to a feasible point
+                x = x + 1.1 * worst / -slope * direction
+                violation = prove_feasible(self.program, x)
+            if max(violation, default=0.0) <= 0:
+                certificate = self._certificate("unbounded", x, -np.inf, upper, np.inf, (), np.zeros(0), violation)
+                return self._solution(Status.UNBOUNDED, replace(certificate, direction=direction, drift=drift))
+            return None
         if self.reach >= LAST_REACH:
             return self.stop(Status.STALLED)
         self._grow()

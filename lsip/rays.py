@@ -18,6 +18,7 @@ from .program import Program
 
 Array = NDArray[np.float64]
 STEPS = 60
+MARGINS = (1e-3, 1e-6, 0.0)  # a direction that keeps away from the boundary of the cone is easier to prove
 LEAK = 1e-12  # a(y) d may exceed zero by this much: less than what rounding the data means
 
 
@@ -41,10 +42,14 @@ def find_ray(
     a, _ = matrix(cuts)
     master.add(conditioning.rows(a), np.zeros(len(cuts)))
     size = float(np.abs(c).max(initial=0.0))
+    stage = 0
     for _ in range(STEPS):
-        result = master.solve(0.0)
+        result = master.solve(MARGINS[stage])
         if result.status != "optimal" or result.objective > -1e-7 * size:
-            return None, ()
+            stage += 1
+            if stage == len(MARGINS):
+                return None, ()
+            continue
         d = conditioning.x(result.z)
         # Components that only rounding put there would leave the cone; the proof is about what is left.
         d = np.where(np.abs(d) < 1e-13 * np.abs(d).max(), 0.0, d)

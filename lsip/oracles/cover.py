@@ -278,6 +278,10 @@ def _bend(q: Array, side: Array, side_error: Array, multiplier: Array, m: int) -
     bent = q.copy()
     bent[:, 1 : 1 + m] += side[:, :1] * w
     bent[:, 1 + m :] += w[:, i] * s[:, j] + s[:, i] * w[:, j]
+    # Where the side passes beside the centre, that tilted the model: balance it again.
+    shift = np.maximum(-side[:, 0] * (w * s).sum(1) / norm[:, 0], total - multiplier)
+    bent += shift[:, None] * side
+    side_error = side_error * (1 + np.abs(shift) / np.maximum(total, 1e-300))
     error = total * (np.abs(side[:, 1 + m :]) @ quadratic_weights(m) + side_error) * (1 + 1e-12)
     return bent, error + 32 * EPS * total * np.abs(side).sum(1)
 
