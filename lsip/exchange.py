@@ -148,6 +148,7 @@ class _Run:
         self.support: tuple[Support, ...] = ()  # the dual measure of the last master
         self.rows: Array = np.zeros(0)  # and its multipliers of the finite rows
         self.patience = 0
+        self.polish_at, self.polished = 2, 0
         self.level, self.visited, self.average = np.inf, 0, self.x
         self._open()
 
@@ -514,10 +515,13 @@ class _Run:
     def _worth_polishing(self, iteration: int, worst: float) -> bool:
         if self.program.n > LARGEST or not self.slater or self.result is None or not self._bounded(self.result):
             return False
-        return iteration >= 2 and worst < 0.1 * (self.scale + abs(self.history[-1].value))
+        return iteration >= self.polish_at and worst < 0.1 * (self.scale + abs(self.history[-1].value))
 
     def _polish(self, found: list[Separation]) -> Solution | None:
         """Try Newton from here; a polished point that can be certified ends the solve, and its index points help anyway."""
+        # Newton that does not help yet will not help in the very next iteration either.
+        self.polished += 1
+        self.polish_at = len(self.history) + 1 + self.polished // 2
         polished = self._newton(cluster(self.program, self.support, found))
         if polished is None:
             return None

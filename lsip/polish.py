@@ -97,11 +97,17 @@ def polish(
 
 
 def _solve(system: Array, right: Array) -> Array | None:
-    """Least squares through an equilibrated system: degenerate problems have many multipliers, any will do."""
+    """Solve an equilibrated system; degenerate problems have many multipliers, and least squares takes the smallest."""
     if not (np.isfinite(system).all() and np.isfinite(right).all()):
         return None
     size = np.sqrt(np.maximum(np.abs(system).max(axis=1), 1e-300))
     scaled = system / size[:, None] / size[None, :]
+    try:
+        solution = np.linalg.solve(scaled, right / size)
+        if np.isfinite(solution).all() and np.abs(scaled @ solution - right / size).max() <= 1e-9 * np.abs(right / size).max():
+            return solution / size  # type: ignore[no-any-return]
+    except np.linalg.LinAlgError:
+        pass
     try:
         solution = np.linalg.lstsq(scaled, right / size, rcond=1e-13)[0]
     except np.linalg.LinAlgError:

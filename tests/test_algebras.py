@@ -33,6 +33,11 @@ def tape_of(formula: Formula) -> Tape:
     return Tape((as_expression(formula(index)),), (index,))
 
 
+def kink_arguments(tape: Tape) -> Tape:
+    """What changes sign at the kinks of a tape."""
+    return Tape(tuple(tape.nodes[i] for i in tape.kink_arguments), tuple(tape.offsets))
+
+
 # ---- enclosures of random expressions ------------------------------------------------------------------------------
 
 
@@ -66,11 +71,13 @@ def test_enclosures_contain_every_sampled_value(case: tuple[Formula, Array, Arra
 def test_gradient_enclosures_contain_every_sampled_gradient(case: tuple[Formula, Array, Array]) -> None:
     formula, lower, upper = case
     tape = tape_of(formula)
+    arguments = kink_arguments(tape)
     box = tape.gradients(lower, upper)
     for y in points_in(lower, upper):
         gradient = tape.derivatives(y, order=1)[1]
-        # At a kink itself the derivative that is reported is one of two; both lie in the enclosure.
-        assert_contains(box, np.where(np.isfinite(gradient), gradient, np.nan), formula)
+        # At a kink itself there is no derivative; the one that is reported may belong to the other side of the box.
+        smooth = (arguments.values(y) != 0).all(axis=1)[:, None] & np.isfinite(gradient)
+        assert_contains(box, np.where(smooth, gradient, np.nan), formula)
 
 
 @settings(max_examples=100)
@@ -134,7 +141,7 @@ def test_quadratics_on_pieces_enclose_what_lies_on_the_piece(case: tuple[Formula
     outputs, kinks, still = tape.quadratics(lower, upper, pieces)
     assert kinks is not None
     assert still is not None
-    arguments = Tape(tuple(tape.nodes[i] for i in tape.kink_arguments), tuple(tape.offsets))
+    arguments = kink_arguments(tape)
     centre, radius = middle(lower, upper)
     for y in points_in(lower, upper, count=24):
         u = arguments.values(y)
@@ -151,7 +158,7 @@ def test_a_kink_that_does_not_straddle_keeps_its_sign(case: tuple[Formula, Array
     tape = tape_of(formula)
     assume(tape.kink_count)
     _, _, straddles = tape.quadratics(lower, upper)
-    arguments = Tape(tuple(tape.nodes[i] for i in tape.kink_arguments), tuple(tape.offsets))
+    arguments = kink_arguments(tape)
     u = np.stack([arguments.values(y) for y in points_in(lower, upper)])
     assert ((u >= 0).all(0) | (u <= 0).all(0) | straddles).all(), formula
 
@@ -299,16 +306,20 @@ floats = st.one_of(
 )
 
 
+moderate = st.one_of(st.floats(-1e6, 1e6, allow_subnormal=False), st.integers(-8, 8).map(float))
+COUNT = 5
+
+
 @st.composite
-def intervals(draw: Any, count: int = 8, infinite: bool = True) -> Interval:
-    ends = np.array(draw(st.lists(st.tuples(floats, floats), min_size=count, max_size=count)))
-    lo, hi = ends.min(1), ends.max(1)
-    point = np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)))
-    hi = np.where(point, lo, hi)
+def intervals(draw: Any, count: int = COUNT, infinite: bool = True, ends: Any = floats) -> Interval:
+    """Intervals of all sizes; some are points, some are unbounded."""
+    drawn = np.array(draw(st.lists(ends, min_size=2 * count, max_size=2 * count))).reshape(2, count)
+    lo, hi = drawn.min(0), drawn.max(0)
+    kind = np.array(draw(st.lists(st.integers(0, 5), min_size=count, max_size=count)))
+    hi = np.where(kind == 1, lo, hi)
     if infinite:
-        open_ended = np.array(draw(st.lists(st.sampled_from([0, 0, 0, 1, 2, 3]), min_size=count, max_size=count)))
-        lo = np.where((open_ended & 1) > 0, -np.inf, lo)
-        hi = np.where((open_ended & 2) > 0, np.inf, hi)
+        lo = np.where((kind == 2) | (kind == 4), -np.inf, lo)
+        hi = np.where((kind == 3) | (kind == 4), np.inf, hi)
     return Interval(lo, hi)
 
 
@@ -349,7 +360,7 @@ def test_arithmetic_contains_the_exact_result(op: str, a: Interval, b: Interval)
 @pytest.mark.parametrize("op", OPERATIONS)
 @pytest.mark.parametrize("reflected", [False, True])
 @settings(max_examples=60)
-@given(intervals(), st.lists(floats, min_size=8, max_size=8))
+@given(intervals(), st.lists(floats, min_size=COUNT, max_size=COUNT))
 def test_arithmetic_with_numbers_contains_the_exact_result(
     op: str, reflected: bool, a: Interval, b: list[float]
 ) -> None:
@@ -364,27 +375,23 @@ def test_arithmetic_with_numbers_contains_the_exact_result(
 
 @pytest.mark.parametrize("op", OPERATIONS)
 @settings(max_examples=60)
-@given(intervals(infinite=False), intervals(infinite=False))
+@given(intervals(infinite=False, ends=moderate), intervals(infinite=False, ends=moderate))
 def test_arithmetic_is_sharp(op: str, a: Interval, b: Interval) -> None:
-    """Finite data give ends within a few units in the last place of the exact ones."""
+    """Moderate data give ends within a few units in the last place of the exact ones."""
     apply = OPERATIONS[op]
     result = apply(a, b)
     for i in range(len(a.lo)):
         if op == "/" and b.lo[i] <= 0 <= b.hi[i]:
             continue
-        ends = [apply(Fraction(float(v)), Fraction(float(w))) for v in (a.lo[i], a.hi[i]) for w in (b.lo[i], b.hi[i])]
-        size = max(map(abs, ends))
-        if size > Fraction(1e305) or (op == "/" and max(abs(b.lo[i]), abs(b.hi[i])) > 1e300):
-            continue
-        slack = 6 * Fraction(EPS) * size + 6 * Fraction(TINY) * (
-            1 + max(abs(Fraction(float(a.hi[i]))), abs(Fraction(float(a.lo[i]))))
-        )
+        corners = [(Fraction(float(v)), Fraction(float(w))) for v in (a.lo[i], a.hi[i]) for w in (b.lo[i], b.hi[i])]
+        ends = [apply(v, w) for v, w in corners]
+        slack = 6 * Fraction(EPS) * max(map(abs, ends)) + Fraction(1, 2**1000)
         assert min(ends) - slack <= Fraction(float(result.lo[i])), (op, i)
         assert Fraction(float(result.hi[i])) <= max(ends) + slack, (op, i)
 
 
 @settings(max_examples=100)
-@given(intervals(infinite=False), st.lists(st.integers(-(2**20), 2**20), min_size=8, max_size=8))
+@given(intervals(infinite=False), st.lists(st.integers(-(2**20), 2**20), min_size=COUNT, max_size=COUNT))
 def test_sums_that_do_not_round_are_not_widened(a: Interval, b: list[int]) -> None:
     numbers = np.array(b) / 64.0
     result = a + numbers
@@ -515,8 +522,8 @@ def test_elementary_functions_contain_the_exact_values(name: str, data: st.DataO
 def test_turning_points_and_poles_are_never_missed(name: str, k: int, shift: int, width: int) -> None:
     """Boxes of a few floats around multiples of pi / 2."""
     middle_float = k * (np.pi / 2)
-    lo = middle_float + shift * np.spacing(middle_float)
-    hi = lo + width * np.spacing(middle_float)
+    lo = middle_float + shift * np.spacing(abs(middle_float))
+    hi = lo + width * np.spacing(abs(middle_float))
     box = FUNCTIONS[name].enclosure(Interval(np.array([lo]), np.array([hi])))
     for u in (lo, hi):
         assert exact.contains(box.lo[0], box.hi[0], exact.evaluate(name, u)), (u, box.lo, box.hi)

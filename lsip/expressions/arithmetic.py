@@ -21,6 +21,7 @@ from .graph import (
     Constant,
     Expression,
     Gather,
+    Index,
     Join,
     Linear,
     Multiply,
@@ -32,6 +33,7 @@ from .graph import (
     broadcast,
     full,
 )
+from .monomials import Monomials
 from .operators import FUNCTION_RULES, RULES
 
 
@@ -277,6 +279,10 @@ def _fold(name: str) -> Callable[..., Any]:
         if isinstance(u, Affine):
             raise refuse(name, (u,))
         moved, _ = _last(u, axis)
+        known = _monomials(moved) if name == "multiply" else None
+        if known is not None:
+            known.origin = ("prod", u)
+            return known
         while moved.shape[-1] > 1:
             k = moved.shape[-1]
             half = RULES[name](moved[..., : k // 2], moved[..., k // 2 : 2 * (k // 2)])
@@ -286,6 +292,20 @@ def _fold(name: str) -> Callable[..., Any]:
         return result
 
     return apply
+
+
+def _monomials(u: Expression) -> Monomials | None:
+    """The product over the last axis, if it is one of whole powers of the coordinates of an index."""
+    if not isinstance(u, Power) or u.ndim < 1:
+        return None
+    base, exponents = u.args[0], u.exponents.reshape(u.shape)
+    repeated = isinstance(base, Gather) and isinstance(base.args[0], Index)
+    index: Any = base.args[0] if repeated else base
+    if not isinstance(index, Index) or index.shape != u.shape[-1:] or (exponents != np.round(np.abs(exponents))).any():
+        return None
+    if isinstance(base, Gather) and (base.index.reshape(u.shape) != np.arange(index.size)).any():
+        return None
+    return Monomials(index, exponents.reshape(-1, index.size).astype(np.intp), u.shape[:-1])
 
 
 def _plain(kwargs: dict[str, Any], name: str, known: str = "`axis`") -> None:
@@ -343,7 +363,9 @@ def norm(u: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """np.where with a comparison of index expressions as its condition."""
+    """np.where with a comparison of index expressions, or a constant mask, as its condition."""
+    if not isinstance(condition, Condition | Expression | Affine) and np.asarray(condition).dtype == bool:
+        return _masked(np.asarray(condition), a, b)
     if isinstance(a, Affine) or isinstance(b, Affine):
         raise refuse("where", (a, b))
     if not isinstance(condition, Condition):
@@ -354,6 +376,21 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     # A node chooses its first branch where u >= 0; "if u > 0" is "unless -u >= 0".
     result = Select(Negate(u), no, yes, continuous=False) if condition.strict else Select(u, yes, no, continuous=False)
     result.origin = ("where", condition, a, b)
+    return result
+
+
+def _masked(mask: Any, a: Any, b: Any) -> Any:
+    """Elements of a where the mask is true, of b elsewhere."""
+    affine = isinstance(a, Affine) or isinstance(b, Affine)
+    parts = [Affine.of(v) if affine else as_expression(v) for v in (a, b)]
+    first, second = (np.arange(p.size).reshape(p.shape) for p in parts)
+    try:
+        index = np.where(mask, first, first.size + second)
+    except ValueError:
+        shapes = f"{mask.shape}, {first.shape} and {second.shape}"
+        raise ModelError(f"Shapes {shapes} do not broadcast together in np.where.") from None
+    result = Affine.join(parts).gather(index) if affine else Gather(Join(tuple(parts)), index)
+    result.origin = ("where", mask, a, b)
     return result
 
 

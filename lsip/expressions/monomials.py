@@ -1,0 +1,90 @@
+"""Monomials in the coordinates of the index, with derivatives in closed form.
+
+`np.prod(y ** exponents, axis=-1)` is how polynomials in several variables are written. Every derivative of a monomial is a
+multiple of another monomial, so one table of powers a coordinate serves the values and all derivatives; pushing jets through
+the product would cost several times as much, and intervals would widen on the way.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .functions import power
+from .graph import Expression, Index, Pass
+from .interval import Array
+from .jets import Jet, Numbers, tetrahedron, triangle
+
+
+class Monomials(Expression):
+    """y^e for every row e of `exponents` (K, m), whole numbers >= 0."""
+
+    def __init__(self, index: Index, exponents: NDArray[np.intp], shape: tuple[int, ...]) -> None:
+        self.args, self.exponents, self.shape = (index,), exponents, shape
+
+    def key(self) -> tuple[Any, ...] | None:
+        return (self.shape, self.exponents.tobytes())
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        y = args[0].value  # (N, m)
+        dim, start = run.y.shape[-1], run.offsets[self.args[0]]  # type: ignore[index]
+        k, m = self.exponents.shape
+        counts = _orders(m, run.order)  # (levels, m)
+        result: Numbers = None
+        factor = np.ones((len(counts), k))
+        for i in range(m):
+            e = self.exponents[:, i]
+            table = power(y[:, i : i + 1], np.arange(e.max(initial=0) + 1.0))  # (N, degree + 1)
+            left = e[None, :] - counts[:, i : i + 1]  # (levels, K)
+            for step in range(run.order):
+                factor *= np.where(counts[:, i : i + 1] > step, np.maximum(e - step, 0), 1.0)
+            part = table[:, np.maximum(left, 0)]  # (N, levels, K)
+            result = part if result is None else result * part
+        result = result * factor
+        ends = np.cumsum([0] + [len(o) for o in _by_order(m, run.order)])
+        blocks = [_levels_first(result[:, a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        return Jet(blocks[0][0], *(_embed(b, d, m, dim, start) for d, b in enumerate(blocks[1:], start=1)))
+
+
+def _levels_first(block: Numbers) -> Numbers:
+    """(N, levels, K) as (levels, N, K)."""
+    if isinstance(block, np.ndarray):
+        return np.moveaxis(block, 1, 0)
+    return type(block)(np.moveaxis(block.lo, 1, 0), np.moveaxis(block.hi, 1, 0))
+
+
+@cache
+def _by_order(m: int, order: int) -> tuple[Array, ...]:
+    """How often each coordinate is differentiated, for every stored derivative of each order."""
+    unit = np.eye(m, dtype=np.intp)
+    i, j = triangle(m)
+    a, b, c = tetrahedron(m)[:3]
+    return (np.zeros((1, m), dtype=np.intp), unit, unit[i] + unit[j], unit[a] + unit[b] + unit[c])[: order + 1]
+
+
+@cache
+def _orders(m: int, order: int) -> Any:
+    return np.concatenate(_by_order(m, order))
+
+
+def _embed(block: Numbers, order: int, m: int, dim: int, start: int) -> Numbers:
+    """Derivatives in the coordinates of one index as derivatives in all coordinates of the family."""
+    if dim == m:
+        return block
+    full = _by_order(dim, order)[order]
+    position = {tuple(row): k for k, row in enumerate(full.tolist())}
+    rows = []
+    for row in _by_order(m, order)[order].tolist():
+        wide = [0] * dim
+        wide[start : start + m] = row
+        rows.append(position[tuple(wide)])
+
+    def spread(v: Array) -> Array:
+        out = np.zeros((len(full), *v.shape[1:]))
+        out[rows] = v
+        return out
+
+    return spread(block) if isinstance(block, np.ndarray) else type(block)(spread(block.lo), spread(block.hi))
