@@ -26,7 +26,7 @@ from .certificate import (
     upper_bound,
 )
 from .errors import ModelError
-from .masters import Conditioning, MasterResult, open_master
+from .masters import Conditioning, MasterError, MasterResult, open_master
 from .oracles import BranchAndBound, Multistart, Oracle, Separation
 from .polish import LARGEST, Polished, polish
 from .program import Program
@@ -147,6 +147,7 @@ class _Run:
         self.result: MasterResult | None = None
         self.support: tuple[Support, ...] = ()  # the dual measure of the last master
         self.rows: Array = np.zeros(0)  # and its multipliers of the finite rows
+        self.violation = (np.inf,) * len(self.program.families)  # proven at x, a family
         self.patience = 0
         self.polish_at, self.polished = 2, 0
         self.level, self.visited, self.average = np.inf, 0, self.x
@@ -300,6 +301,7 @@ class _Run:
             if isinstance(result, Solution):
                 return result
             separations = self._separate(self.x)
+            self.violation = tuple(s.bound for s in separations)
             worst = max((s.worst for s in separations), default=-np.inf)
             bound = max((s.bound for s in separations), default=-np.inf)
             solution = self._finish(result, separations, worst, bound)
@@ -313,8 +315,8 @@ class _Run:
                 solution = self._try_average(result)
             if solution is None and method.polish and self._worth_polishing(iteration, worst):
                 solution = self._polish(separations)
-            if solution is None and iteration % 5 == 4 and not self._bounded(result):
-                solution = self._beyond()
+            if solution is None and iteration % 5 == 4 and self.slater and not self._bounded(result):
+                solution = self._unbounded()
             if solution is not None:
                 return replace(solution, history=tuple(self.history))
             self._drop_slack(result.cut_multipliers)
@@ -325,7 +327,10 @@ class _Run:
     def _solve_master(self) -> MasterResult | Solution:
         """Solve the relaxation with the current margin; lower the margin, or prove infeasibility, where it has no solution."""
         for _ in range(40):
-            result = self.master.solve(self.margin)
+            try:
+                result = self.master.solve(self.margin)
+            except MasterError:
+                return self.stop(Status.STALLED)
             if result.status == "optimal":
                 break
             answer = self._explain_infeasible(result)
@@ -355,8 +360,10 @@ class _Run:
         self.support, self.rows = self._atoms(result)
 
     def _bounded(self, result: MasterResult) -> bool:
-        """Whether the master's solution stays away from the box that stands in for infinite bounds."""
-        return bool((np.abs(result.z) < 0.99 * self.reach).all())
+        """Whether the box that stands in for infinite bounds does not matter to the master's solution."""
+        price = np.abs(result.reduced_costs) * self.reach
+        matters = price > 0.05 * self.method.tol * max(1.0, abs(result.objective))
+        return not (matters & (np.abs(result.z) >= 0.99 * self.reach)).any()
 
     def _explain_infeasible(self, result: MasterResult) -> Solution | None:
         best = self.master.best_margin(self.scale)
@@ -379,9 +386,13 @@ class _Run:
             self.margin = 0.5 * min(-best.slack, self.margin)
         return None
 
-    def _grow(self) -> None:
+    def _grow(self) -> Solution | None:
+        """Look further out, or give up."""
+        if self.reach >= LAST_REACH:
+            return self.stop(Status.STALLED)
         self.reach *= 1e3
         self.master.set_box(*self.conditioning.box(self.program.lower, self.program.upper, self.reach))
+        return None
 
     def _separate(self, x: Array) -> list[Separation]:
         return [
@@ -422,6 +433,8 @@ class _Run:
 
     def _finish(self, result: MasterResult, separations: list[Separation], worst: float, bound: float) -> Solution | None:
         """The solution, if this iterate is one."""
+        if not self.slater and 0 < worst <= bound <= self.method.tol * self.scale:
+            return self.stop(Status.NO_INTERIOR)
         if worst > 0:
             return None
         if bound > 0 and self._bounded(result):
@@ -429,9 +442,9 @@ class _Run:
             return self.stop(Status.UNCERTIFIED if unsure else Status.NO_INTERIOR)
         if bound <= 0:
             solution = self._certify(self.x, self.support, self.rows, tuple(s.bound for s in separations))
-            if solution is not None or self._bounded(result):
+            if solution is not None or (np.abs(result.z) < 0.99 * self.reach).all():
                 return solution
-        return self._beyond()
+        return self._unbounded() or self._grow()
 
     def _certify(self, x: Array, support: tuple[Support, ...], rows: Array, violation: tuple[float, ...]) -> Solution | None:
         """OPTIMAL if the bounds meet; otherwise remember the point and go on."""
@@ -466,8 +479,8 @@ class _Run:
         """The size of each variable: what it is at x, or what makes its terms about 1."""
         return np.abs(x) + self.conditioning.scale
 
-    def _beyond(self) -> Solution | None:
-        """The relaxation leans on the box that stands in for infinite bounds: prove a ray, or look further out."""
+    def _unbounded(self) -> Solution | None:
+        """The relaxation leans on the box that stands in for infinite bounds: prove a direction, if there is one."""
         from .rays import find_ray
 
         upper = upper_bound(self.program, self.x)
@@ -481,10 +494,6 @@ class _Run:
             if max(violation, default=0.0) <= 0:
                 certificate = self._certificate("unbounded", x, -np.inf, upper, np.inf, (), np.zeros(0), violation)
                 return self._solution(Status.UNBOUNDED, replace(certificate, direction=direction, drift=drift))
-            return None
-        if self.reach >= LAST_REACH:
-            return self.stop(Status.STALLED)
-        self._grow()
         return None
 
     def _stuck(self, worst: float, bound: float) -> Solution | None:
@@ -547,8 +556,8 @@ class _Run:
         if self.incumbent is not None:
             upper, x, violation = self.incumbent
         else:
-            violation = prove_feasible(self.program, x) if self.program.families else ()
-            if self.program.families and max(violation) <= 0:
+            violation = self.violation
+            if max(violation, default=np.inf) <= 0:
                 upper = upper_bound(self.program, x)
         support, rows = self.support, self.rows
         allowed = 0.1 * self.method.tol * max(1.0, abs(float(self.program.c @ x) + self.program.constant))

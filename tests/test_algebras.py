@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 import lsip
 from lsip.expressions.functions import FUNCTIONS
-from lsip.expressions.graph import as_expression
+from lsip.expressions.graph import Pass, as_expression
 from lsip.expressions.interval import EPS, TINY, Interval, power, reciprocal
-from lsip.expressions.jets import triangle
-from lsip.expressions.tape import Quadratic, Tape, middle
+from lsip.expressions.jets import tetrahedron, triangle
+from lsip.expressions.tape import Quadratic, Tape, cubic_weights, middle, quadratic_weights
 from lsip.oracles.quadratic_bound import bound_quadratics
 
 from . import exact
@@ -33,9 +33,10 @@ def tape_of(formula: Formula) -> Tape:
     return Tape((as_expression(formula(index)),), (index,))
 
 
-def kink_arguments(tape: Tape) -> Tape:
-    """What changes sign at the kinks of a tape."""
-    return Tape(tuple(tape.nodes[i] for i in tape.kink_arguments), tuple(tape.offsets))
+def kink_arguments(tape: Tape, y: Array) -> Array:
+    """What changes sign at the kinks of a tape, at the points y (N, m): shape (N, kinks)."""
+    nodes = tuple(tape.nodes[i] for i in tape.kink_arguments)
+    return Tape(nodes, tuple(tape.offsets)).values(y) if nodes else np.zeros((len(y), 0))
 
 
 # ---- enclosures of random expressions ------------------------------------------------------------------------------
@@ -71,12 +72,11 @@ def test_enclosures_contain_every_sampled_value(case: tuple[Formula, Array, Arra
 def test_gradient_enclosures_contain_every_sampled_gradient(case: tuple[Formula, Array, Array]) -> None:
     formula, lower, upper = case
     tape = tape_of(formula)
-    arguments = kink_arguments(tape)
     box = tape.gradients(lower, upper)
     for y in points_in(lower, upper):
         gradient = tape.derivatives(y, order=1)[1]
         # At a kink itself there is no derivative; the one that is reported may belong to the other side of the box.
-        smooth = (arguments.values(y) != 0).all(axis=1)[:, None] & np.isfinite(gradient)
+        smooth = (kink_arguments(tape, y) != 0).all(axis=1)[:, None] & np.isfinite(gradient)
         assert_contains(box, np.where(smooth, gradient, np.nan), formula)
 
 
@@ -95,40 +95,50 @@ def test_the_exact_value_at_a_point_is_enclosed(case: tuple[Formula, Array, Arra
         assert not (value - slack > box.hi[i]).any(), (formula, point, value, box.hi[i])
 
 
-def quadratic_at(q: Quadratic, d: Array) -> tuple[Array, Array]:
+def expansion_at(q: Quadratic, d: Array) -> tuple[Array, Array]:
     """The models at the scaled points d (N, m), and the size of their terms."""
-    i, j = triangle(d.shape[1])
-    weight = np.where(i == j, 0.5, 1.0) * d[:, i] * d[:, j]
+    m = d.shape[1]
+    i, j = triangle(m)
+    a, b, c = tetrahedron(m)[:3]
+    second = quadratic_weights(m) * d[:, i] * d[:, j]
+    third = (cubic_weights(m) * d[:, a] * d[:, b] * d[:, c])[:, : len(q.third)]
     with np.errstate(all="ignore"):
-        terms = np.concatenate([q.value[None], q.gradient * d.T[..., None], q.hessian * weight.T[..., None]])
+        terms = [q.gradient * d.T[..., None], q.hessian * second.T[..., None], q.third * third.T[..., None]]
+        terms = np.concatenate([q.value[None], *terms])
     return terms.sum(0), np.abs(terms).sum(0)
 
 
-def assert_quadratics_contain(q: Quadratic, values: Array, d: Array, where: Any, what: object) -> None:
-    model, size = quadratic_at(q, d)
-    assert (q.error >= 0).all(), what  # in particular no nan
-    off = (np.abs(values - model) > q.error + 64 * EPS * size) & where
+def assert_expansions_contain(
+    q: Quadratic, values: Array, d: Array, where: Any, formula: Formula, what: str = ""
+) -> None:
+    """The values differ from the models by the error at most, up to the rounding of both."""
+    model, size = expansion_at(q, d)
+    assert (q.error >= 0).all(), formula  # in particular no nan
+    off = (np.abs(values - model) > q.error + 64 * EPS * (size + formula.bound)) & where
     if off.any():
         at = tuple(np.argwhere(off)[0])
-        pytest.fail(f"{what}: |{values[at]!r} - {model[at]!r}| > {q.error[at]!r} at d = {d[at[0]]} of box {at[0]}")
+        got = f"|{values[at]!r} - {model[at]!r}| > {q.error[at]!r} at d = {d[at[0]]} of box {at[0]}"
+        pytest.fail(f"{what} {formula}: {got}")
 
 
 @settings(max_examples=250)
-@given(formulas_on_boxes(shape=None))
-def test_quadratics_enclose_every_sampled_value(case: tuple[Formula, Array, Array]) -> None:
+@given(formulas_on_boxes(shape=None), st.sampled_from([2, 3]))
+def test_expansions_enclose_every_sampled_value(case: tuple[Formula, Array, Array], order: int) -> None:
     formula, lower, upper = case
     tape = tape_of(formula)
-    outputs, _, _ = tape.quadratics(lower, upper)
+    outputs, _, _ = tape.quadratics(lower, upper, order=order)
     centre, radius = middle(lower, upper)
     for y in points_in(lower, upper):
         d = np.where(radius > 0, (y - centre) / np.where(radius > 0, radius, 1.0), 0.0)
         assert (np.abs(d) <= 1).all()
-        assert_quadratics_contain(outputs, tape.values(y), d, True, formula)
+        assert_expansions_contain(outputs, tape.values(y), d, True, formula)
 
 
 @settings(max_examples=300)
-@given(formulas_on_boxes(shape=None), st.integers(0, 2**20))
-def test_quadratics_on_pieces_enclose_what_lies_on_the_piece(case: tuple[Formula, Array, Array], bits: int) -> None:
+@given(formulas_on_boxes(shape=None), st.integers(0, 2**20), st.sampled_from([2, 3]))
+def test_expansions_on_pieces_enclose_what_lies_on_the_piece(
+    case: tuple[Formula, Array, Array], bits: int, order: int
+) -> None:
     """A kink with a fixed branch is smooth, and right wherever its argument has that sign; so are the arguments."""
     formula, lower, upper = case
     tape = tape_of(formula)
@@ -138,17 +148,16 @@ def test_quadratics_on_pieces_enclose_what_lies_on_the_piece(case: tuple[Formula
     assert straddles.shape == (len(lower), tape.kink_count)
     signs = np.where((bits >> np.arange(tape.kink_count) % 20) & 1, 1, -1)
     pieces = np.where(straddles, signs, 0).astype(np.int8)
-    outputs, kinks, still = tape.quadratics(lower, upper, pieces)
+    outputs, kinks, still = tape.quadratics(lower, upper, pieces, order)
     assert kinks is not None
     assert still is not None
-    arguments = kink_arguments(tape)
     centre, radius = middle(lower, upper)
     for y in points_in(lower, upper, count=24):
-        u = arguments.values(y)
+        u = kink_arguments(tape, y)
         d = np.where(radius > 0, (y - centre) / np.where(radius > 0, radius, 1.0), 0.0)
         counts = ((pieces == 0) | (np.sign(u) == pieces)).all(axis=1, keepdims=True)
-        assert_quadratics_contain(outputs, tape.values(y), d, counts, formula)
-        assert_quadratics_contain(kinks, u, d, counts, f"kinks of {formula}")
+        assert_expansions_contain(outputs, tape.values(y), d, counts, formula)
+        assert_expansions_contain(kinks, u, d, counts, formula, "kinks of")
 
 
 @settings(max_examples=100)
@@ -158,8 +167,7 @@ def test_a_kink_that_does_not_straddle_keeps_its_sign(case: tuple[Formula, Array
     tape = tape_of(formula)
     assume(tape.kink_count)
     _, _, straddles = tape.quadratics(lower, upper)
-    arguments = kink_arguments(tape)
-    u = np.stack([arguments.values(y) for y in points_in(lower, upper)])
+    u = np.stack([kink_arguments(tape, y) for y in points_in(lower, upper)])
     assert ((u >= 0).all(0) | (u <= 0).all(0) | straddles).all(), formula
 
 
@@ -189,15 +197,16 @@ def test_a_jump_at_the_end_of_a_box_belongs_to_the_box(condition: str) -> None:
         "np.square(np.where(y[0] <= 0, y[1], 3.0))",
     ],
 )
+@pytest.mark.parametrize("order", [2, 3])
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
-def test_derivatives_of_kinks_that_straddle_have_the_right_shape(source: str, count: int) -> None:
+def test_derivatives_of_kinks_that_straddle_have_the_right_shape(source: str, count: int, order: int) -> None:
     """However many boxes there are, also when it is as many as coordinates."""
     formula = Formula(source, (), 10.0, 2)
     rng = np.random.default_rng(count)
     lower = rng.uniform(-1, 0, (count, 2))
     upper = rng.uniform(0.3, 1, (count, 2))
     tape = tape_of(formula)
-    outputs, _, _ = tape.quadratics(lower, upper)
+    outputs, _, _ = tape.quadratics(lower, upper, order=order)
     box, slopes = tape.enclose(lower, upper), tape.gradients(lower, upper)
     assert slopes.shape == (2, count, outputs.value.shape[-1])
     centre, radius = middle(lower, upper)
@@ -205,7 +214,7 @@ def test_derivatives_of_kinks_that_straddle_have_the_right_shape(source: str, co
         values, gradient, _ = tape.derivatives(y)
         assert_contains(box, values, source)
         assert_contains(slopes, gradient, source)
-        assert_quadratics_contain(outputs, values, (y - centre) / radius, True, source)
+        assert_expansions_contain(outputs, values, (y - centre) / radius, True, formula)
 
 
 # ---- derivatives ---------------------------------------------------------------------------------------------------
@@ -260,6 +269,24 @@ def test_derivatives_match_differences(formula: Formula, seed: int) -> None:
         np.testing.assert_allclose(value[n], expected.astype(float), rtol=1e-12, atol=1e-13 * (1 + formula.bound))
         np.testing.assert_allclose(gradient[:, n], first.astype(float), rtol=1e-6, atol=1e-8 * scale)
         np.testing.assert_allclose(hessian[:, n], second.astype(float), rtol=1e-5, atol=1e-6 * scale)
+
+
+@settings(max_examples=100)
+@given(formulas(shape=None, smooth=True), st.integers(0, 1000))
+def test_third_derivatives_match_differences_of_second_ones(formula: Formula, seed: int) -> None:
+    y = np.random.default_rng(seed).uniform(-REACH + 0.1, REACH - 0.1, (2, formula.dim))
+    tape = tape_of(formula)
+    jet, _ = tape._run(Pass(y, 3, tape.offsets))
+    i, j, k, jk, _, _ = tetrahedron(formula.dim)
+    third = np.zeros((len(i), 2, jet.value.shape[-1])) if jet.third is None else jet.third
+
+    def slopes(h: float) -> Array:
+        ahead, behind = (np.stack([tape.derivatives(y + s * h * e)[2] for e in np.eye(formula.dim)]) for s in (1, -1))
+        return (ahead - behind)[i, jk] / (2 * h)
+
+    expected = (4 * slopes(1e-4) - slopes(2e-4)) / 3
+    scale = 1 + formula.bound + np.abs(tape.derivatives(y)[2]).max(initial=0.0)
+    np.testing.assert_allclose(np.broadcast_to(third, expected.shape), expected, rtol=1e-5, atol=1e-7 * scale)
 
 
 @settings(max_examples=60)

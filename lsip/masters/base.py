@@ -33,6 +33,7 @@ class MasterResult:
     objective: float
     cut_multipliers: Array  # (cuts,), >= 0
     row_multipliers: Array  # (rows,), positive at an upper side, negative at a lower one
+    reduced_costs: Array  # (n,), what each z would cost if it could move
 
 
 class MasterError(LSIPError, RuntimeError):

@@ -132,7 +132,7 @@ class HighsMaster:
             h.setOptionValue("solver", "simplex")
         if status in _BAD:
             return self._infeasible()
-        if status != _GOOD:
+        if status != _GOOD and not self._usable():
             raise MasterError(f"HiGHS stopped with '{h.modelStatusToString(status)}' on a bounded, feasible LP.")
         solution: Any = h.getSolution()
         z = np.array(solution.col_value)
@@ -144,7 +144,13 @@ class HighsMaster:
             float(self.c @ z),
             np.maximum(-dual[self.finite :] / self._scale, 0.0),
             -dual[: self.finite],
+            np.array(solution.col_dual)[: self.n],
         )
+
+    def _usable(self) -> bool:
+        """HiGHS doubts some answers because of one large number; what it feasibly found is checked by the certificate anyway."""
+        info = self._highs.getInfo()
+        return info.max_primal_infeasibility <= 1e-7 and info.max_dual_infeasibility <= 1e-7  # type: ignore[no-any-return]
 
     def _infeasible(self) -> MasterResult:
         """The Farkas multipliers of an infeasible model, if HiGHS has a ray."""
@@ -153,4 +159,4 @@ class HighsMaster:
         if ray[1]:
             dual = np.array(ray[2])
         cut = np.maximum(-dual[self.finite :] / self._scale, 0.0)
-        return MasterResult("infeasible", np.zeros(self.n), np.inf, np.inf, cut, -dual[: self.finite])
+        return MasterResult("infeasible", np.zeros(self.n), np.inf, np.inf, cut, -dual[: self.finite], np.zeros(self.n))

@@ -17,6 +17,7 @@ from .distinct import distinct
 Ints = NDArray[np.intp]
 MEMORY = 1.5e9  # bytes of enclosures that a family may keep
 MANY = 1500  # boxes after which a cover is begun anew with expansions of one order more
+MOST_CLIMBED = 50  # with more rows an index, derivatives of all of them at every point cost more than they bring
 CANDIDATES = 64  # points evaluated exactly in each round, or two for every row an index has
 
 
@@ -176,7 +177,7 @@ class _Search:
 
     def _climb(self, y: Array, g: Array, component: Ints) -> tuple[Array, Array, Ints]:
         """One Newton step up from every point, kept where it helps."""
-        if not len(y):
+        if not len(y) or self.violation.components > MOST_CLIMBED:
             return y, g, component
         parts = self.violation.derivatives(y, component)
         if parts is None:
