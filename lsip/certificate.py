@@ -10,11 +10,12 @@ every x in it, and for every x at all when the radius is infinite (as it is when
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from .errors import ProofError
 from .expressions.interval import EPS, Interval
@@ -53,11 +54,11 @@ class Certificate:
     drift: tuple[float, ...] = ()  # a family: sup over Y of a(y) d for the direction d
 
 
-def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[Array, Array, Interval]:
+def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[sparse.csr_matrix, sparse.csr_matrix, Interval]:
     """Enclosures of the rows at the support: midpoints and radii (k, n), and the right-hand sides."""
-    k, n = len(support), program.n
-    mid, rad = np.zeros((k, n)), np.zeros((k, n))
-    low, high = np.zeros(k), np.zeros(k)
+    shape = (len(support), program.n)
+    entries: list[tuple[Array, Array, Any, Any]] = []
+    low, high = np.zeros(shape[0]), np.zeros(shape[0])
     for f, family in enumerate(program.families):
         mine = [i for i, s in enumerate(support) if s.family == f]
         if not mine:
@@ -76,11 +77,16 @@ def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[Array, A
         at = np.arange(len(mine))
         a_lo, a_hi = a_lo[at, component], a_hi[at, component]
         centre = 0.5 * a_lo + 0.5 * a_hi
-        # Padding repeats column 0 with a zero, so entries are added, not assigned.
-        np.add.at(mid, (np.array(mine)[:, None], family.columns[component]), centre)
-        np.add.at(rad, (np.array(mine)[:, None], family.columns[component]), np.maximum(a_hi - centre, centre - a_lo))
+        columns = family.columns[component]
+        place = np.broadcast_to(np.array(mine)[:, None], columns.shape)
+        entries.append((centre.ravel(), np.maximum(a_hi - centre, centre - a_lo).ravel(), place.ravel(), columns.ravel()))
         low[mine], high[mine] = b_lo[at, component], b_hi[at, component]
-    return mid, rad, Interval(low, high)
+    if not entries:
+        return sparse.csr_matrix(shape), sparse.csr_matrix(shape), Interval(low, high)
+    mid, rad, i, j = (np.concatenate(part) for part in zip(*entries, strict=True))
+    used = (mid != 0) | (rad != 0)  # padding repeats column 0 with a zero
+    place = (i[used], j[used])
+    return sparse.csr_matrix((mid[used], place), shape), sparse.csr_matrix((rad[used], place), shape), Interval(low, high)
 
 
 def lagrangian(
@@ -97,8 +103,10 @@ def lagrangian(
     mu = plus - minus
     terms = len(support) + program.A.shape[0] + 8
     reduced = c + mid.T @ weight + program.A.T @ mu
-    size = np.abs(c) + np.abs(mid).T @ weight + abs(program.A).T @ np.abs(mu)
-    doubt = (rad.T @ weight) * (1 + terms * EPS) + terms * EPS * size
+    size = np.abs(c) + abs(mid).T @ weight + abs(program.A).T @ np.abs(mu)
+    # Half a unit in the last place for every product and every sum that a column takes part in.
+    column_terms = mid.getnnz(axis=0) + program.A.getnnz(axis=0) + 8
+    doubt = (rad.T @ weight) * (1 + terms * EPS) + column_terms * EPS * size
     products = [weight * b.hi, plus * np.where(plus > 0, program.row_upper, 0.0), -minus * np.where(minus > 0, program.row_lower, 0.0)]
     base = -sum(float(v.sum()) for v in products)
     base -= terms * EPS * sum(float(np.abs(v).sum()) for v in products)
@@ -138,6 +146,20 @@ def lower_bound(
     if radius < LEAST_RADIUS:
         radius = LEAST_RADIUS
     return base - radius * drift, radius
+
+
+def refit(program: Program, support: tuple[Support, ...], row_multipliers: Array) -> tuple[Support, ...]:
+    """The heavier atoms, with multipliers fitted anew so that they balance the objective as exactly as they can.
+
+    A relaxation that leans on far-away bounds carries light atoms only for their sake; without them the measure may be exact.
+    """
+    heaviest = max((s.multiplier for s in support), default=0.0)
+    kept = tuple(s for s in support if s.multiplier > 1e-4 * heaviest)
+    mid, _, _ = point_rows(program, kept)
+    free = np.isinf(program.lower) & np.isinf(program.upper)
+    right = -(program.c + (program.A.T @ row_multipliers if len(row_multipliers) else 0.0))[free]
+    weight = np.linalg.lstsq(mid.toarray()[:, free].T, right, rcond=None)[0]
+    return tuple(replace(s, multiplier=max(float(w), 0.0)) for s, w in zip(kept, weight, strict=True))
 
 
 def infeasibility(program: Program, support: tuple[Support, ...], row_multipliers: Array, units: Array) -> tuple[float, float]:

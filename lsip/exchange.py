@@ -23,6 +23,7 @@ from .certificate import (
     infeasibility,
     lower_bound,
     prove_feasible,
+    refit,
     upper_bound,
 )
 from .errors import ModelError
@@ -453,6 +454,11 @@ class _Run:
             self.incumbent = (upper, x, violation)
         allowed = self.method.tol * max(1.0, abs(upper))
         lower, radius = lower_bound(self.program, support, rows, self._units(x), 0.1 * allowed)
+        if upper - lower > allowed and self.program.n <= LARGEST:
+            clean = refit(self.program, support, rows)
+            other = lower_bound(self.program, clean, rows, self._units(x), 0.1 * allowed)
+            if other[0] > lower:
+                support, (lower, radius) = clean, other
         if upper - lower <= allowed and radius >= LEAST_RADIUS:
             return self._solution(Status.OPTIMAL, self._certificate("optimal", x, lower, upper, radius, support, rows, violation))
         self.patience += 1

@@ -1,8 +1,8 @@
 """Random index expressions, boxes and index sets, valid by construction.
 
 An expression is drawn as the line of NumPy that a person would type (`Formula.source`), so that the same line runs on
-an index, on floats, and on extended precision, and a failing example is its own reproduction. Every part carries a bound
-on its absolute value, by which arguments of logarithms, roots and quotients are shifted into their domain.
+an index, on floats, and on extended precision, and a failing example is its own reproduction. Every part carries a
+bound on its absolute value, by which arguments of logarithms, roots and quotients are shifted into their domain.
 """
 
 from __future__ import annotations

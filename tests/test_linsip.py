@@ -280,6 +280,9 @@ def test_infeasible_and_unbounded_black_boxes():
     endless = linsip([-1], [free])
     assert endless.status is Status.UNBOUNDED
     endless.verify()
+    unsure = linsip([-1], [Family(UNIT, free.a, free.b)])
+    assert not unsure.certified
+    unsure.verify()
 
 
 @pytest.mark.parametrize(

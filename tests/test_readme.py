@@ -36,7 +36,7 @@ def tidy(output: str) -> str:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
 def test_every_snippet_runs_as_printed(path, tmp_path, monkeypatch):
-    """Blocks of one page share their names, as a reader's session would; a `console` block is a picture, not compared."""
+    """Blocks of one page share their names, as in a reader's session; a `console` block is a picture, not compared."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     found = blocks(path.read_text(encoding="utf-8"))

@@ -126,7 +126,9 @@ class _Search:
         cover = self.covers[k]
         if cover.order == 2 and cover.n > MANY and self.family.differentiable:
             return self._restart(k)
-        room = min(self.options.max_boxes, int(MEMORY / cover.row_bytes)) - cover.n
+        # On a line, so many boxes mean that rounding, not width, keeps the bound up.
+        most = self.options.max_boxes if cover.dim > 1 else self.options.max_boxes // 10
+        room = min(most, int(MEMORY / cover.row_bytes)) - cover.n
         batch = max(min(4096, int(2e8 / cover.row_bytes)), 1)
         if not len(rows) or room < 3:
             return False

@@ -1,0 +1,38 @@
+"""The command line of the benchmarks: a list of them, a table of figures, or the figures as one JSON object."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from .harness.figures import plain
+from .harness.registry import Options, benchmarks
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run a benchmark, or list them all.")
+    parser.add_argument("name", nargs="?", help="the benchmark to run; without it, all are listed")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument("--only", metavar="PATTERN", help="only problems of these names: text or shell patterns, with commas")
+    parser.add_argument("--quick", action="store_true", help="few repeats and low limits: a look, not a measurement")
+    given = parser.parse_args(arguments)
+    known = benchmarks()
+    if given.name is None:
+        width = max(map(len, known))
+        print("\n".join(f"{name:<{width}}  {known[name].title}" for name in sorted(known)))
+        return 0
+    if given.name not in known:
+        parser.error(f"there is no benchmark called {given.name!r}; choose from {', '.join(sorted(known))}")
+    chosen = known[given.name]
+    try:
+        figures = plain({"benchmark": chosen.name, **chosen.run(Options(given.only, given.quick))})
+    except (LookupError, KeyboardInterrupt) as error:
+        print(f"{parser.prog}: {error or 'interrupted'}", file=sys.stderr)
+        return 1
+    print(json.dumps(figures, allow_nan=False) if given.json else chosen.show(figures))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

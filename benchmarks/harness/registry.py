@@ -1,0 +1,72 @@
+"""Benchmarks by name, and the choice of problems on the command line."""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib import import_module
+from typing import Any
+
+import benchmarks as package
+
+Figures = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asks for."""
+
+    only: str | None = None
+    quick: bool = False
+
+    def choose(self, names: Iterable[str]) -> list[str]:
+        """The names that `only` selects: text matches anywhere in a name, shell patterns match all of it."""
+        names = list(names)
+        if self.only is None:
+            return names
+        patterns = [p.strip() for p in self.only.split(",")]
+        found = [n for n in names if any(fnmatchcase(n, p) if set(p) & set("*?[") else p in n for p in patterns if p)]
+        if not found:
+            raise LookupError(f"--only {self.only} matches none of the {len(names)} problems.")
+        return found
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A named measurement."""
+
+    name: str
+    title: str  # one line
+    run: Callable[[Options], Figures]
+    show: Callable[[Figures], str]  # the figures as a readable table
+
+
+_REGISTRY: dict[str, Benchmark] = {}
+
+
+def benchmark(
+    name: str, title: str, show: Callable[[Figures], str]
+) -> Callable[[Callable[[Options], Figures]], Callable[[Options], Figures]]:
+    """Register the decorated function as a benchmark."""
+
+    def register(run: Callable[[Options], Figures]) -> Callable[[Options], Figures]:
+        _REGISTRY[name] = Benchmark(name, title, run, show)
+        return run
+
+    return register
+
+
+def benchmarks() -> dict[str, Benchmark]:
+    """All benchmarks: every module of the package is imported and registers its own."""
+    for module in pkgutil.iter_modules(package.__path__):
+        if not module.ispkg and module.name != "__main__":
+            import_module(f"{package.__name__}.{module.name}")
+    return _REGISTRY
+
+
+def say(text: str) -> None:
+    """Progress, on stderr: stdout is for figures."""
+    print(text, file=sys.stderr, flush=True)
