@@ -14,7 +14,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run a benchmark, or list them all.")
     parser.add_argument("name", nargs="?", help="the benchmark to run; without it, all are listed")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    parser.add_argument("--only", metavar="PATTERN", help="only problems of these names: text or shell patterns, with commas")
+    parser.add_argument(
+        "--only", metavar="PATTERN", help="only problems of these names: text or shell patterns, with commas"
+    )
     parser.add_argument("--quick", action="store_true", help="few repeats and low limits: a look, not a measurement")
     given = parser.parse_args(arguments)
     known = benchmarks()

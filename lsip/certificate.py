@@ -23,7 +23,7 @@ from .oracles import BranchAndBound
 from .program import DeclaredFamily, Program
 
 Array = NDArray[np.float64]
-LEAST_RADIUS = 100.0  # a bound that holds only nearer than this proves nothing worth the name
+LEAST_RADIUS = 10.0  # a bound that holds only nearer than this proves nothing worth the name
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,8 +35,10 @@ from .solution import Iterate, Solution, merge
 from .status import Status
 
 Array = NDArray[np.float64]
-FIRST_REACH = 1e3  # infinite bounds of the master, in its own coordinates, to start with
-LAST_REACH = 1e14
+REACH = 1e3  # infinite bounds of the master, in its own coordinates
+STRETCH = 10.0  # how much farther those coordinates reach each time that this proves too little
+STRETCHES = 12
+INFEASIBLE_RADIUS = 1e6  # how far from the origin a contradiction must hold to be called one
 DENSE = 500  # below so many variables, rows are handled as dense arrays
 
 
@@ -150,6 +152,7 @@ class _Run:
         self.rows: Array = np.zeros(0)  # and its multipliers of the finite rows
         self.violation = (np.inf,) * len(self.program.families)  # proven at x, a family
         self.patience = 0
+        self.stretches = 0
         self.polish_at, self.polished = 2, 0
         self.level, self.visited, self.average = np.inf, 0, self.x
         self._open()
@@ -183,24 +186,29 @@ class _Run:
             self.cuts += [s for s in (*warm.cuts, *warm.certificate.support) if self._fits(s)]
         rows, rhs = self._matrix(self.cuts)
         self.conditioning = Conditioning.fit(program, self._sample_rows(rows))
+        self.units = self.conditioning.scale
         self.scale = max(1.0, float(np.median(np.abs(rhs))) if len(rhs) else 1.0)
-        self.reach = FIRST_REACH * max(1.0, float(np.abs(rhs).max(initial=0.0)))
+        self.reach = REACH * max(1.0, float(np.abs(rhs).max(initial=0.0)))
+        self.margin = 0.1 * self.method.tol * self.scale
+        self._build(rows, rhs)
+
+    def _build(self, rows: Any, rhs: Array) -> None:
+        """A fresh master in the current coordinates, with these cuts."""
+        program = self.program
         lower, upper = self.conditioning.box(program.lower, program.upper, self.reach)
         finite = sparse.csr_matrix(self.conditioning.rows(program.A))
-        size = np.maximum(abs(finite).max(axis=1).toarray().ravel(), 1e-8) if finite.shape[0] else np.ones(0)
-        self.row_scale = size
+        self.row_scale = np.maximum(abs(finite).max(axis=1).toarray().ravel(), 1e-8) if finite.shape[0] else np.ones(0)
         self.master = open_master(self.method.master)(
             np.asarray(self.conditioning.rows(program.c[None, :])).ravel(),
             lower,
             upper,
-            sparse.csr_matrix(sparse.diags(1.0 / size) @ finite) if finite.shape[0] else finite,
-            program.row_lower / size,
-            program.row_upper / size,
+            sparse.csr_matrix(sparse.diags(1.0 / self.row_scale) @ finite) if finite.shape[0] else finite,
+            program.row_lower / self.row_scale,
+            program.row_upper / self.row_scale,
             self.method.tol,
         )
         self.master.add(self.conditioning.rows(rows), rhs)
         self.idle = np.zeros(len(self.cuts), dtype=int)
-        self.margin = 0.1 * self.method.tol * self.scale
 
     def _first_points(self, f: int) -> Array:
         """Enough index points to make the first relaxation bounded in most cases, few enough to be cheap."""
@@ -370,13 +378,12 @@ class _Run:
         best = self.master.best_margin(self.scale)
         proof = best if best.status == "optimal" and best.slack > 0 else result
         support, rows = self._atoms(proof)
-        contradiction, radius = infeasibility(self.program, support, rows, self.conditioning.scale)
+        contradiction, radius = infeasibility(self.program, support, rows, self.units)
         if contradiction > 0 and (best.status != "optimal" or best.slack > 1e-9 * self.scale):
-            if radius < 1e9 and self.reach < LAST_REACH:
-                self._grow()
-                return None
-            if radius >= LEAST_RADIUS**2:
-                certificate = Certificate("infeasible", self.x, np.inf, np.inf, radius, support, rows, units=self.conditioning.scale)
+            if radius < INFEASIBLE_RADIUS and self.stretches < STRETCHES:
+                return self._grow(best.z if best.status == "optimal" else None)
+            if radius >= INFEASIBLE_RADIUS:
+                certificate = Certificate("infeasible", self.x, np.inf, np.inf, radius, support, rows, units=self.units)
                 return self._solution(Status.INFEASIBLE, certificate)
         if best.status != "optimal":
             return self.stop(Status.STALLED)
@@ -387,12 +394,15 @@ class _Run:
             self.margin = 0.5 * min(-best.slack, self.margin)
         return None
 
-    def _grow(self) -> Solution | None:
-        """Look further out, or give up."""
-        if self.reach >= LAST_REACH:
+    def _grow(self, z: Array | None) -> Solution | None:
+        """Look further out along the coordinates that lean on the box (all of them if none does), or give up."""
+        if self.stretches >= STRETCHES:
             return self.stop(Status.STALLED)
-        self.reach *= 1e3
-        self.master.set_box(*self.conditioning.box(self.program.lower, self.program.upper, self.reach))
+        self.stretches += 1
+        self.patience = 0
+        leaning = np.abs(z) >= 0.99 * self.reach if z is not None else np.ones(self.program.n, dtype=bool)
+        self.conditioning = self.conditioning.stretched(leaning if leaning.any() else ~leaning, STRETCH)
+        self._build(*self._matrix(self.cuts))
         return None
 
     def _separate(self, x: Array) -> list[Separation]:
@@ -445,7 +455,7 @@ class _Run:
             solution = self._certify(self.x, self.support, self.rows, tuple(s.bound for s in separations))
             if solution is not None or (np.abs(result.z) < 0.99 * self.reach).all():
                 return solution
-        return self._unbounded() or self._grow()
+        return self._unbounded() or self._grow(result.z)
 
     def _certify(self, x: Array, support: tuple[Support, ...], rows: Array, violation: tuple[float, ...]) -> Solution | None:
         """OPTIMAL if the bounds meet; otherwise remember the point and go on."""
@@ -483,7 +493,7 @@ class _Run:
 
     def _units(self, x: Array) -> Array:
         """The size of each variable: what it is at x, or what makes its terms about 1."""
-        return np.abs(x) + self.conditioning.scale
+        return np.abs(x) + self.units
 
     def _unbounded(self) -> Solution | None:
         """The relaxation leans on the box that stands in for infinite bounds: prove a direction, if there is one."""

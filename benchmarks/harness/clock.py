@@ -31,8 +31,8 @@ def interleave(
 ) -> dict[str, float]:
     """The median seconds of each contestant, all taking turns so that a busy moment of the machine hits them alike.
 
-    A contestant is a call that does what it must and returns the seconds that count. One that has used up `budget` seconds sits
-    out the next rounds; one whose time is `known` already to exceed it never starts.
+    A contestant is a call that does what it must and returns the seconds that count. One that has used up `budget`
+    seconds sits out the next rounds; one whose time is `known` already to exceed it never starts.
     """
     samples: dict[str, list[float]] = {name: [] for name in contestants}
     known = known or {}

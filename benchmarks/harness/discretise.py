@@ -1,27 +1,28 @@
 """The rival: one linear program with the rows at a uniform grid, on the coarsest grid that is fine enough.
 
-A one-shot solve evaluates the rows at the grid, builds one HiGHS model of them and solves it. It is given the best of three ways:
-the simplex method in the model's own coordinates, the same in the coordinates that our master uses (`Conditioning`), and the
-interior point method; presolve is off for the simplex, which is faster on nearly all of these LPs.
+A one-shot solve evaluates the rows at the grid, builds one HiGHS model of them and solves it. It is given the best of
+three ways: the simplex method in the model's own coordinates, the same in the coordinates that our master uses
+(`Conditioning`), and the interior point method; presolve is off for the simplex, which is faster on nearly all of these.
 
-A grid is fine enough when the true violation of its solution over the whole index set, found by branch-and-bound, is at most
-1e-6 (or, for an infeasible problem, when its LP is infeasible already). Where branch-and-bound cannot tell, the grid passes. The
-number of points an axis runs from 2 to 9, then doubles (k to 2k - 1, so that grids nest); in the end, a few bisections look for
-a coarser grid between the last two. Searching is not timed.
+A grid is fine enough when the true violation of its solution over the whole index set, found by branch-and-bound, is at
+most 1e-6 (or, for an infeasible problem, when its LP is infeasible already). Where branch-and-bound cannot tell, the grid
+passes. The number of points an axis runs from 2 to 9, then doubles (k to 2k - 1, so that grids nest); in the end, a few
+bisections look for a coarser grid between the last two. Searching is not timed.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lsip.domains import Domain
 from lsip.errors import LSIPError
 from lsip.masters import Conditioning
 from lsip.oracles import BranchAndBound, Multistart
+from lsip.oracles.attained import discrete_points
 from lsip.problem import Problem
 from lsip.program import Program
 
@@ -31,6 +32,9 @@ from .clock import timed
 Array = NDArray[np.float64]
 TOLERATED = 1e-6  # true violation of a solution that counts as solved
 ENTRIES = 40_000_000  # of an LP, for the sake of memory
+BOX_POINTS = 4_000_000  # of the bounding box's grid, from which that of a curved domain is made
+COUNTED = 50_000  # points of grids that are made just to count them
+SMALL = 20_000  # rows of LPs that are solved in every way while searching
 BISECTIONS = 3
 WAYS = ("simplex", "conditioned", "interior")
 
@@ -55,7 +59,10 @@ class Rival:
     shot: OneShot
     violation: float  # attained by its solution; nan when it has none
     proven: bool  # whether branch-and-bound has settled that violation
-    capped: str | None  # why no finer grid was tried: "rows", "time" or "memory"; None when the grid is fine enough
+    fine: bool  # enough
+    capped: str | None = (
+        None  # why no finer grid was tried, when this one is not fine enough: "rows", "time" or "memory"
+    )
 
 
 def one_shot(problem: Problem, per_axis: int, way: str, limit: float) -> OneShot:
@@ -88,7 +95,9 @@ def _conditioned(program: Program, rows: linear.Rows, limit: float) -> tuple[str
     lower[conditioning.mixed], upper[conditioning.mixed] = -np.inf, np.inf
     matrix, sides = linear.with_finite(program, rows)
     c = np.asarray(conditioning.rows(program.c[None, :])).ravel()
-    status, z = linear.solve(c, (lower, upper), linear.compressed(conditioning.rows(matrix)), sides, linear.SIMPLEX, limit)
+    status, z = linear.solve(
+        c, (lower, upper), linear.compressed(conditioning.rows(matrix)), sides, linear.SIMPLEX, limit
+    )
     return status, np.clip(conditioning.x(z), program.lower, program.upper)
 
 
@@ -99,68 +108,75 @@ class Search:
         self.problem, self.infeasible, self.most_rows, self.limit = problem, infeasible, most_rows, limit
         self.deadline = time.perf_counter() + seconds
         self.judge = problem.compile()  # its covers are kept from one check to the next
+        self.sizes = [GridSize(family.domain) for family in self.judge.families]
         self.way = WAYS[0]
 
     def run(self) -> Rival:
-        last: Rival | None = None
-        for k in self._levels():
-            capped = self._forbidden(k)
-            if capped is None:
-                rival = self._try(k)
-                if rival.capped is None:
-                    return self._bisect(last.per_axis if last else k, rival)
-                if rival.capped == "time" or time.perf_counter() > self.deadline:
-                    return _capped(rival, "time")
-                last = rival
-            elif last is not None:
-                return _capped(last, capped)
-        if last is None:
-            raise LSIPError("The problem is too large for any grid.")
-        return _capped(last, "rows")
-
-    def _levels(self) -> list[int]:
-        """Points an axis: 2 to 9, doubled until the cap on rows, then the finest grid under that cap."""
-        levels, finest = [], 1
+        """Refine until the grid is fine enough; then look for a coarser one, and for the fastest way on it."""
+        best: Rival | None = None
         k = 2
-        while self._count(k) <= self.most_rows and k < 2 * self.most_rows:
-            levels.append(k)
-            finest = k
-            k = k + 1 if k < 9 else 2 * k - 1
-            if all(type(f.domain).__name__ == "Finite" for f in self.judge.families):
-                return levels
-        low, high = finest, k
+        while True:
+            capped = self._forbidden(k)
+            if capped is not None:
+                break
+            rival = self._try(k)
+            if rival.fine:
+                return self._fastest(self._bisect(best.per_axis if best else k, rival))
+            best = rival
+            if rival.shot.status == "time" or time.perf_counter() > self.deadline:
+                capped = "time"
+                break
+            if all(size.discrete for size in self.sizes):
+                break
+            k = self._next(k)
+        if best is None:
+            raise LSIPError("The problem is too large for any grid.")
+        return self._fastest(replace(best, capped=capped))
+
+    def _next(self, k: int) -> int:
+        """Points an axis: one more up to 9, then doubled, at last the most that the cap on rows allows."""
+        if k < 9:
+            return k + 1
+        high = 2 * k - 1
+        if self._rows(high) <= self.most_rows:
+            return high
+        low = k
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self._count(middle) <= self.most_rows else (low, middle)
-        return levels + [low] * (low > finest)
+            low, high = (middle, high) if self._rows(middle) <= self.most_rows else (low, middle)
+        return low if low > k else high
 
-    def _count(self, k: int) -> float:
-        """Rows of the LP on a grid; for curved domains, an estimate from above."""
-        return sum(len(f.columns) * _points(f.domain, k) for f in self.judge.families)
+    def _rows(self, k: int) -> float:
+        return sum(len(f.columns) * size(k) for f, size in zip(self.judge.families, self.sizes, strict=True))
 
     def _forbidden(self, k: int) -> str | None:
-        entries = sum(f.columns.size * _points(f.domain, k) for f in self.judge.families)
-        return "memory" if entries > ENTRIES else None
+        if self._rows(k) > self.most_rows:
+            return "rows"
+        entries = sum(f.columns.size * size(k) for f, size in zip(self.judge.families, self.sizes, strict=True))
+        too_many = any(not size.discrete and float(k) ** size.domain.dim > BOX_POINTS for size in self.sizes)
+        return "memory" if entries > ENTRIES or too_many else None
 
     def _try(self, k: int) -> Rival:
-        shot = self._race(k)
-        if shot.status == "infeasible" and self.infeasible:
-            return Rival(k, shot, np.nan, True, None)
+        shot = self._fast_enough(k)
         if shot.status != "optimal":
-            return Rival(k, shot, np.nan, True, "time" if shot.status == "time" else "rows")
+            return Rival(k, shot, np.nan, True, shot.status == "infeasible" and self.infeasible)
         violation, proven = true_violation(self.judge, shot.x)
-        return Rival(k, shot, violation, proven, "rows" if violation > TOLERATED else None)
+        return Rival(k, shot, violation, proven, violation <= TOLERATED)
 
-    def _race(self, k: int) -> OneShot:
-        """The fastest way on this grid: the one that won the last time first, then the others within its time."""
-        best: OneShot | None = None
-        for way in sorted(WAYS, key=lambda w: w != self.way):
-            limit = self.limit if best is None or best.status == "time" else min(self.limit, best.seconds)
-            shot = one_shot(self.problem, k, way, limit)
-            useful = shot.status in ("optimal", "infeasible", "unbounded")
-            if best is None or (useful and (best.status in ("time", "failed") or shot.seconds < best.seconds)):
-                best = shot
-        assert best is not None
+    def _fast_enough(self, k: int) -> OneShot:
+        """The grid solved in the way that won last; in all ways where it is small, or where that way fails."""
+        shot = one_shot(self.problem, k, self.way, self.limit)
+        return self._race(k, shot) if shot.status in ("time", "failed") or shot.rows < SMALL else shot
+
+    def _race(self, k: int, best: OneShot) -> OneShot:
+        for way in WAYS:
+            if way != best.way:
+                limit = self.limit if best.status in ("time", "failed") else min(self.limit, best.seconds)
+                shot = one_shot(self.problem, k, way, limit)
+                if shot.status not in ("time", "failed") and (
+                    best.status in ("time", "failed") or shot.seconds < best.seconds
+                ):
+                    best = shot
         self.way = best.way
         return best
 
@@ -170,15 +186,45 @@ class Search:
             if k in (failed, passed.per_axis) or time.perf_counter() > self.deadline:
                 break
             rival = self._try(k)
-            if rival.capped is None:
+            if rival.fine:
                 passed = rival
             else:
                 failed = k
         return passed
 
+    def _fastest(self, rival: Rival) -> Rival:
+        """A grid that is fine enough, solved in the fastest way whose solution is good enough as well."""
+        shot = self._race(rival.per_axis, rival.shot)
+        if shot is rival.shot or not rival.fine or shot.status != "optimal":
+            return replace(rival, shot=shot)
+        violation, proven = true_violation(self.judge, shot.x)
+        return replace(rival, shot=shot, violation=violation, proven=proven) if violation <= TOLERATED else rival
+
+
+class GridSize:
+    """How many points a grid has; for curved domains extrapolated, since counting needs the grid itself."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self.discrete = discrete_points(domain) is not None
+        self._counts: dict[int, int] = {}
+
+    def __call__(self, k: int) -> float:
+        m = self.domain.dim
+        most = int(COUNTED ** (1 / m))
+        if self.discrete or k <= most:
+            return float(self._count(k))
+        growth = np.log(self._count(most) / self._count(most // 2)) / np.log(most / (most // 2))
+        return float(self._count(most) * (k / most) ** min(growth, m))
+
+    def _count(self, k: int) -> int:
+        if k not in self._counts:
+            self._counts[k] = len(self.domain.grid(k))
+        return self._counts[k]
+
 
 def true_violation(program: Program, x: Array) -> tuple[float, bool]:
-    """The largest violation found over all families, and whether it is known to be at most, or more than, what is tolerated."""
+    """The largest violation found over all families, and whether it is settled that it is tolerated, or not."""
     worst, bound = -np.inf, -np.inf
     for f, family in enumerate(program.families):
         violation = program.violation(f, x)
@@ -190,15 +236,3 @@ def true_violation(program: Program, x: Array) -> tuple[float, bool]:
         if worst > TOLERATED:
             return worst, True
     return worst, bound <= TOLERATED
-
-
-def _points(domain: Any, k: int) -> float:
-    if type(domain).__name__ == "Finite":
-        return float(len(domain.grid(k)))
-    if float(k) ** domain.dim <= 100_000:
-        return float(len(domain.grid(k)))
-    return float(k) ** domain.dim
-
-
-def _capped(rival: Rival, why: str) -> Rival:
-    return Rival(rival.per_axis, rival.shot, rival.violation, rival.proven, why)

@@ -64,7 +64,10 @@ def table(rows: Sequence[dict[str, Any]], columns: dict[str, str]) -> str:
     """Rows as aligned text; `columns` maps keys to headings."""
     lines = [list(columns.values())] + [[_cell(row.get(key)) for key in columns] for row in rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-    return "\n".join("  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]).rstrip() for line in lines)
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]).rstrip()
+        for line in lines
+    )
 
 
 def _cell(value: Any) -> str:

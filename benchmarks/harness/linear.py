@@ -83,6 +83,15 @@ def _sparse(a: Array, columns: NDArray[np.intp], n: int, padded: bool) -> sparse
     return matrix
 
 
+def compressed(matrix: Any) -> sparse.csr_matrix:
+    """A matrix as compressed rows; a dense one keeps its zeros, which costs less than finding them."""
+    if sparse.issparse(matrix):
+        return sparse.csr_matrix(matrix)
+    count, n = matrix.shape
+    index = np.tile(np.arange(n, dtype=np.int32), count)
+    return sparse.csr_matrix((matrix.ravel(), index, np.arange(0, count * n + 1, n)), shape=matrix.shape)
+
+
 def solve(
     c: Array,
     bounds: tuple[Array, Array],

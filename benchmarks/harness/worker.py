@@ -1,4 +1,4 @@
-"""A process that measures one problem after the other, so that a hang, a crash or a flood of memory costs one problem only."""
+"""A process that measures one problem after the other: a hang, a crash or a flood of memory costs one problem only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Worker:
         self._ours: Any = None
 
     def run(self, *args: Any, seconds: float) -> dict[str, Any]:
-        """All parts, together with `error` if the measurement failed or took longer than `seconds`."""
+        """All parts, together with `failure` if the measurement failed or took longer than `seconds`."""
         if self._process is None:
             self._start()
         figures: dict[str, Any] = {}
@@ -33,12 +33,12 @@ class Worker:
             try:
                 if not self._ours.poll(max(deadline - time.monotonic(), 0.0)):
                     self.stop()
-                    return figures | {"error": f"stopped after {seconds:.0f} s"}
+                    return figures | {"failure": f"stopped after {seconds:.0f} s"}
                 part = self._ours.recv()
             except (EOFError, OSError):
                 code = self._process.exitcode
                 self.stop()
-                return figures | {"error": f"the process died (exit code {code})"}
+                return figures | {"failure": f"the process died (exit code {code})"}
             if part is None:
                 return figures
             figures |= part
@@ -73,8 +73,8 @@ def _serve(theirs: Connection, measure: Measure) -> None:
                 theirs.send(part)
         except KeyboardInterrupt:
             return
-        except BaseException as error:  # noqa: BLE001  (whatever happens is a figure too)
-            theirs.send({"error": f"{type(error).__name__}: {error}"})
+        except BaseException as error:  # whatever happens is a figure too
+            theirs.send({"failure": f"{type(error).__name__}: {error}"})
         theirs.send(None)
 
 

@@ -153,12 +153,15 @@ class Variable(Affine):
     def __init__(
         self, shape: int | tuple[int, ...] = (), *, name: str | None = None, lower: Any = -np.inf, upper: Any = np.inf
     ) -> None:
-        self.shape = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-        if any(s < 1 for s in self.shape):
-            raise ModelError(f"A variable needs a positive size along every axis; got shape {self.shape}.")
+        given = (shape,) if isinstance(shape, int | np.integer) else shape
+        if not (isinstance(given, tuple | list) and all(isinstance(s, int | np.integer) and s >= 1 for s in given)):
+            raise ModelError(f"A variable needs a positive whole size along every axis; got shape {shape!r}.")
+        self.shape = tuple(int(s) for s in given)
         self.number = next(_NUMBER)
         self.name = name if name is not None else f"x{self.number}"
         self.lower, self.upper = (self._bound(b, label) for b, label in ((lower, "lower"), (upper, "upper")))
+        if (self.lower == np.inf).any() or (self.upper == -np.inf).any():
+            raise ModelError(f"{self.name}: no number is as large as the lower bound or as small as the upper bound.")
         if (self.lower > self.upper).any():
             i = int(np.argmax(self.lower > self.upper))
             raise ModelError(f"{self.name}: lower bound {self.lower[i]} exceeds upper bound {self.upper[i]} at element {i}.")
@@ -185,7 +188,12 @@ class Constraint:
     origin: tuple[Any, ...]
 
     def __bool__(self) -> bool:
-        raise ModelError("A constraint has no truth value: write `0 <= e` and `e <= 1` instead of `0 <= e <= 1`.")
+        raise ModelError(
+            f"The constraint {text(self)} has no truth value: write `0 <= e` and `e <= 1` instead of `0 <= e <= 1`."
+        )
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        raise NotAffineError(f"np.{func.__name__} cannot depend on {text(self)}, which holds decision variables.")
 
     def __str__(self) -> str:
         return text(self)
@@ -214,8 +222,15 @@ class Condition:
             raise ModelError(f"np.{func.__name__} does not take the comparison {text(self)}; only np.where does.")
         return FUNCTION_RULES[np.where](*args, **kwargs)
 
+    def __and__(self, other: Any) -> Any:
+        raise ModelError(f"Conditions do not combine; nest np.where({text(self)}, np.where(…), …) instead.")
+
+    __or__ = __rand__ = __ror__ = __and__
+
     def __str__(self) -> str:
         return text(self)
+
+    __repr__ = __str__
 
 
 def _take(e: Expression, index: Any) -> Expression:
@@ -287,7 +302,10 @@ def _divide(a: Any, b: Any) -> Affine:
         raise NotAffineError(f"({a}) / ({b}) divides by a decision variable; a constraint must be affine in them.")
     if isinstance(b, Expression):
         return _multiply(a, RULES["reciprocal"](b))
-    return _multiply(a, 1.0 / np.asarray(b, dtype=float))
+    divisor = np.asarray(b, dtype=float)
+    if (divisor == 0).any():
+        raise ModelError(f"Division by zero in ({a}) / ({text(b)}).")
+    return _multiply(a, 1.0 / divisor)
 
 
 def _matmul(a: Any, b: Any) -> Affine:
@@ -325,6 +343,7 @@ _LINEAR: dict[str, Callable[..., Affine]] = {
     "add": _add,
     "subtract": lambda a, b: _add(a, _negative(b) if isinstance(b, Affine) else _neg_expression(b)),
     "negative": _negative,
+    "positive": lambda a: a.broadcast(a.shape),
     "multiply": _multiply,
     "divide": _divide,
     "matmul": _matmul,

@@ -34,7 +34,7 @@ from .graph import (
     full,
 )
 from .monomials import Monomials
-from .operators import FUNCTION_RULES, RULES
+from .operators import FUNCTION_RULES, RULES, Operators
 
 
 def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -45,9 +45,11 @@ def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
         @wraps(build)
         def apply(*operands: Any) -> Any:
+            operands = tuple(o if isinstance(o, Operators) else _numbers(o, op) for o in operands)
             if any(isinstance(o, Affine) for o in operands):
                 return linear_rule(op, operands)
-            result = build(*(as_expression(o) for o in operands))
+            sparse = any(hasattr(o, "tocoo") for o in operands)
+            result = _sparse_map(*operands) if sparse else build(*(as_expression(o) for o in operands))
             if not any(result is o for o in operands):
                 result.origin = (op, *operands)
             return result
@@ -57,6 +59,33 @@ def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return apply
 
     return register
+
+
+def _numbers(value: Any, op: str = "") -> Any:
+    """Plain numbers as an array; lists and object arrays that hold expressions are stacked."""
+    if hasattr(value, "tocoo"):
+        if op != "matmul":
+            raise ModelError(f"A sparse matrix can only be applied with `@`, not with np.{op}; use .toarray().")
+        return value
+    array = np.asarray(value)
+    if array.dtype == object and any(isinstance(v, Operators) for v in array.ravel()):
+        parts = list(array.ravel())
+        shape = next(v.shape for v in parts if isinstance(v, Operators))
+        stacked = FUNCTION_RULES[np.stack](parts)
+        return stacked if array.ndim == 1 else FUNCTION_RULES[np.reshape](stacked, array.shape + shape)
+    if array.dtype.kind not in "biuf":
+        raise ModelError(f"A number or an array of numbers was expected; got {value!r} of type {type(value).__name__}.")
+    if np.isnan(array).any():
+        raise ModelError(f"A constant in the model is nan: {array if array.size <= 6 else 'an array with nan'}.")
+    return value if isinstance(value, int | float | np.ndarray | np.generic) else array
+
+
+def _sparse_map(a: Any, b: Any) -> Expression:
+    """A constant sparse matrix times a vector, from either side."""
+    matrix, u = (a.tocsr(), b) if hasattr(a, "tocoo") else (b.T.tocsr(), a)
+    if u.ndim != 1 or matrix.shape[1] != u.size:
+        raise ModelError(f"`@` needs (r, n) @ (n,); got shapes {a.shape} and {b.shape}.")
+    return Linear(matrix, u, (matrix.shape[0],))
 
 
 def _common(*operands: Expression) -> tuple[int, ...]:
@@ -123,6 +152,8 @@ def power(u: Expression, k: Expression) -> Expression:
         if _scalar(k) == 0.5:
             return Apply(FUNCTIONS["sqrt"], full(u, shape))
         return Power(broadcast(u, shape), np.broadcast_to(k.value, shape) if k.size > 1 else k.value, shape)
+    if isinstance(u, Constant) and (u.value <= 0).any():
+        raise ModelError(f"({u}) ** ({k}) needs a positive base, since its exponent depends on the index.")
     base = Constant(np.log(u.value)) if isinstance(u, Constant) else Apply(FUNCTIONS["log"], u)
     return Apply(FUNCTIONS["exp"], multiply(k, base))
 
@@ -204,16 +235,28 @@ def getitem(u: Any, key: Any) -> Any:
 
 
 RULES["getitem"] = getitem
-RULES["less_equal"] = lambda a, b, flipped=False: compare(a, b, "<=", flipped)
-RULES["less"] = lambda a, b, flipped=False: compare(a, b, "<", flipped)
-RULES["equal"] = lambda a, b: compare(a, b, "==", False)
+
+
+def _comparison(symbol: str) -> Callable[..., Any]:
+    def apply(a: Any, b: Any, flipped: bool = False) -> Any:
+        a, b = (o if isinstance(o, Operators) else _numbers(o) for o in (a, b))
+        return compare(a, b, symbol, flipped)
+
+    return apply
+
+
+RULES["less_equal"], RULES["less"] = _comparison("<="), _comparison("<")
+RULES["equal"] = _comparison("==")
 
 
 def _structural(function: Any) -> None:
     """A NumPy function that only moves elements: let it move their positions, then gather."""
 
     def apply(u: Any, *args: Any, **kwargs: Any) -> Any:
-        index = np.asarray(function(np.arange(u.size).reshape(u.shape), *args, **kwargs))
+        try:
+            index = np.asarray(function(np.arange(u.size).reshape(u.shape), *args, **kwargs))
+        except (ValueError, IndexError) as error:
+            raise ModelError(f"np.{function.__name__} of {u}, which has shape {u.shape}: {error}.") from None
         result = u.gather(index) if isinstance(u, Affine) else Gather(u, index)
         result.origin = (function.__name__, u)
         return result
@@ -236,7 +279,11 @@ def _stacking(function: Any) -> None:
         items: list[Any] = [Affine.of(p) if affine else as_expression(p) for p in parts]
         starts = np.cumsum([0] + [p.size for p in items])
         positions = [s + np.arange(p.size).reshape(p.shape) for s, p in zip(starts, items, strict=False)]
-        index = np.asarray(function(positions, *args, **kwargs))
+        try:
+            index = np.asarray(function(positions, *args, **kwargs))
+        except ValueError as error:
+            shapes = ", ".join(str(p.shape) for p in items)
+            raise ModelError(f"np.{function.__name__} of arrays of shapes {shapes}: {error}.") from None
         result = Affine.join(items).gather(index) if affine else Gather(Join(tuple(items)), index)
         result.origin = ("stack", *parts)
         return result
@@ -276,8 +323,9 @@ def _fold(name: str) -> Callable[..., Any]:
 
     def apply(u: Any, axis: Any = None, **kwargs: Any) -> Any:
         _plain(kwargs, name)
+        spoken = {"multiply": "prod", "maximum": "max", "minimum": "min"}[name]
         if isinstance(u, Affine):
-            raise refuse(name, (u,))
+            raise refuse(f"np.{spoken}", (u,))
         moved, _ = _last(u, axis)
         known = _monomials(moved) if name == "multiply" else None
         if known is not None:
@@ -288,7 +336,7 @@ def _fold(name: str) -> Callable[..., Any]:
             half = RULES[name](moved[..., : k // 2], moved[..., k // 2 : 2 * (k // 2)])
             moved = half if k % 2 == 0 else FUNCTION_RULES[np.concatenate]([half, moved[..., -1:]], axis=-1)
         result = moved[..., 0]
-        result.origin = ({"multiply": "prod", "maximum": "max", "minimum": "min"}[name], u)
+        result.origin = (spoken, u)
         return result
 
     return apply
@@ -316,11 +364,13 @@ def _plain(kwargs: dict[str, Any], name: str, known: str = "`axis`") -> None:
 
 def mean(u: Any, axis: Any = None, **kwargs: Any) -> Any:
     s = total(u, axis, **kwargs)
-    return s * (s.size / u.size)
+    result = s * (s.size / u.size)
+    result.origin = ("mean", u)
+    return result
 
 
 def _operand(v: Any) -> Any:
-    return v if isinstance(v, Affine) else as_expression(v)
+    return v if isinstance(v, Operators) else as_expression(_numbers(v))
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -340,13 +390,14 @@ def inner(a: Any, b: Any) -> Any:
 
 def vdot(a: Any, b: Any) -> Any:
     """The sum over all elements of both."""
-    return dot(_operand(a).ravel(), _operand(b).ravel())
+    a, b = (v if v.ndim == 1 else v.ravel() for v in map(_operand, (a, b)))
+    return dot(a, b)
 
 
 def norm(u: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """np.linalg.norm of vectors: the 2-norm, 1, inf, or any p >= 1."""
     if isinstance(u, Affine):
-        raise refuse("norm", (u,))
+        raise refuse("np.linalg.norm", (u,))
     matrices = u.ndim > 1 if axis is None else np.size(axis) > 1
     if keepdims or (matrices and ord is not None):
         raise ModelError("np.linalg.norm is available for vectors (give one `axis`), without keepdims.")
@@ -367,7 +418,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     if not isinstance(condition, Condition | Expression | Affine) and np.asarray(condition).dtype == bool:
         return _masked(np.asarray(condition), a, b)
     if isinstance(a, Affine) or isinstance(b, Affine):
-        raise refuse("where", (a, b))
+        raise refuse("np.where", (condition, a, b))
     if not isinstance(condition, Condition):
         raise ModelError("np.where needs a comparison of index expressions, such as np.where(t <= 0.5, a, b).")
     a, b = as_expression(a), as_expression(b)
@@ -404,7 +455,9 @@ def clip(u: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **kwargs
 
 def outer_product(a: Any, b: Any) -> Any:
     column, row = _operand(a), _operand(b)
-    return column.reshape(-1, 1) * row.reshape(1, -1)
+    result = column.reshape(-1, 1) * row.reshape(1, -1)
+    result.origin = ("outer", a, b)
+    return result
 
 
 FUNCTION_RULES.update(

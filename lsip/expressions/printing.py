@@ -14,22 +14,28 @@ _GREEK = {
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi", "rho",
     "sigma", "tau", "phi", "chi", "psi", "omega",
 }  # fmt: skip
-SUM, PRODUCT, UNARY, POWER, ATOM = range(5)
+_COMMANDS = {"sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log", "max", "min"}
+MINUS, SUM, QUOTIENT, PRODUCT, POWER, ATOM = range(6)  # MINUS: a negative number
 
 
-def number(v: float) -> str:
+def number(v: float, tex: bool = False) -> str:
     """A float in the fewest digits that still look like it."""
-    return f"{v:.6g}"
+    digits, _, exponent = f"{v:.6g}".partition("e")
+    if not exponent:
+        return digits.replace("inf", r"\infty") if tex else digits
+    if not tex:
+        return f"{digits}e{int(exponent)}"
+    power = f"10^{{{int(exponent)}}}"
+    return power if digits == "1" else ("-" + power if digits == "-1" else rf"{digits} \cdot {power}")
 
 
-def _array(v: Any, tex: bool) -> str:
+def _array(v: Any, tex: bool, whole: bool = False) -> str:
+    """Numbers; an array of equal ones as one number, unless it is needed `whole`."""
     v = np.asarray(v)
-    if v.ndim == 0:
-        return number(float(v))
-    if v.size and (v.ravel() == v.ravel()[0]).all():
-        return number(float(v.ravel()[0]))
+    if v.ndim == 0 or (not whole and v.size and (v.ravel() == v.ravel()[0]).all()):
+        return number(float(v.ravel()[0]), tex)
     if v.ndim == 1:
-        shown = [number(float(e)) for e in (v if v.size <= 6 else [*v[:3], *v[-1:]])]
+        shown = [number(float(e), tex) for e in (v if v.size <= 6 else [*v[:3], *v[-1:]])]
         if v.size > 6:
             shown.insert(3, r"\dots" if tex else "…")
         return ("(" + ", ".join(shown) + ")") if tex else "[" + " ".join(shown) + "]"
@@ -37,13 +43,17 @@ def _array(v: Any, tex: bool) -> str:
     return "A_{" + size.replace("×", r"\times ") + "}" if tex else f"A({size})"
 
 
-def _key(key: Any) -> str:
+def _key(key: Any, tex: bool) -> str:
     parts = key if isinstance(key, tuple) else (key,)
 
     def one(k: Any) -> str:
         if isinstance(k, slice):
             return ":".join("" if v is None else str(v) for v in (k.start, k.stop, k.step))[: None if k.step else -1]
-        return "…" if k is Ellipsis else ("None" if k is None else str(k).replace("\n", ""))
+        if k is Ellipsis:
+            return r"\dots" if tex else "…"
+        if isinstance(k, list | np.ndarray) and np.ndim(k) == 1:
+            return _array(k, tex, whole=True)
+        return "None" if k is None else str(k).replace("\n", "")
 
     return ", ".join(one(k) for k in parts)
 
@@ -56,6 +66,16 @@ class Printer:
 
     def show(self, item: Any) -> str:
         return self.render(item)[0]
+
+    def signed(self, item: Any, level: int) -> tuple[str, str]:
+        """The sign of an operand that is a negation or a negative number, and the rest, bound as tightly as `level`."""
+        origin = getattr(item, "origin", None) or ()
+        if origin[:1] == ("negative",):
+            return "-", self.wrapped(origin[1], level)
+        body, own = self.render(item)
+        if own == MINUS:
+            return "-", body[1:]
+        return "", self.wrapped(item, level)
 
     def wrapped(self, item: Any, level: int) -> str:
         body, own = self.render(item)
@@ -70,7 +90,7 @@ class Printer:
             item = np.asarray(item)
         if not origin:
             body = _array(item, self.tex) if isinstance(item, int | float | np.ndarray | np.generic) else "(…)"
-            return body, ATOM if not body.startswith("-") else SUM
+            return body, _binding(body)
         op, args = origin[0], origin[1:]
         handler = getattr(self, f"_{op}", None)
         if handler is not None:
@@ -84,47 +104,58 @@ class Printer:
     def _call(self, op: str, args: tuple[Any, ...]) -> tuple[str, int]:
         inside = ", ".join(self.show(a) for a in args)
         if self.tex:
-            return rf"\operatorname{{{op}}}\left({inside}\right)", ATOM
+            name = rf"\{op}" if op in _COMMANDS else rf"\operatorname{{{op}}}".replace("_", r"\_")
+            return rf"{name}\left({inside}\right)", ATOM
         return f"{op}({inside})", ATOM
 
     def _constant(self, value: Any) -> tuple[str, int]:
         body = _array(value, self.tex)
-        return body, ATOM if not body.startswith("-") else SUM
+        return body, _binding(body)
 
     def _name(self, name: str) -> tuple[str, int]:
         if self.tex:
-            stem = name.rstrip("0123456789")
-            tail = name[len(stem) :]
+            stem, _, below = name.partition("_")
+            digits = len(stem) - len(stem.rstrip("0123456789"))
+            tail = ", ".join(filter(None, (stem[len(stem) - digits :], below.replace("_", " "))))
+            tail = tail if len(tail) <= 1 or tail.isdigit() else rf"\mathrm{{{tail}}}"
+            stem = stem[: len(stem) - digits] or r"\_"
             stem = "\\" + stem if stem in _GREEK else (stem if len(stem) <= 1 else rf"\mathrm{{{stem}}}")
             return (f"{stem}_{{{tail}}}" if tail else stem), ATOM
         return name, ATOM
 
     def _add(self, a: Any, b: Any) -> tuple[str, int]:
-        left, right = self.wrapped(a, SUM), self.wrapped(b, SUM)
+        left, right = self.wrapped(a, MINUS), self.wrapped(b, MINUS)
+        if left == "0":  # where Python's sum() starts
+            return right, SUM
         if right.startswith("-"):
-            return f"{left} - {right[1:].lstrip()}", SUM
+            return f"{left} - {right[1:]}", SUM
         return f"{left} + {right}", SUM
 
     def _subtract(self, a: Any, b: Any) -> tuple[str, int]:
-        left, right = self.wrapped(a, SUM), self.wrapped(b, PRODUCT)
+        left, right = self.wrapped(a, MINUS), self.wrapped(b, QUOTIENT)
         return f"{left} - {right}", SUM
 
     def _multiply(self, a: Any, b: Any) -> tuple[str, int]:
-        left, right = self.wrapped(a, PRODUCT), self.wrapped(b, PRODUCT)
-        if left == "-1":
+        sign, left = self.signed(a, PRODUCT)
+        right = self.wrapped(b, PRODUCT)
+        level = SUM if sign else PRODUCT
+        if left == "1" and sign:
             return f"-{right}", SUM
-        if right[0].isdigit() or (left[-1].isdigit() and right[:1].isdigit()):
+        if right[0].isdigit():
             dot = r"\cdot" if self.tex else "·"
-            return f"{left} {dot} {right}", PRODUCT
-        return f"{left} {right}", PRODUCT
+            return f"{sign}{left} {dot} {right}", level
+        return f"{sign}{left} {right}", level
 
     def _divide(self, a: Any, b: Any) -> tuple[str, int]:
         if self.tex:
-            return rf"\frac{{{self.show(a)}}}{{{self.show(b)}}}", ATOM
-        return f"{self.wrapped(a, PRODUCT)} / {self.wrapped(b, POWER)}", PRODUCT
+            negated = getattr(a, "origin", ())[:1] == ("negative",)
+            fraction = rf"\frac{{{self.show(a.origin[1] if negated else a)}}}{{{self.show(b)}}}"
+            return ("-" + fraction, SUM) if negated else (fraction, ATOM)
+        sign, top = self.signed(a, QUOTIENT)
+        return f"{sign}{top} / {self.wrapped(b, POWER)}", SUM if sign else QUOTIENT
 
     def _negative(self, u: Any) -> tuple[str, int]:
-        return f"-{self.wrapped(u, PRODUCT)}", SUM
+        return f"-{self.wrapped(u, QUOTIENT)}", SUM
 
     def _power(self, u: Any, k: Any) -> tuple[str, int]:
         base = self.wrapped(u, ATOM)
@@ -140,13 +171,28 @@ class Printer:
 
     def _matmul(self, a: Any, b: Any) -> tuple[str, int]:
         dot = r"\cdot" if self.tex else "·"
-        if hasattr(a, "tocoo"):
-            a = ("name", "A")
-        return f"{self.wrapped(a, PRODUCT)} {dot} {self.wrapped(b, PRODUCT)}", PRODUCT
+        return f"{self._factor(a)} {dot} {self._factor(b)}", PRODUCT
+
+    def _factor(self, v: Any) -> str:
+        """One side of `@`; numbers are never shortened to one number, since they are summed over."""
+        if hasattr(v, "tocoo"):
+            v = np.broadcast_to(np.nan, v.shape)
+        if getattr(v, "origin", ())[:1] == ("constant",):
+            v = v.origin[1]
+        return _array(v, self.tex, whole=True) if isinstance(v, list | np.ndarray) else self.wrapped(v, PRODUCT)
 
     def _getitem(self, u: Any, key: Any) -> tuple[str, int]:
         base = self.wrapped(u, ATOM)
-        return (f"{base}_{{{_key(key)}}}" if self.tex else f"{base}[{_key(key)}]"), ATOM
+        return (f"{base}_{{{_key(key, True)}}}" if self.tex else f"{base}[{_key(key, False)}]"), ATOM
+
+    def _transpose(self, u: Any) -> tuple[str, int]:
+        return self.wrapped(u, ATOM) + (r"^{\top}" if self.tex else "ᵀ"), POWER
+
+    def _maximum(self, *parts: Any) -> tuple[str, int]:
+        return self._call("max", parts)
+
+    def _minimum(self, *parts: Any) -> tuple[str, int]:
+        return self._call("min", parts)
 
     def _sum(self, u: Any, axis: Any = None) -> tuple[str, int]:
         body = self.wrapped(u, PRODUCT)
@@ -156,7 +202,7 @@ class Printer:
         return (f"e^{{{self.show(u)}}}" if self.tex else f"exp({self.show(u)})"), POWER if self.tex else ATOM
 
     def _sqrt(self, u: Any) -> tuple[str, int]:
-        return (rf"\sqrt{{{self.show(u)}}}" if self.tex else f"√({self.show(u)})"), ATOM
+        return (rf"\sqrt{{{self.show(u)}}}" if self.tex else f"√({self.show(u)})"), ATOM if self.tex else POWER
 
     def _absolute(self, u: Any) -> tuple[str, int]:
         return (rf"\left|{self.show(u)}\right|" if self.tex else f"|{self.show(u)}|"), ATOM
@@ -177,15 +223,10 @@ class Printer:
         ), ATOM
 
 
-def _trig(name: str) -> None:
-    def render(self: Printer, u: Any) -> tuple[str, int]:
-        return (rf"\{name}\left({self.show(u)}\right)" if self.tex else f"{name}({self.show(u)})"), ATOM
+def _binding(body: str) -> int:
+    """How tightly a number binds."""
+    return MINUS if body.startswith("-") else ATOM
 
-    setattr(Printer, f"_{name}", render)
-
-
-for _name in ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log", "max", "min"):
-    _trig(_name)
 
 _TEXT, _LATEX = Printer(tex=False), Printer(tex=True)
 

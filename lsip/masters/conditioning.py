@@ -18,6 +18,7 @@ from ..program import Program
 
 Array = NDArray[np.float64]
 MIXED = 400  # free variables that are mixed at most
+HARMLESS = 1e-2  # columns no more dependent than this are not mixed
 FLOOR = 1e-13  # directions seen by the sampled rows with less than this relative size are not blown up further
 
 
@@ -48,6 +49,8 @@ class Conditioning:
         block = np.vstack([block, FLOOR * np.eye(len(free))])
         factor = np.linalg.qr(block, mode="r")
         diagonal = np.abs(np.diag(factor))
+        if diagonal.min() > HARMLESS * diagonal.max():
+            return Conditioning(scale, np.zeros(0, dtype=np.intp), None)
         factor = factor / scale[free]
         tame = diagonal.min() > 1e-5 * diagonal.max()
         return Conditioning(scale, free, factor, np.linalg.inv(factor) if tame else None)
@@ -73,6 +76,17 @@ class Conditioning:
         elif self.factor is not None:
             x[self.mixed] = linalg.solve_triangular(self.factor, z[self.mixed], check_finite=False)
         return x
+
+    def stretched(self, which: NDArray[np.bool_], by: float) -> Conditioning:
+        """The same with some coordinates z_j in units `by` times as large: room for x, and visible coefficients, far out."""
+        grow = np.where(which, by, 1.0)
+        if self.factor is None:
+            return Conditioning(self.scale * grow, self.mixed, None)
+        block = grow[self.mixed]
+        scale = self.scale * grow
+        scale[self.mixed] = self.scale[self.mixed]
+        inverse = None if self.inverse is None else self.inverse * block
+        return Conditioning(scale, self.mixed, self.factor / block[:, None], inverse)
 
     def basis(self) -> Array:
         """The matrix T of x = T z."""

@@ -14,6 +14,8 @@ from .base import Array, MasterError, MasterResult
 _GOOD = highspy.HighsModelStatus.kOptimal
 _BAD = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
 
+_USUAL = {"presolve": "off", "solver": "simplex", "simplex_strategy": 1}
+
 
 class HighsMaster:
     """A live HiGHS model; the last column is the elastic s, the first rows are the finite ones."""
@@ -28,8 +30,7 @@ class HighsMaster:
         for key, value in (
             ("output_flag", False),
             ("threads", 1),
-            ("presolve", "off"),
-            ("solver", "simplex"),
+            *_USUAL.items(),
             ("small_matrix_value", 1e-12),
             ("primal_feasibility_tolerance", accuracy),
             ("dual_feasibility_tolerance", accuracy),
@@ -119,8 +120,8 @@ class HighsMaster:
         h.run()
         status = h.getModelStatus()
         if status != _GOOD and status not in _BAD:
-            # A warm start can leave the simplex stuck on badly scaled rows: start again, then let presolve and IPM help.
-            for options in ({}, {"presolve": "on"}, {"solver": "ipm"}):
+            # A warm start can leave the dual simplex stuck on badly scaled rows: start again, then try other methods.
+            for options in ({}, {"simplex_strategy": 4}, {"presolve": "on"}, {"solver": "ipm"}):
                 for key, value in options.items():
                     h.setOptionValue(key, value)
                 h.clearSolver()
@@ -128,8 +129,8 @@ class HighsMaster:
                 status = h.getModelStatus()
                 if status == _GOOD or status in _BAD:
                     break
-            h.setOptionValue("presolve", "off")
-            h.setOptionValue("solver", "simplex")
+            for key, value in _USUAL.items():
+                h.setOptionValue(key, value)
         if status in _BAD:
             return self._infeasible()
         if status != _GOOD and not self._usable():
