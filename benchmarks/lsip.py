@@ -14,9 +14,9 @@
 (d) the solve itself: status, error, gap, iterations, boxes, seconds, and the seconds that compiling, separation and the
     LPs took in the first solve.
 
-Times are wall-clock; the contestants of a problem take turns, and the median counts. Every solve starts from a model that
-was built afresh (building is not timed), with empty caches. All problems are measured in another process, with a memory
-limit, which is replaced if it hangs or dies.
+Times are wall-clock; the contestants of a problem take turns, and the median counts. Every solve starts from a model
+that was built afresh (building is not timed), with empty caches. All problems are measured in another process, with a
+memory limit, which is replaced if it hangs or dies.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The oracles side by side: what each finds in which time, and how far that is from a proven bound.
 
-Every problem gives two violations: at the first relaxation's solution, where there is something to find, and at the final
-one, where there is nothing and only branch-and-bound can say so. Times are wall-clock medians of calls that take turns;
-branch-and-bound starts with no boxes at every call. `gap` is what is missing to a bound that a longer branch-and-bound
-proves; null where it cannot.
+Every problem gives two violations: at the first relaxation's solution, where there is something to find, and at the
+final one, where there is nothing and only branch-and-bound can say so. Times are wall-clock medians of calls that take
+turns; branch-and-bound starts with no boxes at every call. `gap` is what is missing to the supremum, proven by a longer
+branch-and-bound, relative to its size if that exceeds 1; null where the supremum could not be proven.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _contest(violation: FamilyViolation, repeats: int) -> dict[str, Any]:
                 "oracle": label,
                 "seconds": seconds[label],
                 "value": s.worst,
-                "gap": max(best - s.worst, 0.0) if tight else None,
+                "gap": max(best - s.worst, 0.0) / max(abs(best), 1.0) if tight else None,
                 "bound": s.bound,
                 "points": len(s.points),
             }

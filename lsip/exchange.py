@@ -154,7 +154,7 @@ class _Run:
         self.patience = 0
         self.stretches = 0
         self.polish_at, self.polished = 2, 0
-        self.level, self.visited, self.average = np.inf, 0, self.x
+        self.level, self.visited = np.inf, 0
         self._open()
 
     def describe(self) -> list[str]:
@@ -293,7 +293,8 @@ class _Run:
         """Forget cuts that have not mattered for a while, once there are many."""
         held = len(multipliers)  # cuts added since then are new, not idle
         self.idle[:held] = np.where(multipliers > 0, 0, self.idle[:held] + 1)
-        if len(self.cuts) <= 3 * self.program.n + 200:
+        # On a flat optimal face no multiplier tells which cuts hold the master in place: keep them longer.
+        if len(self.cuts) <= (3 if self.visited == 0 else 30) * self.program.n + 200:
             return
         keep = self.idle < 4
         if (~keep).sum() >= 0.2 * len(keep):
@@ -321,7 +322,7 @@ class _Run:
                     solution = self._stuck(worst, bound)
             yield self._record(iteration, worst, bound, added, separations)
             if solution is None and worst > 0:
-                solution = self._try_average(result)
+                solution = self._try_centre(result)
             if solution is None and method.polish and self._worth_polishing(iteration, worst):
                 solution = self._polish(separations)
             if solution is None and iteration % 5 == 4 and self.slater and not self._bounded(result):
@@ -453,8 +454,12 @@ class _Run:
             return self.stop(Status.UNCERTIFIED if unsure else Status.NO_INTERIOR)
         if bound <= 0:
             solution = self._certify(self.x, self.support, self.rows, tuple(s.bound for s in separations))
-            if solution is not None or (np.abs(result.z) < 0.99 * self.reach).all():
+            if solution is not None:
                 return solution
+            if (np.abs(result.z) < 0.99 * self.reach).all():
+                self.patience += 1
+                self.margin *= 0.5
+                return self.stop(Status.STALLED) if self.patience > 8 else None
         return self._unbounded() or self._grow(result.z)
 
     def _certify(self, x: Array, support: tuple[Support, ...], rows: Array, violation: tuple[float, ...]) -> Solution | None:
@@ -462,6 +467,7 @@ class _Run:
         upper = upper_bound(self.program, x)
         if self.incumbent is None or upper < self.incumbent[0]:
             self.incumbent = (upper, x, violation)
+        upper, x, violation = self.incumbent
         allowed = self.method.tol * max(1.0, abs(upper))
         lower, radius = lower_bound(self.program, support, rows, self._units(x), 0.1 * allowed)
         if upper - lower > allowed and self.program.n <= LARGEST:
@@ -471,10 +477,6 @@ class _Run:
                 support, (lower, radius) = clean, other
         if upper - lower <= allowed and radius >= LEAST_RADIUS:
             return self._solution(Status.OPTIMAL, self._certificate("optimal", x, lower, upper, radius, support, rows, violation))
-        self.patience += 1
-        self.margin *= 0.5
-        if self.patience > 8:
-            return self.stop(Status.STALLED)
         return None
 
     def _certificate(
@@ -517,23 +519,23 @@ class _Run:
             return self.stop(Status.STALLED)
         return None
 
-    def _try_average(self, result: MasterResult) -> Solution | None:
-        """Where many points are optimal, the master jumps between them for ever; their average settles down.
+    def _try_centre(self, result: MasterResult) -> Solution | None:
+        """Where many points are optimal, the simplex jumps between corners of the optimal face for ever; its middle settles.
 
-        All of them have the objective of the last few masters, and a constraint that holds at one or another holds better at the
-        average. It is tried once the objective has stopped moving.
+        It is tried once the objective has stopped moving, and costs about as much as a few iterations.
         """
         value = float(self.program.c @ self.x)
         if abs(value - self.level) > 0.2 * self.method.tol * max(1.0, abs(value)):
-            self.level, self.visited, self.average = value, 0, self.x
+            self.level, self.visited = value, 0
             return None
         self.visited += 1
-        self.average = self.average + (self.x - self.average) / min(self.visited + 1, 8)
-        if self.visited < 2 or not self._bounded(result):
+        z = self.master.centre(self.margin) if self._bounded(result) else None
+        if z is None:
             return None
-        separations = self._separate(self.average)
+        x = np.clip(self.conditioning.x(z), self.program.lower, self.program.upper)
+        separations = self._separate(x)
         if max((s.bound for s in separations), default=-np.inf) <= 0:
-            return self._certify(self.average, self.support, self.rows, tuple(s.bound for s in separations))
+            return self._certify(x, self.support, self.rows, tuple(s.bound for s in separations))
         self._add(separations)
         return None
 

@@ -107,10 +107,20 @@ def _leaf(draw: Draw, kind: Kind, shape: Shape) -> Formula:
         return kind.part("y", shape, REACH)
     if len(shape) == 2 and shape[1] == kind.dim and draw(st.booleans()):
         return _affine(draw, kind, shape, "y")
+    if len(shape) <= 1 and draw(st.integers(0, 3)) == 0:
+        return _monomials(draw, kind, shape)
     coordinate = f"y[{draw(st.integers(-kind.dim, kind.dim - 1))}]"
     if shape == ():
         return kind.part(coordinate, (), REACH) if draw(st.booleans()) else _constant(draw, kind, ())
     return _affine(draw, kind, shape, coordinate)
+
+
+def _monomials(draw: Draw, kind: Kind, shape: Shape) -> Formula:
+    """Products of whole powers of the coordinates, one a row of exponents."""
+    rng = np.random.default_rng(draw(st.integers(0, 50)))
+    exponents = rng.integers(0, 4, (*shape, kind.dim)).astype(float)
+    bound = REACH ** float(exponents.sum(axis=-1).max())
+    return kind.part(f"np.prod(y ** {_literal(exponents)}, axis=-1)", shape, bound)
 
 
 def _affine(draw: Draw, kind: Kind, shape: Shape, y: str) -> Formula:

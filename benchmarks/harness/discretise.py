@@ -2,12 +2,12 @@
 
 A one-shot solve evaluates the rows at the grid, builds one HiGHS model of them and solves it. It is given the best of
 three ways: the simplex method in the model's own coordinates, the same in the coordinates that our master uses
-(`Conditioning`), and the interior point method; presolve is off for the simplex, which is faster on nearly all of these.
+(`Conditioning`), and the interior point method; presolve is off for the simplex, which is faster on nearly all.
 
 A grid is fine enough when the true violation of its solution over the whole index set, found by branch-and-bound, is at
-most 1e-6 (or, for an infeasible problem, when its LP is infeasible already). Where branch-and-bound cannot tell, the grid
-passes. The number of points an axis runs from 2 to 9, then doubles (k to 2k - 1, so that grids nest); in the end, a few
-bisections look for a coarser grid between the last two. Searching is not timed.
+most 1e-6 (or, for an infeasible problem, when its LP is infeasible already). Where branch-and-bound cannot tell, the
+grid passes. The number of points an axis runs from 2 to 9, then doubles (k to 2k - 1, so that grids nest); in the end,
+a few bisections look for a coarser grid between the last two. Searching is not timed.
 """
 
 from __future__ import annotations

@@ -346,7 +346,7 @@ def _monomials(u: Expression) -> Monomials | None:
     """The product over the last axis, if it is one of whole powers of the coordinates of an index."""
     if not isinstance(u, Power) or u.ndim < 1:
         return None
-    base, exponents = u.args[0], u.exponents.reshape(u.shape)
+    base, exponents = u.args[0], np.broadcast_to(u.exponents, (1, u.size)).reshape(u.shape)
     repeated = isinstance(base, Gather) and isinstance(base.args[0], Index)
     index: Any = base.args[0] if repeated else base
     if not isinstance(index, Index) or index.shape != u.shape[-1:] or (exponents != np.round(np.abs(exponents))).any():

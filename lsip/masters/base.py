@@ -63,6 +63,9 @@ class Master(Protocol):
     def solve(self, margin: float) -> MasterResult:
         """Minimise c z with every cut kept by at least `margin`."""
 
+    def centre(self, margin: float) -> Array | None:
+        """A point in the middle of the optimal face of `solve(margin)`, where there are many; None if that fails."""
+
     def best_margin(self, most: float) -> MasterResult:
         """Minimise s >= -most instead of c z."""
 

@@ -15,6 +15,7 @@ _GOOD = highspy.HighsModelStatus.kOptimal
 _BAD = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
 
 _USUAL = {"presolve": "off", "solver": "simplex", "simplex_strategy": 1}
+_CENTRAL = {"solver": "ipm", "run_crossover": "off", "ipm_optimality_tolerance": 1e-12}
 
 
 class HighsMaster:
@@ -106,6 +107,22 @@ class HighsMaster:
             self._highs.changeColBounds(self.n, -margin, -margin)
         self._elastic, self._margin = False, margin
         return self._run()
+
+    def centre(self, margin: float) -> Array | None:
+        """An interior-point solution without crossover; the simplex basis is kept for the next solve."""
+        h, basis = self._highs, self._highs.getBasis()
+        if self._elastic or margin != self._margin:
+            return None
+        for key, value in _CENTRAL.items():
+            h.setOptionValue(key, value)
+        h.run()
+        # Without crossover there is no basis, which HiGHS reports as an unknown status; the point is what counts.
+        z = np.array(h.getSolution().col_value)
+        for key, value in _USUAL.items():
+            h.setOptionValue(key, value)
+        h.clearSolver()
+        h.setBasis(basis)
+        return z[: self.n] if len(z) == self.n + 1 and np.isfinite(z).all() else None
 
     def best_margin(self, most: float) -> MasterResult:
         cost = np.zeros(self.n + 1)

@@ -1,0 +1,231 @@
+"""The benchmarks are listed, run, and print what they promise; the figures themselves depend on the machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lsip
+from benchmarks.__main__ import main
+from benchmarks.harness import discretise, linear
+from benchmarks.harness.clock import forget, interleave, phases
+from benchmarks.harness.figures import median, plain, table
+from benchmarks.harness.registry import Options, benchmarks
+from benchmarks.harness.worker import Worker
+from benchmarks.lsip import goals, summarise
+from lsip import catalogue
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def figures() -> dict[str, Any]:
+    """One run over a problem with m = 1, one with m = 2, and an infeasible one."""
+    done = run("lsip", "--json", "--quick", "--only", "abs_d2,sum_of_functions,infeasible_plane")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_every_benchmark_is_listed_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == sorted(benchmarks())
+    assert {"lsip", "separation"} <= set(benchmarks())
+    assert all(len(line.split()) > 3 for line in lines)
+
+
+def test_unknown_names_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["nonsense"])
+    assert "choose from" in capsys.readouterr().err
+    assert main(["lsip", "--only", "no_such_problem"]) == 1
+    assert "matches none" in capsys.readouterr().err
+
+
+def test_patterns_choose_problems() -> None:
+    names = ["abs_d2", "abs_d10", "monic8"]
+    assert Options().choose(names) == names
+    assert Options("abs").choose(names) == ["abs_d2", "abs_d10"]
+    assert Options("*8, abs_d2").choose(names) == ["abs_d2", "monic8"]
+
+
+def test_json_has_the_promised_figures(figures: dict[str, Any]) -> None:
+    assert figures["benchmark"] == "lsip"
+    assert figures["quick"] is True
+    assert {"machine", "seconds", "goals", "summary", "problems"} <= set(figures)
+    summary = figures["summary"]
+    assert summary["failures"] == []
+    assert {"median_seconds", "p95_seconds", "fraction_under_150_ms", "slowest", "wrong"} <= set(summary["solve"])
+    assert {"median_ratio_m2", "worst_ratio", "slower_than_2x", "lower_bounds_m2"} <= set(summary["discretisation"])
+    assert {"median_ratio_small", "worst_ratio_large", "large"} <= set(summary["cold"])
+    assert {"median_fresh_ratio", "median_warm_ratio"} <= set(summary["separation"])
+    assert all({"goal", "figure", "target", "met"} == set(goal) for goal in figures["goals"])
+    assert all(p["why"] for p in summary["solve"]["slowest"])
+
+
+def test_every_problem_has_its_figures(figures: dict[str, Any]) -> None:
+    one, two, none = figures["problems"]
+    facts = {"status", "error", "certified", "gap", "iterations", "boxes", "seconds", "n", "m", "phases", "right"}
+    assert facts <= set(one)
+    assert (one["name"], one["m"], one["status"], one["right"]) == ("abs_d2", 1, "OPTIMAL", True)
+    assert {"seconds", "ratio", "rows", "per_axis", "lower_bound", "capped", "way"} <= set(one["discretisation"])
+    assert one["cold"]["seconds"] > 0
+    assert "separation" not in one
+    assert two["m"] == 2
+    assert two["separation"]["points"] == pytest.approx(1e5, rel=0.01)
+    assert {"fresh_ratio", "warm_ratio", "proven"} <= set(two["separation"])
+    assert none["status"] == "INFEASIBLE"
+    assert none["value"] is None
+    assert none["discretisation"]["status"] == "infeasible"
+    assert "cold" not in none
+
+
+def test_tables_are_readable() -> None:
+    done = run("separation", "--quick", "--only", "tfi2_tan_n3")
+    assert done.returncode == 0, done.stderr
+    assert "BranchAndBound" in done.stdout
+    assert "RandomSearch" in done.stdout
+    text = table([{"name": "a", "x": 0.123456}, {"name": "bcd"}], {"name": "name", "x": "x"})
+    assert text.splitlines() == ["name      x", "a     0.123", "bcd       -"]
+
+
+def test_goals_tell_figures_that_miss_from_those_that_are_missing() -> None:
+    problem = {"name": "p", "m": 2, "n": 3, "status": "OPTIMAL", "right": True, "certified": True, "seconds": 0.2}
+    problem |= {"boxes": 9, "iterations": 4, "rows_an_index": 1, "finite_rows": 0}
+    problem |= {"phases": {"compile": 0.0, "separation": 0.15, "master": 0.03, "rest": 0.02}}
+    compared = {"ratio": 0.3, "ratio_without_compile": 0.2, "lower_bound": True}
+    summary = summarise([problem | {"discretisation": compared}, {"name": "q", "failure": "stopped"}])
+    kept = {goal["goal"]: goal["met"] for goal in goals(summary)}
+    assert kept["median seconds of a solve"] is False
+    assert kept["95th percentile of the seconds of a solve"] is True
+    assert kept["discretisation over ours, worst"] is None
+    assert summary["discretisation"]["undecided"] == ["p"]
+    assert summary["solve"]["wrong"] == ["q"]
+    assert summary["failures"] == [{"name": "q", "failure": "stopped"}]
+    assert "boxes" in summary["solve"]["slowest"][0]["why"]
+
+
+def test_figures_fit_into_json() -> None:
+    given = {
+        "a": np.float64(1 / 3),
+        "b": [np.inf, np.nan, np.int64(2)],
+        "c": np.True_,
+        "d": None,
+        "e": lsip.Status.OPTIMAL,
+    }
+    assert plain(given) == {"a": 0.333333, "b": [None, None, 2], "c": True, "d": None, "e": "OPTIMAL"}
+    assert median([None, 3.0, 1.0, 2.0]) == 2.0
+    assert median([]) is None
+
+
+def test_the_rival_is_a_true_discretisation() -> None:
+    """Its value is nearly right, its violation is small, and half as many points are not enough."""
+    problem = catalogue.get("tfi2_tan_n3").build()
+    rival = discretise.Search(problem, False, 10_000, 10.0, 30.0).run()
+    assert rival.fine
+    assert rival.capped is None
+    assert 0 < rival.violation <= discretise.TOLERATED
+    assert rival.shot.rows == rival.per_axis
+    program = problem.compile()
+    assert program.c @ rival.shot.x == pytest.approx(catalogue.get("tfi2_tan_n3").value, abs=1e-5)
+    coarse = discretise.one_shot(problem, rival.per_axis // 2, "simplex", 10.0)
+    assert discretise.true_violation(program, coarse.x)[0] > discretise.TOLERATED
+
+
+def test_all_ways_of_the_rival_agree() -> None:
+    problem = catalogue.get("monic6_zero").build()
+    program = problem.compile()
+    shots = [discretise.one_shot(problem, 33, way, 10.0) for way in discretise.WAYS]
+    assert {s.status for s in shots} == {"optimal"}
+    assert np.ptp([program.c @ s.x for s in shots]) < 1e-7
+
+
+def test_the_cap_on_rows_is_kept_and_marked() -> None:
+    rival = discretise.Search(catalogue.get("watson8_2d").build(), False, 500, 10.0, 30.0).run()
+    assert rival.capped == "rows"
+    assert not rival.fine
+    assert rival.per_axis == 22  # 22^2 <= 500 < 23^2
+
+
+def test_rows_match_the_violation() -> None:
+    for name in ("arches_1000", "power_grid_20", "fir_linear"):
+        program = catalogue.get(name).build().compile()
+        x = np.cos(np.arange(program.n))
+        points = [(f, family.domain.grid(3)) for f, family in enumerate(program.families)]
+        rows = linear.rows_at(program, points)
+        expected = np.concatenate([program.violation(f, x).values(y).ravel() for f, y in points])
+        assert rows.matrix @ x - rows.rhs == pytest.approx(expected, abs=1e-9)
+        support = [lsip.certificate.Support(f, 0, y[1], 1.0) for f, y in points]
+        single = linear.rows_of(program, support)
+        values = [program.violation(f, x).values(y[1:2])[0, 0] for f, y in points]
+        assert single.matrix @ x - single.rhs == pytest.approx(values, abs=1e-9)
+
+
+def test_contestants_take_turns_and_slow_ones_sit_out() -> None:
+    calls: list[str] = []
+
+    def contestant(name: str, seconds: float) -> Any:
+        def go() -> float:
+            calls.append(name)
+            return seconds
+
+        return go
+
+    given = {"a": contestant("a", 1.0), "b": contestant("b", 5.0), "c": contestant("c", 9.0)}
+    assert interleave(given, 3, 4.0, {"c": 7.0}) == {"a": 1.0, "b": 5.0, "c": 7.0}
+    assert calls == ["a", "b", "a", "a"]
+
+
+def test_phases_watch_a_solve_and_leave_no_trace() -> None:
+    before = lsip.oracles.BranchAndBound.maximise
+    with phases() as spent:
+        catalogue.get("abs_d2").build().solve(verbose=False)
+    assert all(seconds > 0 for seconds in spent.values())
+    assert lsip.oracles.BranchAndBound.maximise is before
+
+
+def test_forgetting_empties_caches() -> None:
+    from lsip.oracles.multistart import _sample
+
+    _sample(lsip.Interval(0, 1), 8)
+    forget()
+    assert _sample.cache_info().currsize == 0
+
+
+def misbehave(how: str) -> Iterator[dict[str, Any]]:
+    """Stand-in for a measurement that goes wrong after its first part."""
+    import os
+    import time
+
+    yield {"first": 1}
+    if how == "raise":
+        raise ValueError("so it goes")
+    if how == "hang":
+        time.sleep(60)
+    if how == "die":
+        os._exit(3)
+    yield {"second": 2}
+
+
+def test_workers_survive_what_they_measure() -> None:
+    worker = Worker(misbehave)
+    try:
+        assert worker.run("raise", seconds=30) == {"first": 1, "failure": "ValueError: so it goes"}
+        assert worker.run("die", seconds=30)["failure"].startswith("the process died")
+        assert worker.run("fine", seconds=30) == {"first": 1, "second": 2}
+        assert worker.run("hang", seconds=1.0) == {"first": 1, "failure": "stopped after 1 s"}
+        assert worker.run("fine", seconds=30) == {"first": 1, "second": 2}
+    finally:
+        worker.stop()
