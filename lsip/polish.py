@@ -152,9 +152,12 @@ def _local(
             hessian = np.zeros((m, m))
             hessian[ti, tj] = hessian[tj, ti] = h[:, at, component] @ weights
             jac[i] = np.zeros((m, n))
+            inverse[i] = _move(y[at], slope, hessian, lower, upper)
+            if not np.isfinite(d[:, at, component]).all():  # no derivative at this point: it stays where it is
+                inverse[i], grad[i] = np.zeros((m, m)), np.zeros(m)
+                continue
             np.add.at(jac[i].T, columns, d[:, at, component, :-1].T)
             grad[i] = slope
-            inverse[i] = _move(y[at], slope, hessian, lower, upper)
     return rows, g, jac, grad, inverse
 
 

@@ -184,7 +184,8 @@ class BlackBoxFamily:
             m = self.domain.dim
             bends = np.zeros((len(triangle(m)[0]), n, k))
             cubic = np.zeros((len(tetrahedron(m)[0]) if order == 3 else 0, n, k))
-            flat = Quadratic(value, np.zeros((m, n, k)), bends, cubic, reach * slope * (1 + 1e-15))
+            width = 0.5 * (upper - lower).T[:, :, None]
+            flat = Quadratic(value, np.zeros((m, n, k)), bends, cubic, width * slope, reach * slope * (1 + 1e-15))
             return flat, (None if sides is None else sides.quadratics(lower, upper)[0]), None
 
         return enclose

@@ -425,3 +425,77 @@ def domains(draw: Draw, dim: int | None = None) -> lsip.Domain:
         first = lsip.Interval(low[0], high[0]) if draw(st.booleans()) else lsip.Finite([[low[0]], [high[0]]])
         return first * rest
     return lsip.Box(low, high)
+
+
+AFFINE_SHAPES: dict[str, Shape] = {"x": (3,), "z": (), "w": (2, 2)}  # the variables of a random model
+
+
+@dataclass(frozen=True)
+class AffineFormula:
+    """A line of NumPy in y and in the variables x (3,), z () and w (2, 2), affine in the latter."""
+
+    source: str
+    shape: Shape
+    dim: int
+    scalar: bool
+
+    def __call__(self, y: Any, x: Any, z: Any, w: Any) -> Any:
+        return eval(self.source, {"np": np, "erf": erf, "expit": expit, "y": y, "x": x, "z": z, "w": w})
+
+    def __repr__(self) -> str:
+        return self.source
+
+
+def _affine_number(draw: Draw, kind: Kind, depth: int) -> str:
+    """A scalar that is affine in the variables."""
+
+    def f(shape: Shape) -> str:
+        return f"({_formula(draw, kind, shape, 1).source})"
+
+    if depth > 0 and draw(st.booleans()):
+        a, b = _affine_number(draw, kind, depth - 1), _affine_number(draw, kind, depth - 1)
+        return draw(st.sampled_from(["({a} + {b})", "({a} - {b})", "(-{a} + {b})", "({f} * {a} - {b})"])).format(
+            a=a, b=b, f=f(())
+        )
+    term = draw(
+        st.sampled_from(
+            [
+                "x[0]", "x[-1]", "z", "w[0, 1]", "x.sum()", "np.sum(w)", "x.mean()", "3", "{f}", "{f} * z", "z / 4",
+                "z / (9000 + {f})", "{f3} @ x", "x @ {f3}", "np.dot({f3}, x)", "({f3} * x).sum()", "{f2} @ x[1:]",
+                "({f22} * w).sum()", "w.sum(axis=0)[1]", "w[1] @ {f2}", "(x - {f3}) @ {f3}",
+                "sum({f3}[i] * x[i] for i in range(3))", "2 * (z - x[1])", "np.vdot({f3}, x)", "x[::2].sum() * {f}",
+                "np.where(np.array([True, False, True]), x, {f3}).sum()", "w.ravel()[3]", "w.T[0, 1] * {f}",
+            ]
+        )
+    )  # fmt: skip
+    return "(" + term.format(**{k: f(s) for k, s in _USED.items() if f"{{{k}}}" in term}) + ")"
+
+
+_USED: dict[str, Shape] = {"f": (), "f2": (2,), "f3": (3,), "f22": (2, 2), "f23": (2, 3)}
+
+
+def _affine_vector(draw: Draw, kind: Kind, depth: int) -> str:
+    """A vector of length 2 that is affine in the variables."""
+
+    def f(shape: Shape) -> str:
+        return f"({_formula(draw, kind, shape, 1).source})"
+
+    a, b = _affine_number(draw, kind, depth - 1), _affine_number(draw, kind, depth - 1)
+    term = draw(
+        st.sampled_from(
+            [
+                "np.stack([{a}, {b}])", "{f2} * {a}", "{f2} * {a} + {b}", "{f23} @ x", "x[:2]", "w[0]", "w[:, 1] - {f2}", "w.sum(axis=1)",
+                "np.concatenate([x[:1], w[1, :1]])", "({f22} * w).sum(axis=0)", "x[[2, 0]] * {f}", "{f2} - x[1:]",
+                "np.array([[1.0, 0.0, 2.0], [0.5, -1.0, 0.0]]) @ x", "x @ ({f23}).T", "np.broadcast_to({a}, (2,))",
+            ]
+        )
+    )  # fmt: skip
+    return "(" + term.format(a=a, b=b, **{k: f(s) for k, s in _USED.items() if f"{{{k}}}" in term}) + ")"
+
+
+@st.composite
+def affine_formulas(draw: Draw, dim: int, scalar: bool, shape: Shape = ()) -> AffineFormula:
+    """A random line that is affine in the variables, of shape () or (2,)."""
+    kind = Kind(dim, scalar, jumps=False)
+    source = _affine_number(draw, kind, 2) if shape == () else _affine_vector(draw, kind, 2)
+    return AffineFormula(source, shape, dim, scalar)

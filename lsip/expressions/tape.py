@@ -29,6 +29,7 @@ class Quadratic(NamedTuple):
     gradient: Array  # (m, N, K)
     hessian: Array  # (m (m+1) / 2, N, K)
     third: Array  # (m (m+1) (m+2) / 6, N, K), or (0, N, K) at order 2
+    rough: Array  # (m, N, K), how much an output enclosed by a constant may vary along each axis
     error: Array  # (N, K), >= 0, inf when nothing is known
 
 
@@ -164,7 +165,8 @@ class Tape:
             v, v_doubt = _centre(jet.value, (2 * n, size), n)
             flat, flat_error = _range(jet.value, (2 * n, size), n)
             if jet.gradient is None:
-                return Quadratic(v, np.zeros((m, n, size)), np.zeros((len(i), n, size)), none, up(v_doubt, 4.0))
+                flat_axes = np.zeros((m, n, size))
+                return Quadratic(v, flat_axes, np.zeros((len(i), n, size)), none, flat_axes, up(v_doubt, 4.0))
             g, g_doubt = _centre(jet.gradient, (m, 2 * n, size), n)
             error = v_doubt + (g_doubt * r).sum(0)
             g_mid, g_rad = _range(jet.gradient, (m, 2 * n, size), n)
@@ -185,12 +187,16 @@ class Tape:
                 third, q, best, use2 = self._cubic(jet, n, r, rr, q, error, second, use2)
                 use0 &= ~use2
                 use1 &= ~use2
+            rough = np.zeros((m, n, size))
+            if use0.any():
+                swing = (g_rad + np.abs(g_mid)) * r
+                rough = np.where(use0, np.where(swing < zeroth, swing, np.where(np.isfinite(zeroth), zeroth, 1.0)), 0.0)
             if use0.any() or use1.any():
                 q, third = np.where(use2, q, 0.0), np.where(use2, third, 0.0)
                 g = np.where(use0, 0.0, g)
                 v = np.where(use0, np.where(np.isfinite(zeroth), flat, 0.0), v)
                 best = np.where(use2, best, np.where(use1, first, zeroth))
-        return Quadratic(v, g, q, third, up(best, 64.0 * (m + 2) ** 2))
+        return Quadratic(v, g, q, third, rough, up(best, 64.0 * (m + 2) ** 2))
 
     def _cubic(
         self, jet: Jet, n: int, r: Array, rr: Array, q: Array, error: Array, second: Array, use2: NDArray[np.bool_]

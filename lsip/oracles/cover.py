@@ -97,7 +97,8 @@ class Cover:
         error[..., :-1] = quadratic.error[:, :size].reshape(n, p, width - 1)
         error[..., -1] = quadratic.error[:, size:]
         rounding = 0.5 * (width + 4) * EPS  # half a unit in the last place an operation
-        return {"table": table, "error": error * (1 + rounding) + rounding * np.abs(table).sum(2)}
+        rough = quadratic.rough.sum(axis=-1).T
+        return {"rough": rough, "table": table, "error": error * (1 + rounding) + rounding * np.abs(table).sum(2)}
 
     def _sides(self, sides: Quadratic, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
         """Functions that are >= 0 on the part of a box that counts: (N, sides, levels), their errors, and which matter."""
@@ -219,7 +220,7 @@ class Cover:
         with np.errstate(all="ignore"):
             part = np.einsum("nplk,pk->nl", np.abs(self.table[rows][:, :, 1 + m : self.quadratic]), size)
             linear = np.einsum("nplk,pk->nl", self.table[rows][:, :, 1 : 1 + m], weights)
-        result = 1e-3 * np.abs(linear)
+        result = 1e-3 * np.abs(linear) + self.rough[rows]
         for k, (a, b) in enumerate(zip(i, j, strict=True)):
             result[:, a] += part[:, k]
             if a != b:
