@@ -20,7 +20,7 @@ from scipy import sparse
 from .errors import ProofError
 from .expressions.interval import EPS, Interval
 from .oracles import BranchAndBound
-from .program import DeclaredFamily, Program
+from .program import DENSE, DeclaredFamily, Program
 
 Array = NDArray[np.float64]
 LEAST_RADIUS = 10.0  # a bound that holds only nearer than this proves nothing worth the name
@@ -54,8 +54,8 @@ class Certificate:
     drift: tuple[float, ...] = ()  # a family: sup over Y of a(y) d for the direction d
 
 
-def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[sparse.csr_matrix, sparse.csr_matrix, Interval]:
-    """Enclosures of the rows at the support: midpoints and radii (k, n), and the right-hand sides."""
+def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[Any, Any, Interval]:
+    """Enclosures of the rows at the support: midpoints and radii (k, n), sparse for large models, and the right-hand sides."""
     shape = (len(support), program.n)
     entries: list[tuple[Array, Array, Any, Any]] = []
     low, high = np.zeros(shape[0]), np.zeros(shape[0])
@@ -79,14 +79,26 @@ def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[sparse.c
         centre = 0.5 * a_lo + 0.5 * a_hi
         columns = family.columns[component]
         place = np.broadcast_to(np.array(mine)[:, None], columns.shape)
-        entries.append((centre.ravel(), np.maximum(a_hi - centre, centre - a_lo).ravel(), place.ravel(), columns.ravel()))
+        entries.append(
+            (centre.ravel(), np.maximum(a_hi - centre, centre - a_lo).ravel(), place.ravel(), columns.ravel())
+        )
         low[mine], high[mine] = b_lo[at, component], b_hi[at, component]
     if not entries:
-        return sparse.csr_matrix(shape), sparse.csr_matrix(shape), Interval(low, high)
+        empty = np.zeros(shape) if program.n <= DENSE else sparse.csr_matrix(shape)
+        return empty, empty, Interval(low, high)
     mid, rad, i, j = (np.concatenate(part) for part in zip(*entries, strict=True))
+    if program.n <= DENSE:
+        dense = np.zeros((2, *shape))
+        np.add.at(dense[0], (i, j), mid)
+        np.add.at(dense[1], (i, j), rad)
+        return dense[0], dense[1], Interval(low, high)
     used = (mid != 0) | (rad != 0)  # padding repeats column 0 with a zero
     place = (i[used], j[used])
-    return sparse.csr_matrix((mid[used], place), shape), sparse.csr_matrix((rad[used], place), shape), Interval(low, high)
+    return (
+        sparse.csr_matrix((mid[used], place), shape),
+        sparse.csr_matrix((rad[used], place), shape),
+        Interval(low, high),
+    )
 
 
 def lagrangian(
@@ -102,12 +114,19 @@ def lagrangian(
     minus = np.where(np.isfinite(program.row_lower), np.maximum(-mu, 0.0), 0.0)
     mu = plus - minus
     terms = len(support) + program.A.shape[0] + 8
-    reduced = c + mid.T @ weight + program.A.T @ mu
-    size = np.abs(c) + abs(mid).T @ weight + abs(program.A).T @ np.abs(mu)
+    reduced = c + mid.T @ weight
+    size = np.abs(c) + abs(mid).T @ weight
     # Half a unit in the last place for every product and every sum that a column takes part in.
-    column_terms = mid.getnnz(axis=0) + program.A.getnnz(axis=0) + 8
+    column_terms = 8 + (mid.getnnz(axis=0) if sparse.issparse(mid) else len(mid))
+    if program.A.shape[0]:
+        reduced, size = reduced + program.A.T @ mu, size + abs(program.A).T @ np.abs(mu)
+        column_terms = column_terms + program.A.getnnz(axis=0)
     doubt = (rad.T @ weight) * (1 + terms * EPS) + column_terms * EPS * size
-    products = [weight * b.hi, plus * np.where(plus > 0, program.row_upper, 0.0), -minus * np.where(minus > 0, program.row_lower, 0.0)]
+    products = [
+        weight * b.hi,
+        plus * np.where(plus > 0, program.row_upper, 0.0),
+        -minus * np.where(minus > 0, program.row_lower, 0.0),
+    ]
     base = -sum(float(v.sum()) for v in products)
     base -= terms * EPS * sum(float(np.abs(v).sum()) for v in products)
     # min over the box of reduced . x: an end that is finite is used, the rest is charged to the radius.
@@ -158,11 +177,13 @@ def refit(program: Program, support: tuple[Support, ...], row_multipliers: Array
     mid, _, _ = point_rows(program, kept)
     free = np.isinf(program.lower) & np.isinf(program.upper)
     right = -(program.c + (program.A.T @ row_multipliers if len(row_multipliers) else 0.0))[free]
-    weight = np.linalg.lstsq(mid.toarray()[:, free].T, right, rcond=None)[0]
+    weight = np.linalg.lstsq(mid[:, free].T, right, rcond=None)[0]
     return tuple(replace(s, multiplier=max(float(w), 0.0)) for s, w in zip(kept, weight, strict=True))
 
 
-def infeasibility(program: Program, support: tuple[Support, ...], row_multipliers: Array, units: Array) -> tuple[float, float]:
+def infeasibility(
+    program: Program, support: tuple[Support, ...], row_multipliers: Array, units: Array
+) -> tuple[float, float]:
     """(contradiction, radius): with zero objective, a positive lower bound says that no feasible x lies within the radius."""
     base, drift = lagrangian(program, np.zeros(program.n), support, row_multipliers, units)
     if base <= 0:
@@ -176,7 +197,9 @@ def upper_bound(program: Program, x: Array) -> float:
     return float(terms.sum() + program.constant + (program.n + 4) * EPS * (np.abs(terms).sum() + abs(program.constant)))
 
 
-def prove_feasible(program: Program, x: Array, oracle: Any = None, scale: float = 1.0, target: float = 0.0) -> tuple[float, ...]:
+def prove_feasible(
+    program: Program, x: Array, oracle: Any = None, scale: float = 1.0, target: float = 0.0
+) -> tuple[float, ...]:
     """A proven bound of the violation over each family's whole index set; inf where nothing can be proven."""
     oracle = oracle or BranchAndBound()
     bounds = []
@@ -197,9 +220,13 @@ def verify(program: Program, certificate: Certificate, tol: float) -> None:
     x = certificate.x
     scale = 1.0 + float(np.abs(x).max(initial=0.0))
     if certificate.kind == "infeasible":
-        contradiction, radius = infeasibility(program, certificate.support, certificate.row_multipliers, certificate.units)
+        contradiction, radius = infeasibility(
+            program, certificate.support, certificate.row_multipliers, certificate.units
+        )
         if contradiction <= 0 or radius < certificate.radius * (1 - 1e-9):
-            raise ProofError(f"The combination does not contradict itself: {contradiction:.3g} within radius {radius:.3g}.")
+            raise ProofError(
+                f"The combination does not contradict itself: {contradiction:.3g} within radius {radius:.3g}."
+            )
         return
     if certificate.kind == "none":
         return
@@ -229,7 +256,9 @@ def _verify_ray(program: Program, certificate: Certificate) -> None:
         raise ProofError("The direction does not improve the objective.")
     ends = np.concatenate([np.where(np.isfinite(program.lower), -d, 0.0), np.where(np.isfinite(program.upper), d, 0.0)])
     rows = program.A @ d
-    finite = np.concatenate([np.where(np.isfinite(program.row_upper), rows, 0.0), np.where(np.isfinite(program.row_lower), -rows, 0.0)])
+    finite = np.concatenate(
+        [np.where(np.isfinite(program.row_upper), rows, 0.0), np.where(np.isfinite(program.row_lower), -rows, 0.0)]
+    )
     if max(ends.max(initial=0.0), finite.max(initial=0.0)) > 1e-9:
         raise ProofError("The direction leaves a finite constraint or a bound.")
     drift = prove_feasible(program, d, scale=0.0, target=max(certificate.drift, default=0.0))

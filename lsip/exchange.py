@@ -30,7 +30,7 @@ from .errors import ModelError
 from .masters import Conditioning, MasterError, MasterResult, open_master
 from .oracles import BranchAndBound, Multistart, Oracle, Separation
 from .polish import LARGEST, Polished, polish
-from .program import Program
+from .program import DENSE, Program
 from .solution import Iterate, Solution, merge
 from .status import Status
 
@@ -39,7 +39,6 @@ REACH = 1e3  # infinite bounds of the master, in its own coordinates
 STRETCH = 10.0  # how much farther those coordinates reach each time that this proves too little
 STRETCHES = 12
 INFEASIBLE_RADIUS = 1e6  # how far from the origin a contradiction must hold to be called one
-DENSE = 500  # below so many variables, rows are handled as dense arrays
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,10 @@ class _Run:
 
     def describe(self) -> list[str]:
         program = self.program
-        families = ", ".join(f"m = {f.domain.dim} ({len(f.columns)} row{'s' if len(f.columns) > 1 else ''} an index)" for f in program.families)
+        families = ", ".join(
+            f"m = {f.domain.dim} ({len(f.columns)} row{'s' if len(f.columns) > 1 else ''} an index)"
+            for f in program.families
+        )
         return [
             f"{program.name}: {program.n} variables, {program.A.shape[0]} finite rows, "
             f"{len(program.families)} famil{'y' if len(program.families) == 1 else 'ies'}: {families}",
@@ -196,13 +198,16 @@ class _Run:
         """A fresh master in the current coordinates, with these cuts."""
         program = self.program
         lower, upper = self.conditioning.box(program.lower, program.upper, self.reach)
-        finite = sparse.csr_matrix(self.conditioning.rows(program.A))
-        self.row_scale = np.maximum(abs(finite).max(axis=1).toarray().ravel(), 1e-8) if finite.shape[0] else np.ones(0)
+        finite, self.row_scale = program.A, np.ones(0)
+        if program.A.shape[0]:
+            finite = sparse.csr_matrix(self.conditioning.rows(program.A))
+            self.row_scale = np.maximum(abs(finite).max(axis=1).toarray().ravel(), 1e-8)
+            finite = sparse.csr_matrix(sparse.diags(1.0 / self.row_scale) @ finite)
         self.master = open_master(self.method.master)(
             np.asarray(self.conditioning.rows(program.c[None, :])).ravel(),
             lower,
             upper,
-            sparse.csr_matrix(sparse.diags(1.0 / self.row_scale) @ finite) if finite.shape[0] else finite,
+            finite,
             program.row_lower / self.row_scale,
             program.row_upper / self.row_scale,
             self.method.tol,
@@ -221,7 +226,7 @@ class _Run:
         corners = domain.grid(3 if domain.dim == 2 else 2)
         return np.concatenate([corners, domain.spread(int(np.clip(2 * k, 8, 200)))])
 
-    def _sample_rows(self, rows: Any) -> sparse.csr_matrix:
+    def _sample_rows(self, rows: Any) -> Any:
         """Rows at index points that no basis is periodic in: the points of a grid can make independent functions look alike."""
         sample = [
             Support(f, c, y, 0.0)
@@ -231,7 +236,9 @@ class _Run:
             for c in range(len(family.columns))
         ]
         extra, _ = self._matrix(sample)
-        return sparse.vstack([sparse.csr_matrix(rows), sparse.csr_matrix(extra)], format="csr")
+        if isinstance(rows, np.ndarray):
+            return np.concatenate([rows, extra])
+        return sparse.vstack([rows, extra], format="csr")
 
     def _fits(self, s: Support) -> bool:
         if s.family >= len(self.program.families):
@@ -407,14 +414,20 @@ class _Run:
         return None
 
     def _separate(self, x: Array) -> list[Separation]:
+        seed = self.method.seed + len(self.history)
         return [
-            oracle.maximise(self.program.violation(f, x), family.domain, target=0.0, seed=self.method.seed + len(self.history))
+            self._in_time(oracle).maximise(self.program.violation(f, x), family.domain, target=0.0, seed=seed)
             for f, (oracle, family) in enumerate(zip(self.oracles, self.program.families, strict=True))
         ]
 
-    def _record(
-        self, iteration: int, worst: float, bound: float, added: int, separations: list[Separation]
-    ) -> Iterate:
+    def _in_time(self, oracle: Oracle) -> Oracle:
+        """A proof that would outlast the time limit is cut short; its bound holds all the same."""
+        if self.method.time_limit is None or not isinstance(oracle, BranchAndBound):
+            return oracle
+        left = max(self.method.time_limit - (time.perf_counter() - self.started), 0.05)
+        return replace(oracle, seconds=min(oracle.seconds, left))
+
+    def _record(self, iteration: int, worst: float, bound: float, added: int, separations: list[Separation]) -> Iterate:
         sign = -1.0 if self.program.maximise else 1.0
         upper = self.incumbent[0] if self.incumbent else np.inf
         low, high = (self.lower, upper) if sign > 0 else (-upper, -self.lower)
@@ -439,11 +452,14 @@ class _Run:
     def _atoms(self, result: MasterResult) -> tuple[tuple[Support, ...], Array]:
         """The multipliers of a master solution as a measure, and those of the finite rows."""
         support = tuple(
-            replace(self.cuts[i], multiplier=float(result.cut_multipliers[i])) for i in np.flatnonzero(result.cut_multipliers > 0)
+            replace(self.cuts[i], multiplier=float(result.cut_multipliers[i]))
+            for i in np.flatnonzero(result.cut_multipliers > 0)
         )
         return support, result.row_multipliers / self.row_scale
 
-    def _finish(self, result: MasterResult, separations: list[Separation], worst: float, bound: float) -> Solution | None:
+    def _finish(
+        self, result: MasterResult, separations: list[Separation], worst: float, bound: float
+    ) -> Solution | None:
         """The solution, if this iterate is one."""
         if not self.slater and 0 < worst <= bound <= self.method.tol * self.scale:
             return self.stop(Status.NO_INTERIOR)
@@ -462,7 +478,9 @@ class _Run:
                 return self.stop(Status.STALLED) if self.patience > 8 else None
         return self._unbounded() or self._grow(result.z)
 
-    def _certify(self, x: Array, support: tuple[Support, ...], rows: Array, violation: tuple[float, ...]) -> Solution | None:
+    def _certify(
+        self, x: Array, support: tuple[Support, ...], rows: Array, violation: tuple[float, ...]
+    ) -> Solution | None:
         """OPTIMAL if the bounds meet; otherwise remember the point and go on."""
         upper = upper_bound(self.program, x)
         if self.incumbent is None or upper < self.incumbent[0]:
@@ -476,7 +494,9 @@ class _Run:
             if other[0] > lower:
                 support, (lower, radius) = clean, other
         if upper - lower <= allowed and radius >= LEAST_RADIUS:
-            return self._solution(Status.OPTIMAL, self._certificate("optimal", x, lower, upper, radius, support, rows, violation))
+            return self._solution(
+                Status.OPTIMAL, self._certificate("optimal", x, lower, upper, radius, support, rows, violation)
+            )
         return None
 
     def _certificate(
@@ -555,7 +575,9 @@ class _Run:
         separations = self._separate(polished.x)
         bound = max((s.bound for s in separations), default=-np.inf)
         if bound <= 0:
-            solution = self._certify(polished.x, polished.support, polished.row_multipliers, tuple(s.bound for s in separations))
+            solution = self._certify(
+                polished.x, polished.support, polished.row_multipliers, tuple(s.bound for s in separations)
+            )
             if solution is not None:
                 return solution
         self._add_cuts([replace(s, multiplier=0.0) for s in polished.support])
@@ -567,10 +589,32 @@ class _Run:
             return None
         return polish(self.program, self.x, clusters, self.rows, self.margin, self.conditioning.basis())
 
+    def _retreat(self) -> None:
+        """A feasible point for free: between an iterate of proven violation v and a point of proven margin s there is one."""
+        v = max(self.violation, default=np.inf)
+        if self.incumbent is not None or not self.slater or not 0 < v < np.inf:
+            return
+        try:
+            inside = self.master.best_margin(self.scale)
+        except MasterError:
+            return
+        if inside.status != "optimal" or inside.slack >= 0:
+            return
+        x_s = np.clip(self.conditioning.x(inside.z), self.program.lower, self.program.upper)
+        s = -max(prove_feasible(self.program, x_s))
+        if s <= 0:
+            return
+        weight = min(v / (s + v) * (1 + 1e-9) + 1e-12, 1.0)
+        x = (1 - weight) * self.x + weight * x_s
+        violation = prove_feasible(self.program, x)
+        if max(violation) <= 0:
+            self.incumbent = (upper_bound(self.program, x), x, violation)
+
     def stop(self, status: Status) -> Solution:
         """End without a closed gap: report the best bounds that can be proven now."""
-        x, violation = self.x, ()
-        upper = np.inf
+        self._retreat()
+        x, upper = self.x, np.inf
+        violation: tuple[float, ...] = ()
         if self.incumbent is not None:
             upper, x, violation = self.incumbent
         else:
@@ -579,7 +623,11 @@ class _Run:
                 upper = upper_bound(self.program, x)
         support, rows = self.support, self.rows
         allowed = 0.1 * self.method.tol * max(1.0, abs(float(self.program.c @ x) + self.program.constant))
-        lower, radius = lower_bound(self.program, support, rows, self._units(x), allowed) if support or len(rows) else (-np.inf, np.inf)
+        lower, radius = (
+            lower_bound(self.program, support, rows, self._units(x), allowed)
+            if support or len(rows)
+            else (-np.inf, np.inf)
+        )
         certificate = self._certificate("optimal", x, lower, upper, radius, support, rows, violation)
         return self._solution(status, certificate)
 

@@ -71,10 +71,13 @@ def polish(
             mult = row_multipliers * 0.0
             mult[active] = mu
             atoms = tuple(
-                Support(s.family, s.component, y.copy(), max(float(v), 0.0)) for s, y, v in zip(support, points, weight, strict=True)
+                Support(s.family, s.component, y.copy(), max(float(v), 0.0))
+                for s, y, v in zip(support, points, weight, strict=True)
             )
             best = (error, Polished(x.copy(), atoms, mult))
         elif best is not None:
+            break
+        if error <= 1e-13 * (1 + np.abs(program.c).max(initial=0.0) + np.abs(g).max(initial=0.0)):
             break
         k, n = len(rows), free.shape[1]
         system = np.zeros((n + k, n + k))
@@ -104,7 +107,10 @@ def _solve(system: Array, right: Array) -> Array | None:
     scaled = system / size[:, None] / size[None, :]
     try:
         solution = np.linalg.solve(scaled, right / size)
-        if np.isfinite(solution).all() and np.abs(scaled @ solution - right / size).max() <= 1e-9 * np.abs(right / size).max():
+        if (
+            np.isfinite(solution).all()
+            and np.abs(scaled @ solution - right / size).max() <= 1e-9 * np.abs(right / size).max()
+        ):
             return solution / size  # type: ignore[no-any-return]
     except np.linalg.LinAlgError:
         pass

@@ -58,10 +58,14 @@ def maximize(expression: Any) -> Objective:
 def _objective(expression: Any) -> Affine:
     affine = Affine.of(expression)
     if affine.size != 1:
-        raise ModelError(f"An objective is one number; {text(expression)} has shape {affine.shape}. Did you mean .sum()?")
+        raise ModelError(
+            f"An objective is one number; {text(expression)} has shape {affine.shape}. Did you mean .sum()?"
+        )
     if affine.indices():
         names = ", ".join(i.name for i in affine.indices())
-        raise ModelError(f"The objective depends on the index {names}; introduce a variable t and bound it with forall instead.")
+        raise ModelError(
+            f"The objective depends on the index {names}; introduce a variable t and bound it with forall instead."
+        )
     return affine
 
 
@@ -149,7 +153,11 @@ class Problem:
         blocks = [_finite(c.body, offsets, n) for c in finite]
         matrix = sparse.vstack([a for a, _ in blocks], format="csr") if blocks else sparse.csr_matrix((0, n))
         right = np.concatenate([-b for _, b in blocks]) if blocks else np.zeros(0)
-        equal = np.concatenate([np.full(len(b), c.equality) for c, (_, b) in zip(finite, blocks, strict=True)]) if blocks else None
+        equal = (
+            np.concatenate([np.full(len(b), c.equality) for c, (_, b) in zip(finite, blocks, strict=True)])
+            if blocks
+            else None
+        )
         labels = tuple(
             name if len(b) == 1 else f"({name})[{i}]"
             for name, (_, b) in zip(map(str, finite), blocks, strict=True)
@@ -216,7 +224,9 @@ def _bounds(v: Variable) -> list[str]:
     for bound, symbol, none in ((v.lower, "≥", -np.inf), (v.upper, "≤", np.inf)):
         if (bound != none).any():
             same = (bound == bound[0]).all()
-            shown.append(f"{v.name} {symbol} {f'{bound[0]:.6g}' if same else np.array2string(bound, threshold=6, precision=4)}")
+            shown.append(
+                f"{v.name} {symbol} {f'{bound[0]:.6g}' if same else np.array2string(bound, threshold=6, precision=4)}"
+            )
     return shown
 
 
@@ -250,7 +260,12 @@ def _families(constraints: list[ForAll], offsets: dict[Variable, Any]) -> Iterab
 
 
 def _family(
-    name: str, indices: tuple[Index, ...], domain: Domain, body: Affine, labels: tuple[str, ...], offsets: dict[Variable, Any]
+    name: str,
+    indices: tuple[Index, ...],
+    domain: Domain,
+    body: Affine,
+    labels: tuple[str, ...],
+    offsets: dict[Variable, Any],
 ) -> DeclaredFamily:
     """Arrange the triplets of `body` <= 0 as K coefficients a row; several triplets at one place are added up."""
     p = body.size

@@ -21,6 +21,7 @@ from .expressions.tape import Quadratic, Tape
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
+DENSE = 500  # with at most so many variables, rows are handled as dense arrays
 
 
 Pieces = NDArray[np.int8] | None
@@ -155,7 +156,9 @@ class BlackBoxFamily:
                 f"`a(y)` must give one coefficient per variable, shape ({len(y)}, {n}); got {a.shape} for y of shape {y.shape}."
             )
         if b.shape != (len(y),):
-            raise ModelError(f"`b(y)` must give one number per point, shape ({len(y)},); got {b.shape} for y of shape {y.shape}.")
+            raise ModelError(
+                f"`b(y)` must give one number per point, shape ({len(y)},); got {b.shape} for y of shape {y.shape}."
+            )
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
             bad = y[int(np.argmin(np.isfinite(a).all(axis=1) & np.isfinite(b)))]
             raise ModelError(f"{self.name} is not finite at y = {bad}. Restrict the domain or mend the function.")
@@ -257,6 +260,8 @@ class Program:
 
     def finite_violation(self, x: Array) -> float:
         """The largest amount by which x breaks a finite row or a bound."""
-        r = self.A @ x
-        parts = [self.row_lower - r, r - self.row_upper, self.lower - x, x - self.upper]
+        parts = [self.lower - x, x - self.upper]
+        if self.A.shape[0]:
+            r = self.A @ x
+            parts += [self.row_lower - r, r - self.row_upper]
         return float(max((p.max() for p in parts if p.size), default=0.0))

@@ -53,7 +53,9 @@ def find_ray(
         d = conditioning.x(result.z)
         # Components that only rounding put there would leave the cone; the proof is about what is left.
         d = np.where(np.abs(d) < 1e-13 * np.abs(d).max(), 0.0, d)
-        d = np.clip(d, np.where(np.isfinite(program.lower), 0.0, -np.inf), np.where(np.isfinite(program.upper), 0.0, np.inf))
+        d = np.clip(
+            d, np.where(np.isfinite(program.lower), 0.0, -np.inf), np.where(np.isfinite(program.upper), 0.0, np.inf)
+        )
         found = [
             oracle.maximise(program.violation(f, d, scale=0.0), family.domain, target=LEAK)
             for f, (oracle, family) in enumerate(zip(oracles, program.families, strict=True))

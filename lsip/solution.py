@@ -181,7 +181,8 @@ class Solution:
             "cuts": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in self.cuts],
             "active": [[a.constraint, a.point.tolist(), a.multiplier, a.family, a.component] for a in self.active],
             "history": [
-                [h.iteration, h.value, h.lower, h.upper, h.violation, h.bound, h.cuts, h.rows, h.seconds] for h in self.history
+                [h.iteration, h.value, h.lower, h.upper, h.violation, h.bound, h.cuts, h.rows, h.seconds]
+                for h in self.history
             ],
         }
         arrays = {
@@ -249,7 +250,11 @@ class Solution:
         if self.status not in (Status.INFEASIBLE, Status.UNBOUNDED):
             lines.append(f"value     {self.value:.10g}")
             lines.append(f"bounds    [{self.lower:.10g}, {self.upper:.10g}], relative gap {self.gap:.2g}")
-            lines.append(f"violation {self.max_violation:.3g} at most" if self.certified else f"violation {self.max_violation:.3g}")
+            lines.append(
+                f"violation {self.max_violation:.3g} at most"
+                if self.certified
+                else f"violation {self.max_violation:.3g}"
+            )
         if self.active:
             lines.append("active    " + "\n          ".join(str(a) for a in self.active[:10]))
         return "\n".join(lines)

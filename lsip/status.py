@@ -7,12 +7,17 @@ class Status(Enum):
     """The end of a solve, as a sentence."""
 
     OPTIMAL = "Proven: the point is feasible for every index, and no feasible point is better by more than the gap."
-    UNCERTIFIED = "No violation found, but this oracle cannot exclude one; use BranchAndBound or give `lipschitz`."
-    NO_INTERIOR = (
-        "Feasible to within `tol` for every index, but no strictly feasible point was found, so the value is only a lower "
-        "bound; relax the constraints a little, or write equalities as equalities."
+    UNCERTIFIED = (
+        "No violation found, but one is not excluded: the oracle proves nothing, or not sharply enough. Use BranchAndBound, "
+        "give `lipschitz`, or loosen `tol`."
     )
-    STALLED = "Rounding stopped progress before the gap closed; the bounds are valid. Rescale the model or loosen `tol`."
+    NO_INTERIOR = (
+        "Feasible to within `tol` for every index, but no strictly feasible point was found, so the optimum may be worse "
+        "than the value; relax the constraints a little, or write equalities as equalities."
+    )
+    STALLED = (
+        "Rounding stopped progress before the gap closed; the bounds are valid. Rescale the model or loosen `tol`."
+    )
     INFEASIBLE = "Proven: a combination of constraints at the reported index points contradicts itself."
     UNBOUNDED = "Proven: the objective improves without limit along the reported direction."
     ITERATION_LIMIT = "Stopped at `max_iterations`; raise it, loosen `tol`, or start from this solution."

@@ -484,7 +484,8 @@ def _affine_vector(draw: Draw, kind: Kind, depth: int) -> str:
     term = draw(
         st.sampled_from(
             [
-                "np.stack([{a}, {b}])", "{f2} * {a}", "{f2} * {a} + {b}", "{f23} @ x", "x[:2]", "w[0]", "w[:, 1] - {f2}", "w.sum(axis=1)",
+                "np.stack([{a}, {b}])", "{f2} * {a}", "{f2} * {a} + {b}", "{f23} @ x", "x[:2]", "w[0]",
+                "w[:, 1] - {f2}", "w.sum(axis=1)",
                 "np.concatenate([x[:1], w[1, :1]])", "({f22} * w).sum(axis=0)", "x[[2, 0]] * {f}", "{f2} - x[1:]",
                 "np.array([[1.0, 0.0, 2.0], [0.5, -1.0, 0.0]]) @ x", "x @ ({f23}).T", "np.broadcast_to({a}, (2,))",
             ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class Affine(Operators):
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=int))
+        return prod(self.shape)
 
     @property
     def ndim(self) -> int:
@@ -164,7 +165,9 @@ class Variable(Affine):
             raise ModelError(f"{self.name}: no number is as large as the lower bound or as small as the upper bound.")
         if (self.lower > self.upper).any():
             i = int(np.argmax(self.lower > self.upper))
-            raise ModelError(f"{self.name}: lower bound {self.lower[i]} exceeds upper bound {self.upper[i]} at element {i}.")
+            raise ModelError(
+                f"{self.name}: lower bound {self.lower[i]} exceeds upper bound {self.upper[i]} at element {i}."
+            )
         everything = np.arange(self.size)
         super().__init__(self.shape, (Term(self, everything, everything, Constant(np.ones(self.size))),))
         self.origin = ("name", self.name)
@@ -173,7 +176,9 @@ class Variable(Affine):
         try:
             bound = np.broadcast_to(np.asarray(value, dtype=float), self.shape).ravel().copy()
         except ValueError:
-            raise ModelError(f"`{label}` of {self.name} must broadcast to {self.shape}; got {np.shape(value)}.") from None
+            raise ModelError(
+                f"`{label}` of {self.name} must broadcast to {self.shape}; got {np.shape(value)}."
+            ) from None
         if np.isnan(bound).any():
             raise ModelError(f"`{label}` of {self.name} holds nan; use -inf or inf for no bound.")
         return bound
@@ -281,7 +286,9 @@ def _negative(a: Affine) -> Affine:
 def _multiply(a: Any, b: Any) -> Affine:
     if isinstance(a, Affine) and isinstance(b, Affine):
         if a.terms and b.terms:
-            raise NotAffineError(f"({a}) * ({b}) is a product of decision variables; a constraint must be affine in them.")
+            raise NotAffineError(
+                f"({a}) * ({b}) is a product of decision variables; a constraint must be affine in them."
+            )
         a, b = (a, b.offset) if a.terms else (b, a.offset)
     affine, factor = (a, as_expression(b)) if isinstance(a, Affine) else (b, as_expression(a))
     try:
@@ -315,7 +322,9 @@ def _matmul(a: Any, b: Any) -> Affine:
         if a.ndim == 1:
             transposed = b if np.ndim(b) == 1 else b.T
             return _matmul(transposed, a)
-        raise ModelError(f"`@` with a variable on the left needs a vector; {a} has shape {a.shape}. Put the matrix on the left.")
+        raise ModelError(
+            f"`@` with a variable on the left needs a vector; {a} has shape {a.shape}. Put the matrix on the left."
+        )
     if isinstance(a, Affine) and isinstance(b, Affine):
         raise NotAffineError(f"({a}) @ ({b}) is a product of decision variables; a constraint must be affine in them.")
     left = as_expression(a)
@@ -360,7 +369,9 @@ def compare(a: Any, b: Any, symbol: str, flipped: bool) -> Any:
     if isinstance(a, Affine) or isinstance(b, Affine):
         if symbol == "<":
             raise ModelError(f"Strict inequalities have no minimum: write <= or >= in {text(origin)}.")
-        return Constraint(_LINEAR["subtract"](a, b) if isinstance(a, Affine) else _add(a, _negative(b)), symbol == "==", origin)
+        return Constraint(
+            _LINEAR["subtract"](a, b) if isinstance(a, Affine) else _add(a, _negative(b)), symbol == "==", origin
+        )
     if symbol == "==":
         return a is b
     return Condition(as_expression(RULES["subtract"](b, a)), symbol == "<", origin)

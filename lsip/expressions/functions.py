@@ -33,7 +33,9 @@ class Function:
         return self.enclosure(u) if isinstance(u, Interval) else self.value(u)
 
 
-def _domain(enclosure: Callable[[Interval], Interval], low: float, high: float = np.inf) -> Callable[[Interval], Interval]:
+def _domain(
+    enclosure: Callable[[Interval], Interval], low: float, high: float = np.inf
+) -> Callable[[Interval], Interval]:
     """Restrict an enclosure to arguments in [low, high]; nothing is known where u leaves it entirely."""
 
     def enclose(u: Interval) -> Interval:

@@ -8,6 +8,7 @@ for printing only.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +52,7 @@ class Expression(Operators):
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=int))
+        return prod(self.shape)
 
     @property
     def ndim(self) -> int:
@@ -204,11 +205,12 @@ class Join(Expression):
     """All elements of several arguments, one after another."""
 
     def __init__(self, parts: tuple[Expression, ...]) -> None:
-        self.args, self.shape = parts, (sum(p.size for p in parts),)
+        self.sizes = [p.size for p in parts]
+        self.args, self.shape = parts, (sum(self.sizes),)
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         n = run.y.shape[0]
-        return Jet(*(join([jet[d] for jet in args], [p.size for p in self.args], n) for d in range(run.order + 1)))
+        return Jet(*(join([jet[d] for jet in args], self.sizes, n) for d in range(run.order + 1)))
 
 
 class Sum(Expression):

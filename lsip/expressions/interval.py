@@ -71,7 +71,9 @@ class Interval:
             return Interval(down(self.lo + other.lo), up(self.hi + other.hi))
         # A sum with a constant that rounds nothing stays exact: the ends of a box then meet a kink such as |y - 1/2| sharply.
         lo, hi = self.lo + other, self.hi + other
-        return Interval(np.where(_exact(self.lo, other, lo), lo, down(lo)), np.where(_exact(self.hi, other, hi), hi, up(hi)))
+        return Interval(
+            np.where(_exact(self.lo, other, lo), lo, down(lo)), np.where(_exact(self.hi, other, hi), hi, up(hi))
+        )
 
     __radd__ = __add__
 
@@ -144,7 +146,9 @@ def reciprocal(u: Interval) -> Interval:
     return Interval(lo, hi)
 
 
-def monotone(function: Callable[[Array], Array], low: float = -np.inf, high: float = np.inf) -> Callable[[Interval], Interval]:
+def monotone(
+    function: Callable[[Array], Array], low: float = -np.inf, high: float = np.inf
+) -> Callable[[Interval], Interval]:
     """The enclosure of an increasing function with values in [low, high]."""
 
     def enclose(u: Interval) -> Interval:
@@ -154,7 +158,9 @@ def monotone(function: Callable[[Array], Array], low: float = -np.inf, high: flo
     return enclose
 
 
-def decreasing(function: Callable[[Array], Array], low: float = -np.inf, high: float = np.inf) -> Callable[[Interval], Interval]:
+def decreasing(
+    function: Callable[[Array], Array], low: float = -np.inf, high: float = np.inf
+) -> Callable[[Interval], Interval]:
     """The enclosure of a decreasing function with values in [low, high]."""
     increasing = monotone(function, low, high)
     return lambda u: increasing(Interval(u.hi, u.lo))

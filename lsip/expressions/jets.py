@@ -38,7 +38,11 @@ def triangle(m: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 @cache
 def tetrahedron(m: int) -> tuple[NDArray[np.intp], ...]:
     """i <= j <= k in the order in which third derivatives are stored, and where jk, ik and ij stand in `triangle`."""
-    i, j, k = np.array([(a, b, c) for a in range(m) for b in range(a, m) for c in range(b, m)], dtype=np.intp).reshape(-1, 3).T
+    i, j, k = (
+        np.array([(a, b, c) for a in range(m) for b in range(a, m) for c in range(b, m)], dtype=np.intp)
+        .reshape(-1, 3)
+        .T
+    )
     place = np.zeros((m, m), dtype=np.intp)
     rows, columns = triangle(m)
     place[rows, columns] = place[columns, rows] = np.arange(len(rows))

@@ -32,18 +32,24 @@ class Conditioning:
     inverse: Array | None = None  # R^-1, where it is harmless
 
     @staticmethod
-    def fit(program: Program, rows: sparse.csr_matrix) -> Conditioning:
-        """Choose coordinates from rows (N, n) seen at sampled index points, and the finite ones."""
-        n = program.n
-        every = sparse.vstack([rows, program.A], format="csr") if program.A.shape[0] else rows
-        norms = np.sqrt(np.asarray(every.multiply(every).sum(axis=0)).ravel() / max(every.shape[0], 1))
+    def fit(program: Program, rows: Any) -> Conditioning:
+        """Choose coordinates from rows (N, n) seen at sampled index points, dense or sparse, and the finite ones."""
+        every: Any = rows
+        if sparse.issparse(rows):
+            every = sparse.vstack([rows, program.A], format="csr")
+            squares = np.asarray(every.multiply(every).sum(axis=0)).ravel()
+        else:
+            every = np.vstack([rows, program.A.toarray()]) if program.A.shape[0] else rows
+            squares = (every**2).sum(axis=0)
+        norms = np.sqrt(squares / max(every.shape[0], 1))
         scale = 1.0 / np.where(norms > 0, norms, 1.0)
         scale = 2.0 ** np.round(np.log2(scale))  # powers of two: scaling then rounds nothing
         free = np.flatnonzero(np.isinf(program.lower) & np.isinf(program.upper))
-        dense = rows.nnz >= 0.3 * rows.shape[0] * max(rows.shape[1], 1)
-        if not dense or not 1 < len(free) <= MIXED:
+        filled = np.count_nonzero(rows) if isinstance(rows, np.ndarray) else rows.nnz
+        if filled < 0.3 * rows.shape[0] * max(rows.shape[1], 1) or not 1 < len(free) <= MIXED:
             return Conditioning(scale, np.zeros(0, dtype=np.intp), None)
-        block = every[:, free].toarray() * scale[free]
+        block = every[:, free] if isinstance(every, np.ndarray) else every[:, free].toarray()
+        block = block * scale[free]
         weight = np.sqrt(np.maximum((block**2).sum(axis=1), 1e-300))
         block = block[weight > 1e-100] / np.sqrt(max(len(block), 1))
         block = np.vstack([block, FLOOR * np.eye(len(free))])
@@ -65,7 +71,9 @@ class Conditioning:
         if self.inverse is not None:
             out[:, self.mixed] = a[:, self.mixed] @ self.inverse
         elif self.factor is not None and len(out):
-            out[:, self.mixed] = linalg.solve_triangular(self.factor, a[:, self.mixed].T, trans="T", check_finite=False).T
+            out[:, self.mixed] = linalg.solve_triangular(
+                self.factor, a[:, self.mixed].T, trans="T", check_finite=False
+            ).T
         return out
 
     def x(self, z: Array) -> Array:
@@ -92,7 +100,11 @@ class Conditioning:
         """The matrix T of x = T z."""
         basis = np.diag(self.scale)
         if self.factor is not None:
-            inverse = self.inverse if self.inverse is not None else linalg.solve_triangular(self.factor, np.eye(len(self.mixed)))
+            inverse = (
+                self.inverse
+                if self.inverse is not None
+                else linalg.solve_triangular(self.factor, np.eye(len(self.mixed)))
+            )
             basis[np.ix_(self.mixed, self.mixed)] = inverse
         return basis
 
@@ -101,4 +113,6 @@ class Conditioning:
         lo, hi = lower / self.scale, upper / self.scale
         lo[self.mixed], hi[self.mixed] = -reach, reach
         # A one-sided bound far from zero still leaves `reach` to the other side.
-        return np.where(np.isinf(lo), np.minimum(-reach, hi - reach), lo), np.where(np.isinf(hi), np.maximum(reach, lo + reach), hi)
+        return np.where(np.isinf(lo), np.minimum(-reach, hi - reach), lo), np.where(
+            np.isinf(hi), np.maximum(reach, lo + reach), hi
+        )

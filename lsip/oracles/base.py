@@ -20,7 +20,9 @@ class Separation:
     points: Array  # (k, m), all in the domain, worst first
     values: Array  # (k,), attained at the points
     bound: float  # sup over the domain (and over all components) is at most this; inf if nothing is proven
-    components: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))  # (k,), the row of each point
+    components: NDArray[np.intp] = field(
+        default_factory=lambda: np.zeros(0, dtype=np.intp)
+    )  # (k,), the row of each point
 
     @property
     def worst(self) -> float:

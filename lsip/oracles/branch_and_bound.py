@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,12 +40,15 @@ class BranchAndBound:
         Splitting rounds once a violation has been found; a cut is worth more than a proof then.
     points
         The most points returned by one call (two for every row an index has, if that is more).
+    seconds
+        Stop splitting after this long; the bound returned is still valid.
     """
 
     tol: float = 0.0
     max_boxes: int = 200_000
     rounds: int = 4
     points: int = 64
+    seconds: float = np.inf
 
     def maximise(self, violation: Any, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
         family = getattr(violation, "family", None)
@@ -108,8 +112,8 @@ class _Search:
         return max(self.target, self.best + tol) if self.best <= self.target else 2 * self.best - self.target
 
     def run(self) -> Separation:
-        rounds = 0
-        while True:
+        rounds, started = 0, time.perf_counter()
+        while time.perf_counter() - started <= self.options.seconds:
             open_rows = [np.flatnonzero(b.max(axis=1, initial=-np.inf) > self.goal) for b in self.bounds]
             open_rows = [rows[c.splittable(rows)] for rows, c in zip(open_rows, self.covers, strict=True)]
             if not sum(map(len, open_rows)) or (self.best > self.target and rounds >= self.options.rounds):
@@ -173,8 +177,9 @@ class _Search:
         radius = 1e-3 * (self.domain.upper - self.domain.lower)
         most = max(self.options.points, 2 * self.violation.components)
         chosen = distinct(y, g, component, radius, most)
-        y, g, component = self._climb(y[chosen], g[chosen], component[chosen])
-        chosen = distinct(y, g, component, 2 * radius, most)
+        if self.best > self.target:
+            y, g, component = self._climb(y[chosen], g[chosen], component[chosen])
+            chosen = distinct(y, g, component, 2 * radius, most)
         return Separation(y[chosen], g[chosen], max(bound, float(g.max(initial=-np.inf))), component[chosen])
 
     def _climb(self, y: Array, g: Array, component: Ints) -> tuple[Array, Array, Ints]:
