@@ -38,6 +38,7 @@ Array = NDArray[np.float64]
 REACH = 1e3  # infinite bounds of the master, in its own coordinates
 STRETCH = 10.0  # how much farther those coordinates reach each time that this proves too little
 STRETCHES = 12
+RETREATS = 6  # attempts to find a strictly feasible point when a solve is stopped early
 INFEASIBLE_RADIUS = 1e6  # how far from the origin a contradiction must hold to be called one
 
 
@@ -594,14 +595,19 @@ class _Run:
         v = max(self.violation, default=np.inf)
         if self.incumbent is not None or not self.slater or not 0 < v < np.inf:
             return
-        try:
-            inside = self.master.best_margin(self.scale)
-        except MasterError:
-            return
-        if inside.status != "optimal" or inside.slack >= 0:
-            return
-        x_s = np.clip(self.conditioning.x(inside.z), self.program.lower, self.program.upper)
-        s = -max(prove_feasible(self.program, x_s))
+        s = 0.0
+        for _ in range(RETREATS):
+            try:
+                inside = self.master.best_margin(self.scale)
+            except MasterError:
+                return
+            if inside.status != "optimal" or inside.slack >= 0:
+                return
+            x_s = np.clip(self.conditioning.x(inside.z), self.program.lower, self.program.upper)
+            separations = self._separate(x_s)
+            s = -max(found.bound for found in separations)
+            if s > 0 or not self._add(separations):
+                break
         if s <= 0:
             return
         weight = min(v / (s + v) * (1 + 1e-9) + 1e-12, 1.0)

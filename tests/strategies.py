@@ -83,7 +83,7 @@ class Kind:
         if bound <= LARGEST:
             return whole
         factor = float(f"{1 / bound:.3g}")
-        return Formula(f"{factor} * ({source})", shape, 1.01, self.dim, self.scalar, smooth, continuous)
+        return Formula(f"({factor} * ({source}))", shape, 1.01, self.dim, self.scalar, smooth, continuous)
 
 
 def _literal(value: Array) -> str:

@@ -44,6 +44,11 @@ class Union(Domain):
         )
 
     @property
+    def scalar(self) -> bool:  # type: ignore[override]
+        """A union of intervals is indexed by a number, as its members are."""
+        return all(d.scalar for d in self.members)
+
+    @property
     def diameter(self) -> float:
         """An upper bound from the members' diameters and bounding boxes; exact for boxes."""
         apart = [

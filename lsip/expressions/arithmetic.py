@@ -109,6 +109,7 @@ def add(a: Expression, b: Expression) -> Expression:
 
 @rule("subtract")
 def subtract(a: Expression, b: Expression) -> Expression:
+    _common(a, b)  # so that a mismatch is reported in the operands as they were written
     return add(a, Constant(-b.value) if isinstance(b, Constant) else Negate(b))  # type: ignore[no-any-return]
 
 
