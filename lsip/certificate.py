@@ -1,11 +1,12 @@
 """Proofs: bounds from multipliers, feasibility over the whole index set, infeasibility, unboundedness.
 
-Everything here is computed with outward rounding from the data that a `Certificate` holds, and from nothing that the solver
-believed on the way. All statements are about the minimisation form of a `Program`.
+Everything here is computed with outward rounding from the data that a `Certificate` holds, and from nothing that the
+solver believed on the way. All statements are about the minimisation form of a `Program`.
 
-A lower bound from multipliers needs c + sum lambda_i a(y_i) = 0 in every free variable, which floats meet only up to rounding. What
-is left over is charged against a region |x_j| <= radius units_j that is made as large as the tolerance allows; the bound holds for
-every x in it, and for every x at all when the radius is infinite (as it is when all variables are bounded).
+A lower bound from multipliers needs c + sum lambda_i a(y_i) = 0 in every free variable, which floats meet only up to
+rounding. What is left over is charged against a region |x_j| <= radius units_j that is made as large as the tolerance
+allows; the bound holds for every x in it, and for every x at all when the radius is infinite (as it is when all
+variables are bounded).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Certificate:
 
 
 def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[Any, Any, Interval]:
-    """Enclosures of the rows at the support: midpoints and radii (k, n), sparse for large models, and the right-hand sides."""
+    """Enclosures of the rows at the support: midpoints and radii (k, n), sparse if large, and the rhs."""
     shape = (len(support), program.n)
     entries: list[tuple[Array, Array, Any, Any]] = []
     low, high = np.zeros(shape[0]), np.zeros(shape[0])
@@ -93,10 +94,10 @@ def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[Any, Any
         np.add.at(dense[1], (i, j), rad)
         return dense[0], dense[1], Interval(low, high)
     used = (mid != 0) | (rad != 0)  # padding repeats column 0 with a zero
-    place = (i[used], j[used])
+    at_used = (i[used], j[used])
     return (
-        sparse.csr_matrix((mid[used], place), shape),
-        sparse.csr_matrix((rad[used], place), shape),
+        sparse.csr_matrix((mid[used], at_used), shape),
+        sparse.csr_matrix((rad[used], at_used), shape),
         Interval(low, high),
     )
 
@@ -104,7 +105,7 @@ def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[Any, Any
 def lagrangian(
     program: Program, c: Array, support: tuple[Support, ...], row_multipliers: Array, units: Array
 ) -> tuple[float, float]:
-    """(base, drift): c x >= base - radius drift for every feasible x in the region of that radius, for any radius >= 1."""
+    """(base, drift): c x >= base - radius drift for every feasible x in the region of that radius >= 1."""
     weight = np.array([s.multiplier for s in support])
     if len(weight) and weight.min() < 0:
         raise ProofError(f"A multiplier is negative: {weight.min()}.")
@@ -156,7 +157,7 @@ def lagrangian(
 def lower_bound(
     program: Program, support: tuple[Support, ...], row_multipliers: Array, units: Array, slack: float
 ) -> tuple[float, float]:
-    """(lower, radius): no feasible x within the radius has an objective below `lower`; at most `slack` is given up for reach."""
+    """(lower, radius): no feasible x within the radius is below `lower`; at most `slack` is given up for reach."""
     base, drift = lagrangian(program, program.c, support, row_multipliers, units)
     base += program.constant
     if drift == 0:
@@ -170,7 +171,8 @@ def lower_bound(
 def refit(program: Program, support: tuple[Support, ...], row_multipliers: Array) -> tuple[Support, ...]:
     """The heavier atoms, with multipliers fitted anew so that they balance the objective as exactly as they can.
 
-    A relaxation that leans on far-away bounds carries light atoms only for their sake; without them the measure may be exact.
+    A relaxation that leans on far-away bounds carries light atoms only for their sake; without them the measure may
+    be exact.
     """
     heaviest = max((s.multiplier for s in support), default=0.0)
     kept = tuple(s for s in support if s.multiplier > 1e-4 * heaviest)
@@ -184,7 +186,7 @@ def refit(program: Program, support: tuple[Support, ...], row_multipliers: Array
 def infeasibility(
     program: Program, support: tuple[Support, ...], row_multipliers: Array, units: Array
 ) -> tuple[float, float]:
-    """(contradiction, radius): with zero objective, a positive lower bound says that no feasible x lies within the radius."""
+    """(contradiction, radius): a positive lower bound on the zero objective leaves no feasible x within the radius."""
     base, drift = lagrangian(program, np.zeros(program.n), support, row_multipliers, units)
     if base <= 0:
         return base, 0.0

@@ -1,8 +1,8 @@
 """The dual exchange method: solve a finite relaxation, look for the worst index points, add them, repeat.
 
-Cuts are kept with a small margin, chosen so that it costs at most a fraction of the tolerance in the objective. When no index
-violates its constraint any more, the master's point is therefore not almost but exactly feasible, its objective is an upper bound,
-and the master's multipliers give a lower bound next to it.
+Cuts are kept with a small margin, chosen so that it costs at most a fraction of the tolerance in the objective. When
+no index violates its constraint any more, the master's point is therefore not almost but exactly feasible, its
+objective is an upper bound, and the master's multipliers give a lower bound next to it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class Exchange:
     Parameters
     ----------
     oracle
-        Separation; None picks `BranchAndBound` where a family can be enclosed in at most four dimensions, else `Multistart`.
+        Separation; None picks `BranchAndBound` where a family can be enclosed in at most four dimensions, else
+        `Multistart`.
     master
         The finite LP solver.
     tol
@@ -164,8 +165,7 @@ class _Run:
             for f in program.families
         )
         return [
-            f"{program.name}: {program.n} variables, {program.A.shape[0]} finite rows, "
-            f"{len(program.families)} famil{'y' if len(program.families) == 1 else 'ies'}: {families}",
+            f"{program.name}: {program.n} variables, {program.A.shape[0]} finite rows; {families or 'no index'}",
             f"separation by {self.oracle_names}, master {self.method.master}, tol {self.method.tol:g}",
         ]
 
@@ -228,7 +228,7 @@ class _Run:
         return np.concatenate([corners, domain.spread(int(np.clip(2 * k, 8, 200)))])
 
     def _sample_rows(self, rows: Any) -> Any:
-        """Rows at index points that no basis is periodic in: the points of a grid can make independent functions look alike."""
+        """Rows at points of no period: those of a grid can make independent functions look alike."""
         sample = [
             Support(f, c, y, 0.0)
             for f, family in enumerate(self.program.families)
@@ -343,7 +343,7 @@ class _Run:
         return self.stop(Status.ITERATION_LIMIT)
 
     def _solve_master(self) -> MasterResult | Solution:
-        """Solve the relaxation with the current margin; lower the margin, or prove infeasibility, where it has no solution."""
+        """Solve the relaxation; where it has no solution, lower the margin or prove infeasibility."""
         for _ in range(40):
             try:
                 result = self.master.solve(self.margin)
@@ -541,7 +541,7 @@ class _Run:
         return None
 
     def _try_centre(self, result: MasterResult) -> Solution | None:
-        """Where many points are optimal, the simplex jumps between corners of the optimal face for ever; its middle settles.
+        """Where many points are optimal, the simplex jumps between corners of the optimal face; its middle settles.
 
         It is tried once the objective has stopped moving, and costs about as much as a few iterations.
         """
@@ -566,7 +566,7 @@ class _Run:
         return iteration >= self.polish_at and worst < 0.1 * (self.scale + abs(self.history[-1].value))
 
     def _polish(self, found: list[Separation]) -> Solution | None:
-        """Try Newton from here; a polished point that can be certified ends the solve, and its index points help anyway."""
+        """Try Newton from here: a point that can be certified ends the solve, and its index points help anyway."""
         # Newton that does not help yet will not help in the very next iteration either.
         self.polished += 1
         self.polish_at = len(self.history) + 1 + self.polished // 2
@@ -591,7 +591,7 @@ class _Run:
         return polish(self.program, self.x, clusters, self.rows, self.margin, self.conditioning.basis())
 
     def _retreat(self) -> None:
-        """A feasible point for free: between an iterate of proven violation v and a point of proven margin s there is one."""
+        """A feasible point for free: between an iterate of proven violation v and a point of margin s."""
         v = max(self.violation, default=np.inf)
         if self.incumbent is not None or not self.slater or not 0 < v < np.inf:
             return
@@ -662,7 +662,7 @@ def _unique_runs(y: Array) -> tuple[Array, NDArray[np.intp]]:
 
 
 def cluster(program: Program, support: tuple[Support, ...], found: list[Separation]) -> tuple[Support, ...]:
-    """One atom for every maximiser: those that the oracle found gather the mass around them, the rest stay where they are."""
+    """One atom for every maximiser: those that the oracle found gather the mass around them, the rest stay."""
     mass: dict[tuple[int, int, tuple[float, ...]], float] = {}
     for s in sorted(support, key=lambda s: -s.multiplier):
         domain, separation = program.families[s.family].domain, found[s.family]

@@ -1,7 +1,7 @@
 """Newton's method on the reduced problem: once the active index points are known, a few steps reach machine precision.
 
-Near the solution, the continuum of constraints is equivalent to finitely many: g(y_i(x); x) <= -margin, where y_i(x) is the local
-maximiser that moves with x. The first-order conditions of that problem,
+Near the solution, the continuum of constraints is equivalent to finitely many: g(y_i(x); x) <= -margin, where y_i(x)
+is the local maximiser that moves with x. The first-order conditions of that problem,
 
     c + sum lambda_i a(y_i) + A' mu = 0,    g(y_i; x) = -margin,    grad_y g(y_i; x) = 0 in the directions y_i can move,
 
@@ -111,26 +111,26 @@ def _solve(system: Array, right: Array) -> Array | None:
             np.isfinite(solution).all()
             and np.abs(scaled @ solution - right / size).max() <= 1e-9 * np.abs(right / size).max()
         ):
-            return solution / size  # type: ignore[no-any-return]
+            return solution / size
     except np.linalg.LinAlgError:
         pass
     try:
         solution = np.linalg.lstsq(scaled, right / size, rcond=1e-13)[0]
     except np.linalg.LinAlgError:
         return None
-    return solution / size  # type: ignore[no-any-return]
+    return solution / size
 
 
 def _movable(program: Program, x: Array) -> NDArray[np.bool_]:
     """Variables that do not sit at one of their bounds."""
     near = 1e-9 * (1 + np.abs(x))
-    return (x > program.lower + near) & (x < program.upper - near)  # type: ignore[no-any-return]
+    return (x > program.lower + near) & (x < program.upper - near)
 
 
 def _local(
     program: Program, support: tuple[Support, ...], points: list[Array], x: Array
 ) -> tuple[Array, Array, list[Array], list[Array], list[Array]] | None:
-    """Rows (k, n), values g (k,), and for each point: da/dy (m, n), grad_y g (m,), and (-H)^-1 on the directions it can move in."""
+    """Rows (k, n), values g (k,), and for each point: da/dy (m, n), grad_y g (m,), (-H)^-1 where it can move."""
     k, n = len(support), program.n
     rows, g = np.zeros((k, n)), np.zeros(k)
     jac: list[Array] = [np.zeros((0, n))] * k
@@ -168,7 +168,7 @@ def _local(
 
 
 def _move(y: Array, slope: Array, hessian: Array, lower: Array, upper: Array) -> Array:
-    """(-H)^-1 on the coordinates inside their range, if the point is a proper maximum there; zero where it must stay."""
+    """(-H)^-1 on the coordinates inside their range, if the point is a proper maximum; zero where it must stay."""
     m = len(y)
     width = upper - lower
     inside = (y > lower + 1e-9 * width) & (y < upper - 1e-9 * width)

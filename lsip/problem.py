@@ -1,4 +1,4 @@
-"""The model as a person writes it: an objective, finite constraints, and constraints for all indices; compiled to a `Program`."""
+"""The model as a person writes it: an objective, constraints, constraints for all indices; compiled to a `Program`."""
 
 from __future__ import annotations
 
@@ -137,7 +137,8 @@ class Problem:
     def solve(self, *, method: Exchange | None = None, verbose: bool = True, **options: Any) -> Solution:
         """Solve with proof.
 
-        Options are the fields of `Exchange`: `tol`, `oracle`, `max_iterations`, `time_limit`, `seed`, `callback`, `warm_start`, …
+        Options are the fields of `Exchange`: `tol`, `oracle`, `max_iterations`, `time_limit`, `seed`, `callback`,
+        `warm_start`, …
         """
         from .exchange import solve
 

@@ -44,10 +44,10 @@ class RowFamily(Protocol):
         """Coefficients (N, p, K) and right-hand sides (N, p) at the points y (N, m)."""
 
     def derivatives(self, y: Array) -> tuple[Array, Array, Array] | None:
-        """As `rows` with the rhs as last column (N, p, K + 1): values, gradients (m, ...), Hessians (m (m+1) / 2, ...)."""
+        """As `rows`, with the rhs as last column (N, p, K + 1): values, gradients (m, ...), packed Hessians."""
 
     def quadratics(self, cell: Cell) -> Enclosure:
-        """Enclosures over boxes of a cell of the domain: of all (p, K + 1) numbers, and of functions that are >= 0 on it."""
+        """Enclosures over boxes of a cell: of all (p, K + 1) numbers, and of functions that are >= 0 on the domain."""
 
 
 class DeclaredFamily:
@@ -87,9 +87,10 @@ class DeclaredFamily:
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
             finite = np.isfinite(a).all(axis=(1, 2)) & np.isfinite(b).all(axis=1)
             bad = y[int(np.argmin(finite))]
+            where = ", ".join(f"{c} = {v:.6g}" for c, v in zip(self.coordinates, bad, strict=True))
             raise ModelError(
-                f"{self.name} is not defined at {', '.join(f'{c} = {v:.6g}' for c, v in zip(self.coordinates, bad, strict=True))}: "
-                "a coefficient or right-hand side is nan or infinite there. Restrict the domain or rewrite the expression."
+                f"{self.name} is not defined at {where}: a coefficient or right-hand side is nan or infinite there. "
+                "Restrict the domain or rewrite the expression."
             )
         return a, b
 
@@ -153,7 +154,8 @@ class BlackBoxFamily:
         b = np.asarray(self.b(y), dtype=float)
         if a.shape != (len(y), n):
             raise ModelError(
-                f"`a(y)` must give one coefficient per variable, shape ({len(y)}, {n}); got {a.shape} for y of shape {y.shape}."
+                f"`a(y)` must give one coefficient per variable, shape ({len(y)}, {n}); got {a.shape} for y of "
+                f"shape {y.shape}."
             )
         if b.shape != (len(y),):
             raise ModelError(
@@ -218,7 +220,7 @@ class FamilyViolation:
 
     def values(self, y: Array) -> Array:
         a, b = self.family.rows(y)
-        return np.einsum("npk,pk->np", a, self.weights[:, :-1]) - self.scale * b  # type: ignore[no-any-return]
+        return np.einsum("npk,pk->np", a, self.weights[:, :-1]) - self.scale * b
 
     def derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
         parts = self.family.derivatives(y)
@@ -237,7 +239,7 @@ class FamilyViolation:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """min c x + constant, with row_lower <= A x <= row_upper, lower <= x <= upper, and every family's rows for all y."""
+    """min c x + constant with row_lower <= A x <= row_upper, lower <= x <= upper, and all rows of every family."""
 
     c: Array
     constant: float

@@ -1,7 +1,8 @@
 """Directions along which a problem is unbounded: the exchange once more, on the homogeneous problem.
 
-A ray d improves the objective, c d < 0, and never leaves the feasible set, a(y) d <= 0 for every y. It is sought in the box
--1 <= d <= 1 of the master's coordinates, cut by cut; a relaxation with an unbounded ray is never mistaken for the problem.
+A ray d improves the objective, c d < 0, and never leaves the feasible set, a(y) d <= 0 for every y. It is sought in
+the box -1 <= d <= 1 of the master's coordinates, cut by cut; a relaxation with an unbounded ray is never mistaken for
+the problem.
 """
 
 from __future__ import annotations

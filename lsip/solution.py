@@ -57,8 +57,9 @@ class Iterate:
 class Solution:
     """The answer, and what is known about it.
 
-    `lower <= optimum <= upper` in the sense of the objective as it was written; `gap` is relative to max(1, |value|). When
-    `certified`, these are theorems: `x` satisfies every constraint for every index, and `certificate` holds the proof.
+    `lower <= optimum <= upper` in the sense of the objective as it was written; `gap` is relative to max(1, |value|).
+    When `certified`, these are theorems: `x` satisfies every constraint for every index, and `certificate` holds the
+    proof.
     """
 
     status: Status
@@ -151,7 +152,7 @@ class Solution:
         return self.program.violation(family, self.x)
 
     def verify(self) -> Solution:
-        """Re-check the proof from the certificate alone, with nothing kept from the solve; raises ProofError if it fails."""
+        """Re-check the proof from the certificate alone, with nothing kept from the solve; ProofError if it fails."""
         program = self.model.compile() if self.model is not None else self._forgetful()
         verify(program, self.certificate, self.tol)
         return self

@@ -8,12 +8,12 @@ class Status(Enum):
 
     OPTIMAL = "Proven: the point is feasible for every index, and no feasible point is better by more than the gap."
     UNCERTIFIED = (
-        "No violation found, but one is not excluded: the oracle proves nothing, or not sharply enough. Use BranchAndBound, "
-        "give `lipschitz`, or loosen `tol`."
+        "No violation found, but one is not excluded: the oracle proves nothing, or not sharply enough. Use "
+        "BranchAndBound, give `lipschitz`, or loosen `tol`."
     )
     NO_INTERIOR = (
-        "Feasible to within `tol` for every index, but no strictly feasible point was found, so the optimum may be worse "
-        "than the value; relax the constraints a little, or write equalities as equalities."
+        "Feasible to within `tol` for every index, but no strictly feasible point was found, so the optimum may be "
+        "worse than the value; relax the constraints a little, or write equalities as equalities."
     )
     STALLED = (
         "Rounding stopped progress before the gap closed; the bounds are valid. Rescale the model or loosen `tol`."

@@ -1,7 +1,7 @@
 """What is affine in the decision variables: sums of (index expression) x (variable), and the constraints made of them.
 
-An `Affine` array is stored as triplets: entry e says that row `rows[e]` of the flattened array holds `coefficient[e]` times
-element `columns[e]` of a variable. Every operation that stays linear only moves or multiplies triplets.
+An `Affine` array is stored as triplets: entry e says that row `rows[e]` of the flattened array holds `coefficient[e]`
+times element `columns[e]` of a variable. Every operation that stays linear only moves or multiplies triplets.
 """
 
 from __future__ import annotations

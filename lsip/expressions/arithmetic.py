@@ -1,6 +1,7 @@
 """The rules of the language: what each operator and NumPy function builds from index expressions.
 
-Whatever has a decision variable among its operands is passed on to `affine`, which knows the few operations that stay linear.
+Whatever has a decision variable among its operands is passed on to `affine`, which knows the few operations that stay
+linear.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def add(a: Expression, b: Expression) -> Expression:
 @rule("subtract")
 def subtract(a: Expression, b: Expression) -> Expression:
     _common(a, b)  # so that a mismatch is reported in the operands as they were written
-    return add(a, Constant(-b.value) if isinstance(b, Constant) else Negate(b))  # type: ignore[no-any-return]
+    return add(a, Constant(-b.value) if isinstance(b, Constant) else Negate(b))
 
 
 @rule("multiply")
@@ -127,9 +128,9 @@ def divide(a: Expression, b: Expression) -> Expression:
         # The reciprocal of a power of two is exact; any other division keeps its rounding inside an enclosure.
         mantissa, _ = np.frexp(b.value)
         if (np.abs(mantissa) == 0.5).all():
-            return multiply(a, 1.0 / b.value)  # type: ignore[no-any-return]
+            return multiply(a, 1.0 / b.value)
     inverse = Apply(FUNCTIONS["reciprocal"], b)
-    return inverse if _scalar(a) == 1.0 and a.shape == () else multiply(a, inverse)  # type: ignore[no-any-return]
+    return inverse if _scalar(a) == 1.0 and a.shape == () else multiply(a, inverse)
 
 
 @rule("negative")
@@ -266,8 +267,8 @@ def _structural(function: Any) -> None:
 
 
 for _function in (
-    np.reshape, np.ravel, np.transpose, np.squeeze, np.expand_dims, np.broadcast_to, np.tile, np.repeat, np.roll, np.flip,
-    np.moveaxis, np.swapaxes, np.take, np.atleast_1d, np.atleast_2d, np.diagonal,
+    np.reshape, np.ravel, np.transpose, np.squeeze, np.expand_dims, np.broadcast_to, np.tile, np.repeat, np.roll,
+    np.flip, np.moveaxis, np.swapaxes, np.take, np.atleast_1d, np.atleast_2d, np.diagonal,
 ):  # fmt: skip
     _structural(_function)
 
@@ -292,8 +293,8 @@ def _stacking(function: Any) -> None:
     FUNCTION_RULES[function] = apply
 
 
-for _function in (np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack):
-    _stacking(_function)
+for _joining in (np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack):
+    _stacking(_joining)
 
 
 def _last(u: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
@@ -313,7 +314,7 @@ def _last(u: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
 def total(u: Any, axis: Any = None, **kwargs: Any) -> Any:
     """np.sum."""
     _plain(kwargs, "sum")
-    moved, shape = _last(u, axis)
+    moved, _ = _last(u, axis)
     result = moved.sum_last() if isinstance(u, Affine) else Sum(moved, moved.shape[-1])
     result.origin = ("sum", u) if axis is None else ("sum", u, axis)
     return result
@@ -434,7 +435,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 def _masked(mask: Any, a: Any, b: Any) -> Any:
     """Elements of a where the mask is true, of b elsewhere."""
     affine = isinstance(a, Affine) or isinstance(b, Affine)
-    parts = [Affine.of(v) if affine else as_expression(v) for v in (a, b)]
+    parts: list[Any] = [Affine.of(v) if affine else as_expression(v) for v in (a, b)]
     first, second = (np.arange(p.size).reshape(p.shape) for p in parts)
     try:
         index = np.where(mask, first, first.size + second)

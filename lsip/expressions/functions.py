@@ -1,7 +1,7 @@
 """The elementary functions of the language: value, enclosure, and three derivatives each.
 
-Derivatives are written once, in terms of the argument u and the value f, with operators and `call`, so that they serve arrays
-and intervals alike.
+Derivatives are written once, in terms of the argument u and the value f, with operators and `call`, so that they
+serve arrays and intervals alike.
 """
 
 from __future__ import annotations
@@ -144,8 +144,12 @@ _TABLE = (
 
 FUNCTIONS: dict[str, Function] = {f.name: f for f in _TABLE}
 
-sin, cos, sinh, cosh = (FUNCTIONS[name] for name in ("sin", "cos", "sinh", "cosh"))
-exp, sqrt = FUNCTIONS["exp"], FUNCTIONS["sqrt"]
+sin: Function = FUNCTIONS["sin"]
+cos: Function = FUNCTIONS["cos"]
+sinh: Function = FUNCTIONS["sinh"]
+cosh: Function = FUNCTIONS["cosh"]
+exp: Function = FUNCTIONS["exp"]
+sqrt: Function = FUNCTIONS["sqrt"]
 
 
 def power(u: Numbers, k: Array) -> Numbers:

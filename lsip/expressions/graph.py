@@ -1,8 +1,8 @@
 """Index expressions: a graph of NumPy operations on the index y, and nothing else.
 
-Every node knows its shape, its arguments, and how to push a `Jet` forward. Values travel flat, shape (N, size), so that all
-structural operations (slices, reshapes, broadcasts, stacks) are one node, `Gather`. `origin` remembers what the user typed,
-for printing only.
+Every node knows its shape, its arguments, and how to push a `Jet` forward. Values travel flat, shape (N, size), so
+that all structural operations (slices, reshapes, broadcasts, stacks) are one node, `Gather`. `origin` remembers what
+the user typed, for printing only.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Shape = tuple[int, ...]
 class Pass:
     """One evaluation of a graph: the points or boxes, the derivatives wanted, and how kinks are treated.
 
-    `pieces` fixes the branch of every kink (+1, -1) or leaves it to the data (0); `straddles` comes back with the kinks whose
-    argument changes sign on a box.
+    `pieces` fixes the branch of every kink (+1, -1) or leaves it to the data (0); `straddles` comes back with the
+    kinks whose argument changes sign on a box.
     """
 
     y: Numbers  # (N, m)
@@ -165,6 +165,8 @@ class Power(Expression):
 
 
 class Add(Expression):
+    """a + b, element by element."""
+
     def __init__(self, a: Expression, b: Expression, shape: Shape) -> None:
         self.args, self.shape = (a, b), shape
 
@@ -173,6 +175,8 @@ class Add(Expression):
 
 
 class Multiply(Expression):
+    """a b, element by element."""
+
     def __init__(self, a: Expression, b: Expression, shape: Shape) -> None:
         self.args, self.shape = (a, b), shape
 
@@ -181,6 +185,8 @@ class Multiply(Expression):
 
 
 class Negate(Expression):
+    """-u."""
+
     def __init__(self, u: Expression) -> None:
         self.args, self.shape = (u,), u.shape
 
@@ -247,7 +253,8 @@ class Linear(Expression):
 class Select(Expression):
     """a where u >= 0, b elsewhere; `np.where` in general, and `np.maximum` when u is a - b.
 
-    Each element of u is a kink. On a box where u keeps its sign, or on a fixed piece, the node is as smooth as its branch.
+    Each element of u is a kink. On a box where u keeps its sign, or on a fixed piece, the node is as smooth as its
+    branch.
     """
 
     def __init__(self, u: Expression, a: Expression, b: Expression, continuous: bool) -> None:
@@ -282,7 +289,7 @@ class Absolute(Expression):
             branch = u.value >= 0
             return Jet(*(None if v is None else choose(branch, ~branch, v, -v, True) for v in u))
         plus, minus = branches(u.value, run, run.kinks[id(self)])
-        value = choose(plus, minus, u.value, -as_interval(u.value), True)
+        value: Any = choose(plus, minus, u.value, -as_interval(u.value), True)
         mixed, size = ~(plus | minus), absolute(as_interval(u.value))
         value = Interval(np.where(mixed, size.lo, value.lo), np.where(mixed, size.hi, value.hi))
         if u.gradient is None:

@@ -1,9 +1,9 @@
 """Arrays of intervals with outward rounding: the arithmetic that turns a computation into a proof.
 
-Every operation is done in double precision, rounded to nearest, and then moved outward by at least one unit in the last
-place, so that the result contains every value that exact arithmetic could give. Elementary functions are moved outward by
-`FUNCTION_ULPS` units, more than the error that NumPy's kernels admit. An endpoint that cannot be computed is nan, which means
-"nothing is known"; whoever reads an enclosure treats it as infinite.
+Every operation is done in double precision, rounded to nearest, and then moved outward by at least one unit in the
+last place, so that the result contains every value that exact arithmetic could give. Elementary functions are moved
+outward by `FUNCTION_ULPS` units, more than the error that NumPy's kernels admit. An endpoint that cannot be computed
+is nan, which means "nothing is known"; whoever reads an enclosure treats it as infinite.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ FUNCTION_ULPS = 4.0
 
 def down(v: Array, ulps: float = 1.0) -> Array:
     """A value strictly below everything that rounds to `v` within `ulps` units in the last place."""
-    return v - (np.abs(v) * (ulps * EPS) + ulps * TINY)  # type: ignore[no-any-return]
+    return v - (np.abs(v) * (ulps * EPS) + ulps * TINY)
 
 
 def up(v: Array, ulps: float = 1.0) -> Array:
     """A value strictly above everything that rounds to `v` within `ulps` units in the last place."""
-    return v + (np.abs(v) * (ulps * EPS) + ulps * TINY)  # type: ignore[no-any-return]
+    return v + (np.abs(v) * (ulps * EPS) + ulps * TINY)
 
 
 def _exact(a: Array, b: Any, total: Array) -> NDArray[np.bool_]:
     """Whether a + b rounded to `total` without error (Knuth's two-sum)."""
     part = total - a
-    return (a - (total - part)) + (b - part) == 0  # type: ignore[no-any-return]
+    return (a - (total - part)) + (b - part) == 0
 
 
 class Interval:
@@ -69,7 +69,8 @@ class Interval:
     def __add__(self, other: Any) -> Interval:
         if isinstance(other, Interval):
             return Interval(down(self.lo + other.lo), up(self.hi + other.hi))
-        # A sum with a constant that rounds nothing stays exact: the ends of a box then meet a kink such as |y - 1/2| sharply.
+        # A sum with a constant that rounds nothing stays exact: the ends of a box then meet a kink such as |y - 1/2|
+        # sharply.
         lo, hi = self.lo + other, self.hi + other
         return Interval(
             np.where(_exact(self.lo, other, lo), lo, down(lo)), np.where(_exact(self.hi, other, hi), hi, up(hi))
@@ -170,7 +171,7 @@ def _reaches(u: Interval, phase: float) -> NDArray[np.bool_]:
     """Whether some 2 pi k + phase may lie in u; says yes when rounding leaves a doubt."""
     a, b = (u.lo - phase) / (2 * np.pi), (u.hi - phase) / (2 * np.pi)
     doubt = 8 * EPS * (1 + np.maximum(np.abs(a), np.abs(b)))
-    return ~(np.floor(b + doubt) < np.ceil(a - doubt))  # type: ignore[no-any-return]
+    return ~(np.floor(b + doubt) < np.ceil(a - doubt))
 
 
 def _wave(function: Callable[[Array], Array], peak: float) -> Callable[[Interval], Interval]:

@@ -1,8 +1,8 @@
 """Values with derivatives up to the third in the index, over plain arrays and over intervals alike.
 
-A `Jet` holds a value of shape (N, size), the gradient as (m, N, size), and of the symmetric second and third derivatives the
-entries with i <= j (<= k), stacked along the first axis in the order of `triangle` and `tetrahedron`. A missing derivative is
-zero. The same rules serve both algebras, because arrays and `Interval` share their operators.
+A `Jet` holds a value of shape (N, size), the gradient as (m, N, size), and of the symmetric second and third
+derivatives the entries with i <= j (<= k), stacked along the first axis in the order of `triangle` and `tetrahedron`.
+A missing derivative is zero. The same rules serve both algebras, because arrays and `Interval` share their operators.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def chain(
     third: Callable[[Numbers, Numbers], Numbers] | None,
     order: int,
 ) -> Jet:
-    """The chain rule for f(u), with the three derivatives (None for a zero third one) given as functions of u and f(u)."""
+    """The chain rule for f(u); derivatives are functions of u and f(u), and None stands for a zero third one."""
     value = function(u.value)
     if order == 0 or u.gradient is None:
         return Jet(value)

@@ -1,13 +1,14 @@
 """Monomials in the coordinates of the index, with derivatives in closed form.
 
-`np.prod(y ** exponents, axis=-1)` is how polynomials in several variables are written. Every derivative of a monomial is a
-multiple of another monomial, so one table of powers a coordinate serves the values and all derivatives; pushing jets through
-the product would cost several times as much, and intervals would widen on the way.
+`np.prod(y ** exponents, axis=-1)` is how polynomials in several variables are written. Every derivative of a monomial
+is a multiple of another monomial, so one table of powers a coordinate serves the values and all derivatives; pushing
+jets through the product would cost several times as much, and intervals would widen on the way.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class Monomials(Expression):
             result = part if result is None else result * part
         result = result * factor
         ends = np.cumsum([0] + [len(o) for o in _by_order(m, run.order)])
-        blocks = [_levels_first(result[:, a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        blocks = [_levels_first(result[:, a:b]) for a, b in pairwise(ends)]
         return Jet(blocks[0][0], *(_embed(b, d, m, dim, start) for d, b in enumerate(blocks[1:], start=1)))
 
 
@@ -57,7 +58,7 @@ def _levels_first(block: Numbers) -> Numbers:
 
 
 @cache
-def _by_order(m: int, order: int) -> tuple[Array, ...]:
+def _by_order(m: int, order: int) -> tuple[Any, ...]:
     """How often each coordinate is differentiated, for every stored derivative of each order."""
     unit = np.eye(m, dtype=np.intp)
     i, j = triangle(m)

@@ -1,7 +1,7 @@
 """Python's operators and NumPy's protocols, shared by index expressions and by what is affine in the variables.
 
-The rules themselves register in `RULES` (by ufunc name) and in `FUNCTION_RULES` (by NumPy function), so that an operator, a
-ufunc and a method such as `.sum()` always mean the same thing.
+The rules themselves register in `RULES` (by ufunc name) and in `FUNCTION_RULES` (by NumPy function), so that an
+operator, a ufunc and a method such as `.sum()` always mean the same thing.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Operators:
 
     def __bool__(self) -> bool:
         raise ModelError(
-            "An expression has no truth value. Write `0 <= e` and `e <= 1` as two constraints instead of `0 <= e <= 1`, "
-            "and use np.where(condition, a, b) instead of `if`."
+            "An expression has no truth value. Write `0 <= e` and `e <= 1` as two constraints, not `0 <= e <= 1`, and "
+            "use np.where(condition, a, b) instead of `if`."
         )
 
     def __getitem__(self, key: Any) -> Any:
@@ -138,8 +138,8 @@ class Operators:
             return rule(inputs[1], inputs[0], flipped=True)
         if method != "__call__" or name not in RULES or kwargs:
             raise ModelError(
-                f"np.{name} is not part of the language. Available: {', '.join(sorted(RULES))}. A function without a formula "
-                "can still be used as a black box through lsip.linsip."
+                f"np.{name} is not part of the language. Available: {', '.join(sorted(RULES))}. A function without a "
+                "formula can still be used as a black box through lsip.linsip."
             )
         return RULES[name](*inputs)
 

@@ -11,8 +11,8 @@ import numpy as np
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _GREEK = {
-    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi", "rho",
-    "sigma", "tau", "phi", "chi", "psi", "omega",
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi",
+    "rho", "sigma", "tau", "phi", "chi", "psi", "omega",
 }  # fmt: skip
 _COMMANDS = {"sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log", "max", "min"}
 MINUS, SUM, QUOTIENT, PRODUCT, POWER, ATOM = range(6)  # MINUS: a negative number
@@ -69,7 +69,7 @@ class Printer:
 
     def signed(self, item: Any, level: int) -> tuple[str, str]:
         """The sign of an operand that is a negation or a negative number, and the rest, bound as tightly as `level`."""
-        origin = getattr(item, "origin", None) or ()
+        origin: tuple[Any, ...] = getattr(item, "origin", None) or ()
         if origin[:1] == ("negative",):
             return "-", self.wrapped(origin[1], level)
         body, own = self.render(item)

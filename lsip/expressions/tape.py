@@ -1,13 +1,14 @@
 """A graph put in order, ready to be evaluated many times: values, derivatives, and enclosures over boxes.
 
-Over a box with centre c and half-widths r, every output f is enclosed by a quadratic in the scaled coordinates d = (y - c) / r,
+Over a box with centre c and half-widths r, every output f is enclosed by a quadratic in the scaled coordinates d = (y
+- c) / r,
 
     f(y) = v + g . d + d' Q d / 2 + rest,   |rest| <= error,   for all |d_i| <= 1,
 
-with v and g taken at the centre and Q the middle of the enclosure of the Hessian over the box: the rest is of third order. With
-`order` 3 there is a cubic term as well, Q is taken at the centre, and the rest is of fourth order; many large coefficients that
-cancel each other then cancel in the cubic term too. Where derivatives are unbounded the expansion falls back to a lower order,
-output by output.
+with v and g taken at the centre and Q the middle of the enclosure of the Hessian over the box: the rest is of third
+order. With `order` 3 there is a cubic term as well, Q is taken at the centre, and the rest is of fourth order; many
+large coefficients that cancel each other then cancel in the cubic term too. Where derivatives are unbounded the
+expansion falls back to a lower order, output by output.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What the exchange asks of a finite LP solver: a model that lives on, grows by rows, and is solved again from where it stood.
+"""What the exchange asks of a finite LP solver: a model that lives on, grows by rows, and is solved again and again.
 
 The model is, in the coordinates z of `Conditioning`,
 
     min c z   with   row_lower <= A z <= row_upper,   a_i z - s <= b_i for every cut i,   z in a box.
 
-The elastic column s is fixed at minus the margin that the cuts must keep, or set free and minimised to learn the best margin
-there is; a positive minimum is a proof of infeasibility.
+The elastic column s is fixed at minus the margin that the cuts must keep, or set free and minimised to learn the best
+margin there is; a positive minimum is a proof of infeasibility.
 """
 
 from __future__ import annotations

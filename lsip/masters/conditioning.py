@@ -1,8 +1,8 @@
 """Coordinates in which the master is well scaled: x = T z, and the way back.
 
-Monomials and other natural bases make rows that are nearly dependent (a Vandermonde matrix of degree 19 has condition 1e15).
-A QR factorisation of rows at sampled index points gives coordinates in which they are orthonormal on average. Only free
-variables are mixed; bounded ones, and models with sparse rows, are scaled one by one.
+Monomials and other natural bases make rows that are nearly dependent (a Vandermonde matrix of degree 19 has condition
+1e15). A QR factorisation of rows at sampled index points gives coordinates in which they are orthonormal on average.
+Only free variables are mixed; bounded ones, and models with sparse rows, are scaled one by one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Conditioning:
             every = np.vstack([rows, program.A.toarray()]) if program.A.shape[0] else rows
             squares = (every**2).sum(axis=0)
         norms = np.sqrt(squares / max(every.shape[0], 1))
-        scale = 1.0 / np.where(norms > 0, norms, 1.0)
+        scale: Any = 1.0 / np.where(norms > 0, norms, 1.0)
         scale = 2.0 ** np.round(np.log2(scale))  # powers of two: scaling then rounds nothing
         free = np.flatnonzero(np.isinf(program.lower) & np.isinf(program.upper))
         filled = np.count_nonzero(rows) if isinstance(rows, np.ndarray) else rows.nnz
@@ -86,7 +86,7 @@ class Conditioning:
         return x
 
     def stretched(self, which: NDArray[np.bool_], by: float) -> Conditioning:
-        """The same with some coordinates z_j in units `by` times as large: room for x, and visible coefficients, far out."""
+        """The same with some z_j in units `by` times as large: room for x, and visible coefficients, far out."""
         grow = np.where(which, by, 1.0)
         if self.factor is None:
             return Conditioning(self.scale * grow, self.mixed, None)

@@ -14,8 +14,8 @@ from .base import Array, MasterError, MasterResult
 _GOOD = highspy.HighsModelStatus.kOptimal
 _BAD = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
 
-_USUAL = {"presolve": "off", "solver": "simplex", "simplex_strategy": 1}
-_CENTRAL = {"solver": "ipm", "run_crossover": "off", "ipm_optimality_tolerance": 1e-12}
+_USUAL: dict[str, Any] = {"presolve": "off", "solver": "simplex", "simplex_strategy": 1}
+_CENTRAL: dict[str, Any] = {"solver": "ipm", "run_crossover": "off", "ipm_optimality_tolerance": 1e-12}
 
 
 class HighsMaster:
@@ -26,7 +26,8 @@ class HighsMaster:
     ) -> None:
         self.n, self.finite = len(c), A.shape[0]
         self.c = np.append(c, 0.0)
-        self._highs = h = highspy.Highs()
+        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        h = self._highs
         accuracy = float(np.clip(tol * 1e-2, 1e-10, 1e-7))
         for key, value in (
             ("output_flag", False),
@@ -166,9 +167,9 @@ class HighsMaster:
         )
 
     def _usable(self) -> bool:
-        """HiGHS doubts some answers because of one large number; what it feasibly found is checked by the certificate anyway."""
+        """HiGHS doubts some answers because of one large number; the certificate checks them anyway."""
         info = self._highs.getInfo()
-        return info.max_primal_infeasibility <= 1e-7 and info.max_dual_infeasibility <= 1e-7  # type: ignore[no-any-return]
+        return info.max_primal_infeasibility <= 1e-7 and info.max_dual_infeasibility <= 1e-7
 
     def _infeasible(self) -> MasterResult:
         """The Farkas multipliers of an infeasible model, if HiGHS has a ray."""

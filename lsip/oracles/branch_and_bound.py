@@ -1,4 +1,4 @@
-"""Certified separation: a proven upper bound of the violation over the whole index set, by branch-and-bound over boxes."""
+"""Certified separation: a proven upper bound of the violation over the whole index set, by splitting boxes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ CANDIDATES = 64  # points evaluated exactly in each round, or two for every row 
 class BranchAndBound:
     """Prove `sup g <= bound`, and find the distinct local maximisers on the way.
 
-    Boxes are bounded by quadratic enclosures (third-order accurate) and split while their bound exceeds both the target and
-    twice the worst violation found. What does not depend on x is kept in the family and reused from one call to the next.
+    Boxes are bounded by quadratic enclosures (third-order accurate) and split while their bound exceeds both the
+    target and twice the worst violation found. What does not depend on x is kept in the family and reused from one
+    call to the next.
 
     Parameters
     ----------
     tol
-        Sharpness of the bound where no violation is found: boxes are split until their bound is within `tol` of the target or
-        of the largest value attained.
+        Sharpness of the bound where no violation is found: boxes are split until their bound is within `tol` of the
+        target or of the largest value attained.
     max_boxes
         Give up proving more when a family holds this many boxes; the bound returned is still valid.
     rounds

@@ -1,12 +1,13 @@
 """A partition of an index set into boxes, with quadratic enclosures of a family's coefficients over each.
 
-Nothing here depends on x: since a(y) x - b(y) is linear in (x, -1), a new x costs one matrix product over all boxes. The
-partition is only ever refined, so later iterations start where earlier ones left off.
+Nothing here depends on x: since a(y) x - b(y) is linear in (x, -1), a new x costs one matrix product over all boxes.
+The partition is only ever refined, so later iterations start where earlier ones left off.
 
-Kinks and curved boundaries are treated alike. A box on which the argument u of a kink changes sign is kept twice, once for u >= 0
-and once for u <= 0, each with the smooth branch extended over the whole box; a box that the domain's boundary crosses knows that
-some u >= 0 on the domain. On either, g <= g + lambda u for every lambda >= 0, and the best lambda removes the slope towards the
-part that does not count. Without it, maxima on kinks and on boundaries would need boxes of the size of the tolerance.
+Kinks and curved boundaries are treated alike. A box on which the argument u of a kink changes sign is kept twice,
+once for u >= 0 and once for u <= 0, each with the smooth branch extended over the whole box; a box that the domain's
+boundary crosses knows that some u >= 0 on the domain. On either, g <= g + lambda u for every lambda >= 0, and the
+best lambda removes the slope towards the part that does not count. Without it, maxima on kinks and on boundaries
+would need boxes of the size of the tolerance.
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ class Cover:
         store = self.__dict__.get("_store")
         if store is None or name not in store:
             raise AttributeError(name)
-        return store[name][: self.n]  # type: ignore[no-any-return]
+        return store[name][: self.n]
 
     @property
     def row_bytes(self) -> int:
         return 8 * self.p * self.width * (self.levels + 1)
 
     def _rows(self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
-        """Enclosures over boxes, in the layout in which they are kept; boxes with straddling kinks come out in pieces."""
+        """Enclosures over boxes, laid out as they are kept; boxes with straddling kinks come out in pieces."""
         quadratic, sides, straddles = self._enclose(lower, upper, pieces, self.order)
         if straddles is not None:
             self.kinks = straddles.shape[1]
@@ -85,7 +86,7 @@ class Cover:
         return rows
 
     def _layout(self, quadratic: Quadratic) -> dict[str, Any]:
-        """Coefficients (N, p, levels, K + 1) and errors (N, p, K + 1), the rounding of a product with (x, -1) included."""
+        """Coefficients (N, p, levels, K + 1) and errors (N, p, K + 1), rounding of products with (x, -1) included."""
         p, width = self.p, self.width
         n = len(quadratic.value)
         flat = np.concatenate([quadratic.value[None], quadratic.gradient, quadratic.hessian, quadratic.third])
@@ -101,7 +102,7 @@ class Cover:
         return {"rough": rough, "table": table, "error": error * (1 + rounding) + rounding * np.abs(table).sum(2)}
 
     def _sides(self, sides: Quadratic, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
-        """Functions that are >= 0 on the part of a box that counts: (N, sides, levels), their errors, and which matter."""
+        """Functions >= 0 on the part of a box that counts: (N, sides, levels), their errors, and which matter."""
         flat = np.moveaxis(np.concatenate([sides.value[None], sides.gradient, sides.hessian]), 0, 2).copy()
         error = sides.error.copy()
         if self.order == 3:
@@ -121,7 +122,7 @@ class Cover:
         return result
 
     def bounds(self, weights: Array, rows: slice | NDArray[np.intp]) -> tuple[Array, Array, Array]:
-        """Upper bounds (N, p) of the violation over boxes, the points (N, p, m) where they arise, and the model there (N, p)."""
+        """Upper bounds (N, p) of the violation over boxes, the points (N, p, m) behind them, and the model there."""
         table, error = self.table[rows], self.error[rows]
         n, p, m = len(table), self.p, self.dim
         size = np.abs(weights)
@@ -177,9 +178,9 @@ class Cover:
             d[some] = np.where(improved[:, None], np.where(used[:, None], moved, e), d[some])
 
     def refine(self, rows: NDArray[np.intp], spread: Array) -> NDArray[np.intp]:
-        """Split boxes, and return the positions of what replaces them; `spread` (N, m) says along which axes it pays."""
+        """Split boxes and return the positions of their parts; `spread` (N, m) says along which axes it pays."""
         lower, upper = self.lower[rows], self.upper[rows]
-        pieces = self.pieces[rows] if "pieces" in self._store else None
+        pieces: Any = self.pieces[rows] if "pieces" in self._store else None
         for _ in range(2 if self.dim < 3 else 1 + (self.dim == 3)):
             lower, upper, spread, pieces = _halve(lower, upper, spread, pieces)
         new = self._rows(lower, upper, pieces)
@@ -234,7 +235,8 @@ class Cover:
     def splittable(self, rows: NDArray[np.intp]) -> Bools:
         """Whether a box still has two floats worth telling apart."""
         size = np.maximum(np.abs(self.lower[rows]), np.abs(self.upper[rows]))
-        return ((self.upper[rows] - self.lower[rows]) > 8 * EPS * size + 1e-300).any(1)  # type: ignore[no-any-return]
+        wide: Bools = (self.upper[rows] - self.lower[rows]) > 8 * EPS * size + 1e-300
+        return np.asarray(wide.any(axis=1))
 
 
 def _balance(gradient: Array, slopes: Array) -> Array:
@@ -260,9 +262,9 @@ def _balance(gradient: Array, slopes: Array) -> Array:
 def _bend(q: Array, side: Array, side_error: Array, multiplier: Array, m: int) -> tuple[Array, Array]:
     """Let the multiplier of one side vary linearly over the box, so that curvature across the side cancels too.
 
-    With u = u0 + s . d + d' U d / 2 >= 0, adding (w . d) u to the model is allowed while multiplier >= sum |w_i|. The vector w that
-    makes H + w s' + s w' vanish along s leaves an error of third order; without it, a maximum on a curved boundary is only known
-    to second order.
+    With u = u0 + s . d + d' U d / 2 >= 0, adding (w . d) u to the model is allowed while multiplier >= sum |w_i|. The
+    vector w that makes H + w s' + s w' vanish along s leaves an error of third order; without it, a maximum on a
+    curved boundary is only known to second order.
     """
     i, j = triangle(m)
     h = np.empty((len(q), m, m))
@@ -291,7 +293,7 @@ def _evaluate(q: Array, d: Array, m: int) -> Array:
     """Quadratics (M, levels) at points (M, m)."""
     i, j = triangle(m)
     weight = quadratic_weights(m)
-    return q[:, 0] + (q[:, 1 : 1 + m] * d).sum(1) + (q[:, 1 + m :] * (weight * d[:, i] * d[:, j])).sum(1)  # type: ignore[no-any-return]
+    return q[:, 0] + (q[:, 1 : 1 + m] * d).sum(1) + (q[:, 1 + m :] * (weight * d[:, i] * d[:, j])).sum(1)
 
 
 def _halve(

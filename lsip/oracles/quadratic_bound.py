@@ -1,8 +1,8 @@
 """Upper bounds of many quadratics over the cube [-1, 1]^m at once, with the points where they are (nearly) attained.
 
-For  q(d) = v + g . d + d' H d / 2:  a coordinate in which q is monotone is fixed at its end; what is left is made concave by
-taking out lambda I, with lambda the largest eigenvalue if positive (which costs lambda / 2 a coordinate at most), and a concave
-quadratic lies below its tangent plane at any point, in particular at an approximate maximiser.
+For  q(d) = v + g . d + d' H d / 2:  a coordinate in which q is monotone is fixed at its end; what is left is made
+concave by taking out lambda I, with lambda the largest eigenvalue if positive (which costs lambda / 2 a coordinate at
+most), and a concave quadratic lies below its tangent plane at any point, in particular at an approximate maximiser.
 """
 
 from __future__ import annotations

@@ -1,0 +1,197 @@
+"""What is proven holds: nothing that any oracle, grid or sample attains exceeds a certified bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import lsip
+from lsip.errors import ModelError
+from lsip.expressions.interval import EPS
+from lsip.oracles import BranchAndBound, Grid, Multistart, ProjectedSubgradient, RandomSearch
+from lsip.program import BlackBoxFamily, FamilyViolation, Program
+
+from .strategies import Formula, domains, formulas
+
+Array = NDArray[np.float64]
+QUICK = BranchAndBound(max_boxes=3000, seconds=2.0)
+SEARCHES = [
+    RandomSearch(60),
+    Grid(points=300),
+    Multistart(starts=4, sample=64),
+    ProjectedSubgradient(iterations=20),
+]
+
+
+def program_of(parts: list[Formula], domain: lsip.Domain) -> Program:
+    """Rows a(y) x <= b(y), one for every pair of parts."""
+    index = parts[0].index(domain)
+    x = lsip.Variable(1, name="x")
+    rows = [lsip.forall(index, a(index) * x[0] <= b(index)) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    return lsip.Problem(lsip.minimize(x[0]), rows).compile()
+
+
+@st.composite
+def violations(draw: Any, smooth: bool = False, dim: int | None = None) -> tuple[Program, list[Formula]]:
+    domain = draw(domains(dim))
+    count = draw(st.sampled_from([2, 2, 4]))
+    options = {"dim": domain.dim, "scalar": domain.scalar, "depth": 2, "smooth": smooth}
+    parts = [draw(formulas(**options)) for _ in range(count)]
+    return program_of(parts, domain), parts
+
+
+def rounding(violation: FamilyViolation, parts: list[Formula]) -> float:
+    """What evaluating the violation in floats may be off by; a proof is about real numbers."""
+    return 64 * EPS * (1 + abs(violation.x[0])) * sum(p.bound for p in parts)
+
+
+def sampled(domain: lsip.Domain, seed: int = 0) -> Array:
+    per_axis = {1: 201, 2: 21}.get(domain.dim, 7)
+    return np.concatenate([domain.sample(200, seed), domain.grid(per_axis), domain.grid(2), domain.spread(100)])
+
+
+@settings(max_examples=120)
+@given(violations(), st.floats(-3, 3), st.sampled_from([-1.0, 0.0, 2.0]), st.integers(0, 100))
+def test_nothing_attained_exceeds_the_certified_bound(
+    case: tuple[Program, list[Formula]], x: float, target: float, seed: int
+) -> None:
+    program, parts = case
+    domain = program.families[0].domain
+    violation = program.violation(0, np.array([x]))
+    proven = QUICK.maximise(violation, domain, target=target)
+    slack = rounding(violation, parts)
+    assert domain.contains(proven.points).all()
+    attained = violation.values(proven.points)[np.arange(len(proven.points)), proven.components]
+    np.testing.assert_allclose(proven.values, attained, rtol=1e-12, atol=slack)
+    assert proven.worst <= proven.bound
+    assert violation.values(sampled(domain, seed)).max() <= proven.bound + slack
+    for search in SEARCHES:
+        found = search.maximise(violation, domain, seed=seed)
+        assert found.worst <= proven.bound + slack, (search, parts, found.points[0])
+        assert found.worst <= found.bound + slack
+
+
+@settings(max_examples=60)
+@given(violations(), st.lists(st.floats(-3, 3), min_size=2, max_size=4))
+def test_covers_kept_from_another_x_give_valid_bounds(case: tuple[Program, list[Formula]], path: list[float]) -> None:
+    """Nothing that is kept depends on x; and coming back to an x gives a bound at least as good."""
+    program, parts = case
+    domain = program.families[0].domain
+    points = sampled(domain)
+    first = QUICK.maximise(program.violation(0, np.array(path[:1])), domain).bound
+    for x in [*path[1:], path[0]]:
+        violation = program.violation(0, np.array([x]))
+        bound = QUICK.maximise(violation, domain).bound
+        assert violation.values(points).max() <= bound + rounding(violation, parts)
+    assert bound <= first + rounding(violation, parts)
+
+
+@settings(max_examples=60)
+@given(violations(), st.floats(-3, 3))
+def test_directions_are_bounded_without_the_right_hand_side(case: tuple[Program, list[Formula]], x: float) -> None:
+    program, parts = case
+    domain = program.families[0].domain
+    violation = program.violation(0, np.array([x]), scale=0.0)
+    bound = QUICK.maximise(violation, domain).bound
+    assert violation.values(sampled(domain)).max() <= bound + rounding(violation, parts)
+
+
+@settings(max_examples=60)
+@given(violations(smooth=True, dim=1) | violations(smooth=True, dim=2), st.floats(-2, 2))
+def test_the_bound_is_tight_for_smooth_violations(case: tuple[Program, list[Formula]], x: float) -> None:
+    """Within the tolerance of the best value that a dense grid and local searches find."""
+    program, parts = case
+    domain = program.families[0].domain
+    violation = program.violation(0, np.array([x]))
+    grid = violation.values(domain.grid(401 if domain.dim == 1 else 61)).max()
+    best = max(grid, Multistart(starts=8, sample=256).maximise(violation, domain).worst)
+    tol = 1e-6 * (1 + abs(best))
+    proven = BranchAndBound(tol=tol).maximise(violation, domain, target=best)
+    assert proven.worst <= best + tol, "the grid and the searches missed the maximum"
+    assert proven.worst >= best - tol
+    assert best - rounding(violation, parts) <= proven.bound <= best + 2 * tol
+
+
+@pytest.mark.parametrize(
+    ("source", "domain", "supremum"),
+    [
+        ("np.where(y <= 0.5, 1.0, 0.0)", lsip.Interval(0.5, 1), 1.0),
+        ("np.where(y < 0.5, 0.0, 1.0)", lsip.Interval(0, 0.5), 1.0),
+        ("np.where(y[0] >= y[1], 0.0, 1.0)", lsip.Box([0, 0], [1, 1]), 1.0),
+        ("-np.abs(y - 1 / 3)", lsip.Interval(0, 1), 0.0),
+        ("-np.linalg.norm(y)", lsip.Box([-1, -1], [1, 1]), 0.0),
+        ("-np.abs(y[0]) - np.abs(y[1]) - np.abs(y[0] + y[1])", lsip.Box([-1, -2], [2, 1]), 0.0),
+        ("np.sqrt(y) - y", lsip.Interval(0, 1), 0.25),
+        ("-np.sqrt(np.abs(y - 0.3))", lsip.Interval(0, 1), 0.0),
+        ("y[0] + y[1]", lsip.Ball([0, 0], 1), np.sqrt(2)),
+        ("y[0] * y[1]", lsip.Ball([0, 0], 2), 2.0),
+        ("y @ np.array([1.0, 2.0, 3.0])", lsip.Simplex(3), 3.0),
+        ("-(y * np.log(y + 1e-300)).sum()", lsip.Simplex(2), np.log(2)),
+        ("y[0] - y[1] ** 2", lsip.Polytope([[1, 1], [-1, 1], [0, -1]], [1, 1, 0]), 1.0),
+        ("np.sin(3 * y)", lsip.Finite([[0.0], [0.5], [2.0]]), np.sin(1.5)),
+        ("np.minimum(y, 1 - y)", lsip.Interval(0, 1), 0.5),
+        ("np.maximum(np.sin(9 * y), np.cos(9 * y))", lsip.Interval(0, 1), 1.0),
+        ("1 / (1 + 25 * y ** 2)", lsip.Interval(-1, 1), 1.0),
+        ("np.exp(-1000 * (y - 0.123) ** 2)", lsip.Interval(0, 1), 1.0),
+        ("y ** 20 - y ** 21", lsip.Interval(0, 1), (20 / 21) ** 20 / 21),
+        ("np.sin(y[0]) * np.cos(y[1]) + y[2]", lsip.Box([0, 0, 0], [2, 1, 1]), 2.0),
+        ("np.cos(y[0]) + y[1]", lsip.Interval(0, 1) * lsip.Finite([[0.0], [1.0]]), 2.0),
+        ("y[0]", lsip.Ball([0, 0], 1) | lsip.Box([3, 0], [4, 1]) | lsip.Finite([[5.0, 5.0]]), 5.0),
+    ],
+)
+def test_known_suprema_are_enclosed_tightly(source: str, domain: lsip.Domain, supremum: float) -> None:
+    formula = Formula(source, (), 100.0, domain.dim, domain.scalar)
+    violation = program_of([Formula("1.0", (), 1.0, domain.dim), formula], domain).violation(0, np.array([0.0]))
+    # The right-hand side is subtracted: maximise -(-f).
+    violation.weights = -violation.weights
+    violation.x = -violation.x
+    found = BranchAndBound(tol=1e-6).maximise(Negated(violation), domain, target=supremum - 1e-6)
+    assert supremum - 1e-12 <= found.bound <= supremum + 3e-6
+
+
+class Negated:
+    """b(y) - a(y) x, so that a formula on the right-hand side is itself maximised."""
+
+    def __init__(self, violation: FamilyViolation) -> None:
+        self.family, self.weights = violation.family, violation.weights
+        self.components = violation.components
+
+    def values(self, y: Array) -> Array:
+        a, b = self.family.rows(y)
+        return np.einsum("npk,pk->np", np.concatenate([a, b[..., None]], axis=-1), self.weights)
+
+    def derivatives(self, y: Array, component: NDArray[np.intp]) -> None:
+        return None
+
+
+@settings(max_examples=30)
+@given(domains(), st.integers(0, 1000), st.floats(-2, 2))
+def test_lipschitz_constants_bound_black_boxes(domain: lsip.Domain, seed: int, x: float) -> None:
+    """Functions with a known Lipschitz constant in the sup norm, about which nothing else is known."""
+    rng = np.random.default_rng(seed)
+    w, shift = rng.normal(size=(2, domain.dim)), rng.normal(size=2)
+    slope = np.abs(w).sum(axis=1)
+    family = BlackBoxFamily(
+        "black box",
+        domain,
+        lambda y: np.sin(y @ w[0] + shift[0])[:, None],
+        lambda y: np.abs(y @ w[1] + shift[1]),
+        1,
+        (float(slope[0]), float(slope[1])),
+    )
+    violation = FamilyViolation(family, np.array([x]))
+    proven = QUICK.maximise(violation, domain, target=-1.0)
+    assert violation.values(sampled(domain)).max() <= proven.bound + 1e-12
+    assert proven.worst <= proven.bound
+
+
+def test_black_boxes_without_constants_are_refused() -> None:
+    domain = lsip.Interval(0, 1)
+    family = BlackBoxFamily("f", domain, lambda y: np.ones((len(y), 1)), lambda y: np.zeros(len(y)), 1, None)
+    with pytest.raises(ModelError, match="lipschitz"):
+        BranchAndBound().maximise(FamilyViolation(family, np.zeros(1)), domain)
