@@ -29,7 +29,7 @@ from .certificate import (
 from .errors import ModelError
 from .masters import Conditioning, MasterError, MasterResult, open_master
 from .oracles import BranchAndBound, Multistart, Oracle, Separation
-from .polish import LARGEST, Polished, polish
+from .polish import Polished, polish, worth_polishing
 from .program import DENSE, Program
 from .solution import Iterate, Solution, merge
 from .status import Status
@@ -154,6 +154,7 @@ class _Run:
         self.violation = (np.inf,) * len(self.program.families)  # proven at x, a family
         self.patience = 0
         self.stretches = 0
+        self.polishable = self.method.polish and worth_polishing(self.program)
         self.polish_at, self.polished = 2, 0
         self.level, self.visited = np.inf, 0
         self._open()
@@ -220,8 +221,8 @@ class _Run:
         """Enough index points to make the first relaxation bounded in most cases, few enough to be cheap."""
         family = self.program.families[f]
         domain, (p, k) = family.domain, family.columns.shape
-        if p > 50:
-            return domain.grid(3 if domain.dim == 1 else 2)
+        if p > 50 or k > DENSE:  # in large models the finite rows and bounds hold most variables
+            return domain.grid(5 if domain.dim == 1 else 3 if domain.dim == 2 else 2)
         if domain.dim == 1:
             return domain.grid(int(np.clip(k + 1, 5, 200)))
         corners = domain.grid(3 if domain.dim == 2 else 2)
@@ -232,7 +233,7 @@ class _Run:
         sample = [
             Support(f, c, y, 0.0)
             for f, family in enumerate(self.program.families)
-            if len(family.columns) <= 50
+            if len(family.columns) <= 50 and self.program.n <= DENSE
             for y in family.domain.spread(int(np.clip(2 * family.columns.shape[1], 10, 400)))
             for c in range(len(family.columns))
         ]
@@ -331,7 +332,7 @@ class _Run:
             yield self._record(iteration, worst, bound, added, separations)
             if solution is None and worst > 0:
                 solution = self._try_centre(result)
-            if solution is None and method.polish and self._worth_polishing(iteration, worst):
+            if solution is None and self._worth_polishing(iteration, worst):
                 solution = self._polish(separations)
             if solution is None and iteration % 5 == 4 and self.slater and not self._bounded(result):
                 solution = self._unbounded()
@@ -489,7 +490,7 @@ class _Run:
         upper, x, violation = self.incumbent
         allowed = self.method.tol * max(1.0, abs(upper))
         lower, radius = lower_bound(self.program, support, rows, self._units(x), 0.1 * allowed)
-        if upper - lower > allowed and self.program.n <= LARGEST:
+        if upper - lower > allowed and self.program.n <= DENSE:
             clean = refit(self.program, support, rows)
             other = lower_bound(self.program, clean, rows, self._units(x), 0.1 * allowed)
             if other[0] > lower:
@@ -561,7 +562,7 @@ class _Run:
         return None
 
     def _worth_polishing(self, iteration: int, worst: float) -> bool:
-        if self.program.n > LARGEST or not self.slater or self.result is None or not self._bounded(self.result):
+        if not self.polishable or not self.slater or self.result is None or not self._bounded(self.result):
             return False
         return iteration >= self.polish_at and worst < 0.1 * (self.scale + abs(self.history[-1].value))
 

@@ -11,17 +11,19 @@ are solved for x, the multipliers and the points at once; each step eliminates t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from .certificate import Support
 from .expressions.jets import triangle
-from .program import Program
+from .program import DENSE, Program
 
 Array = NDArray[np.float64]
 STEPS = 6
-LARGEST = 300  # variables; the reduced system is dense
+WIDEST = 50  # in large models, rows with more entries than this would fill the reduced system
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,22 +35,27 @@ class Polished:
     row_multipliers: Array
 
 
+def worth_polishing(program: Program) -> bool:
+    """Whether the reduced system is of a size, or a sparsity, that can be solved quickly."""
+    narrow = all(f.columns.shape[1] <= WIDEST for f in program.families)
+    return bool(program.families) and (program.n <= DENSE or narrow)
+
+
 def polish(
-    program: Program, x: Array, support: tuple[Support, ...], row_multipliers: Array, margin: float, basis: Array
+    program: Program, x: Array, support: tuple[Support, ...], row_multipliers: Array, margin: float, basis: Any
 ) -> Polished | None:
     """Polish an approximate solution; None when the reduced system is not well posed.
 
-    `basis` (n, n) gives well-scaled coordinates: x = basis z.
+    `basis` (n, n), dense or sparse, gives well-scaled coordinates: x = basis z.
     """
+    if not support:
+        return None
     points = [s.point.copy() for s in support]
     weight = np.array([s.multiplier for s in support])
-    if not support or program.n > LARGEST:
-        return None
-    movable = _movable(program, x)
     active = np.flatnonzero(np.abs(row_multipliers) > 1e-9 * (1 + np.abs(row_multipliers).max(initial=0.0)))
-    finite = program.A[active].toarray()
+    finite = program.A[active] if sparse.issparse(basis) else program.A[active].toarray()
     side = np.where(row_multipliers[active] > 0, program.row_upper[active], program.row_lower[active])
-    free = basis[:, movable]
+    free = basis[:, np.flatnonzero(_movable(program, x))]
     mu = row_multipliers[active]
     best: tuple[float, Polished] | None = None
     x = x.copy()
@@ -57,18 +64,15 @@ def polish(
         if local is None:
             return None
         a, g, jac, grad, inverse = local
-        # W = sum lambda_i (da_i/dy) (-H_i)^-1 (da_i/dy)' is the curvature that moving points give to x.
-        moved = [inverse[i] @ jac[i] for i in range(len(points))]
-        w = sum((weight[i] * jac[i].T @ moved[i] for i in range(len(points))), np.zeros((program.n, program.n)))
-        shift = sum((weight[i] * jac[i].T @ (inverse[i] @ grad[i]) for i in range(len(points))), np.zeros(program.n))
-        rows = np.vstack([a, finite])
+        moving = _blocks([w * h for w, h in zip(weight, inverse, strict=True)], basis)
+        rows = sparse.vstack([a, finite], format="csr") if sparse.issparse(basis) else np.vstack([a, finite])
         residual = np.concatenate([-margin - g, side - finite @ x])
         stationary = program.c + a.T @ weight + finite.T @ mu
-        error = max(np.abs(free.T @ stationary).max(initial=0.0), np.abs(residual).max(initial=0.0)) + max(
-            (float(np.abs(inverse[i] @ grad[i]).max(initial=0.0)) for i in range(len(points))), default=0.0
-        )
-        if np.isfinite(error) and (best is None or error < best[0]) and weight.min(initial=0.0) >= -1e-9 * weight.max():
-            mult = row_multipliers * 0.0
+        slopes = np.concatenate(grad)
+        still = _blocks(inverse, basis) @ slopes
+        error = sum(float(np.abs(v).max(initial=0.0)) for v in (free.T @ stationary, residual, still))
+        if np.isfinite(error) and (best is None or error < best[0]) and weight.min() >= -1e-9 * weight.max():
+            mult = np.zeros_like(row_multipliers)
             mult[active] = mu
             atoms = tuple(
                 Support(s.family, s.component, y.copy(), max(float(v), 0.0))
@@ -79,46 +83,74 @@ def polish(
             break
         if error <= 1e-13 * (1 + np.abs(program.c).max(initial=0.0) + np.abs(g).max(initial=0.0)):
             break
-        k, n = len(rows), free.shape[1]
-        system = np.zeros((n + k, n + k))
-        system[:n, :n] = free.T @ w @ free
-        system[:n, n:] = (rows @ free).T
-        system[n:, :n] = rows @ free
-        right = np.concatenate([-free.T @ (program.c + shift), residual])
-        step = _solve(system, right)
+        # J' (lambda_i (-H_i)^-1) J is the curvature that moving points give to x.
+        move_free, rows_free = jac @ free, rows @ free
+        right = np.concatenate([-free.T @ (program.c + jac.T @ (moving @ slopes)), residual])
+        step = _solve(move_free.T @ (moving @ move_free), rows_free, right)
         if step is None:
             return None
-        dz = step[:n]
-        dx = free @ dz
+        n = free.shape[1]
+        dx = free @ step[:n]
         weight, mu = step[n : n + len(points)], step[n + len(points) :]
+        change, start = slopes + jac @ dx, 0
         for i, s in enumerate(support):
-            domain = program.families[s.family].domain
-            y = points[i] + inverse[i] @ (grad[i] + jac[i] @ dx)
-            points[i] = np.clip(y, domain.lower, domain.upper)
+            domain, m = program.families[s.family].domain, len(points[i])
+            points[i] = np.clip(points[i] + inverse[i] @ change[start : start + m], domain.lower, domain.upper)
+            start += m
         x = np.clip(x + dx, program.lower, program.upper)
     return None if best is None else best[1]
 
 
-def _solve(system: Array, right: Array) -> Array | None:
-    """Solve an equilibrated system; degenerate problems have many multipliers, and least squares takes the smallest."""
+def _blocks(parts: list[Array], like: Any) -> Any:
+    """A block-diagonal matrix, dense or sparse as `like` is."""
+    if sparse.issparse(like):
+        return sparse.block_diag(parts, format="csr")
+    size = sum(len(p) for p in parts)
+    out, start = np.zeros((size, size)), 0
+    for p in parts:
+        out[start : start + len(p), start : start + len(p)] = p
+        start += len(p)
+    return out
+
+
+def _solve(curvature: Any, rows: Any, right: Array) -> Array | None:
+    """Solve [W R'; R 0] u = right; degenerate problems have many multipliers, and least squares takes the smallest."""
+    if sparse.issparse(rows):
+        return _solve_sparse(curvature, rows, right)
+    n, k = rows.shape[1], rows.shape[0]
+    system = np.zeros((n + k, n + k))
+    system[:n, :n], system[:n, n:], system[n:, :n] = curvature, rows.T, rows
     if not (np.isfinite(system).all() and np.isfinite(right).all()):
         return None
     size = np.sqrt(np.maximum(np.abs(system).max(axis=1), 1e-300))
-    scaled = system / size[:, None] / size[None, :]
+    scaled, scaled_right = system / size[:, None] / size[None, :], right / size
     try:
-        solution = np.linalg.solve(scaled, right / size)
-        if (
-            np.isfinite(solution).all()
-            and np.abs(scaled @ solution - right / size).max() <= 1e-9 * np.abs(right / size).max()
-        ):
+        solution = np.linalg.solve(scaled, scaled_right)
+        if np.abs(scaled @ solution - scaled_right).max() <= 1e-9 * np.abs(scaled_right).max():
             return solution / size
     except np.linalg.LinAlgError:
         pass
     try:
-        solution = np.linalg.lstsq(scaled, right / size, rcond=1e-13)[0]
+        return np.linalg.lstsq(scaled, scaled_right, rcond=1e-13)[0] / size
     except np.linalg.LinAlgError:
         return None
-    return solution / size
+
+
+def _solve_sparse(curvature: Any, rows: Any, right: Array) -> Array | None:
+    """The same for large models: a slightly regularised factorisation, refined twice."""
+    from scipy.sparse.linalg import splu
+
+    n, k = rows.shape[1], rows.shape[0]
+    system = sparse.bmat([[curvature, rows.T], [rows, None]], format="csc")
+    shift = sparse.diags(np.concatenate([np.full(n, 1e-10), np.full(k, -1e-10)]), format="csc")
+    try:
+        factors = splu(system + shift)
+    except RuntimeError:
+        return None
+    solution = factors.solve(right)
+    for _ in range(2):
+        solution = solution + factors.solve(right - system @ solution)
+    return solution if np.isfinite(solution).all() else None
 
 
 def _movable(program: Program, x: Array) -> NDArray[np.bool_]:
@@ -129,59 +161,72 @@ def _movable(program: Program, x: Array) -> NDArray[np.bool_]:
 
 def _local(
     program: Program, support: tuple[Support, ...], points: list[Array], x: Array
-) -> tuple[Array, Array, list[Array], list[Array], list[Array]] | None:
-    """Rows (k, n), values g (k,), and for each point: da/dy (m, n), grad_y g (m,), (-H)^-1 where it can move."""
-    k, n = len(support), program.n
-    rows, g = np.zeros((k, n)), np.zeros(k)
-    jac: list[Array] = [np.zeros((0, n))] * k
+) -> tuple[Any, Array, Any, list[Array], list[Array]] | None:
+    """Rows (k, n), values g (k,), all da/dy stacked (sum of m, n); a point: grad_y g (m,), (-H)^-1 where it can move."""
+    k = len(support)
+    g = np.zeros(k)
+    starts = np.concatenate([[0], np.cumsum([len(y) for y in points])])
     grad: list[Array] = [np.zeros(0)] * k
     inverse: list[Array] = [np.zeros((0, 0))] * k
+    row_entries: list[tuple[Array, Any, Any]] = []
+    jac_entries: list[tuple[Array, Any, Any]] = []
     for f, family in enumerate(program.families):
-        mine = [i for i, s in enumerate(support) if s.family == f]
-        if not mine:
+        mine = np.array([i for i, s in enumerate(support) if s.family == f], dtype=np.intp)
+        if not len(mine):
             continue
         y = np.array([points[i] for i in mine])
         parts = family.derivatives(y)
         if parts is None:
             return None
-        v, d, h = parts
-        m = y.shape[1]
-        ti, tj = triangle(m)
-        lower, upper = family.domain.lower, family.domain.upper
-        for at, i in enumerate(mine):
-            component = support[i].component
-            columns = family.columns[component]
-            weights = np.append(x[columns], -1.0)
-            np.add.at(rows[i], columns, v[at, component, :-1])
-            g[i] = v[at, component] @ weights
-            slope = d[:, at, component] @ weights
-            hessian = np.zeros((m, m))
-            hessian[ti, tj] = hessian[tj, ti] = h[:, at, component] @ weights
-            jac[i] = np.zeros((m, n))
-            inverse[i] = _move(y[at], slope, hessian, lower, upper)
-            if not np.isfinite(d[:, at, component]).all():  # no derivative at this point: it stays where it is
-                inverse[i], grad[i] = np.zeros((m, m)), np.zeros(m)
-                continue
-            np.add.at(jac[i].T, columns, d[:, at, component, :-1].T)
-            grad[i] = slope
-    return rows, g, jac, grad, inverse
+        at, m = np.arange(len(mine)), y.shape[1]
+        component = np.array([support[i].component for i in mine], dtype=np.intp)
+        columns = family.columns[component]
+        weights = np.concatenate([x[columns], np.full((len(mine), 1), -1.0)], axis=1)
+        v, d, h = (part[..., at, component, :] for part in parts)  # (k, K + 1), (m, k, K + 1), (m (m+1) / 2, k, K + 1)
+        # Where there is no derivative the point stays where it is.
+        smooth = np.isfinite(d).all(axis=(0, 2)) & np.isfinite(h).all(axis=(0, 2))
+        d, h = np.where(smooth[:, None], d, 0.0), np.where(smooth[:, None], h, 0.0)
+        g[mine] = (v * weights).sum(axis=1)
+        slope = np.einsum("mkj,kj->km", d, weights)
+        hessian = np.empty((len(mine), m, m))
+        i, j = triangle(m)
+        hessian[:, i, j] = hessian[:, j, i] = np.einsum("mkj,kj->km", h, weights)
+        inverses = _move(y, slope, hessian, family.domain.lower, family.domain.upper)
+        for q, place in enumerate(mine):
+            grad[place], inverse[place] = slope[q], inverses[q]
+        row_entries.append((v[:, :-1].ravel(), np.repeat(mine, columns.shape[1]), columns.ravel()))
+        for axis in range(m):
+            jac_entries.append(
+                (d[axis, :, :-1].ravel(), np.repeat(starts[mine] + axis, columns.shape[1]), columns.ravel())
+            )
+    rows = _matrix(row_entries, (k, program.n))
+    return rows, g, _matrix(jac_entries, (int(starts[-1]), program.n)), grad, inverse
+
+
+def _matrix(entries: list[tuple[Array, Any, Any]], shape: tuple[int, int]) -> Any:
+    """Triplets as a matrix: dense for small models, sparse for large ones; entries at one place are added up."""
+    data, i, j = (np.concatenate(part) for part in zip(*entries, strict=True))
+    if shape[1] <= DENSE:
+        out = np.zeros(shape)
+        np.add.at(out, (i, j), data)
+        return out
+    return sparse.csr_matrix((data, (i, j)), shape=shape)
 
 
 def _move(y: Array, slope: Array, hessian: Array, lower: Array, upper: Array) -> Array:
-    """(-H)^-1 on the coordinates inside their range, if the point is a proper maximum; zero where it must stay."""
-    m = len(y)
+    """(-H)^-1 on the coordinates inside their range, for proper maxima; zero for points that must stay: (k, m, m)."""
     width = upper - lower
     inside = (y > lower + 1e-9 * width) & (y < upper - 1e-9 * width)
-    result = np.zeros((m, m))
-    if not inside.any() or not (np.isfinite(hessian).all() and np.isfinite(slope).all()):
-        return result
-    h = hessian[np.ix_(inside, inside)]
-    w, v = np.linalg.eigh(-h)
-    if w[0] <= 1e-10 * max(abs(w[-1]), 1e-300):
-        return result
-    inverse = (v / w) @ v.T
+    diagonal = np.arange(y.shape[1])
+    both = inside[:, :, None] & inside[:, None, :]
+    h = np.where(both, -hessian, 0.0)
+    # A coordinate at its end is decoupled, with a curvature that cannot spoil the test for a proper maximum.
+    scale = np.abs(h).max(axis=(1, 2)) + 1e-300
+    h[:, diagonal, diagonal] = np.where(inside, h[:, diagonal, diagonal], scale[:, None])
+    w, v = np.linalg.eigh(h)
+    proper = w[:, 0] > 1e-10 * np.maximum(np.abs(w[:, -1]), 1e-300)
+    inverse = np.einsum("kij,kj,klj->kil", v, 1.0 / np.where(proper[:, None], w, 1.0), v)
+    inverse = np.where(both & proper[:, None, None], inverse, 0.0)
     # A slope that would carry the point far away belongs to a kink or a curved boundary: such points stay.
-    if (np.abs(inverse @ slope[inside]) > 0.25 * width[inside]).any():
-        return result
-    result[np.ix_(inside, inside)] = inverse
-    return result
+    far = (np.abs(np.einsum("kij,kj->ki", inverse, slope)) > 0.25 * width).any(axis=1)
+    return np.where(far[:, None, None], 0.0, inverse)

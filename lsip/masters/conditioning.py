@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from ..program import Program
+from ..program import DENSE, Program
 
 Array = NDArray[np.float64]
 MIXED = 400  # free variables that are mixed at most
@@ -96,8 +96,10 @@ class Conditioning:
         inverse = None if self.inverse is None else self.inverse * block
         return Conditioning(scale, self.mixed, self.factor / block[:, None], inverse)
 
-    def basis(self) -> Array:
-        """The matrix T of x = T z."""
+    def basis(self) -> Any:
+        """The matrix T of x = T z; sparse for large models, where nothing is mixed."""
+        if len(self.scale) > DENSE:
+            return sparse.diags(self.scale, format="csc")
         basis = np.diag(self.scale)
         if self.factor is not None:
             inverse = (
