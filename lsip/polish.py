@@ -162,7 +162,7 @@ def _movable(program: Program, x: Array) -> NDArray[np.bool_]:
 def _local(
     program: Program, support: tuple[Support, ...], points: list[Array], x: Array
 ) -> tuple[Any, Array, Any, list[Array], list[Array]] | None:
-    """Rows (k, n), values g (k,), all da/dy stacked (sum of m, n); a point: grad_y g (m,), (-H)^-1 where it can move."""
+    """Rows (k, n), values g (k,), all da/dy stacked (sum of m, n); grad_y g and (-H)^-1 of every point."""
     k = len(support)
     g = np.zeros(k)
     starts = np.concatenate([[0], np.cumsum([len(y) for y in points])])
@@ -195,10 +195,10 @@ def _local(
         for q, place in enumerate(mine):
             grad[place], inverse[place] = slope[q], inverses[q]
         row_entries.append((v[:, :-1].ravel(), np.repeat(mine, columns.shape[1]), columns.ravel()))
-        for axis in range(m):
-            jac_entries.append(
-                (d[axis, :, :-1].ravel(), np.repeat(starts[mine] + axis, columns.shape[1]), columns.ravel())
-            )
+        jac_entries += [
+            (d[axis, :, :-1].ravel(), np.repeat(starts[mine] + axis, columns.shape[1]), columns.ravel())
+            for axis in range(m)
+        ]
     rows = _matrix(row_entries, (k, program.n))
     return rows, g, _matrix(jac_entries, (int(starts[-1]), program.n)), grad, inverse
 

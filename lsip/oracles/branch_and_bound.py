@@ -83,23 +83,18 @@ class _Search:
         bound, points, model = cover.bounds(self.violation.weights, slice(None))
         self.covers.append(cover)
         self.bounds.append(bound)
-        self._try(points, model, cover.radius)
+        self._try(points, model)
 
-    def _try(self, points: Array, model: Array, radius: Array) -> None:
-        """Evaluate exactly where the models are largest."""
+    def _try(self, points: Array, model: Array) -> None:
+        """Evaluate exactly where the models are largest, if that can tell anything new."""
         flat = model.ravel()
-        most = max(CANDIDATES, 2 * model.shape[1])
-        count = min(most, flat.size)
+        worthwhile = flat > (-np.inf if not self.points else max(self.target, 0.5 * self.best))
+        count = min(max(CANDIDATES, 2 * model.shape[1]), int(worthwhile.sum()))
         if not count:
             return
         largest = np.argpartition(-flat, count - 1)[:count]
-        largest = largest[flat[largest] > -np.inf]
-        row, component = np.divmod(largest, model.shape[1])
+        component = largest % model.shape[1]
         y = self.domain.project(points.reshape(-1, points.shape[-1])[largest])
-        chosen = distinct(y, flat[largest], component, 1.5 * np.median(radius[row], axis=0) if len(row) else 0.0, most)
-        if not len(chosen):
-            return
-        y, component = y[chosen], component[chosen]
         value = self.violation.values(y)[np.arange(len(y)), component]
         self.points.append(y)
         self.values.append(value)
@@ -154,7 +149,7 @@ class _Search:
             grown = old[gone]
         grown[children] = bound
         self.bounds[k] = grown
-        self._try(points, model, cover.radius[children])
+        self._try(points, model)
         return True
 
     def _restart(self, k: int) -> bool:
@@ -163,7 +158,7 @@ class _Search:
         cover = Cover(self.family, old.cell, order=3)
         self.family.covers[self.family.covers.index(old)] = self.covers[k] = cover
         self.bounds[k], points, model = cover.bounds(self.violation.weights, slice(None))
-        self._try(points, model, cover.radius)
+        self._try(points, model)
         return True
 
     def _result(self) -> Separation:

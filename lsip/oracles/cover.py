@@ -26,6 +26,7 @@ from .quadratic_bound import bound_quadratics
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 FIRST_CELLS = {1: 16, 2: 5, 3: 3}  # boxes along each axis to start with
+HALVINGS = {1: 3, 2: 2, 3: 2}  # cuts of one box in each round: fewer rounds against more boxes
 MOST_PIECES = 3  # kinks that straddle one box are told apart up to this many
 
 
@@ -181,7 +182,7 @@ class Cover:
         """Split boxes and return the positions of their parts; `spread` (N, m) says along which axes it pays."""
         lower, upper = self.lower[rows], self.upper[rows]
         pieces: Any = self.pieces[rows] if "pieces" in self._store else None
-        for _ in range(2 if self.dim < 3 else 1 + (self.dim == 3)):
+        for _ in range(HALVINGS.get(self.dim, 1)):
             lower, upper, spread, pieces = _halve(lower, upper, spread, pieces)
         new = self._rows(lower, upper, pieces)
         count = len(new["lower"])
