@@ -264,9 +264,7 @@ class _Run:
                 continue
             y = np.array([cuts[i].point for i in mine])
             component = np.array([cuts[i].component for i in mine], dtype=np.intp)
-            points, back = _unique_runs(y)
-            a, b = family.rows(points)
-            a, rhs[mine] = a[back, component], b[back, component]
+            a, rhs[mine] = family.chosen(y, component)
             columns = family.columns[component]
             if dense is not None:
                 np.add.at(dense, (mine[:, None], columns), a)
@@ -652,14 +650,6 @@ class _Run:
             model=self.problem if hasattr(self.problem, "compile") else None,
             cuts=tuple(self.cuts),
         )
-
-
-def _unique_runs(y: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Merge equal neighbours, so that rows with many components are evaluated once a point."""
-    if len(y) < 2:
-        return y, np.zeros(len(y), dtype=np.intp)
-    change = np.concatenate([[True], (y[1:] != y[:-1]).any(axis=1)])
-    return y[change], np.cumsum(change) - 1
 
 
 def cluster(program: Program, support: tuple[Support, ...], found: list[Separation]) -> tuple[Support, ...]:

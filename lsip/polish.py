@@ -175,14 +175,14 @@ def _local(
         if not len(mine):
             continue
         y = np.array([points[i] for i in mine])
-        parts = family.derivatives(y)
-        if parts is None:
-            return None
-        at, m = np.arange(len(mine)), y.shape[1]
+        m = y.shape[1]
         component = np.array([support[i].component for i in mine], dtype=np.intp)
         columns = family.columns[component]
         weights = np.concatenate([x[columns], np.full((len(mine), 1), -1.0)], axis=1)
-        v, d, h = (part[..., at, component, :] for part in parts)  # (k, K + 1), (m, k, K + 1), (m (m+1) / 2, k, K + 1)
+        parts = family.chosen_derivatives(y, component)
+        if parts is None:
+            return None
+        v, d, h = parts  # (k, K + 1), (m, k, K + 1), (m (m+1) / 2, k, K + 1)
         # Where there is no derivative the point stays where it is.
         smooth = np.isfinite(d).all(axis=(0, 2)) & np.isfinite(h).all(axis=(0, 2))
         d, h = np.where(smooth[:, None], d, 0.0), np.where(smooth[:, None], h, 0.0)

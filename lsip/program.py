@@ -17,10 +17,12 @@ from .domains import Cell, Domain
 from .errors import ModelError
 from .expressions.graph import Expression, Index
 from .expressions.jets import tetrahedron, triangle
+from .expressions.lanes import evaluate_lanes
 from .expressions.tape import Quadratic, Tape
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
+MANY_ROWS = 16  # with more rows an index, only those that are asked for are evaluated
 DENSE = 500  # with at most so many variables, rows are handled as dense arrays
 
 
@@ -43,8 +45,11 @@ class RowFamily(Protocol):
     def rows(self, y: Array) -> tuple[Array, Array]:
         """Coefficients (N, p, K) and right-hand sides (N, p) at the points y (N, m)."""
 
-    def derivatives(self, y: Array) -> tuple[Array, Array, Array] | None:
-        """As `rows`, with the rhs as last column (N, p, K + 1): values, gradients (m, ...), packed Hessians."""
+    def chosen(self, y: Array, component: Ints) -> tuple[Array, Array]:
+        """Coefficients (N, K) and right-hand sides (N,) of row `component[n]` at the point y[n]."""
+
+    def chosen_derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
+        """The same with derivatives, rhs as last column: (N, K + 1), (m, N, K + 1), packed Hessians; None if it has none."""
 
     def quadratics(self, cell: Cell) -> Enclosure:
         """Enclosures over boxes of a cell: of all (p, K + 1) numbers, and of functions that are >= 0 on the domain."""
@@ -84,22 +89,49 @@ class DeclaredFamily:
 
     def rows(self, y: Array) -> tuple[Array, Array]:
         a, b = self._split(self.tape.values(y))
-        if not (np.isfinite(a).all() and np.isfinite(b).all()):
-            finite = np.isfinite(a).all(axis=(1, 2)) & np.isfinite(b).all(axis=1)
+        self._check(y, np.isfinite(a).all(axis=(1, 2)) & np.isfinite(b).all(axis=1))
+        return a, b
+
+    def _check(self, y: Array, finite: NDArray[np.bool_]) -> None:
+        if not finite.all():
             bad = y[int(np.argmin(finite))]
             where = ", ".join(f"{c} = {v:.6g}" for c, v in zip(self.coordinates, bad, strict=True))
             raise ModelError(
                 f"{self.name} is not defined at {where}: a coefficient or right-hand side is nan or infinite there. "
                 "Restrict the domain or rewrite the expression."
             )
-        return a, b
 
-    def derivatives(self, y: Array) -> tuple[Array, Array, Array] | None:
+    def chosen(self, y: Array, component: Ints) -> tuple[Array, Array]:
+        """Coefficients (N, K) and right-hand sides (N,) of row `component[n]` at the point y[n]."""
+        if self.count > MANY_ROWS:
+            values = self.pairs(y, component, 0)[0]
+            self._check(y, np.isfinite(values).all(axis=1))
+            return values[:, :-1], values[:, -1]
+        points, back = unique_runs(y)
+        a, b = self.rows(points)
+        return a[back, component], b[back, component]
+
+    def chosen_derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
+        """As `chosen` with the rhs as last column: values (N, K + 1), gradients (m, N, K + 1), packed Hessians."""
+        if self.count > MANY_ROWS:
+            return self.pairs(y, component, 2)
+        n = np.arange(len(y))
+        v, g, h = (part[..., n, component, :] for part in self.derivatives(y))
+        return v, g, h
+
+    def derivatives(self, y: Array) -> tuple[Array, Array, Array]:
+        """As `rows`, with the rhs as last column (N, p, K + 1): values, gradients (m, ...), packed Hessians."""
         parts = []
         for flat in self.tape.derivatives(y):
             a, b = self._split(flat)
             parts.append(np.concatenate([a, b[..., None]], axis=-1))
         return tuple(parts)  # type: ignore[return-value]
+
+    def pairs(self, y: Array, component: Ints, order: int) -> tuple[Array, Array, Array]:
+        """Row `component[n]` at the point y[n], rhs last: values (N, K + 1) and, up to `order`, derivatives."""
+        p, k = self.columns.shape
+        lanes = np.concatenate([component[:, None] * k + np.arange(k), p * k + component[:, None]], axis=1)
+        return evaluate_lanes(self.tape, y, lanes, order)
 
     def quadratics(self, cell: Cell) -> Enclosure:
         if cell.inside is None:
@@ -166,7 +198,11 @@ class BlackBoxFamily:
             raise ModelError(f"{self.name} is not finite at y = {bad}. Restrict the domain or mend the function.")
         return a[:, None, :], b[:, None]
 
-    def derivatives(self, y: Array) -> tuple[Array, Array, Array] | None:
+    def chosen(self, y: Array, component: Ints) -> tuple[Array, Array]:
+        a, b = self.rows(y)
+        return a[:, 0], b[:, 0]
+
+    def chosen_derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
         return None
 
     def quadratics(self, cell: Cell) -> Enclosure:
@@ -196,6 +232,14 @@ class BlackBoxFamily:
         return enclose
 
 
+def unique_runs(y: Array) -> tuple[Array, Ints]:
+    """Merge equal neighbours, so that rows with several components are evaluated once a point."""
+    if len(y) < 2:
+        return y, np.zeros(len(y), dtype=np.intp)
+    change = np.concatenate([[True], (y[1:] != y[:-1]).any(axis=1)])
+    return y[change], np.cumsum(change) - 1
+
+
 def _vector(indices: tuple[Index, ...]) -> Any:
     """All coordinates of y as one vector expression."""
     return np.concatenate([np.atleast_1d(i) for i in indices])  # type: ignore[call-overload]
@@ -222,16 +266,21 @@ class FamilyViolation:
         a, b = self.family.rows(y)
         return np.einsum("npk,pk->np", a, self.weights[:, :-1]) - self.scale * b
 
+    def at(self, y: Array, component: Ints) -> Array:
+        """Component `component[n]` at the point y[n]: shape (N,)."""
+        a, b = self.family.chosen(y, component)
+        return np.einsum("nk,nk->n", a, self.weights[component, :-1]) - self.scale * b
+
     def derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
-        parts = self.family.derivatives(y)
+        parts = self.family.chosen_derivatives(y, component)
         if parts is None:
             return None
         v, g, h = parts
-        n, (i, j) = np.arange(len(y)), triangle(y.shape[1])
+        i, j = triangle(y.shape[1])
         w = self.weights[component]
-        value = np.einsum("nk,nk->n", v[n, component], w)
-        gradient = np.einsum("mnk,nk->nm", g[:, n, component], w)
-        packed = np.einsum("mnk,nk->nm", h[:, n, component], w)
+        value = np.einsum("nk,nk->n", v, w)
+        gradient = np.einsum("mnk,nk->nm", g, w)
+        packed = np.einsum("mnk,nk->nm", h, w)
         hessian = np.empty((len(y), y.shape[1], y.shape[1]))
         hessian[:, i, j] = hessian[:, j, i] = packed
         return value, gradient, hessian

@@ -27,14 +27,14 @@ class Effort:
     repeats: int
     budget: float  # seconds after which a contestant is not repeated
     solve: float  # time limit of our solve
-    lp: float  # time limit of a discretised LP, at most; it is 25 times our own time otherwise, but a second at least
+    lp: float  # time limit of a discretised LP, at most; 25 times our own time otherwise, but half a second
     search: float  # seconds for finding the grid
     rows: int  # cap on the rows of a discretised LP
     hard: float  # seconds after which the process is stopped
 
 
-FULL = Effort(repeats=5, budget=1.5, solve=30.0, lp=20.0, search=25.0, rows=1_000_000, hard=150.0)
-QUICK = Effort(repeats=2, budget=0.3, solve=10.0, lp=2.0, search=4.0, rows=100_000, hard=40.0)
+FULL = Effort(repeats=5, budget=1.0, solve=20.0, lp=10.0, search=12.0, rows=1_000_000, hard=75.0)
+QUICK = Effort(repeats=2, budget=0.2, solve=10.0, lp=1.0, search=2.0, rows=100_000, hard=30.0)
 
 Part = dict[str, Any]
 _ready = False
@@ -95,7 +95,7 @@ def _against_discretisation(
     entry: catalogue.Entry, solution: lsip.Solution, first: float, effort: Effort
 ) -> Iterator[Part]:
     """Our solve, the discretised LP on the coarsest grid, and the cold LP with the final points, taking turns."""
-    limit = float(np.clip(25 * first, 1.0, effort.lp))
+    limit = float(np.clip(25 * first, 0.5, effort.lp))
     rival, failure = _rival(entry, limit, effort)
     compiling: list[float] = []
 

@@ -34,6 +34,7 @@ TOLERATED = 1e-6  # true violation of a solution that counts as solved
 ENTRIES = 40_000_000  # of an LP, for the sake of memory
 BOX_POINTS = 4_000_000  # of the bounding box's grid, from which that of a curved domain is made
 COUNTED = 50_000  # points of grids that are made just to count them
+BOXES = 400_000  # coefficients enclosed by a proof, a box each
 SMALL = 20_000  # rows of LPs that are solved in every way while searching
 BISECTIONS = 3
 WAYS = ("simplex", "conditioned", "interior")
@@ -226,13 +227,17 @@ class GridSize:
 def true_violation(program: Program, x: Array) -> tuple[float, bool]:
     """The largest violation found over all families, and whether it is settled that it is tolerated, or not."""
     worst, bound = -np.inf, -np.inf
-    for f, family in enumerate(program.families):
-        violation = program.violation(f, x)
-        if family.enclosable and family.domain.dim <= 4:
-            found = BranchAndBound(max_boxes=20_000, rounds=0).maximise(violation, family.domain, target=TOLERATED)
-        else:
-            found = Multistart().maximise(violation, family.domain, target=TOLERATED)
-        worst, bound = max(worst, found.worst), max(bound, found.bound)
-        if worst > TOLERATED:
-            return worst, True
+    # Local searches are quick to refute; only what passes them is worth a proof.
+    for oracle in (Multistart(), BranchAndBound(rounds=0)):
+        bound = -np.inf
+        for f, family in enumerate(program.families):
+            if isinstance(oracle, BranchAndBound):
+                if not family.enclosable or family.domain.dim > 4:
+                    bound = np.inf
+                    continue
+                oracle = replace(oracle, max_boxes=int(np.clip(BOXES // family.columns.size, 500, 20_000)))
+            found = oracle.maximise(program.violation(f, x), family.domain, target=TOLERATED)
+            worst, bound = max(worst, found.worst), max(bound, found.bound)
+            if worst > TOLERATED:
+                return worst, True
     return worst, bound <= TOLERATED

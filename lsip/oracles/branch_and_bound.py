@@ -18,7 +18,6 @@ from .distinct import distinct
 Ints = NDArray[np.intp]
 MEMORY = 1.5e9  # bytes of enclosures that a family may keep
 MANY = 1500  # boxes after which a cover is begun anew with expansions of one order more
-MOST_CLIMBED = 50  # with more rows an index, derivatives of all of them at every point cost more than they bring
 CANDIDATES = 64  # points evaluated exactly in each round, or two for every row an index has
 
 
@@ -95,7 +94,7 @@ class _Search:
         largest = np.argpartition(-flat, count - 1)[:count]
         component = largest % model.shape[1]
         y = self.domain.project(points.reshape(-1, points.shape[-1])[largest])
-        value = self.violation.values(y)[np.arange(len(y)), component]
+        value = self.violation.at(y, component)
         self.points.append(y)
         self.values.append(value)
         self.components.append(component)
@@ -180,13 +179,13 @@ class _Search:
 
     def _climb(self, y: Array, g: Array, component: Ints) -> tuple[Array, Array, Ints]:
         """One Newton step up from every point, kept where it helps."""
-        if not len(y) or self.violation.components > MOST_CLIMBED:
+        if not len(y):
             return y, g, component
         parts = self.violation.derivatives(y, component)
         if parts is None:
             return y, g, component
         better = self.domain.project(newton_step(y, parts[1], parts[2], self.domain))
-        value = self.violation.values(better)[np.arange(len(y)), component]
+        value = self.violation.at(better, component)
         up = value > g
         return np.where(up[:, None], better, y), np.where(up, value, g), component
 
