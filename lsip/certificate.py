@@ -21,7 +21,7 @@ from scipy import sparse
 from .errors import ProofError
 from .expressions.interval import EPS, Interval
 from .oracles import BranchAndBound
-from .program import DENSE, DeclaredFamily, Program
+from .program import DENSE, Program
 
 Array = NDArray[np.float64]
 LEAST_RADIUS = 10.0  # a bound that holds only nearer than this proves nothing worth the name
@@ -66,24 +66,15 @@ def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[Any, Any
             continue
         y = np.array([support[i].point for i in mine])
         component = np.array([support[i].component for i in mine])
-        p, width = family.columns.shape
-        if isinstance(family, DeclaredFamily):
-            box = family.tape.enclose(y, y)
-            a_lo, a_hi = (v[:, : p * width].reshape(-1, p, width) for v in (box.lo, box.hi))
-            b_lo, b_hi = box.lo[:, p * width :], box.hi[:, p * width :]
-        else:
-            a, b = family.rows(y)
-            a_lo = a_hi = a
-            b_lo = b_hi = b
-        at = np.arange(len(mine))
-        a_lo, a_hi = a_lo[at, component], a_hi[at, component]
+        a, b = family.enclosed(y, component)
+        a_lo, a_hi = a.lo, a.hi
         centre = 0.5 * a_lo + 0.5 * a_hi
         columns = family.columns[component]
         place = np.broadcast_to(np.array(mine)[:, None], columns.shape)
         entries.append(
             (centre.ravel(), np.maximum(a_hi - centre, centre - a_lo).ravel(), place.ravel(), columns.ravel())
         )
-        low[mine], high[mine] = b_lo[at, component], b_hi[at, component]
+        low[mine], high[mine] = b.lo, b.hi
     if not entries:
         empty = np.zeros(shape) if program.n <= DENSE else sparse.csr_matrix(shape)
         return empty, empty, Interval(low, high)

@@ -222,7 +222,7 @@ class _Run:
         family = self.program.families[f]
         domain, (p, k) = family.domain, family.columns.shape
         if p > 50 or k > DENSE:  # in large models the finite rows and bounds hold most variables
-            return domain.grid(5 if domain.dim == 1 else 3 if domain.dim == 2 else 2)
+            return domain.grid((5 if p == 1 else 3) if domain.dim == 1 else 2)
         if domain.dim == 1:
             return domain.grid(int(np.clip(k + 1, 5, 200)))
         corners = domain.grid(3 if domain.dim == 2 else 2)
@@ -654,23 +654,31 @@ class _Run:
 
 def cluster(program: Program, support: tuple[Support, ...], found: list[Separation]) -> tuple[Support, ...]:
     """One atom for every maximiser: those that the oracle found gather the mass around them, the rest stay."""
-    mass: dict[tuple[int, int, tuple[float, ...]], float] = {}
+    mass: dict[tuple[int, int], list[tuple[Array, float]]] = {}
+    maximisers: dict[tuple[int, int], list[Array]] = {}
+    for f, separation in enumerate(found):
+        for y, c in zip(separation.points, separation.components, strict=True):
+            maximisers.setdefault((f, int(c)), []).append(y)
     for s in sorted(support, key=lambda s: -s.multiplier):
-        domain, separation = program.families[s.family].domain, found[s.family]
+        row, domain = (s.family, s.component), program.families[s.family].domain
         width = np.maximum(domain.upper - domain.lower, 1e-300)
-        rivals = [np.array(y) for f, c, y in mass if (f, c) == (s.family, s.component)]
-        near = 0.02
-        best = s.point
-        for y in rivals:
-            distance = float(np.abs((y - s.point) / width).max())
-            if distance <= near:
-                near, best = distance, y
-        mine = separation.points[separation.components == s.component]
-        if best is s.point and len(mine):
-            distance_to = np.abs((mine - s.point) / width).max(axis=1)
-            if distance_to.min() <= 0.1:
-                best = mine[int(distance_to.argmin())]
-        key = (s.family, s.component, tuple(best.tolist()))
-        mass[key] = mass.get(key, 0.0) + s.multiplier
-    total = sum(mass.values())
-    return tuple(Support(f, c, np.array(y), weight) for (f, c, y), weight in mass.items() if weight > 1e-9 * total)
+        atoms = mass.setdefault(row, [])
+        near = [float(np.abs((y - s.point) / width).max()) for y, _ in atoms]
+        if near and min(near) <= 0.02:
+            i = int(np.argmin(near))
+            atoms[i] = (atoms[i][0], atoms[i][1] + s.multiplier)
+            continue
+        place = s.point
+        rivals = maximisers.get(row, [])
+        distance = [float(np.abs((y - s.point) / width).max()) for y in rivals]
+        if distance and min(distance) <= 0.1:
+            place = rivals[int(np.argmin(distance))]
+        same = [i for i, (y, _) in enumerate(atoms) if (y == place).all()]
+        if same:
+            atoms[same[0]] = (place, atoms[same[0]][1] + s.multiplier)
+        else:
+            atoms.append((place, s.multiplier))
+    total = sum(weight for atoms in mass.values() for _, weight in atoms)
+    return tuple(
+        Support(f, c, y, weight) for (f, c), atoms in mass.items() for y, weight in atoms if weight > 1e-9 * total
+    )

@@ -16,8 +16,9 @@ from scipy import sparse
 from .domains import Cell, Domain
 from .errors import ModelError
 from .expressions.graph import Expression, Index
+from .expressions.interval import Interval
 from .expressions.jets import tetrahedron, triangle
-from .expressions.lanes import evaluate_lanes
+from .expressions.lanes import enclose_lanes, evaluate_lanes
 from .expressions.tape import Quadratic, Tape
 
 Array = NDArray[np.float64]
@@ -49,7 +50,7 @@ class RowFamily(Protocol):
         """Coefficients (N, K) and right-hand sides (N,) of row `component[n]` at the point y[n]."""
 
     def chosen_derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
-        """The same with derivatives, rhs as last column: (N, K + 1), (m, N, K + 1), packed Hessians; None if it has none."""
+        """The same with derivatives, rhs as last column: (N, K + 1), (m, N, K + 1), packed Hessians; or None."""
 
     def quadratics(self, cell: Cell) -> Enclosure:
         """Enclosures over boxes of a cell: of all (p, K + 1) numbers, and of functions that are >= 0 on the domain."""
@@ -92,7 +93,7 @@ class DeclaredFamily:
         self._check(y, np.isfinite(a).all(axis=(1, 2)) & np.isfinite(b).all(axis=1))
         return a, b
 
-    def _check(self, y: Array, finite: NDArray[np.bool_]) -> None:
+    def _check(self, y: Array, finite: Any) -> None:
         if not finite.all():
             bad = y[int(np.argmin(finite))]
             where = ", ".join(f"{c} = {v:.6g}" for c, v in zip(self.coordinates, bad, strict=True))
@@ -127,11 +128,22 @@ class DeclaredFamily:
             parts.append(np.concatenate([a, b[..., None]], axis=-1))
         return tuple(parts)  # type: ignore[return-value]
 
+    def enclosed(self, y: Array, component: Ints) -> tuple[Interval, Interval]:
+        """Outward-rounded coefficients (N, K) and right-hand sides (N,) of row `component[n]` at the point y[n]."""
+        if self.count > MANY_ROWS and not self.tape.kink_count:
+            box = enclose_lanes(self.tape, y, self._lanes(component))
+            return box[:, :-1], box[:, -1]
+        (p, k), n = self.columns.shape, np.arange(len(y))
+        box = self.tape.enclose(y, y)
+        return box[:, : p * k].reshape(len(y), p, k)[n, component], box[:, p * k :][n, component]
+
+    def _lanes(self, component: Ints) -> Ints:
+        p, k = self.columns.shape
+        return np.concatenate([component[:, None] * k + np.arange(k), p * k + component[:, None]], axis=1)
+
     def pairs(self, y: Array, component: Ints, order: int) -> tuple[Array, Array, Array]:
         """Row `component[n]` at the point y[n], rhs last: values (N, K + 1) and, up to `order`, derivatives."""
-        p, k = self.columns.shape
-        lanes = np.concatenate([component[:, None] * k + np.arange(k), p * k + component[:, None]], axis=1)
-        return evaluate_lanes(self.tape, y, lanes, order)
+        return evaluate_lanes(self.tape, y, self._lanes(component), order)
 
     def quadratics(self, cell: Cell) -> Enclosure:
         if cell.inside is None:
@@ -204,6 +216,11 @@ class BlackBoxFamily:
 
     def chosen_derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
         return None
+
+    def enclosed(self, y: Array, component: Ints) -> tuple[Interval, Interval]:
+        """The functions are taken at their word: points, not intervals."""
+        a, b = self.chosen(y, component)
+        return Interval.point(a), Interval.point(b)
 
     def quadratics(self, cell: Cell) -> Enclosure:
         """Constants at the centre, with the Lipschitz constants as error."""

@@ -265,18 +265,20 @@ class Solution:
 
 def merge(program: Program, support: tuple[Support, ...]) -> tuple[ActivePoint, ...]:
     """The dual measure for a reader: atoms that lie close together are one, heaviest first."""
-    merged: list[Support] = []
+    groups: dict[tuple[int, int], list[Support]] = {}
     for s in sorted(support, key=lambda s: -s.multiplier):
         if s.multiplier <= 0:
             continue
         domain = program.families[s.family].domain
         near = 1e-3 * (domain.upper - domain.lower) + 1e-12
-        for i, t in enumerate(merged):
-            if (t.family, t.component) == (s.family, s.component) and (np.abs(t.point - s.point) <= near).all():
-                merged[i] = replace(t, multiplier=t.multiplier + s.multiplier)
+        group = groups.setdefault((s.family, s.component), [])
+        for i, t in enumerate(group):
+            if (np.abs(t.point - s.point) <= near).all():
+                group[i] = replace(t, multiplier=t.multiplier + s.multiplier)
                 break
         else:
-            merged.append(s)
+            group.append(s)
+    merged = sorted((s for group in groups.values() for s in group), key=lambda s: -s.multiplier)
     total = sum(s.multiplier for s in merged)
     return tuple(
         ActivePoint(program.families[s.family].labels[s.component], s.point, s.multiplier, s.family, s.component)

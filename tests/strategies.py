@@ -407,7 +407,8 @@ def domains(draw: Draw, dim: int | None = None) -> lsip.Domain:
     if kind == "flat":
         return lsip.Box(low, np.where(np.arange(m) == 0, low, high))
     if kind == "ball":
-        return lsip.Ball((low + high) / 2, draw(st.sampled_from([0.25, 0.5, 1.0])))
+        most = float((REACH - np.abs(low + high) / 2).min())
+        return lsip.Ball((low + high) / 2, min(draw(st.sampled_from([0.25, 0.5, 1.0])), most))
     if kind == "simplex":
         return lsip.Simplex(m)
     if kind == "polytope":

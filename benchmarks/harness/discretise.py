@@ -51,6 +51,10 @@ class OneShot:
     compile: float  # seconds before that
     way: str
 
+    @property
+    def settled(self) -> bool:
+        return self.status in ("optimal", "infeasible", "unbounded")
+
 
 @dataclass(frozen=True, eq=False)
 class Rival:
@@ -111,6 +115,7 @@ class Search:
         self.judge = problem.compile()  # its covers are kept from one check to the next
         self.sizes = [GridSize(family.domain) for family in self.judge.families]
         self.way = WAYS[0]
+        self.raced: set[int] = set()  # grids solved in every way already
 
     def run(self) -> Rival:
         """Refine until the grid is fine enough; then look for a coarser one, and for the fastest way on it."""
@@ -167,16 +172,16 @@ class Search:
     def _fast_enough(self, k: int) -> OneShot:
         """The grid solved in the way that won last; in all ways where it is small, or where that way fails."""
         shot = one_shot(self.problem, k, self.way, self.limit)
-        return self._race(k, shot) if shot.status in ("time", "failed") or shot.rows < SMALL else shot
+        return self._race(k, shot) if not shot.settled or shot.rows < SMALL else shot
 
     def _race(self, k: int, best: OneShot) -> OneShot:
-        for way in WAYS:
-            if way != best.way:
-                limit = self.limit if best.status in ("time", "failed") else min(self.limit, best.seconds)
+        ways = [] if k in self.raced else [w for w in WAYS if w != best.way]
+        self.raced.add(k)
+        for way in ways:
+            if best.settled or time.perf_counter() < self.deadline:
+                limit = min(self.limit, best.seconds) if best.settled else self.limit
                 shot = one_shot(self.problem, k, way, limit)
-                if shot.status not in ("time", "failed") and (
-                    best.status in ("time", "failed") or shot.seconds < best.seconds
-                ):
+                if shot.settled and (not best.settled or shot.seconds < best.seconds):
                     best = shot
         self.way = best.way
         return best

@@ -1,11 +1,13 @@
 """Evaluating only some elements of an array-valued expression, different ones at every point.
 
-A vector-valued constraint with a thousand components is asked at a thousand points for one component each. Walking the graph from
-the outputs down, each node is computed for the elements ("lanes") that are wanted of it: a million numbers become a thousand.
+A vector-valued constraint with a thousand components is asked at a thousand points for one component each. Walking
+the graph from the outputs down, each node is computed for the elements ("lanes") that are wanted of it: a million
+numbers become a thousand.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,8 @@ from numpy.typing import NDArray
 
 from . import jets
 from .functions import power, power_first, power_second, power_third
-from .graph import Constant, Expression, Gather, Index, Join, Linear, Pass, Power, Sum
-from .interval import Array
+from .graph import Constant, Expression, Gather, Index, Join, Linear, Pass, Power, Sum, as_interval, choose
+from .interval import Array, Interval
 from .jets import Jet, triangle
 from .monomials import Monomials
 from .tape import Tape
@@ -33,6 +35,14 @@ def evaluate_lanes(tape: Tape, y: Array, lanes: Lanes, order: int) -> tuple[Arra
         np.zeros(s) if part is None else np.broadcast_to(part, s) for part, s in zip(jet[:3], shapes, strict=True)
     )
     return value, gradient, hessian
+
+
+def enclose_lanes(tape: Tape, y: Array, lanes: Lanes) -> Interval:
+    """Outward-rounded outputs `lanes[n]` (N, s) at the points y[n], for graphs without kinks."""
+    walk = _Walk(tape, Pass(Interval(y, y), 0, tape.offsets))
+    with np.errstate(all="ignore"):
+        value = walk.visit(tape.output, lanes).value
+    return _ends(as_interval(value), lambda v: np.broadcast_to(v, lanes.shape))
 
 
 class _Walk:
@@ -58,9 +68,8 @@ class _Walk:
         if isinstance(node, Index):
             place = self.run.offsets[node] + lanes
             axes = np.arange(self.tape.dim)[:, None, None]
-            return Jet(
-                np.take_along_axis(self.run.y, place, axis=1), (axes == place).astype(float) if self.run.order else None
-            )
+            value = _ends(self.run.y, lambda v: np.take_along_axis(v, place, axis=1))
+            return Jet(value, (axes == place).astype(float) if self.run.order else None)
         if isinstance(node, Gather):
             return self.visit(args[0], node.index[lanes])
         if isinstance(node, Join):
@@ -90,8 +99,9 @@ class _Walk:
         wide = (lanes[:, :, None] * node.k + np.arange(node.k)).reshape(n, s * node.k)
 
         def total(v: Any) -> Any:
-            v = np.broadcast_to(v, (*v.shape[:-2], n, s * node.k))
-            return v.reshape(*v.shape[:-1], s, node.k).sum(-1)
+            shape = (*v.shape[:-2], n, s * node.k)
+            v = _ends(v, lambda e: np.broadcast_to(e, shape).reshape(*shape[:-1], s, node.k))
+            return v.sum() if isinstance(v, Interval) else v.sum(-1)
 
         return jets.each(self.visit(arg, wide), total)
 
@@ -104,12 +114,17 @@ class _Walk:
                 jet = self.visit(arg, np.clip(lanes - start, 0, size - 1))
                 for d, part in enumerate(jet):
                     if part is not None:
-                        before = 0.0 if parts[d] is None else parts[d]
-                        parts[d] = np.where(mine, part, before)
+                        parts[d] = choose(mine, ~mine, part, parts[d], True)
             start += size
         return Jet(*parts)
 
 
+def _ends(v: Any, operation: Callable[[Array], Array]) -> Any:
+    """Apply an operation that moves elements to an array, or to both ends of intervals."""
+    return Interval(operation(v.lo), operation(v.hi)) if isinstance(v, Interval) else operation(v)
+
+
 def _pick(v: Any, lanes: Lanes) -> Any:
-    v = np.broadcast_to(v, (*v.shape[:-2], len(lanes), v.shape[-1]))
-    return np.take_along_axis(v, np.broadcast_to(lanes, (*v.shape[:-2], *lanes.shape)), axis=-1)
+    shape = (*v.shape[:-2], len(lanes), v.shape[-1])
+    where = np.broadcast_to(lanes, (*v.shape[:-2], *lanes.shape))
+    return _ends(v, lambda e: np.take_along_axis(np.broadcast_to(e, shape), where, axis=-1))

@@ -39,7 +39,7 @@ class BranchAndBound:
     rounds
         Splitting rounds once a violation has been found; a cut is worth more than a proof then.
     points
-        The most points returned by one call (two for every row an index has, if that is more).
+        The most points returned by one call (one for every row an index has, if that is more).
     seconds
         Stop splitting after this long; the bound returned is still valid.
     """
@@ -170,7 +170,11 @@ class _Search:
         keep = np.flatnonzero(g > floor)
         y, g, component = y[keep], g[keep], component[keep]
         radius = 1e-3 * (self.domain.upper - self.domain.lower)
-        most = max(self.options.points, 2 * self.violation.components)
+        most = self.options.points
+        if self.violation.components > most:  # one point for every row is enough, and cheap to find
+            order = np.argsort(-g, kind="stable")
+            chosen = order[np.unique(component[order], return_index=True)[1]]
+            return Separation(y[chosen], g[chosen], max(bound, float(g.max(initial=-np.inf))), component[chosen])
         chosen = distinct(y, g, component, radius, most)
         if self.best > self.target:
             y, g, component = self._climb(y[chosen], g[chosen], component[chosen])
