@@ -8,7 +8,7 @@ the user typed, for printing only.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import prod
+from math import comb, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +41,10 @@ class Pass:
     kinks: dict[int, slice] = field(default_factory=dict)
     pieces: NDArray[np.int8] | None = None
     straddles: NDArray[np.bool_] | None = None
+
+    def entries(self, order: int) -> int:
+        """How many numbers a derivative of that order has; 0 for the value."""
+        return comb(self.y.shape[-1] + order - 1, order) if order else 0
 
 
 class Expression(Operators):
@@ -262,16 +266,13 @@ class Select(Expression):
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         u, a, b = args
-        if not isinstance(run.y, Interval):
-            branch = u.value >= 0
-            return Jet(*(choose(branch, ~branch, da, db, True) for da, db in zip(a, b, strict=True)))
-        plus, minus = branches(u.value, run, run.kinks[id(self)])
-        return Jet(
-            choose(plus, minus, a.value, b.value, True),
-            choose(plus, minus, a.gradient, b.gradient, self.continuous),
-            choose(plus, minus, a.hessian, b.hessian, False) if run.order > 1 else None,
-            choose(plus, minus, a.third, b.third, False) if run.order > 2 else None,
-        )
+        if isinstance(run.y, Interval):
+            plus, minus = branches(u.value, run, run.kinks[id(self)], closed=self.continuous)
+        else:
+            plus, minus = u.value >= 0, u.value < 0
+        # Across a jump not even the gradient is bounded; across a kink it lies between those of the branches.
+        hull = (True, self.continuous, False, False)
+        return Jet(*(choose(plus, minus, a[d], b[d], hull[d], run.entries(d)) for d in range(run.order + 1)))
 
     def key(self) -> tuple[Any, ...] | None:
         return (self.continuous,)
@@ -286,27 +287,30 @@ class Absolute(Expression):
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         u = args[0]
         if not isinstance(run.y, Interval):
-            branch = u.value >= 0
-            return Jet(*(None if v is None else choose(branch, ~branch, v, -v, True) for v in u))
-        plus, minus = branches(u.value, run, run.kinks[id(self)])
-        value: Any = choose(plus, minus, u.value, -as_interval(u.value), True)
+            return Jet(*(None if d is None else np.where(u.value >= 0, d, -d) for d in u))
+        plus, minus = branches(u.value, run, run.kinks[id(self)], closed=True)
+        value: Any = choose(plus, minus, u.value, -as_interval(u.value), True, 0)
         mixed, size = ~(plus | minus), absolute(as_interval(u.value))
         value = Interval(np.where(mixed, size.lo, value.lo), np.where(mixed, size.hi, value.hi))
         if u.gradient is None:
             return Jet(value)
-        gradient = choose(plus, minus, u.gradient, -u.gradient, True)
-        higher = (
-            choose(plus, minus, d, None if d is None else -d, False) if run.order > k else None
-            for k, d in enumerate(u[2:], start=1)
-        )
-        return Jet(value, gradient, *higher)
+        higher = (choose(plus, minus, u[d], _minus(u[d]), d == 1, run.entries(d)) for d in range(1, run.order + 1))
+        return Jet(value, *higher)
 
 
-def branches(u: Numbers, run: Pass, where: slice) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which boxes lie on the branch u >= 0 and which on u <= 0; the others are recorded as straddling."""
+def _minus(d: Numbers | None) -> Numbers | None:
+    return None if d is None else -d
+
+
+def branches(u: Numbers, run: Pass, where: slice, closed: bool) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which boxes lie on the branch u >= 0 and which on the other; the rest are recorded as straddling.
+
+    A branch that is `closed` may touch u = 0; below a jump, u = 0 still has the value of the branch above.
+    """
     u = as_interval(u)
     n = run.y.shape[0]
-    plus, minus = np.broadcast_to(u.lo >= 0, (n, u.shape[-1])), np.broadcast_to(u.hi <= 0, (n, u.shape[-1]))
+    plus = np.broadcast_to(u.lo >= 0, (n, u.shape[-1]))
+    minus = np.broadcast_to(u.hi <= 0 if closed else u.hi < 0, (n, u.shape[-1]))
     if run.straddles is not None:
         run.straddles[:, where] = ~(plus | minus)
     if run.pieces is not None:
@@ -319,14 +323,16 @@ def as_interval(v: Numbers) -> Interval:
     return v if isinstance(v, Interval) else Interval(v, v)
 
 
-def choose(plus: Any, minus: Any, a: Numbers | None, b: Numbers | None, hull: bool) -> Numbers | None:
-    """a on the boxes in `plus`, b on those in `minus`; on the rest both (`hull`), or nothing is known."""
-    if a is None and b is None:
-        a = b = np.zeros((1, 1)) if not (plus | minus).all() and not hull else None
-        if a is None:
-            return None
-    a = np.zeros((1, 1)) if a is None else a
-    b = np.zeros((1, 1)) if b is None else b
+def choose(plus: Any, minus: Any, a: Numbers | None, b: Numbers | None, hull: bool, entries: int) -> Numbers | None:
+    """a on the boxes in `plus`, b on those in `minus`; on the rest both (`hull`), or nothing is known.
+
+    A missing derivative is zero; `entries` is how many numbers a derivative of this order has (0 for values).
+    """
+    if a is None and b is None and (hull or (plus | minus).all()):
+        return None
+    zero = np.zeros((entries, 1, 1) if entries else (1, 1))
+    a = zero if a is None else a
+    b = zero if b is None else b
     if not isinstance(a, Interval) and not isinstance(b, Interval) and (plus | minus).all():
         return np.where(plus, a, b)
     a, b = as_interval(a), as_interval(b)

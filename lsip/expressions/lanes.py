@@ -114,7 +114,7 @@ class _Walk:
                 jet = self.visit(arg, np.clip(lanes - start, 0, size - 1))
                 for d, part in enumerate(jet):
                     if part is not None:
-                        parts[d] = choose(mine, ~mine, part, parts[d], True)
+                        parts[d] = choose(mine, ~mine, part, parts[d], True, self.run.entries(d))
             start += size
         return Jet(*parts)
 
