@@ -22,8 +22,12 @@ from .errors import ProofError
 from .expressions.interval import EPS, Interval
 from .oracles import BranchAndBound
 from .program import DENSE, Program
+from .status import Status
 
 Array = NDArray[np.float64]
+FINITE = 1e-7  # how far finite rows may be broken, relative to the size of x: the accuracy of LP solvers
+LEAK = 1e-11  # how far a(y) d may exceed zero along a direction of unit size: what rounding the data means
+INFEASIBLE_RADIUS = 1e6  # how far from the origin a contradiction must hold to be called one
 LEAST_RADIUS = 10.0  # a bound that holds only nearer than this proves nothing worth the name
 
 
@@ -204,57 +208,125 @@ def prove_feasible(
     return tuple(bounds)
 
 
-def verify(program: Program, certificate: Certificate, tol: float) -> None:
+def admissible(program: Program, row_multipliers: Array) -> Array:
+    """Multipliers of finite rows without those that push against a side the row does not have."""
+    usable = np.where(row_multipliers > 0, np.isfinite(program.row_upper), np.isfinite(program.row_lower))
+    return np.where(usable, row_multipliers, 0.0)
+
+
+def verify(program: Program, certificate: Certificate, status: Status, tol: float) -> None:
     """Re-check a certificate from its own data; raises `ProofError` on the first statement that does not hold."""
-    for s in certificate.support:
-        domain = program.families[s.family].domain
-        if not domain.contains(s.point[None, :])[0]:
-            raise ProofError(f"The support point {s.point} is not in {domain}.")
-    x = certificate.x
-    scale = 1.0 + float(np.abs(x).max(initial=0.0))
+    kinds = {Status.OPTIMAL: "optimal", Status.INFEASIBLE: "infeasible", Status.UNBOUNDED: "unbounded"}
+    expected = kinds.get(status)
+    if certificate.kind not in ("optimal", "infeasible", "unbounded", "none") or expected not in (
+        None,
+        certificate.kind,
+    ):
+        raise ProofError(f"The status {status.name} needs another certificate than one of kind {certificate.kind!r}.")
+    _verify_data(program, certificate)
     if certificate.kind == "infeasible":
-        contradiction, radius = infeasibility(
-            program, certificate.support, certificate.row_multipliers, certificate.units
-        )
-        if contradiction <= 0 or radius < certificate.radius * (1 - 1e-9):
-            raise ProofError(
-                f"The combination does not contradict itself: {contradiction:.3g} within radius {radius:.3g}."
-            )
+        _verify_infeasible(program, certificate)
         return
-    if certificate.kind == "none":
-        return
-    if program.finite_violation(x) > max(certificate.finite_violation, 0.0) + 1e-12 * scale:
-        raise ProofError(f"The point breaks a finite constraint by {program.finite_violation(x):.3g}.")
-    proven = prove_feasible(program, x, target=max((v for v in certificate.violation if np.isfinite(v)), default=0.0))
-    for f, (claimed, found) in enumerate(zip(certificate.violation, proven, strict=True)):
-        # Independent partitions round differently in the last digits.
-        if np.isfinite(claimed) and found > max(claimed, 0.0) + 1e-13 * scale:
-            raise ProofError(f"{program.families[f].name}: claimed violation {claimed:.3g}, proven only {found:.3g}.")
+    _verify_feasible(program, certificate, required=expected is not None)
     if certificate.kind == "unbounded":
-        if max(certificate.violation, default=0.0) > 0:
-            raise ProofError("A direction proves nothing without a feasible point to start from.")
         _verify_ray(program, certificate)
         return
-    if certificate.upper < upper_bound(program, x) - 1e-12 * (1 + abs(certificate.upper)):
-        raise ProofError(f"The upper bound {certificate.upper!r} is below the objective {upper_bound(program, x)!r}.")
-    base, drift = lagrangian(program, program.c, certificate.support, certificate.row_multipliers, certificate.units)
+    _verify_bounds(program, certificate)
+    gap = certificate.upper - certificate.lower
+    if status is Status.OPTIMAL and not gap <= tol * max(1.0, abs(certificate.upper)) * (1 + 1e-9):
+        raise ProofError(f"The gap {gap:.3g} is not closed to tol = {tol:g}.")
+
+
+def _verify_data(program: Program, certificate: Certificate) -> None:
+    """Everything is a number where one is needed, and every atom lies in its domain."""
+    numbers = [certificate.x, certificate.row_multipliers, np.array([s.multiplier for s in certificate.support])]
+    if not all(np.isfinite(v).all() for v in numbers) or certificate.x.shape != (program.n,):
+        raise ProofError("The certificate holds numbers that are nan or infinite.")
+    if len(certificate.row_multipliers) not in (0, program.A.shape[0]):
+        raise ProofError("The certificate does not have one multiplier for every finite row.")
+    if np.isnan([certificate.lower, certificate.upper, certificate.radius]).any():
+        raise ProofError("A bound or the radius is nan.")
+    if (
+        len(certificate.row_multipliers)
+        and (admissible(program, certificate.row_multipliers) != certificate.row_multipliers).any()
+    ):
+        raise ProofError("A multiplier pushes against a side that its finite row does not have.")
+    for s in certificate.support:
+        if not 0 <= s.family < len(program.families) or not 0 <= s.component < len(program.families[s.family].columns):
+            raise ProofError(f"There is no row {s.component} in family {s.family}.")
+        domain = program.families[s.family].domain
+        if s.point.shape != (domain.dim,) or not np.isfinite(s.point).all() or not domain.contains(s.point[None, :])[0]:
+            raise ProofError(f"The support point {s.point} is not in {domain}.")
+        if s.multiplier < 0:
+            raise ProofError(f"A multiplier is negative: {s.multiplier}.")
+
+
+def _verify_infeasible(program: Program, certificate: Certificate) -> None:
+    contradiction, radius = infeasibility(
+        program, certificate.support, certificate.row_multipliers, _region(program, certificate)
+    )
+    if not contradiction > 0 or not certificate.radius >= INFEASIBLE_RADIUS or radius < certificate.radius * (1 - 1e-9):
+        raise ProofError(f"The combination does not contradict itself: {contradiction:.3g} within radius {radius:.3g}.")
+
+
+def _region(program: Program, certificate: Certificate) -> Array:
+    units = certificate.units
+    if units.shape != (program.n,) or not np.isfinite(units).all() or not (units > 0).all():
+        raise ProofError("The region in which the bound holds has no size.")
+    return units
+
+
+def _verify_feasible(program: Program, certificate: Certificate, required: bool) -> None:
+    """No index violates its constraint by more than is claimed; by nothing where a bound rests on feasibility."""
+    x, claims = certificate.x, certificate.violation
+    scale = 1.0 + float(np.abs(x).max(initial=0.0))
+    feasible = required or certificate.upper < np.inf
+    if feasible and (len(claims) != len(program.families) or not all(v <= 0 for v in claims)):
+        raise ProofError("The point is not claimed to be feasible for every index, though the bounds rest on it.")
+    finite = program.finite_violation(x)
+    if feasible and finite > FINITE * scale:
+        raise ProofError(f"The point breaks a finite constraint by {finite:.3g}.")
+    if certificate.finite_violation < finite - 1e-12 * scale:
+        raise ProofError(
+            f"The point breaks a finite constraint by {finite:.3g}, not {certificate.finite_violation:.3g}."
+        )
+    if not any(np.isfinite(v) for v in claims):
+        return
+    proven = prove_feasible(program, x, target=max((v for v in claims if np.isfinite(v)), default=0.0))
+    for family, claimed, found in zip(program.families, claims, proven, strict=True):
+        # Independent partitions round differently in the last digits.
+        if np.isfinite(claimed) and not found <= max(claimed, 0.0) + 1e-13 * scale:
+            raise ProofError(f"{family.name}: claimed violation {claimed:.3g}, proven only {found:.3g}.")
+
+
+def _verify_bounds(program: Program, certificate: Certificate) -> None:
+    slack = 1e-12 * (1 + abs(float(program.c @ certificate.x)))
+    if certificate.upper < upper_bound(program, certificate.x) - slack:
+        raise ProofError(f"The upper bound {certificate.upper!r} is below the objective at the point.")
+    if certificate.lower == -np.inf:
+        return
+    units = _region(program, certificate)
+    if not certificate.radius >= LEAST_RADIUS or (units < np.abs(certificate.x) * (1 - 1e-12)).any():
+        raise ProofError("The region in which the lower bound holds is too small to mean anything.")
+    base, drift = lagrangian(program, program.c, certificate.support, certificate.row_multipliers, units)
     lower = base + program.constant - (certificate.radius * drift if drift else 0.0)
-    if np.isfinite(certificate.lower) and not certificate.lower <= lower + 1e-12 * (1 + abs(lower)):
+    if not certificate.lower <= lower + 1e-12 * (1 + abs(lower)):
         raise ProofError(f"The lower bound {certificate.lower!r} exceeds what the multipliers prove, {lower!r}.")
 
 
 def _verify_ray(program: Program, certificate: Certificate) -> None:
     d = certificate.direction
-    if d is None or program.c @ d >= 0:
+    if d is None or d.shape != (program.n,) or not np.isfinite(d).all() or not d.any():
+        raise ProofError("There is no direction.")
+    d = d / np.abs(d).max()  # a direction is no better for being short
+    if not program.c @ d < -1e-9 * np.abs(program.c).max():
         raise ProofError("The direction does not improve the objective.")
     ends = np.concatenate([np.where(np.isfinite(program.lower), -d, 0.0), np.where(np.isfinite(program.upper), d, 0.0)])
     rows = program.A @ d
-    finite = np.concatenate(
-        [np.where(np.isfinite(program.row_upper), rows, 0.0), np.where(np.isfinite(program.row_lower), -rows, 0.0)]
-    )
-    if max(ends.max(initial=0.0), finite.max(initial=0.0)) > 1e-9:
+    above = np.where(np.isfinite(program.row_upper), rows, 0.0)
+    below = np.where(np.isfinite(program.row_lower), -rows, 0.0)
+    if max(ends.max(initial=0.0), above.max(initial=0.0), below.max(initial=0.0)) > FINITE:
         raise ProofError("The direction leaves a finite constraint or a bound.")
-    drift = prove_feasible(program, d, scale=0.0, target=max(certificate.drift, default=0.0))
-    for claimed, found in zip(certificate.drift, drift, strict=True):
-        if found > max(claimed, 0.0) + 1e-13:
-            raise ProofError(f"a(y) d reaches {found:.3g} for some y; claimed {claimed:.3g}.")
+    for family, found in zip(program.families, prove_feasible(program, d, scale=0.0, target=LEAK), strict=True):
+        if not found <= LEAK:
+            raise ProofError(f"{family.name}: a(y) d may reach {found:.3g} for some y along the direction d.")

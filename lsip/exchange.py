@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .certificate import (
+    INFEASIBLE_RADIUS,
     LEAST_RADIUS,
     Certificate,
     Support,
+    admissible,
     infeasibility,
     lower_bound,
     prove_feasible,
@@ -39,7 +41,6 @@ REACH = 1e3  # infinite bounds of the master, in its own coordinates
 STRETCH = 10.0  # how much farther those coordinates reach each time that this proves too little
 STRETCHES = 12
 RETREATS = 6  # attempts to find a strictly feasible point when a solve is stopped early
-INFEASIBLE_RADIUS = 1e6  # how far from the origin a contradiction must hold to be called one
 
 
 @dataclass(frozen=True)
@@ -455,7 +456,7 @@ class _Run:
             replace(self.cuts[i], multiplier=float(result.cut_multipliers[i]))
             for i in np.flatnonzero(result.cut_multipliers > 0)
         )
-        return support, result.row_multipliers / self.row_scale
+        return support, admissible(self.program, result.row_multipliers / self.row_scale)
 
     def _finish(
         self, result: MasterResult, separations: list[Separation], worst: float, bound: float

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .certificate import Support
+from .certificate import Support, admissible
 from .expressions.jets import triangle
 from .program import DENSE, Program
 
@@ -78,7 +78,7 @@ def polish(
                 Support(s.family, s.component, y.copy(), max(float(v), 0.0))
                 for s, y, v in zip(support, points, weight, strict=True)
             )
-            best = (error, Polished(x.copy(), atoms, mult))
+            best = (error, Polished(x.copy(), atoms, admissible(program, mult)))
         elif best is not None:
             break
         if error <= 1e-13 * (1 + np.abs(program.c).max(initial=0.0) + np.abs(g).max(initial=0.0)):

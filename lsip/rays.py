@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .certificate import Support
+from .certificate import LEAK, Support
 from .masters import Conditioning, open_master
 from .program import Program
 
 Array = NDArray[np.float64]
 STEPS = 60
 MARGINS = (1e-3, 1e-6, 0.0)  # a direction that keeps away from the boundary of the cone is easier to prove
-LEAK = 1e-12  # a(y) d may exceed zero by this much: less than what rounding the data means
 
 
 def find_ray(
@@ -53,15 +52,15 @@ def find_ray(
             continue
         d = conditioning.x(result.z)
         # Components that only rounding put there would leave the cone; the proof is about what is left.
-        d = np.where(np.abs(d) < 1e-13 * np.abs(d).max(), 0.0, d)
+        d = np.where(np.abs(d) < 1e-13 * np.abs(d).max(), 0.0, d) / np.abs(d).max()
         d = np.clip(
             d, np.where(np.isfinite(program.lower), 0.0, -np.inf), np.where(np.isfinite(program.upper), 0.0, np.inf)
         )
         found = [
-            oracle.maximise(program.violation(f, d, scale=0.0), family.domain, target=LEAK)
+            oracle.maximise(program.violation(f, d, scale=0.0), family.domain, target=0.5 * LEAK)
             for f, (oracle, family) in enumerate(zip(oracles, program.families, strict=True))
         ]
-        if max((s.bound for s in found), default=-np.inf) <= LEAK:
+        if max((s.bound for s in found), default=-np.inf) <= 0.5 * LEAK:
             return d, tuple(s.bound for s in found)
         new = [
             Support(f, int(k), y, 0.0)

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,7 +155,7 @@ class Solution:
     def verify(self) -> Solution:
         """Re-check the proof from the certificate alone, with nothing kept from the solve; ProofError if it fails."""
         program = self.model.compile() if self.model is not None else self._forgetful()
-        verify(program, self.certificate, self.tol)
+        verify(program, self.certificate, self.status, self.tol)
         return self
 
     def _forgetful(self) -> Program:
@@ -208,7 +209,7 @@ class Solution:
             with np.load(path, allow_pickle=False) as data:
                 facts = json.loads(str(data["facts"]))
                 arrays = {k: data[k] for k in ("x", "numbers", "rows", "units", "violation", "drift", "direction")}
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise ModelError(f"{path} is not a solution written by Solution.save: {error}") from error
         program: Program = problem.compile()
         if len(arrays["x"]) != program.n:

@@ -238,8 +238,8 @@ def in_long_doubles(formula: Formula, point: Any) -> Any:
     return np.ravel(np.asarray(value, dtype=np.longdouble))
 
 
-def differences(f: Callable[[Any], Any], point: Any, h: float) -> tuple[Any, Any]:
-    """First and second central differences with one extrapolation, error O(h^4): (m, K) and (m (m+1) / 2, K)."""
+def differences(f: Callable[[Any], Any], point: Any, h: float) -> list[tuple[Any, Any]]:
+    """First and second central differences, (m, K) and (m (m+1) / 2, K), extrapolated; and what they may be off by."""
     m = len(point)
     unit = np.eye(m, dtype=np.longdouble)
 
@@ -252,7 +252,7 @@ def differences(f: Callable[[Any], Any], point: Any, h: float) -> tuple[Any, Any
         return np.array(first), np.array(second)
 
     coarse, fine = once(2 * h), once(h)
-    return tuple((4 * b - a) / 3 for a, b in zip(coarse, fine, strict=True))
+    return [((4 * b - a) / 3, np.abs(a - b)) for a, b in zip(coarse, fine, strict=True)]
 
 
 @settings(max_examples=150)
@@ -264,11 +264,11 @@ def test_derivatives_match_differences(formula: Formula, seed: int) -> None:
     value, gradient, hessian = tape_of(formula).derivatives(y)
     for n, point in enumerate(y.astype(np.longdouble)):
         expected = in_long_doubles(formula, point)
-        first, second = differences(lambda p: in_long_doubles(formula, p), point, 1e-3)
-        scale = 1 + formula.bound + np.abs(hessian[:, n]).max(initial=0.0) + np.abs(gradient[:, n]).max(initial=0.0)
         np.testing.assert_allclose(value[n], expected.astype(float), rtol=1e-12, atol=1e-13 * (1 + formula.bound))
-        np.testing.assert_allclose(gradient[:, n], first.astype(float), rtol=1e-6, atol=1e-8 * scale)
-        np.testing.assert_allclose(hessian[:, n], second.astype(float), rtol=1e-5, atol=1e-6 * scale)
+        found = differences(lambda p: in_long_doubles(formula, p), point, 1e-4)
+        for got, (wanted, doubt) in zip((gradient[:, n], hessian[:, n]), found, strict=True):
+            assert (np.abs(got - wanted) <= 1e-9 * (1 + formula.bound + np.abs(wanted)) + 0.1 * doubt).all(), formula
+            assert (doubt <= 1e-3 * (1 + formula.bound + np.abs(wanted))).all(), "the differences mean nothing"
 
 
 @settings(max_examples=100)
@@ -333,7 +333,7 @@ floats = st.one_of(
 )
 
 
-moderate = st.one_of(st.floats(-1e6, 1e6, allow_subnormal=False), st.integers(-8, 8).map(float))
+moderate = st.one_of(st.floats(-1e6, 1e6).map(lambda v: round(v, 6)), st.integers(-8, 8).map(float))
 COUNT = 5
 
 
@@ -528,7 +528,7 @@ def test_elementary_functions_contain_the_exact_values(name: str, data: st.DataO
     f = FUNCTIONS[name].enclosure
     other = np.roll(values, 1)
     point, wide = f(Interval(values, values)), f(Interval(np.minimum(values, other), np.maximum(values, other)))
-    inside = 0.5 * values + 0.5 * other
+    inside = np.clip(0.5 * values + 0.5 * other, np.minimum(values, other), np.maximum(values, other))
     for i, (u, v) in enumerate(zip(values, inside, strict=True)):
         if name != "reciprocal" or u != 0:
             value = exact.evaluate(name, u)

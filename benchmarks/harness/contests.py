@@ -228,11 +228,16 @@ def _against_grid_pass(entry: catalogue.Entry, solution: lsip.Solution, effort: 
 
 
 def _dense_grid(domain: lsip.domains.Domain) -> Any:
-    """About 10^5 points, also where the domain fills only a part of its bounding box."""
-    per_axis = round(PASS ** (1 / domain.dim))
+    """About 10^5 points, also where the domain fills only a part of its bounding box or some of its axes are discrete."""
+    per_axis, growth = round(PASS ** (1 / domain.dim)), float(domain.dim)
     points = domain.grid(per_axis)
-    if len(points) < 0.9 * PASS:
-        points = domain.grid(min(round(per_axis * (PASS / len(points)) ** (1 / domain.dim)), 1000))
+    for _ in range(4):
+        more = round(per_axis * (PASS / len(points)) ** (1 / growth))
+        if abs(len(points) / PASS - 1) < 0.1 or float(more) ** growth > 10 * PASS:
+            break
+        finer = domain.grid(more)
+        growth = float(np.clip(np.log(len(finer) / len(points)) / np.log(more / per_axis), 0.5, domain.dim))
+        per_axis, points = more, finer
     return points
 
 

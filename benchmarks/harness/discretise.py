@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,6 @@ ENTRIES = 40_000_000  # of an LP, for the sake of memory
 BOX_POINTS = 4_000_000  # of the bounding box's grid, from which that of a curved domain is made
 COUNTED = 50_000  # points of grids that are made just to count them
 BOXES = 400_000  # coefficients enclosed by a proof, a box each
-SMALL = 20_000  # rows of LPs that are solved in every way while searching
 BISECTIONS = 3
 WAYS = ("simplex", "conditioned", "interior")
 
@@ -112,6 +112,7 @@ class Search:
     def __init__(self, problem: Problem, infeasible: bool, most_rows: int, limit: float, seconds: float) -> None:
         self.problem, self.infeasible, self.most_rows, self.limit = problem, infeasible, most_rows, limit
         self.deadline = time.perf_counter() + seconds
+        self.patience = seconds / 50  # grids that take longer are doubled at once
         self.judge = problem.compile()  # its covers are kept from one check to the next
         self.sizes = [GridSize(family.domain) for family in self.judge.families]
         self.way = WAYS[0]
@@ -125,7 +126,7 @@ class Search:
             capped = self._forbidden(k)
             if capped is not None:
                 break
-            rival = self._try(k)
+            taken, rival = timed(partial(self._try, k))
             if rival.fine:
                 return self._fastest(self._bisect(best.per_axis if best else k, rival))
             best = rival
@@ -134,14 +135,14 @@ class Search:
                 break
             if all(size.discrete for size in self.sizes):
                 break
-            k = self._next(k)
+            k = self._next(k, slow=taken > self.patience)
         if best is None:
             raise LSIPError("The problem is too large for any grid.")
         return self._fastest(replace(best, capped=capped))
 
-    def _next(self, k: int) -> int:
+    def _next(self, k: int, slow: bool) -> int:
         """Points an axis: one more up to 9, then doubled, at last the most that the cap on rows allows."""
-        if k < 9:
+        if k < 9 and not slow:
             return k + 1
         high = 2 * k - 1
         if self._rows(high) <= self.most_rows:
@@ -170,9 +171,9 @@ class Search:
         return Rival(k, shot, violation, proven, violation <= TOLERATED)
 
     def _fast_enough(self, k: int) -> OneShot:
-        """The grid solved in the way that won last; in all ways where it is small, or where that way fails."""
+        """The grid solved in the way that won last; in all ways where that is quick, or where that way fails."""
         shot = one_shot(self.problem, k, self.way, self.limit)
-        return self._race(k, shot) if not shot.settled or shot.rows < SMALL else shot
+        return self._race(k, shot) if not shot.settled or shot.seconds < self.patience else shot
 
     def _race(self, k: int, best: OneShot) -> OneShot:
         ways = [] if k in self.raced else [w for w in WAYS if w != best.way]
@@ -208,7 +209,7 @@ class Search:
 
 
 class GridSize:
-    """How many points a grid has; for curved domains extrapolated, since counting needs the grid itself."""
+    """How many points a grid has; beyond some number extrapolated, with a margin, since counting needs the grid itself."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -220,8 +221,10 @@ class GridSize:
         most = int(COUNTED ** (1 / m))
         if self.discrete or k <= most:
             return float(self._count(k))
+        if self._count(most) == most**m:
+            return float(k) ** m
         growth = np.log(self._count(most) / self._count(most // 2)) / np.log(most / (most // 2))
-        return float(self._count(most) * (k / most) ** min(growth, m))
+        return 1.1 * float(self._count(most) * (k / most) ** min(growth, m))
 
     def _count(self, k: int) -> int:
         if k not in self._counts:
