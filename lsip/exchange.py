@@ -329,7 +329,7 @@ class _Run:
                 if added == 0:
                     solution = self._stuck(worst, bound)
             yield self._record(iteration, worst, bound, added, separations)
-            if solution is None and worst > 0:
+            if solution is None:
                 solution = self._try_centre(result)
             if solution is None and self._worth_polishing(iteration, worst):
                 solution = self._polish(separations)
@@ -416,8 +416,10 @@ class _Run:
 
     def _separate(self, x: Array) -> list[Separation]:
         seed = self.method.seed + len(self.history)
+        # A point that comes nearer to zero than half the margin is worth a cut; proving so fine a difference is not.
+        target = -0.5 * self.margin
         return [
-            self._in_time(oracle).maximise(self.program.violation(f, x), family.domain, target=0.0, seed=seed)
+            self._in_time(oracle).maximise(self.program.violation(f, x), family.domain, target=target, seed=seed)
             for f, (oracle, family) in enumerate(zip(self.oracles, self.program.families, strict=True))
         ]
 
@@ -464,7 +466,7 @@ class _Run:
         """The solution, if this iterate is one."""
         if not self.slater and 0 < worst <= bound <= self.method.tol * self.scale:
             return self.stop(Status.NO_INTERIOR)
-        if worst > 0:
+        if worst > 0 or (bound > 0 and worst > -0.5 * self.margin):
             return None
         if bound > 0 and self._bounded(result):
             unsure = self.slater or not np.isfinite(bound)

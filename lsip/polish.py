@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .certificate import Support, admissible
+from .domains import Domain
 from .expressions.jets import triangle
 from .program import DENSE, Program
 
@@ -95,7 +96,7 @@ def polish(
         change, start = slopes + jac @ dx, 0
         for i, s in enumerate(support):
             domain, m = program.families[s.family].domain, len(points[i])
-            points[i] = np.clip(points[i] + inverse[i] @ change[start : start + m], domain.lower, domain.upper)
+            points[i] = domain.project((points[i] + inverse[i] @ change[start : start + m])[None, :])[0]
             start += m
         x = np.clip(x + dx, program.lower, program.upper)
     return None if best is None else best[1]
@@ -191,7 +192,7 @@ def _local(
         hessian = np.empty((len(mine), m, m))
         i, j = triangle(m)
         hessian[:, i, j] = hessian[:, j, i] = np.einsum("mkj,kj->km", h, weights)
-        inverses = _move(y, slope, hessian, family.domain.lower, family.domain.upper)
+        inverses = _move(y, slope, hessian, family.domain)
         for q, place in enumerate(mine):
             grad[place], inverse[place] = slope[q], inverses[q]
         row_entries.append((v[:, :-1].ravel(), np.repeat(mine, columns.shape[1]), columns.ravel()))
@@ -201,6 +202,14 @@ def _local(
         ]
     rows = _matrix(row_entries, (k, program.n))
     return rows, g, _matrix(jac_entries, (int(starts[-1]), program.n)), grad, inverse
+
+
+def _interior(y: Array, domain: Domain) -> bool:
+    """Whether a point is away from the curved or slanted part of its domain's boundary."""
+    for cell in domain.cells():
+        if ((cell.lower <= y) & (y <= cell.upper)).all(axis=1).any():
+            return cell.inside is None or float(np.min(cell.inside(y))) > 1e-9
+    return False
 
 
 def _matrix(entries: list[tuple[Array, Any, Any]], shape: tuple[int, int]) -> Any:
@@ -213,10 +222,12 @@ def _matrix(entries: list[tuple[Array, Any, Any]], shape: tuple[int, int]) -> An
     return sparse.csr_matrix((data, (i, j)), shape=shape)
 
 
-def _move(y: Array, slope: Array, hessian: Array, lower: Array, upper: Array) -> Array:
+def _move(y: Array, slope: Array, hessian: Array, domain: Domain) -> Array:
     """(-H)^-1 on the coordinates inside their range, for proper maxima; zero for points that must stay: (k, m, m)."""
+    lower, upper = domain.lower, domain.upper
     width = upper - lower
     inside = (y > lower + 1e-9 * width) & (y < upper - 1e-9 * width)
+    inside &= np.array([_interior(p, domain) for p in y])[:, None]
     diagonal = np.arange(y.shape[1])
     both = inside[:, :, None] & inside[:, None, :]
     h = np.where(both, -hessian, 0.0)

@@ -28,12 +28,12 @@ class Effort:
     budget: float  # seconds after which a contestant is not repeated
     solve: float  # time limit of our solve
     lp: float  # time limit of a discretised LP, at most; 25 times our own time otherwise, but half a second
-    search: float  # seconds for finding the grid
+    search: float  # seconds for finding the grid; six times our own time, if that is more, up to the threefold
     rows: int  # cap on the rows of a discretised LP
     hard: float  # seconds after which the process is stopped
 
 
-FULL = Effort(repeats=5, budget=1.0, solve=20.0, lp=10.0, search=12.0, rows=1_000_000, hard=75.0)
+FULL = Effort(repeats=5, budget=1.0, solve=20.0, lp=10.0, search=12.0, rows=1_000_000, hard=100.0)
 QUICK = Effort(repeats=2, budget=0.2, solve=10.0, lp=1.0, search=2.0, rows=100_000, hard=30.0)
 
 Part = dict[str, Any]
@@ -96,7 +96,7 @@ def _against_discretisation(
 ) -> Iterator[Part]:
     """Our solve, the discretised LP on the coarsest grid, and the cold LP with the final points, taking turns."""
     limit = float(np.clip(25 * first, 0.5, effort.lp))
-    rival, failure = _rival(entry, limit, effort)
+    rival, failure = _rival(entry, first, limit, effort)
     compiling: list[float] = []
 
     def ours() -> float:
@@ -133,11 +133,12 @@ def _against_discretisation(
         yield {"discretisation": {"failure": failure}}
 
 
-def _rival(entry: catalogue.Entry, limit: float, effort: Effort) -> tuple[Rival | None, str | None]:
+def _rival(entry: catalogue.Entry, first: float, limit: float, effort: Effort) -> tuple[Rival | None, str | None]:
     if entry.status == "unbounded":
         return None, "no grid can show that a problem is unbounded"
+    seconds = float(np.clip(6 * first, effort.search, 3 * effort.search))
     try:
-        return Search(entry.build(), entry.status == "infeasible", effort.rows, limit, effort.search).run(), None
+        return Search(entry.build(), entry.status == "infeasible", effort.rows, limit, seconds).run(), None
     except Exception as error:
         return None, f"{type(error).__name__}: {error}"
 
@@ -228,12 +229,12 @@ def _against_grid_pass(entry: catalogue.Entry, solution: lsip.Solution, effort: 
 
 
 def _dense_grid(domain: lsip.domains.Domain) -> Any:
-    """About 10^5 points, also where the domain fills only a part of its bounding box or some of its axes are discrete."""
+    """About 10^5 points, also where the domain fills only a part of its bounding box, or has discrete axes."""
     per_axis, growth = round(PASS ** (1 / domain.dim)), float(domain.dim)
     points = domain.grid(per_axis)
     for _ in range(4):
         more = round(per_axis * (PASS / len(points)) ** (1 / growth))
-        if abs(len(points) / PASS - 1) < 0.1 or float(more) ** growth > 10 * PASS:
+        if abs(len(points) / PASS - 1) < 0.1 or float(more) ** growth > 400 * PASS:
             break
         finer = domain.grid(more)
         growth = float(np.clip(np.log(len(finer) / len(points)) / np.log(more / per_axis), 0.5, domain.dim))

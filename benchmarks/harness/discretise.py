@@ -209,7 +209,7 @@ class Search:
 
 
 class GridSize:
-    """How many points a grid has; beyond some number extrapolated, with a margin, since counting needs the grid itself."""
+    """How many points a grid has; large ones are not counted but extrapolated, with a margin."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
