@@ -200,7 +200,8 @@ class _Run:
     def _build(self, rows: Any, rhs: Array) -> None:
         """A fresh master in the current coordinates, with these cuts."""
         program = self.program
-        lower, upper = self.conditioning.box(program.lower, program.upper, self.reach)
+        self.limit = self.conditioning.reach(self.reach)
+        lower, upper = self.conditioning.box(program.lower, program.upper, self.limit)
         finite, self.row_scale = program.A, np.ones(0)
         if program.A.shape[0]:
             finite = sparse.csr_matrix(self.conditioning.rows(program.A))
@@ -379,9 +380,9 @@ class _Run:
 
     def _bounded(self, result: MasterResult) -> bool:
         """Whether the box that stands in for infinite bounds does not matter to the master's solution."""
-        price = np.abs(result.reduced_costs) * self.reach
+        price = np.abs(result.reduced_costs) * self.limit
         matters = price > 0.05 * self.method.tol * max(1.0, abs(result.objective))
-        return not (matters & (np.abs(result.z) >= 0.99 * self.reach)).any()
+        return not (matters & (np.abs(result.z) >= 0.99 * self.limit)).any()
 
     def _explain_infeasible(self, result: MasterResult) -> Solution | None:
         best = self.master.best_margin(self.scale)
@@ -409,7 +410,7 @@ class _Run:
             return self.stop(Status.STALLED)
         self.stretches += 1
         self.patience = 0
-        leaning = np.abs(z) >= 0.99 * self.reach if z is not None else np.ones(self.program.n, dtype=bool)
+        leaning = np.abs(z) >= 0.99 * self.limit if z is not None else np.ones(self.program.n, dtype=bool)
         self.conditioning = self.conditioning.stretched(leaning if leaning.any() else ~leaning, STRETCH)
         self._build(*self._matrix(self.cuts))
         return None
@@ -475,7 +476,7 @@ class _Run:
             solution = self._certify(self.x, self.support, self.rows, tuple(s.bound for s in separations))
             if solution is not None:
                 return solution
-            if (np.abs(result.z) < 0.99 * self.reach).all():
+            if (np.abs(result.z) < 0.99 * self.limit).all():
                 self.patience += 1
                 self.margin *= 0.5
                 return self.stop(Status.STALLED) if self.patience > 8 else None

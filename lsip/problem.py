@@ -79,7 +79,7 @@ def forall(index: Index | Sequence[Index], constraint: Any) -> Any:
     >>> print(lsip.forall(t, x[0] + x[1] * t >= t**2))
     x[0] + x[1] t ≥ t²   for all t ∈ [0, 1]
     """
-    indices = (index,) if isinstance(index, Index) else tuple(index)
+    indices = (index,) if isinstance(index, Index) else tuple(index) if isinstance(index, list | tuple) else ()
     if not indices or not all(isinstance(i, Index) for i in indices):
         raise ModelError(f"forall needs an Index or a tuple of them first; got {index!r}.")
     if len(set(indices)) < len(indices):
@@ -124,6 +124,8 @@ class Problem:
     def __init__(self, objective: Objective, constraints: Iterable[Any] = (), *, name: str = "problem") -> None:
         if not isinstance(objective, Objective):
             raise ModelError(f"The objective must be minimize(...) or maximize(...); got {type(objective).__name__}.")
+        if isinstance(constraints, Constraint | ForAll):
+            raise ModelError(f"The constraints are a list, even of one: [{constraints}].")
         self.objective = objective
         self.name = name
         self.constraints: list[Constraint | ForAll] = list(_flatten(constraints))
@@ -198,6 +200,7 @@ class Problem:
                 else ""
             )
             rows.append((r"\text{s.t.} \quad & " if i == 0 else "& ") + body + where)
+        rows += [f"& {b}" for v in self.variables for b in _bounds(v, tex=True)]
         return "$$\\begin{aligned}" + r" \\ ".join(rows) + "\\end{aligned}$$"
 
 
@@ -220,14 +223,13 @@ def _body(c: Constraint | ForAll) -> Affine:
     return c.constraint.body if isinstance(c, ForAll) else c.body
 
 
-def _bounds(v: Variable) -> list[str]:
+def _bounds(v: Variable, tex: bool = False) -> list[str]:
+    """The bounds of a variable, as a reader would write them."""
     shown = []
-    for bound, symbol, none in ((v.lower, "≥", -np.inf), (v.upper, "≤", np.inf)):
+    show = latex if tex else text
+    for bound, symbol, none in ((v.lower, ">=", -np.inf), (v.upper, "<=", np.inf)):
         if (bound != none).any():
-            same = (bound == bound[0]).all()
-            shown.append(
-                f"{v.name} {symbol} {f'{bound[0]:.6g}' if same else np.array2string(bound, threshold=6, precision=4)}"
-            )
+            shown.append(show((symbol, v, bound[0] if (bound == bound[0]).all() else bound)))
     return shown
 
 

@@ -206,7 +206,7 @@ class Solution:
     def load(cls, path: str | Path, problem: Any) -> Solution:
         """Read a solution of `problem` back; `verify()` then re-checks it against that problem."""
         try:
-            with np.load(path, allow_pickle=False) as data:
+            with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
                 facts = json.loads(str(data["facts"]))
                 arrays = {k: data[k] for k in ("x", "numbers", "rows", "units", "violation", "drift", "direction")}
         except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:

@@ -515,7 +515,7 @@ def test_problems_read_like_maths() -> None:
         f"           s · w + t z ≤ 1   for all s ∈ {s.domain}, t ∈ [0, 1]",
         "           z ≥ 0",
         "           z ≤ 2.5",
-        "           w ≥ [0. 1.]",
+        "           w ≥ [0 1]",
     ]
     assert repr(problem) == str(problem)
     latex = problem._repr_latex_()

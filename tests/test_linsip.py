@@ -74,7 +74,7 @@ def declared_sources():
 
 def declared_union():
     x, y = lsip.Variable(1), lsip.Index("y", lsip.Interval(0, 1) | lsip.Interval(2, 3))
-    return lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, x[0] >= np.abs(np.sin(y[0])) + np.maximum(y[0], 1.5))])
+    return lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, x[0] >= np.abs(np.sin(y)) + np.maximum(y, 1.5))])
 
 
 def sources(y):
@@ -307,9 +307,9 @@ def test_tracing_leaves_the_language_as_it_was():
     linsip([1], [Family(UNIT, lambda y: np.where(y == 0.3, -2.0, -1.0), lambda y: -np.ones(len(y)))])
     assert (t == s) is False
     assert (t == t) is True
-    assert len(lsip.Index("y", SQUARE)) == 2
-    with pytest.raises(TypeError, match="scalar"):
-        len(t)
+    for index in (t, lsip.Index("y", SQUARE)):
+        with pytest.raises(TypeError, match="no length"):
+            len(index)
 
 
 def test_what_a_function_raises_is_shown():

@@ -225,6 +225,23 @@ def matmul(a: Expression, b: Expression) -> Expression:
     return Sum(product, shape[-1])
 
 
+_dense_product = RULES["matmul"]
+
+
+def product(a: Any, b: Any) -> Any:
+    """`@`, with a sparse matrix of constants as one linear map."""
+    if hasattr(a, "tocsr") and isinstance(b, Expression):
+        if b.ndim != 1 or a.shape[1] != b.size:
+            raise ModelError(f"`@` needs (r, n) @ (n,); got shapes {a.shape} and {b.shape}.")
+        result = Linear(a.tocsr().astype(float), b, (a.shape[0],))
+        result.origin = ("matmul", a, b)
+        return result
+    return _dense_product(a, b)
+
+
+RULES["matmul"] = product
+
+
 def getitem(u: Any, key: Any) -> Any:
     """Slices and fancy indices, as NumPy has them."""
     try:

@@ -63,9 +63,11 @@ class Expression(Operators):
         return len(self.shape)
 
     def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError(f"{self} is a scalar and has no length.")
-        return self.shape[0]
+        # Functions of a batch of points ask for its length, which is 1 when they are traced. Nothing else may have one:
+        # SciPy would take the expression for a list and never ask what a sparse matrix times it means.
+        if self.shape[:1] != (1,):
+            raise TypeError(f"{self} has no length; ask for its shape, {self.shape}.")
+        return 1
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         raise NotImplementedError

@@ -19,7 +19,8 @@ from ..program import DENSE, Program
 Array = NDArray[np.float64]
 MIXED = 400  # free variables that are mixed at most
 HARMLESS = 1e-2  # columns no more dependent than this are not mixed
-FLOOR = 1e-13  # directions seen by the sampled rows with less than this relative size are not blown up further
+FARTHEST = 1e3  # how large x may become, in natural units, along a direction that rows hardly see
+FLOOR = 1e-9  # directions seen by the sampled rows with less than this relative size are not blown up further
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +111,21 @@ class Conditioning:
             basis[np.ix_(self.mixed, self.mixed)] = inverse
         return basis
 
-    def box(self, lower: Array, upper: Array, reach: float) -> tuple[Array, Array]:
+    def reach(self, most: float) -> Array:
+        """How far each z may go: `most`, or less along directions that rows hardly see, where x would be all rounding."""
+        reach = np.full(len(self.scale), most)
+        if self.factor is not None:
+            inverse = self.inverse
+            if inverse is None:
+                inverse = linalg.solve_triangular(self.factor, np.eye(len(self.mixed)))
+            size = (np.abs(inverse) / self.scale[self.mixed][:, None]).max(axis=0)
+            reach[self.mixed] = np.minimum(most, FARTHEST * max(most / 1e3, 1.0) / size)
+        return reach
+
+    def box(self, lower: Array, upper: Array, reach: Array) -> tuple[Array, Array]:
         """Bounds on z, with infinite ones replaced by `reach`."""
         lo, hi = lower / self.scale, upper / self.scale
-        lo[self.mixed], hi[self.mixed] = -reach, reach
+        lo[self.mixed], hi[self.mixed] = -reach[self.mixed], reach[self.mixed]
         # A one-sided bound far from zero still leaves `reach` to the other side.
         return np.where(np.isinf(lo), np.minimum(-reach, hi - reach), lo), np.where(
             np.isinf(hi), np.maximum(reach, lo + reach), hi
