@@ -417,19 +417,19 @@ class _Run:
 
     def _separate(self, x: Array) -> list[Separation]:
         seed = self.method.seed + len(self.history)
-        # A point that comes nearer to zero than half the margin is worth a cut; proving so fine a difference is not.
-        target = -0.5 * self.margin
         return [
-            self._in_time(oracle).maximise(self.program.violation(f, x), family.domain, target=target, seed=seed)
+            self._tuned(oracle).maximise(self.program.violation(f, x), family.domain, target=0.0, seed=seed)
             for f, (oracle, family) in enumerate(zip(self.oracles, self.program.families, strict=True))
         ]
 
-    def _in_time(self, oracle: Oracle) -> Oracle:
-        """A proof that would outlast the time limit is cut short; its bound holds all the same."""
-        if self.method.time_limit is None or not isinstance(oracle, BranchAndBound):
+    def _tuned(self, oracle: Oracle) -> Oracle:
+        """Tell a branch-and-bound how much room the margin leaves, and how much time there is."""
+        if not isinstance(oracle, BranchAndBound):
             return oracle
-        left = max(self.method.time_limit - (time.perf_counter() - self.started), 0.05)
-        return replace(oracle, seconds=min(oracle.seconds, left))
+        left = oracle.seconds
+        if self.method.time_limit is not None:
+            left = min(left, max(self.method.time_limit - (time.perf_counter() - self.started), 0.05))
+        return replace(oracle, near=max(0.5 * self.margin, 0.0), seconds=left)
 
     def _record(self, iteration: int, worst: float, bound: float, added: int, separations: list[Separation]) -> Iterate:
         sign = -1.0 if self.program.maximise else 1.0

@@ -19,7 +19,7 @@ from ..program import DENSE, Program
 Array = NDArray[np.float64]
 MIXED = 400  # free variables that are mixed at most
 HARMLESS = 1e-2  # columns no more dependent than this are not mixed
-FARTHEST = 1e3  # how large x may become, in natural units, along a direction that rows hardly see
+FARTHEST = 1e3  # how large x may become, in natural units, along a direction that no row sees
 FLOOR = 1e-9  # directions seen by the sampled rows with less than this relative size are not blown up further
 
 
@@ -112,14 +112,12 @@ class Conditioning:
         return basis
 
     def reach(self, most: float) -> Array:
-        """How far each z may go: `most`, or less along directions that rows hardly see, where x would be all rounding."""
+        """How far each z may go: `most`, but not far along directions that rows do not see at all."""
         reach = np.full(len(self.scale), most)
         if self.factor is not None:
-            inverse = self.inverse
-            if inverse is None:
-                inverse = linalg.solve_triangular(self.factor, np.eye(len(self.mixed)))
-            size = (np.abs(inverse) / self.scale[self.mixed][:, None]).max(axis=0)
-            reach[self.mixed] = np.minimum(most, FARTHEST * max(most / 1e3, 1.0) / size)
+            diagonal = np.abs(np.diag(self.factor) * self.scale[self.mixed])
+            unseen = diagonal <= 3 * FLOOR * diagonal.max()
+            reach[self.mixed] = np.where(unseen, np.minimum(most, FARTHEST * diagonal), most)
         return reach
 
     def box(self, lower: Array, upper: Array, reach: Array) -> tuple[Array, Array]:

@@ -42,6 +42,8 @@ class BranchAndBound:
         The most points returned by one call (one for every row an index has, if that is more).
     seconds
         Stop splitting after this long; the bound returned is still valid.
+    near
+        Values this little below the target count as violations: a cut there is cheaper than proving so fine a difference.
     """
 
     tol: float = 0.0
@@ -49,6 +51,7 @@ class BranchAndBound:
     rounds: int = 4
     points: int = 64
     seconds: float = np.inf
+    near: float = 0.0
 
     def maximise(self, violation: Any, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
         family = getattr(violation, "family", None)
@@ -77,6 +80,7 @@ class _Search:
         self.values: list[Array] = []
         self.components: list[Ints] = []
         self.best = -np.inf
+        self.alert = target - options.near
 
     def add(self, cover: Cover) -> None:
         bound, points, model = cover.bounds(self.violation.weights, slice(None))
@@ -87,7 +91,7 @@ class _Search:
     def _try(self, points: Array, model: Array) -> None:
         """Evaluate exactly where the models are largest, if that can tell anything new."""
         flat = model.ravel()
-        worthwhile = flat > (-np.inf if not self.points else max(self.target, 0.5 * self.best))
+        worthwhile = flat > (-np.inf if not self.points else max(self.alert, self.best - 0.5 * abs(self.best)))
         count = min(max(CANDIDATES, 2 * model.shape[1]), int(worthwhile.sum()))
         if not count:
             return
@@ -102,16 +106,15 @@ class _Search:
 
     @property
     def goal(self) -> float:
-        """The bound to reach: the target, or twice the violation found (and never below a value that is attained)."""
-        tol = self.options.tol
-        return max(self.target, self.best + tol) if self.best <= self.target else 2 * self.best - self.target
+        """The bound to reach: the target, or about twice the violation found (never below a value that is attained)."""
+        return max(self.target, 2 * self.best - self.alert) if self.best > self.alert else self.target
 
     def run(self) -> Separation:
         rounds, started = 0, time.perf_counter()
         while time.perf_counter() - started <= self.options.seconds:
             open_rows = [np.flatnonzero(b.max(axis=1, initial=-np.inf) > self.goal) for b in self.bounds]
             open_rows = [rows[c.splittable(rows)] for rows, c in zip(open_rows, self.covers, strict=True)]
-            if not sum(map(len, open_rows)) or (self.best > self.target and rounds >= self.options.rounds):
+            if not sum(map(len, open_rows)) or (self.best > self.alert and rounds >= self.options.rounds):
                 break
             progress = False
             for k, rows in enumerate(open_rows):
@@ -166,7 +169,7 @@ class _Search:
             return Separation(np.zeros((0, self.domain.dim)), np.zeros(0), bound, np.zeros(0, dtype=np.intp))
         y, g, component = np.concatenate(self.points), np.concatenate(self.values), np.concatenate(self.components)
         # Everything that violates is worth a cut; otherwise the few worst, which the certificate reports.
-        floor = self.target if self.best > self.target else self.best - 0.1 * abs(self.best) - 1e-12
+        floor = self.alert if self.best > self.alert else self.best - 0.1 * abs(self.best) - 1e-12
         keep = np.flatnonzero(g > floor)
         y, g, component = y[keep], g[keep], component[keep]
         radius = 1e-3 * (self.domain.upper - self.domain.lower)
@@ -176,7 +179,7 @@ class _Search:
             chosen = order[np.unique(component[order], return_index=True)[1]]
             return Separation(y[chosen], g[chosen], max(bound, float(g.max(initial=-np.inf))), component[chosen])
         chosen = distinct(y, g, component, radius, most)
-        if self.best > self.target:
+        if self.best > self.alert:
             y, g, component = self._climb(y[chosen], g[chosen], component[chosen])
             chosen = distinct(y, g, component, 2 * radius, most)
         return Separation(y[chosen], g[chosen], max(bound, float(g.max(initial=-np.inf))), component[chosen])
