@@ -331,6 +331,8 @@ class _Run:
                     solution = self._stuck(worst, bound)
             yield self._record(iteration, worst, bound, added, separations)
             if solution is None:
+                solution = self._recheck()
+            if solution is None:
                 solution = self._try_centre(result)
             if solution is None and self._worth_polishing(iteration, worst):
                 solution = self._polish(separations)
@@ -362,7 +364,7 @@ class _Run:
         total = float(result.cut_multipliers.sum())
         self.lower = max(self.lower, value - self.margin * total) if self._bounded(result) else self.lower
         if self.slater and total > 0:
-            wanted = 0.4 * self.method.tol * max(1.0, abs(value)) / total
+            wanted = 0.7 * self.method.tol * max(1.0, abs(value)) / total
             wanted = min(wanted, 1e-3 * self.scale)
             if not 0.3 < self.margin / wanted < 1.2:
                 self.margin = wanted
@@ -503,6 +505,15 @@ class _Run:
             )
         return None
 
+    def _recheck(self) -> Solution | None:
+        """A feasible point found earlier may be good enough for the lower bound of this iteration."""
+        if self.incumbent is None:
+            return None
+        upper, x, violation = self.incumbent
+        if upper - self.lower > self.method.tol * max(1.0, abs(upper)):
+            return None
+        return self._certify(x, self.support, self.rows, violation)
+
     def _certificate(
         self,
         kind: str,
@@ -638,7 +649,8 @@ class _Run:
             else (-np.inf, np.inf)
         )
         certificate = self._certificate("optimal", x, lower, upper, radius, support, rows, violation)
-        return self._solution(status, certificate)
+        closed = upper - lower <= self.method.tol * max(1.0, abs(upper)) and radius >= LEAST_RADIUS
+        return self._solution(Status.OPTIMAL if closed and np.isfinite(upper) else status, certificate)
 
     def _solution(self, status: Status, certificate: Certificate) -> Solution:
         return Solution(

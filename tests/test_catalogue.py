@@ -14,7 +14,18 @@ from .checks import assert_certified, assert_feasible
 TOL = 1e-8
 
 # Longer than about three seconds on one core.
-SLOW = set()
+SLOW = {
+    "arches_1000",
+    "cylinder_above",
+    "ot_2d",
+    "reemtsen1_d7",
+    "reemtsen3_d9",
+    "reemtsen4_d5",
+    "reemtsen5_d2",
+    "remez_lowpass_n60",
+    "ring_1000",
+    "shipping_100",
+}
 
 
 def parameters() -> list[object]:
@@ -28,7 +39,8 @@ def test_catalogue(entry: Entry) -> None:
     dimension = max(family.domain.dim for family in solution.program.families)
     check = {"infeasible": infeasible, "unbounded": unbounded, "gap": gap, "infimum": infimum, "optimal": optimal}
     check[entry.status](entry, problem, solution, dimension)
-    solution.verify()
+    if not (entry.status == "optimal" and solution.certified):  # assert_certified has verified the others
+        solution.verify()
 
 
 def within(value: float, entry: Entry) -> bool:
@@ -45,17 +57,15 @@ def assert_bounds_hold(entry: Entry, solution: lsip.Solution) -> None:
 def optimal(entry: Entry, problem: lsip.Problem, solution: lsip.Solution, dimension: int) -> None:
     assert_bounds_hold(entry, solution)
     assert within(solution.value, entry), (solution.value, entry.value)
-    if entry.slater and dimension <= 3:
+    if (entry.slater and dimension <= 3) or solution.certified:
         assert_certified(problem, solution, TOL)
     else:
         assert solution.status in (
-            lsip.Status.OPTIMAL,
             lsip.Status.UNCERTIFIED,
             lsip.Status.NO_INTERIOR,
             lsip.Status.STALLED,
             lsip.Status.TIME_LIMIT,
         )
-        assert solution.certified == (solution.status is lsip.Status.OPTIMAL)
 
 
 def infimum(entry: Entry, problem: lsip.Problem, solution: lsip.Solution, dimension: int) -> None:

@@ -15,7 +15,12 @@ _GOOD = highspy.HighsModelStatus.kOptimal
 _BAD = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
 
 _USUAL: dict[str, Any] = {"presolve": "off", "solver": "simplex", "simplex_strategy": 1}
-_CENTRAL: dict[str, Any] = {"solver": "ipm", "run_crossover": "off", "ipm_optimality_tolerance": 1e-12}
+_CENTRAL: dict[str, Any] = {
+    "solver": "ipm",
+    "run_crossover": "off",
+    "ipm_optimality_tolerance": 1e-12,
+    "ipm_iteration_limit": 60,
+}
 
 
 class HighsMaster:

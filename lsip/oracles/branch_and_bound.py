@@ -43,7 +43,7 @@ class BranchAndBound:
     seconds
         Stop splitting after this long; the bound returned is still valid.
     near
-        Values this little below the target count as violations: a cut there is cheaper than proving so fine a difference.
+        Values this little below the target count as violations: a cut is cheaper than proving so fine a difference.
     """
 
     tol: float = 0.0
