@@ -364,7 +364,7 @@ class _Run:
         total = float(result.cut_multipliers.sum())
         self.lower = max(self.lower, value - self.margin * total) if self._bounded(result) else self.lower
         if self.slater and total > 0:
-            wanted = 0.7 * self.method.tol * max(1.0, abs(value)) / total
+            wanted = 0.4 * self.method.tol * max(1.0, abs(value)) / total
             wanted = min(wanted, 1e-3 * self.scale)
             if not 0.3 < self.margin / wanted < 1.2:
                 self.margin = wanted

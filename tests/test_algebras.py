@@ -57,7 +57,7 @@ def formulas_on_boxes(draw: Any, **options: Any) -> tuple[Formula, Array, Array]
     return (formula, *draw(boxes(formula.dim)))
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(formulas_on_boxes(shape=None))
 def test_enclosures_contain_every_sampled_value(case: tuple[Formula, Array, Array]) -> None:
     formula, lower, upper = case
@@ -67,7 +67,7 @@ def test_enclosures_contain_every_sampled_value(case: tuple[Formula, Array, Arra
         assert_contains(box, tape.values(y), formula)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(formulas_on_boxes(shape=None, depth=2))
 def test_gradient_enclosures_contain_every_sampled_gradient(case: tuple[Formula, Array, Array]) -> None:
     formula, lower, upper = case
@@ -80,7 +80,7 @@ def test_gradient_enclosures_contain_every_sampled_gradient(case: tuple[Formula,
         assert_contains(box, np.where(smooth, gradient, np.nan), formula)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(formulas_on_boxes(shape=None, smooth=True, depth=2))
 def test_the_exact_value_at_a_point_is_enclosed(case: tuple[Formula, Array, Array]) -> None:
     """Against extended precision, which rounds differently: boxes of no width must cover their own rounding."""
@@ -121,7 +121,7 @@ def assert_expansions_contain(
         pytest.fail(f"{what} {formula}: {got}")
 
 
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(formulas_on_boxes(shape=None), st.sampled_from([2, 3]))
 def test_expansions_enclose_every_sampled_value(case: tuple[Formula, Array, Array], order: int) -> None:
     formula, lower, upper = case
@@ -134,7 +134,7 @@ def test_expansions_enclose_every_sampled_value(case: tuple[Formula, Array, Arra
         assert_expansions_contain(outputs, tape.values(y), d, True, formula)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(formulas_on_boxes(shape=None), st.integers(0, 2**20), st.sampled_from([2, 3]))
 def test_expansions_on_pieces_enclose_what_lies_on_the_piece(
     case: tuple[Formula, Array, Array], bits: int, order: int
@@ -160,7 +160,7 @@ def test_expansions_on_pieces_enclose_what_lies_on_the_piece(
         assert_expansions_contain(kinks, u, d, counts, formula, "kinks of")
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(formulas_on_boxes(shape=None, depth=2))
 def test_a_kink_that_does_not_straddle_keeps_its_sign(case: tuple[Formula, Array, Array]) -> None:
     formula, lower, upper = case
@@ -255,7 +255,7 @@ def differences(f: Callable[[Any], Any], point: Any, h: float) -> list[tuple[Any
     return [((4 * b - a) / 3, np.abs(a - b)) for a, b in zip(coarse, fine, strict=True)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(formulas(shape=None, smooth=True), st.integers(0, 1000))
 def test_derivatives_match_differences(formula: Formula, seed: int) -> None:
     if np.finfo(np.longdouble).eps > 1e-18:
@@ -271,7 +271,7 @@ def test_derivatives_match_differences(formula: Formula, seed: int) -> None:
             assert (doubt <= 1e-3 * (1 + formula.bound + np.abs(wanted))).all(), "the differences mean nothing"
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(formulas(shape=None, smooth=True), st.integers(0, 1000))
 def test_third_derivatives_match_differences_of_second_ones(formula: Formula, seed: int) -> None:
     y = np.random.default_rng(seed).uniform(-REACH + 0.1, REACH - 0.1, (2, formula.dim))
@@ -289,7 +289,7 @@ def test_third_derivatives_match_differences_of_second_ones(formula: Formula, se
     np.testing.assert_allclose(np.broadcast_to(third, expected.shape), expected, rtol=1e-5, atol=1e-7 * scale)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(formulas(dim=3, shape=(), scalar=False, depth=3), st.integers(0, 1000))
 def test_hessians_do_not_depend_on_the_order_of_coordinates(formula: Formula, seed: int) -> None:
     """Only a triangle is stored; swapping coordinates stores the other one."""
@@ -310,7 +310,7 @@ def test_hessians_do_not_depend_on_the_order_of_coordinates(formula: Formula, se
     np.testing.assert_allclose(np.where(known, full, 0), np.where(known, moved, 0), rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(formulas(shape=None), st.integers(0, 1000))
 def test_values_are_the_same_in_every_order_of_derivative_and_batch(formula: Formula, seed: int) -> None:
     y = np.random.default_rng(seed).uniform(-REACH, REACH, (5, formula.dim))
@@ -372,7 +372,7 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("op", OPERATIONS)
-@settings(max_examples=120)
+@settings(max_examples=45)
 @given(intervals(), intervals())
 def test_arithmetic_contains_the_exact_result(op: str, a: Interval, b: Interval) -> None:
     apply = OPERATIONS[op]
@@ -386,7 +386,7 @@ def test_arithmetic_contains_the_exact_result(op: str, a: Interval, b: Interval)
 
 @pytest.mark.parametrize("op", OPERATIONS)
 @pytest.mark.parametrize("reflected", [False, True])
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(intervals(), st.lists(floats, min_size=COUNT, max_size=COUNT))
 def test_arithmetic_with_numbers_contains_the_exact_result(
     op: str, reflected: bool, a: Interval, b: list[float]
@@ -401,7 +401,7 @@ def test_arithmetic_with_numbers_contains_the_exact_result(
 
 
 @pytest.mark.parametrize("op", OPERATIONS)
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(intervals(infinite=False, ends=moderate), intervals(infinite=False, ends=moderate))
 def test_arithmetic_is_sharp(op: str, a: Interval, b: Interval) -> None:
     """Moderate data give ends within a few units in the last place of the exact ones."""
@@ -417,7 +417,7 @@ def test_arithmetic_is_sharp(op: str, a: Interval, b: Interval) -> None:
         assert Fraction(float(result.hi[i])) <= max(ends) + slack, (op, i)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(intervals(infinite=False), st.lists(st.integers(-(2**20), 2**20), min_size=COUNT, max_size=COUNT))
 def test_sums_that_do_not_round_are_not_widened(a: Interval, b: list[int]) -> None:
     numbers = np.array(b) / 64.0
@@ -433,7 +433,7 @@ def test_sums_that_do_not_round_are_not_widened(a: Interval, b: list[int]) -> No
         np.testing.assert_array_equal(got[fits], total[fits])
 
 
-@settings(max_examples=120)
+@settings(max_examples=45)
 @given(intervals())
 @example(Interval(np.array([-0.0, 0.0, -TINY]), np.array([0.0, TINY, -0.0])))
 def test_squares_reciprocals_and_negations_contain_the_exact_result(a: Interval) -> None:
@@ -447,7 +447,7 @@ def test_squares_reciprocals_and_negations_contain_the_exact_result(a: Interval)
                 assert_exact(inverse, i, 1 / v, f"1 / {float(v)!r}")
 
 
-@settings(max_examples=120)
+@settings(max_examples=45)
 @given(intervals(), st.integers(-6, 6))
 def test_whole_powers_contain_the_exact_result(a: Interval, k: int) -> None:
     result = power(a, np.array([float(k)]))
@@ -457,7 +457,7 @@ def test_whole_powers_contain_the_exact_result(a: Interval, k: int) -> None:
                 assert_exact(result, i, v**k, f"{float(v)!r} ** {k}")
 
 
-@settings(max_examples=120)
+@settings(max_examples=45)
 @given(
     st.lists(st.one_of(st.floats(1e-300, 1e300), st.floats(0.01, 10)), min_size=6, max_size=6),
     st.sampled_from([0.1, 1 / 3, 0.3, 0.5, 0.7, 0.999, 1.5, 2.5, np.pi, -0.3, -0.5, -1.5]),
@@ -471,7 +471,7 @@ def test_real_powers_contain_the_exact_result(values: list[float], k: float) -> 
             assert exact.contains(result.lo[i], result.hi[i], value), (u, k, value, result.lo[i], result.hi[i])
 
 
-@settings(max_examples=120)
+@settings(max_examples=45)
 @given(st.integers(1, 9), st.data())
 def test_sums_contain_the_exact_result(k: int, data: st.DataObject) -> None:
     a = data.draw(intervals(count=k))
@@ -482,7 +482,7 @@ def test_sums_contain_the_exact_result(k: int, data: st.DataObject) -> None:
             assert_exact(result, 0, total, "sum")
 
 
-@settings(max_examples=120)
+@settings(max_examples=45)
 @given(st.integers(1, 5), st.integers(1, 4), st.booleans(), st.data())
 def test_linear_maps_contain_the_exact_result(k: int, r: int, sparse: bool, data: st.DataObject) -> None:
     from scipy.sparse import csr_matrix
@@ -521,7 +521,7 @@ _WAVES = st.one_of(st.floats(-10, 10), st.floats(-1e6, 1e6), st.floats(-1e-3, 1e
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.data())
 def test_elementary_functions_contain_the_exact_values(name: str, data: st.DataObject) -> None:
     values = np.array(data.draw(st.lists(ARGUMENTS.get(name, _WAVES), min_size=4, max_size=4)))
@@ -544,7 +544,7 @@ def test_elementary_functions_contain_the_exact_values(name: str, data: st.DataO
 
 
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(k=st.integers(-200_000, 200_000), shift=st.integers(-3, 3), width=st.sampled_from([0, 1, 2, 5]))
 def test_turning_points_and_poles_are_never_missed(name: str, k: int, shift: int, width: int) -> None:
     """Boxes of a few floats around multiples of pi / 2."""
@@ -579,7 +579,7 @@ def test_elementary_functions_say_nothing_outside_their_domain(name: str) -> Non
 # ---- bounds of quadratics ------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     m=st.integers(1, 4),
     seed=st.integers(0, 10_000),

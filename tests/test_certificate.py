@@ -123,7 +123,7 @@ PLAIN = [Phase.explicit, Phase.generate]
 
 @pytest.mark.parametrize("rows", [False, True], ids=["families only", "finite rows"])
 @pytest.mark.parametrize("domain", DOMAINS)
-@settings(max_examples=6, phases=PLAIN)
+@settings(max_examples=4, phases=PLAIN)
 @given(st.data())
 def test_problems_built_from_their_solution_are_solved_with_proof(domain: str, rows: bool, data: st.DataObject) -> None:
     check_known(data.draw(known_problems(domain, rows)))
@@ -167,7 +167,7 @@ def test_a_problem_over_finitely_many_slices() -> None:
 # ---- infeasible and unbounded ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20)
+@settings(max_examples=15, phases=PLAIN)
 @given(st.sampled_from(list(DOMAINS)), st.sampled_from(BASES), st.integers(2, 4), st.integers(0, 10_000), st.booleans())
 def test_infeasible_problems_are_proven_so(domain: str, kind: str, n: int, seed: int, finite: bool) -> None:
     """A constraint for all y against the opposite at one y, or against the opposite for all y."""
@@ -201,7 +201,7 @@ def test_infeasible_problems_are_proven_so(domain: str, kind: str, n: int, seed:
     assert np.abs(left).max() <= 1e-6 * (size + np.abs(mu).sum())
 
 
-@settings(max_examples=20)
+@settings(max_examples=15, phases=PLAIN)
 @given(st.sampled_from(list(DOMAINS)), st.sampled_from(BASES), st.integers(2, 4), st.integers(0, 10_000), st.booleans())
 def test_unbounded_problems_are_proven_so(domain: str, kind: str, n: int, seed: int, maximise: bool) -> None:
     """The last coefficient is chosen so that a(y) d <= -1/2 for every y."""

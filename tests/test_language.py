@@ -33,7 +33,7 @@ def square_index(name: str = "y") -> lsip.Index:
 # ---- expressions are NumPy ------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(formulas(shape=None), st.integers(0, 10_000))
 def test_random_programs_have_numpy_s_shapes_and_values(formula: Formula, seed: int) -> None:
     index = formula.index()
@@ -106,7 +106,7 @@ def variables() -> dict[str, lsip.Variable]:
     return {name: lsip.Variable(shape, name=name) for name, shape in AFFINE_SHAPES.items()}
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(models(), st.integers(0, 1000))
 def test_compiled_rows_equal_brute_force(model: tuple[AffineFormula, AffineFormula, str], seed: int) -> None:
     left, right, symbol = model
@@ -132,7 +132,7 @@ def test_compiled_rows_equal_brute_force(model: tuple[AffineFormula, AffineFormu
     np.testing.assert_allclose(got, np.array(expected), rtol=1e-8, atol=1e-8 * (1 + np.abs(a).max()))
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(models(), st.sampled_from(["<=", ">=", "=="]), st.integers(0, 1000))
 def test_finite_rows_equal_brute_force(model: tuple[AffineFormula, AffineFormula, str], symbol: str, seed: int) -> None:
     """The same random lines, at a fixed point instead of an index."""
@@ -538,7 +538,7 @@ def test_parts_of_a_model_read_like_maths() -> None:
     assert t.domain._repr_latex_() == "$[0, 1]$"
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(formulas(shape=None))
 def test_everything_can_be_printed(formula: Formula) -> None:
     """No random expression breaks a printer, and braces and delimiters in LaTeX are balanced."""

@@ -18,6 +18,7 @@ from .distinct import distinct
 Ints = NDArray[np.intp]
 MEMORY = 1.5e9  # bytes of enclosures that a family may keep
 MANY = 1500  # boxes after which a cover is begun anew with expansions of one order more
+LOOKS = 16  # points evaluated exactly in each round, whatever the models say
 CANDIDATES = 64  # points evaluated exactly in each round, or two for every row an index has
 
 
@@ -89,10 +90,11 @@ class _Search:
         self._try(points, model)
 
     def _try(self, points: Array, model: Array) -> None:
-        """Evaluate exactly where the models are largest, if that can tell anything new."""
+        """Evaluate exactly where the models are largest: at many points if they promise a violation, else at a few."""
         flat = model.ravel()
         worthwhile = flat > (-np.inf if not self.points else max(self.alert, self.best - 0.5 * abs(self.best)))
-        count = min(max(CANDIDATES, 2 * model.shape[1]), int(worthwhile.sum()))
+        # A model can be far too low where derivatives are unbounded, so a few points are tried in any case.
+        count = min(max(CANDIDATES, 2 * model.shape[1]), max(int(worthwhile.sum()), LOOKS), flat.size)
         if not count:
             return
         largest = np.argpartition(-flat, count - 1)[:count]
