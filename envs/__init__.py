@@ -1,1 +1,5 @@
 """Environments with a continuum of cost constraints, one per file."""
+
+from .sewage import sewage
+
+__all__ = ["sewage"]

@@ -5,7 +5,8 @@ from .domains import Ball, Box, Domain, Finite, Interval, Polytope, Product, Sim
 from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, ProofError
 from .exchange import Exchange, exchange
 from .expressions import Constraint, Expression, Index, Variable
-from .linsip import Family, linsip
+from .family import Family
+from .linsip import linsip
 from .problem import Problem, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution
 from .status import Status

@@ -8,7 +8,7 @@ objective is an upper bound, and the master's multipliers give a lower bound nex
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,6 +66,8 @@ class Exchange:
         Called with every `Iterate`; returning True stops the solve.
     warm_start
         A solution of the same or a similar problem, whose index points are tried first.
+    start
+        The index points of the first relaxation, an array (k, m) for every family; None chooses them.
     """
 
     oracle: Oracle | None = None
@@ -77,6 +79,7 @@ class Exchange:
     seed: int = 0
     callback: Callable[[Iterate], Any] | None = None
     warm_start: Solution | None = None
+    start: Sequence[Array] | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.tol < 1:
@@ -179,7 +182,7 @@ class _Run:
 
     def _open(self) -> None:
         program = self.program
-        first = [self._first_points(f) for f in range(len(program.families))]
+        first = self._given_points() or [self._first_points(f) for f in range(len(program.families))]
         self.cuts = [
             Support(f, c, y, 0.0)
             for f, points in enumerate(first)
@@ -218,6 +221,22 @@ class _Run:
         )
         self.master.add(self.conditioning.rows(rows), rhs)
         self.idle = np.zeros(len(self.cuts), dtype=int)
+
+    def _given_points(self) -> list[Array] | None:
+        """The first index points as the caller wants them, checked."""
+        given, families = self.method.start, self.program.families
+        if given is None:
+            return None
+        points = [np.atleast_2d(np.asarray(y, dtype=float)) for y in given]
+        fits = len(points) == len(families) and all(
+            y.shape[1] == f.domain.dim and f.domain.contains(y).all() for y, f in zip(points, families, strict=True)
+        )
+        if not fits:
+            raise ModelError(
+                f"`start` needs an array (k, m) of index points for each of the {len(families)} families, inside "
+                f"their domains; got shapes {[y.shape for y in points]}."
+            )
+        return points
 
     def _first_points(self, f: int) -> Array:
         """Enough index points to make the first relaxation bounded in most cases, few enough to be cheap."""

@@ -15,7 +15,8 @@ from .expressions.affine import Affine, Condition, Constraint, Term, Variable
 from .expressions.graph import Constant, Expression, Gather, Index, Join, Linear, Negate
 from .expressions.printing import latex, text
 from .expressions.tape import constant_value
-from .program import DeclaredFamily, Program
+from .family import FamilyOn, compile_family
+from .program import BlackBoxFamily, DeclaredFamily, Program
 
 if TYPE_CHECKING:
     from .exchange import Exchange
@@ -124,11 +125,11 @@ class Problem:
     def __init__(self, objective: Objective, constraints: Iterable[Any] = (), *, name: str = "problem") -> None:
         if not isinstance(objective, Objective):
             raise ModelError(f"The objective must be minimize(...) or maximize(...); got {type(objective).__name__}.")
-        if isinstance(constraints, Constraint | ForAll):
+        if isinstance(constraints, Constraint | ForAll | FamilyOn):
             raise ModelError(f"The constraints are a list, even of one: [{constraints}].")
         self.objective = objective
         self.name = name
-        self.constraints: list[Constraint | ForAll] = list(_flatten(constraints))
+        self.constraints: list[Constraint | ForAll | FamilyOn] = list(_flatten(constraints))
         found: dict[Variable, None] = {}
         for affine in [objective.expression, *(_body(c) for c in self.constraints)]:
             found.update(dict.fromkeys(term.variable for term in affine.terms))
@@ -174,7 +175,10 @@ class Problem:
             A=matrix,
             row_lower=np.where(equal, right, -np.inf) if equal is not None else right,
             row_upper=right,
-            families=tuple(_families([c for c in self.constraints if isinstance(c, ForAll)], offsets)),
+            families=(
+                *_families([c for c in self.constraints if isinstance(c, ForAll)], offsets),
+                *(_applied(c, offsets) for c in self.constraints if isinstance(c, FamilyOn)),
+            ),
             row_labels=labels,
             maximise=self.objective.maximise,
             name=self.name,
@@ -193,6 +197,9 @@ class Problem:
     def _repr_latex_(self) -> str:
         rows = [rf"\{'max' if self.objective.maximise else 'min'} \quad & {latex(self.objective.expression)}"]
         for i, c in enumerate(self.constraints):
+            if isinstance(c, FamilyOn):
+                rows.append((r"\text{s.t.} \quad & " if i == 0 else "& ") + c.latex())
+                continue
             body = latex(c.constraint) if isinstance(c, ForAll) else latex(c)
             where = (
                 r" \quad \forall " + ", ".join(rf"{latex(i)} \in {i.domain.latex()}" for i in c.indices)
@@ -204,11 +211,11 @@ class Problem:
         return "$$\\begin{aligned}" + r" \\ ".join(rows) + "\\end{aligned}$$"
 
 
-def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll]:
+def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll | FamilyOn]:
     for item in items:
         if isinstance(item, list | tuple):
             yield from _flatten(item)
-        elif isinstance(item, ForAll):
+        elif isinstance(item, ForAll | FamilyOn):
             yield item
         elif isinstance(item, Constraint):
             if item.body.indices():
@@ -219,7 +226,7 @@ def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll]:
             raise ModelError(f"A constraint was expected, got {item!r}. Did a comparison collapse to True or False?")
 
 
-def _body(c: Constraint | ForAll) -> Affine:
+def _body(c: Constraint | ForAll | FamilyOn) -> Affine:
     return c.constraint.body if isinstance(c, ForAll) else c.body
 
 
@@ -260,6 +267,16 @@ def _families(constraints: list[ForAll], offsets: dict[Variable, Any]) -> Iterab
         domains = [i.domain for i in indices]
         domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
         yield _family("; ".join(names), indices, domain, body, labels, offsets)
+
+
+def _applied(c: FamilyOn, offsets: dict[Variable, Any]) -> DeclaredFamily | BlackBoxFamily:
+    """A family of functions, with its columns moved to the variables that it is applied to."""
+    family = compile_family(c.family, str(c), c.body.size)
+    place = np.zeros(c.body.size, dtype=np.intp)
+    for term in c.body.terms:
+        place[term.rows] = term.columns + offsets[term.variable]
+    family.columns = place[family.columns]
+    return family
 
 
 def _family(

@@ -6,6 +6,7 @@ from .grid import Grid
 from .multistart import Multistart
 from .projected_subgradient import ProjectedSubgradient
 from .random_search import RandomSearch
+from .supremum import supremum
 
 __all__ = [
     "BranchAndBound",
@@ -16,4 +17,5 @@ __all__ = [
     "RandomSearch",
     "Separation",
     "Violation",
+    "supremum",
 ]

@@ -1,0 +1,35 @@
+"""The supremum itself, rather than a violation to cut off: value and proven bound within a tolerance of each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..domains import Domain
+from .base import Separation
+from .branch_and_bound import BranchAndBound
+
+ROUNDS = 30  # each at least halves the distance to the supremum, or ends
+
+
+def supremum(violation: Any, domain: Domain, *, tol: float = 1e-9, max_boxes: int = 200_000) -> Separation:
+    """Maximise a violation that can be enclosed, until the bound is within `tol` of the largest value found.
+
+    A branch-and-bound is asked again and again for something larger than what it found last. If it runs out of boxes,
+    the bound is still valid, but not as sharp.
+    """
+    oracle = BranchAndBound(tol=tol, max_boxes=max_boxes)
+    best = oracle.maximise(violation, domain, target=0.0)
+    bound = best.bound
+    for _ in range(ROUNDS):
+        if bound <= best.worst + tol:
+            break
+        found = oracle.maximise(violation, domain, target=best.worst)
+        bound = min(bound, found.bound)
+        if found.worst <= best.worst + tol:
+            if found.worst > best.worst:
+                best = found
+            break
+        best = found
+    return Separation(best.points, best.values, float(np.maximum(bound, best.worst)), best.components)

@@ -1,0 +1,198 @@
+"""The continuum of constraints of a decision problem: costs c_y(s, a) and bounds u_y for every y in an index set Y."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import lsip
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Worst:
+    """The largest violation sup_y V_{c_y} - u_y: the largest value found, where, and a proven bound on all others."""
+
+    value: float
+    y: Array  # (m,)
+    bound: float  # inf when nothing is proven
+
+    @property
+    def certified(self) -> bool:
+        """Whether `bound` is a theorem about every y in Y."""
+        return bool(np.isfinite(self.bound))
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        proof = f"at most {self.bound:.3g} over all of Y" if self.certified else "not proven elsewhere"
+        return f"{self.value:.6g} at y = {np.array2string(self.y, precision=6)} ({proof})"
+
+
+class SemiInfiniteCost:
+    """Costs c_y(s, a) whose expected discounted sum must stay below u_y, for every y in Y.
+
+    Parameters
+    ----------
+    domain
+        Y: a domain of `lsip`, or the `lsip.Index` that `cost` and `bound` are written in.
+    cost
+        Either an expression in an index over Y, or a function of points y (N, m). In a tabular model its values have
+        shape (S,) when the cost depends on the state alone, or (S, A); a function has a leading axis N.
+    bound
+        u: an expression without shape, a function of points (N, m) with values (N,), or a number.
+    lipschitz
+        For functions that cannot be traced (see `lsip.Family`): Lipschitz constants of cost and bound in y.
+
+    Examples
+    --------
+    >>> import lsip, rl
+    >>> y = lsip.Index("y", lsip.Interval(0, 1))
+    >>> rl.SemiInfiniteCost(y, np.abs(y - np.array([0.2, 0.7])), 1 + y).at([[0.5]], 2, 1)
+    (array([[0.3, 0.2]]), array([1.5]))
+    """
+
+    def __init__(
+        self,
+        domain: lsip.Domain | lsip.Index,
+        cost: Any,
+        bound: Any,
+        *,
+        lipschitz: float | tuple[float, float] | None = None,
+    ) -> None:
+        self.index, self.domain = _read_domain(domain, cost, bound)
+        if self.index is None and not callable(cost):
+            values = np.asarray(cost, dtype=float)
+            cost = lambda y: np.broadcast_to(values, (len(y), *values.shape))  # noqa: E731
+        self.cost, self.lipschitz = cost, lipschitz
+        self.bound = bound if self.index is not None or callable(bound) else _constant(bound)
+
+    def __repr__(self) -> str:
+        return f"SemiInfiniteCost({self.domain}, cost={self.cost}, bound={self.bound})"
+
+    def table(self, states: int, actions: int) -> CostTable:
+        """The constraint of a model with so many states and actions, checked."""
+        return CostTable(self, states, actions)
+
+    def at(self, y: Any, states: int, actions: int) -> tuple[Array, Array]:
+        """Costs and bounds at the points y (N, m): shapes (N, S) or (N, S * A), and (N,)."""
+        return self.table(states, actions).at(y)
+
+
+@dataclass(frozen=True, eq=False)
+class CostTable:
+    """A `SemiInfiniteCost` for S states and A actions: linear in the occupancy of states, or of state-action pairs."""
+
+    constraint: SemiInfiniteCost
+    states: int
+    actions: int
+
+    def __post_init__(self) -> None:
+        shape = self._shape
+        if shape not in ((self.states,), (self.states, self.actions)):
+            raise lsip.ModelError(
+                f"`cost` must give one number a state, shape ({self.states},), or one a state-action pair, shape "
+                f"({self.states}, {self.actions}), for every index point; got shape {shape}."
+            )
+
+    @cached_property
+    def _shape(self) -> tuple[int, ...]:
+        c = self.constraint
+        if c.index is not None:
+            return tuple(np.shape(c.cost)) if not isinstance(c.cost, lsip.Expression) else c.cost.shape
+        point = c.domain.project(0.5 * (c.domain.lower + c.domain.upper)[None, :])
+        return np.shape(c.cost(point))[1:]
+
+    @property
+    def by_state(self) -> bool:
+        """Whether the cost depends on the state alone."""
+        return len(self._shape) == 1
+
+    @property
+    def size(self) -> int:
+        """How many occupancies the constraint weighs: S, or S * A."""
+        return self.states if self.by_state else self.states * self.actions
+
+    def weights(self, occupancy: Array) -> Array:
+        """What the constraint weighs of an occupancy measure (S, A): shape (size,)."""
+        return occupancy.sum(axis=1) if self.by_state else occupancy.ravel()
+
+    def on(self, x: Any, scale: float = 1.0) -> Any:
+        """The constraint scale * c_y @ x <= u_y for all y, for `lsip` variables x of this size."""
+        c = self.constraint
+        if c.index is not None:
+            cost = c.cost if self.by_state else c.cost.reshape(self.size)
+            return lsip.forall(c.index, (scale * cost) @ x <= c.bound)
+
+        def rows(y: Any) -> Any:
+            return scale * c.cost(y).reshape(len(y), self.size)
+
+        return lsip.Family(c.domain, rows, c.bound, c.lipschitz).on(x)
+
+    @cached_property
+    def _program(self) -> Any:
+        x = lsip.Variable(self.size, name="x")
+        return lsip.Problem(lsip.minimize(x.sum()), [self.on(x)], name="constraint").compile()
+
+    def at(self, y: Any) -> tuple[Array, Array]:
+        """Costs (N, size) and bounds (N,) at the points y (N, m)."""
+        points = np.asarray(y, dtype=float).reshape(-1, self.constraint.domain.dim)
+        family = self._program.families[0]
+        a, b = family.rows(points)
+        cost = np.zeros((len(points), self.size))
+        cost[:, family.columns[0]] = a[:, 0]
+        return cost, b[:, 0]
+
+    def violation(self, visits: Array) -> Any:
+        """c_y @ visits - u_y as a function of y, for the oracles of `lsip`; `visits` are discounted, of total
+        1 / (1 - gamma).
+        """
+        return self._program.violation(0, visits)
+
+    def worst(self, visits: Array, oracle: Any = None, tol: float = 1e-9, seed: int = 0) -> Worst:
+        """The largest violation over Y.
+
+        Without an oracle, branch-and-bound where the cost can be enclosed in at most four dimensions (proven to
+        within `tol`), else multistart.
+        """
+        domain, violation = self.constraint.domain, self.violation(visits)
+        if oracle is not None:
+            found = oracle.maximise(violation, domain, target=0.0, seed=seed)
+        elif self._program.families[0].enclosable and domain.dim <= 4:
+            found = lsip.oracles.supremum(violation, domain, tol=tol)
+        else:
+            found = lsip.oracles.Multistart().maximise(violation, domain, target=0.0, seed=seed)
+        k = int(np.argmax(found.values))
+        return Worst(float(found.values[k]), found.points[k], float(found.bound))
+
+
+def _read_domain(domain: Any, cost: Any, bound: Any) -> tuple[lsip.Index | None, lsip.Domain]:
+    """The index that expressions are written in (None for functions), and its domain."""
+    found: dict[lsip.Index, None] = {}
+    for part in (cost, bound):
+        if isinstance(part, lsip.Expression):
+            found.update(dict.fromkeys(part.indices()))
+    if len(found) > 1:
+        names = ", ".join(i.name for i in found)
+        raise lsip.ModelError(f"`cost` and `bound` must share one index; they use {names}. Use one over a product.")
+    index = next(iter(found), None)
+    if isinstance(domain, lsip.Index):
+        if index is not None and index is not domain:
+            raise lsip.ModelError(f"`cost` and `bound` depend on {index.name}, but `domain` is the index {domain.name}.")
+        return (index, domain.domain) if index is None else (domain, domain.domain)
+    if not isinstance(domain, lsip.Domain):
+        raise lsip.ModelError(f"`domain` must be an index set such as lsip.Box([0, 0], [1, 1]); got {domain!r}.")
+    if index is not None and index.domain is not domain and repr(index.domain) != repr(domain):
+        raise lsip.ModelError(f"The index {index.name} lives on {index.domain}, but `domain` is {domain}.")
+    return index, domain
+
+
+def _constant(value: Any) -> Callable[[Any], Any]:
+    number = float(value)
+    return lambda y: np.full(len(y), number)

@@ -1,0 +1,201 @@
+"""Transitions -> counts -> the optimistic set M_delta: all transition probabilities that the data do not rule out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import lsip
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """How often every transition (s, a, s') was seen.
+
+    Parameters
+    ----------
+    counts
+        (S, A, S) integers.
+
+    Examples
+    --------
+    >>> import rl
+    >>> data = rl.Dataset.from_transitions([(0, 0, 1), (0, 0, 1), (1, 0, 0)], states=2, actions=1)
+    >>> data.visits.tolist(), data.frequencies[0, 0].tolist()
+    ([[2], [1]], [0.0, 1.0])
+    """
+
+    counts: Ints
+
+    def __post_init__(self) -> None:
+        n = np.asarray(self.counts)
+        if n.ndim != 3 or n.shape[0] != n.shape[2] or not n.size:
+            raise lsip.ModelError(f"`counts` must have shape (S, A, S); got {n.shape}.")
+        if not np.issubdtype(n.dtype, np.integer) or (n < 0).any():
+            raise lsip.ModelError("`counts` must be nonnegative integers.")
+        object.__setattr__(self, "counts", n.astype(np.int64))
+
+    @classmethod
+    def from_transitions(cls, transitions: Any, *, states: int, actions: int) -> Dataset:
+        """Count transitions: an array (n, 3) of (s, a, s'), or three arrays of length n."""
+        try:
+            table = np.asarray(transitions)
+        except ValueError:
+            raise lsip.ModelError("`transitions` must be an array (n, 3) of (s, a, s').") from None
+        if table.ndim == 2 and table.shape[0] == 3 and table.shape[1] != 3:
+            table = table.T
+        if table.ndim != 2 or table.shape[1] != 3:
+            raise lsip.ModelError(f"`transitions` must have shape (n, 3), rows (s, a, s'); got {table.shape}.")
+        whole = table.astype(np.int64)
+        if not np.array_equal(whole, table):
+            raise lsip.ModelError("`transitions` must hold integers: states and actions are counted from 0.")
+        shape = (states, actions, states)
+        outside = (whole < 0) | (whole >= np.array(shape))
+        if outside.any():
+            i = int(np.argmax(outside.any(axis=1)))
+            raise lsip.ModelError(
+                f"Transition {i} is {tuple(whole[i].tolist())}; states run from 0 to {states - 1}, actions to {actions - 1}."
+            )
+        flat = np.ravel_multi_index(tuple(whole.T), shape)
+        return cls(np.bincount(flat, minlength=states * actions * states).reshape(shape))
+
+    @classmethod
+    def from_csv(cls, path: str | Path, *, states: int, actions: int) -> Dataset:
+        """Count the transitions of a CSV file with columns s, a, s'; a header line is allowed."""
+        try:
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            raise lsip.ModelError(f"{path} cannot be read: {error.strerror}.") from error
+        rows = []
+        for number, line in enumerate(lines, 1):
+            fields = [f.strip() for f in line.split(",")]
+            if fields == [""]:
+                continue
+            try:
+                rows.append([int(f) for f in fields])
+            except ValueError:
+                if number == 1:
+                    continue  # a header
+                raise lsip.ModelError(f"{path}, line {number}: three integers s, a, s' expected; got {line!r}.") from None
+            if len(fields) != 3:
+                raise lsip.ModelError(f"{path}, line {number}: three integers s, a, s' expected; got {line!r}.")
+        if not rows:
+            raise lsip.ModelError(f"{path} holds no transition.")
+        return cls.from_transitions(rows, states=states, actions=actions)
+
+    @property
+    def states(self) -> int:
+        return self.counts.shape[0]
+
+    @property
+    def actions(self) -> int:
+        return self.counts.shape[1]
+
+    @property
+    def total(self) -> int:
+        """How many transitions there are."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def visits(self) -> Ints:
+        """n(s, a)."""
+        return self.counts.sum(axis=2)
+
+    @cached_property
+    def frequencies(self) -> Array:
+        """P-hat(s' | s, a) = n(s, a, s') / max(1, n(s, a)); zero where a pair was never tried."""
+        return self.counts / np.maximum(self.visits, 1)[:, :, None]
+
+    def __add__(self, other: Dataset) -> Dataset:
+        return Dataset(self.counts + other.counts)
+
+    def __repr__(self) -> str:
+        missing = int((self.visits == 0).sum())
+        return f"Dataset of {self.total} transitions, {self.states} states, {self.actions} actions" + (
+            f", {missing} pairs never tried" if missing else ""
+        )
+
+    def optimistic_set(self, delta: float, *, denominator: str = "pair") -> OptimisticSet:
+        """M_delta: |P'(s'|s,a) - P-hat(s'|s,a)| <= d_delta(s, a, s'), the smaller of two concentration bounds.
+
+        With n = n(s, a) samples of a pair, L = log(4 / delta) and p = P-hat(s' | s, a):
+
+            d = min( sqrt(2 p (1 - p) L / n) + 4 L / n,   sqrt(log(2 / delta) / (2 n)) )
+
+        (empirical Bernstein; Hoeffding). The true model is inside with probability at least 1 - 2 S^2 A delta. A pair
+        that was never tried is not constrained at all. `denominator="triple"` divides by n(s, a, s') instead, which
+        no proof supports; it is there to replicate experiments that did so.
+        """
+        if not 0 < delta < 1:
+            raise lsip.ModelError(f"`delta` is a probability between 0 and 1; got {delta}.")
+        if denominator not in ("pair", "triple"):
+            raise lsip.ModelError(f'`denominator` is "pair" or "triple"; got {denominator!r}.')
+        n = self.visits[:, :, None] if denominator == "pair" else self.counts
+        known = np.broadcast_to(n > 0, self.counts.shape)
+        n = np.maximum(n, 1)
+        p, log = self.frequencies, np.log(4 / delta)
+        bernstein = np.sqrt(2 * p * (1 - p) * log / n) + 4 * log / n
+        hoeffding = np.sqrt(np.log(2 / delta) / (2 * n))
+        radius = np.where(known, np.minimum(bernstein, hoeffding), 1.0)
+        return OptimisticSet(p, radius, delta)
+
+
+@dataclass(frozen=True, eq=False)
+class OptimisticSet:
+    """Transition probabilities within `radius` of `centre`, entry by entry (and within 0 and 1)."""
+
+    centre: Array  # (S, A, S)
+    radius: Array  # (S, A, S)
+    delta: float | None = None
+    lower: Array = field(init=False)
+    upper: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lower", np.maximum(self.centre - self.radius, 0.0))
+        object.__setattr__(self, "upper", np.minimum(self.centre + self.radius, 1.0))
+
+    @classmethod
+    def known(cls, P: Any) -> OptimisticSet:
+        """The set that holds P alone."""
+        P = np.asarray(P, dtype=float)
+        return cls(P, np.zeros_like(P))
+
+    @property
+    def failure(self) -> float:
+        """The probability with which the true model may lie outside: 2 S^2 A delta, at most one."""
+        return 0.0 if self.delta is None else min(1.0, 2 * self.centre.size * self.delta)
+
+    def contains(self, P: Any, slack: float = 1e-12) -> bool:
+        """Whether a model (S, A, S) lies in the set."""
+        P = np.asarray(P, dtype=float)
+        return bool(((self.lower - slack <= P) & (self.upper + slack >= P)).all())
+
+
+def draw_per_pair(rows: Any, states: int, actions: int, per_pair: int, rng: np.random.Generator) -> Dataset:
+    """`per_pair` transitions from every pair."""
+    return _multinomial(rows, np.full(states * actions, per_pair), states, actions, rng)
+
+
+def draw_from_measure(
+    rows: Any, states: int, actions: int, n: int, measure: Array, rng: np.random.Generator
+) -> Dataset:
+    """`n` transitions from pairs drawn from a measure (S, A)."""
+    weights = measure.ravel() / measure.sum()
+    return _multinomial(rows, rng.multinomial(n, weights), states, actions, rng)
+
+
+def _multinomial(rows: Any, times: Any, states: int, actions: int, rng: np.random.Generator) -> Dataset:
+    counts = np.zeros((states * actions, states), dtype=np.int64)
+    for start in range(0, len(counts), 1000):  # sparse models are expanded a block at a time
+        block = rows[start : start + 1000]
+        p = block.toarray() if sparse.issparse(block) else block
+        counts[start : start + 1000] = rng.multinomial(times[start : start + 1000], p / p.sum(axis=1, keepdims=True))
+    return Dataset(counts.reshape(states, actions, states))

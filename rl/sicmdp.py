@@ -1,0 +1,364 @@
+"""The tabular model: a Markov decision process with a continuum of cost constraints, and its exact evaluation.
+
+    max_pi V_r^pi(mu)   such that   V_{c_y}^pi(mu) <= u_y   for all y in Y
+
+with V_b^pi(mu) = E sum_t gamma^t b(s_t, a_t), s_0 ~ mu. Occupancy measures are normalised as in the literature:
+q(s, a) = (1 - gamma) sum_t gamma^t P(s_t = s, a_t = a) sums to one, and V_b = q . b / (1 - gamma).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import lsip
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import linalg as sparse_linalg
+
+from .constraint import CostTable, SemiInfiniteCost, Worst
+from .dataset import Dataset, draw_from_measure, draw_per_pair
+
+Array = NDArray[np.float64]
+SUM = 1e-9  # how far probabilities may be from a sum of one
+
+
+@dataclass(frozen=True, eq=False)
+class Specification:
+    """All that is known of a SICMDP before any data: everything but the transition probabilities."""
+
+    r: Array  # (S, A)
+    constraint: SemiInfiniteCost
+    mu: Array  # (S,)
+    gamma: float
+
+    @property
+    def states(self) -> int:
+        return self.r.shape[0]
+
+    @property
+    def actions(self) -> int:
+        return self.r.shape[1]
+
+    @cached_property
+    def costs(self) -> CostTable:
+        """The constraint, for this many states and actions."""
+        return self.constraint.table(self.states, self.actions)
+
+    def with_transitions(self, P: Any) -> SICMDP:
+        """The model with these transition probabilities."""
+        c = self.constraint
+        return SICMDP(P, self.r, c.cost, c.bound, c.index or c.domain, self.mu, self.gamma, lipschitz=c.lipschitz)
+
+
+class SICMDP:
+    """A tabular semi-infinitely constrained Markov decision process.
+
+    Parameters
+    ----------
+    P
+        Transition probabilities: an array (S, A, S), or a SciPy sparse matrix (S * A, S) with row s * A + a.
+    r
+        Rewards (S, A), or (S,) for rewards that depend on the state alone.
+    cost, bound, domain, lipschitz
+        The continuum of constraints; see `SemiInfiniteCost`. `domain` may also be the index itself.
+    mu
+        Distribution of the first state (S,); None for the uniform one.
+    gamma
+        Discount factor, 0 <= gamma < 1.
+
+    Examples
+    --------
+    Two states, of which the second pays but is noisy: at no frequency y may the noise pass its bound.
+
+    >>> import lsip, rl
+    >>> y = lsip.Index("y", lsip.Interval(0, 1))
+    >>> P = np.array([[[1, 0], [0, 1]], [[1, 0], [0, 1]]])  # action a leads to state a
+    >>> mdp = rl.SICMDP(P, [0, 1], np.array([0, 1]) * (1 - y**2), 2 - y, y, [1, 0], 0.5)
+    >>> mdp.value([1, 1]), round(mdp.worst_violation([1, 1]).value, 6)
+    (1.0, -0.75)
+    """
+
+    def __init__(
+        self,
+        P: Any,
+        r: Any,
+        cost: Any,
+        bound: Any,
+        domain: Any,
+        mu: Any = None,
+        gamma: float = 0.9,
+        *,
+        lipschitz: float | tuple[float, float] | None = None,
+    ) -> None:
+        rows, states, actions = _transitions(P)
+        self.rows = rows  # (S * A, S), dense or CSR
+        rewards = _numbers(r, "r")
+        if rewards.shape == (states,):
+            rewards = np.repeat(rewards[:, None], actions, axis=1)
+        if rewards.shape != (states, actions):
+            raise lsip.ModelError(f"`r` must have shape ({states}, {actions}) or ({states},); got {rewards.shape}.")
+        start = np.full(states, 1 / states) if mu is None else _numbers(mu, "mu")
+        if start.shape != (states,):
+            raise lsip.ModelError(f"`mu` must be a distribution over the {states} states; got shape {start.shape}.")
+        _check_distribution(start[None, :], "mu", lambda i: "")
+        if not 0 <= gamma < 1:
+            raise lsip.ModelError(f"`gamma` must be at least 0 and below 1; got {gamma}.")
+        self.specification = Specification(
+            rewards, SemiInfiniteCost(domain, cost, bound, lipschitz=lipschitz), start, float(gamma)
+        )
+        _ = self.specification.costs  # checks the shape of the cost
+
+    # ---- what it is made of -----------------------------------------------------------------------------------------
+
+    @property
+    def r(self) -> Array:
+        """Rewards (S, A)."""
+        return self.specification.r
+
+    @property
+    def mu(self) -> Array:
+        """Distribution of the first state (S,)."""
+        return self.specification.mu
+
+    @property
+    def gamma(self) -> float:
+        return self.specification.gamma
+
+    @property
+    def states(self) -> int:
+        return self.specification.states
+
+    @property
+    def actions(self) -> int:
+        return self.specification.actions
+
+    @property
+    def domain(self) -> lsip.Domain:
+        """The index set Y."""
+        return self.specification.constraint.domain
+
+    @property
+    def costs(self) -> CostTable:
+        """The costs c_y and bounds u_y, linear in the occupancy."""
+        return self.specification.costs
+
+    @property
+    def P(self) -> Array:
+        """Transition probabilities as an array (S, A, S)."""
+        dense = self.rows.toarray() if sparse.issparse(self.rows) else self.rows
+        return dense.reshape(self.states, self.actions, self.states)
+
+    def __repr__(self) -> str:
+        return (
+            f"SICMDP with {self.states} states, {self.actions} actions, discount {self.gamma:g}, "
+            f"and a constraint for every y in {self.domain}"
+        )
+
+    # ---- exact evaluation -------------------------------------------------------------------------------------------
+
+    def policy(self, policy: Any) -> Array:
+        """A policy as probabilities (S, A), checked; an array of S integers is a deterministic one."""
+        return read_policy(policy, self.states, self.actions)
+
+    def chain(self, policy: Any) -> Any:
+        """The transition matrix (S, S) under a policy, sparse if P is."""
+        pi = self.policy(policy)
+        if sparse.issparse(self.rows):
+            pick = sparse.csr_matrix(
+                (pi.ravel(), np.arange(pi.size), np.arange(0, pi.size + 1, self.actions)), shape=(self.states, pi.size)
+            )
+            return sparse.csr_matrix(pick @ self.rows)
+        return np.einsum("sa,sat->st", pi, self.rows.reshape(self.states, self.actions, self.states))
+
+    def state_values(self, policy: Any, reward: Any = None) -> Array:
+        """V^pi(s) of a reward (S, A), the model's own by default."""
+        pi = self.policy(policy)
+        mean = (pi * self._reward(reward)).sum(axis=1)
+        return _solve(self.chain(pi), self.gamma, mean)
+
+    def q_values(self, policy: Any, reward: Any = None) -> Array:
+        """Q^pi(s, a)."""
+        values = self.state_values(policy, reward)
+        return self._reward(reward) + self.gamma * (self.rows @ values).reshape(self.states, self.actions)
+
+    def advantage(self, policy: Any, reward: Any = None) -> Array:
+        """A^pi(s, a) = Q^pi(s, a) - V^pi(s)."""
+        pi, q = self.policy(policy), self.q_values(policy, reward)
+        return q - (pi * q).sum(axis=1, keepdims=True)
+
+    def value(self, policy: Any, reward: Any = None) -> float:
+        """V^pi(mu): the expected discounted sum of rewards."""
+        return float(self.mu @ self.state_values(policy, reward))
+
+    def occupancy(self, policy: Any) -> Array:
+        """q(s, a), which sums to one."""
+        pi = self.policy(policy)
+        chain = self.chain(pi)
+        d = _solve(chain.T.tocsr() if sparse.issparse(chain) else chain.T, self.gamma, (1 - self.gamma) * self.mu)
+        return d[:, None] * pi
+
+    def transition_occupancy(self, policy: Any) -> Array:
+        """z(s, a, s') = q(s, a) P(s' | s, a)."""
+        return self.occupancy(policy)[:, :, None] * self.P
+
+    def cost_values(self, policy: Any, y: Any) -> Array:
+        """V_{c_y}^pi(mu) at the index points y (N, m): shape (N,)."""
+        cost, _ = self.costs.at(y)
+        return cost @ self.visits(policy)
+
+    def violations(self, policy: Any, y: Any) -> Array:
+        """V_{c_y}^pi(mu) - u_y at the index points y (N, m): shape (N,)."""
+        cost, bound = self.costs.at(y)
+        return cost @ self.visits(policy) - bound
+
+    def visits(self, policy: Any) -> Array:
+        """Discounted visits, as the constraint weighs them: occupancies of total 1 / (1 - gamma)."""
+        return self.costs.weights(self.occupancy(policy)) / (1 - self.gamma)
+
+    def worst_violation(self, policy: Any, oracle: Any = None, *, tol: float = 1e-9, seed: int = 0) -> Worst:
+        """sup_y V_{c_y}^pi(mu) - u_y with the worst y: proven over all of Y when the cost can be enclosed.
+
+        `tol` is how far the proven bound may lie above the value found; `oracle` any of `lsip.oracles`.
+        """
+        return self.costs.worst(self.visits(policy), oracle, tol, seed)
+
+    def _reward(self, reward: Any) -> Array:
+        if reward is None:
+            return self.r
+        given = _numbers(reward, "reward")
+        if given.shape == (self.states,):
+            given = given[:, None]
+        try:
+            return np.broadcast_to(given, self.r.shape)
+        except ValueError:
+            raise lsip.ModelError(
+                f"`reward` must have shape ({self.states}, {self.actions}) or ({self.states},); got {given.shape}."
+            ) from None
+
+    # ---- data -------------------------------------------------------------------------------------------------------
+
+    def sample(
+        self, n: int | None = None, *, per_pair: int | None = None, measure: Any = None, seed: Any = None
+    ) -> Dataset:
+        """Transitions drawn from the model.
+
+        Parameters
+        ----------
+        n, measure
+            `n` transitions from pairs (s, a) drawn from `measure` (S, A), uniform by default.
+        per_pair
+            Instead: this many transitions from every pair, as from a generative model.
+        seed
+            An integer or a NumPy generator.
+        """
+        if (n is None) == (per_pair is None) or (per_pair is not None and measure is not None):
+            raise lsip.ModelError("Give either per_pair=…, or the number of samples n and, if wanted, measure=….")
+        rng = np.random.default_rng(seed)
+        count = n if per_pair is None else per_pair
+        if count is None or int(count) != count or count < 1:
+            raise lsip.ModelError(f"The number of samples must be a positive integer; got {count}.")
+        if per_pair is not None:
+            return draw_per_pair(self.rows, self.states, self.actions, int(count), rng)
+        pairs = np.full(self.r.shape, 1 / self.r.size) if measure is None else _numbers(measure, "measure")
+        if pairs.shape != self.r.shape:
+            raise lsip.ModelError(f"`measure` must have shape {self.r.shape}; got {pairs.shape}.")
+        _check_distribution(pairs.reshape(1, -1), "measure", lambda i: "")
+        return draw_from_measure(self.rows, self.states, self.actions, int(count), pairs, rng)
+
+
+def read_policy(policy: Any, states: int, actions: int) -> Array:
+    """A policy as probabilities (S, A); integers (S,) are the actions of a deterministic one."""
+    given = np.asarray(policy)
+    if given.shape == (states,) and np.issubdtype(given.dtype, np.integer):
+        if (given < 0).any() or (given >= actions).any():
+            raise lsip.ModelError(f"A deterministic policy has actions 0 to {actions - 1}; got {given.tolist()}.")
+        return np.eye(actions)[given]
+    pi = _numbers(policy, "policy")
+    if pi.shape != (states, actions):
+        raise lsip.ModelError(
+            f"A policy has shape ({states}, {actions}), or ({states},) with integer actions; got {pi.shape}."
+        )
+    _check_distribution(pi, "policy", lambda i: f" in state {i}")
+    return pi
+
+
+def uniform_policy(states: int, actions: int) -> Array:
+    """Every action with the same probability."""
+    return np.full((states, actions), 1 / actions)
+
+
+def policy_of(occupancy: Array, least: float = 1e-12) -> Array:
+    """The policy behind an occupancy measure (S, A): q(s, a) / sum_b q(s, b).
+
+    States that are visited less than `least` carry no information; there, every action gets the same probability.
+    """
+    q = np.maximum(occupancy, 0.0)
+    total = q.sum(axis=1, keepdims=True)
+    seen = total > least
+    return np.where(seen, q / np.where(seen, total, 1.0), 1 / q.shape[1])
+
+
+def _transitions(P: Any) -> tuple[Any, int, int]:
+    """P as rows (S * A, S), with S and A."""
+    if sparse.issparse(P):
+        rows = sparse.csr_matrix(P, dtype=float)
+        states = rows.shape[1]
+        if rows.shape[0] % states or not rows.shape[0]:
+            raise lsip.ModelError(f"A sparse `P` has shape (S * A, S), row s * A + a; got {rows.shape}.")
+        actions = rows.shape[0] // states
+        low, total = rows.data.min(initial=0.0), np.asarray(rows.sum(axis=1)).ravel()
+        finite = np.isfinite(rows.data).all()
+    else:
+        dense = _numbers(P, "P")
+        if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or not dense.size:
+            raise lsip.ModelError(f"`P` must have shape (S, A, S), P[s, a, t] = P(t | s, a); got {dense.shape}.")
+        states, actions = dense.shape[:2]
+        rows = dense.reshape(states * actions, states)
+        low, total, finite = rows.min(), rows.sum(axis=1), True
+    if not finite:
+        raise lsip.ModelError("`P` must be finite; got nan or inf.")
+    if low < 0:
+        raise lsip.ModelError(f"`P` holds a negative probability, {low:.6g}.")
+    wrong = np.flatnonzero(np.abs(total - 1) > SUM)
+    if len(wrong):
+        s, a = divmod(int(wrong[0]), actions)
+        raise lsip.ModelError(
+            f"Probabilities must sum to one: P[{s}, {a}, :] sums to {total[wrong[0]]:.9g}"
+            + (f", and {len(wrong) - 1} more rows are off." if len(wrong) > 1 else ".")
+        )
+    return rows, states, actions
+
+
+def _check_distribution(rows: Array, name: str, where: Any) -> None:
+    if (rows < 0).any():
+        i = int(np.argmax((rows < 0).any(axis=1)))
+        raise lsip.ModelError(f"`{name}` holds a negative probability{where(i)}: {rows[i].min():.6g}.")
+    off = np.abs(rows.sum(axis=1) - 1)
+    if (off > SUM).any():
+        i = int(np.argmax(off))
+        raise lsip.ModelError(f"`{name}` must sum to one{where(i)}; it sums to {rows[i].sum():.9g}.")
+
+
+def _numbers(value: Any, name: str) -> Array:
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise lsip.ModelError(f"`{name}` must be an array of numbers; got {type(value).__name__}.") from None
+    if not np.isfinite(array).all():
+        raise lsip.ModelError(f"`{name}` must be finite; got nan or inf.")
+    return array
+
+
+def _solve(chain: Any, gamma: float, right: Array) -> Array:
+    """(I - gamma chain)^-1 right, with one step of refinement."""
+    if sparse.issparse(chain):
+        system = sparse.eye(chain.shape[0], format="csc") - gamma * sparse.csc_matrix(chain)
+        factors = sparse_linalg.splu(system)
+        x = factors.solve(right)
+        return x + factors.solve(right - system @ x)
+    system = np.eye(len(chain)) - gamma * chain
+    x = np.linalg.solve(system, right)
+    return x + np.linalg.solve(system, right - system @ x)
