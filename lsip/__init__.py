@@ -1,6 +1,7 @@
 """Linear programs with a continuum of constraints: declared like the mathematics, solved with proof."""
 
 from . import catalogue, oracles
+from .decompose import Decomposition, Extreme, decompose
 from .domains import Ball, Box, Domain, Finite, Interval, Polytope, Product, Simplex, Union
 from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, ProofError
 from .exchange import Exchange, exchange
@@ -18,9 +19,11 @@ __all__ = [
     "Ball",
     "Box",
     "Constraint",
+    "Decomposition",
     "Domain",
     "Exchange",
     "Expression",
+    "Extreme",
     "Family",
     "Finite",
     "Index",
@@ -40,6 +43,7 @@ __all__ = [
     "Union",
     "Variable",
     "catalogue",
+    "decompose",
     "exchange",
     "forall",
     "linsip",

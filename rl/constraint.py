@@ -184,7 +184,9 @@ def _read_domain(domain: Any, cost: Any, bound: Any) -> tuple[lsip.Index | None,
     index = next(iter(found), None)
     if isinstance(domain, lsip.Index):
         if index is not None and index is not domain:
-            raise lsip.ModelError(f"`cost` and `bound` depend on {index.name}, but `domain` is the index {domain.name}.")
+            raise lsip.ModelError(
+                f"`cost` and `bound` depend on {index.name}, but `domain` is the index {domain.name}."
+            )
         return (index, domain.domain) if index is None else (domain, domain.domain)
     if not isinstance(domain, lsip.Domain):
         raise lsip.ModelError(f"`domain` must be an index set such as lsip.Box([0, 0], [1, 1]); got {domain!r}.")

@@ -84,7 +84,9 @@ class Dataset:
             except ValueError:
                 if number == 1:
                     continue  # a header
-                raise lsip.ModelError(f"{path}, line {number}: three integers s, a, s' expected; got {line!r}.") from None
+                raise lsip.ModelError(
+                    f"{path}, line {number}: three integers s, a, s' expected; got {line!r}."
+                ) from None
             if len(fields) != 3:
                 raise lsip.ModelError(f"{path}, line {number}: three integers s, a, s' expected; got {line!r}.")
         if not rows:

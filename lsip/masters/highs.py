@@ -31,18 +31,8 @@ class HighsMaster:
     ) -> None:
         self.n, self.finite = len(c), A.shape[0]
         self.c = np.append(c, 0.0)
-        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        self._highs: Any = new_highs(tol)
         h = self._highs
-        accuracy = float(np.clip(tol * 1e-2, 1e-10, 1e-7))
-        for key, value in (
-            ("output_flag", False),
-            ("threads", 1),
-            *_USUAL.items(),
-            ("small_matrix_value", 1e-12),
-            ("primal_feasibility_tolerance", accuracy),
-            ("dual_feasibility_tolerance", accuracy),
-        ):
-            h.setOptionValue(key, value)
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = self.n + 1, self.finite
         lp.col_cost_ = self.c
@@ -140,24 +130,8 @@ class HighsMaster:
 
     def _run(self) -> MasterResult:
         h = self._highs
-        h.run()
-        status = h.getModelStatus()
-        if status != _GOOD and status not in _BAD:
-            # A warm start can leave the dual simplex stuck on badly scaled rows: start again, then try other methods.
-            for options in ({}, {"simplex_strategy": 4}, {"presolve": "on"}, {"solver": "ipm"}):
-                for key, value in options.items():
-                    h.setOptionValue(key, value)
-                h.clearSolver()
-                h.run()
-                status = h.getModelStatus()
-                if status == _GOOD or status in _BAD:
-                    break
-            for key, value in _USUAL.items():
-                h.setOptionValue(key, value)
-        if status in _BAD:
+        if not run(h):
             return self._infeasible()
-        if status != _GOOD and not self._usable():
-            raise MasterError(f"HiGHS stopped with '{h.modelStatusToString(status)}' on a bounded, feasible LP.")
         solution: Any = h.getSolution()
         z = np.array(solution.col_value)
         dual = np.array(solution.row_dual)
@@ -171,11 +145,6 @@ class HighsMaster:
             np.array(solution.col_dual)[: self.n],
         )
 
-    def _usable(self) -> bool:
-        """HiGHS doubts some answers because of one large number; the certificate checks them anyway."""
-        info = self._highs.getInfo()
-        return info.max_primal_infeasibility <= 1e-7 and info.max_dual_infeasibility <= 1e-7
-
     def _infeasible(self) -> MasterResult:
         """The Farkas multipliers of an infeasible model, if HiGHS has a ray."""
         ray = self._highs.getDualRay()
@@ -184,3 +153,44 @@ class HighsMaster:
             dual = np.array(ray[2])
         cut = np.maximum(-dual[self.finite :] / self._scale, 0.0)
         return MasterResult("infeasible", np.zeros(self.n), np.inf, np.inf, cut, -dual[: self.finite], np.zeros(self.n))
+
+
+def run(h: Any) -> bool:
+    """Solve a bounded LP: whether it is feasible. MasterError if HiGHS fails in every way that it knows."""
+    h.run()
+    status = h.getModelStatus()
+    if status != _GOOD and status not in _BAD:
+        # A warm start can leave the dual simplex stuck on badly scaled rows: start again, then try other methods.
+        for options in ({}, {"simplex_strategy": 4}, {"presolve": "on"}, {"solver": "ipm"}):
+            for key, value in options.items():
+                h.setOptionValue(key, value)
+            h.clearSolver()
+            h.run()
+            status = h.getModelStatus()
+            if status == _GOOD or status in _BAD:
+                break
+        for key, value in _USUAL.items():
+            h.setOptionValue(key, value)
+    if status in _BAD:
+        return False
+    # HiGHS doubts some answers because of one large number; the certificate checks them anyway.
+    info = h.getInfo()
+    if status != _GOOD and not (info.max_primal_infeasibility <= 1e-7 and info.max_dual_infeasibility <= 1e-7):
+        raise MasterError(f"HiGHS stopped with '{h.modelStatusToString(status)}' on a bounded LP.")
+    return True
+
+
+def new_highs(tol: float) -> Any:
+    """A silent HiGHS model, to be kept alive, as accurate as a relative gap of `tol` needs."""
+    h: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    accuracy = float(np.clip(tol * 1e-2, 1e-10, 1e-7))
+    for key, value in (
+        ("output_flag", False),
+        ("threads", 1),
+        *_USUAL.items(),
+        ("small_matrix_value", 1e-12),
+        ("primal_feasibility_tolerance", accuracy),
+        ("dual_feasibility_tolerance", accuracy),
+    ):
+        h.setOptionValue(key, value)
+    return h

@@ -1,0 +1,163 @@
+"""Optimistic policy iteration: the best policy and the best model of a set at once, for any reward.
+
+For a value function V, the best distribution in the box lo <= p <= hi puts all the mass it may on the states that come
+first when sorted by V. So one sort serves all state-action pairs, and with F the mass filled so far (a running sum of
+hi - lo, capped at what lo leaves), Abel's summation gives every p . V in one pass. This is the linear maximisation
+over occupancy measures z that `lsip.decompose` asks for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.sparse import linalg as sparse_linalg
+
+from .dataset import OptimisticSet
+from .planning import fill
+from .sicmdp import SICMDP, Specification
+
+Array = NDArray[np.float64]
+BLOCK = 64  # states filled at a time
+EPS = np.finfo(float).eps
+
+
+@dataclass(frozen=True, eq=False)
+class Greedy:
+    """A deterministic policy, with the order in which its model fills up the likely successors (None: one model)."""
+
+    actions: NDArray[np.intp]  # (S,)
+    order: NDArray[np.intp] | None  # (S,)
+
+
+class KnownModel:
+    """One model: nothing to choose but the actions."""
+
+    def __init__(self, mdp: SICMDP) -> None:
+        self.rows, self.actions = mdp.rows, mdp.actions
+
+    def backup(self, values: Array) -> tuple[Array, None]:
+        """P V for every pair: (S * A,)."""
+        return self.rows @ values, None
+
+    def chain(self, greedy: Greedy) -> Any:
+        """The transition matrix (S, S) of a policy."""
+        return self.rows[np.arange(len(greedy.actions)) * self.actions + greedy.actions]
+
+
+class ModelSet:
+    """All models with lo <= P <= hi."""
+
+    def __init__(self, models: OptimisticSet) -> None:
+        S, A, _ = models.lower.shape
+        self.states, self.actions = S, A
+        self.lower = models.lower.reshape(S * A, S)
+        self.upper = models.upper.reshape(S * A, S)
+        self.room = np.ascontiguousarray((self.upper - self.lower).T)  # (S, S * A): a successor is a row
+        self.left = np.maximum(1.0 - self.lower.sum(axis=1), 0.0)
+
+    def backup(self, values: Array) -> tuple[Array, NDArray[np.intp]]:
+        """max over the set of P V for every pair, and the order in which successors are filled."""
+        order = np.argsort(-values, kind="stable")
+        sorted_values = values[order]
+        drops = sorted_values - np.append(sorted_values[1:], 0.0)
+        result = self.lower @ values
+        carry = np.zeros(len(self.left))
+        for start in range(0, self.states, BLOCK):
+            filled = self.room[order[start : start + BLOCK]]
+            filled[0] += carry
+            np.cumsum(filled, axis=0, out=filled)
+            carry = filled[-1].copy()
+            np.minimum(filled, self.left, out=filled)
+            result += drops[start : start + BLOCK] @ filled
+            if start + BLOCK < self.states and (carry >= self.left).all():
+                result += self.left * sorted_values[start + BLOCK]
+                break
+        return result, order
+
+    def chain(self, greedy: Greedy) -> Array:
+        rows = np.arange(self.states) * self.actions + greedy.actions
+        return fill(self.lower[rows], self.upper[rows], greedy.order)
+
+
+class Maximiser:
+    """max over policies (and models) of the discounted sum of any reward, with a proven bound.
+
+    Points are x = (V_r, visits): the return, and the discounted visits that the constraint weighs, so that a direction
+    w asks for the reward w[0] r + w[1:]. Warm-started from the values of the last call.
+    """
+
+    def __init__(self, spec: Specification, model: KnownModel | ModelSet) -> None:
+        self.spec, self.model = spec, model
+        self.values: Array | None = None
+        self.sweeps = 0
+
+    @property
+    def size(self) -> int:
+        """How many numbers a point has."""
+        return 1 + self.spec.costs.size
+
+    def __call__(self, direction: Array) -> Any:
+        """The point of largest direction @ x, as an `lsip.Extreme`."""
+        import lsip
+
+        spec = self.spec
+        S, A, gamma = spec.states, spec.actions, spec.gamma
+        weight = direction[1:].reshape(S, -1)
+        reward = direction[0] * spec.r + weight
+        values = self.values if self.values is not None else np.full(S, reward.max() / (1 - gamma))
+        best = -np.inf
+        for _ in range(200):
+            future, order = self.model.backup(values)
+            q = reward + gamma * future.reshape(S, A)
+            self.sweeps += 1
+            improved = q.max(axis=1)
+            rise = float((improved - values).max())
+            # From below, values grow to the optimum; the first sweep starts from those of another reward.
+            if np.isfinite(best) and rise <= 1e-13 * (1 + np.abs(improved).max()):
+                break
+            greedy = Greedy(q.argmax(axis=1), order)
+            chain = self.model.chain(greedy)
+            factors = _factor(chain, gamma)
+            values = factors(np.take_along_axis(reward, greedy.actions[:, None], axis=1)[:, 0], False)
+            value = float(spec.mu @ values)
+            if value <= best + 1e-14 * (1 + abs(best)):
+                future, order = self.model.backup(values)
+                rise = float(((reward + gamma * future.reshape(S, A)).max(axis=1) - values).max())
+                break
+            best, last = value, (greedy, factors)
+        self.values = values
+        greedy, factors = last
+        visits = factors(spec.mu, True)
+        doubt = 4 * (S + 10) * EPS * (np.abs(reward).max() + 2 * np.abs(values).max())
+        bound = float(spec.mu @ values) + (max(rise, 0.0) + doubt) / (1 - gamma)
+        return lsip.Extreme(self.point(greedy, visits), bound, greedy)
+
+    def point(self, greedy: Greedy, visits: Array) -> Array:
+        """(V_r, visits) of a deterministic policy with these state visits (S,)."""
+        S, A = self.spec.r.shape
+        pairs = np.zeros((S, A))
+        pairs[np.arange(S), greedy.actions] = visits
+        return np.concatenate([[float((pairs * self.spec.r).sum())], self.spec.costs.weights(pairs)])
+
+    def occupancy(self, greedy: Greedy) -> Array:
+        """q(s, a) of a policy in its own model, of sum one."""
+        S, A = self.spec.r.shape
+        visits = _factor(self.model.chain(greedy), self.spec.gamma)(self.spec.mu, True)
+        q = np.zeros((S, A))
+        q[np.arange(S), greedy.actions] = (1 - self.spec.gamma) * visits
+        return q
+
+
+def _factor(chain: Any, gamma: float) -> Any:
+    """(I - gamma chain) x = b, or its transpose, for several b."""
+    if sparse.issparse(chain):
+        system = sparse.eye(chain.shape[0], format="csc") - gamma * sparse.csc_matrix(chain)
+        lu = sparse_linalg.splu(system)
+        return lambda b, transposed: lu.solve(b, trans="T" if transposed else "N")
+    system = np.eye(len(chain)) - gamma * chain
+    factors = linalg.lu_factor(system, check_finite=False)
+    return lambda b, transposed: linalg.lu_solve(factors, b, trans=int(transposed), check_finite=False)

@@ -1,0 +1,221 @@
+"""Plan in a known model: the policy, its value, and the proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lsip
+
+from .dataset import OptimisticSet
+from .errors import InfeasibleError
+from .optimistic import KnownModel, Maximiser, ModelSet
+from .planning import OccupancyProgram, fill, optimistic_program, planning_program
+from .sicmdp import SICMDP, Specification, policy_of
+
+Array = NDArray[np.float64]
+LARGE = 10_000  # transitions (s, a, s') from which on policies are generated instead of writing one large LP
+METHODS = ("auto", "lp", "decompose")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A policy and what is proven about it.
+
+    `value` is V_r of the policy in its model; `lower <= optimum <= upper` holds for the best policy (and, for
+    `si_crl`, the best model of the optimistic set).
+    """
+
+    policy: Array  # (S, A)
+    occupancy: Array  # q(s, a), of sum one
+    solution: Any  # lsip.Solution or lsip.Decomposition
+    method: str  # "lp" or "decompose"
+    specification: Specification = field(repr=False)
+    model: Array | None = field(repr=False, default=None)  # P' (S, A, S) that the policy is optimistic about
+
+    @property
+    def value(self) -> float:
+        return float(self.solution.value)
+
+    @property
+    def lower(self) -> float:
+        return float(self.solution.lower)
+
+    @property
+    def upper(self) -> float:
+        return float(self.solution.upper)
+
+    @property
+    def gap(self) -> float:
+        """(upper - lower) / max(1, |value|)."""
+        return float(self.solution.gap)
+
+    @property
+    def certified(self) -> bool:
+        """Whether the bounds, and the constraint for every y, are proven."""
+        return bool(self.solution.certified)
+
+    @property
+    def status(self) -> lsip.Status:
+        return self.solution.status
+
+    @property
+    def active(self) -> tuple[lsip.ActivePoint, ...]:
+        """The index points that hold the value down, with multipliers: what one more unit of u_y is worth."""
+        return self.solution.active
+
+    @property
+    def points(self) -> Array:
+        """All index points that the last master held: (k, m)."""
+        held = self.solution.cuts if self.method == "lp" else self.solution.support
+        return np.array([c.point for c in held]).reshape(-1, self.specification.constraint.domain.dim)
+
+    def __str__(self) -> str:
+        lines = [
+            f"value  {self.value:.9g}, optimum within [{self.lower:.9g}, {self.upper:.9g}]"
+            + (", proven" if self.certified else f" ({self.status.name})"),
+        ]
+        for a in self.active:
+            at = ", ".join(f"{v:.6g}" for v in a.point)
+            lines.append(f"active at y = ({at}), multiplier {a.multiplier:.6g}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def plan(
+    mdp: SICMDP,
+    *,
+    method: str = "auto",
+    tol: float = 1e-8,
+    oracle: Any = None,
+    verbose: bool = False,
+    **options: Any,
+) -> Plan:
+    """The best policy of a known model, by the LSIP over its occupancy measures.
+
+    Parameters
+    ----------
+    mdp
+        The model.
+    method
+        "lp" writes the program down; "decompose" generates policies and index points together, for large models;
+        "auto" chooses by size.
+    tol
+        Relative gap to reach; "decompose" aims at 1e-6 unless told otherwise.
+    oracle
+        Separation over Y, one of `lsip.oracles`; certified branch-and-bound where that is possible by default.
+    options
+        Passed on to `lsip.Problem.solve` or `lsip.decompose`: `time_limit`, `max_iterations`, …
+
+    Raises
+    ------
+    InfeasibleError
+        When no policy keeps every constraint; it names the index points that conflict.
+
+    Examples
+    --------
+    >>> import envs, rl
+    >>> mdp = envs.sewage(states=4, actions=2, seed=1)
+    >>> best = rl.plan(mdp)
+    >>> best.certified, abs(best.value - mdp.value(best.policy)) < 1e-9, mdp.worst_violation(best.policy).value <= 1e-9
+    (True, True, True)
+    """
+    entries = mdp.states * mdp.actions * mdp.states
+    if _choose(method, entries) == "decompose":
+        return _decomposed(mdp.specification, KnownModel(mdp), None, tol, oracle, verbose, options)
+    return _solved(planning_program(mdp), tol, oracle, verbose, options)
+
+
+def plan_optimistically(
+    spec: Specification,
+    models: OptimisticSet,
+    *,
+    method: str = "auto",
+    form: str = "sparse",
+    tol: float = 1e-8,
+    oracle: Any = None,
+    verbose: bool = False,
+    **options: Any,
+) -> Plan:
+    """The best policy in the best model of a set: the extended LSIP over z(s, a, s')."""
+    if spec.r.shape != models.lower.shape[:2]:
+        raise lsip.ModelError(
+            f"The data have {models.lower.shape[0]} states and {models.lower.shape[1]} actions, the specification "
+            f"{spec.states} and {spec.actions}."
+        )
+    if _choose(method, models.lower.size) == "decompose":
+        return _decomposed(spec, ModelSet(models), models, tol, oracle, verbose, options)
+    return _solved(optimistic_program(spec, models, form), tol, oracle, verbose, options)
+
+
+def read_plan(program: OccupancyProgram, solution: lsip.Solution) -> Plan:
+    """What a solution of an occupancy program says about the policy."""
+    q = np.maximum(program.occupancy(solution.x), 0.0)
+    return Plan(policy_of(q), q, solution, "lp", program.specification, program.model(solution.x))
+
+
+def _choose(method: str, entries: int) -> str:
+    if method not in METHODS:
+        raise lsip.ModelError(f"`method` is one of {', '.join(METHODS)}; got {method!r}.")
+    return method if method != "auto" else "decompose" if entries > LARGE else "lp"
+
+
+def _solved(program: OccupancyProgram, tol: float, oracle: Any, verbose: bool, options: dict[str, Any]) -> Plan:
+    solution = program.problem.solve(tol=tol, oracle=oracle, verbose=verbose, **options)
+    _refuse_infeasible(solution)
+    return read_plan(program, solution)
+
+
+def _decomposed(
+    spec: Specification,
+    model: KnownModel | ModelSet,
+    models: OptimisticSet | None,
+    tol: float,
+    oracle: Any,
+    verbose: bool,
+    options: dict[str, Any],
+) -> Plan:
+    """Policies and index points, generated together; x = (V_r, discounted visits)."""
+    maximise = Maximiser(spec, model)
+    most = np.concatenate([[np.abs(spec.r).max()], np.ones(spec.costs.size)]) / (1 - spec.gamma)
+    x = lsip.Variable(maximise.size, lower=-most, upper=most, name="x")
+    problem = lsip.Problem(lsip.maximize(x[0]), [spec.costs.on(x[1:])], name="SICMDP")
+    wanted = max(tol, 1e-6) if tol == 1e-8 else tol
+    solution = lsip.decompose(problem, maximise, tol=wanted, oracle=oracle, verbose=verbose, **options)
+    _refuse_infeasible(solution)
+    q = np.zeros(spec.r.shape)
+    for atom in solution.atoms:
+        q += atom.weight * maximise.occupancy(atom.data)
+    return Plan(policy_of(q), q, solution, "decompose", spec, None if models is None else _mixed(solution, maximise, models, q))
+
+
+def _mixed(solution: lsip.Decomposition, maximise: Maximiser, models: OptimisticSet, q: Array) -> Array:
+    """P' of a mixture of policies, each with a model of its own: z / q, one atom at a time."""
+    S, A = q.shape
+    states = np.arange(S)
+    z = np.zeros((S, A, S))
+    for atom in solution.atoms:
+        weight = atom.weight * maximise.occupancy(atom.data)[states, atom.data.actions]
+        z[states, atom.data.actions] += weight[:, None] * maximise.model.chain(atom.data)
+    seen = q > 1e-12
+    z[seen] /= q[seen][:, None]
+    z[~seen] = fill(models.lower[~seen], models.upper[~seen], states)
+    return z
+
+
+def _refuse_infeasible(solution: Any) -> None:
+    if solution.status is not lsip.Status.INFEASIBLE:
+        return
+    points = solution.active
+    where = "; ".join("(" + ", ".join(f"{v:.6g}" for v in a.point) + ")" for a in points[:6])
+    raise InfeasibleError(
+        f"No policy keeps every constraint: those at the index points {where} contradict each other (a combination of "
+        f"them with weights {', '.join(f'{a.multiplier:.3g}' for a in points[:6])} is violated by every policy). Raise "
+        "the bound there, or lower the cost.",
+        points,
+        solution,
+    )
