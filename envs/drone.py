@@ -15,7 +15,7 @@ surface, z = 1 the deepest ground):
 
     u_eps = (e + battery (1 - e) (1 - fade (1 - z))) / (1 - gamma),   e = idle / most.
 
-To rest for ever uses e / (1 - gamma). That is less than u_eps for every eps, by battery (1 - e) (1 - fade) / (1 - gamma)
+Rest for ever uses e / (1 - gamma). For every eps that is less than u_eps, by battery (1 - e) (1 - fade) / (1 - gamma)
 or more, so the model is feasible by construction. Features are the index set E, a disc times an interval.
 """
 

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import lsip
 import numpy as np
-import rl
 from numpy.typing import NDArray
+
+import lsip
+import rl
 
 Array = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ def sewage(
     switching_cost
         Rewards r(s, a) = P(s | s, a), which is one minus the probability of a switch, instead of uniform random ones.
     transitions
-        "dirichlet": P(. | s, a) uniform on the simplex; "normalised": independent uniform numbers, divided by their sum.
+        "dirichlet": P(. | s, a) uniform on the simplex; "normalised": uniform numbers, divided by their sum.
 
     Examples
     --------

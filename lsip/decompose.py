@@ -285,7 +285,7 @@ class _Run:
         return self._end(Status.ITERATION_LIMIT)
 
     def _rows_for(self, found: Combination, margin: float, allowed: float) -> tuple[Combination | None, float, float]:
-        """Add index points while the mixture breaks rows by enough to matter; prove it, once the gap is nearly closed."""
+        """Add index points while the mixture breaks rows by enough to matter; prove it once the gap is nearly closed."""
         for _ in range(ROUNDS):
             gap = max(self._value(found.weights) - self.lower, 0.0)
             near = gap <= 2 * allowed or (self.incumbent is None and self.program.n >= EARLY)
@@ -469,10 +469,8 @@ class _Run:
         if self.verbose:
             if iteration == 1:
                 print("  iter  points   rows            lower            upper  violation     time")
-            print(
-                f"{iteration:6d} {step.points:7d} {step.rows:6d} {low:16.9g} {high:16.9g} {worst:10.2e} {step.seconds:7.2f}s",
-                flush=True,
-            )
+            bounds = f"{low:16.9g} {high:16.9g} {worst:10.2e}"
+            print(f"{iteration:6d} {step.points:7d} {step.rows:6d} {bounds} {step.seconds:7.2f}s", flush=True)
 
     def _infeasible(self, multipliers: Array) -> Decomposition:
         return self._answer(Status.INFEASIBLE, np.zeros(len(self.data)), multipliers, ())

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import lsip
 import numpy as np
 from numpy.typing import NDArray
+
+import lsip
 
 Array = NDArray[np.float64]
 
@@ -87,7 +88,10 @@ class SemiInfiniteCost:
 
 @dataclass(frozen=True, eq=False)
 class CostTable:
-    """A `SemiInfiniteCost` for S states and A actions: linear in the occupancy of states, or of state-action pairs."""
+    """A `SemiInfiniteCost` for S states and A actions: linear in the occupancy of states, or of state-action pairs.
+
+    A model may have more states than that; those that follow cost nothing.
+    """
 
     constraint: SemiInfiniteCost
     states: int
@@ -121,7 +125,8 @@ class CostTable:
 
     def weights(self, occupancy: Array) -> Array:
         """What the constraint weighs of an occupancy measure (S, A): shape (size,)."""
-        return occupancy.sum(axis=1) if self.by_state else occupancy.ravel()
+        charged = occupancy[: self.states]
+        return charged.sum(axis=1) if self.by_state else charged.ravel()
 
     def on(self, x: Any, scale: float = 1.0) -> Any:
         """The constraint scale * c_y @ x <= u_y for all y, for `lsip` variables x of this size."""
@@ -150,9 +155,7 @@ class CostTable:
         return cost, b[:, 0]
 
     def violation(self, visits: Array) -> Any:
-        """c_y @ visits - u_y as a function of y, for the oracles of `lsip`; `visits` are discounted, of total
-        1 / (1 - gamma).
-        """
+        """c_y @ visits - u_y as a function of y, for the oracles of `lsip`; visits have the total 1 / (1 - gamma)."""
         return self._program.violation(0, visits)
 
     def worst(self, visits: Array, oracle: Any = None, tol: float = 1e-9, seed: int = 0) -> Worst:

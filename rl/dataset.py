@@ -7,10 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import lsip
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+import lsip
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -24,6 +25,8 @@ class Dataset:
     ----------
     counts
         (S, A, S) integers.
+    possible
+        (S, A, S) truth values: which transitions are possible at all, if that is known. None: any.
 
     Examples
     --------
@@ -34,6 +37,7 @@ class Dataset:
     """
 
     counts: Ints
+    possible: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         n = np.asarray(self.counts)
@@ -42,6 +46,10 @@ class Dataset:
         if not np.issubdtype(n.dtype, np.integer) or (n < 0).any():
             raise lsip.ModelError("`counts` must be nonnegative integers.")
         object.__setattr__(self, "counts", n.astype(np.int64))
+        if self.possible is not None and (np.shape(self.possible) != n.shape or n[~self.possible].any()):
+            raise lsip.ModelError(
+                "`possible` must have the shape of `counts` and allow every transition that was seen."
+            )
 
     @classmethod
     def from_transitions(cls, transitions: Any, *, states: int, actions: int) -> Dataset:
@@ -62,7 +70,8 @@ class Dataset:
         if outside.any():
             i = int(np.argmax(outside.any(axis=1)))
             raise lsip.ModelError(
-                f"Transition {i} is {tuple(whole[i].tolist())}; states run from 0 to {states - 1}, actions to {actions - 1}."
+                f"Transition {i} is {tuple(whole[i].tolist())}; states run from 0 to {states - 1}, actions from 0 to "
+                f"{actions - 1}."
             )
         flat = np.ravel_multi_index(tuple(whole.T), shape)
         return cls(np.bincount(flat, minlength=states * actions * states).reshape(shape))
@@ -117,7 +126,7 @@ class Dataset:
         return self.counts / np.maximum(self.visits, 1)[:, :, None]
 
     def __add__(self, other: Dataset) -> Dataset:
-        return Dataset(self.counts + other.counts)
+        return Dataset(self.counts + other.counts, self.possible)
 
     def __repr__(self) -> str:
         missing = int((self.visits == 0).sum())
@@ -147,6 +156,8 @@ class Dataset:
         bernstein = np.sqrt(2 * p * (1 - p) * log / n) + 4 * log / n
         hoeffding = np.sqrt(np.log(2 / delta) / (2 * n))
         radius = np.where(known, np.minimum(bernstein, hoeffding), 1.0)
+        if self.possible is not None:
+            radius = np.where(self.possible, radius, 0.0)
         return OptimisticSet(p, radius, delta)
 
 

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse import linalg as sparse_linalg
 
+import lsip
+
 from .dataset import OptimisticSet
 from .planning import fill
 from .sicmdp import SICMDP, Specification
@@ -102,12 +104,10 @@ class Maximiser:
 
     def __call__(self, direction: Array) -> Any:
         """The point of largest direction @ x, as an `lsip.Extreme`."""
-        import lsip
-
         spec = self.spec
         S, A, gamma = spec.states, spec.actions, spec.gamma
-        weight = direction[1:].reshape(S, -1)
-        reward = direction[0] * spec.r + weight
+        reward = direction[0] * spec.r
+        reward[: spec.costs.states] += direction[1:].reshape(spec.costs.states, -1)
         values = self.values if self.values is not None else np.full(S, reward.max() / (1 - gamma))
         best = -np.inf
         for _ in range(200):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 import lsip
 
@@ -17,7 +18,7 @@ from .planning import OccupancyProgram, fill, optimistic_program, planning_progr
 from .sicmdp import SICMDP, Specification, policy_of
 
 Array = NDArray[np.float64]
-LARGE = 10_000  # transitions (s, a, s') from which on policies are generated instead of writing one large LP
+LARGE = 10_000  # possible transitions (s, a, s') from which on policies are generated instead of writing one large LP
 METHODS = ("auto", "lp", "decompose")
 
 
@@ -124,8 +125,7 @@ def plan(
     >>> best.certified, abs(best.value - mdp.value(best.policy)) < 1e-9, mdp.worst_violation(best.policy).value <= 1e-9
     (True, True, True)
     """
-    entries = mdp.states * mdp.actions * mdp.states
-    if _choose(method, entries) == "decompose":
+    if _choose(method, int(np.count_nonzero(mdp.rows.data if sparse.issparse(mdp.rows) else mdp.rows))) == "decompose":
         return _decomposed(mdp.specification, KnownModel(mdp), None, tol, oracle, verbose, options)
     return _solved(planning_program(mdp), tol, oracle, verbose, options)
 
@@ -147,12 +147,12 @@ def plan_optimistically(
             f"The data have {models.lower.shape[0]} states and {models.lower.shape[1]} actions, the specification "
             f"{spec.states} and {spec.actions}."
         )
-    if _choose(method, models.lower.size) == "decompose":
+    if _choose(method, int(np.count_nonzero(models.upper))) == "decompose":
         return _decomposed(spec, ModelSet(models), models, tol, oracle, verbose, options)
     return _solved(optimistic_program(spec, models, form), tol, oracle, verbose, options)
 
 
-def read_plan(program: OccupancyProgram, solution: lsip.Solution) -> Plan:
+def read_plan(program: OccupancyProgram, solution: Any) -> Plan:
     """What a solution of an occupancy program says about the policy."""
     q = np.maximum(program.occupancy(solution.x), 0.0)
     return Plan(policy_of(q), q, solution, "lp", program.specification, program.model(solution.x))
@@ -190,7 +190,9 @@ def _decomposed(
     q = np.zeros(spec.r.shape)
     for atom in solution.atoms:
         q += atom.weight * maximise.occupancy(atom.data)
-    return Plan(policy_of(q), q, solution, "decompose", spec, None if models is None else _mixed(solution, maximise, models, q))
+    return Plan(
+        policy_of(q), q, solution, "decompose", spec, None if models is None else _mixed(solution, maximise, models, q)
+    )
 
 
 def _mixed(solution: lsip.Decomposition, maximise: Maximiser, models: OptimisticSet, q: Array) -> Array:

@@ -2,7 +2,8 @@
 
 A known model gives a program in q(s, a), the occupancy of state-action pairs:
 
-    max q . r / (1 - gamma)   with   q . c_y / (1 - gamma) <= u_y for all y,   sum_a q(s, a) = (1 - gamma) mu(s) + gamma inflow(s).
+    max q . r / (1 - gamma)   with   q . c_y / (1 - gamma) <= u_y for all y,
+                                     sum_a q(s, a) = (1 - gamma) mu(s) + gamma sum_xb P(s | x, b) q(x, b).
 
 A set of models, lo <= P'(s' | s, a) <= hi, gives an extended program in z(s, a, s') = q(s, a) P'(s' | s, a), which
 chooses the model together with the policy. It is written sparsely: with z = lo q + w, every w(s, a, s') lies between 0
@@ -14,10 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import lsip
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+import lsip
 
 from .dataset import OptimisticSet
 from .sicmdp import SICMDP, Specification
@@ -87,10 +89,10 @@ def planning_program(mdp: SICMDP) -> OccupancyProgram:
         eye = sparse.eye(S)
         constraints.append(sparse.hstack([sums, -eye], format="csr") @ x == np.zeros(S))
         constraints.append(sparse.hstack([-gamma * inflow, eye], format="csr") @ x == (1 - gamma) * spec.mu)
-        weighed = x[pairs:]
+        weighed = x[pairs : pairs + costs.size]
     else:
         constraints.append((sums - gamma * inflow) @ x == (1 - gamma) * spec.mu)
-        weighed = x[:pairs]
+        weighed = x[: costs.size]
     constraints.append(costs.on(weighed, 1 / (1 - gamma)))
     objective = lsip.maximize((spec.r.ravel() / (1 - gamma)) @ x[:pairs])
     return OccupancyProgram(lsip.Problem(objective, constraints, name="SICMDP"), spec)
@@ -134,7 +136,7 @@ def _sparse_program(spec: Specification, models: OptimisticSet) -> OccupancyProg
         constraints.append(
             sparse.hstack([cap, sparse.csr_matrix((len(capped), S)), pick], format="csr") @ x <= np.zeros(len(capped))
         )
-    weighed = x[pairs : pairs + S] if costs.by_state else x[:pairs]
+    weighed = x[pairs : pairs + costs.size] if costs.by_state else x[: costs.size]
     constraints.append(costs.on(weighed, 1 / (1 - gamma)))
     objective = lsip.maximize((spec.r.ravel() / (1 - gamma)) @ x[:pairs])
     problem = lsip.Problem(objective, constraints, name="optimistic SICMDP")
@@ -152,7 +154,7 @@ def _literal_program(spec: Specification, models: OptimisticSet) -> OccupancyPro
     into = sparse.csr_matrix(np.tile(np.eye(S), pairs))
     z = lsip.Variable(size, lower=0.0, upper=1.0, name="z")
     eye = sparse.eye(size, format="csr")
-    weighed = (out if costs.by_state else every) @ z
+    weighed = (out if costs.by_state else every)[: costs.size] @ z
     constraints = [
         (eye - upper) @ z <= np.zeros(size),
         (lower - eye) @ z <= np.zeros(size),

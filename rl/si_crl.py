@@ -12,6 +12,7 @@ import lsip
 
 from .binary import BinaryModel
 from .dataset import Dataset, OptimisticSet
+from .errors import InfeasibleError
 from .plan import Plan, plan_optimistically, read_plan
 from .planning import optimistic_program
 from .sicmdp import Specification, policy_of
@@ -32,6 +33,30 @@ class Learned(Plan):
     def failure(self) -> float:
         """How likely the true model is to lie outside the optimistic set, at most."""
         return 1.0 if self.models is None else self.models.failure
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """The program on finitely many index points, as the published algorithm leaves it: an optimum from above."""
+
+    x: Array
+    value: float
+    violation: float  # the worst that was found
+    bound: float  # proven over all of Y; inf if it is not
+    iterations: int
+    cuts: tuple[Any, ...]  # the index points, each with its `point`
+    active: tuple[lsip.ActivePoint, ...] = ()
+    lower: float = -np.inf
+    certified: bool = False
+    status: lsip.Status = lsip.Status.ITERATION_LIMIT
+
+    @property
+    def upper(self) -> float:
+        return self.value
+
+    @property
+    def gap(self) -> float:
+        return np.inf
 
 
 def si_crl(
@@ -123,14 +148,45 @@ def si_crl(
         q = binary.occupancy(inner.occupancy)
         return Learned(policy_of(q), q, inner.solution, inner.method, specification, None, inner.models)
     models = data.optimistic_set(delta, denominator=denominator)
-    if binary_limits := options.pop("_limits", None):
-        models = OptimisticSet.within(models, *binary_limits)
     if tolerance is None and iterations is None:
         found = plan_optimistically(
             specification, models, method=method, form=form, tol=tol, oracle=oracle, verbose=verbose, **options
         )
     else:
         found = _as_published(specification, models, tolerance, iterations, oracle, start, form, verbose, options)
-    return Learned(
-        found.policy, found.occupancy, found.solution, found.method, specification, found.model, models
+    return Learned(found.policy, found.occupancy, found.solution, found.method, specification, found.model, models)
+
+
+def _as_published(
+    spec: Specification,
+    models: OptimisticSet,
+    tolerance: float | None,
+    iterations: int | None,
+    oracle: Any,
+    start: Any,
+    form: str,
+    verbose: bool,
+    options: dict[str, Any],
+) -> Plan:
+    """The loop of the algorithm: solve the program on the points so far, add the worst point, until it is good."""
+    program = optimistic_program(spec, models, form)
+    domain = spec.constraint.domain
+    first = domain.project(0.5 * (domain.lower + domain.upper)[None, :]) if start is None else np.atleast_2d(start)
+    enclosable = program.problem.compile().families[0].enclosable
+    chosen = oracle or (lsip.oracles.BranchAndBound(points=1) if enclosable else lsip.oracles.Multistart())
+    method = lsip.Exchange(
+        oracle=chosen, start=[first], polish=False, max_iterations=iterations or 1000, tol=1e-9, **options
     )
+    points = list(first)
+    last = None
+    for iterate in lsip.exchange(program.problem, method):
+        last = iterate
+        if verbose:
+            print(f"{iterate.iteration:5d}  value {iterate.value:.9g}  violation {iterate.violation:.3g}", flush=True)
+        if iterate.violation <= (tolerance or 0.0) or iterate.iteration == iterations:
+            break
+        points += list(iterate.points[0])
+    if last is None:
+        raise InfeasibleError("No model of the optimistic set allows a feasible policy; solve without `tolerance`.")
+    cuts = tuple(lsip.ActivePoint("", y, 0.0, 0, 0) for y in points)
+    return read_plan(program, Relaxation(last.x, last.value, last.violation, last.bound, last.iteration, cuts))

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import lsip
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import linalg as sparse_linalg
+
+import lsip
 
 from .constraint import CostTable, SemiInfiniteCost, Worst
 from .dataset import Dataset, draw_from_measure, draw_per_pair
@@ -33,6 +34,7 @@ class Specification:
     constraint: SemiInfiniteCost
     mu: Array  # (S,)
     gamma: float
+    idle: int = 0  # how many of the last states cost nothing, whatever y is
 
     @property
     def states(self) -> int:
@@ -45,12 +47,11 @@ class Specification:
     @cached_property
     def costs(self) -> CostTable:
         """The constraint, for this many states and actions."""
-        return self.constraint.table(self.states, self.actions)
+        return self.constraint.table(self.states - self.idle, self.actions)
 
     def with_transitions(self, P: Any) -> SICMDP:
         """The model with these transition probabilities."""
-        c = self.constraint
-        return SICMDP(P, self.r, c.cost, c.bound, c.index or c.domain, self.mu, self.gamma, lipschitz=c.lipschitz)
+        return SICMDP.from_specification(P, self)
 
 
 class SICMDP:
@@ -93,8 +94,7 @@ class SICMDP:
         *,
         lipschitz: float | tuple[float, float] | None = None,
     ) -> None:
-        rows, states, actions = _transitions(P)
-        self.rows = rows  # (S * A, S), dense or CSR
+        self.rows, states, actions = _transitions(P)  # rows (S * A, S), dense or CSR
         rewards = _numbers(r, "r")
         if rewards.shape == (states,):
             rewards = np.repeat(rewards[:, None], actions, axis=1)
@@ -110,6 +110,18 @@ class SICMDP:
             rewards, SemiInfiniteCost(domain, cost, bound, lipschitz=lipschitz), start, float(gamma)
         )
         _ = self.specification.costs  # checks the shape of the cost
+
+    @classmethod
+    def from_specification(cls, P: Any, specification: Specification) -> SICMDP:
+        """The model with transition probabilities P, and everything else as specified."""
+        mdp = cls.__new__(cls)
+        mdp.rows, states, actions = _transitions(P)
+        if (states, actions) != specification.r.shape:
+            raise lsip.ModelError(
+                f"`P` has {states} states and {actions} actions, the specification {specification.r.shape}."
+            )
+        mdp.specification = specification
+        return mdp
 
     # ---- what it is made of -----------------------------------------------------------------------------------------
 

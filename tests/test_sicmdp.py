@@ -233,18 +233,19 @@ def constrained(draw: Draw) -> tuple[rl.SICMDP, Any, Any, np.ndarray]:
 @settings(max_examples=40)
 def test_no_sampled_violation_exceeds_the_worst_one(case):
     mdp, cost, bound, pi = case
-    tol = 1e-5
+    tol = 1e-6
     worst = mdp.worst_violation(pi, tol=tol)
     assert mdp.domain.contains(worst.y[None])[0]
     assert worst.value == pytest.approx(mdp.violations(pi, worst.y)[0], rel=1e-9, abs=1e-9)
     assert float(worst) == worst.value
     y = fresh_points(mdp.domain, worst.y[None])
-    by_hand = cost.at(y) @ mdp.visits(pi) - bound.at(y)[:, 0]
-    np.testing.assert_allclose(mdp.violations(pi, y), by_hand, rtol=1e-9, atol=1e-8)
-    rounding = 1e-10 * (1 + np.abs(by_hand).max())
-    assert by_hand.max() <= worst.bound + rounding
+    found, some = mdp.violations(pi, y), slice(None, None, max(1, len(y) // 100))
+    by_hand = cost.at(y[some]) @ mdp.visits(pi) - bound.at(y[some])[:, 0]
+    rounding = 1e-10 * (1 + np.abs(found).max())
+    np.testing.assert_allclose(found[some], by_hand, atol=100 * rounding)
+    assert found.max() <= worst.bound + rounding
     if worst.bound - worst.value <= tol:
-        assert by_hand.max() <= worst.value + tol + rounding
+        assert found.max() <= worst.value + tol + rounding
 
 
 def spots(places, width=4.0):
@@ -260,9 +261,9 @@ def test_traced_functions_equal_expressions(model, of_index):
     expression = np.exp(-4 * ((Y - places) ** 2).sum(axis=-1))
     declared = rl.SICMDP(mdp.P, mdp.r, expression, 1 + Y[1] ** 2, Y, mdp.mu, mdp.gamma)
     domain = Y if of_index else SQUARE
-    traced = rl.SICMDP(mdp.P, mdp.r, spots(places), lambda y: 1 + y[:, 1] ** 2, domain, mdp.mu, mdp.gamma)
-    hidden = rl.SICMDP(
-        mdp.P, mdp.r, lambda y: spots(places)(number(y)), lambda y: 1 + y[:, 1] ** 2, domain, mdp.mu, mdp.gamma
+    traced, hidden = (
+        rl.SICMDP(mdp.P, mdp.r, function, lambda y: 1 + y[:, 1] ** 2, domain, mdp.mu, mdp.gamma)
+        for function in (spots(places), lambda y: spots(places)(number(y)))
     )
     y = SQUARE.sample(20)
     for other in (traced, hidden):
@@ -409,9 +410,9 @@ def test_a_specification_with_transitions_is_the_model_again():
 
 def test_a_specification_of_functions_with_transitions_is_the_model_again():
     mdp = model_of(cost=lambda y: y * np.array([1.0, 2.0]), bound=lambda y: 1 + y[:, 0], domain=UNIT, mu=[0.3, 0.7])
-    again = mdp.specification.with_transitions(mdp.rows)
-    assert again.value([0, 1]) == mdp.value([0, 1])
-    assert again.worst_violation([0, 1]).value == mdp.worst_violation([0, 1]).value
+    again = mdp.specification.with_transitions(sparse.csr_matrix(mdp.rows))
+    assert again.value([0, 1]) == pytest.approx(mdp.value([0, 1]))
+    assert again.worst_violation([0, 1]).value == pytest.approx(mdp.worst_violation([0, 1]).value)
 
 
 # ---- wrong input -----------------------------------------------------------------------------------------------------
@@ -499,9 +500,7 @@ def test_an_expression_and_a_function_do_not_mix(parts):
         model_of(**parts)
 
 
-@pytest.mark.xfail(
-    reason="A bound with a shape is taken for several constraints, of which `violations` sees the first."
-)
+@pytest.mark.xfail(reason="A bound with a shape is taken for several constraints; `violations` sees the first.")
 @pytest.mark.parametrize("bound", [np.array([1.0, 2.0]), np.array([1.0, 2.0]) * T])
 def test_a_bound_has_no_shape(bound):
     with pytest.raises(lsip.ModelError, match="bound"):
@@ -550,9 +549,7 @@ def test_wrong_policies_are_refused(policy, message):
             use(policy)
 
 
-@pytest.mark.parametrize(
-    ("reward", "message"), [([1, 2, 3], r"shape \(2, 2\) or \(2,\); got \(3,\)"), ("r", "got str")]
-)
+@pytest.mark.parametrize(("reward", "message"), [([1, 2, 3], r"shape \(2, 2\) or \(2,\); got \(3,\)"), ("r", "str")])
 def test_wrong_rewards_are_refused(reward, message):
     with pytest.raises(lsip.ModelError, match=message):
         model_of().value([0, 1], reward)
