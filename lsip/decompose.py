@@ -285,7 +285,7 @@ class _Run:
         return self._end(Status.ITERATION_LIMIT)
 
     def _rows_for(self, found: Combination, margin: float, allowed: float) -> tuple[Combination | None, float, float]:
-        """Add index points while the mixture breaks rows by enough to matter; prove it once the gap is nearly closed."""
+        """Add index points while the mixture breaks rows by enough to matter; prove it once the gap is almost shut."""
         for _ in range(ROUNDS):
             gap = max(self._value(found.weights) - self.lower, 0.0)
             near = gap <= 2 * allowed or (self.incumbent is None and self.program.n >= EARLY)
