@@ -32,7 +32,7 @@ import lsip
 import rl
 
 Array = NDArray[np.float64]
-LARGEST = 1000  # states; beyond it the arrays of transition probabilities no longer fit a small machine
+LARGEST = 1000  # states: the table of transition probabilities has S * A * S entries, most of them zero
 
 
 class LoadBalancing(rl.SICMDP):

@@ -63,13 +63,17 @@ def sewage(
     >>> import envs, rl
     >>> mdp = envs.sewage(states=4, actions=2, seed=1)
     >>> mdp
-    SICMDP with 4 states, 2 actions, discount 0.9, and a constraint for every y in [0, 1]^2
+    SICMDP with 4 states, 2 actions, discount 0.9, and a constraint for every y in [0, 1]²
     """
     for name, count in (("states", states), ("actions", actions)):
-        if int(count) != count or count < 1:
-            raise lsip.ModelError(f"`{name}` must be a positive integer; got {count}.")
-    if not region > 0:
+        if not isinstance(count, int | np.integer) or count < 1:
+            raise lsip.ModelError(f"`{name}` must be a positive integer; got {count!r}.")
+    if not 0 < region < np.inf:
         raise lsip.ModelError(f"`region` is the side of a square and must be positive; got {region}.")
+    if not slack >= 0:
+        raise lsip.ModelError(f"`slack` must not be negative, or no policy may be feasible; got {slack}.")
+    if not 0 <= gamma < 1:
+        raise lsip.ModelError(f"`gamma` must be at least 0 and below 1; got {gamma}.")
     rng = np.random.default_rng(seed)
     outfalls = rng.uniform(0, region, size=(states, 2))
     if transitions == "dirichlet":

@@ -1,6 +1,6 @@
 """Semi-infinitely constrained Markov decision processes: planning and learning on top of lsip."""
 
-from . import baselines, theory
+from . import baselines, plotting, theory
 from .binary import BinaryModel
 from .constraint import SemiInfiniteCost, Worst
 from .dataset import Dataset, OptimisticSet
@@ -23,6 +23,7 @@ __all__ = [
     "baselines",
     "plan",
     "plan_optimistically",
+    "plotting",
     "policy_of",
     "si_crl",
     "theory",

@@ -32,7 +32,9 @@ class Worst:
         return self.value
 
     def __str__(self) -> str:
-        proof = f"at most {self.bound:.3g} over all of Y" if self.certified else "not proven elsewhere"
+        ceiling = np.nextafter(self.bound, np.inf) if self.certified else np.inf
+        shown = f"{ceiling:.6g}" if float(f"{ceiling:.6g}") >= self.bound else f"{ceiling + 1e-5 * abs(ceiling):.6g}"
+        proof = f"at most {shown} over all of Y" if self.certified else "not proven elsewhere"
         return f"{self.value:.6g} at y = {np.array2string(self.y, precision=6)} ({proof})"
 
 
@@ -67,12 +69,17 @@ class SemiInfiniteCost:
         *,
         lipschitz: float | tuple[float, float] | None = None,
     ) -> None:
+        cost = _array(cost)
         self.index, self.domain = _read_domain(domain, cost, bound)
-        if self.index is None and not callable(cost):
-            values = np.asarray(cost, dtype=float)
-            cost = lambda y: np.broadcast_to(values, (len(y), *values.shape))  # noqa: E731
-        self.cost, self.lipschitz = cost, lipschitz
-        self.bound = bound if self.index is not None or callable(bound) else _constant(bound)
+        if np.ndim(bound) if not isinstance(bound, lsip.Expression) else bound.ndim:
+            raise lsip.ModelError("`bound` is one number for every y; a bound with a shape was given.")
+        if self.index is not None and (_is_function(cost) or _is_function(bound)):
+            raise lsip.ModelError(
+                "`cost` and `bound` must both be expressions in the index, or both functions of points."
+            )
+        self.cost: Any = cost if self.index is not None or callable(cost) else _constant(cost)
+        self.bound: Any = bound if self.index is not None or callable(bound) else _constant(_number(bound))
+        self.lipschitz = lipschitz
 
     def __repr__(self) -> str:
         return f"SemiInfiniteCost({self.domain}, cost={self.cost}, bound={self.bound})"
@@ -136,9 +143,17 @@ class CostTable:
             return lsip.forall(c.index, (scale * cost) @ x <= c.bound)
 
         def rows(y: Any) -> Any:
-            return scale * c.cost(y).reshape(len(y), self.size)
+            given = c.cost(y)
+            if not isinstance(given, lsip.Expression):
+                given = np.asarray(given)
+            if given.shape[:1] != (len(y),):
+                raise lsip.ModelError(f"`cost` must give one row a point; got shape {given.shape} for {len(y)} points.")
+            return scale * given.reshape(len(y), self.size)
 
-        return lsip.Family(c.domain, rows, c.bound, c.lipschitz).on(x)
+        if c.lipschitz is None:
+            return lsip.Family(c.domain, rows, c.bound).on(x)
+        of_cost, of_bound = np.broadcast_to(np.asarray(c.lipschitz, dtype=float), (2,))
+        return lsip.Family(c.domain, rows, c.bound, (scale * of_cost, of_bound)).on(x)
 
     @cached_property
     def _program(self) -> Any:
@@ -147,7 +162,12 @@ class CostTable:
 
     def at(self, y: Any) -> tuple[Array, Array]:
         """Costs (N, size) and bounds (N,) at the points y (N, m)."""
-        points = np.asarray(y, dtype=float).reshape(-1, self.constraint.domain.dim)
+        points, m = np.asarray(y, dtype=float), self.constraint.domain.dim
+        if m == 1 and points.ndim < 2:
+            points = points.reshape(-1, 1)
+        points = np.atleast_2d(points)
+        if points.ndim != 2 or points.shape[1] != m:
+            raise lsip.ModelError(f"Index points have shape (N, {m}); got {np.shape(y)}.")
         family = self._program.families[0]
         a, b = family.rows(points)
         cost = np.zeros((len(points), self.size))
@@ -193,11 +213,34 @@ def _read_domain(domain: Any, cost: Any, bound: Any) -> tuple[lsip.Index | None,
         return (index, domain.domain) if index is None else (domain, domain.domain)
     if not isinstance(domain, lsip.Domain):
         raise lsip.ModelError(f"`domain` must be an index set such as lsip.Box([0, 0], [1, 1]); got {domain!r}.")
-    if index is not None and index.domain is not domain and repr(index.domain) != repr(domain):
+    if index is not None and index.domain != domain:
         raise lsip.ModelError(f"The index {index.name} lives on {index.domain}, but `domain` is {domain}.")
     return index, domain
 
 
+def _array(cost: Any) -> Any:
+    """Lists of numbers or of expressions as arrays; anything else as it is."""
+    if isinstance(cost, lsip.Expression) or callable(cost):
+        return cost
+    table = np.asarray(cost)
+    if table.dtype != object:
+        return table.astype(float)
+    rows = [np.stack(list(row)) if np.ndim(row) else row for row in table]
+    return np.stack(rows)
+
+
+def _is_function(part: Any) -> bool:
+    return callable(part) and not isinstance(part, lsip.Expression)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise lsip.ModelError(f"A number or an array of numbers was expected; got {value!r}.") from None
+
+
 def _constant(value: Any) -> Callable[[Any], Any]:
-    number = float(value)
-    return lambda y: np.full(len(y), number)
+    """The same for every point."""
+    array = np.asarray(value, dtype=float)
+    return lambda y: np.broadcast_to(array, (len(y), *array.shape))

@@ -46,7 +46,9 @@ class Dataset:
         if not np.issubdtype(n.dtype, np.integer) or (n < 0).any():
             raise lsip.ModelError("`counts` must be nonnegative integers.")
         object.__setattr__(self, "counts", n.astype(np.int64))
-        if self.possible is not None and (np.shape(self.possible) != n.shape or n[~self.possible].any()):
+        if self.possible is not None:
+            object.__setattr__(self, "possible", np.asarray(self.possible, dtype=bool))
+        if self.possible is not None and (self.possible.shape != n.shape or n[~self.possible].any()):
             raise lsip.ModelError(
                 "`possible` must have the shape of `counts` and allow every transition that was seen."
             )
@@ -58,12 +60,14 @@ class Dataset:
             table = np.asarray(transitions)
         except ValueError:
             raise lsip.ModelError("`transitions` must be an array (n, 3) of (s, a, s').") from None
-        if table.ndim == 2 and table.shape[0] == 3 and table.shape[1] != 3:
+        columns = isinstance(transitions, tuple) and len(transitions) == 3 and np.ndim(transitions[0]) == 1
+        if table.ndim == 2 and table.shape[0] == 3 and (columns or table.shape[1] != 3):
             table = table.T
         if table.ndim != 2 or table.shape[1] != 3:
             raise lsip.ModelError(f"`transitions` must have shape (n, 3), rows (s, a, s'); got {table.shape}.")
-        whole = table.astype(np.int64)
-        if not np.array_equal(whole, table):
+        numbers = np.issubdtype(table.dtype, np.number) and bool(np.isfinite(table).all())
+        whole = table.astype(np.int64) if numbers else np.zeros(table.shape, dtype=np.int64)
+        if not numbers or not np.array_equal(whole, table):
             raise lsip.ModelError("`transitions` must hold integers: states and actions are counted from 0.")
         shape = (states, actions, states)
         outside = (whole < 0) | (whole >= np.array(shape))
@@ -80,22 +84,26 @@ class Dataset:
     def from_csv(cls, path: str | Path, *, states: int, actions: int) -> Dataset:
         """Count the transitions of a CSV file with columns s, a, s'; a header line is allowed."""
         try:
-            lines = Path(path).read_text(encoding="utf-8").splitlines()
-        except OSError as error:
-            raise lsip.ModelError(f"{path} cannot be read: {error.strerror}.") from error
-        rows = []
+            lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not a text file"
+            raise lsip.ModelError(f"{path} cannot be read: {reason}.") from error
+        rows, most = [], (states, actions, states)
         for number, line in enumerate(lines, 1):
             fields = [f.strip() for f in line.split(",")]
-            if fields == [""]:
+            if fields == [""] or (number == 1 and not any(c.isdigit() for c in line)):  # a header holds no numbers
                 continue
             try:
                 rows.append([int(f) for f in fields])
             except ValueError:
-                if number == 1:
-                    continue  # a header
                 raise lsip.ModelError(
                     f"{path}, line {number}: three integers s, a, s' expected; got {line!r}."
                 ) from None
+            if len(fields) == 3 and any(not 0 <= v < n for v, n in zip(rows[-1], most, strict=True)):
+                raise lsip.ModelError(
+                    f"{path}, line {number}: {line!r} is out of range; states run from 0 to {states - 1}, actions "
+                    f"from 0 to {actions - 1}."
+                )
             if len(fields) != 3:
                 raise lsip.ModelError(f"{path}, line {number}: three integers s, a, s' expected; got {line!r}.")
         if not rows:
@@ -126,7 +134,13 @@ class Dataset:
         return self.counts / np.maximum(self.visits, 1)[:, :, None]
 
     def __add__(self, other: Dataset) -> Dataset:
-        return Dataset(self.counts + other.counts, self.possible)
+        if self.counts.shape != other.counts.shape:
+            raise lsip.ModelError(
+                f"Datasets of different models do not add: {self.states} states and {self.actions} actions, "
+                f"{other.states} states and {other.actions} actions."
+            )
+        known = [d.possible for d in (self, other) if d.possible is not None]
+        return Dataset(self.counts + other.counts, np.logical_and.reduce(known) if known else None)
 
     def __repr__(self) -> str:
         missing = int((self.visits == 0).sum())
@@ -189,6 +203,8 @@ class OptimisticSet:
     def contains(self, P: Any, slack: float = 1e-12) -> bool:
         """Whether a model (S, A, S) lies in the set."""
         P = np.asarray(P, dtype=float)
+        if P.shape != self.lower.shape:
+            raise lsip.ModelError(f"A model of this set has shape {self.lower.shape}; got {P.shape}.")
         return bool(((self.lower - slack <= P) & (self.upper + slack >= P)).all())
 
 

@@ -1,0 +1,301 @@
+"""Pictures of policies and experiments: the violation over the index set, and errors against effort.
+
+The only file of `rl` that knows matplotlib, which is imported when a picture is asked for. Every function draws on
+`axes` when some are given, and otherwise on a new figure; it returns the figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lsip
+
+from .sicmdp import SICMDP
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+Colouring = str | Callable[[Array], Array]
+
+FLOOR = 5e-6  # violations far below this one look like none in the paper's colouring
+COLOURINGS = ("log", "positive", "signed")
+HEAT, CROSS, OUTFALL, ARROW = "viridis", "#ff2d2d", "#ffffff", "#ffffff"
+BLUE, RED, GREY = "#2b5c8a", "#c0392b", "#6b7280"
+LINES = (BLUE, "#d97706", "#047857", "#7c3aed", RED)
+MARKERS = ("o", "s", "^", "D", "v")
+MESH, CURVE = 201, 1001  # points along a side of a heat map, and along a curve
+STYLE: dict[str, Any] = {
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#4b5563",
+    "axes.labelcolor": "#1f2937",
+    "xtick.color": "#4b5563",
+    "ytick.color": "#4b5563",
+    "legend.frameon": False,
+    "savefig.dpi": 130,
+}
+
+
+def figure(columns: int = 1, *, size: tuple[float, float] = (5.6, 4.6)) -> Figure:
+    """A figure with a row of panels, `figure.axes`, outside pyplot: no window opens. `size` is that of one panel.
+
+    Raises
+    ------
+    MissingExtraError
+        Without matplotlib; so this is also the way to find out before a long computation.
+    """
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise lsip.MissingExtraError(
+            'Pictures need matplotlib, which is not installed: pip install "lsip[plot]".'
+        ) from error
+    style: Any = STYLE
+    with matplotlib.rc_context(style):
+        made = Figure(figsize=(size[0] * columns, size[1]), layout="constrained")
+        FigureCanvasAgg(made)
+        made.subplots(1, columns)
+    return made
+
+
+def save(picture: Figure, path: str | Path) -> Path:
+    """Write a figure; the ending of the name chooses the format."""
+    formats = picture.canvas.get_supported_filetypes()
+    target = Path(path)
+    if target.suffix.lstrip(".").lower() not in formats:
+        raise lsip.ModelError(f"Pictures can be saved as {', '.join(sorted(formats))}; got the name {target.name}.")
+    picture.savefig(target, dpi=STYLE["savefig.dpi"])
+    return target
+
+
+def heat(violation: Any, colouring: Colouring = "log") -> Array:
+    """What a heat map shows of violations V_{c_y} - u_y.
+
+    Parameters
+    ----------
+    violation
+        An array of any shape; nan where y is outside of Y.
+    colouring
+        "log" is the paper's, log(v_+ + 5e-6) - log 5e-6: zero without a violation, and one unit for every factor e
+        above 5e-6. "positive" is v_+, "signed" is v itself. Or any function of the array.
+
+    Examples
+    --------
+    >>> heat([-1.0, 0.0, 5e-6, 5e-3]).round(3).tolist()
+    [0.0, 0.0, 0.693, 6.909]
+    """
+    v = np.asarray(violation, dtype=float)
+    if callable(colouring):
+        return np.asarray(colouring(v), dtype=float)
+    if colouring == "log":
+        return np.log(np.maximum(v, 0.0) + FLOOR) - np.log(FLOOR)
+    if colouring == "positive":
+        return np.maximum(v, 0.0)
+    if colouring == "signed":
+        return v
+    raise lsip.ModelError(f"`colouring` is one of {', '.join(COLOURINGS)}, or a function; got {colouring!r}.")
+
+
+def violation_map(
+    mdp: SICMDP,
+    policy: Any,
+    axes: Axes | None = None,
+    *,
+    points: Any = None,
+    colouring: Colouring = "log",
+    limits: tuple[float, float] | None = None,
+    arrows: bool = True,
+    bar: bool = True,
+    title: str = "",
+    path: str | Path | None = None,
+) -> Figure:
+    """A heat map of the violation of a policy over a two-dimensional index set Y.
+
+    Parameters
+    ----------
+    points
+        Index points (k, 2) to mark with red crosses, such as `plan.points`.
+    colouring
+        See `heat`.
+    limits
+        The two ends of the colour scale, so that several maps can share it.
+    arrows
+        From every outfall to its most likely successor under the policy, the broader the likelier; a ring where the
+        outfall most likely stays active. Models that do not know `outfalls` are drawn without.
+    bar
+        Whether to draw the colour scale.
+    """
+    domain = mdp.domain
+    if domain.dim != 2:
+        raise lsip.ModelError(
+            f"A heat map needs an index set of dimension 2; this one has {domain.dim}."
+            + (" Use violation_curve." if domain.dim == 1 else "")
+        )
+    drawn, target = _target(axes)
+    u, v = (np.linspace(low, high, MESH) for low, high in zip(domain.lower, domain.upper, strict=True))
+    mesh = np.stack(np.meshgrid(u, v), axis=-1).reshape(-1, 2)
+    inside = domain.contains(mesh)
+    shown = np.full(len(mesh), np.nan)
+    shown[inside] = heat(mdp.violations(policy, mesh[inside]), colouring)
+    image = target.pcolormesh(
+        u, v, shown.reshape(MESH, MESH), shading="nearest", rasterized=True, **_scale(shown, colouring, limits)
+    )
+    outfalls = getattr(mdp, "outfalls", None)
+    if outfalls is not None:
+        if arrows:
+            _arrows(target, np.asarray(outfalls), mdp.chain(policy))
+        target.plot(*np.asarray(outfalls).T, "o", color=OUTFALL, markeredgecolor="black", zorder=4, label="outfalls")
+    if points is not None and len(points):
+        marks = np.atleast_2d(np.asarray(points, dtype=float))
+        style: dict[str, Any] = {"markersize": 8, "markeredgewidth": 2, "zorder": 5, "clip_on": False}
+        target.plot(*marks.T, "x", color=CROSS, label="index points", **style)
+    target.set(xlabel="$y_1$", ylabel="$y_2$", xlim=u[[0, -1]], ylim=v[[0, -1]], aspect="equal")
+    target.set_title(title, loc="left")
+    if bar:
+        colour_bar(drawn, image, [target], colouring)
+    return _done(drawn, path)
+
+
+def colour_bar(drawn: Figure, image: Any, panels: Sequence[Axes], colouring: Colouring = "log") -> None:
+    """One colour scale beside panels that share it; `image` is what a panel drew first, `panel.collections[0]`."""
+    names = {
+        "log": r"$\log((V_{c_y}-u_y)_+ + 5\cdot10^{-6}) - \log(5\cdot10^{-6})$",
+        "positive": r"$(V_{c_y}-u_y)_+$",
+        "signed": r"$V_{c_y}-u_y$",
+    }
+    beside = drawn.colorbar(image, ax=list(panels), shrink=0.85, pad=0.02)
+    beside.set_label(names.get(colouring, "") if isinstance(colouring, str) else "")
+
+
+def violation_curve(
+    mdp: SICMDP,
+    policy: Any,
+    axes: Axes | None = None,
+    *,
+    points: Any = None,
+    label: str = "",
+    title: str = "",
+    path: str | Path | None = None,
+) -> Figure:
+    """The violation V_{c_y} - u_y of a policy over a one-dimensional index set, with index points as red crosses."""
+    domain = mdp.domain
+    if domain.dim != 1:
+        raise lsip.ModelError(f"A curve needs an index set of dimension 1; this one has {domain.dim}.")
+    drawn, target = _target(axes)
+    y = np.linspace(domain.lower, domain.upper, CURVE)
+    values = np.full(len(y), np.nan)
+    inside = domain.contains(y)
+    values[inside] = mdp.violations(policy, y[inside])
+    target.plot(y[:, 0], values, linewidth=1.8, label=label or None)
+    with np.errstate(invalid="ignore"):
+        target.fill_between(y[:, 0], 0, values, where=values > 0, color=RED, alpha=0.3, linewidth=0)
+    target.axhline(0, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    if points is not None and len(points):
+        marks = np.asarray(points, dtype=float).reshape(-1, 1)
+        target.plot(marks[:, 0], mdp.violations(policy, marks), "x", color=CROSS, markersize=8, markeredgewidth=2)
+    target.set(xlabel="$y$", ylabel="$V_{c_y} - u_y$")
+    target.set_title(title, loc="left")
+    if label:
+        target.legend(frameon=False)
+    return _done(drawn, path)
+
+
+def curves(
+    series: Mapping[str, tuple[Any, Any]],
+    axes: Axes | None = None,
+    *,
+    xlabel: str = "",
+    ylabel: str = "",
+    title: str = "",
+    path: str | Path | None = None,
+) -> Figure:
+    """Lines through means over seeds, with one standard error on both sides: error against T or N, say.
+
+    Parameters
+    ----------
+    series
+        For every line, its label, the abscissas x (k,) and the values (seeds, k); nan where a seed has none. Both axes
+        are logarithmic.
+    """
+    drawn, target = _target(axes)
+    for i, (label, (x, values)) in enumerate(series.items()):
+        mean, error = mean_and_error(values)
+        low = np.minimum(error, 0.9 * mean)  # a bar that would reach zero has no end on a logarithmic axis
+        style: dict[str, Any] = {"color": LINES[i % len(LINES)], "marker": MARKERS[i % len(MARKERS)]}
+        target.errorbar(x, mean, (low, error), label=label, markersize=5, linewidth=1.6, capsize=3, **style)
+    target.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+    target.set_title(title, loc="left")
+    target.grid(color="#e5e7eb", linewidth=0.8)
+    target.set_axisbelow(True)
+    if series:
+        target.legend(frameon=False)
+    return _done(drawn, path)
+
+
+def mean_and_error(values: Any) -> tuple[Array, Array]:
+    """Mean over seeds (k,) of values (seeds, k), without nan, and its standard error; 0 for a single seed.
+
+    Examples
+    --------
+    >>> mean, error = mean_and_error([[1.0, 5.0], [3.0, float("nan")]])
+    >>> mean.tolist(), error.tolist()
+    ([2.0, 5.0], [1.0, 0.0])
+    """
+    table = np.atleast_2d(np.asarray(values, dtype=float))
+    known = np.isfinite(table)
+    count = known.sum(axis=0)
+    mean = np.where(known, table, 0.0).sum(axis=0) / np.where(count > 0, count, np.nan)
+    spread = np.where(known, (table - mean) ** 2, 0.0).sum(axis=0) / np.maximum(count - 1, 1)
+    return mean, np.sqrt(spread / np.maximum(count, 1))
+
+
+def _target(axes: Axes | None) -> tuple[Figure, Axes]:
+    if axes is None:
+        drawn = figure()
+        return drawn, drawn.axes[0]
+    owner: Any = axes.get_figure()
+    return owner, axes
+
+
+def _done(drawn: Figure, path: str | Path | None) -> Figure:
+    if path is not None:
+        save(drawn, path)
+    return drawn
+
+
+def _scale(shown: Array, colouring: Colouring, limits: tuple[float, float] | None) -> dict[str, Any]:
+    if colouring == "signed":
+        reach = float(np.nanmax(np.abs(shown))) or 1.0
+        low, high = limits or (-reach, reach)
+        return {"cmap": "RdBu_r", "vmin": low, "vmax": high}
+    low, high = limits or (0.0, max(float(np.nanmax(shown)), 1e-300))
+    return {"cmap": HEAT, "vmin": low, "vmax": high}
+
+
+def _arrows(axes: Axes, outfalls: Array, chain: Any) -> None:
+    """The most likely transition from each outfall; chain (S, S), dense or sparse."""
+    P = chain.toarray() if hasattr(chain, "toarray") else np.asarray(chain)
+    for s, t in enumerate(P.argmax(axis=1)):
+        width = 0.4 + 2.0 * P[s, t]
+        if s == t:
+            axes.plot(*outfalls[s], "o", markersize=13, fillstyle="none", color=ARROW, markeredgewidth=width, zorder=3)
+        else:
+            axes.annotate(
+                "",
+                outfalls[t],
+                outfalls[s],
+                arrowprops={"arrowstyle": "-|>", "color": ARROW, "alpha": 0.8, "linewidth": width, "shrinkB": 4},
+                zorder=3,
+            )
