@@ -1,0 +1,172 @@
+"""Policy evaluation: estimates of the discounted visits of a policy, from which the value of every cost c_y follows.
+
+V_{c_y} = sum over (s, a) of visits(s, a) c_y(s, a) for every y at once, so one estimate of the visits serves the whole
+continuum of constraints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+import lsip
+
+from .simulator import Simulator, TabularSimulator, rollout
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Discounted visits as the constraint weighs them, of total near 1 / (1 - gamma), and the return V_r."""
+
+    visits: Array  # (size,), see CostTable.size
+    reward: float
+
+
+class Evaluation(Protocol):
+    """A way to estimate the visits of a policy."""
+
+    def evaluate(self, simulator: Simulator, policy: Array, rng: np.random.Generator) -> Estimate:
+        """The estimate for a policy (S, A)."""
+
+
+@dataclass(frozen=True)
+class MonteCarlo:
+    """The mean over paths of fixed length, as in the paper: K_eval paths of H steps.
+
+    Parameters
+    ----------
+    paths, horizon
+        K_eval and H.
+    mode
+        "population" moves all paths through a known model at once: how many of them go where is one multinomial draw
+        a state and step. The estimate has the same law as with single paths. "paths" simulates them one by one, for
+        simulators that only have a `step`. "auto" prefers the population.
+    """
+
+    paths: int = 100_000
+    horizon: int = 100
+    mode: str = "auto"
+
+    def __post_init__(self) -> None:
+        _positive(paths=self.paths, horizon=self.horizon)
+        if self.mode not in ("auto", "population", "paths"):
+            raise lsip.ModelError(f'`mode` is "auto", "population" or "paths"; got {self.mode!r}.')
+
+    def evaluate(self, simulator: Simulator, policy: Array, rng: np.random.Generator) -> Estimate:
+        if isinstance(simulator, TabularSimulator) and self.mode != "paths":
+            return self._population(simulator, policy, rng)
+        if self.mode == "population":
+            raise lsip.ModelError('`mode="population"` needs a known model, an rl.SICMDP; use "auto" or "paths".')
+        return self._single(simulator, policy, rng)
+
+    def _population(self, simulator: TabularSimulator, policy: Array, rng: np.random.Generator) -> Estimate:
+        mdp = simulator.mdp
+        if mdp.costs.by_state:
+            return self._population_of_states(simulator, policy, rng)
+        S, A = policy.shape
+        rows = mdp.P.reshape(-1, S)
+        here = rng.multinomial(self.paths, mdp.mu)
+        visits, weight = np.zeros((S, A)), 1.0 / self.paths
+        for t in range(self.horizon):
+            pairs = rng.multinomial(here, policy)
+            visits += weight * pairs
+            weight *= mdp.gamma
+            if t + 1 < self.horizon:
+                here = rng.multinomial(pairs.ravel(), rows).sum(axis=0)
+        return Estimate(mdp.costs.weights(visits), float((visits * mdp.r).sum()))
+
+    def _population_of_states(self, simulator: TabularSimulator, policy: Array, rng: np.random.Generator) -> Estimate:
+        """Where costs depend on the state alone, actions need not be counted; the return takes their mean."""
+        mdp = simulator.mdp
+        chain = mdp.chain(policy)
+        chain = chain.toarray() if sparse.issparse(chain) else chain
+        chain = chain / chain.sum(axis=1, keepdims=True)
+        here = rng.multinomial(self.paths, mdp.mu)
+        counts = np.empty((self.horizon, mdp.states))
+        for t in range(self.horizon):
+            counts[t] = here
+            if t + 1 < self.horizon:
+                here = rng.multinomial(here, chain).sum(axis=0)
+        states = mdp.gamma ** np.arange(self.horizon) @ counts / self.paths
+        return Estimate(states[: mdp.costs.size], float(states @ (policy * mdp.r).sum(axis=1)))
+
+    def _single(self, simulator: Simulator, policy: Array, rng: np.random.Generator) -> Estimate:
+        spec = simulator.specification
+        visits = np.zeros(policy.size)
+        left = self.paths
+        while left:
+            count = min(left, 10_000)
+            pairs = rollout(simulator, policy, self.horizon, rng, count=count)
+            for t in range(self.horizon):
+                visits += spec.gamma**t * np.bincount(pairs[t], minlength=policy.size)
+            left -= count
+        table = (visits / self.paths).reshape(policy.shape)
+        return Estimate(spec.costs.weights(table), float((table * spec.r).sum()))
+
+
+@dataclass(frozen=True)
+class TemporalDifference:
+    """TD(lambda) on successor features: psi(s) predicts the discounted visits of every pair from s.
+
+    What repeated TD(lambda) updates on the sampled transitions converge to is computed at once, by least squares.
+
+    Parameters
+    ----------
+    paths, horizon
+        Transitions to learn from.
+    trace
+        lambda; 0 is TD(0), 1 the Monte-Carlo end.
+    """
+
+    paths: int = 1000
+    horizon: int = 100
+    trace: float = 0.0
+
+    def __post_init__(self) -> None:
+        _positive(paths=self.paths, horizon=self.horizon)
+        if self.horizon < 2:
+            raise lsip.ModelError("Temporal differences need a horizon of at least 2.")
+        if not 0 <= self.trace <= 1:
+            raise lsip.ModelError(f"`trace` is between 0 and 1; got {self.trace}.")
+
+    def evaluate(self, simulator: Simulator, policy: Array, rng: np.random.Generator) -> Estimate:
+        spec = simulator.specification
+        S, A = policy.shape
+        pairs = rollout(simulator, policy, self.horizon, rng, count=self.paths)
+        states = pairs // A
+        one, pair = np.eye(S), np.eye(S * A)
+        eligible = np.zeros((self.paths, S))
+        system, right = np.zeros((S, S)), np.zeros((S, S * A))
+        for t in range(self.horizon - 1):
+            eligible *= spec.gamma * self.trace
+            eligible[np.arange(self.paths), states[t]] += 1.0
+            system += eligible.T @ (one[states[t]] - spec.gamma * one[states[t + 1]])
+            right += eligible.T @ pair[pairs[t]]
+        psi = np.linalg.lstsq(system, right, rcond=None)[0]  # states that were never seen predict nothing
+        first = np.bincount(states[0], minlength=S) / self.paths
+        table = (first @ psi).reshape(S, A)
+        return Estimate(spec.costs.weights(table), float((table * spec.r).sum()))
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The visits themselves, by solving for them: needs a known model."""
+
+    def evaluate(self, simulator: Simulator, policy: Array, rng: np.random.Generator) -> Estimate:
+        if not isinstance(simulator, TabularSimulator):
+            raise lsip.ModelError("Exact evaluation needs a known model, an rl.SICMDP; use rl.MonteCarlo.")
+        mdp = simulator.mdp
+        visits = mdp.occupancy(policy) / (1 - mdp.gamma)
+        return Estimate(mdp.costs.weights(visits), float((visits * mdp.r).sum()))
+
+
+def _positive(**counts: int) -> None:
+    for name, value in counts.items():
+        if not isinstance(value, int | np.integer) or value < 1:
+            raise lsip.ModelError(f"`{name}` must be a positive integer; got {value!r}.")

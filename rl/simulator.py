@@ -1,0 +1,148 @@
+"""What learning without a model asks of the world: states to begin with, and a step; a known model gives both, fast."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lsip
+
+from .sicmdp import SICMDP, Specification
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+JOINT = 100_000  # numbers in tables that are made for one policy
+FEW = 64  # outcomes with which aliases pay
+
+
+@runtime_checkable
+class Simulator(Protocol):
+    """Many copies of a finite world, moved at once. Anything with these three names can be learned from."""
+
+    specification: Specification
+
+    def reset(self, count: int, rng: np.random.Generator) -> Ints:
+        """First states of `count` copies: (count,)."""
+
+    def step(self, states: Ints, actions: Ints, rng: np.random.Generator) -> Ints:
+        """Next states: (count,)."""
+
+
+class TabularSimulator:
+    """A known model as a simulator. Evaluations may also use the model, for the same law at a lower cost."""
+
+    def __init__(self, mdp: SICMDP) -> None:
+        self.mdp = mdp
+        self.specification = mdp.specification
+
+    @cached_property
+    def _successor(self) -> Draw:
+        return Draw(self.mdp.P.reshape(-1, self.mdp.states))
+
+    @cached_property
+    def _first(self) -> Draw:
+        return Draw(self.mdp.mu[None, :])
+
+    def reset(self, count: int, rng: np.random.Generator) -> Ints:
+        return self._first(np.zeros(count, dtype=np.intp), rng)
+
+    def step(self, states: Ints, actions: Ints, rng: np.random.Generator) -> Ints:
+        return self._successor(states * self.mdp.actions + actions, rng)
+
+
+class Draw:
+    """Random outcomes from a table of distributions (R, K).
+
+    Small tables use aliases: every outcome k shares a cell of mass 1/K with one other, so that a draw is a cell and a
+    comparison. Large ones are searched.
+    """
+
+    def __init__(self, rows: Array) -> None:
+        R, self.outcomes = rows.shape
+        self.aliased = self.outcomes <= FEW and R * self.outcomes**2 <= JOINT
+        if self.aliased:
+            self.keep, self.other = (table.ravel() for table in _aliases(rows))
+            return
+        ends = np.cumsum(rows, axis=1)
+        # Beyond the last possible outcome everything is exactly one, so that rounding draws nothing impossible.
+        last = self.outcomes - 1 - np.argmax(rows[:, ::-1] > 0, axis=1)
+        ends = np.where(np.arange(self.outcomes) >= last[:, None], 1.0, np.minimum(ends, 1.0))
+        self.ends = (ends + np.arange(R)[:, None]).ravel()
+
+    def __call__(self, row: Ints, rng: np.random.Generator) -> Ints:
+        """An outcome for every row asked for."""
+        if not self.aliased:
+            place = np.searchsorted(self.ends, row + rng.random(len(row)), side="right")
+            return np.minimum(place - row * self.outcomes, self.outcomes - 1)
+        u = rng.random(len(row))
+        u *= self.outcomes
+        cell = u.astype(np.intp)
+        u -= cell
+        place = row * self.outcomes
+        place += cell
+        return np.where(u < self.keep.take(place), cell, self.other.take(place))
+
+
+def _aliases(rows: Array) -> tuple[Array, Ints]:
+    """How much of its own cell each outcome keeps, and who has the rest: the smallest takes from the largest."""
+    R, K = rows.shape
+    left = rows / rows.sum(axis=1, keepdims=True) * K
+    keep, other = np.ones((R, K)), np.tile(np.arange(K), (R, 1))
+    small, large = left.copy(), left.copy()
+    r = np.arange(R)
+    for _ in range(K - 1):
+        i, j = small.argmin(axis=1), large.argmax(axis=1)
+        share = small[r, i]
+        keep[r, i], other[r, i] = np.minimum(share, 1.0), j
+        rest = np.maximum(large[r, j] - (1.0 - share), 0.0)
+        small[r, j] = large[r, j] = rest
+        small[r, i], large[r, i] = np.inf, -np.inf
+    return keep, other
+
+
+def as_simulator(problem: Any) -> Simulator:
+    """A model as a simulator, a simulator as it is."""
+    if isinstance(problem, SICMDP):
+        return TabularSimulator(problem)
+    if isinstance(problem, Simulator):
+        return problem
+    raise lsip.ModelError(
+        "The problem must be an rl.SICMDP, or an object with `specification`, `reset(count, rng)` and "
+        f"`step(states, actions, rng)`; got {type(problem).__name__}."
+    )
+
+
+def rollout(
+    simulator: Simulator,
+    policy: Array,
+    horizon: int,
+    rng: np.random.Generator,
+    *,
+    states: Ints | None = None,
+    count: int | None = None,
+    actions: Ints | None = None,
+) -> Ints:
+    """Paths under a policy (S, A): the pairs s * A + a that they visit, (horizon, count).
+
+    They begin in `states`, or in `count` first states of the simulator; `actions`, where it is not negative, gives
+    their first actions.
+    """
+    S, A = policy.shape
+    s = simulator.reset(int(count or 0), rng) if states is None else np.asarray(states)
+    act = Draw(policy)
+    a = act(s, rng) if actions is None else np.where(actions >= 0, actions, act(s, rng))
+    path = np.empty((horizon, len(s)), dtype=np.intp)
+    path[0] = s * A + a
+    if isinstance(simulator, TabularSimulator) and policy.size <= FEW:
+        follow = Draw((simulator.mdp.P.reshape(-1, S, 1) * policy).reshape(S * A, S * A))
+        for t in range(1, horizon):
+            path[t] = follow(path[t - 1], rng)
+        return path
+    for t in range(1, horizon):
+        s = simulator.step(s, a, rng)
+        a = act(s, rng)
+        path[t] = s * A + a
+    return path

@@ -1,0 +1,43 @@
+"""The policy gradient: one step along the gradient of the value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..policies import flat_gradient, flat_parameters, set_flat_parameters
+from .base import Learner, check_counts, collect, tensors
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PolicyGradient:
+    """theta +- alpha times E over the occupancy of grad log pi A, divided by 1 - gamma.
+
+    Parameters
+    ----------
+    paths, horizon
+        What to sample for one step.
+    trace
+        lambda of the advantage estimates.
+    """
+
+    paths: int = 1000
+    horizon: int = 50
+    trace: float = 0.95
+
+    def __post_init__(self) -> None:
+        check_counts(paths=self.paths, horizon=self.horizon)
+
+    def step(
+        self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator
+    ) -> dict[str, float]:
+        batch = collect(learner.simulator, learner.table(), criterion, self.paths, self.horizon, self.trace, rng)
+        seen, actions, advantages, weights = tensors(learner, batch)
+        surrogate = (weights * advantages * learner.policy.log_prob(seen, actions)).sum()
+        gradient = flat_gradient(surrogate, learner.policy) / (1 - learner.simulator.specification.gamma)
+        set_flat_parameters(learner.policy, flat_parameters(learner.policy) + sign * rate * gradient)
+        return {"step": rate * float(gradient.abs().max())}
