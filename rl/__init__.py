@@ -1,24 +1,49 @@
 """Semi-infinitely constrained Markov decision processes: planning and learning on top of lsip."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import lsip
+
 from . import baselines, plotting, theory
 from .binary import BinaryModel
 from .constraint import SemiInfiniteCost, Worst
 from .dataset import Dataset, OptimisticSet
 from .errors import InfeasibleError
+from .evaluation import Exact, MonteCarlo, TemporalDifference
 from .plan import Plan, plan, plan_optimistically
 from .si_crl import Learned, si_crl
 from .sicmdp import SICMDP, Specification, policy_of, uniform_policy
+from .simulator import Simulator
+
+if TYPE_CHECKING:
+    from .policies import MLPCategorical, MLPGaussian, SoftmaxTable
+    from .si_cpo import SICPO
+    from .updates import NPG, PPO, TRPO, FisherNPG, PolicyGradient
 
 __all__ = [
+    "NPG",
+    "PPO",
     "SICMDP",
+    "SICPO",
+    "TRPO",
     "BinaryModel",
     "Dataset",
+    "Exact",
+    "FisherNPG",
     "InfeasibleError",
     "Learned",
+    "MLPCategorical",
+    "MLPGaussian",
+    "MonteCarlo",
     "OptimisticSet",
     "Plan",
+    "PolicyGradient",
     "SemiInfiniteCost",
+    "Simulator",
+    "SoftmaxTable",
     "Specification",
+    "TemporalDifference",
     "Worst",
     "baselines",
     "plan",
@@ -29,3 +54,22 @@ __all__ = [
     "theory",
     "uniform_policy",
 ]
+
+_TORCH = {  # names that need torch, and the room of each
+    "MLPCategorical": "policies",
+    "MLPGaussian": "policies",
+    "SoftmaxTable": "policies",
+    "SICPO": "si_cpo",
+    **dict.fromkeys(["NPG", "PPO", "TRPO", "FisherNPG", "PolicyGradient"], "updates"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _TORCH:
+        raise AttributeError(f"module 'rl' has no attribute {name!r}")
+    try:
+        return getattr(import_module(f".{_TORCH[name]}", __name__), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise lsip.MissingExtraError(f"rl.{name} needs torch: pip install 'lsip[rl]'.") from error

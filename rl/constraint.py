@@ -135,6 +135,13 @@ class CostTable:
         charged = occupancy[: self.states]
         return charged.sum(axis=1) if self.by_state else charged.ravel()
 
+    def criterion(self, y: Array, states: int) -> Array:
+        """The cost c_y(s, a) at one index point, as a table (states, A)."""
+        cost, _ = self.at(y[None, :])
+        table = np.zeros((states, self.actions))
+        table[: self.states] = cost[0].reshape(self.states, -1)
+        return table
+
     def on(self, x: Any, scale: float = 1.0) -> Any:
         """The constraint scale * c_y @ x <= u_y for all y, for `lsip` variables x of this size."""
         c = self.constraint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ class SoftmaxTable(Categorical):
 def layers(sizes: Sequence[int], activation: type[nn.Module] = nn.Tanh) -> nn.Sequential:
     """Linear layers of these sizes with an activation between them."""
     parts: list[nn.Module] = []
-    for i, (before, after) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for i, (before, after) in enumerate(pairwise(sizes)):
         parts.append(nn.Linear(before, after))
         if i + 2 < len(sizes):
             parts.append(activation())

@@ -2,9 +2,10 @@
 
 What it minimises is
 
-    E over (s, a) ~ nu of (w . grad log pi(a | s) - A(s, a) / (1 - gamma))^2,
+    E over (s, a) ~ nu of ((1 - gamma) w . grad log pi(a | s) - A(s, a))^2,
 
-one pair and two fresh paths a step; the average of its iterates is the direction.
+so that w approaches 1 / (1 - gamma) times the best fit of the advantages. Each step takes one pair and two fresh paths;
+a weighted average of the iterates is the direction.
 """
 
 from __future__ import annotations
@@ -56,12 +57,12 @@ class NPG:
         table = learner.table()
         pairs, advantages = self.advantages(learner.simulator, table, criterion, rng)
         if isinstance(learner.policy, SoftmaxTable):
-            direction = self._for_table(table, *pairs, advantages)
+            direction = self._for_table(table, *pairs, advantages, 1 - learner.simulator.specification.gamma)
             moved = torch.as_tensor(direction, device=learner.features.device)
             with torch.no_grad():
                 learner.policy.theta += sign * rate * moved
             return {"step": float(np.abs(direction).max()) * rate}
-        gradients = _gradients(learner, *pairs)
+        gradients = (1 - learner.simulator.specification.gamma) * _gradients(learner, *pairs)
         found = self._sequential(gradients, advantages)
         theta = flat_parameters(learner.policy)
         set_flat_parameters(learner.policy, theta + sign * rate * torch.as_tensor(found).to(theta))
@@ -70,20 +71,20 @@ class NPG:
     def advantages(
         self, simulator: Simulator, policy: Array, criterion: Array, rng: np.random.Generator
     ) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], Array]:
-        """Pairs (s, a) drawn from the discounted occupancy, and an unbiased estimate of A / (1 - gamma) at each."""
+        """Pairs (s, a) drawn from the discounted occupancy, and an estimate of the advantage at each."""
         spec, K = simulator.specification, self.samples
         s, a = _occupied(simulator, policy, K, rng)
         starts = np.concatenate([s, s])
         first = np.concatenate([a, np.full(K, -1)])
         pairs = rollout(simulator, policy, self.horizon, rng, states=starts, actions=first)
         values = spec.gamma ** np.arange(self.horizon) @ criterion.ravel()[pairs]
-        return (s, a), (values[:K] - values[K:]) / (1 - spec.gamma)
+        return (s, a), values[:K] - values[K:]
 
     def _rates(self) -> Array:
         k = np.arange(self.samples)
         return 1.0 / (k + 1) if self.steps == "decreasing" else np.ones(self.samples)
 
-    def _for_table(self, policy: Array, s: NDArray[np.intp], a: NDArray[np.intp], target: Array) -> Array:
+    def _for_table(self, policy: Array, s: NDArray[np.intp], a: NDArray[np.intp], target: Array, scale: float) -> Array:
         """For a softmax table, a step changes the row of its own state only: all states go on side by side."""
         S, A = policy.shape
         K = self.samples
@@ -98,7 +99,7 @@ class NPG:
         rate, goal = np.zeros((depth, S)), np.zeros((depth, S))
         choice, when = np.zeros((depth, S), dtype=np.intp), np.full((depth + 1, S), K)
         rate[rank, s], goal[rank, s], choice[rank, s], when[rank, s] = rates, target, a, k
-        gradients = np.eye(A)[choice] - policy  # (depth, S, A)
+        gradients = scale * (np.eye(A)[choice] - policy)  # (depth, S, A)
         # w^(k+1), made at step k, counts with the weights of k + 1 up to the next change of its row.
         done = when * (when + 1.0) / (K * (K + 1.0))
         share = (done[1:] - done[:-1])[..., None]
@@ -114,7 +115,7 @@ class NPG:
             np.maximum(largest, (w * w).sum(axis=1), out=largest)
         if largest.sum() > self.radius**2:  # the ball may have mattered, and it ties the states together
             full = np.zeros((K, S, A))
-            full[k, s] = np.eye(A)[a] - policy[s]
+            full[k, s] = scale * (np.eye(A)[a] - policy[s])
             return self._sequential(full.reshape(K, -1), target).reshape(S, A)
         return total
 

@@ -1,0 +1,365 @@
+"""Algorithm SI-CPO: evaluate the policy, find the worst index point, step on the reward or on that point's cost."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, is_dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import lsip
+
+from . import evaluation as evaluations
+from . import updates
+from .evaluation import Evaluation, MonteCarlo
+from .logs import Log, progress
+from .policies import Categorical, SoftmaxTable, flat_parameters, pick_device, set_flat_parameters
+from .simulator import as_simulator
+from .updates import NPG, Learner, Update
+
+Array = NDArray[np.float64]
+CHOICES = ("uniform", "best", "average", "last")
+WINDOW = 100  # good policies that `average` is the mean of
+
+
+@dataclass(frozen=True, eq=False)
+class Iteration:
+    """One step of the switching loop."""
+
+    iteration: int
+    reward: float  # estimated V_r
+    violation: float  # estimated V_{c_y} - u_y at the worst y found
+    y: Array  # (m,)
+    good: bool  # whether the step was on the reward
+    seconds: float
+
+
+class SICPO:
+    """Semi-infinitely constrained policy optimisation.
+
+    In every iteration: estimate the visits of the policy; maximise the estimated violation over Y; if it is at most
+    `eta`, remember the policy as good and step towards more reward, else step towards less of the worst cost.
+
+    Parameters
+    ----------
+    problem
+        An `rl.SICMDP`, or a simulator (see `rl.Simulator`), which then is only sampled.
+    update
+        How to step: `rl.NPG` (the paper's), `FisherNPG`, `PolicyGradient`, `TRPO` or `PPO`.
+    evaluation
+        How to estimate visits: `rl.MonteCarlo` (the paper's), `TemporalDifference` or `Exact`.
+    oracle
+        How to maximise over Y: any of `lsip.oracles`; the paper's random search with 100 points by default.
+    eta
+        Tolerance of the switch.
+    learning_rate
+        alpha.
+    policy, features
+        A softmax table by default; a `Categorical` policy with what it observes in each state (S, k), one-hot vectors
+        by default.
+    seed
+        The same seed gives the same run.
+    device
+        "auto" takes a GPU where there is one.
+
+    Examples
+    --------
+    >>> import envs, lsip, rl
+    >>> mdp = envs.sewage(states=4, actions=2, seed=1)
+    >>> agent = rl.SICPO(mdp, update=rl.NPG(samples=200), evaluation=rl.MonteCarlo(paths=10_000), eta=0.02, seed=0)
+    >>> agent.learn(50).policy.shape
+    (4, 2)
+    """
+
+    def __init__(
+        self,
+        problem: Any,
+        *,
+        update: Update | None = None,
+        evaluation: Evaluation | None = None,
+        oracle: Any = None,
+        eta: float = 0.01,
+        learning_rate: float = 1.0,
+        policy: Categorical | None = None,
+        features: Any = None,
+        seed: int = 0,
+        device: str = "auto",
+    ) -> None:
+        if not eta >= 0:
+            raise lsip.ModelError(f"`eta` must not be negative; got {eta}.")
+        if not learning_rate > 0:
+            raise lsip.ModelError(f"`learning_rate` must be positive; got {learning_rate}.")
+        self.simulator = as_simulator(problem)
+        self.specification = self.simulator.specification
+        self.update: Update = update or NPG()
+        self.evaluation: Evaluation = evaluation or MonteCarlo()
+        self.oracle = oracle or lsip.oracles.RandomSearch(points=100)
+        self.eta, self.learning_rate, self.seed = float(eta), float(learning_rate), seed
+        self.device = pick_device(device)
+        S, A = self.specification.r.shape
+        chosen = (policy or SoftmaxTable(S, A)).to(self.device)
+        self.learner = Learner(self.simulator, chosen, _features(chosen, features, S, self.device))
+        self.rng = np.random.default_rng(seed)
+        self.iteration = 0
+        self.history: list[Iteration] = []
+        self.good_count = 0
+        self._drawn: torch.Tensor | None = None  # uniform among all good policies so far
+        self._best: tuple[float, torch.Tensor] | None = None
+        self._recent: list[Array] = []  # tables of the last good policies
+
+    # ---- learning ---------------------------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        iterations: int,
+        *,
+        log: str | Path | None = None,
+        tensorboard: bool = True,
+        verbose: bool = False,
+        checkpoint: str | Path | None = None,
+        every: int = 1000,
+        callback: Callable[[SICPO, Iteration], Any] | None = None,
+    ) -> SICPO:
+        """Go on for so many iterations.
+
+        Parameters
+        ----------
+        iterations
+            How many more.
+        log
+            A folder for `progress.csv` and, if that is installed, TensorBoard.
+        verbose
+            Show a line of progress.
+        checkpoint, every
+            A file that is written every so many iterations and at the end; `load` goes on from it.
+        callback
+            Called with the agent and every `Iteration`; returning True stops.
+        """
+        if not isinstance(iterations, int | np.integer) or iterations < 1:
+            raise lsip.ModelError(f"`iterations` must be a positive integer; got {iterations!r}.")
+        writer = Log(log, first=self.iteration, tensorboard=tensorboard)
+        started = time.perf_counter()
+        try:
+            with progress(int(iterations), verbose) as show:
+                for k in range(int(iterations)):
+                    row = self._iterate(started)
+                    writer.write(self._row(row))
+                    share = self.good_count / self.iteration
+                    show(k + 1, f"reward {row.reward:.4f}  violation {row.violation:+.4f}  good {share:.0%}")
+                    if checkpoint is not None and (self.iteration % every == 0 or k + 1 == iterations):
+                        writer.flush()
+                        self.save(checkpoint)
+                    if callback is not None and callback(self, row):
+                        break
+        finally:
+            writer.close()
+        return self
+
+    def _iterate(self, started: float) -> Iteration:
+        spec, learner = self.specification, self.learner
+        table = learner.table()
+        found = self.evaluation.evaluate(self.simulator, table, self.rng)
+        worst = self.oracle.maximise(
+            spec.costs.violation(found.visits),
+            spec.constraint.domain,
+            target=self.eta,
+            seed=int(self.rng.integers(2**31)),
+        )
+        k = int(np.argmax(worst.values))
+        y, violation = worst.points[k], float(worst.values[k])
+        good = violation <= self.eta
+        criterion = spec.r
+        if good:
+            self._remember(found.reward, table)
+        else:
+            criterion = spec.costs.criterion(y, spec.states)
+        self.update.step(learner, criterion, 1.0 if good else -1.0, self.learning_rate, self.rng)
+        row = Iteration(self.iteration, found.reward, violation, y, good, time.perf_counter() - started)
+        self.iteration += 1
+        self.history.append(row)
+        return row
+
+    def _remember(self, reward: float, table: Array) -> None:
+        """The good set: one of its members at random, its best, and its latest."""
+        self.good_count += 1
+        if self.rng.random() * self.good_count < 1:
+            self._drawn = flat_parameters(self.learner.policy)
+        if self._best is None or reward > self._best[0]:
+            self._best = (reward, flat_parameters(self.learner.policy))
+        self._recent.append(table)
+        del self._recent[:-WINDOW]
+
+    def _row(self, row: Iteration) -> dict[str, float | int | bool]:
+        numbers: dict[str, float | int | bool] = {
+            "iteration": row.iteration,
+            "reward": row.reward,
+            "violation": row.violation,
+            "good": row.good,
+            "good_share": self.good_count / self.iteration,
+        }
+        return numbers | {f"y{i}": float(v) for i, v in enumerate(row.y)}
+
+    # ---- what was learned -------------------------------------------------------------------------------------------
+
+    @property
+    def policy(self) -> Array:
+        """The policy (S, A) that the algorithm returns: drawn uniformly from the good set."""
+        return self.choose("uniform")
+
+    def choose(self, choice: str) -> Array:
+        """A policy (S, A): "uniform" from the good set, its "best" by estimated reward, the "average" of its last 100
+        members, or the "last" iterate. While no iterate has been good, the last one.
+        """
+        if choice not in CHOICES:
+            raise lsip.ModelError(f"`choice` is one of {', '.join(CHOICES)}; got {choice!r}.")
+        if choice == "last" or not self.good_count:
+            return self.learner.table()
+        if choice == "average":
+            return np.mean(self._recent, axis=0)
+        vector = self._drawn if choice == "uniform" or self._best is None else self._best[1]
+        assert vector is not None
+        now = flat_parameters(self.learner.policy)
+        set_flat_parameters(self.learner.policy, vector)
+        table = self.learner.table()
+        set_flat_parameters(self.learner.policy, now)
+        return table
+
+    def predict(self, states: Any, *, deterministic: bool = False, choice: str = "uniform", seed: Any = None) -> Any:
+        """Actions for states: drawn from the policy, or its most likely ones."""
+        given = np.asarray(states)
+        if (
+            not np.issubdtype(given.dtype, np.integer)
+            or (given < 0).any()
+            or (given >= self.specification.states).any()
+        ):
+            raise lsip.ModelError(f"States are integers from 0 to {self.specification.states - 1}; got {states!r}.")
+        rows = self.choose(choice)[given]
+        if deterministic:
+            return rows.argmax(axis=-1)
+        u = np.random.default_rng(seed).random((*given.shape, 1))
+        return (np.cumsum(rows, axis=-1)[..., :-1] < u).sum(axis=-1)
+
+    # ---- files ------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Everything that the run needs to go on, in one file without code (NumPy's .npz format)."""
+        facts = {
+            "kind": "SICPO",
+            "iteration": self.iteration,
+            "good_count": self.good_count,
+            "rng": self.rng.bit_generator.state,
+            "settings": {
+                "eta": self.eta,
+                "learning_rate": self.learning_rate,
+                "seed": self.seed,
+                **{name: _describe(getattr(self, name)) for name in ("update", "evaluation", "oracle")},
+            },
+            "policy": type(self.learner.policy).__name__,
+        }
+        arrays: dict[str, Any] = {"parameters": _numpy(flat_parameters(self.learner.policy))}
+        if self._drawn is not None and self._best is not None:
+            arrays |= {"drawn": _numpy(self._drawn), "best": _numpy(self._best[1]), "best_reward": self._best[0]}
+            arrays["recent"] = np.array(self._recent)
+        h = self.history
+        arrays |= {
+            "history": np.array([[r.reward, r.violation, r.good, r.seconds] for r in h]).reshape(-1, 4),
+            "history_y": np.array([r.y for r in h]).reshape(len(h), -1),
+        }
+        target = Path(path)
+        part = target.with_name(target.name + ".part")
+        buffer = io.BytesIO()
+        np.savez(buffer, facts=np.array(json.dumps(facts)), **arrays)
+        part.write_bytes(buffer.getvalue())
+        part.replace(target)  # a crash leaves the old file, never half of a new one
+
+    @classmethod
+    def load(cls, path: str | Path, problem: Any, *, device: str = "auto", **parts: Any) -> SICPO:
+        """An agent that goes on as if it had never stopped.
+
+        `parts` gives what a file cannot hold: `policy` and `features` for other policies than the softmax table, and
+        an `update`, `evaluation` or `oracle` of your own making.
+        """
+        try:
+            with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
+                facts = json.loads(str(data["facts"]))
+                arrays = {name: data[name] for name in data.files if name != "facts"}
+            if facts["kind"] != "SICPO":
+                raise KeyError("kind")
+            settings = facts["settings"]
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+            raise lsip.ModelError(
+                f"{path} is not a checkpoint written by SICPO.save, or it is damaged: {error}"
+            ) from error
+        for name in ("update", "evaluation", "oracle"):
+            parts.setdefault(name, _rebuild(settings[name], name))
+        agent = cls(
+            problem,
+            eta=settings["eta"],
+            learning_rate=settings["learning_rate"],
+            seed=settings["seed"],
+            device=device,
+            **parts,
+        )
+        agent._restore(path, facts, arrays)
+        return agent
+
+    def _restore(self, path: Any, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
+        vector = flat_parameters(self.learner.policy)
+        if facts["policy"] != type(self.learner.policy).__name__ or arrays["parameters"].shape != vector.shape:
+            raise lsip.ModelError(
+                f"{path} holds a {facts['policy']} with {arrays['parameters'].size} parameters; the policy here is a "
+                f"{type(self.learner.policy).__name__} with {vector.numel()}. Give `policy=` (and `problem`) as then."
+            )
+        set_flat_parameters(self.learner.policy, torch.as_tensor(arrays["parameters"]).to(vector))
+        self.iteration, self.good_count = facts["iteration"], facts["good_count"]
+        self.rng.bit_generator.state = facts["rng"]
+        if "drawn" in arrays:
+            self._drawn = torch.as_tensor(arrays["drawn"]).to(vector)
+            self._best = (float(arrays["best_reward"]), torch.as_tensor(arrays["best"]).to(vector))
+            self._recent = list(arrays["recent"])
+        self.history = [
+            Iteration(i, float(row[0]), float(row[1]), y, bool(row[2]), float(row[3]))
+            for i, (row, y) in enumerate(zip(arrays["history"], arrays["history_y"], strict=True))
+        ]
+
+
+def _features(policy: Categorical, features: Any, states: int, device: torch.device) -> torch.Tensor:
+    if isinstance(policy, SoftmaxTable):
+        return torch.arange(states, device=device)
+    kind = next(policy.parameters()).dtype
+    table = torch.eye(states) if features is None else torch.as_tensor(np.asarray(features))
+    if len(table) != states:
+        raise lsip.ModelError(f"`features` needs one row for each of the {states} states; got {tuple(table.shape)}.")
+    return table.to(device, kind)
+
+
+def _numpy(vector: torch.Tensor) -> Any:
+    return vector.detach().cpu().numpy()
+
+
+def _describe(part: Any) -> dict[str, Any]:
+    """A frozen dataclass as its name and fields; anything else by name alone."""
+    fields = asdict(part) if is_dataclass(part) and not isinstance(part, type) else None
+    try:
+        json.dumps(fields)
+    except TypeError:
+        fields = None
+    return {"name": type(part).__name__, "fields": fields}
+
+
+def _rebuild(described: dict[str, Any], what: str) -> Any:
+    for home in (updates, evaluations, lsip.oracles):
+        kind = getattr(home, described["name"], None)
+        if isinstance(kind, type) and described["fields"] is not None:
+            return kind(**described["fields"])
+    raise lsip.ModelError(
+        f"The checkpoint used {described['name']}, which is not one of ours; give it: load(…, {what}=…)."
+    )
