@@ -215,8 +215,10 @@ class SICPO:
         return self.choose("uniform")
 
     def choose(self, choice: str) -> Array:
-        """A policy (S, A): "uniform" from the good set, its "best" by estimated reward, the "average" of its last 100
-        members, or the "last" iterate. While no iterate has been good, the last one.
+        """A policy (S, A) by name; while no iterate has been good, the last one.
+
+        "uniform" is drawn from the good set, as in the algorithm; "best" has the highest estimated reward in it;
+        "average" is the mean of its last 100 members; "last" is the last iterate, good or not.
         """
         if choice not in CHOICES:
             raise lsip.ModelError(f"`choice` is one of {', '.join(CHOICES)}; got {choice!r}.")

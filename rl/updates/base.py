@@ -81,7 +81,8 @@ def _critic(states: NDArray[np.intp], rewards: Array, count: int, gamma: float) 
     np.add.at(moves, (here, there), 1.0)
     seen = np.bincount(here, minlength=count)
     mean = np.bincount(here, rewards.ravel(), minlength=count) / np.maximum(seen, 1)
-    return np.linalg.solve(one - gamma * moves / np.maximum(seen, 1)[:, None], mean)
+    values: Array = np.linalg.solve(one - gamma * moves / np.maximum(seen, 1)[:, None], mean).astype(float)
+    return values
 
 
 def tensors(learner: Learner, batch: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -60,7 +60,7 @@ class NPG:
             direction = self._for_table(table, *pairs, advantages, 1 - learner.simulator.specification.gamma)
             moved = torch.as_tensor(direction, device=learner.features.device)
             with torch.no_grad():
-                learner.policy.theta += sign * rate * moved
+                learner.policy.theta.add_(moved, alpha=sign * rate)
             return {"step": float(np.abs(direction).max()) * rate}
         gradients = (1 - learner.simulator.specification.gamma) * _gradients(learner, *pairs)
         found = self._sequential(gradients, advantages)

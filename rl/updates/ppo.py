@@ -58,7 +58,7 @@ class PPO:
                 share = weights[mine] / weights[mine].sum()
                 loss = -(share * torch.minimum(ratio * gains[mine], clipped * gains[mine])).sum()
                 optimiser.zero_grad()
-                loss.backward()
+                loss.backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
         with torch.no_grad():
             moved = (weights * (old - policy.log_prob(seen, actions))).sum()
