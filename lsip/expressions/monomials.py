@@ -54,7 +54,7 @@ def _levels_first(block: Numbers) -> Numbers:
     """(N, levels, K) as (levels, N, K)."""
     if isinstance(block, np.ndarray):
         return np.moveaxis(block, 1, 0)
-    return type(block)(np.moveaxis(block.lo, 1, 0), np.moveaxis(block.hi, 1, 0))
+    return block.each(lambda v: np.moveaxis(v, 1, 0))
 
 
 @cache
@@ -88,4 +88,4 @@ def _embed(block: Numbers, order: int, m: int, dim: int, start: int) -> Numbers:
         out[rows] = v
         return out
 
-    return spread(block) if isinstance(block, np.ndarray) else type(block)(spread(block.lo), spread(block.hi))
+    return spread(block) if isinstance(block, np.ndarray) else block.each(spread)

@@ -120,9 +120,8 @@ class Tape:
     def enclose(self, lower: Array, upper: Array) -> Interval:
         """Outward-rounded ranges of all outputs over the boxes [lower, upper] (N, m)."""
         jet, _ = self._run(Pass(Interval(lower, upper), 0, self.offsets, self.kinks))
-        lo, hi = (jet.value.lo, jet.value.hi) if isinstance(jet.value, Interval) else (jet.value, jet.value)
-        shape = (len(lower), lo.shape[-1])
-        return Interval(np.broadcast_to(lo, shape), np.broadcast_to(hi, shape))
+        shape = (len(lower), jet.value.shape[-1])
+        return jet.value.each(lambda v: np.broadcast_to(v, shape))
 
     def gradients(self, lower: Array, upper: Array) -> Interval:
         """Outward-rounded ranges of all gradients over the boxes: shape (m, N, K)."""
@@ -130,8 +129,7 @@ class Tape:
         shape = (self.dim, len(lower), jet.value.shape[-1])
         if jet.gradient is None:
             return Interval.point(np.zeros(shape))
-        lo, hi = _ends(jet.gradient)
-        return Interval(np.broadcast_to(lo, shape), np.broadcast_to(hi, shape))
+        return jet.gradient.each(lambda v: np.broadcast_to(v, shape))
 
     def quadratics(
         self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None = None, order: int = 2
@@ -177,8 +175,9 @@ class Tape:
             second = error + (weight * rr * h_rad).sum(0)
             g, q = g * r, h * rr
             # Scaling by r rounded too; a few ulps of every kept term cover it.
-            first = first + 8 * EPS * np.abs(g).sum(0)
-            second = second + 8 * EPS * (np.abs(g).sum(0) + np.abs(q).sum(0))
+            scaling = 8 * EPS * np.abs(g).sum(0)
+            first, error = first + scaling, error + scaling
+            second = second + scaling + 8 * EPS * np.abs(q).sum(0)
             zeroth = np.where(np.isfinite(flat_error), flat_error, np.inf)
             use2 = second <= zeroth  # a nan compares false
             use1 = ~use2 & (first <= zeroth)
@@ -233,22 +232,22 @@ def cubic_weights(m: int) -> Array:
     return np.array([1.0, 0.5, 1.0 / 6.0])[same] * (1 + 4 * EPS)
 
 
-def _centre(part: object, shape: tuple[int, ...], n: int) -> tuple[Array, Array]:
+def _centre(part: Interval | None, shape: tuple[int, ...], n: int) -> tuple[Array, Array]:
     """Middle and half-width at the centres, the first half of the batch."""
     if part is None:
         zero = np.zeros((*shape[:-2], n, shape[-1]))
         return zero, zero
-    lo, hi = (np.broadcast_to(e, shape)[..., :n, :] for e in _ends(part))
+    lo, hi = (np.broadcast_to(e, shape)[..., :n, :] for e in (part.lo, part.hi))
     mid = 0.5 * lo + 0.5 * hi
     return mid, np.maximum(hi - mid, mid - lo)
 
 
-def _range(part: object, shape: tuple[int, ...], n: int) -> tuple[Array, Array]:
+def _range(part: Interval | None, shape: tuple[int, ...], n: int) -> tuple[Array, Array]:
     """Middle and half-width over the boxes, the second half of the batch."""
     if part is None:
         zero = np.zeros((*shape[:-2], n, shape[-1]))
         return zero, zero
-    lo, hi = (np.broadcast_to(e, shape)[..., n:, :] for e in _ends(part))
+    lo, hi = (np.broadcast_to(e, shape)[..., n:, :] for e in (part.lo, part.hi))
     mid = 0.5 * lo + 0.5 * hi
     return mid, up(np.maximum(hi - mid, mid - lo))
 
@@ -257,10 +256,6 @@ def middle(lower: Array, upper: Array) -> tuple[Array, Array]:
     """Centres, and half-widths that reach both ends in spite of rounding."""
     centre = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
     return centre, up(np.maximum(upper - centre, centre - lower)) * (upper > lower)
-
-
-def _ends(v: object) -> tuple[Array, Array]:
-    return (v.lo, v.hi) if isinstance(v, Interval) else (v, v)  # type: ignore[return-value]
 
 
 def _dense(jet: Jet, n: int, m: int) -> list[Array]:
