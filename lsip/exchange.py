@@ -33,6 +33,7 @@ from .masters import Conditioning, MasterError, MasterResult, open_master
 from .oracles import BranchAndBound, Multistart, Oracle, Separation
 from .polish import Polished, polish, worth_polishing
 from .program import DENSE, Program
+from .scout import Scout
 from .solution import Iterate, Solution, merge
 from .status import Status
 
@@ -180,6 +181,10 @@ class _Run:
     def _open(self) -> None:
         program = self.program
         first = [self._first_points(f) for f in range(len(program.families))]
+        self.scouts = [
+            Scout(family, points) if isinstance(oracle, BranchAndBound) and Scout.suits(family) else None
+            for family, oracle, points in zip(program.families, self.oracles, first, strict=True)
+        ]
         self.cuts = [
             Support(f, c, y, 0.0)
             for f, points in enumerate(first)
@@ -189,7 +194,8 @@ class _Run:
         warm = self.method.warm_start
         if warm is not None:
             self.cuts += [s for s in (*warm.cuts, *warm.certificate.support) if self._fits(s)]
-        rows, rhs = self._matrix(self.cuts)
+        known = {f: _flat(scout.first) for f, scout in enumerate(self.scouts) if scout is not None and warm is None}
+        rows, rhs = self._matrix(self.cuts, known)
         self.conditioning = Conditioning.fit(program, self._sample_rows(rows))
         self.units = self.conditioning.scale
         self.scale = max(1.0, float(np.median(np.abs(rhs))) if len(rhs) else 1.0)
@@ -232,17 +238,21 @@ class _Run:
 
     def _sample_rows(self, rows: Any) -> Any:
         """Rows at points of no period: those of a grid can make independent functions look alike."""
-        sample = [
-            Support(f, c, y, 0.0)
-            for f, family in enumerate(self.program.families)
-            if len(family.columns) <= 50 and self.program.n <= DENSE
-            for y in family.domain.spread(int(np.clip(2 * family.columns.shape[1], 10, 400)))
-            for c in range(len(family.columns))
-        ]
-        extra, _ = self._matrix(sample)
-        if isinstance(rows, np.ndarray):
-            return np.concatenate([rows, extra])
-        return sparse.vstack([rows, extra], format="csr")
+        if self.program.n > DENSE:
+            return rows
+        parts = [rows]
+        for family, scout in zip(self.program.families, self.scouts, strict=True):
+            count = int(np.clip(2 * family.columns.shape[1], 10, 400))
+            if scout is not None:
+                table = scout.table[:, :: max(scout.table.shape[1] // count, 1), :-1]  # (p, N, K)
+            elif len(family.columns) <= 50:
+                table = np.moveaxis(family.rows(family.domain.spread(count))[0], 1, 0)
+            else:
+                continue
+            place = np.arange(table.shape[0] * table.shape[1]).reshape(table.shape[:2])
+            parts.append(np.zeros((place.size, self.program.n)))
+            np.add.at(parts[-1], (place[:, :, None], family.columns[:, None, :]), table)
+        return np.concatenate(parts)
 
     def _fits(self, s: Support) -> bool:
         if s.family >= len(self.program.families):
@@ -254,8 +264,8 @@ class _Run:
             and family.domain.contains(s.point[None, :])[0]
         )
 
-    def _matrix(self, cuts: list[Support]) -> tuple[Any, Array]:
-        """Rows (k, n) and right-hand sides of cuts; dense for small models."""
+    def _matrix(self, cuts: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> tuple[Any, Array]:
+        """Rows (k, n) and right-hand sides of cuts, dense for small models; those `known` of a family are not asked."""
         n, families = self.program.n, self.program.families
         rhs = np.zeros(len(cuts))
         dense = np.zeros((len(cuts), n)) if n <= DENSE else None
@@ -266,7 +276,7 @@ class _Run:
                 continue
             y = np.array([cuts[i].point for i in mine])
             component = np.array([cuts[i].component for i in mine], dtype=np.intp)
-            a, rhs[mine] = family.chosen(y, component)
+            a, rhs[mine] = known[f] if known and f in known else family.chosen(y, component)
             columns = family.columns[component]
             if dense is not None:
                 np.add.at(dense, (mine[:, None], columns), a)
@@ -281,18 +291,18 @@ class _Run:
         return sparse.csr_matrix((data[used], (i[used], j[used])), shape=(len(cuts), n)), rhs
 
     def _add(self, separations: list[Separation]) -> int:
-        new = [
-            Support(f, int(c), y, 0.0)
-            for f, s in enumerate(separations)
-            for y, c, g in zip(s.points, s.components, s.values, strict=True)
-            if g > -0.5 * self.margin
-        ]
-        return self._add_cuts(new)
+        new, known = [], {}
+        for f, s in enumerate(separations):
+            kept = s.values > -0.5 * self.margin
+            new += [Support(f, int(c), y, 0.0) for y, c in zip(s.points[kept], s.components[kept], strict=True)]
+            if s.rows is not None:
+                known[f] = s.rows[0][kept], s.rows[1][kept]
+        return self._add_cuts(new, known)
 
-    def _add_cuts(self, new: list[Support]) -> int:
+    def _add_cuts(self, new: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> int:
         if not new:
             return 0
-        rows, rhs = self._matrix(new)
+        rows, rhs = self._matrix(new, known)
         self.master.add(self.conditioning.rows(rows), rhs)
         self.cuts += new
         self.idle = np.concatenate([self.idle, np.zeros(len(new), dtype=int)])
@@ -418,6 +428,18 @@ class _Run:
         return None
 
     def _separate(self, x: Array) -> list[Separation]:
+        """Where x violates, by a look at sampled points if that finds enough; otherwise what the oracles say."""
+        return self._look(x) or self._prove(x)
+
+    def _look(self, x: Array) -> list[Separation] | None:
+        """What the scouts find, if it is worth cuts before any proof."""
+        if any(scout is None for scout in self.scouts):
+            return None
+        alert = -0.5 * self.margin
+        found = [scout.look(self.program.violation(f, x), alert) for f, scout in enumerate(self.scouts) if scout]
+        return found if max((s.worst for s in found), default=-np.inf) > self.method.tol * self.scale else None
+
+    def _prove(self, x: Array) -> list[Separation]:
         seed = self.method.seed + len(self.history)
         return [
             self._tuned(oracle).maximise(self.program.violation(f, x), family.domain, target=0.0, seed=seed)
@@ -606,8 +628,12 @@ class _Run:
 
     def _retreat(self) -> None:
         """A feasible point for free: between an iterate of proven violation v and a point of margin s."""
+        if self.incumbent is not None or not self.slater:
+            return
+        if max(self.violation, default=np.inf) == np.inf:  # the last look came without a proof
+            self.violation = tuple(found.bound for found in self._prove(self.x))
         v = max(self.violation, default=np.inf)
-        if self.incumbent is not None or not self.slater or not 0 < v < np.inf:
+        if not 0 < v < np.inf:
             return
         s = 0.0
         for _ in range(RETREATS):
@@ -618,7 +644,7 @@ class _Run:
             if inside.status != "optimal" or inside.slack >= 0:
                 return
             x_s = np.clip(self.conditioning.x(inside.z), self.program.lower, self.program.upper)
-            separations = self._separate(x_s)
+            separations = self._prove(x_s)
             s = -max(found.bound for found in separations)
             if s > 0 or not self._add(separations):
                 break
@@ -666,6 +692,12 @@ class _Run:
             model=self.problem if hasattr(self.problem, "compile") else None,
             cuts=tuple(self.cuts),
         )
+
+
+def _flat(rows: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Rows (N, p, K) and right-hand sides (N, p) of all components, point by point."""
+    a, b = rows
+    return a.reshape(-1, a.shape[-1]), b.ravel()
 
 
 def cluster(program: Program, support: tuple[Support, ...], found: list[Separation]) -> tuple[Support, ...]:

@@ -242,8 +242,7 @@ class Join(Expression):
         self.args, self.shape = parts, (sum(self.sizes),)
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
-        n = run.y.shape[0]
-        return Jet(*(join([jet[d] for jet in args], self.sizes, n) for d in range(run.order + 1)))
+        return Jet(*(join([jet[d] for jet in args], self.sizes) for d in range(run.order + 1)))
 
 
 class Sum(Expression):
@@ -371,12 +370,12 @@ def choose(plus: Any, minus: Any, a: Numbers | None, b: Numbers | None, hull: bo
     return Interval(np.where(plus, a.lo, np.where(minus, b.lo, lo)), np.where(plus, a.hi, np.where(minus, b.hi, hi)))
 
 
-def join(parts: list[Numbers | None], sizes: list[int], n: int) -> Numbers | None:
-    """Concatenate along the last axis; a missing part is zero, and every part is broadcast to the batch of n."""
+def join(parts: list[Numbers | None], sizes: list[int]) -> Numbers | None:
+    """Concatenate along the last axis; a missing part is zero, and parts that are constant are repeated as needed."""
     known = [p for p in parts if p is not None]
     if not known:
         return None
-    lead = known[0].shape[:-2]
+    lead, n = known[0].shape[:-2], max(p.shape[-2] for p in known)
 
     def fill(end: str) -> Array:
         out = np.zeros((*lead, n, sum(sizes)))

@@ -57,7 +57,13 @@ class Tape:
         for _, node in kinked:
             self.kinks[id(node)] = slice(self.kink_count, self.kink_count + node.size)
             self.kink_count += node.size
-        self.last_use = self._lifetimes()
+        varies: list[bool] = []
+        for node, args in zip(self.nodes, self.args, strict=True):
+            varies.append(isinstance(node, Index | Select | Absolute) or any(varies[a] for a in args))
+        last_use = self._lifetimes()
+        self.steps = [(i, self.nodes[i].forward, self.args[i], last_use[i]) for i, v in enumerate(varies) if v]
+        self.still = [i for i, v in enumerate(varies) if not v]
+        self.constants: dict[bool, list[Jet | None]] = {}
 
     def _sort(self, root: Expression) -> int:
         """Depth first, without recursion; nodes that compute the same thing are merged."""
@@ -99,13 +105,23 @@ class Tape:
         return done
 
     def _run(self, run: Pass) -> tuple[Jet, list[Jet]]:
-        results: list[Jet | None] = [None] * len(self.nodes)
         with np.errstate(all="ignore"):
-            for i, node in enumerate(self.nodes):
-                results[i] = node.forward([results[a] for a in self.args[i]], run)  # type: ignore[misc]
-                for a in self.last_use[i]:
+            results = self._constants(run)
+            for i, forward, args, done in self.steps:
+                results[i] = forward([results[a] for a in args], run)  # type: ignore[misc]
+                for a in done:
                     results[a] = None
         return results[self.output], [results[a] for a in self.kink_arguments]  # type: ignore[return-value, misc]
+
+    def _constants(self, run: Pass) -> list[Jet | None]:
+        """The results of all nodes that do not depend on the index; computed once for points and once for boxes."""
+        boxes = isinstance(run.y, Interval)
+        if boxes not in self.constants:
+            results: list[Jet | None] = [None] * len(self.nodes)
+            for i in self.still:
+                results[i] = self.nodes[i].forward([results[a] for a in self.args[i]], run)  # type: ignore[misc]
+            self.constants[boxes] = results
+        return self.constants[boxes].copy()
 
     def values(self, y: Array) -> Array:
         """All outputs at the points y (N, m): shape (N, K)."""
