@@ -26,6 +26,8 @@ MOST = {1: 400, 2: 1000, 3: 1500}  # and in all
 ENTRIES = 400_000  # numbers in a table
 LOW = 0.03  # how far below the surface a sampled peak is still followed, relative to the range of the violation
 PEAKS = 64
+CLIMBS = 3  # Newton steps from each
+CLOSE = 1e-5  # steps shorter than this, relative to the domain, are not worth an evaluation
 Peaks = tuple[Array, NDArray[np.intp], Array]  # points (k, m), components (k,), rows with the rhs last (k, K + 1)
 
 
@@ -36,7 +38,11 @@ class Scout:
         self.family, self.domain = family, family.domain
         (p, k), m = family.columns.shape, self.domain.dim
         count = int(np.clip(SAMPLE.get(m, 100) * (k + 1), 40, min(MOST.get(m, 2000), ENTRIES // (p * (k + 1)))))
-        points = np.concatenate([first, self.domain.spread(count)])
+        spread = self.domain.spread(count)
+        if m > 1:  # the outermost points move onto the boundary, where many maxima are
+            middle = 0.5 * (self.domain.lower + self.domain.upper)
+            spread = self.domain.project(middle + (1 + count ** (-1.0 / m)) * (spread - middle))
+        points = np.concatenate([first, spread])
         a, b = family.rows(points)
         self.first = a[: len(first)], b[: len(first)]
         order = points[:, 0].argsort(kind="stable") if m == 1 else slice(None)
@@ -83,18 +89,37 @@ class Scout:
         return y[chosen], component[chosen], rows[chosen]
 
     def _climb(self, violation: Any, y: Array, component: NDArray[np.intp], rows: Array) -> Peaks:
-        """One Newton step up from every peak, kept where it helps."""
-        parts = self.family.chosen_derivatives(y, component) if len(y) else None
-        if parts is None:
-            return y, component, rows
-        _, d, h = parts
-        w = violation.weights[component][:, :, None]
-        m = y.shape[1]
-        i, j = triangle(m)
-        hessian = np.empty((len(y), m, m))
-        hessian[:, i, j] = hessian[:, j, i] = (np.moveaxis(h, 0, 1) @ w)[..., 0]
-        better = self.domain.project(newton_step(y, (np.moveaxis(d, 0, 1) @ w)[..., 0], hessian, self.domain))
-        a, b = self.family.chosen(better, component)
-        climbed = np.concatenate([a, b[:, None]], axis=1)
-        up = ((climbed - rows)[:, None, :] @ w)[:, 0] > 0  # (k, 1)
-        return np.where(up, better, y), component, np.where(up, climbed, rows)
+        """Newton steps up from every peak, kept where they help."""
+        w = violation.weights[component]
+        best, value = y, (rows * w).sum(axis=1)
+        width = np.maximum(self.domain.upper - self.domain.lower, 1e-300)
+        for step in range(CLIMBS + 1 if len(y) else 0):
+            parts = self.family.chosen_derivatives(y, component) if step < CLIMBS else None
+            if parts is None and step == 0:
+                break
+            here = np.column_stack(self.family.chosen(y, component)) if parts is None else parts[0]
+            height = (here * w).sum(axis=1)
+            up = height > value
+            best, rows, value = (
+                np.where(up[:, None], y, best),
+                np.where(up[:, None], here, rows),
+                np.maximum(height, value),
+            )
+            if parts is None:
+                break
+            better = self.domain.project(
+                newton_step(y, *contract(parts[1], parts[2], w), self.domain, self.spacing if y.shape[1] > 1 else None)
+            )
+            if (np.abs(better - y) <= CLOSE * width).all():
+                break
+            y = better
+        return best, component, rows
+
+
+def contract(d: Array, h: Array, w: Array) -> tuple[Array, Array]:
+    """Gradients (k, m) and Hessians (k, m, m) of rows d (m, k, K + 1) and h (packed, k, K + 1) times w (k, K + 1)."""
+    m = len(d)
+    i, j = triangle(m)
+    hessian = np.empty((d.shape[1], m, m))
+    hessian[:, i, j] = hessian[:, j, i] = (h * w).sum(axis=2).T
+    return (d * w).sum(axis=2).T, hessian

@@ -227,6 +227,11 @@ class Gather(Expression):
     def __init__(self, u: Expression, index: NDArray[np.intp]) -> None:
         self.index, self.args, self.shape = index.ravel(), (u,), index.shape
 
+    @property
+    def identity(self) -> bool:
+        """Whether every element stays at its place."""
+        return self.index.size == self.args[0].size and bool((self.index == np.arange(self.index.size)).all())
+
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         return jets.each(args[0], lambda v: v[..., self.index])
 

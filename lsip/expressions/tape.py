@@ -13,12 +13,13 @@ expansion falls back to a lower order, output by output.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .graph import Absolute, Constant, Expression, Index, Join, Pass, Select
+from .graph import Absolute, Constant, Expression, Gather, Index, Join, Pass, Select
 from .interval import EPS, Array, Interval, up
 from .jets import Jet, tetrahedron, triangle
 
@@ -49,7 +50,7 @@ class Tape:
         self.args: list[tuple[int, ...]] = []
         self.kinks: dict[int, slice] = {}
         self.kink_count = 0
-        position = self._sort(Join(outputs))
+        position = self._sort(Join(tuple(_flattened(outputs))))
         # The argument of every kink is an output too: branch-and-bound needs its sign and its slope.
         kinked = [(i, n) for i, n in enumerate(self.nodes) if isinstance(n, Select | Absolute)]
         self.output = position
@@ -79,6 +80,9 @@ class Tape:
                 stack.extend((a, False) for a in reversed(node.args))
                 continue
             args = tuple(place[id(a)] for a in node.args)
+            if isinstance(node, Gather) and node.identity:  # values travel flat: a new shape is nothing to compute
+                place[id(node)] = args[0]
+                continue
             key = node.key()
             full_key = (type(node), key, args)
             if key is not None and full_key in known:
@@ -234,6 +238,17 @@ class Tape:
             np.where(use3, fourth, second),
             use2 | (use3 & np.isfinite(fourth)),
         )
+
+
+def _flattened(outputs: tuple[Expression, ...]) -> Iterator[Expression]:
+    """The outputs, with joins inside joins taken apart."""
+    for e in outputs:
+        while isinstance(e, Gather) and e.identity:
+            e = e.args[0]
+        if isinstance(e, Join):
+            yield from _flattened(e.args)
+        else:
+            yield e
 
 
 def quadratic_weights(m: int) -> Array:
