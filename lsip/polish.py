@@ -19,8 +19,7 @@ from scipy import sparse
 
 from .certificate import Support, admissible
 from .domains import Domain
-from .expressions.jets import triangle
-from .program import DENSE, Program
+from .program import DENSE, Program, contract
 
 Array = NDArray[np.float64]
 STEPS = 6
@@ -188,10 +187,7 @@ def _local(
         smooth = np.isfinite(d).all(axis=(0, 2)) & np.isfinite(h).all(axis=(0, 2))
         d, h = np.where(smooth[:, None], d, 0.0), np.where(smooth[:, None], h, 0.0)
         g[mine] = (v * weights).sum(axis=1)
-        slope = np.einsum("mkj,kj->km", d, weights)
-        hessian = np.empty((len(mine), m, m))
-        i, j = triangle(m)
-        hessian[:, i, j] = hessian[:, j, i] = np.einsum("mkj,kj->km", h, weights)
+        slope, hessian = contract(d, h, weights)
         inverses = _move(y, slope, hessian, family.domain)
         for q, place in enumerate(mine):
             grad[place], inverse[place] = slope[q], inverses[q]

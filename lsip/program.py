@@ -270,6 +270,15 @@ def _vector(indices: tuple[Index, ...]) -> Any:
     return np.concatenate([np.atleast_1d(i) for i in indices])  # type: ignore[call-overload]
 
 
+def contract(d: Array, h: Array, w: Array) -> tuple[Array, Array]:
+    """Gradients (k, m) and Hessians (k, m, m) of w (k, J) times rows with derivatives d (m, k, J), h (packed, k, J)."""
+    m = len(d)
+    i, j = triangle(m)
+    hessian = np.empty((d.shape[1], m, m))
+    hessian[:, i, j] = hessian[:, j, i] = (h * w).sum(axis=2).T
+    return (d * w).sum(axis=2).T, hessian
+
+
 @dataclass(eq=False)
 class FamilyViolation:
     """g(y) = a(y) x - scale b(y) for a family at a given x; `scale` is 0 when x is a direction."""
@@ -301,14 +310,8 @@ class FamilyViolation:
         if parts is None:
             return None
         v, g, h = parts
-        i, j = triangle(y.shape[1])
         w = self.weights[component]
-        value = np.einsum("nk,nk->n", v, w)
-        gradient = np.einsum("mnk,nk->nm", g, w)
-        packed = np.einsum("mnk,nk->nm", h, w)
-        hessian = np.empty((len(y), y.shape[1], y.shape[1]))
-        hessian[:, i, j] = hessian[:, j, i] = packed
-        return value, gradient, hessian
+        return (v * w).sum(axis=1), *contract(g, h, w)
 
 
 @dataclass(frozen=True, eq=False)

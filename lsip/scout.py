@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .expressions.jets import triangle
 from .oracles import Separation
 from .oracles.branch_and_bound import newton_step
 from .oracles.distinct import distinct
-from .program import DENSE
+from .program import DENSE, contract
 
 Array = NDArray[np.float64]
 MANY_ROWS = 50  # with more rows an index, proofs are asked at once
@@ -26,8 +25,6 @@ MOST = {1: 400, 2: 1000, 3: 1500}  # and in all
 ENTRIES = 400_000  # numbers in a table
 LOW = 0.03  # how far below the surface a sampled peak is still followed, relative to the range of the violation
 PEAKS = 64
-CLIMBS = 3  # Newton steps from each
-CLOSE = 1e-5  # steps shorter than this, relative to the domain, are not worth an evaluation
 Peaks = tuple[Array, NDArray[np.intp], Array]  # points (k, m), components (k,), rows with the rhs last (k, K + 1)
 
 
@@ -65,7 +62,8 @@ class Scout:
         radius = 2e-3 * (self.domain.upper - self.domain.lower)
         chosen = kept[distinct(y[kept], value[kept], component[kept], radius, PEAKS)]
         y, component, rows = y[chosen], component[chosen], rows[chosen]
-        self.climbed = tuple(np.concatenate(pair) for pair in zip(self.climbed, (y, component, rows), strict=True))
+        old = self.climbed
+        self.climbed = np.concatenate([old[0], y]), np.concatenate([old[1], component]), np.concatenate([old[2], rows])
         return Separation(y, value[chosen], np.inf, component, (rows[:, :-1], rows[:, -1]))
 
     def _peaks(self, violation: Any, alert: float) -> Peaks:
@@ -89,37 +87,13 @@ class Scout:
         return y[chosen], component[chosen], rows[chosen]
 
     def _climb(self, violation: Any, y: Array, component: NDArray[np.intp], rows: Array) -> Peaks:
-        """Newton steps up from every peak, kept where they help."""
+        """One Newton step up from every peak, kept where it helps; the next look goes on from there."""
+        parts = self.family.chosen_derivatives(y, component) if len(y) else None
+        if parts is None:
+            return y, component, rows
         w = violation.weights[component]
-        best, value = y, (rows * w).sum(axis=1)
-        width = np.maximum(self.domain.upper - self.domain.lower, 1e-300)
-        for step in range(CLIMBS + 1 if len(y) else 0):
-            parts = self.family.chosen_derivatives(y, component) if step < CLIMBS else None
-            if parts is None and step == 0:
-                break
-            here = np.column_stack(self.family.chosen(y, component)) if parts is None else parts[0]
-            height = (here * w).sum(axis=1)
-            up = height > value
-            best, rows, value = (
-                np.where(up[:, None], y, best),
-                np.where(up[:, None], here, rows),
-                np.maximum(height, value),
-            )
-            if parts is None:
-                break
-            better = self.domain.project(
-                newton_step(y, *contract(parts[1], parts[2], w), self.domain, self.spacing if y.shape[1] > 1 else None)
-            )
-            if (np.abs(better - y) <= CLOSE * width).all():
-                break
-            y = better
-        return best, component, rows
-
-
-def contract(d: Array, h: Array, w: Array) -> tuple[Array, Array]:
-    """Gradients (k, m) and Hessians (k, m, m) of rows d (m, k, K + 1) and h (packed, k, K + 1) times w (k, K + 1)."""
-    m = len(d)
-    i, j = triangle(m)
-    hessian = np.empty((d.shape[1], m, m))
-    hessian[:, i, j] = hessian[:, j, i] = (h * w).sum(axis=2).T
-    return (d * w).sum(axis=2).T, hessian
+        reach = self.spacing if y.shape[1] > 1 else None  # points along a line are so dense that Newton is safe
+        better = self.domain.project(newton_step(y, *contract(parts[1], parts[2], w), self.domain, reach))
+        climbed = np.column_stack(self.family.chosen(better, component))
+        up = ((climbed - rows) * w).sum(axis=1, keepdims=True) > 0
+        return np.where(up, better, y), component, np.where(up, climbed, rows)

@@ -156,6 +156,8 @@ def power(u: Expression, k: Expression) -> Expression:
             return Apply(FUNCTIONS["square"], full(u, shape))
         if _scalar(k) == 0.5:
             return Apply(FUNCTIONS["sqrt"], full(u, shape))
+        if isinstance(u, Index) and u.shape == () and k.size > 1 and (k.value == np.round(np.abs(k.value))).all():
+            return Monomials(u, k.value.reshape(-1, 1).astype(np.intp), shape)
         return Power(broadcast(u, shape), np.broadcast_to(k.value, shape) if k.size > 1 else k.value, shape)
     if isinstance(u, Constant) and (u.value <= 0).any():
         raise ModelError(f"({u}) ** ({k}) needs a positive base, since its exponent depends on the index.")

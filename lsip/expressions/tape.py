@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .graph import Absolute, Constant, Expression, Gather, Index, Join, Pass, Select
+from .graph import Absolute, Constant, Expression, Gather, Index, Join, Multiply, Negate, Pass, Select
 from .interval import EPS, Array, Interval, up
 from .jets import Jet, tetrahedron, triangle
 
@@ -55,9 +55,9 @@ class Tape:
         kinked = [(i, n) for i, n in enumerate(self.nodes) if isinstance(n, Select | Absolute)]
         self.output = position
         self.kink_arguments = [self.args[i][0] for i, _ in kinked]
-        for _, node in kinked:
-            self.kinks[id(node)] = slice(self.kink_count, self.kink_count + node.size)
-            self.kink_count += node.size
+        for _, kink in kinked:
+            self.kinks[id(kink)] = slice(self.kink_count, self.kink_count + kink.size)
+            self.kink_count += kink.size
         varies: list[bool] = []
         for node, args in zip(self.nodes, self.args, strict=True):
             varies.append(isinstance(node, Index | Select | Absolute) or any(varies[a] for a in args))
@@ -79,21 +79,39 @@ class Tape:
                 stack.append((node, True))
                 stack.extend((a, False) for a in reversed(node.args))
                 continue
-            args = tuple(place[id(a)] for a in node.args)
-            if isinstance(node, Gather) and node.identity:  # values travel flat: a new shape is nothing to compute
+            step, args = self._simplified(node, tuple(place[id(a)] for a in node.args))
+            if step is None:
                 place[id(node)] = args[0]
                 continue
-            key = node.key()
-            full_key = (type(node), key, args)
+            key = step.key()
+            full_key = (type(step), key, args)
             if key is not None and full_key in known:
                 place[id(node)] = known[full_key]
                 continue
             place[id(node)] = len(self.nodes)
             if key is not None:
                 known[full_key] = len(self.nodes)
-            self.nodes.append(node)
+            self.nodes.append(step)
             self.args.append(args)
         return place[id(root)]
+
+    def _simplified(self, node: Expression, args: tuple[int, ...]) -> tuple[Expression | None, tuple[int, ...]]:
+        """A cheaper node that computes the same from other arguments; None if that is the first argument itself."""
+        if isinstance(node, Gather) and node.identity:  # values travel flat: a new shape is nothing to compute
+            return None, args
+        if isinstance(node, Gather) and isinstance(known := self.nodes[args[0]], Constant):
+            return Constant(known.value.ravel()[node.index], known.rounded), ()
+        if isinstance(node, Multiply):
+            for factor, other in (args, args[::-1]):
+                sign, u = self.nodes[factor], self.nodes[other]
+                if isinstance(sign, Constant) and not sign.rounded and u.size == node.size:
+                    if (sign.value == 1.0).all():
+                        return None, (other,)
+                    if (sign.value == -1.0).all():
+                        return self._simplified(Negate(u), (other,))
+        if isinstance(node, Negate) and isinstance(self.nodes[args[0]], Negate):
+            return None, self.args[args[0]]
+        return node, args
 
     def _lifetimes(self) -> list[list[int]]:
         """For every step, the results that are not needed after it."""
