@@ -479,9 +479,10 @@ class _Run:
 
     def _atoms(self, result: MasterResult) -> tuple[tuple[Support, ...], Array]:
         """The multipliers of a master solution as a measure, and those of the finite rows."""
+        used = np.flatnonzero(result.cut_multipliers > 0)
         support = tuple(
-            replace(self.cuts[i], multiplier=float(result.cut_multipliers[i]))
-            for i in np.flatnonzero(result.cut_multipliers > 0)
+            Support(self.cuts[i].family, self.cuts[i].component, self.cuts[i].point, weight)
+            for i, weight in zip(used, result.cut_multipliers[used].tolist(), strict=True)
         )
         return support, admissible(self.program, result.row_multipliers / self.row_scale)
 
@@ -707,9 +708,9 @@ def cluster(program: Program, support: tuple[Support, ...], found: list[Separati
     for f, separation in enumerate(found):
         for y, c in zip(separation.points, separation.components, strict=True):
             maximisers.setdefault((f, int(c)), []).append(y)
+    widths = [np.maximum(f.domain.upper - f.domain.lower, 1e-300) for f in program.families]
     for s in sorted(support, key=lambda s: -s.multiplier):
-        row, domain = (s.family, s.component), program.families[s.family].domain
-        width = np.maximum(domain.upper - domain.lower, 1e-300)
+        row, width = (s.family, s.component), widths[s.family]
         atoms = mass.setdefault(row, [])
         near = [float(np.abs((y - s.point) / width).max()) for y, _ in atoms]
         if near and min(near) <= 0.02:

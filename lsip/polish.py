@@ -93,18 +93,30 @@ def polish(
         dx = free @ step[:n]
         weight, mu = step[n : n + len(points)], step[n + len(points) :]
         change, start = slopes + jac @ dx, 0
-        for i, s in enumerate(support):
-            domain, m = program.families[s.family].domain, len(points[i])
-            points[i] = domain.project((points[i] + inverse[i] @ change[start : start + m])[None, :])[0]
-            start += m
+        for i, y in enumerate(points):
+            points[i] = y + inverse[i] @ change[start : start + len(y)]
+            start += len(y)
+        _project(program, support, points)
         x = np.clip(x + dx, program.lower, program.upper)
     return None if best is None else best[1]
+
+
+def _project(program: Program, support: tuple[Support, ...], points: list[Array]) -> None:
+    """Bring points that have moved, in place, back into their domains."""
+    for f, family in enumerate(program.families):
+        mine = [i for i, s in enumerate(support) if s.family == f]
+        if mine:
+            for i, y in zip(mine, family.domain.project(np.array([points[i] for i in mine])), strict=True):
+                points[i] = y
 
 
 def _blocks(parts: list[Array], like: Any) -> Any:
     """A block-diagonal matrix, dense or sparse as `like` is."""
     if sparse.issparse(like):
-        return sparse.block_diag(parts, format="csr")
+        if len({p.shape for p in parts}) > 1:
+            return sparse.block_diag(parts, format="csr")
+        count = len(parts)
+        return sparse.bsr_matrix((np.array(parts), np.arange(count), np.arange(count + 1))).tocsr()
     size = sum(len(p) for p in parts)
     out, start = np.zeros((size, size)), 0
     for p in parts:
@@ -200,12 +212,17 @@ def _local(
     return rows, g, _matrix(jac_entries, (int(starts[-1]), program.n)), grad, inverse
 
 
-def _interior(y: Array, domain: Domain) -> bool:
-    """Whether a point is away from the curved or slanted part of its domain's boundary."""
+def _interior(y: Array, domain: Domain) -> NDArray[np.bool_]:
+    """Which points (k, m) are away from the curved or slanted part of their domain's boundary."""
+    result, found = np.zeros((2, len(y)), dtype=bool)
     for cell in domain.cells():
-        if ((cell.lower <= y) & (y <= cell.upper)).all(axis=1).any():
-            return cell.inside is None or float(np.min(cell.inside(y))) > 1e-9
-    return False
+        here = ((cell.lower <= y[:, None]) & (y[:, None] <= cell.upper)).all(axis=2).any(axis=1) & ~found
+        found |= here
+        if cell.inside is None:
+            result |= here
+        else:
+            result[here] = [float(np.min(cell.inside(p))) > 1e-9 for p in y[here]]
+    return result
 
 
 def _matrix(entries: list[tuple[Array, Any, Any]], shape: tuple[int, int]) -> Any:
@@ -223,7 +240,7 @@ def _move(y: Array, slope: Array, hessian: Array, domain: Domain) -> Array:
     lower, upper = domain.lower, domain.upper
     width = upper - lower
     inside = (y > lower + 1e-9 * width) & (y < upper - 1e-9 * width)
-    inside &= np.array([_interior(p, domain) for p in y])[:, None]
+    inside &= _interior(y, domain)[:, None]
     diagonal = np.arange(y.shape[1])
     both = inside[:, :, None] & inside[:, None, :]
     h = np.where(both, -hessian, 0.0)

@@ -14,12 +14,13 @@ expansion falls back to a lower order, output by output.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from .graph import Absolute, Constant, Expression, Gather, Index, Join, Multiply, Negate, Pass, Select
+from .graph import Absolute, Constant, Expression, Gather, Index, Join, Linear, Multiply, Negate, Pass, Select
 from .interval import EPS, Array, Interval, up
 from .jets import Jet, tetrahedron, triangle
 
@@ -52,8 +53,9 @@ class Tape:
         self.kink_count = 0
         position = self._sort(Join(tuple(_flattened(outputs))))
         # The argument of every kink is an output too: branch-and-bound needs its sign and its slope.
-        kinked = [(i, n) for i, n in enumerate(self.nodes) if isinstance(n, Select | Absolute)]
         self.output = position
+        live = self._live()
+        kinked = [(i, n) for i, n in enumerate(self.nodes) if live[i] and isinstance(n, Select | Absolute)]
         self.kink_arguments = [self.args[i][0] for i, _ in kinked]
         for _, kink in kinked:
             self.kinks[id(kink)] = slice(self.kink_count, self.kink_count + kink.size)
@@ -61,9 +63,10 @@ class Tape:
         varies: list[bool] = []
         for node, args in zip(self.nodes, self.args, strict=True):
             varies.append(isinstance(node, Index | Select | Absolute) or any(varies[a] for a in args))
-        last_use = self._lifetimes()
-        self.steps = [(i, self.nodes[i].forward, self.args[i], last_use[i]) for i, v in enumerate(varies) if v]
-        self.still = [i for i, v in enumerate(varies) if not v]
+        order = [i for i, v in enumerate(varies) if v and live[i]]
+        last_use = self._lifetimes(order)
+        self.steps = [(i, self.nodes[i].forward, self.args[i], last_use[i]) for i in order]
+        self.still = [i for i, v in enumerate(varies) if not v and live[i]]
         self.constants: dict[bool, list[Jet | None]] = {}
 
     def _sort(self, root: Expression) -> int:
@@ -111,14 +114,57 @@ class Tape:
                         return self._simplified(Negate(u), (other,))
         if isinstance(node, Negate) and isinstance(self.nodes[args[0]], Negate):
             return None, self.args[args[0]]
+        if isinstance(node, Linear) and sparse.issparse(node.matrix):
+            return self._composed(node, args[0]) or (node, args)
         return node, args
 
-    def _lifetimes(self) -> list[list[int]]:
+    def _composed(self, node: Linear, arg: int) -> tuple[Expression, tuple[int, ...]] | None:
+        """One matrix in place of a sum of many multiples of a few functions, if its entries need no arithmetic."""
+        found = self._map(arg)
+        if found is None or (node.matrix.data != 1.0).any():
+            return None
+        base, inner = found
+        ways = node.matrix @ (inner != 0).astype(float)
+        if ways.nnz and ways.data.max() > 1:
+            return None
+        matrix = node.matrix @ inner
+        few = matrix.shape[1] <= 8
+        return Linear(matrix.toarray() if few else matrix, self.nodes[base], node.shape), (base,)
+
+    def _map(self, i: int) -> tuple[int, Any] | None:
+        """A result as a sparse matrix applied to an earlier one: gathered elements of it, times constants."""
+        node, args = self.nodes[i], self.args[i]
+        if isinstance(node, Gather):
+            index = node.index
+            shape = (index.size, self.nodes[args[0]].size)
+            return args[0], sparse.csr_matrix((np.ones(index.size), index, np.arange(index.size + 1)), shape)
+        if isinstance(node, Multiply):
+            for factor, other in (args, args[::-1]):
+                constant, found = self.nodes[factor], self._map(other)
+                if found and isinstance(constant, Constant) and not constant.rounded:
+                    factors = np.broadcast_to(constant.value.ravel(), node.size)
+                    return (found[0], sparse.diags(factors) @ found[1]) if found[1].shape[0] == node.size else None
+        if isinstance(node, Join):
+            parts = [self._map(a) for a in args]
+            if all(p is not None and p[0] == parts[0][0] for p in parts):  # type: ignore[index]
+                return parts[0][0], sparse.vstack([p[1] for p in parts], format="csr")  # type: ignore[index]
+        return None
+
+    def _live(self) -> list[bool]:
+        """Which nodes the output depends on; simplifying leaves some behind."""
+        live = [i == self.output for i in range(len(self.nodes))]
+        for i in range(self.output, -1, -1):
+            if live[i]:
+                for a in self.args[i]:
+                    live[a] = True
+        return live
+
+    def _lifetimes(self, order: list[int]) -> list[list[int]]:
         """For every step, the results that are not needed after it."""
         keep = {self.output, *self.kink_arguments}
         last: dict[int, int] = {}
-        for i, args in enumerate(self.args):
-            for a in args:
+        for i in order:
+            for a in self.args[i]:
                 last[a] = i
         done: list[list[int]] = [[] for _ in self.nodes]
         for a, i in last.items():
