@@ -19,6 +19,7 @@ from scipy import sparse
 
 from .certificate import Support, admissible
 from .domains import Domain
+from .oracles import Separation
 from .program import DENSE, Program, contract
 
 Array = NDArray[np.float64]
@@ -39,6 +40,38 @@ def worth_polishing(program: Program) -> bool:
     """Whether the reduced system is of a size, or a sparsity, that can be solved quickly."""
     narrow = all(f.columns.shape[1] <= WIDEST for f in program.families)
     return bool(program.families) and (program.n <= DENSE or narrow)
+
+
+def cluster(program: Program, support: tuple[Support, ...], found: list[Separation]) -> tuple[Support, ...]:
+    """One atom for every maximiser: those that the oracle found gather the mass around them, the rest stay."""
+    mass: dict[tuple[int, int], list[tuple[Array, float]]] = {}
+    maximisers: dict[tuple[int, int], list[Array]] = {}
+    for f, separation in enumerate(found):
+        for y, c in zip(separation.points, separation.components, strict=True):
+            maximisers.setdefault((f, int(c)), []).append(y)
+    widths = [np.maximum(f.domain.upper - f.domain.lower, 1e-300) for f in program.families]
+    for s in sorted(support, key=lambda s: -s.multiplier):
+        row, width = (s.family, s.component), widths[s.family]
+        atoms = mass.setdefault(row, [])
+        near = [float(np.abs((y - s.point) / width).max()) for y, _ in atoms]
+        if near and min(near) <= 0.02:
+            i = int(np.argmin(near))
+            atoms[i] = (atoms[i][0], atoms[i][1] + s.multiplier)
+            continue
+        place = s.point
+        rivals = maximisers.get(row, [])
+        distance = [float(np.abs((y - s.point) / width).max()) for y in rivals]
+        if distance and min(distance) <= 0.1:
+            place = rivals[int(np.argmin(distance))]
+        same = [i for i, (y, _) in enumerate(atoms) if (y == place).all()]
+        if same:
+            atoms[same[0]] = (place, atoms[same[0]][1] + s.multiplier)
+        else:
+            atoms.append((place, s.multiplier))
+    total = sum(weight for atoms in mass.values() for _, weight in atoms)
+    return tuple(
+        Support(f, c, y, weight) for (f, c), atoms in mass.items() for y, weight in atoms if weight > 1e-9 * total
+    )
 
 
 def polish(
@@ -216,7 +249,8 @@ def _interior(y: Array, domain: Domain) -> NDArray[np.bool_]:
     """Which points (k, m) are away from the curved or slanted part of their domain's boundary."""
     result, found = np.zeros((2, len(y)), dtype=bool)
     for cell in domain.cells():
-        here = ((cell.lower <= y[:, None]) & (y[:, None] <= cell.upper)).all(axis=2).any(axis=1) & ~found
+        boxes = (cell.lower <= y[:, None]) & (y[:, None] <= cell.upper)  # (k, boxes, m)
+        here = np.any(boxes.all(axis=2), axis=1) & ~found
         found |= here
         if cell.inside is None:
             result |= here
