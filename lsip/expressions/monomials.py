@@ -59,8 +59,8 @@ class Monomials(Expression):
 def _levels_first(block: Numbers) -> Numbers:
     """(N, levels, K) as (levels, N, K)."""
     if isinstance(block, np.ndarray):
-        return np.moveaxis(block, 1, 0)
-    return block.each(lambda v: np.moveaxis(v, 1, 0))
+        return block.transpose(1, 0, 2)
+    return block.each(lambda v: v.transpose(1, 0, 2))
 
 
 @cache

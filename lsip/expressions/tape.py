@@ -194,7 +194,7 @@ class Tape:
     def values(self, y: Array) -> Array:
         """All outputs at the points y (N, m): shape (N, K)."""
         jet, _ = self._run(Pass(y, 0, self.offsets))
-        return np.broadcast_to(jet.value, (len(y), jet.value.shape[-1]))
+        return _spread(jet.value, (len(y), jet.value.shape[-1]))
 
     def derivatives(self, y: Array, order: int = 2) -> tuple[Array, Array, Array]:
         """Values (N, K), gradients (m, N, K) and Hessians (m (m+1) / 2, N, K) at the points y."""
@@ -327,12 +327,16 @@ def cubic_weights(m: int) -> Array:
     return np.array([1.0, 0.5, 1.0 / 6.0])[same] * (1 + 4 * EPS)
 
 
+def _spread(v: Array, shape: tuple[int, ...]) -> Array:
+    return v if v.shape == shape else np.broadcast_to(v, shape)
+
+
 def _centre(part: Interval | None, shape: tuple[int, ...], n: int) -> tuple[Array, Array]:
     """Middle and half-width at the centres, the first half of the batch."""
     if part is None:
         zero = np.zeros((*shape[:-2], n, shape[-1]))
         return zero, zero
-    lo, hi = (np.broadcast_to(e, shape)[..., :n, :] for e in (part.lo, part.hi))
+    lo, hi = _spread(part.lo, shape)[..., :n, :], _spread(part.hi, shape)[..., :n, :]
     mid = 0.5 * lo + 0.5 * hi
     return mid, np.maximum(hi - mid, mid - lo)
 
@@ -342,7 +346,7 @@ def _range(part: Interval | None, shape: tuple[int, ...], n: int) -> tuple[Array
     if part is None:
         zero = np.zeros((*shape[:-2], n, shape[-1]))
         return zero, zero
-    lo, hi = (np.broadcast_to(e, shape)[..., n:, :] for e in (part.lo, part.hi))
+    lo, hi = _spread(part.lo, shape)[..., n:, :], _spread(part.hi, shape)[..., n:, :]
     mid = 0.5 * lo + 0.5 * hi
     return mid, up(np.maximum(hi - mid, mid - lo))
 
@@ -356,7 +360,7 @@ def middle(lower: Array, upper: Array) -> tuple[Array, Array]:
 def _dense(jet: Jet, n: int, m: int) -> list[Array]:
     size = jet.value.shape[-1]
     shapes = ((n, size), (m, n, size), (len(triangle(m)[0]), n, size))
-    return [np.zeros(s) if part is None else np.broadcast_to(part, s) for part, s in zip(jet, shapes, strict=False)]
+    return [np.zeros(s) if part is None else _spread(part, s) for part, s in zip(jet, shapes, strict=False)]
 
 
 def constant_value(e: Expression) -> Array | None:

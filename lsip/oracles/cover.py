@@ -95,8 +95,8 @@ class Cover:
         flat = np.concatenate([quadratic.value[None], quadratic.gradient, quadratic.hessian, quadratic.third])
         table = np.empty((n, p, self.levels, width))
         size = p * (width - 1)
-        table[..., :-1] = np.moveaxis(flat[..., :size].reshape(self.levels, n, p, width - 1), 0, 2)
-        table[..., -1] = np.moveaxis(flat[..., size:], 0, 2)
+        table[..., :-1] = flat[..., :size].reshape(self.levels, n, p, width - 1).transpose(1, 2, 0, 3)
+        table[..., -1] = flat[..., size:].transpose(1, 2, 0)
         error = np.empty((n, p, width))
         error[..., :-1] = quadratic.error[:, :size].reshape(n, p, width - 1)
         error[..., -1] = quadratic.error[:, size:]
