@@ -24,7 +24,7 @@ SAMPLE = {1: 8, 2: 40, 3: 80}  # points for every coefficient of a row
 MOST = {1: 400, 2: 1000, 3: 1500}  # and in all
 ENTRIES = 400_000  # numbers in a table
 LOW = 0.03  # how far below the surface a sampled peak is still followed, relative to the range of the violation
-PEAKS = 64
+PEAKS = 64  # followed at most, and three for every coefficient of a row
 Peaks = tuple[Array, NDArray[np.intp], Array]  # points (k, m), components (k,), rows with the rhs last (k, K + 1)
 
 
@@ -46,6 +46,7 @@ class Scout:
         self.points = points[order]
         self.table = np.moveaxis(np.concatenate([a, b[..., None]], axis=-1)[order], 1, 0).copy()  # (p, N, K + 1)
         self.spacing = 0.75 * (self.domain.upper - self.domain.lower) * count ** (-1.0 / m)
+        self.most = int(np.clip(3 * (k + 1), 8, PEAKS))
         self.climbed: Peaks = (np.zeros((0, m)), np.zeros(0, dtype=np.intp), np.zeros((0, k + 1)))
 
     @staticmethod
@@ -60,7 +61,7 @@ class Scout:
         value = (rows * violation.weights[component]).sum(axis=1)
         kept = np.flatnonzero(value > alert)
         radius = 2e-3 * (self.domain.upper - self.domain.lower)
-        chosen = kept[distinct(y[kept], value[kept], component[kept], radius, PEAKS)]
+        chosen = kept[distinct(y[kept], value[kept], component[kept], radius, self.most)]
         y, component, rows = y[chosen], component[chosen], rows[chosen]
         old = self.climbed
         self.climbed = np.concatenate([old[0], y]), np.concatenate([old[1], component]), np.concatenate([old[2], rows])
@@ -83,7 +84,7 @@ class Scout:
                 np.concatenate([new, old[near]]) for new, old in zip((y, component, rows), self.climbed, strict=True)
             )
             g = np.concatenate([g, again[near]])
-        chosen = distinct(y, g, component, self.spacing, PEAKS)
+        chosen = distinct(y, g, component, self.spacing, self.most)
         return y[chosen], component[chosen], rows[chosen]
 
     def _climb(self, violation: Any, y: Array, component: NDArray[np.intp], rows: Array) -> Peaks:

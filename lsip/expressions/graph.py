@@ -380,21 +380,23 @@ def join(parts: list[Numbers | None], sizes: list[int]) -> Numbers | None:
     known = [p for p in parts if p is not None]
     if not known:
         return None
-    lead, n = known[0].shape[:-2], max(p.shape[-2] for p in known)
-
-    def fill(end: str) -> Array:
-        out = np.zeros((*lead, n, sum(sizes)))
-        start = 0
-        for part, size in zip(parts, sizes, strict=True):
-            if part is not None:
-                out[..., start : start + size] = getattr(part, end) if isinstance(part, Interval) else part
-            start += size
-        return out
-
-    lo = fill("lo")
+    lead, n = known[0].shape[:-2], max([p.shape[-2] for p in known])
     if not isinstance(known[0], Interval):
-        return lo
-    return Interval(lo, lo if all(p.exact for p in known) else fill("hi"))
+        return _side_by_side(parts, sizes, (*lead, n))
+    lo = _side_by_side([None if p is None else p.lo for p in parts], sizes, (*lead, n))
+    if all(p.exact for p in known):
+        return Interval(lo, lo)
+    return Interval(lo, _side_by_side([None if p is None else p.hi for p in parts], sizes, (*lead, n)))
+
+
+def _side_by_side(parts: list[Array | None], sizes: list[int], lead: Shape) -> Array:
+    out = np.zeros((*lead, sum(sizes)))
+    start = 0
+    for part, size in zip(parts, sizes, strict=True):
+        if part is not None:
+            out[..., start : start + size] = part
+        start += size
+    return out
 
 
 def as_expression(value: Any) -> Expression:
