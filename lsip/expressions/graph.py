@@ -380,7 +380,8 @@ def join(parts: list[Numbers | None], sizes: list[int]) -> Numbers | None:
     known = [p for p in parts if p is not None]
     if not known:
         return None
-    lead, n = known[0].shape[:-2], max([p.shape[-2] for p in known])
+    batches = [p.shape[-2] for p in known]  # 1 for what is constant
+    lead, n = known[0].shape[:-2], max(batches) if min(batches) else 0
     if not isinstance(known[0], Interval):
         return _side_by_side(parts, sizes, (*lead, n))
     lo = _side_by_side([None if p is None else p.lo for p in parts], sizes, (*lead, n))
