@@ -16,7 +16,6 @@ import numpy as np
 
 import envs
 import lsip
-import rl
 from rl.plan import plan_optimistically
 from rl.planning import optimistic_program
 
@@ -61,7 +60,12 @@ def exchange_points(spec: Any, models: Any, most: int = 60) -> list[dict[str, fl
     domain = spec.constraint.domain
     centre = domain.project(0.5 * (domain.lower + domain.upper)[None, :])
     method = lsip.Exchange(
-        start=[centre], oracle=lsip.oracles.BranchAndBound(points=1), polish=False, tol=1e-9, max_iterations=most
+        start=[centre],
+        oracle=lsip.oracles.BranchAndBound(points=1),
+        polish=False,
+        look=False,
+        tol=1e-9,
+        max_iterations=most,
     )
     trail = []
     for iterate in lsip.exchange(program.problem, method):
@@ -247,7 +251,9 @@ def show(figures: Figures) -> str:
     text = []
     for part in ("small", "large"):
         f = figures[part]
-        text.append(f"|S| = {f['states']}, |A| = {f['actions']}, {len(f['cases'])} seeds\n" + table(f["levels"], columns))
+        text.append(
+            f"|S| = {f['states']}, |A| = {f['actions']}, {len(f['cases'])} seeds\n" + table(f["levels"], columns)
+        )
     text.append(table(figures["forms"], {k: k.replace("_", " ") for k in figures["forms"][0]}))
     text.append(table(figures["scale"], {k: k.replace("_", " ") for k in figures["scale"][0]}))
     text.append(table(figures["growth"], {k: k.replace("_", " ") for k in figures["growth"][0]}))

@@ -163,19 +163,31 @@ def lower_bound(
     return base - radius * drift, radius
 
 
-def refit(program: Program, support: tuple[Support, ...], row_multipliers: Array) -> tuple[Support, ...]:
-    """The heavier atoms, with multipliers fitted anew so that they balance the objective as exactly as they can.
+def refit(
+    program: Program, support: tuple[Support, ...], row_multipliers: Array, x: Array
+) -> tuple[tuple[Support, ...], Array]:
+    """The heavier atoms, and the finite rows, with multipliers corrected so that they balance the objective better.
 
-    A relaxation that leans on far-away bounds carries light atoms only for their sake; without them the measure may
-    be exact.
+    What c + sum lambda a + A' mu leaves over in the variables that are away from their bounds at x should be zero. A
+    relaxation that leans on far-away bounds carries light atoms only for their sake; without them the measure may be
+    exact.
     """
     heaviest = max((s.multiplier for s in support), default=0.0)
     kept = tuple(s for s in support if s.multiplier > 1e-4 * heaviest)
     mid, _, _ = point_rows(program, kept)
-    free = np.isinf(program.lower) & np.isinf(program.upper)
-    right = -(program.c + (program.A.T @ row_multipliers if len(row_multipliers) else 0.0))[free]
-    weight = np.linalg.lstsq(mid[:, free].T, right, rcond=None)[0]
-    return tuple(replace(s, multiplier=max(float(w), 0.0)) for s, w in zip(kept, weight, strict=True))
+    near = 1e-9 * (1 + np.abs(x))
+    free = (x > program.lower + near) & (x < program.upper - near)
+    held = np.flatnonzero(row_multipliers)
+    matrix = np.concatenate([mid, program.A[held].toarray()])[:, free]
+    weight = np.concatenate([[s.multiplier for s in kept], row_multipliers[held]])
+    size = np.maximum(np.abs(weight), 1e-3 * heaviest)  # corrections are sought in proportion
+    for _ in range(2):
+        over = program.c[free] + matrix.T @ weight
+        weight = weight - size * np.linalg.lstsq((size[:, None] * matrix).T, over, rcond=None)[0]
+    rows = row_multipliers.copy()
+    rows[held] = weight[len(kept) :]
+    atoms = tuple(replace(s, multiplier=max(float(w), 0.0)) for s, w in zip(kept, weight, strict=False))
+    return atoms, admissible(program, rows)
 
 
 def infeasibility(

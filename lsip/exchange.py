@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from .certificate import (
+    FINITE,
     INFEASIBLE_RADIUS,
     LEAST_RADIUS,
     Certificate,
     Support,
-    admissible,
     infeasibility,
     lower_bound,
     prove_feasible,
@@ -29,17 +28,17 @@ from .certificate import (
     upper_bound,
 )
 from .errors import ModelError
-from .masters import Conditioning, MasterError, MasterResult, open_master
+from .masters import MasterError, MasterResult
 from .oracles import BranchAndBound, Multistart, Oracle, Separation
-from .polish import Polished, polish, worth_polishing
+from .polish import Polished, cluster, polish, worth_polishing
 from .program import DENSE, Program
+from .relaxation import Relaxation
 from .solution import Iterate, Solution, merge
 from .status import Status
 
 Array = NDArray[np.float64]
-REACH = 1e3  # infinite bounds of the master, in its own coordinates
-STRETCH = 10.0  # how much farther those coordinates reach each time that this proves too little
-STRETCHES = 12
+STRETCHES = 12  # times that the master's coordinates are let reach farther out
+FROZEN = 6  # iterations without any change of x after which rounding is to blame
 RETREATS = 6  # attempts to find a strictly feasible point when a solve is stopped early
 
 
@@ -60,6 +59,8 @@ class Exchange:
         When to stop at the latest; seconds.
     polish
         Finish with Newton steps on the active index points.
+    look
+        Look for violations at sampled points before asking a `BranchAndBound`; off, every iteration is its work alone.
     seed
         For oracles that sample.
     callback
@@ -76,6 +77,7 @@ class Exchange:
     max_iterations: int = 1000
     time_limit: float | None = None
     polish: bool = True
+    look: bool = True
     seed: int = 0
     callback: Callable[[Iterate], Any] | None = None
     warm_start: Solution | None = None
@@ -144,11 +146,8 @@ class _Run:
         self.program: Program = problem if isinstance(problem, Program) else problem.compile()
         self.oracles = [method.oracle or pick_oracle(f) for f in self.program.families]
         self.history: list[Iterate] = []
-        self.cuts: list[Support] = []
-        self.idle: Array = np.zeros(0, dtype=int)
         self.slater = True
         self.interrupted = False
-        self.margin = 0.0
         self.x = np.clip(np.zeros(self.program.n), self.program.lower, self.program.upper)
         self.incumbent: tuple[float, Array, tuple[float, ...]] | None = None  # upper, x, proven violations
         self.lower = -np.inf
@@ -161,7 +160,8 @@ class _Run:
         self.polishable = self.method.polish and worth_polishing(self.program)
         self.polish_at, self.polished = 2, 0
         self.level, self.visited = np.inf, 0
-        self._open()
+        self.relaxation = Relaxation(self.program, self.oracles, method)
+        self.margin = 0.1 * method.tol * self.relaxation.scale
 
     def describe(self) -> list[str]:
         program = self.program
@@ -177,158 +177,6 @@ class _Run:
     @property
     def oracle_names(self) -> str:
         return ", ".join(dict.fromkeys(type(o).__name__ for o in self.oracles)) or "none needed"
-
-    # ---- the master -----------------------------------------------------------------------------------------------
-
-    def _open(self) -> None:
-        program = self.program
-        first = self._given_points() or [self._first_points(f) for f in range(len(program.families))]
-        self.cuts = [
-            Support(f, c, y, 0.0)
-            for f, points in enumerate(first)
-            for y in points
-            for c in range(len(program.families[f].columns))
-        ]
-        warm = self.method.warm_start
-        if warm is not None:
-            self.cuts += [s for s in (*warm.cuts, *warm.certificate.support) if self._fits(s)]
-        rows, rhs = self._matrix(self.cuts)
-        self.conditioning = Conditioning.fit(program, self._sample_rows(rows))
-        self.units = self.conditioning.scale
-        self.scale = max(1.0, float(np.median(np.abs(rhs))) if len(rhs) else 1.0)
-        self.reach = REACH * max(1.0, float(np.abs(rhs).max(initial=0.0)))
-        self.margin = 0.1 * self.method.tol * self.scale
-        self._build(rows, rhs)
-
-    def _build(self, rows: Any, rhs: Array) -> None:
-        """A fresh master in the current coordinates, with these cuts."""
-        program = self.program
-        self.limit = self.conditioning.reach(self.reach)
-        lower, upper = self.conditioning.box(program.lower, program.upper, self.limit)
-        finite, self.row_scale = program.A, np.ones(0)
-        if program.A.shape[0]:
-            finite = sparse.csr_matrix(self.conditioning.rows(program.A))
-            self.row_scale = np.maximum(abs(finite).max(axis=1).toarray().ravel(), 1e-8)
-            finite = sparse.csr_matrix(sparse.diags(1.0 / self.row_scale) @ finite)
-        self.master = open_master(self.method.master)(
-            np.asarray(self.conditioning.rows(program.c[None, :])).ravel(),
-            lower,
-            upper,
-            finite,
-            program.row_lower / self.row_scale,
-            program.row_upper / self.row_scale,
-            self.method.tol,
-        )
-        self.master.add(self.conditioning.rows(rows), rhs)
-        self.idle = np.zeros(len(self.cuts), dtype=int)
-
-    def _given_points(self) -> list[Array] | None:
-        """The first index points as the caller wants them, checked."""
-        given, families = self.method.start, self.program.families
-        if given is None:
-            return None
-        points = [np.atleast_2d(np.asarray(y, dtype=float)) for y in given]
-        fits = len(points) == len(families) and all(
-            y.shape[1] == f.domain.dim and f.domain.contains(y).all() for y, f in zip(points, families, strict=True)
-        )
-        if not fits:
-            raise ModelError(
-                f"`start` needs an array (k, m) of index points for each of the {len(families)} families, inside "
-                f"their domains; got shapes {[y.shape for y in points]}."
-            )
-        return points
-
-    def _first_points(self, f: int) -> Array:
-        """Enough index points to make the first relaxation bounded in most cases, few enough to be cheap."""
-        family = self.program.families[f]
-        domain, (p, k) = family.domain, family.columns.shape
-        if p > 50 or k > DENSE:  # in large models the finite rows and bounds hold most variables
-            return domain.grid((5 if p == 1 else 3) if domain.dim == 1 else 2)
-        if domain.dim == 1:
-            return domain.grid(int(np.clip(k + 1, 5, 200)))
-        corners = domain.grid(3 if domain.dim == 2 else 2)
-        return np.concatenate([corners, domain.spread(int(np.clip(2 * k, 8, 200)))])
-
-    def _sample_rows(self, rows: Any) -> Any:
-        """Rows at points of no period: those of a grid can make independent functions look alike."""
-        sample = [
-            Support(f, c, y, 0.0)
-            for f, family in enumerate(self.program.families)
-            if len(family.columns) <= 50 and self.program.n <= DENSE
-            for y in family.domain.spread(int(np.clip(2 * family.columns.shape[1], 10, 400)))
-            for c in range(len(family.columns))
-        ]
-        extra, _ = self._matrix(sample)
-        if isinstance(rows, np.ndarray):
-            return np.concatenate([rows, extra])
-        return sparse.vstack([rows, extra], format="csr")
-
-    def _fits(self, s: Support) -> bool:
-        if s.family >= len(self.program.families):
-            return False
-        family = self.program.families[s.family]
-        return bool(
-            s.component < len(family.columns)
-            and len(s.point) == family.domain.dim
-            and family.domain.contains(s.point[None, :])[0]
-        )
-
-    def _matrix(self, cuts: list[Support]) -> tuple[Any, Array]:
-        """Rows (k, n) and right-hand sides of cuts; dense for small models."""
-        n, families = self.program.n, self.program.families
-        rhs = np.zeros(len(cuts))
-        dense = np.zeros((len(cuts), n)) if n <= DENSE else None
-        triplets: list[tuple[Array, Any, Any]] = []
-        for f, family in enumerate(families):
-            mine = np.array([i for i, s in enumerate(cuts) if s.family == f], dtype=np.intp)
-            if not len(mine):
-                continue
-            y = np.array([cuts[i].point for i in mine])
-            component = np.array([cuts[i].component for i in mine], dtype=np.intp)
-            a, rhs[mine] = family.chosen(y, component)
-            columns = family.columns[component]
-            if dense is not None:
-                np.add.at(dense, (mine[:, None], columns), a)
-            else:
-                triplets.append((a.ravel(), np.repeat(mine, a.shape[1]), columns.ravel()))
-        if dense is not None:
-            return dense, rhs
-        if not triplets:
-            return sparse.csr_matrix((len(cuts), n)), rhs
-        data, i, j = (np.concatenate(part) for part in zip(*triplets, strict=True))
-        used = data != 0
-        return sparse.csr_matrix((data[used], (i[used], j[used])), shape=(len(cuts), n)), rhs
-
-    def _add(self, separations: list[Separation]) -> int:
-        new = [
-            Support(f, int(c), y, 0.0)
-            for f, s in enumerate(separations)
-            for y, c, g in zip(s.points, s.components, s.values, strict=True)
-            if g > -0.5 * self.margin
-        ]
-        return self._add_cuts(new)
-
-    def _add_cuts(self, new: list[Support]) -> int:
-        if not new:
-            return 0
-        rows, rhs = self._matrix(new)
-        self.master.add(self.conditioning.rows(rows), rhs)
-        self.cuts += new
-        self.idle = np.concatenate([self.idle, np.zeros(len(new), dtype=int)])
-        return len(new)
-
-    def _drop_slack(self, multipliers: Array) -> None:
-        """Forget cuts that have not mattered for a while, once there are many."""
-        held = len(multipliers)  # cuts added since then are new, not idle
-        self.idle[:held] = np.where(multipliers > 0, 0, self.idle[:held] + 1)
-        # On a flat optimal face no multiplier tells which cuts hold the master in place: keep them longer.
-        if len(self.cuts) <= (3 if self.visited == 0 else 30) * self.program.n + 200:
-            return
-        keep = self.idle < 4
-        if (~keep).sum() >= 0.2 * len(keep):
-            self.master.drop(keep)
-            self.cuts = [c for c, k in zip(self.cuts, keep, strict=True) if k]
-            self.idle = self.idle[keep]
 
     # ---- the loop -------------------------------------------------------------------------------------------------
 
@@ -359,16 +207,26 @@ class _Run:
                 solution = self._unbounded()
             if solution is not None:
                 return replace(solution, history=tuple(self.history))
-            self._drop_slack(result.cut_multipliers)
+            if self._frozen():
+                return self.stop(Status.STALLED)
+            self.relaxation.drop_slack(result.cut_multipliers, flat=self.visited > 0)
             if method.time_limit is not None and time.perf_counter() - self.started > method.time_limit:
                 return self.stop(Status.TIME_LIMIT)
         return self.stop(Status.ITERATION_LIMIT)
+
+    def _frozen(self) -> bool:
+        """Whether cuts no longer move the master: they differ by less than its accuracy."""
+        last = self.history[-FROZEN:]
+        if len(last) < FROZEN:
+            return False
+        moves = max(float(np.abs(h.x - self.x).max(initial=0.0)) for h in last)
+        return moves <= 1e-14 * (1 + float(np.abs(self.x).max(initial=0.0)))
 
     def _solve_master(self) -> MasterResult | Solution:
         """Solve the relaxation; where it has no solution, lower the margin or prove infeasibility."""
         for _ in range(40):
             try:
-                result = self.master.solve(self.margin)
+                result = self.relaxation.master.solve(self.margin)
             except MasterError:
                 return self.stop(Status.STALLED)
             if result.status == "optimal":
@@ -384,10 +242,10 @@ class _Run:
         self.lower = max(self.lower, value - self.margin * total) if self._bounded(result) else self.lower
         if self.slater and total > 0:
             wanted = 0.4 * self.method.tol * max(1.0, abs(value)) / total
-            wanted = min(wanted, 1e-3 * self.scale)
+            wanted = min(wanted, 1e-3 * self.relaxation.scale)
             if not 0.3 < self.margin / wanted < 1.2:
                 self.margin = wanted
-                again = self.master.solve(self.margin)
+                again = self.relaxation.master.solve(self.margin)
                 if again.status == "optimal":
                     result = again
                     self._accept(result)
@@ -396,31 +254,33 @@ class _Run:
     def _accept(self, result: MasterResult) -> None:
         """Take a master's answer as the current point and the current dual measure."""
         self.result = result
-        self.x = np.clip(self.conditioning.x(result.z), self.program.lower, self.program.upper)
-        self.support, self.rows = self._atoms(result)
+        self.x = self.relaxation.x(result.z)
+        self.support, self.rows = self.relaxation.atoms(result)
 
     def _bounded(self, result: MasterResult) -> bool:
         """Whether the box that stands in for infinite bounds does not matter to the master's solution."""
-        price = np.abs(result.reduced_costs) * self.limit
+        price = np.abs(result.reduced_costs) * self.relaxation.limit
         matters = price > 0.05 * self.method.tol * max(1.0, abs(result.objective))
-        return not (matters & (np.abs(result.z) >= 0.99 * self.limit)).any()
+        return not (matters & (np.abs(result.z) >= 0.99 * self.relaxation.limit)).any()
 
     def _explain_infeasible(self, result: MasterResult) -> Solution | None:
-        best = self.master.best_margin(self.scale)
+        best = self.relaxation.master.best_margin(self.relaxation.scale)
         proof = best if best.status == "optimal" and best.slack > 0 else result
-        support, rows = self._atoms(proof)
-        contradiction, radius = infeasibility(self.program, support, rows, self.units)
-        if contradiction > 0 and (best.status != "optimal" or best.slack > 1e-9 * self.scale):
+        support, rows = self.relaxation.atoms(proof)
+        contradiction, radius = infeasibility(self.program, support, rows, self.relaxation.units)
+        if contradiction > 0 and (best.status != "optimal" or best.slack > 1e-9 * self.relaxation.scale):
             if radius < INFEASIBLE_RADIUS and self.stretches < STRETCHES:
                 return self._grow(best.z if best.status == "optimal" else None)
             if radius >= INFEASIBLE_RADIUS:
-                certificate = Certificate("infeasible", self.x, np.inf, np.inf, radius, support, rows, units=self.units)
+                certificate = Certificate(
+                    "infeasible", self.x, np.inf, np.inf, radius, support, rows, units=self.relaxation.units
+                )
                 return self._solution(Status.INFEASIBLE, certificate)
         if best.status != "optimal":
             return self.stop(Status.STALLED)
-        if -best.slack < 1e-3 * abs(self.margin) or -best.slack < 1e-11 * self.scale:
+        if -best.slack < 1e-3 * abs(self.margin) or -best.slack < 1e-11 * self.relaxation.scale:
             self.slater = False
-            self.margin = -best.slack - 1e-10 * self.scale
+            self.margin = -best.slack - 1e-10 * self.relaxation.scale
         else:
             self.margin = 0.5 * min(-best.slack, self.margin)
         return None
@@ -431,12 +291,27 @@ class _Run:
             return self.stop(Status.STALLED)
         self.stretches += 1
         self.patience = 0
-        leaning = np.abs(z) >= 0.99 * self.limit if z is not None else np.ones(self.program.n, dtype=bool)
-        self.conditioning = self.conditioning.stretched(leaning if leaning.any() else ~leaning, STRETCH)
-        self._build(*self._matrix(self.cuts))
+        leaning = np.abs(z) >= 0.99 * self.relaxation.limit if z is not None else np.ones(self.program.n, dtype=bool)
+        self.relaxation.stretch(leaning if leaning.any() else ~leaning)
         return None
 
     def _separate(self, x: Array) -> list[Separation]:
+        """Where x violates, by a look at sampled points if that finds enough; otherwise what the oracles say."""
+        return self._look(x) or self._prove(x)
+
+    def _look(self, x: Array) -> list[Separation] | None:
+        """What the scouts find, if it is worth cuts before any proof."""
+        if not self.method.look or any(scout is None for scout in self.relaxation.scouts):
+            return None
+        alert = -0.5 * self.margin
+        found = [
+            scout.look(self.program.violation(f, x), alert) for f, scout in enumerate(self.relaxation.scouts) if scout
+        ]
+        return (
+            found if max((s.worst for s in found), default=-np.inf) > self.method.tol * self.relaxation.scale else None
+        )
+
+    def _prove(self, x: Array) -> list[Separation]:
         seed = self.method.seed + len(self.history)
         return [
             self._tuned(oracle).maximise(self.program.violation(f, x), family.domain, target=0.0, seed=seed)
@@ -452,6 +327,15 @@ class _Run:
             left = min(left, max(self.method.time_limit - (time.perf_counter() - self.started), 0.05))
         return replace(oracle, near=max(0.5 * self.margin, 0.0), seconds=left)
 
+    def _add(self, separations: list[Separation]) -> int:
+        new, known = [], {}
+        for f, s in enumerate(separations):
+            kept = s.values > -0.5 * self.margin
+            new += [Support(f, int(c), y, 0.0) for y, c in zip(s.points[kept], s.components[kept], strict=True)]
+            if s.rows is not None:
+                known[f] = s.rows[0][kept], s.rows[1][kept]
+        return self.relaxation.add(new, known)
+
     def _record(self, iteration: int, worst: float, bound: float, added: int, separations: list[Separation]) -> Iterate:
         sign = -1.0 if self.program.maximise else 1.0
         upper = self.incumbent[0] if self.incumbent else np.inf
@@ -464,7 +348,7 @@ class _Run:
             worst,
             bound,
             added,
-            len(self.cuts),
+            len(self.relaxation.cuts),
             time.perf_counter() - self.started,
             self.x,
             tuple(s.points for s in separations),
@@ -474,19 +358,11 @@ class _Run:
 
     # ---- ends -----------------------------------------------------------------------------------------------------
 
-    def _atoms(self, result: MasterResult) -> tuple[tuple[Support, ...], Array]:
-        """The multipliers of a master solution as a measure, and those of the finite rows."""
-        support = tuple(
-            replace(self.cuts[i], multiplier=float(result.cut_multipliers[i]))
-            for i in np.flatnonzero(result.cut_multipliers > 0)
-        )
-        return support, admissible(self.program, result.row_multipliers / self.row_scale)
-
     def _finish(
         self, result: MasterResult, separations: list[Separation], worst: float, bound: float
     ) -> Solution | None:
         """The solution, if this iterate is one."""
-        if not self.slater and 0 < worst <= bound <= self.method.tol * self.scale:
+        if not self.slater and 0 < worst <= bound <= self.method.tol * self.relaxation.scale:
             return self.stop(Status.NO_INTERIOR)
         if worst > 0 or (bound > 0 and worst > -0.5 * self.margin):
             return None
@@ -497,7 +373,7 @@ class _Run:
             solution = self._certify(self.x, self.support, self.rows, tuple(s.bound for s in separations))
             if solution is not None:
                 return solution
-            if (np.abs(result.z) < 0.99 * self.limit).all():
+            if (np.abs(result.z) < 0.99 * self.relaxation.limit).all():
                 self.patience += 1
                 self.margin *= 0.5
                 return self.stop(Status.STALLED) if self.patience > 8 else None
@@ -507,6 +383,8 @@ class _Run:
         self, x: Array, support: tuple[Support, ...], rows: Array, violation: tuple[float, ...]
     ) -> Solution | None:
         """OPTIMAL if the bounds meet; otherwise remember the point and go on."""
+        if not self._keeps_finite_rows(x):
+            return None
         upper = upper_bound(self.program, x)
         if self.incumbent is None or upper < self.incumbent[0]:
             self.incumbent = (upper, x, violation)
@@ -514,15 +392,25 @@ class _Run:
         allowed = self.method.tol * max(1.0, abs(upper))
         lower, radius = lower_bound(self.program, support, rows, self._units(x), 0.1 * allowed)
         if upper - lower > allowed and self.program.n <= DENSE:
-            clean = refit(self.program, support, rows)
-            other = lower_bound(self.program, clean, rows, self._units(x), 0.1 * allowed)
+            clean, exact = refit(self.program, support, rows, x)
+            other = lower_bound(self.program, clean, exact, self._units(x), 0.1 * allowed)
             if other[0] > lower:
-                support, (lower, radius) = clean, other
-        if upper - lower <= allowed and radius >= LEAST_RADIUS:
+                support, rows, (lower, radius) = clean, exact, other
+        if abs(upper - lower) <= allowed and radius >= LEAST_RADIUS:
             return self._solution(
                 Status.OPTIMAL, self._certificate("optimal", x, lower, upper, radius, support, rows, violation)
             )
         return None
+
+    def _keeps_finite_rows(self, x: Array) -> bool:
+        """Whether x breaks finite rows no more than the master does.
+
+        Newton sees only those that were active, and a step can carry x across another one; the interior points of a
+        flat face are less accurate than its corners.
+        """
+        scale = 1.0 + float(np.abs(x).max(initial=0.0))
+        usual = min(2 * self.program.finite_violation(self.x), FINITE * scale)
+        return self.program.finite_violation(x) <= max(usual, 1e-12 * scale)
 
     def _recheck(self) -> Solution | None:
         """A feasible point found earlier may be good enough for the lower bound of this iteration."""
@@ -549,14 +437,21 @@ class _Run:
 
     def _units(self, x: Array) -> Array:
         """The size of each variable: what it is at x, or what makes its terms about 1."""
-        return np.abs(x) + self.units
+        return np.abs(x) + self.relaxation.units
 
     def _unbounded(self) -> Solution | None:
         """The relaxation leans on the box that stands in for infinite bounds: prove a direction, if there is one."""
         from .rays import find_ray
 
         upper = upper_bound(self.program, self.x)
-        direction, drift = find_ray(self.program, self.cuts, self.conditioning, self._matrix, self.oracles, self.method)
+        direction, drift = find_ray(
+            self.program,
+            self.relaxation.cuts,
+            self.relaxation.conditioning,
+            self.relaxation.matrix,
+            self.oracles,
+            self.method,
+        )
         if direction is not None:
             x, violation = self.x, prove_feasible(self.program, self.x)
             worst, slope = max(violation, default=0.0), max(drift, default=0.0)
@@ -583,10 +478,10 @@ class _Run:
             self.level, self.visited = value, 0
             return None
         self.visited += 1
-        z = self.master.centre(self.margin) if self._bounded(result) else None
+        z = self.relaxation.master.centre(self.margin) if self._bounded(result) else None
         if z is None:
             return None
-        x = np.clip(self.conditioning.x(z), self.program.lower, self.program.upper)
+        x = self.relaxation.x(z)
         separations = self._separate(x)
         if max((s.bound for s in separations), default=-np.inf) <= 0:
             return self._certify(x, self.support, self.rows, tuple(s.bound for s in separations))
@@ -596,7 +491,7 @@ class _Run:
     def _worth_polishing(self, iteration: int, worst: float) -> bool:
         if not self.polishable or not self.slater or self.result is None or not self._bounded(self.result):
             return False
-        return iteration >= self.polish_at and worst < 0.1 * (self.scale + abs(self.history[-1].value))
+        return iteration >= self.polish_at and worst < 0.1 * (self.relaxation.scale + abs(self.history[-1].value))
 
     def _polish(self, found: list[Separation]) -> Solution | None:
         """Try Newton from here: a point that can be certified ends the solve, and its index points help anyway."""
@@ -608,38 +503,40 @@ class _Run:
             return None
         separations = self._separate(polished.x)
         bound = max((s.bound for s in separations), default=-np.inf)
-        # Newton sees the finite rows that were active; a step can carry x across another one.
-        allowed = max(2 * self.program.finite_violation(self.x), 1e-12 * (1 + np.abs(polished.x).max(initial=0.0)))
-        if bound <= 0 and self.program.finite_violation(polished.x) <= allowed:
+        if bound <= 0:
             solution = self._certify(
                 polished.x, polished.support, polished.row_multipliers, tuple(s.bound for s in separations)
             )
             if solution is not None:
                 return solution
-        self._add_cuts([replace(s, multiplier=0.0) for s in polished.support])
+        self.relaxation.add([replace(s, multiplier=0.0) for s in polished.support])
         self._add(separations)
         return None
 
     def _newton(self, clusters: tuple[Support, ...]) -> Polished | None:
         if len(clusters) > self.program.n:
             return None
-        return polish(self.program, self.x, clusters, self.rows, self.margin, self.conditioning.basis())
+        return polish(self.program, self.x, clusters, self.rows, self.margin, self.relaxation.conditioning.basis())
 
     def _retreat(self) -> None:
         """A feasible point for free: between an iterate of proven violation v and a point of margin s."""
+        if self.incumbent is not None or not self.slater:
+            return
+        if max(self.violation, default=np.inf) == np.inf:  # the last look came without a proof
+            self.violation = tuple(found.bound for found in self._prove(self.x))
         v = max(self.violation, default=np.inf)
-        if self.incumbent is not None or not self.slater or not 0 < v < np.inf:
+        if not 0 < v < np.inf:
             return
         s = 0.0
         for _ in range(RETREATS):
             try:
-                inside = self.master.best_margin(self.scale)
+                inside = self.relaxation.master.best_margin(self.relaxation.scale)
             except MasterError:
                 return
             if inside.status != "optimal" or inside.slack >= 0:
                 return
-            x_s = np.clip(self.conditioning.x(inside.z), self.program.lower, self.program.upper)
-            separations = self._separate(x_s)
+            x_s = self.relaxation.x(inside.z)
+            separations = self._prove(x_s)
             s = -max(found.bound for found in separations)
             if s > 0 or not self._add(separations):
                 break
@@ -685,37 +582,5 @@ class _Run:
             oracle=self.oracle_names,
             variables=getattr(self.problem, "variables", ()),
             model=self.problem if hasattr(self.problem, "compile") else None,
-            cuts=tuple(self.cuts),
+            cuts=tuple(self.relaxation.cuts),
         )
-
-
-def cluster(program: Program, support: tuple[Support, ...], found: list[Separation]) -> tuple[Support, ...]:
-    """One atom for every maximiser: those that the oracle found gather the mass around them, the rest stay."""
-    mass: dict[tuple[int, int], list[tuple[Array, float]]] = {}
-    maximisers: dict[tuple[int, int], list[Array]] = {}
-    for f, separation in enumerate(found):
-        for y, c in zip(separation.points, separation.components, strict=True):
-            maximisers.setdefault((f, int(c)), []).append(y)
-    for s in sorted(support, key=lambda s: -s.multiplier):
-        row, domain = (s.family, s.component), program.families[s.family].domain
-        width = np.maximum(domain.upper - domain.lower, 1e-300)
-        atoms = mass.setdefault(row, [])
-        near = [float(np.abs((y - s.point) / width).max()) for y, _ in atoms]
-        if near and min(near) <= 0.02:
-            i = int(np.argmin(near))
-            atoms[i] = (atoms[i][0], atoms[i][1] + s.multiplier)
-            continue
-        place = s.point
-        rivals = maximisers.get(row, [])
-        distance = [float(np.abs((y - s.point) / width).max()) for y in rivals]
-        if distance and min(distance) <= 0.1:
-            place = rivals[int(np.argmin(distance))]
-        same = [i for i, (y, _) in enumerate(atoms) if (y == place).all()]
-        if same:
-            atoms[same[0]] = (place, atoms[same[0]][1] + s.multiplier)
-        else:
-            atoms.append((place, s.multiplier))
-    total = sum(weight for atoms in mass.values() for _, weight in atoms)
-    return tuple(
-        Support(f, c, y, weight) for (f, c), atoms in mass.items() for y, weight in atoms if weight > 1e-9 * total
-    )

@@ -19,8 +19,8 @@ from scipy import sparse
 
 from .certificate import Support, admissible
 from .domains import Domain
-from .expressions.jets import triangle
-from .program import DENSE, Program
+from .oracles import Separation
+from .program import DENSE, Program, contract
 
 Array = NDArray[np.float64]
 STEPS = 6
@@ -40,6 +40,38 @@ def worth_polishing(program: Program) -> bool:
     """Whether the reduced system is of a size, or a sparsity, that can be solved quickly."""
     narrow = all(f.columns.shape[1] <= WIDEST for f in program.families)
     return bool(program.families) and (program.n <= DENSE or narrow)
+
+
+def cluster(program: Program, support: tuple[Support, ...], found: list[Separation]) -> tuple[Support, ...]:
+    """One atom for every maximiser: those that the oracle found gather the mass around them, the rest stay."""
+    mass: dict[tuple[int, int], list[tuple[Array, float]]] = {}
+    maximisers: dict[tuple[int, int], list[Array]] = {}
+    for f, separation in enumerate(found):
+        for y, c in zip(separation.points, separation.components, strict=True):
+            maximisers.setdefault((f, int(c)), []).append(y)
+    widths = [np.maximum(f.domain.upper - f.domain.lower, 1e-300) for f in program.families]
+    for s in sorted(support, key=lambda s: -s.multiplier):
+        row, width = (s.family, s.component), widths[s.family]
+        atoms = mass.setdefault(row, [])
+        near = [float(np.abs((y - s.point) / width).max()) for y, _ in atoms]
+        if near and min(near) <= 0.02:
+            i = int(np.argmin(near))
+            atoms[i] = (atoms[i][0], atoms[i][1] + s.multiplier)
+            continue
+        place = s.point
+        rivals = maximisers.get(row, [])
+        distance = [float(np.abs((y - s.point) / width).max()) for y in rivals]
+        if distance and min(distance) <= 0.1:
+            place = rivals[int(np.argmin(distance))]
+        same = [i for i, (y, _) in enumerate(atoms) if (y == place).all()]
+        if same:
+            atoms[same[0]] = (place, atoms[same[0]][1] + s.multiplier)
+        else:
+            atoms.append((place, s.multiplier))
+    total = sum(weight for atoms in mass.values() for _, weight in atoms)
+    return tuple(
+        Support(f, c, y, weight) for (f, c), atoms in mass.items() for y, weight in atoms if weight > 1e-9 * total
+    )
 
 
 def polish(
@@ -94,18 +126,30 @@ def polish(
         dx = free @ step[:n]
         weight, mu = step[n : n + len(points)], step[n + len(points) :]
         change, start = slopes + jac @ dx, 0
-        for i, s in enumerate(support):
-            domain, m = program.families[s.family].domain, len(points[i])
-            points[i] = domain.project((points[i] + inverse[i] @ change[start : start + m])[None, :])[0]
-            start += m
+        for i, y in enumerate(points):
+            points[i] = y + inverse[i] @ change[start : start + len(y)]
+            start += len(y)
+        _project(program, support, points)
         x = np.clip(x + dx, program.lower, program.upper)
     return None if best is None else best[1]
+
+
+def _project(program: Program, support: tuple[Support, ...], points: list[Array]) -> None:
+    """Bring points that have moved, in place, back into their domains."""
+    for f, family in enumerate(program.families):
+        mine = [i for i, s in enumerate(support) if s.family == f]
+        if mine:
+            for i, y in zip(mine, family.domain.project(np.array([points[i] for i in mine])), strict=True):
+                points[i] = y
 
 
 def _blocks(parts: list[Array], like: Any) -> Any:
     """A block-diagonal matrix, dense or sparse as `like` is."""
     if sparse.issparse(like):
-        return sparse.block_diag(parts, format="csr")
+        if len({p.shape for p in parts}) > 1:
+            return sparse.block_diag(parts, format="csr")
+        count = len(parts)
+        return sparse.bsr_matrix((np.array(parts), np.arange(count), np.arange(count + 1))).tocsr()
     size = sum(len(p) for p in parts)
     out, start = np.zeros((size, size)), 0
     for p in parts:
@@ -188,10 +232,7 @@ def _local(
         smooth = np.isfinite(d).all(axis=(0, 2)) & np.isfinite(h).all(axis=(0, 2))
         d, h = np.where(smooth[:, None], d, 0.0), np.where(smooth[:, None], h, 0.0)
         g[mine] = (v * weights).sum(axis=1)
-        slope = np.einsum("mkj,kj->km", d, weights)
-        hessian = np.empty((len(mine), m, m))
-        i, j = triangle(m)
-        hessian[:, i, j] = hessian[:, j, i] = np.einsum("mkj,kj->km", h, weights)
+        slope, hessian = contract(d, h, weights)
         inverses = _move(y, slope, hessian, family.domain)
         for q, place in enumerate(mine):
             grad[place], inverse[place] = slope[q], inverses[q]
@@ -204,12 +245,18 @@ def _local(
     return rows, g, _matrix(jac_entries, (int(starts[-1]), program.n)), grad, inverse
 
 
-def _interior(y: Array, domain: Domain) -> bool:
-    """Whether a point is away from the curved or slanted part of its domain's boundary."""
+def _interior(y: Array, domain: Domain) -> NDArray[np.bool_]:
+    """Which points (k, m) are away from the curved or slanted part of their domain's boundary."""
+    result, found = np.zeros((2, len(y)), dtype=bool)
     for cell in domain.cells():
-        if ((cell.lower <= y) & (y <= cell.upper)).all(axis=1).any():
-            return cell.inside is None or float(np.min(cell.inside(y))) > 1e-9
-    return False
+        boxes = (cell.lower <= y[:, None]) & (y[:, None] <= cell.upper)  # (k, boxes, m)
+        here = np.any(boxes.all(axis=2), axis=1) & ~found
+        found |= here
+        if cell.inside is None:
+            result |= here
+        else:
+            result[here] = [float(np.min(cell.inside(p))) > 1e-9 for p in y[here]]
+    return result
 
 
 def _matrix(entries: list[tuple[Array, Any, Any]], shape: tuple[int, int]) -> Any:
@@ -227,7 +274,7 @@ def _move(y: Array, slope: Array, hessian: Array, domain: Domain) -> Array:
     lower, upper = domain.lower, domain.upper
     width = upper - lower
     inside = (y > lower + 1e-9 * width) & (y < upper - 1e-9 * width)
-    inside &= np.array([_interior(p, domain) for p in y])[:, None]
+    inside &= _interior(y, domain)[:, None]
     diagonal = np.arange(y.shape[1])
     both = inside[:, :, None] & inside[:, None, :]
     h = np.where(both, -hessian, 0.0)

@@ -89,13 +89,13 @@ class DeclaredFamily:
         return flat[..., : p * k].reshape(*flat.shape[:-1], p, k), flat[..., p * k :]
 
     def rows(self, y: Array) -> tuple[Array, Array]:
-        a, b = self._split(self.tape.values(y))
-        self._check(y, np.isfinite(a).all(axis=(1, 2)) & np.isfinite(b).all(axis=1))
-        return a, b
+        flat = self.tape.values(y)
+        self._check(y, np.isfinite(flat))
+        return self._split(flat)
 
     def _check(self, y: Array, finite: Any) -> None:
         if not finite.all():
-            bad = y[int(np.argmin(finite))]
+            bad = y[int(np.argmin(finite.all(axis=-1)))]
             where = ", ".join(f"{c} = {v:.6g}" for c, v in zip(self.coordinates, bad, strict=True))
             raise ModelError(
                 f"{self.name} is not defined at {where}: a coefficient or right-hand side is nan or infinite there. "
@@ -106,8 +106,11 @@ class DeclaredFamily:
         """Coefficients (N, K) and right-hand sides (N,) of row `component[n]` at the point y[n]."""
         if self.count > MANY_ROWS:
             values = self.pairs(y, component, 0)[0]
-            self._check(y, np.isfinite(values).all(axis=1))
+            self._check(y, np.isfinite(values))
             return values[:, :-1], values[:, -1]
+        if self.count == 1:
+            a, b = self.rows(y)
+            return a[:, 0], b[:, 0]
         points, back = unique_runs(y)
         a, b = self.rows(points)
         return a[back, component], b[back, component]
@@ -116,17 +119,22 @@ class DeclaredFamily:
         """As `chosen` with the rhs as last column: values (N, K + 1), gradients (m, N, K + 1), packed Hessians."""
         if self.count > MANY_ROWS:
             return self.pairs(y, component, 2)
+        if self.count == 1:
+            return self.tape.derivatives(y)
         n = np.arange(len(y))
         v, g, h = (part[..., n, component, :] for part in self.derivatives(y))
         return v, g, h
 
     def derivatives(self, y: Array) -> tuple[Array, Array, Array]:
         """As `rows`, with the rhs as last column (N, p, K + 1): values, gradients (m, ...), packed Hessians."""
-        parts = []
-        for flat in self.tape.derivatives(y):
-            a, b = self._split(flat)
-            parts.append(np.concatenate([a, b[..., None]], axis=-1))
-        return tuple(parts)  # type: ignore[return-value]
+        return tuple(self._together(flat) for flat in self.tape.derivatives(y))  # type: ignore[return-value]
+
+    def _together(self, flat: Array) -> Array:
+        """All numbers of a point (..., p K + p) as rows with the rhs last (..., p, K + 1)."""
+        if self.count == 1:
+            return flat[..., None, :]
+        a, b = self._split(flat)
+        return np.concatenate([a, b[..., None]], axis=-1)
 
     def enclosed(self, y: Array, component: Ints) -> tuple[Interval, Interval]:
         """Outward-rounded coefficients (N, K) and right-hand sides (N,) of row `component[n]` at the point y[n]."""
@@ -262,6 +270,15 @@ def _vector(indices: tuple[Index, ...]) -> Any:
     return np.concatenate([np.atleast_1d(i) for i in indices])  # type: ignore[call-overload]
 
 
+def contract(d: Array, h: Array, w: Array) -> tuple[Array, Array]:
+    """Gradients (k, m) and Hessians (k, m, m) of w (k, J) times rows with derivatives d (m, k, J), h (packed, k, J)."""
+    m = len(d)
+    i, j = triangle(m)
+    hessian = np.empty((d.shape[1], m, m))
+    hessian[:, i, j] = hessian[:, j, i] = (h * w).sum(axis=2).T
+    return (d * w).sum(axis=2).T, hessian
+
+
 @dataclass(eq=False)
 class FamilyViolation:
     """g(y) = a(y) x - scale b(y) for a family at a given x; `scale` is 0 when x is a direction."""
@@ -293,14 +310,8 @@ class FamilyViolation:
         if parts is None:
             return None
         v, g, h = parts
-        i, j = triangle(y.shape[1])
         w = self.weights[component]
-        value = np.einsum("nk,nk->n", v, w)
-        gradient = np.einsum("mnk,nk->nm", g, w)
-        packed = np.einsum("mnk,nk->nm", h, w)
-        hessian = np.empty((len(y), y.shape[1], y.shape[1]))
-        hessian[:, i, j] = hessian[:, j, i] = packed
-        return value, gradient, hessian
+        return (v * w).sum(axis=1), *contract(g, h, w)
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,7 +91,7 @@ def plan(
     mdp: SICMDP,
     *,
     method: str = "auto",
-    tol: float = 1e-8,
+    tol: float = 1e-7,
     oracle: Any = None,
     verbose: bool = False,
     **options: Any,
@@ -136,7 +136,7 @@ def plan_optimistically(
     *,
     method: str = "auto",
     form: str = "sparse",
-    tol: float = 1e-8,
+    tol: float = 1e-7,
     oracle: Any = None,
     verbose: bool = False,
     **options: Any,
@@ -184,7 +184,7 @@ def _decomposed(
     most = np.concatenate([[np.abs(spec.r).max()], np.ones(spec.costs.size)]) / (1 - spec.gamma)
     x = lsip.Variable(maximise.size, lower=-most, upper=most, name="x")
     problem = lsip.Problem(lsip.maximize(x[0]), [spec.costs.on(x[1:])], name="SICMDP")
-    wanted = max(tol, 1e-6) if tol == 1e-8 else tol
+    wanted = max(tol, 1e-6) if tol == 1e-7 else tol
     solution = lsip.decompose(problem, maximise, tol=wanted, oracle=oracle, verbose=verbose, **options)
     _refuse_infeasible(solution)
     q = np.zeros(spec.r.shape)

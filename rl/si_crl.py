@@ -72,7 +72,7 @@ def si_crl(
     method: str = "auto",
     form: str = "sparse",
     denominator: str = "pair",
-    tol: float = 1e-8,
+    tol: float = 1e-7,
     verbose: bool = False,
     **options: Any,
 ) -> Learned:
@@ -175,7 +175,7 @@ def _as_published(
     enclosable = program.problem.compile().families[0].enclosable
     chosen = oracle or (lsip.oracles.BranchAndBound(points=1) if enclosable else lsip.oracles.Multistart())
     method = lsip.Exchange(
-        oracle=chosen, start=[first], polish=False, max_iterations=iterations or 1000, tol=1e-9, **options
+        oracle=chosen, start=[first], polish=False, look=False, max_iterations=iterations or 1000, tol=1e-9, **options
     )
     points = list(first)
     last = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.special import erf
 
 import lsip
 from lsip.expressions.functions import FUNCTIONS
@@ -217,6 +219,76 @@ def test_derivatives_of_kinks_that_straddle_have_the_right_shape(source: str, co
         assert_expansions_contain(outputs, values, (y - centre) / radius, True, formula)
 
 
+moderate = st.one_of(st.floats(-1e6, 1e6).map(lambda v: round(v, 6)), st.integers(-8, 8).map(float))
+
+LINEAR = {
+    "sum": (lambda y, c: (c * y).sum(), lambda c: sum(c, Fraction(0))),
+    "dot": (lambda y, c: c @ np.stack([y] * len(c)), lambda c: sum(c, Fraction(0))),
+    "product": (lambda y, c: y * c[0] * c[1] * c[2], lambda c: c[0] * c[1] * c[2]),
+    "repeated sum": (lambda y, c: y * c[0] + y * c[1] + y * c[2], lambda c: c[0] + c[1] + c[2]),
+    "two matrices": (
+        lambda y, c: (np.outer(c, c) @ (np.outer(c, [1.0]) @ np.stack([y])))[0],
+        lambda c: c[0] * sum((v * v for v in c), Fraction(0)),
+    ),
+    "quotient": (lambda y, c: y / (abs(c[0]) + 3.0) / 7.0, lambda c: 1 / Fraction(float(abs(c[0]) + 3.0)) / 7),
+}
+
+
+@pytest.mark.parametrize("kind", LINEAR)
+@settings(max_examples=40)
+@given(st.lists(st.one_of(moderate, st.sampled_from([1e16, -1e16, 0.1, 1 / 3, 1e-170])), min_size=3, max_size=6))
+@example([1e16, 1.0, -1e16])
+@example([0.1, 0.2, 0.3])
+def test_slopes_of_linear_expressions_round_outward(kind: str, numbers: list[float]) -> None:
+    """A constant derivative is the result of arithmetic too; around 0 nothing else covers its rounding."""
+    build, slope = LINEAR[kind]
+    t = lsip.Index("t", lsip.Interval(-1, 1))
+    tape = Tape((as_expression(build(t, np.array(numbers))),), (t,))
+    lower, upper = np.array([[-0.5]]), np.array([[0.5]])
+    exact_slope = slope([Fraction(v) for v in numbers])
+    box = tape.gradients(lower, upper)
+    assert exact.contains(box.lo[0, 0, 0], box.hi[0, 0, 0], exact_slope), (float(exact_slope), box.lo, box.hi)
+    for order in (2, 3):
+        q, _, _ = tape.quadratics(lower, upper, order=order)
+        for d in (-1, 1):
+            model = Fraction(float(q.value[0, 0])) + d * Fraction(float(q.gradient[0, 0, 0]))
+            model += Fraction(float(q.hessian[0, 0, 0])) / 2
+            off = abs(exact_slope * d / 2 - model)
+            assert off <= Fraction(float(q.error[0, 0])), (float(exact_slope / 2), float(model), q.error)
+
+
+TWO, TEN = Decimal(2), Decimal(10)
+BASE, SMALL, BELOW = (Decimal(float(v)) for v in ("0.7", "0.3", "-1.7"))  # the floats, not the decimals
+HIDDEN = {  # expression, value, derivative
+    "np.exp2(t)": (lambda t: TWO**t, lambda t: TWO**t * TWO.ln()),
+    "np.log10(t)": (lambda t: t.log10(), lambda t: 1 / (t * TEN.ln())),
+    "np.log2(t)": (lambda t: t.ln() / TWO.ln(), lambda t: 1 / (t * TWO.ln())),
+    "np.deg2rad(t)": (lambda t: t * exact.PI / 180, lambda t: exact.PI / 180),
+    "0.7 ** t": (lambda t: BASE**t, lambda t: BASE**t * BASE.ln()),
+    "t ** 0.3": (lambda t: t**SMALL, lambda t: SMALL * t ** (SMALL - 1)),
+    "t ** -1.7": (lambda t: t**BELOW, lambda t: BELOW * t ** (BELOW - 1)),
+    "t / 7": (lambda t: t / 7, lambda t: 1 / Decimal(7)),
+    "np.stack([t, t, 2 * t]).mean()": (lambda t: 4 * t / 3, lambda t: 4 / Decimal(3)),
+    "erf(t)": (lambda t: exact.evaluate("erf", float(t)), lambda t: 2 * (-t * t).exp() / exact.PI.sqrt()),
+}
+
+
+@pytest.mark.parametrize("source", HIDDEN)
+@settings(max_examples=40)
+@given(t=st.floats(1e-6, 1e3))
+def test_constants_behind_a_function_round_outward(source: str, t: float) -> None:
+    """log 2, pi / 180, 1 / 7 and 0.3 - 1 are no floats; what is made with them must say so."""
+    index = lsip.Index("t", lsip.Interval(0, 1e3))
+    tape = Tape((eval(source, {"np": np, "erf": erf, "t": index}),), (index,))
+    box = np.array([[t]])
+    with localcontext() as context:
+        context.prec = 100
+        value, slope = (f(Decimal(t)) for f in HIDDEN[source])
+    assume(abs(value) < 1e300)
+    for enclosure, expected in ((tape.enclose(box, box)[0, 0], value), (tape.gradients(box, box)[0, 0, 0], slope)):
+        assert exact.contains(enclosure.lo, enclosure.hi, expected), (enclosure.lo, enclosure.hi, float(expected))
+
+
 # ---- derivatives ---------------------------------------------------------------------------------------------------
 
 
@@ -333,7 +405,6 @@ floats = st.one_of(
 )
 
 
-moderate = st.one_of(st.floats(-1e6, 1e6).map(lambda v: round(v, 6)), st.integers(-8, 8).map(float))
 COUNT = 5
 
 

@@ -261,6 +261,37 @@ def test_an_undefined_coefficient_is_named_with_its_point() -> None:
         program.families[0].rows(np.array([[0.5], [-0.5]]))
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "np.maximum(np.log(t), 0.0)",
+        "np.minimum(np.sqrt(t), 1.0)",
+        "1 + np.minimum(0.0, np.log(t))",
+        "np.abs(np.log(t))",
+        "np.clip(np.sqrt(t), 0.0, 0.5)",
+        "np.where(np.log(t) <= 0.0, 1.0, 2.0)",
+        "np.where(np.log(t) < 0.0, 1.0, 2.0)",
+        "np.where(np.log(t) > -1.0, 1.0, 2.0)",
+        "np.where(t >= 0, 1.0, np.log(t))",
+        "np.where(t <= 0, 1.0, np.log(np.abs(t)))",
+        "np.stack([np.log(t), t]).max()",
+    ],
+)
+def test_kinks_pass_on_what_is_undefined(source: str) -> None:
+    """At every point the value is NumPy's, nan included; and a constraint that is undefined somewhere says so."""
+    t = lsip.Index("t", lsip.Interval(-1, 1))
+    expression = eval(source, {"np": np, "t": t})
+    y = np.array([[-0.5], [0.25], [0.0], [1.0]])
+    with np.errstate(all="ignore"):
+        expected = np.array([eval(source, {"np": np, "t": v}) for v in y[:, 0]])
+    np.testing.assert_allclose(Tape((expression,), (t,)).values(y)[:, 0], expected)
+    x = lsip.Variable(name="x")
+    program = lsip.Problem(lsip.minimize(x), [lsip.forall(t, x >= expression)]).compile()
+    if not np.isfinite(expected[0]):
+        with pytest.raises(ModelError, match=r"not defined at t = -0\.5"):
+            program.families[0].rows(y[:2])
+
+
 # ---- refusals -------------------------------------------------------------------------------------------------------
 
 NOT_AFFINE = {

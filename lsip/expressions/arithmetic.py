@@ -20,6 +20,7 @@ from .graph import (
     Add,
     Apply,
     Constant,
+    Divide,
     Expression,
     Gather,
     Index,
@@ -125,10 +126,12 @@ def divide(a: Expression, b: Expression) -> Expression:
     if isinstance(b, Constant):
         if (b.value == 0).any():
             raise ModelError(f"Division by zero in ({a}) / ({b}).")
-        # The reciprocal of a power of two is exact; any other division keeps its rounding inside an enclosure.
+        # The reciprocal of a power of two is exact.
         mantissa, _ = np.frexp(b.value)
         if (np.abs(mantissa) == 0.5).all():
             return multiply(a, 1.0 / b.value)
+        shape = _common(a, b)
+        return Divide(broadcast(a, shape), Constant(b.value if b.size == 1 else np.broadcast_to(b.value, shape)), shape)
     inverse = Apply(FUNCTIONS["reciprocal"], b)
     return inverse if _scalar(a) == 1.0 and a.shape == () else multiply(a, inverse)
 
@@ -153,10 +156,12 @@ def power(u: Expression, k: Expression) -> Expression:
             return Apply(FUNCTIONS["square"], full(u, shape))
         if _scalar(k) == 0.5:
             return Apply(FUNCTIONS["sqrt"], full(u, shape))
+        if isinstance(u, Index) and u.shape == () and k.size > 1 and (k.value == np.round(np.abs(k.value))).all():
+            return Monomials(u, k.value.reshape(-1, 1).astype(np.intp), shape)
         return Power(broadcast(u, shape), np.broadcast_to(k.value, shape) if k.size > 1 else k.value, shape)
     if isinstance(u, Constant) and (u.value <= 0).any():
         raise ModelError(f"({u}) ** ({k}) needs a positive base, since its exponent depends on the index.")
-    base = Constant(np.log(u.value)) if isinstance(u, Constant) else Apply(FUNCTIONS["log"], u)
+    base = Constant(np.log(u.value), rounded=True) if isinstance(u, Constant) else Apply(FUNCTIONS["log"], u)
     return Apply(FUNCTIONS["exp"], multiply(k, base))
 
 
@@ -169,18 +174,18 @@ def _elementary(name: str) -> None:
 for _name in FUNCTIONS:
     _elementary(_name)
 
-_LOG2, _LOG10 = np.log(2.0), np.log(10.0)
+_LOG2, _LOG10, _DEGREE = (Constant(v, rounded=True) for v in (np.log(2.0), np.log(10.0), np.pi / 180.0))
 _COMPOSED: dict[str, Callable[..., Any]] = {
     "exp2": lambda u: RULES["exp"](u * _LOG2),
-    "log2": lambda u: RULES["log"](u) / _LOG2,
-    "log10": lambda u: RULES["log"](u) / _LOG10,
+    "log2": lambda u: RULES["log"](u) * (1.0 / _LOG2),
+    "log10": lambda u: RULES["log"](u) * (1.0 / _LOG10),
     "arcsinh": lambda u: RULES["log"](u + RULES["sqrt"](RULES["square"](u) + 1.0)),
     "arccosh": lambda u: RULES["log"](u + RULES["sqrt"](RULES["square"](u) - 1.0)),
     "arctanh": lambda u: 0.5 * RULES["log"]((1.0 + u) / (1.0 - u)),
     "hypot": lambda u, v: RULES["sqrt"](RULES["square"](u) + RULES["square"](v)),
     "erfc": lambda u: 1.0 - RULES["erf"](u),
     "expit": lambda u: 1.0 / (1.0 + RULES["exp"](-u)),
-    "deg2rad": lambda u: u * (np.pi / 180.0),
+    "deg2rad": lambda u: u * _DEGREE,
 }
 for _name, _build in _COMPOSED.items():
     rule(_name)(_build)
@@ -383,7 +388,7 @@ def _plain(kwargs: dict[str, Any], name: str, known: str = "`axis`") -> None:
 
 def mean(u: Any, axis: Any = None, **kwargs: Any) -> Any:
     s = total(u, axis, **kwargs)
-    result = s * (s.size / u.size)
+    result = s / (u.size / s.size)
     result.origin = ("mean", u)
     return result
 
@@ -444,7 +449,8 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     shape = _common(condition.u, a, b)
     u, yes, no = full(condition.u, shape), full(a, shape), full(b, shape)
     # A node chooses its first branch where u >= 0; "if u > 0" is "unless -u >= 0".
-    result = Select(Negate(u), no, yes, continuous=False) if condition.strict else Select(u, yes, no, continuous=False)
+    choice = (Negate(u), no, yes) if condition.strict else (u, yes, no)
+    result = Select(*choice, continuous=False, otherwise=condition.strict)
     result.origin = ("where", condition, a, b)
     return result
 

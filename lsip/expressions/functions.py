@@ -45,6 +45,14 @@ def _domain(
     return enclose
 
 
+def _rounded(factor: Any, v: Numbers) -> Numbers:
+    """A factor that is itself the result of a few roundings, times v."""
+    product = factor * v
+    if not isinstance(product, Interval):
+        return product
+    return Interval(iv.down(product.lo, iv.FUNCTION_ULPS), iv.up(product.hi, iv.FUNCTION_ULPS))
+
+
 _TABLE = (
     Function("sin", np.sin, iv.sin, lambda u, f: cos(u), lambda u, f: -f, lambda u, f: -cos(u)),
     Function("cos", np.cos, iv.cos, lambda u, f: -sin(u), lambda u, f: -f, lambda u, f: sin(u)),
@@ -127,9 +135,9 @@ _TABLE = (
         "erf",
         special.erf,
         iv.monotone(special.erf, -1.0, 1.0),
-        lambda u, f: (2.0 / np.sqrt(np.pi)) * exp(-square(u)),
-        lambda u, f: (-4.0 / np.sqrt(np.pi)) * u * exp(-square(u)),
-        lambda u, f: (4.0 / np.sqrt(np.pi)) * (2.0 * square(u) - 1.0) * exp(-square(u)),
+        lambda u, f: _rounded(2.0 / np.sqrt(np.pi), exp(-square(u))),
+        lambda u, f: _rounded(-4.0 / np.sqrt(np.pi), u * exp(-square(u))),
+        lambda u, f: _rounded(4.0 / np.sqrt(np.pi), (2.0 * square(u) - 1.0) * exp(-square(u))),
     ),
     Function(
         "reciprocal",
@@ -158,18 +166,33 @@ def power(u: Numbers, k: Array) -> Numbers:
 
 
 def power_first(k: Array) -> Callable[[Numbers, Numbers], Numbers]:
-    """d/du u ** k; the exponent of a vanishing term is replaced by 0, so that it stays defined at u = 0."""
-    lower = np.where(k == 0, 0.0, k - 1)
-    return lambda u, f: k * power(u, lower)
+    return _falling(k, k, 1)
 
 
 def power_second(k: Array) -> Callable[[Numbers, Numbers], Numbers]:
-    factor = k * (k - 1)
-    lower = np.where(factor == 0, 0.0, k - 2)
-    return lambda u, f: factor * power(u, lower)
+    return _falling(k, k * (k - 1), 2)
 
 
 def power_third(k: Array) -> Callable[[Numbers, Numbers], Numbers]:
-    factor = k * (k - 1) * (k - 2)
-    lower = np.where(factor == 0, 0.0, k - 3)
-    return lambda u, f: factor * power(u, lower)
+    return _falling(k, k * (k - 1) * (k - 2), 3)
+
+
+def _falling(k: Array, factor: Array, order: int) -> Callable[[Numbers, Numbers], Numbers]:
+    """factor u ** (k - order); the exponent of a vanishing term is 0, so that it stays defined at u = 0.
+
+    Where k is not whole, the factor is rounded; below 1 so is the exponent, which is negative then, and changes the
+    power by a multiple of log u.
+    """
+    lower = np.where(factor == 0, 0.0, k - order)
+    if (k == np.round(k)).all():
+        return lambda u, f: factor * power(u, lower)
+    doubt = np.where((k < 1) & (k != np.round(k)), 2 * iv.EPS * np.abs(lower), 0.0)
+
+    def derivative(u: Numbers, f: Numbers) -> Numbers:
+        v = power(u, lower)
+        if isinstance(v, Interval) and doubt.any():
+            low, high = (1.0 + doubt * np.abs(np.log(end)) for end in (u.hi, u.lo))
+            v = Interval(np.where(doubt > 0, v.lo / low, v.lo), np.where(doubt > 0, v.hi * high, v.hi))
+        return _rounded(factor, v)
+
+    return derivative

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from . import jets
 from .functions import Function, power, power_first, power_second, power_third
-from .interval import Array, Interval, absolute, apply_matrix
+from .interval import FUNCTION_ULPS, Array, Interval, absolute, apply_matrix, down, up
 from .jets import Jet, Numbers
 from .operators import Operators
 from .printing import latex, text
@@ -41,6 +41,10 @@ class Pass:
     kinks: dict[int, slice] = field(default_factory=dict)
     pieces: NDArray[np.int8] | None = None
     straddles: NDArray[np.bool_] | None = None
+
+    def known(self, value: Array) -> Numbers:
+        """Numbers that are exact: points among boxes."""
+        return Interval(value, value) if isinstance(self.y, Interval) else value
 
     def entries(self, order: int) -> int:
         """How many numbers a derivative of that order has; 0 for the value."""
@@ -100,18 +104,24 @@ class Expression(Operators):
 
 
 class Constant(Expression):
-    """Known numbers; exact, as floats, in every algebra."""
+    """Known numbers; exact, as floats, in every algebra, unless they are `rounded` from irrational ones."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, rounded: bool = False) -> None:
         self.value: Array = np.asarray(value, dtype=float)
-        self.shape = self.value.shape
+        self.shape, self.rounded = self.value.shape, rounded
         self.origin = ("constant", self.value)
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
-        return Jet(self.value.reshape(1, -1))
+        return Jet(self.numbers(self.value.reshape(1, -1), run))
+
+    def numbers(self, value: Array, run: Pass) -> Numbers:
+        """Some of the numbers, as the algebra of this pass knows them."""
+        if self.rounded and isinstance(run.y, Interval):
+            return Interval(down(value, FUNCTION_ULPS), up(value, FUNCTION_ULPS))
+        return run.known(value)
 
     def key(self) -> tuple[Any, ...] | None:
-        return (self.shape, self.value.tobytes()) if self.size <= 64 else None
+        return (self.shape, self.rounded, self.value.tobytes()) if self.size <= 64 else None
 
 
 class Index(Expression):
@@ -136,7 +146,7 @@ class Index(Expression):
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         m, start = run.y.shape[-1], run.offsets[self]
         value = run.y[:, start : start + self.domain.dim]
-        return Jet(value, np.eye(m)[:, None, start : start + self.domain.dim] if run.order else None)
+        return Jet(value, run.known(np.eye(m)[:, None, start : start + self.domain.dim]) if run.order else None)
 
     def key(self) -> tuple[Any, ...] | None:
         return None
@@ -190,6 +200,17 @@ class Multiply(Expression):
         return jets.multiply(args[0], args[1], run.order)
 
 
+class Divide(Expression):
+    """u / c for constants c, element by element."""
+
+    def __init__(self, u: Expression, c: Constant, shape: Shape) -> None:
+        self.args, self.shape = (u, c), shape
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        c = args[1].value
+        return jets.each(args[0], lambda v: v / c)
+
+
 class Negate(Expression):
     """-u."""
 
@@ -206,6 +227,11 @@ class Gather(Expression):
     def __init__(self, u: Expression, index: NDArray[np.intp]) -> None:
         self.index, self.args, self.shape = index.ravel(), (u,), index.shape
 
+    @property
+    def identity(self) -> bool:
+        """Whether every element stays at its place."""
+        return self.index.size == self.args[0].size and bool((self.index == np.arange(self.index.size)).all())
+
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         return jets.each(args[0], lambda v: v[..., self.index])
 
@@ -221,8 +247,7 @@ class Join(Expression):
         self.args, self.shape = parts, (sum(self.sizes),)
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
-        n = run.y.shape[0]
-        return Jet(*(join([jet[d] for jet in args], self.sizes, n) for d in range(run.order + 1)))
+        return Jet(*(join([jet[d] for jet in args], self.sizes) for d in range(run.order + 1)))
 
 
 class Sum(Expression):
@@ -263,21 +288,30 @@ class Select(Expression):
     branch.
     """
 
-    def __init__(self, u: Expression, a: Expression, b: Expression, continuous: bool) -> None:
+    def __init__(self, u: Expression, a: Expression, b: Expression, continuous: bool, otherwise: bool = False) -> None:
         self.args, self.shape, self.continuous = (u, a, b), u.shape, continuous
+        self.otherwise = otherwise  # whether a is also the branch where u is undefined
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         u, a, b = args
-        if isinstance(run.y, Interval):
-            plus, minus = branches(u.value, run, run.kinks[id(self)], closed=self.continuous)
-        else:
-            plus, minus = u.value >= 0, u.value < 0
+        if not isinstance(run.y, Interval):
+            return self._at_points(u, a, b, run)
+        plus, minus = branches(u.value, run, run.kinks[id(self)], closed=self.continuous)
         # Across a jump not even the gradient is bounded; across a kink it lies between those of the branches.
         hull = (True, self.continuous, False, False)
         return Jet(*(choose(plus, minus, a[d], b[d], hull[d], run.entries(d)) for d in range(run.order + 1)))
 
+    def _at_points(self, u: Jet, a: Jet, b: Jet, run: Pass) -> Jet:
+        """As NumPy has it: a maximum with an undefined operand is undefined, and an undefined condition is false."""
+        if self.continuous:
+            plus, value = a.value >= b.value, np.maximum(a.value, b.value)
+        else:
+            plus = ~(u.value < 0) if self.otherwise else u.value >= 0
+            value = np.where(plus, a.value, b.value)
+        return Jet(value, *(choose(plus, ~plus, a[d], b[d], True, run.entries(d)) for d in range(1, run.order + 1)))
+
     def key(self) -> tuple[Any, ...] | None:
-        return (self.continuous,)
+        return (self.continuous, self.otherwise)
 
 
 class Absolute(Expression):
@@ -291,8 +325,8 @@ class Absolute(Expression):
         if not isinstance(run.y, Interval):
             return Jet(*(None if d is None else np.where(u.value >= 0, d, -d) for d in u))
         plus, minus = branches(u.value, run, run.kinks[id(self)], closed=True)
-        value: Any = choose(plus, minus, u.value, -as_interval(u.value), True, 0)
-        mixed, size = ~(plus | minus), absolute(as_interval(u.value))
+        value: Any = choose(plus, minus, u.value, -u.value, True, 0)
+        mixed, size = ~(plus | minus), absolute(u.value)
         value = Interval(np.where(mixed, size.lo, value.lo), np.where(mixed, size.hi, value.hi))
         if u.gradient is None:
             return Jet(value)
@@ -309,7 +343,6 @@ def branches(u: Numbers, run: Pass, where: slice, closed: bool) -> tuple[NDArray
 
     A branch that is `closed` may touch u = 0; below a jump, u = 0 still has the value of the branch above.
     """
-    u = as_interval(u)
     n = run.y.shape[0]
     plus = np.broadcast_to(u.lo >= 0, (n, u.shape[-1]))
     minus = np.broadcast_to(u.hi <= 0 if closed else u.hi < 0, (n, u.shape[-1]))
@@ -321,10 +354,6 @@ def branches(u: Numbers, run: Pass, where: slice, closed: bool) -> tuple[NDArray
     return plus, minus & ~plus
 
 
-def as_interval(v: Numbers) -> Interval:
-    return v if isinstance(v, Interval) else Interval(v, v)
-
-
 def choose(plus: Any, minus: Any, a: Numbers | None, b: Numbers | None, hull: bool, entries: int) -> Numbers | None:
     """a on the boxes in `plus`, b on those in `minus`; on the rest both (`hull`), or nothing is known.
 
@@ -332,36 +361,43 @@ def choose(plus: Any, minus: Any, a: Numbers | None, b: Numbers | None, hull: bo
     """
     if a is None and b is None and (hull or (plus | minus).all()):
         return None
-    zero = np.zeros((entries, 1, 1) if entries else (1, 1))
-    a = zero if a is None else a
-    b = zero if b is None else b
-    if not isinstance(a, Interval) and not isinstance(b, Interval) and (plus | minus).all():
+    if a is None or b is None:
+        zero = np.zeros((entries, 1, 1) if entries else (1, 1))
+        a, b = (zero if v is None else v for v in (a, b))
+    decided = (plus | minus).all()
+    if not isinstance(a, Interval) and not isinstance(b, Interval) and decided:
         return np.where(plus, a, b)
-    a, b = as_interval(a), as_interval(b)
+    a, b = (v if isinstance(v, Interval) else Interval.point(v) for v in (a, b))
+    if a.exact and b.exact and decided:
+        return Interval.point(np.where(plus, a.lo, b.lo))
     lo = np.minimum(a.lo, b.lo) if hull else -np.inf
     hi = np.maximum(a.hi, b.hi) if hull else np.inf
     return Interval(np.where(plus, a.lo, np.where(minus, b.lo, lo)), np.where(plus, a.hi, np.where(minus, b.hi, hi)))
 
 
-def join(parts: list[Numbers | None], sizes: list[int], n: int) -> Numbers | None:
-    """Concatenate along the last axis; a missing part is zero, and every part is broadcast to the batch of n."""
+def join(parts: list[Numbers | None], sizes: list[int]) -> Numbers | None:
+    """Concatenate along the last axis; a missing part is zero, and parts that are constant are repeated as needed."""
     known = [p for p in parts if p is not None]
     if not known:
         return None
-    lead = known[0].shape[:-2]
+    batches = [p.shape[-2] for p in known]  # 1 for what is constant
+    lead, n = known[0].shape[:-2], max(batches) if min(batches) else 0
+    if not isinstance(known[0], Interval):
+        return _side_by_side(parts, sizes, (*lead, n))
+    lo = _side_by_side([None if p is None else p.lo for p in parts], sizes, (*lead, n))
+    if all(p.exact for p in known):
+        return Interval(lo, lo)
+    return Interval(lo, _side_by_side([None if p is None else p.hi for p in parts], sizes, (*lead, n)))
 
-    def fill(end: str) -> Array:
-        out = np.zeros((*lead, n, sum(sizes)))
-        start = 0
-        for part, size in zip(parts, sizes, strict=True):
-            if part is not None:
-                out[..., start : start + size] = getattr(part, end) if isinstance(part, Interval) else part
-            start += size
-        return out
 
-    if any(isinstance(p, Interval) for p in known):
-        return Interval(fill("lo"), fill("hi"))
-    return fill("lo")
+def _side_by_side(parts: list[Array | None], sizes: list[int], lead: Shape) -> Array:
+    out = np.zeros((*lead, sum(sizes)))
+    start = 0
+    for part, size in zip(parts, sizes, strict=True):
+        if part is not None:
+            out[..., start : start + size] = part
+        start += size
+    return out
 
 
 def as_expression(value: Any) -> Expression:

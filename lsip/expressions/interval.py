@@ -4,6 +4,9 @@ Every operation is done in double precision, rounded to nearest, and then moved 
 last place, so that the result contains every value that exact arithmetic could give. Elementary functions are moved
 outward by `FUNCTION_ULPS` units, more than the error that NumPy's kernels admit. An endpoint that cannot be computed
 is nan, which means "nothing is known"; whoever reads an enclosure treats it as infinite.
+
+Constants, and derivatives that are constant, are points: intervals whose two ends are one and the same array. Sums and
+products of points stay points while they round nothing, which makes them cheap; once anything rounds, they do not.
 """
 
 from __future__ import annotations
@@ -37,6 +40,19 @@ def _exact(a: Array, b: Any, total: Array) -> NDArray[np.bool_]:
     return (a - (total - part)) + (b - part) == 0
 
 
+def _exact_product(a: Array, b: Any, product: Array) -> NDArray[np.bool_]:
+    """Whether a b rounded to `product` without error (Dekker's product); says no where the test itself could round."""
+    p, q = 134217729.0 * a, 134217729.0 * b
+    p, q = p - (p - a), q - (q - b)
+    error = ((p * q - product) + p * (b - q) + (a - p) * q) + (a - p) * (b - q)
+    return (error == 0) & (np.abs(product) > 1e-250) | (a == 0) | (b == 0)
+
+
+def _outward(v: Array, exact: NDArray[np.bool_]) -> Interval:
+    """A rounded result: a point where nothing was lost."""
+    return Interval(v, v) if exact.all() else Interval(np.where(exact, v, down(v)), np.where(exact, v, up(v)))
+
+
 class Interval:
     """An array of closed intervals [lo, hi]; immutable, and closed under the operations an expression needs."""
 
@@ -57,21 +73,38 @@ class Interval:
     def shape(self) -> tuple[int, ...]:
         return self.lo.shape
 
+    @property
+    def exact(self) -> bool:
+        """Whether these are points: both ends one array."""
+        return self.lo is self.hi
+
+    def each(self, operation: Callable[[Array], Array]) -> Interval:
+        """Move the elements of both ends alike."""
+        lo = operation(self.lo)
+        return Interval(lo, lo if self.exact else operation(self.hi))
+
     def __getitem__(self, key: Any) -> Interval:
-        return Interval(self.lo[key], self.hi[key])
+        return self.each(lambda v: v[key])
 
     def reshape(self, *shape: int) -> Interval:
-        return Interval(self.lo.reshape(*shape), self.hi.reshape(*shape))
+        return self.each(lambda v: v.reshape(*shape))
 
     def __neg__(self) -> Interval:
+        if self.exact:
+            return self.each(np.negative)
         return Interval(-self.hi, -self.lo)
 
     def __add__(self, other: Any) -> Interval:
         if isinstance(other, Interval):
-            return Interval(down(self.lo + other.lo), up(self.hi + other.hi))
+            if not (self.exact or other.exact):
+                return Interval(down(self.lo + other.lo), up(self.hi + other.hi))
+            self, other = (self, other.lo) if other.exact else (other, self.lo)
         # A sum with a constant that rounds nothing stays exact: the ends of a box then meet a kink such as |y - 1/2|
         # sharply.
-        lo, hi = self.lo + other, self.hi + other
+        lo = self.lo + other
+        if self.exact:
+            return _outward(lo, _exact(self.lo, other, lo))
+        hi = self.hi + other
         return Interval(
             np.where(_exact(self.lo, other, lo), lo, down(lo)), np.where(_exact(self.hi, other, hi), hi, up(hi))
         )
@@ -89,28 +122,41 @@ class Interval:
     def __mul__(self, other: Any) -> Interval:
         # fmin and fmax pass over the nan of 0 * inf, which stands for 0 here.
         if isinstance(other, Interval):
-            p, q = self.lo * other.lo, self.lo * other.hi
-            r, s = self.hi * other.lo, self.hi * other.hi
-            return Interval(down(np.fmin(np.fmin(p, q), np.fmin(r, s))), up(np.fmax(np.fmax(p, q), np.fmax(r, s))))
-        p, q = self.lo * other, self.hi * other
+            if not (self.exact or other.exact):
+                p, q = self.lo * other.lo, self.lo * other.hi
+                r, s = self.hi * other.lo, self.hi * other.hi
+                return Interval(down(np.fmin(np.fmin(p, q), np.fmin(r, s))), up(np.fmax(np.fmax(p, q), np.fmax(r, s))))
+            self, other = (self, other.lo) if other.exact else (other, self.lo)
+        p = self.lo * other
+        if self.exact:
+            return _outward(p, _exact_product(self.lo, other, p))
+        q = self.hi * other
         return Interval(down(np.fmin(p, q)), up(np.fmax(p, q)))
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Interval:
-        return self * reciprocal(other if isinstance(other, Interval) else Interval.point(other))
+        if isinstance(other, Interval) and not other.exact:
+            return self * reciprocal(other)
+        divisor = other.lo if isinstance(other, Interval) else other
+        p, q = self.lo / divisor, self.hi / divisor
+        return Interval(down(np.minimum(p, q)), up(np.maximum(p, q)))  # a division by zero leaves nan or infinities
 
     def __rtruediv__(self, other: Any) -> Interval:
         return reciprocal(self) * other
 
     def square(self) -> Interval:
         """The range of v * v, which is never negative."""
+        if self.exact:
+            return self * self
         low, high = magnitudes(self)
         return Interval(np.maximum(down(low * low), 0.0), up(high * high))
 
     def sum(self) -> Interval:
         """The sum over the last axis."""
         k = self.lo.shape[-1]
+        if self.exact and (k == 1 or _whole(self.lo)):
+            return self.each(lambda v: v.sum(-1))
         slack = k * EPS * np.maximum(np.abs(self.lo), np.abs(self.hi)).sum(-1) + k * TINY
         return Interval(self.lo.sum(-1) - slack, self.hi.sum(-1) + slack)
 
@@ -122,6 +168,11 @@ class Interval:
         centre = apply_matrix(matrix, mid)
         slack = apply_matrix(size, rad) + (k + 4) * EPS * apply_matrix(size, np.abs(mid) + rad) + k * TINY
         return Interval(down(centre - slack, 2.0), up(centre + slack, 2.0))
+
+
+def _whole(v: Array) -> bool:
+    """Whether these are whole numbers that add up without rounding."""
+    return bool((v == np.rint(v)).all() and np.abs(v).sum() < 2.0**52)
 
 
 def apply_matrix(matrix: Any, v: Array) -> Array:

@@ -152,7 +152,7 @@ def outer(gradient: Numbers) -> Numbers:
     if len(i) == 1:
         return square(gradient)
     product = gradient[i] * gradient[j]
-    if isinstance(product, Interval):  # squares on the diagonal cannot be negative
+    if isinstance(product, Interval) and not product.exact:  # squares on the diagonal cannot be negative
         product = Interval(np.where((i == j)[:, None, None], np.maximum(product.lo, 0.0), product.lo), product.hi)
     return product
 

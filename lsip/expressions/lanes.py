@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from . import jets
 from .functions import power, power_first, power_second, power_third
-from .graph import Constant, Expression, Gather, Index, Join, Linear, Pass, Power, Sum, as_interval, choose
+from .graph import Constant, Expression, Gather, Index, Join, Linear, Pass, Power, Sum, choose
 from .interval import Array, Interval
 from .jets import Jet, triangle
 from .monomials import Monomials
@@ -42,7 +42,7 @@ def enclose_lanes(tape: Tape, y: Array, lanes: Lanes) -> Interval:
     walk = _Walk(tape, Pass(Interval(y, y), 0, tape.offsets))
     with np.errstate(all="ignore"):
         value = walk.visit(tape.output, lanes).value
-    return _ends(as_interval(value), lambda v: np.broadcast_to(v, lanes.shape))
+    return _ends(value, lambda v: np.broadcast_to(v, lanes.shape))
 
 
 class _Walk:
@@ -64,12 +64,12 @@ class _Walk:
     def _compute(self, i: int, node: Expression, lanes: Lanes) -> Jet:
         args = self.tape.args[i]
         if isinstance(node, Constant):
-            return Jet(node.value.ravel()[lanes])
+            return Jet(node.numbers(node.value.ravel()[lanes], self.run))
         if isinstance(node, Index):
             place = self.run.offsets[node] + lanes
             axes = np.arange(self.tape.dim)[:, None, None]
             value = _ends(self.run.y, lambda v: np.take_along_axis(v, place, axis=1))
-            return Jet(value, (axes == place).astype(float) if self.run.order else None)
+            return Jet(value, self.run.known((axes == place).astype(float)) if self.run.order else None)
         if isinstance(node, Gather):
             return self.visit(args[0], node.index[lanes])
         if isinstance(node, Join):
@@ -121,7 +121,7 @@ class _Walk:
 
 def _ends(v: Any, operation: Callable[[Array], Array]) -> Any:
     """Apply an operation that moves elements to an array, or to both ends of intervals."""
-    return Interval(operation(v.lo), operation(v.hi)) if isinstance(v, Interval) else operation(v)
+    return v.each(operation) if isinstance(v, Interval) else operation(v)
 
 
 def _pick(v: Any, lanes: Lanes) -> Any:

@@ -25,6 +25,7 @@ class Monomials(Expression):
 
     def __init__(self, index: Index, exponents: NDArray[np.intp], shape: tuple[int, ...]) -> None:
         self.args, self.exponents, self.shape = (index,), exponents, shape
+        self._plans: dict[int, tuple[list[Any], Array]] = {}
 
     def key(self) -> tuple[Any, ...] | None:
         return (self.shape, self.exponents.tobytes())
@@ -32,29 +33,34 @@ class Monomials(Expression):
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         y = args[0].value  # (N, m)
         dim, start = run.y.shape[-1], run.offsets[self.args[0]]  # type: ignore[index]
-        k, m = self.exponents.shape
-        counts = _orders(m, run.order)  # (levels, m)
+        m = self.exponents.shape[1]
+        if run.order not in self._plans:
+            self._plans[run.order] = self._plan(run.order)
+        lookup, factor = self._plans[run.order]
         result: Numbers = None
-        factor = np.ones((len(counts), k))
-        for i in range(m):
-            e = self.exponents[:, i]
-            table = power(y[:, i : i + 1], np.arange(e.max(initial=0) + 1.0))  # (N, degree + 1)
-            left = e[None, :] - counts[:, i : i + 1]  # (levels, K)
-            for step in range(run.order):
-                factor *= np.where(counts[:, i : i + 1] > step, np.maximum(e - step, 0), 1.0)
-            part = table[:, np.maximum(left, 0)]  # (N, levels, K)
+        for i, left in enumerate(lookup):
+            table = power(y[:, i : i + 1], np.arange(left.max(initial=0) + 1.0))  # (N, degree + 1)
+            part = table[:, left]  # (N, levels, K)
             result = part if result is None else result * part
-        result = result * factor
+        result = result * factor if run.order else result
         ends = np.cumsum([0] + [len(o) for o in _by_order(m, run.order)])
         blocks = [_levels_first(result[:, a:b]) for a, b in pairwise(ends)]
         return Jet(blocks[0][0], *(_embed(b, d, m, dim, start) for d, b in enumerate(blocks[1:], start=1)))
+
+    def _plan(self, order: int) -> tuple[list[Any], Array]:
+        """For every coordinate the power left of it (levels, K) in each derivative, and the factors in front."""
+        counts = _orders(self.exponents.shape[1], order)[:, None, :]  # (levels, 1, m)
+        factor = np.ones((len(counts), len(self.exponents)))
+        for step in range(order):
+            factor *= np.where(counts > step, np.maximum(self.exponents - step, 0), 1).prod(axis=2)
+        return list(np.moveaxis(np.maximum(self.exponents - counts, 0), 2, 0)), factor
 
 
 def _levels_first(block: Numbers) -> Numbers:
     """(N, levels, K) as (levels, N, K)."""
     if isinstance(block, np.ndarray):
-        return np.moveaxis(block, 1, 0)
-    return type(block)(np.moveaxis(block.lo, 1, 0), np.moveaxis(block.hi, 1, 0))
+        return block.transpose(1, 0, 2)
+    return block.each(lambda v: v.transpose(1, 0, 2))
 
 
 @cache
@@ -88,4 +94,4 @@ def _embed(block: Numbers, order: int, m: int, dim: int, start: int) -> Numbers:
         out[rows] = v
         return out
 
-    return spread(block) if isinstance(block, np.ndarray) else type(block)(spread(block.lo), spread(block.hi))
+    return spread(block) if isinstance(block, np.ndarray) else block.each(spread)

@@ -13,12 +13,14 @@ expansion falls back to a lower order, output by output.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from .graph import Absolute, Constant, Expression, Index, Join, Pass, Select
+from .graph import Absolute, Constant, Expression, Gather, Index, Join, Linear, Multiply, Negate, Pass, Select
 from .interval import EPS, Array, Interval, up
 from .jets import Jet, tetrahedron, triangle
 
@@ -49,15 +51,23 @@ class Tape:
         self.args: list[tuple[int, ...]] = []
         self.kinks: dict[int, slice] = {}
         self.kink_count = 0
-        position = self._sort(Join(outputs))
+        position = self._sort(Join(tuple(_flattened(outputs))))
         # The argument of every kink is an output too: branch-and-bound needs its sign and its slope.
-        kinked = [(i, n) for i, n in enumerate(self.nodes) if isinstance(n, Select | Absolute)]
         self.output = position
+        live = self._live()
+        kinked = [(i, n) for i, n in enumerate(self.nodes) if live[i] and isinstance(n, Select | Absolute)]
         self.kink_arguments = [self.args[i][0] for i, _ in kinked]
-        for _, node in kinked:
-            self.kinks[id(node)] = slice(self.kink_count, self.kink_count + node.size)
-            self.kink_count += node.size
-        self.last_use = self._lifetimes()
+        for _, kink in kinked:
+            self.kinks[id(kink)] = slice(self.kink_count, self.kink_count + kink.size)
+            self.kink_count += kink.size
+        varies: list[bool] = []
+        for node, args in zip(self.nodes, self.args, strict=True):
+            varies.append(isinstance(node, Index | Select | Absolute) or any(varies[a] for a in args))
+        order = [i for i, v in enumerate(varies) if v and live[i]]
+        last_use = self._lifetimes(order)
+        self.steps = [(i, self.nodes[i].forward, self.args[i], last_use[i]) for i in order]
+        self.still = [i for i, v in enumerate(varies) if not v and live[i]]
+        self.constants: dict[bool, list[Jet | None]] = {}
 
     def _sort(self, root: Expression) -> int:
         """Depth first, without recursion; nodes that compute the same thing are merged."""
@@ -72,25 +82,89 @@ class Tape:
                 stack.append((node, True))
                 stack.extend((a, False) for a in reversed(node.args))
                 continue
-            args = tuple(place[id(a)] for a in node.args)
-            key = node.key()
-            full_key = (type(node), key, args)
+            step, args = self._simplified(node, tuple(place[id(a)] for a in node.args))
+            if step is None:
+                place[id(node)] = args[0]
+                continue
+            key = step.key()
+            full_key = (type(step), key, args)
             if key is not None and full_key in known:
                 place[id(node)] = known[full_key]
                 continue
             place[id(node)] = len(self.nodes)
             if key is not None:
                 known[full_key] = len(self.nodes)
-            self.nodes.append(node)
+            self.nodes.append(step)
             self.args.append(args)
         return place[id(root)]
 
-    def _lifetimes(self) -> list[list[int]]:
+    def _simplified(self, node: Expression, args: tuple[int, ...]) -> tuple[Expression | None, tuple[int, ...]]:
+        """A cheaper node that computes the same from other arguments; None if that is the first argument itself."""
+        if isinstance(node, Gather) and node.identity:  # values travel flat: a new shape is nothing to compute
+            return None, args
+        if isinstance(node, Gather) and isinstance(known := self.nodes[args[0]], Constant):
+            return Constant(known.value.ravel()[node.index], known.rounded), ()
+        if isinstance(node, Multiply):
+            for factor, other in (args, args[::-1]):
+                sign, u = self.nodes[factor], self.nodes[other]
+                if isinstance(sign, Constant) and not sign.rounded and u.size == node.size:
+                    if (sign.value == 1.0).all():
+                        return None, (other,)
+                    if (sign.value == -1.0).all():
+                        return self._simplified(Negate(u), (other,))
+        if isinstance(node, Negate) and isinstance(self.nodes[args[0]], Negate):
+            return None, self.args[args[0]]
+        if isinstance(node, Linear) and sparse.issparse(node.matrix):
+            return self._composed(node, args[0]) or (node, args)
+        return node, args
+
+    def _composed(self, node: Linear, arg: int) -> tuple[Expression, tuple[int, ...]] | None:
+        """One matrix in place of a sum of many multiples of a few functions, if its entries need no arithmetic."""
+        found = self._map(arg)
+        if found is None or (node.matrix.data != 1.0).any():
+            return None
+        base, inner = found
+        ways = node.matrix @ (inner != 0).astype(float)
+        if ways.nnz and ways.data.max() > 1:
+            return None
+        matrix = node.matrix @ inner
+        few = matrix.shape[1] <= 8
+        return Linear(matrix.toarray() if few else matrix, self.nodes[base], node.shape), (base,)
+
+    def _map(self, i: int) -> tuple[int, Any] | None:
+        """A result as a sparse matrix applied to an earlier one: gathered elements of it, times constants."""
+        node, args = self.nodes[i], self.args[i]
+        if isinstance(node, Gather):
+            index = node.index
+            shape = (index.size, self.nodes[args[0]].size)
+            return args[0], sparse.csr_matrix((np.ones(index.size), index, np.arange(index.size + 1)), shape)
+        if isinstance(node, Multiply):
+            for factor, other in (args, args[::-1]):
+                constant, found = self.nodes[factor], self._map(other)
+                if found and isinstance(constant, Constant) and not constant.rounded:
+                    factors = np.broadcast_to(constant.value.ravel(), node.size)
+                    return (found[0], sparse.diags(factors) @ found[1]) if found[1].shape[0] == node.size else None
+        if isinstance(node, Join):
+            parts = [self._map(a) for a in args]
+            if all(p is not None and p[0] == parts[0][0] for p in parts):  # type: ignore[index]
+                return parts[0][0], sparse.vstack([p[1] for p in parts], format="csr")  # type: ignore[index]
+        return None
+
+    def _live(self) -> list[bool]:
+        """Which nodes the output depends on; simplifying leaves some behind."""
+        live = [i == self.output for i in range(len(self.nodes))]
+        for i in range(self.output, -1, -1):
+            if live[i]:
+                for a in self.args[i]:
+                    live[a] = True
+        return live
+
+    def _lifetimes(self, order: list[int]) -> list[list[int]]:
         """For every step, the results that are not needed after it."""
         keep = {self.output, *self.kink_arguments}
         last: dict[int, int] = {}
-        for i, args in enumerate(self.args):
-            for a in args:
+        for i in order:
+            for a in self.args[i]:
                 last[a] = i
         done: list[list[int]] = [[] for _ in self.nodes]
         for a, i in last.items():
@@ -99,18 +173,28 @@ class Tape:
         return done
 
     def _run(self, run: Pass) -> tuple[Jet, list[Jet]]:
-        results: list[Jet | None] = [None] * len(self.nodes)
         with np.errstate(all="ignore"):
-            for i, node in enumerate(self.nodes):
-                results[i] = node.forward([results[a] for a in self.args[i]], run)  # type: ignore[misc]
-                for a in self.last_use[i]:
+            results = self._constants(run)
+            for i, forward, args, done in self.steps:
+                results[i] = forward([results[a] for a in args], run)  # type: ignore[misc]
+                for a in done:
                     results[a] = None
         return results[self.output], [results[a] for a in self.kink_arguments]  # type: ignore[return-value, misc]
+
+    def _constants(self, run: Pass) -> list[Jet | None]:
+        """The results of all nodes that do not depend on the index; computed once for points and once for boxes."""
+        boxes = isinstance(run.y, Interval)
+        if boxes not in self.constants:
+            results: list[Jet | None] = [None] * len(self.nodes)
+            for i in self.still:
+                results[i] = self.nodes[i].forward([results[a] for a in self.args[i]], run)  # type: ignore[misc]
+            self.constants[boxes] = results
+        return self.constants[boxes].copy()
 
     def values(self, y: Array) -> Array:
         """All outputs at the points y (N, m): shape (N, K)."""
         jet, _ = self._run(Pass(y, 0, self.offsets))
-        return np.broadcast_to(jet.value, (len(y), jet.value.shape[-1]))
+        return _spread(jet.value, (len(y), jet.value.shape[-1]))
 
     def derivatives(self, y: Array, order: int = 2) -> tuple[Array, Array, Array]:
         """Values (N, K), gradients (m, N, K) and Hessians (m (m+1) / 2, N, K) at the points y."""
@@ -120,9 +204,8 @@ class Tape:
     def enclose(self, lower: Array, upper: Array) -> Interval:
         """Outward-rounded ranges of all outputs over the boxes [lower, upper] (N, m)."""
         jet, _ = self._run(Pass(Interval(lower, upper), 0, self.offsets, self.kinks))
-        lo, hi = (jet.value.lo, jet.value.hi) if isinstance(jet.value, Interval) else (jet.value, jet.value)
-        shape = (len(lower), lo.shape[-1])
-        return Interval(np.broadcast_to(lo, shape), np.broadcast_to(hi, shape))
+        shape = (len(lower), jet.value.shape[-1])
+        return jet.value.each(lambda v: np.broadcast_to(v, shape))
 
     def gradients(self, lower: Array, upper: Array) -> Interval:
         """Outward-rounded ranges of all gradients over the boxes: shape (m, N, K)."""
@@ -130,8 +213,7 @@ class Tape:
         shape = (self.dim, len(lower), jet.value.shape[-1])
         if jet.gradient is None:
             return Interval.point(np.zeros(shape))
-        lo, hi = _ends(jet.gradient)
-        return Interval(np.broadcast_to(lo, shape), np.broadcast_to(hi, shape))
+        return jet.gradient.each(lambda v: np.broadcast_to(v, shape))
 
     def quadratics(
         self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None = None, order: int = 2
@@ -177,8 +259,9 @@ class Tape:
             second = error + (weight * rr * h_rad).sum(0)
             g, q = g * r, h * rr
             # Scaling by r rounded too; a few ulps of every kept term cover it.
-            first = first + 8 * EPS * np.abs(g).sum(0)
-            second = second + 8 * EPS * (np.abs(g).sum(0) + np.abs(q).sum(0))
+            scaling = 8 * EPS * np.abs(g).sum(0)
+            first, error = first + scaling, error + scaling
+            second = second + scaling + 8 * EPS * np.abs(q).sum(0)
             zeroth = np.where(np.isfinite(flat_error), flat_error, np.inf)
             use2 = second <= zeroth  # a nan compares false
             use1 = ~use2 & (first <= zeroth)
@@ -221,6 +304,17 @@ class Tape:
         )
 
 
+def _flattened(outputs: tuple[Expression, ...]) -> Iterator[Expression]:
+    """The outputs, with joins inside joins taken apart."""
+    for e in outputs:
+        while isinstance(e, Gather) and e.identity:
+            e = e.args[0]
+        if isinstance(e, Join):
+            yield from _flattened(e.args)
+        else:
+            yield e
+
+
 def quadratic_weights(m: int) -> Array:
     """d' Q d / 2 as a sum over the stored triangle: 1/2 on the diagonal, 1 off it."""
     return np.where(np.equal(*triangle(m)), 0.5, 1.0)
@@ -233,22 +327,26 @@ def cubic_weights(m: int) -> Array:
     return np.array([1.0, 0.5, 1.0 / 6.0])[same] * (1 + 4 * EPS)
 
 
-def _centre(part: object, shape: tuple[int, ...], n: int) -> tuple[Array, Array]:
+def _spread(v: Array, shape: tuple[int, ...]) -> Array:
+    return v if v.shape == shape else np.broadcast_to(v, shape)
+
+
+def _centre(part: Interval | None, shape: tuple[int, ...], n: int) -> tuple[Array, Array]:
     """Middle and half-width at the centres, the first half of the batch."""
     if part is None:
         zero = np.zeros((*shape[:-2], n, shape[-1]))
         return zero, zero
-    lo, hi = (np.broadcast_to(e, shape)[..., :n, :] for e in _ends(part))
+    lo, hi = _spread(part.lo, shape)[..., :n, :], _spread(part.hi, shape)[..., :n, :]
     mid = 0.5 * lo + 0.5 * hi
     return mid, np.maximum(hi - mid, mid - lo)
 
 
-def _range(part: object, shape: tuple[int, ...], n: int) -> tuple[Array, Array]:
+def _range(part: Interval | None, shape: tuple[int, ...], n: int) -> tuple[Array, Array]:
     """Middle and half-width over the boxes, the second half of the batch."""
     if part is None:
         zero = np.zeros((*shape[:-2], n, shape[-1]))
         return zero, zero
-    lo, hi = (np.broadcast_to(e, shape)[..., n:, :] for e in _ends(part))
+    lo, hi = _spread(part.lo, shape)[..., n:, :], _spread(part.hi, shape)[..., n:, :]
     mid = 0.5 * lo + 0.5 * hi
     return mid, up(np.maximum(hi - mid, mid - lo))
 
@@ -259,14 +357,10 @@ def middle(lower: Array, upper: Array) -> tuple[Array, Array]:
     return centre, up(np.maximum(upper - centre, centre - lower)) * (upper > lower)
 
 
-def _ends(v: object) -> tuple[Array, Array]:
-    return (v.lo, v.hi) if isinstance(v, Interval) else (v, v)  # type: ignore[return-value]
-
-
 def _dense(jet: Jet, n: int, m: int) -> list[Array]:
     size = jet.value.shape[-1]
     shapes = ((n, size), (m, n, size), (len(triangle(m)[0]), n, size))
-    return [np.zeros(s) if part is None else np.broadcast_to(part, s) for part, s in zip(jet, shapes, strict=False)]
+    return [np.zeros(s) if part is None else _spread(part, s) for part, s in zip(jet, shapes, strict=False)]
 
 
 def constant_value(e: Expression) -> Array | None:

@@ -23,6 +23,7 @@ class Separation:
     components: NDArray[np.intp] = field(
         default_factory=lambda: np.zeros(0, dtype=np.intp)
     )  # (k,), the row of each point
+    rows: tuple[Array, Array] | None = None  # coefficients (k, K) and rhs (k,) of those rows, if they are known already
 
     @property
     def worst(self) -> float:

@@ -87,14 +87,16 @@ class _Search:
         bound, points, model = cover.bounds(self.violation.weights, slice(None))
         self.covers.append(cover)
         self.bounds.append(bound)
-        self._try(points, model)
+        self._try(points, model, True)
 
-    def _try(self, points: Array, model: Array) -> None:
-        """Evaluate exactly where the models are largest: at many points if they promise a violation, else at a few."""
+    def _try(self, points: Array, model: Array, blind: bool) -> None:
+        """Evaluate exactly where the models are largest: at many points if they promise a violation, else at a few.
+
+        A model is `blind` where derivatives are unbounded: it can be far too low, so a few points are tried anyway.
+        """
         flat = model.ravel()
         worthwhile = flat > (-np.inf if not self.points else max(self.alert, self.best - 0.5 * abs(self.best)))
-        # A model can be far too low where derivatives are unbounded, so a few points are tried in any case.
-        count = min(max(CANDIDATES, 2 * model.shape[1]), max(int(worthwhile.sum()), LOOKS), flat.size)
+        count = min(max(CANDIDATES, 2 * model.shape[1]), max(int(worthwhile.sum()), LOOKS if blind else 0), flat.size)
         if not count:
             return
         largest = np.argpartition(-flat, count - 1)[:count]
@@ -153,7 +155,7 @@ class _Search:
             grown = old[gone]
         grown[children] = bound
         self.bounds[k] = grown
-        self._try(points, model)
+        self._try(points, model, bool(cover.rough[children].any()))
         return True
 
     def _restart(self, k: int) -> bool:
@@ -162,7 +164,7 @@ class _Search:
         cover = Cover(self.family, old.cell, order=3)
         self.family.covers[self.family.covers.index(old)] = self.covers[k] = cover
         self.bounds[k], points, model = cover.bounds(self.violation.weights, slice(None))
-        self._try(points, model)
+        self._try(points, model, True)
         return True
 
     def _result(self) -> Separation:
@@ -199,20 +201,33 @@ class _Search:
         return np.where(up[:, None], better, y), np.where(up, value, g), component
 
 
-def newton_step(y: Array, gradient: Array, hessian: Array, domain: Domain) -> Array:
-    """Where the quadratic model at y has its maximum over the coordinates that can move inside the bounding box."""
+def newton_step(y: Array, gradient: Array, hessian: Array, domain: Domain, reach: Array | None = None) -> Array:
+    """Where the quadratic model at y has its maximum over the coordinates that can move inside the bounding box.
+
+    Where the model has none, y stays; with `reach` (m,), no step is longer than that along an axis, and directions of
+    positive curvature are climbed as if it were negative.
+    """
     m = y.shape[1]
     pinned = ((y <= domain.lower) & (gradient < 0)) | ((y >= domain.upper) & (gradient > 0))
     diagonal = np.arange(m)
     h = np.where(pinned[:, :, None] | pinned[:, None, :], 0.0, hessian)
     h[:, diagonal, diagonal] = np.where(pinned, -1.0, h[:, diagonal, diagonal])
+    if m == 1:  # a concave parabola has its top at -g / h
+        bend = h[:, 0] if reach is None else -np.abs(h[:, 0])
+        top = np.where(bend < 0, -gradient / np.where(bend < 0, bend, 1.0), 0.0)
+        top = np.where(pinned | ~np.isfinite(top), 0.0, top)
+        return np.clip(y + (top if reach is None else np.clip(top, -reach, reach)), domain.lower, domain.upper)
     usable = np.isfinite(h).all(axis=(1, 2)) & np.isfinite(gradient).all(axis=1)
     step = np.zeros_like(y)
     if usable.any():
         w, v = np.linalg.eigh(h[usable])
+        if reach is not None:
+            w = -np.abs(w)
         concave = w[:, -1] < 0
         inverse = np.where(w < 0, -1.0 / np.where(w < 0, w, 1.0), 0.0)
         g = np.where(pinned[usable], 0.0, gradient[usable])
         full = np.einsum("nij,nj->ni", v, inverse * np.einsum("nij,ni->nj", v, g))
         step[usable] = np.where(concave[:, None], full, 0.0)
+    if reach is not None:
+        step = np.clip(step, -reach, reach)
     return np.clip(y + step, domain.lower, domain.upper)

@@ -25,8 +25,10 @@ from .quadratic_bound import bound_quadratics
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-FIRST_CELLS = {1: 16, 2: 5, 3: 3}  # boxes along each axis to start with
-HALVINGS = {1: 3, 2: 2, 3: 2}  # cuts of one box in each round: fewer rounds against more boxes
+FIRST_CELLS = {1: (4, 32), 2: (3, 10), 3: (2, 5)}  # boxes along each axis to start with, at least and at most
+HALVINGS = {1: 3, 2: 2, 3: 2}  # cuts of one box in each round, at least
+MOST_HALVINGS = 4  # and at most
+CHEAP = 3000  # coefficients enclosed at once that cost little more than one
 MOST_PIECES = 3  # kinks that straddle one box are told apart up to this many
 
 
@@ -43,7 +45,7 @@ class Cover:
         self.shared = bool((family.columns == family.columns[0]).all())
         self._enclose = family.quadratics(cell)
         self.kinks = 0
-        lower, upper = _first_boxes(cell)
+        lower, upper = _first_boxes(cell, CHEAP / (self.p * self.width))
         self.scale = np.maximum((upper - lower).max(axis=0), 1e-300)
         rows = self._rows(lower, upper, None)
         self.n = len(rows["lower"])
@@ -93,8 +95,8 @@ class Cover:
         flat = np.concatenate([quadratic.value[None], quadratic.gradient, quadratic.hessian, quadratic.third])
         table = np.empty((n, p, self.levels, width))
         size = p * (width - 1)
-        table[..., :-1] = np.moveaxis(flat[..., :size].reshape(self.levels, n, p, width - 1), 0, 2)
-        table[..., -1] = np.moveaxis(flat[..., size:], 0, 2)
+        table[..., :-1] = flat[..., :size].reshape(self.levels, n, p, width - 1).transpose(1, 2, 0, 3)
+        table[..., -1] = flat[..., size:].transpose(1, 2, 0)
         error = np.empty((n, p, width))
         error[..., :-1] = quadratic.error[:, :size].reshape(n, p, width - 1)
         error[..., -1] = quadratic.error[:, size:]
@@ -182,7 +184,9 @@ class Cover:
         """Split boxes and return the positions of their parts; `spread` (N, m) says along which axes it pays."""
         lower, upper = self.lower[rows], self.upper[rows]
         pieces: Any = self.pieces[rows] if "pieces" in self._store else None
-        for _ in range(HALVINGS.get(self.dim, 1)):
+        # A round on a few boxes costs as much as one on many: where few are left, more cuts save rounds.
+        room = np.log2(max(CHEAP / (self.p * self.width * len(rows)), 1.0))
+        for _ in range(int(np.clip(room, HALVINGS.get(self.dim, 1), MOST_HALVINGS))):
             lower, upper, spread, pieces = _halve(lower, upper, spread, pieces)
         new = self._rows(lower, upper, pieces)
         count = len(new["lower"])
@@ -313,14 +317,15 @@ def _halve(
     return np.concatenate([lower, right]), np.concatenate([left, upper]), np.concatenate([half, half]), double
 
 
-def _first_boxes(cell: Cell) -> tuple[Array, Array]:
-    """A cell that is one box is cut into a few along each axis."""
+def _first_boxes(cell: Cell, cheap: float) -> tuple[Array, Array]:
+    """A cell that is one box is cut along each axis, into about as many as are cheap."""
     if len(cell.lower) > 1 or (cell.lower == cell.upper).all():
         return cell.lower.astype(float), cell.upper.astype(float)
     m = cell.lower.shape[1]
     edges = []
+    most = int(np.clip(cheap ** (1.0 / m), *FIRST_CELLS.get(m, (2, 2))))
     for k in range(m):
-        count = FIRST_CELLS.get(m, 2) if cell.upper[0, k] > cell.lower[0, k] else 1
+        count = most if cell.upper[0, k] > cell.lower[0, k] else 1
         cuts = np.linspace(cell.lower[0, k], cell.upper[0, k], count + 1)
         edges.append((cuts[:-1], cuts[1:]))
     lower = np.stack([g.ravel() for g in np.meshgrid(*(e[0] for e in edges), indexing="ij")], axis=1)

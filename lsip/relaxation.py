@@ -1,0 +1,202 @@
+"""The finite relaxation: a master in well-scaled coordinates, with the cuts that it holds.
+
+It begins with rows at a few index points, sampled so that most problems are bounded from the start, and grows with
+what separation finds; cuts that have not mattered for long are forgotten.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .certificate import Support, admissible
+from .errors import ModelError
+from .masters import Conditioning, MasterResult, open_master
+from .oracles import BranchAndBound, Oracle
+from .program import DENSE, Program
+from .scout import Scout
+
+Array = NDArray[np.float64]
+REACH = 1e3  # infinite bounds of the master, in its own coordinates
+STRETCH = 10.0  # how much farther those coordinates reach each time that this proves too little
+
+
+class Relaxation:
+    """A master, its cuts, and the scouts whose tables it began with."""
+
+    def __init__(self, program: Program, oracles: list[Oracle], method: Any) -> None:
+        self.program, self.method = program, method
+        first = self._given_points() or [self._first_points(f) for f in range(len(program.families))]
+        self.scouts = [
+            Scout(family, points) if isinstance(oracle, BranchAndBound) and Scout.suits(family) else None
+            for family, oracle, points in zip(program.families, oracles, first, strict=True)
+        ]
+        self.cuts: list[Support] = [
+            Support(f, c, y, 0.0)
+            for f, points in enumerate(first)
+            for y in points
+            for c in range(len(program.families[f].columns))
+        ]
+        warm = method.warm_start
+        if warm is not None:
+            self.cuts += [s for s in (*warm.cuts, *warm.certificate.support) if self._fits(s)]
+        known = {f: _flat(scout.first) for f, scout in enumerate(self.scouts) if scout is not None and warm is None}
+        rows, rhs = self.matrix(self.cuts, known)
+        self.conditioning = Conditioning.fit(program, self._sample_rows(rows))
+        self.units = self.conditioning.scale
+        self.scale = max(1.0, float(np.median(np.abs(rhs))) if len(rhs) else 1.0)
+        self.reach = REACH * max(1.0, float(np.abs(rhs).max(initial=0.0)))
+        self._build(rows, rhs)
+
+    def _build(self, rows: Any, rhs: Array) -> None:
+        """A fresh master in the current coordinates, with these cuts."""
+        program = self.program
+        self.limit = self.conditioning.reach(self.reach)
+        lower, upper = self.conditioning.box(program.lower, program.upper, self.limit)
+        finite, self.row_scale = program.A, np.ones(0)
+        if program.A.shape[0]:
+            finite = sparse.csr_matrix(self.conditioning.rows(program.A))
+            self.row_scale = np.maximum(abs(finite).max(axis=1).toarray().ravel(), 1e-8)
+            finite = sparse.csr_matrix(sparse.diags(1.0 / self.row_scale) @ finite)
+        self.master = open_master(self.method.master)(
+            np.asarray(self.conditioning.rows(program.c[None, :])).ravel(),
+            lower,
+            upper,
+            finite,
+            program.row_lower / self.row_scale,
+            program.row_upper / self.row_scale,
+            self.method.tol,
+        )
+        self.master.add(self.conditioning.rows(rows), rhs)
+        self.idle = np.zeros(len(self.cuts), dtype=int)
+
+    def _given_points(self) -> list[Array] | None:
+        """The first index points as the caller wants them, checked."""
+        given, families = self.method.start, self.program.families
+        if given is None:
+            return None
+        points = [np.atleast_2d(np.asarray(y, dtype=float)) for y in given]
+        fits = len(points) == len(families) and all(
+            y.shape[1] == f.domain.dim and f.domain.contains(y).all() for y, f in zip(points, families, strict=True)
+        )
+        if not fits:
+            raise ModelError(
+                f"`start` needs an array (k, m) of index points for each of the {len(families)} families, inside "
+                f"their domains; got shapes {[y.shape for y in points]}."
+            )
+        return points
+
+    def _first_points(self, f: int) -> Array:
+        """Enough index points to make the first relaxation bounded in most cases, few enough to be cheap."""
+        family = self.program.families[f]
+        domain, (p, k) = family.domain, family.columns.shape
+        if p > 50 or k > DENSE:  # in large models the finite rows and bounds hold most variables
+            return domain.grid((5 if p == 1 else 3) if domain.dim == 1 else 2)
+        if domain.dim == 1:
+            return domain.grid(int(np.clip(k + 1, 5, 200)))
+        corners = domain.grid(3 if domain.dim == 2 else 2)
+        return np.concatenate([corners, domain.spread(int(np.clip(2 * k, 8, 200)))])
+
+    def _sample_rows(self, rows: Any) -> Any:
+        """Rows at points of no period: those of a grid can make independent functions look alike."""
+        if self.program.n > DENSE:
+            return rows
+        parts = [rows]
+        for family, scout in zip(self.program.families, self.scouts, strict=True):
+            count = int(np.clip(2 * family.columns.shape[1], 10, 400))
+            if scout is not None:
+                table = scout.table[:, :: max(scout.table.shape[1] // count, 1), :-1]  # (p, N, K)
+            elif len(family.columns) <= 50:
+                table = np.moveaxis(family.rows(family.domain.spread(count))[0], 1, 0)
+            else:
+                continue
+            place = np.arange(table.shape[0] * table.shape[1]).reshape(table.shape[:2])
+            parts.append(np.zeros((place.size, self.program.n)))
+            np.add.at(parts[-1], (place[:, :, None], family.columns[:, None, :]), table)
+        return np.concatenate(parts)
+
+    def _fits(self, s: Support) -> bool:
+        if s.family >= len(self.program.families):
+            return False
+        family = self.program.families[s.family]
+        return bool(
+            s.component < len(family.columns)
+            and len(s.point) == family.domain.dim
+            and family.domain.contains(s.point[None, :])[0]
+        )
+
+    def matrix(self, cuts: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> tuple[Any, Array]:
+        """Rows (k, n) and right-hand sides of cuts, dense for small models; those `known` of a family are not asked."""
+        n, families = self.program.n, self.program.families
+        rhs = np.zeros(len(cuts))
+        dense = np.zeros((len(cuts), n)) if n <= DENSE else None
+        triplets: list[tuple[Array, Any, Any]] = []
+        for f, family in enumerate(families):
+            mine = np.array([i for i, s in enumerate(cuts) if s.family == f], dtype=np.intp)
+            if not len(mine):
+                continue
+            y = np.array([cuts[i].point for i in mine])
+            component = np.array([cuts[i].component for i in mine], dtype=np.intp)
+            a, rhs[mine] = known[f] if known and f in known else family.chosen(y, component)
+            columns = family.columns[component]
+            if dense is not None:
+                np.add.at(dense, (mine[:, None], columns), a)
+            else:
+                triplets.append((a.ravel(), np.repeat(mine, a.shape[1]), columns.ravel()))
+        if dense is not None:
+            return dense, rhs
+        if not triplets:
+            return sparse.csr_matrix((len(cuts), n)), rhs
+        data, i, j = (np.concatenate(part) for part in zip(*triplets, strict=True))
+        used = data != 0
+        return sparse.csr_matrix((data[used], (i[used], j[used])), shape=(len(cuts), n)), rhs
+
+    def add(self, new: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> int:
+        """Append cuts to the master; how many there were."""
+        if not new:
+            return 0
+        rows, rhs = self.matrix(new, known)
+        self.master.add(self.conditioning.rows(rows), rhs)
+        self.cuts += new
+        self.idle = np.concatenate([self.idle, np.zeros(len(new), dtype=int)])
+        return len(new)
+
+    def stretch(self, leaning: NDArray[np.bool_]) -> None:
+        """Begin anew in coordinates that reach farther out along those that lean on the box."""
+        self.conditioning = self.conditioning.stretched(leaning, STRETCH)
+        self._build(*self.matrix(self.cuts))
+
+    def drop_slack(self, multipliers: Array, flat: bool) -> None:
+        """Forget cuts that have not mattered for a while, once there are many."""
+        held = len(multipliers)  # cuts added since then are new, not idle
+        self.idle[:held] = np.where(multipliers > 0, 0, self.idle[:held] + 1)
+        # On a flat optimal face no multiplier tells which cuts hold the master in place: keep them longer.
+        if len(self.cuts) <= (30 if flat else 3) * self.program.n + 200:
+            return
+        keep = self.idle < 4
+        if (~keep).sum() >= 0.2 * len(keep):
+            self.master.drop(keep)
+            self.cuts = [c for c, k in zip(self.cuts, keep, strict=True) if k]
+            self.idle = self.idle[keep]
+
+    def x(self, z: Array) -> Array:
+        """A point of the master as one of the problem, within its bounds."""
+        return np.clip(self.conditioning.x(z), self.program.lower, self.program.upper)
+
+    def atoms(self, result: MasterResult) -> tuple[tuple[Support, ...], Array]:
+        """The multipliers of a master solution as a measure, and those of the finite rows."""
+        used = np.flatnonzero(result.cut_multipliers > 0)
+        support = tuple(
+            Support(self.cuts[i].family, self.cuts[i].component, self.cuts[i].point, weight)
+            for i, weight in zip(used, result.cut_multipliers[used].tolist(), strict=True)
+        )
+        return support, admissible(self.program, result.row_multipliers / self.row_scale)
+
+
+def _flat(rows: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Rows (N, p, K) and right-hand sides (N, p) of all components, point by point."""
+    a, b = rows
+    return a.reshape(-1, a.shape[-1]), b.ravel()
