@@ -22,20 +22,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .certificate import Support, point_rows, upper_bound
+from .domains import Domain
 from .errors import ModelError, ProofError
 from .exchange import pick_oracle
 from .expressions.interval import EPS
 from .masters.columns import ColumnMaster, Combination
 from .oracles import Oracle, Separation
-from .oracles.branch_and_bound import newton_step
-from .oracles.distinct import distinct
 from .program import Program
+from .scout import Scout
 from .solution import ActivePoint, merge
 from .status import Status
 
 Array = NDArray[np.float64]
-POOL = 1024  # index points whose rows are kept at hand: a violation there is found by one matrix product
-NEW_ROWS = 8  # rows taken from the pool at a time
+NEW_ROWS = 8  # taken from one look, or one proof
 ROUNDS = 4  # of new rows before the next point of X is asked for
 EARLY = 300  # from so many variables on, a point of X costs more than a proof, and a feasible point is sought at once
 STEADY = 0.5  # how much of the best multipliers so far is mixed into those of the master
@@ -240,7 +239,8 @@ class _Run:
         self.master = ColumnMaster(self.program.c, tol)
         self.rows = _Rows(self.program)
         self.data: list[Any] = []  # what came with each point
-        self.pools = [_Pool(self.program, f) for f in range(len(self.program.families))]
+        self.first = [_few(f.domain) for f in self.program.families]
+        self.scouts = [Scout(f, points) for f, points in zip(self.program.families, self.first, strict=True)]
         self.lower, self.upper = -np.inf, np.inf
         self.best: Array | None = None  # multipliers of the best lower bound
         self.incumbent: tuple[Array, tuple[float, ...]] | None = None  # weights, proven violations
@@ -255,7 +255,8 @@ class _Run:
             self._keep(extreme)
         self.master.add_rows(self.rows.a, self.rows.b)
         self._price(np.zeros(len(self.rows.b)), 1.0)
-        self._add([cut for pool in self.pools for cut in pool.first()])
+        rows = [range(len(f.columns)) for f in self.program.families]
+        self._add([Support(f, c, y, 0.0) for f, points in enumerate(self.first) for y in points for c in rows[f]])
         margin = 0.0
         for iteration in range(1, max_iterations + 1):
             found = self.master.solve(margin)
@@ -288,7 +289,7 @@ class _Run:
         """Add index points while the mixture breaks rows by enough to matter; prove it once the gap is almost shut."""
         for _ in range(ROUNDS):
             gap = max(self._value(found.weights) - self.lower, 0.0)
-            near = gap <= 2 * allowed or (self.incumbent is None and self.program.n >= EARLY)
+            near = gap <= allowed or (self.incumbent is None and self.program.n >= EARLY)
             worst, new = self._look(self._mix(found.weights), margin, climb=near)
             worth = worst * max(float(found.multipliers.sum()), 1.0)
             if not new or worth <= (0.0 if near else 0.1 * gap):
@@ -414,14 +415,9 @@ class _Run:
         self.master.add_rows(*self.rows.add(new))
 
     def _look(self, x: Array, margin: float, climb: bool) -> tuple[float, list[Support]]:
-        """The worst violation at points of the pools, or at the tops near them, and points worth a row."""
-        worst: float = -np.inf
-        new: list[Support] = []
-        for pool in self.pools:
-            value, points = pool.worst(x, margin, climb)
-            worst = max(worst, value)
-            new += points
-        return worst, new
+        """The worst violation that the scouts find, and points worth a row."""
+        found = [scout.look(self.program.violation(f, x), -margin, climb) for f, scout in enumerate(self.scouts)]
+        return max((s.worst for s in found), default=-np.inf), self._violated(found, margin)
 
     def _separate(self, x: Array) -> list[Separation]:
         seed = self.seed + len(self.history)
@@ -502,62 +498,6 @@ class _Run:
         )
 
 
-class _Pool:
-    """Rows of a family at many index points, ready for a quick look."""
-
-    def __init__(self, program: Program, f: int) -> None:
-        self.program, self.f = program, f
-        family = program.families[f]
-        m, p = family.domain.dim, len(family.columns)
-        count = max(POOL // p, 2**m)
-        points = family.domain.grid(int(count ** (1 / m) + 1e-9)) if m <= 2 else family.domain.spread(count)
-        self.cuts = [Support(f, c, y, 0.0) for y in points for c in range(p)]
-        self.a, self.b = _rows_at(program, f, self.cuts)
-
-    def first(self) -> list[Support]:
-        """A few points, spread over the domain."""
-        return self.cuts[:: max(len(self.cuts) // 16, 1)]
-
-    def worst(self, x: Array, margin: float, climb: bool) -> tuple[float, list[Support]]:
-        """The largest violation, and a few points apart from each other that break their rows, worst first."""
-        g = self.a @ x - self.b
-        order = np.argsort(-g)[: 8 * NEW_ROWS]
-        points = np.array([self.cuts[i].point for i in order])
-        component = np.array([self.cuts[i].component for i in order], dtype=np.intp)
-        value = g[order]
-        if climb:
-            points, value = self._climb(x, points, component, value)
-        domain = self.program.families[self.f].domain
-        chosen = distinct(points, value, component, 0.02 * (domain.upper - domain.lower), NEW_ROWS)
-        cuts = [Support(self.f, int(component[i]), points[i], 0.0) for i in chosen if value[i] > -margin]
-        return float(value.max(initial=-np.inf)), cuts
-
-    def _climb(self, x: Array, y: Array, component: Any, value: Array) -> tuple[Array, Array]:
-        """Newton steps up from every point, kept where they help."""
-        domain, violation = self.program.families[self.f].domain, self.program.violation(self.f, x)
-        for _ in range(3):
-            parts = violation.derivatives(y, component)
-            if parts is None:
-                break
-            better = domain.project(newton_step(y, parts[1], parts[2], domain))
-            reached = violation.at(better, component)
-            up = reached > value
-            if not up.any():
-                break
-            y, value = np.where(up[:, None], better, y), np.where(up, reached, value)
-        return y, value
-
-
-def _rows_at(program: Program, f: int, cuts: list[Support]) -> tuple[Array, Array]:
-    """Dense rows (k, n) and right-hand sides of cuts of one family."""
-    family = program.families[f]
-    component = np.array([s.component for s in cuts], dtype=np.intp)
-    a, b = family.chosen(np.array([s.point for s in cuts]), component)
-    rows = np.zeros((len(cuts), program.n))
-    np.add.at(rows, (np.arange(len(cuts))[:, None], family.columns[component]), a)
-    return rows, b
-
-
 class _Rows:
     """All rows a x <= b of the master, enclosed: the sides of the finite rows first, then the cuts."""
 
@@ -616,3 +556,8 @@ class _Rows:
         charge = ((multipliers @ self.doubt[:k]) * (1 + terms * EPS) + terms * EPS * size) @ self.reach
         charge += terms * EPS * (np.abs(products).sum() + abs(extreme.bound) + abs(program.constant))
         return float(total - charge), extreme
+
+
+def _few(domain: Domain) -> Array:
+    """Index points to begin with."""
+    return domain.grid({1: 9, 2: 4}[domain.dim]) if domain.dim <= 2 else domain.spread(16)

@@ -55,22 +55,28 @@ class Scout:
         p, k = family.columns.shape
         return p <= MANY_ROWS and k <= DENSE and 40 * p * (k + 1) <= ENTRIES
 
-    def look(self, violation: Any, alert: float) -> Separation:
-        """Distinct points at which the violation exceeds `alert`, worst first, with their rows."""
-        y, component, rows = self._climb(violation, *self._peaks(violation, alert))
+    def look(self, violation: Any, alert: float, climb: bool = True) -> Separation:
+        """Distinct points at which the violation exceeds `alert`, worst first, with their rows.
+
+        Without climbing, only the points of the table are looked at: a glance.
+        """
+        found = self._peaks(violation, alert, LOW if climb else 0.0)
+        y, component, rows = self._climb(violation, *found) if climb else found
         value = (rows * violation.weights[component]).sum(axis=1)
         kept = np.flatnonzero(value > alert)
         radius = 2e-3 * (self.domain.upper - self.domain.lower)
         chosen = kept[distinct(y[kept], value[kept], component[kept], radius, self.most)]
         y, component, rows = y[chosen], component[chosen], rows[chosen]
+        if not climb:
+            return Separation(y, value[chosen], np.inf, component, (rows[:, :-1], rows[:, -1]))
         old = self.climbed
         self.climbed = np.concatenate([old[0], y]), np.concatenate([old[1], component]), np.concatenate([old[2], rows])
         return Separation(y, value[chosen], np.inf, component, (rows[:, :-1], rows[:, -1]))
 
-    def _peaks(self, violation: Any, alert: float) -> Peaks:
+    def _peaks(self, violation: Any, alert: float, low: float) -> Peaks:
         """Where the violation is largest among its neighbours, and not far below the alert."""
         g = np.matmul(self.table, violation.weights[:, :, None])[..., 0]  # (p, N)
-        floor = alert - LOW * (g.max() - g.min())
+        floor = alert - low * (g.max() - g.min())
         high = g > floor
         if self.points.shape[1] == 1:  # in order along the line
             high[:, 1:] &= g[:, 1:] > g[:, :-1]

@@ -12,7 +12,7 @@ from .dataset import Dataset, OptimisticSet
 from .errors import InfeasibleError
 from .evaluation import Exact, MonteCarlo, TemporalDifference
 from .plan import Plan, plan, plan_optimistically
-from .si_crl import Learned, si_crl
+from .si_crl import Learned, si_crl, si_crl_steps
 from .sicmdp import SICMDP, Specification, policy_of, uniform_policy
 from .simulator import Simulator
 
@@ -51,6 +51,7 @@ __all__ = [
     "plotting",
     "policy_of",
     "si_crl",
+    "si_crl_steps",
     "theory",
     "uniform_policy",
 ]

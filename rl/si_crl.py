@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,46 +148,53 @@ def si_crl(
         )
         q = binary.occupancy(inner.occupancy)
         return Learned(policy_of(q), q, inner.solution, inner.method, specification, None, inner.models)
-    models = data.optimistic_set(delta, denominator=denominator)
     if tolerance is None and iterations is None:
+        models = data.optimistic_set(delta, denominator=denominator)
         found = plan_optimistically(
             specification, models, method=method, form=form, tol=tol, oracle=oracle, verbose=verbose, **options
         )
-    else:
-        found = _as_published(specification, models, tolerance, iterations, oracle, start, form, verbose, options)
-    return Learned(found.policy, found.occupancy, found.solution, found.method, specification, found.model, models)
+        return Learned(found.policy, found.occupancy, found.solution, found.method, specification, found.model, models)
+    steps = si_crl_steps(
+        data, specification, delta, oracle=oracle, start=start, form=form, denominator=denominator, **options
+    )
+    for learned in steps:
+        done = learned.solution
+        if verbose:
+            print(f"{done.iterations:5d}  value {done.value:.9g}  violation {done.violation:.3g}", flush=True)
+        if done.violation <= (tolerance or 0.0) or done.iterations == iterations:
+            break
+    return learned
 
 
-def _as_published(
-    spec: Specification,
-    models: OptimisticSet,
-    tolerance: float | None,
-    iterations: int | None,
-    oracle: Any,
-    start: Any,
-    form: str,
-    verbose: bool,
-    options: dict[str, Any],
-) -> Plan:
-    """The loop of the algorithm: solve the program on the points so far, add the worst point, until it is good."""
-    program = optimistic_program(spec, models, form)
-    domain = spec.constraint.domain
+def si_crl_steps(
+    data: Dataset,
+    specification: Specification,
+    delta: float,
+    *,
+    oracle: Any = None,
+    start: Any = None,
+    form: str = "sparse",
+    denominator: str = "pair",
+    **options: Any,
+) -> Iterator[Learned]:
+    """The published loop, one program at a time: solve it on the index points so far, then add the worst one.
+
+    Yields a `Learned` for every program, whose `points` are those that it was solved on; ends when no violation is
+    found. Parameters are those of `si_crl`.
+    """
+    models = data.optimistic_set(delta, denominator=denominator)
+    program = optimistic_program(specification, models, form)
+    domain = specification.constraint.domain
     first = domain.project(0.5 * (domain.lower + domain.upper)[None, :]) if start is None else np.atleast_2d(start)
     enclosable = program.problem.compile().families[0].enclosable
     chosen = oracle or (lsip.oracles.BranchAndBound(points=1) if enclosable else lsip.oracles.Multistart())
-    method = lsip.Exchange(
-        oracle=chosen, start=[first], polish=False, look=False, max_iterations=iterations or 1000, tol=1e-9, **options
-    )
-    points = list(first)
-    last = None
+    method = lsip.Exchange(oracle=chosen, start=[first], polish=False, look=False, tol=1e-9, **options)
+    points, found = list(first), None
     for iterate in lsip.exchange(program.problem, method):
-        last = iterate
-        if verbose:
-            print(f"{iterate.iteration:5d}  value {iterate.value:.9g}  violation {iterate.violation:.3g}", flush=True)
-        if iterate.violation <= (tolerance or 0.0) or iterate.iteration == iterations:
-            break
+        cuts = tuple(lsip.ActivePoint("", y, 0.0, 0, 0) for y in points)
+        last = Relaxation(iterate.x, iterate.value, iterate.violation, iterate.bound, iterate.iteration, cuts)
+        found = read_plan(program, last)
+        yield Learned(found.policy, found.occupancy, last, "lp", specification, found.model, models)
         points += list(iterate.points[0])
-    if last is None:
+    if found is None:
         raise InfeasibleError("No model of the optimistic set allows a feasible policy; solve without `tolerance`.")
-    cuts = tuple(lsip.ActivePoint("", y, 0.0, 0, 0) for y in points)
-    return read_plan(program, Relaxation(last.x, last.value, last.violation, last.bound, last.iteration, cuts))
