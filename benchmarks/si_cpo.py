@@ -122,9 +122,7 @@ def evaluation(rounds: int) -> Figures:
 def learning(seeds: int, length: int) -> Figures:
     """Final errors over environments, by method and by choice of the policy."""
     runs = [
-        experiment.Run(experiment.PAPER, method, seed, length)
-        for seed in range(seeds)
-        for method in experiment.METHODS
+        experiment.Run(experiment.PAPER, method, seed, length) for seed in range(seeds) for method in experiment.METHODS
     ]
     with tempfile.TemporaryDirectory() as folder:
         found = experiment.outcomes(runs, Path(folder), lambda done, total: say(f"learning: {done}/{total} runs"))
