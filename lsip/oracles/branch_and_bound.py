@@ -17,7 +17,7 @@ from .distinct import distinct
 
 Ints = NDArray[np.intp]
 MEMORY = 1.5e9  # bytes of enclosures that a family may keep
-MANY = 1500  # boxes after which a cover is begun anew with expansions of one order more
+MANY = 1500  # boxes beyond which a cover is rather begun anew with expansions of one order more
 LOOKS = 16  # points evaluated exactly in each round, whatever the models say
 CANDIDATES = 64  # points evaluated exactly in each round, or two for every row an index has
 
@@ -130,7 +130,9 @@ class _Search:
 
     def _split(self, k: int, rows: Ints) -> bool:
         cover = self.covers[k]
-        if cover.order == 2 and cover.n > MANY and self.family.differentiable:
+        # A round in which nearly every box is still open says as much as very many boxes.
+        crowded = cover.n + 3 * len(rows) > MANY or (cover.n > MANY // 8 and len(rows) > 0.9 * cover.n)
+        if cover.order == 2 and crowded and self.family.differentiable:
             return self._restart(k)
         # On a line, so many boxes mean that rounding, not width, keeps the bound up.
         most = self.options.max_boxes if cover.dim > 1 else self.options.max_boxes // 10
