@@ -37,6 +37,7 @@ Array = NDArray[np.float64]
 NEW_ROWS = 8  # taken from one look, or one proof
 ROUNDS = 4  # of new rows before the next point of X is asked for
 EARLY = 300  # from so many variables on, a point of X costs more than a proof, and a feasible point is sought at once
+SLACK = 1e-9  # by how much, relative to their size, points may miss what was promised of them
 STEADY = 0.5  # how much of the best multipliers so far is mixed into those of the master
 
 
@@ -126,11 +127,17 @@ class Decomposition:
     @property
     def max_violation(self) -> float:
         """A bound on the violation over all of Y."""
-        return max(self.violation, default=0.0)
+        return max(self.violation, default=0.0) if self.status is not Status.INFEASIBLE else float("nan")
 
     def verify(self, maximise: Callable[[Array], Extreme]) -> Decomposition:
         """Re-check both bounds from the multipliers, the mixture and a fresh call of `maximise`; ProofError if not."""
         program = self.program if self.problem is None else self.problem.compile()
+        for s in self.support:
+            family = program.families[s.family]
+            if not s.multiplier >= 0 or not family.domain.contains(s.point[None, :])[0]:
+                raise ProofError(
+                    f"The multiplier {s.multiplier:.3g} at {s.point} is negative, or the point is not in Y."
+                )
         rows = _Rows(program)
         rows.add(list(self.support))
         multipliers = np.concatenate([rows.sides(self.row_multipliers), [s.multiplier for s in self.support]])
@@ -138,6 +145,9 @@ class Decomposition:
             if not rows.relaxed(0.0, multipliers, maximise)[0] > 0:
                 raise ProofError("The combination of constraints does not contradict itself.")
             return self
+        weights = np.array([a.weight for a in self.atoms])
+        if not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-9:
+            raise ProofError("The weights of the mixture are not nonnegative with sum one.")
         mixture = sum((a.weight * a.x for a in self.atoms), np.zeros(program.n))
         if np.abs(mixture - self.x).max() > 1e-12 * (1 + np.abs(self.x).max()):
             raise ProofError("The point is not the mixture of its atoms.")
@@ -148,6 +158,9 @@ class Decomposition:
         if np.isfinite(worst):
             if upper_bound(program, self.x) > worst + 1e-12 * (1 + abs(worst)):
                 raise ProofError("The objective at the point is not what is claimed.")
+            broken = rows.finite_violation(self.x)
+            if broken > 1e-12 * (1 + np.abs(self.x).max()):
+                raise ProofError(f"The point breaks a finite constraint by {broken:.3g}.")
             for f, family in enumerate(program.families):
                 found = pick_oracle(family).maximise(program.violation(f, self.x), family.domain, target=0.0)
                 if not found.bound <= 0:
@@ -214,6 +227,8 @@ def decompose(
     >>> solution.status.name, round(solution.value, 5)
     ('OPTIMAL', 1.39679)
     """
+    if max_iterations < 1:
+        raise ModelError(f"`max_iterations` must be at least 1; got {max_iterations}.")
     run = _Run(problem, maximise, tol, oracle, seed, verbose)
     deadline = np.inf if time_limit is None else run.started + time_limit
     return run.solve(tuple(start), max_iterations, deadline)
@@ -228,6 +243,8 @@ class _Run:
         self.program: Program = problem if isinstance(problem, Program) else problem.compile()
         if not 0 < tol < 1:
             raise ModelError(f"`tol` is a relative gap between 0 and 1; got {tol}.")
+        if oracle is not None and not isinstance(oracle, Oracle):
+            raise ModelError(f"`oracle` must have a method maximise(violation, domain, …); got {oracle!r}.")
         if (self.program.row_lower == self.program.row_upper).any():
             raise ModelError("decompose takes inequalities beside x in X; equalities belong to the definition of X.")
         if not np.isfinite(np.concatenate([self.program.lower, self.program.upper])).all():
@@ -244,6 +261,8 @@ class _Run:
         self.lower, self.upper = -np.inf, np.inf
         self.best: Array | None = None  # multipliers of the best lower bound
         self.incumbent: tuple[Array, tuple[float, ...]] | None = None  # weights, proven violations
+        self.unproven: Array | None = None  # weights of a mixture without any violation found
+        self.last: Array | None = None  # weights of the last master
         self.inside: tuple[Array, float] | None = None  # weights of a point, and its proven margin
         self.history: list[Step] = []
         self.calls = 0
@@ -272,10 +291,13 @@ class _Run:
             found, worst, bound = self._rows_for(found, margin, allowed)
             if found is None:
                 continue
+            self.last = found.weights
             self._price_smoothed(found)
             self._record(iteration, found, worst, bound)
             if self.upper - self.lower <= allowed:
                 return self._end(Status.OPTIMAL)
+            if self.unproven is not None and self._value(self.unproven) - self.lower <= allowed:
+                return self._end(Status.UNCERTIFIED)
             if time.perf_counter() > deadline:
                 return self._end(Status.TIME_LIMIT)
             total = float(found.multipliers.sum())
@@ -307,7 +329,9 @@ class _Run:
         separations = self._separate(x)
         bounds = tuple(s.bound for s in separations)
         worst = max((s.worst for s in separations), default=worst)
-        bound = max(*bounds, self.rows.finite_violation(x))
+        bound = max((*bounds, self.rows.finite_violation(x)), default=-np.inf)
+        if bound == np.inf and max(worst, self.rows.finite_violation(x)) <= 0:
+            self.unproven = found.weights
         if bound <= 0:
             self._accept(found.weights, bounds)
         else:
@@ -324,19 +348,22 @@ class _Run:
             found = self.master.best_margin()
             if found.slack < 0:
                 return None
+            before = len(self.master.points)
             contradiction = self._price(found.multipliers, 0.0)
             if contradiction > 0:
                 return self._infeasible(found.multipliers)
             if time.perf_counter() > deadline:
                 return self._end(Status.TIME_LIMIT)
-            if self._stuck(found):
+            if self._stuck(found, before):
                 return self._end(Status.STALLED)
         return self._end(Status.STALLED)
 
-    def _stuck(self, found: Combination) -> bool:
-        """Whether the newest point does not help: nothing in X is further inside, to rounding."""
-        value = self.master.rows @ self.master.points[-1] - self.master.rhs
-        return bool(found.multipliers @ value >= found.slack - 1e-13 * (1 + np.abs(self.master.rhs).max()))
+    def _stuck(self, found: Combination, before: int) -> bool:
+        """Whether no point since `before` helps: nothing in X is further inside, to rounding."""
+        values = (
+            self.master.points[before:] @ (found.multipliers @ self.master.rows) - found.multipliers @ self.master.rhs
+        )
+        return bool(values.min() >= found.slack - 1e-13 * (1 + np.abs(self.master.rhs).max()))
 
     def _find_inside(self) -> None:
         """A mixture that is strictly feasible for all of Y: it makes a feasible point of every other one."""
@@ -347,7 +374,7 @@ class _Run:
                 continue
             x = self._mix(found.weights)
             separations = self._separate(x)
-            bound = max(*(s.bound for s in separations), self.rows.finite_violation(x))
+            bound = max((*(s.bound for s in separations), self.rows.finite_violation(x)))
             if bound < 0 and (self.inside is None or -bound > self.inside[1]):
                 self.inside = (found.weights, -bound)
             if bound < 0.5 * found.slack:
@@ -377,10 +404,19 @@ class _Run:
     # ---- columns --------------------------------------------------------------------------------------------------
 
     def _keep(self, extreme: Extreme) -> None:
+        program = self.program
         points = np.atleast_2d(np.asarray(extreme.x, dtype=float))
-        if points.shape[1] != self.program.n or not np.isfinite(points).all():
-            raise ModelError(f"`maximise` must give finite points of shape ({self.program.n},); got {points.shape}.")
-        data = extreme.data if points.shape[0] > 1 and isinstance(extreme.data, list) else [extreme.data] * len(points)
+        if points.ndim != 2 or points.shape[1] != program.n or not np.isfinite(points).all():
+            raise ModelError(f"`maximise` must give finite points of shape ({program.n},); got {points.shape}.")
+        if (points < program.lower - SLACK * self.rows.reach).any() or (
+            points > program.upper + SLACK * self.rows.reach
+        ).any():
+            raise ModelError(
+                "`maximise` gave a point outside the bounds of the variables; these must hold on all of X."
+            )
+        data = extreme.data if len(points) > 1 and isinstance(extreme.data, list) else [extreme.data] * len(points)
+        if len(data) != len(points):
+            raise ModelError(f"`maximise` gave {len(points)} points with {len(data)} items of data.")
         self.master.add_points(points)
         self.data += data
 
@@ -472,7 +508,11 @@ class _Run:
         return self._answer(Status.INFEASIBLE, np.zeros(len(self.data)), multipliers, ())
 
     def _end(self, status: Status) -> Decomposition:
-        weights, bounds = self.incumbent or (np.eye(1, len(self.data))[0], ())
+        nothing = (np.inf,) * len(self.program.families)
+        weights = self.unproven if status is Status.UNCERTIFIED else self.last
+        if weights is None:
+            weights = np.eye(1, len(self.data))[0]
+        weights, bounds = self.incumbent or (weights, nothing)
         return self._answer(status, weights, self.best if self.best is not None else np.zeros(0), bounds)
 
     def _answer(self, status: Status, weights: Array, multipliers: Array, bounds: tuple[float, ...]) -> Decomposition:
@@ -552,6 +592,9 @@ class _Rows:
         extreme = maximise(-reduced)
         if not isinstance(extreme, Extreme):
             raise ModelError(f"`maximise` must return an lsip.Extreme(x, bound); got {type(extreme).__name__}.")
+        reached = float(np.max(np.atleast_2d(extreme.x) @ -reduced)) if np.shape(extreme.x)[-1:] == c.shape else -np.inf
+        if not extreme.bound >= reached - SLACK * (size @ self.reach):
+            raise ModelError(f"`maximise` gave the bound {extreme.bound:.9g}, but its own point reaches {reached:.9g}.")
         total = objective * program.constant - float(products.sum()) - extreme.bound
         charge = ((multipliers @ self.doubt[:k]) * (1 + terms * EPS) + terms * EPS * size) @ self.reach
         charge += terms * EPS * (np.abs(products).sum() + abs(extreme.bound) + abs(program.constant))

@@ -8,7 +8,7 @@ objective is an upper bound, and the master's multipliers give a lower bound nex
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,9 +92,9 @@ class Exchange:
             raise ModelError(f"`oracle` must have a method maximise(violation, domain, …); got {self.oracle!r}.")
 
 
-def exchange(problem: Any, method: Exchange | None = None) -> Iterator[Iterate]:
-    """Step through the exchange: one `Iterate` at a time."""
-    yield from _Run(problem, method or Exchange()).iterates()
+def exchange(problem: Any, method: Exchange | None = None) -> Generator[Iterate, None, Solution]:
+    """Step through the exchange: one `Iterate` at a time; the generator's return value is the `Solution`."""
+    return (yield from _Run(problem, method or Exchange()).iterates())
 
 
 def solve(problem: Any, method: Exchange | None = None, *, verbose: bool = True, **options: Any) -> Solution:

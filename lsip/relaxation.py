@@ -78,14 +78,18 @@ class Relaxation:
         given, families = self.method.start, self.program.families
         if given is None:
             return None
-        points = [np.atleast_2d(np.asarray(y, dtype=float)) for y in given]
+        try:
+            points = [np.atleast_2d(np.asarray(y, dtype=float)) for y in given]
+        except (TypeError, ValueError):
+            points = []
         fits = len(points) == len(families) and all(
-            y.shape[1] == f.domain.dim and f.domain.contains(y).all() for y, f in zip(points, families, strict=True)
+            y.ndim == 2 and y.shape[1] == f.domain.dim and f.domain.contains(y).all()
+            for y, f in zip(points, families, strict=True)
         )
         if not fits:
             raise ModelError(
                 f"`start` needs an array (k, m) of index points for each of the {len(families)} families, inside "
-                f"their domains; got shapes {[y.shape for y in points]}."
+                f"their domains; got {given!r}."
             )
         return points
 

@@ -186,8 +186,20 @@ class OptimisticSet:
     upper: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lower", np.maximum(self.centre - self.radius, 0.0))
-        object.__setattr__(self, "upper", np.minimum(self.centre + self.radius, 1.0))
+        lower, upper = np.maximum(self.centre - self.radius, 0.0), np.minimum(self.centre + self.radius, 1.0)
+        least, most = lower.sum(axis=2), upper.sum(axis=2)
+        empty = (least > 1 + 1e-9) | (most < 1 - 1e-9)
+        if empty.any():
+            s, a = np.argwhere(empty)[0]
+            raise lsip.ModelError(
+                f"No distribution fits the bounds of pair ({s}, {a}): sums {least[s, a]:.6g} to {most[s, a]:.6g}."
+            )
+        # Where the bounds leave no choice, rounding must not leave a little too much or too little.
+        for known, given, total in ((least >= 1 - 1e-12, lower, least), (most <= 1 + 1e-12, upper, most)):
+            exact = given[known] / total[known][:, None]
+            lower[known], upper[known] = exact, exact
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
 
     @classmethod
     def known(cls, P: Any) -> OptimisticSet:

@@ -91,7 +91,7 @@ def plan(
     mdp: SICMDP,
     *,
     method: str = "auto",
-    tol: float = 1e-7,
+    tol: float | None = None,
     oracle: Any = None,
     verbose: bool = False,
     **options: Any,
@@ -106,7 +106,7 @@ def plan(
         "lp" writes the program down; "decompose" generates policies and index points together, for large models;
         "auto" chooses by size.
     tol
-        Relative gap to reach; "decompose" aims at 1e-6 unless told otherwise.
+        Relative gap to reach: 1e-7 by "lp" and 1e-6 by "decompose" unless told otherwise.
     oracle
         Separation over Y, one of `lsip.oracles`; certified branch-and-bound where that is possible by default.
     options
@@ -136,17 +136,13 @@ def plan_optimistically(
     *,
     method: str = "auto",
     form: str = "sparse",
-    tol: float = 1e-7,
+    tol: float | None = None,
     oracle: Any = None,
     verbose: bool = False,
     **options: Any,
 ) -> Plan:
     """The best policy in the best model of a set: the extended LSIP over z(s, a, s')."""
-    if spec.r.shape != models.lower.shape[:2]:
-        raise lsip.ModelError(
-            f"The data have {models.lower.shape[0]} states and {models.lower.shape[1]} actions, the specification "
-            f"{spec.states} and {spec.actions}."
-        )
+    spec.check(*models.lower.shape[:2])
     if _choose(method, int(np.count_nonzero(models.upper))) == "decompose":
         return _decomposed(spec, ModelSet(models), models, tol, oracle, verbose, options)
     return _solved(optimistic_program(spec, models, form), tol, oracle, verbose, options)
@@ -164,9 +160,9 @@ def _choose(method: str, entries: int) -> str:
     return method if method != "auto" else "decompose" if entries > LARGE else "lp"
 
 
-def _solved(program: OccupancyProgram, tol: float, oracle: Any, verbose: bool, options: dict[str, Any]) -> Plan:
-    solution = program.problem.solve(tol=tol, oracle=oracle, verbose=verbose, **options)
-    _refuse_infeasible(solution)
+def _solved(program: OccupancyProgram, tol: float | None, oracle: Any, verbose: bool, options: dict[str, Any]) -> Plan:
+    solution = program.problem.solve(tol=1e-7 if tol is None else tol, oracle=oracle, verbose=verbose, **options)
+    refuse_infeasible(solution)
     return read_plan(program, solution)
 
 
@@ -174,7 +170,7 @@ def _decomposed(
     spec: Specification,
     model: KnownModel | ModelSet,
     models: OptimisticSet | None,
-    tol: float,
+    tol: float | None,
     oracle: Any,
     verbose: bool,
     options: dict[str, Any],
@@ -184,9 +180,9 @@ def _decomposed(
     most = np.concatenate([[np.abs(spec.r).max()], np.ones(spec.costs.size)]) / (1 - spec.gamma)
     x = lsip.Variable(maximise.size, lower=-most, upper=most, name="x")
     problem = lsip.Problem(lsip.maximize(x[0]), [spec.costs.on(x[1:])], name="SICMDP")
-    wanted = max(tol, 1e-6) if tol == 1e-7 else tol
+    wanted = 1e-6 if tol is None else tol
     solution = lsip.decompose(problem, maximise, tol=wanted, oracle=oracle, verbose=verbose, **options)
-    _refuse_infeasible(solution)
+    refuse_infeasible(solution)
     q = np.zeros(spec.r.shape)
     for atom in solution.atoms:
         q += atom.weight * maximise.occupancy(atom.data)
@@ -209,7 +205,8 @@ def _mixed(solution: lsip.Decomposition, maximise: Maximiser, models: Optimistic
     return z
 
 
-def _refuse_infeasible(solution: Any) -> None:
+def refuse_infeasible(solution: Any) -> None:
+    """Raise InfeasibleError, with the index points that conflict, if that is what a solution says."""
     if solution.status is not lsip.Status.INFEASIBLE:
         return
     points = solution.active

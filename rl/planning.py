@@ -112,7 +112,7 @@ def _sparse_program(spec: Specification, models: OptimisticSet) -> OccupancyProg
     pairs, costs = S * A, spec.costs
     lower = models.lower.reshape(pairs, S)
     room = models.upper.reshape(pairs, S) - lower
-    left = np.maximum(1.0 - lower.sum(axis=1), 0.0)  # what each pair may still distribute
+    left = np.where(room.any(axis=1), np.maximum(1.0 - lower.sum(axis=1), 0.0), 0.0)  # to be distributed
     pair, target = np.nonzero(np.minimum(room, left[:, None]) > 0)
     k = len(pair)
     eye, sums = sparse.eye(S), sparse.kron(sparse.eye(S), np.ones((1, A)), format="csr")

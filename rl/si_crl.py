@@ -13,8 +13,7 @@ import lsip
 
 from .binary import BinaryModel
 from .dataset import Dataset, OptimisticSet
-from .errors import InfeasibleError
-from .plan import Plan, plan_optimistically, read_plan
+from .plan import Plan, plan_optimistically, read_plan, refuse_infeasible
 from .planning import optimistic_program
 from .sicmdp import Specification, policy_of
 
@@ -60,6 +59,19 @@ class Relaxation:
         return np.inf
 
 
+@dataclass(frozen=True)
+class OnePoint:
+    """The worst point of another oracle, and no other."""
+
+    oracle: Any
+
+    def maximise(self, violation: Any, domain: lsip.Domain, *, target: float = 0.0, seed: int = 0) -> Any:
+        """What the oracle says, cut down to its first point."""
+        found = self.oracle.maximise(violation, domain, target=target, seed=seed)
+        worst = np.argsort(-found.values, kind="stable")[:1]
+        return lsip.oracles.Separation(found.points[worst], found.values[worst], found.bound, found.components[worst])
+
+
 def si_crl(
     data: Dataset,
     specification: Specification,
@@ -73,7 +85,7 @@ def si_crl(
     method: str = "auto",
     form: str = "sparse",
     denominator: str = "pair",
-    tol: float = 1e-7,
+    tol: float | None = None,
     verbose: bool = False,
     **options: Any,
 ) -> Learned:
@@ -124,11 +136,13 @@ def si_crl(
     >>> learned.value >= rl.plan(mdp).value  # optimistic
     True
     """
-    if data.counts.shape[:2] != specification.r.shape:
-        raise lsip.ModelError(
-            f"The data have {data.states} states and {data.actions} actions, the specification "
-            f"{specification.states} and {specification.actions}."
-        )
+    specification.check(data.states, data.actions)
+    if oracle is not None and not isinstance(oracle, lsip.oracles.Oracle):
+        raise lsip.ModelError(f"`oracle` must be one of lsip.oracles, or have their method maximise; got {oracle!r}.")
+    if tolerance is not None and not 0 <= tolerance < np.inf:
+        raise lsip.ModelError(f"`tolerance` is a violation, at least 0; got {tolerance}.")
+    if iterations is not None and (not isinstance(iterations, int | np.integer) or iterations < 1):
+        raise lsip.ModelError(f"`iterations` must be a positive integer; got {iterations!r}.")
     if two_successors:
         binary = BinaryModel(specification)
         inner = si_crl(
@@ -187,14 +201,18 @@ def si_crl_steps(
     domain = specification.constraint.domain
     first = domain.project(0.5 * (domain.lower + domain.upper)[None, :]) if start is None else np.atleast_2d(start)
     enclosable = program.problem.compile().families[0].enclosable
-    chosen = oracle or (lsip.oracles.BranchAndBound(points=1) if enclosable else lsip.oracles.Multistart())
-    method = lsip.Exchange(oracle=chosen, start=[first], polish=False, look=False, tol=1e-9, **options)
-    points, found = list(first), None
-    for iterate in lsip.exchange(program.problem, method):
+    chosen = oracle or (lsip.oracles.BranchAndBound() if enclosable else lsip.oracles.Multistart())
+    method = lsip.Exchange(oracle=OnePoint(chosen), start=[first], polish=False, look=False, tol=1e-9, **options)
+    points, steps = list(first), lsip.exchange(program.problem, method)
+    while True:
+        try:
+            iterate = next(steps)
+        except StopIteration as end:
+            refuse_infeasible(end.value)
+            return
         cuts = tuple(lsip.ActivePoint("", y, 0.0, 0, 0) for y in points)
         last = Relaxation(iterate.x, iterate.value, iterate.violation, iterate.bound, iterate.iteration, cuts)
         found = read_plan(program, last)
         yield Learned(found.policy, found.occupancy, last, "lp", specification, found.model, models)
-        points += list(iterate.points[0])
-    if found is None:
-        raise InfeasibleError("No model of the optimistic set allows a feasible policy; solve without `tolerance`.")
+        if iterate.cuts:
+            points += list(iterate.points[0])

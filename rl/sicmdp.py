@@ -49,6 +49,13 @@ class Specification:
         """The constraint, for this many states and actions."""
         return self.constraint.table(self.states - self.idle, self.actions)
 
+    def check(self, states: int, actions: int) -> None:
+        """Refuse data of another size."""
+        if (states, actions) != self.r.shape:
+            raise lsip.ModelError(
+                f"The data have {states} states and {actions} actions, the specification {self.states} and {self.actions}."
+            )
+
     def with_transitions(self, P: Any) -> SICMDP:
         """The model with these transition probabilities."""
         return SICMDP.from_specification(P, self)

@@ -60,7 +60,9 @@ def discretise(
     """
     spec = problem.specification if isinstance(problem, SICMDP) else problem
     domain = spec.constraint.domain
-    grid = domain.grid(points) if isinstance(points, int) else np.atleast_2d(np.asarray(points, dtype=float))
+    grid = _grid(domain, points)
+    if data is not None:
+        spec.check(data.states, data.actions)
     if models is None and data is not None:
         if delta is None:
             raise lsip.ModelError("`data` needs `delta`, the confidence of the optimistic set.")
@@ -74,6 +76,23 @@ def discretise(
     x, value = _solve(program.problem.compile(), grid)
     q = np.maximum(program.occupancy(x), 0.0)
     return Discretised(policy_of(q), q, value, grid, program.model(x))
+
+
+def _grid(domain: lsip.Domain, points: Any) -> Array:
+    """The grid of so many points an axis, or the points as they are, checked."""
+    if isinstance(points, int | np.integer):
+        if points < 1:
+            raise lsip.ModelError(f"`points` an axis must be at least 1; got {points}.")
+        return domain.grid(int(points))
+    try:
+        grid = np.atleast_2d(np.asarray(points, dtype=float))
+    except (TypeError, ValueError):
+        grid = np.zeros((0, 0))
+    if grid.ndim != 2 or grid.shape[1] != domain.dim or not len(grid) or not domain.contains(grid).all():
+        raise lsip.ModelError(
+            f"`points` is a number an axis, or points (k, {domain.dim}) inside {domain}; got {points!r}."
+        )
+    return grid
 
 
 def _solve(program: Any, grid: Array) -> tuple[Array, float]:
