@@ -53,7 +53,8 @@ class Specification:
         """Refuse data of another size."""
         if (states, actions) != self.r.shape:
             raise lsip.ModelError(
-                f"The data have {states} states and {actions} actions, the specification {self.states} and {self.actions}."
+                f"The data have {states} states and {actions} actions, the specification {self.states} and "
+                f"{self.actions}."
             )
 
     def with_transitions(self, P: Any) -> SICMDP:
