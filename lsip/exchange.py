@@ -39,6 +39,7 @@ from .status import Status
 Array = NDArray[np.float64]
 STRETCHES = 12  # times that the master's coordinates are let reach farther out
 FROZEN = 6  # iterations without any change of x after which rounding is to blame
+NEARLY = 20  # violations of so many margins are left to the next relaxation
 RETREATS = 6  # attempts to find a strictly feasible point when a solve is stopped early
 
 
@@ -307,9 +308,7 @@ class _Run:
         found = [
             scout.look(self.program.violation(f, x), alert) for f, scout in enumerate(self.relaxation.scouts) if scout
         ]
-        return (
-            found if max((s.worst for s in found), default=-np.inf) > self.method.tol * self.relaxation.scale else None
-        )
+        return found if max((s.worst for s in found), default=-np.inf) > abs(self.margin) else None
 
     def _prove(self, x: Array) -> list[Separation]:
         seed = self.method.seed + len(self.history)
@@ -490,6 +489,8 @@ class _Run:
 
     def _worth_polishing(self, iteration: int, worst: float) -> bool:
         if not self.polishable or not self.slater or self.result is None or not self._bounded(self.result):
+            return False
+        if worst <= NEARLY * self.margin:  # one more relaxation will do
             return False
         return iteration >= self.polish_at and worst < 0.1 * (self.relaxation.scale + abs(self.history[-1].value))
 
