@@ -209,7 +209,7 @@ class _Run:
             if solution is not None:
                 return replace(solution, history=tuple(self.history))
             if self._frozen():
-                return self.stop(Status.STALLED)
+                return self.stop(Status.STALLED if self.slater else Status.NO_INTERIOR)
             self.relaxation.drop_slack(result.cut_multipliers, flat=self.visited > 0)
             if method.time_limit is not None and time.perf_counter() - self.started > method.time_limit:
                 return self.stop(Status.TIME_LIMIT)

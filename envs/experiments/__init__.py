@@ -1,0 +1,10 @@
+"""The figures and tables of the paper, each computed by a function; `lsip reproduce` runs them."""
+
+from . import sewage_si_cpo, sewage_si_crl
+from .registry import Experiment, Outcome, Progress
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment for experiment in (*sewage_si_crl.EXPERIMENTS, *sewage_si_cpo.EXPERIMENTS)
+}
+
+__all__ = ["EXPERIMENTS", "Experiment", "Outcome", "Progress"]

@@ -1,0 +1,384 @@
+"""Discharge of Sewage with SI-CPO: two figures and a table that compare it with CRPO on fixed grids of Y.
+
+Both sides are the same loop with the same evaluation and the same update; only the search over Y differs: a hundred
+fresh random points in every iteration, or always the same grid. Policies are judged in the true model, by
+
+    max{ (V_r* - V_r)_+, (sup_y V_{c_y} - u_y)_+ },
+
+with V_r* planned to 1e-9 and suprema over Y proven to 1e-6. Every run over one environment is kept in a file beside the
+figures, and not run again while that is there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lsip
+import rl
+from rl import plotting
+
+from ..sewage import Sewage, sewage
+from .registry import Experiment, Outcome, Progress, write_numbers
+
+Array = NDArray[np.float64]
+METHODS = {"SI-CPO": 0, "CRPO, N = 250": 250, "CRPO, N = 500": 500, "CRPO, N = 1000": 1000}  # points of a fixed grid
+OPPONENT = "CRPO, N = 500"  # in the heat maps
+CHOICES = ("average", "uniform", "best")  # of the policy to judge; figures show the first, as the authors' do
+SEEDS, PAPER_SEEDS = 3, 20
+ITERATIONS, PAPER_ITERATIONS = 1_000, 10_000  # T
+EVERY = 100  # iterations between two points of a curve
+HEAT = 18.0  # the paper's heat is this times the violation
+SECONDS = {"SI-CPO": 0.19, "CRPO, N = 250": 0.23, "CRPO, N = 500": 0.30, "CRPO, N = 1000": 0.45}  # the paper's, a GPU
+ROUNDS, BLOCK = 10, 20  # of the clock: the methods take turns, so many iterations at a time
+WORKERS = 2  # processes, of one thread each
+TOLERANCE = 1e-6  # of the proven suprema
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The random environments and the paper's settings of both algorithms."""
+
+    states: int = 8
+    actions: int = 4
+    gamma: float = 0.9
+    slack: float = 1e-6  # Delta
+    region: float = 1.0
+    eta: float = 0.013
+    learning_rate: float = 1.0  # alpha
+    paths: int = 100_000  # K_eval
+    horizon: int = 100  # H
+    samples: int = 1000  # K_sgd
+    radius: float = 1000.0  # W
+    points: int = 100  # M, of the random search
+
+    def environment(self, seed: int) -> Sewage:
+        """The environment of a seed."""
+        return sewage(self.states, self.actions, self.gamma, seed=seed, region=self.region, slack=self.slack)
+
+    def agent(self, method: str, mdp: Sewage, seed: int) -> rl.SICPO:
+        """A learner that has not begun; its randomness is not the environment's."""
+        options: dict[str, Any] = {
+            "update": rl.NPG(samples=self.samples, horizon=self.horizon, radius=self.radius),
+            "evaluation": rl.MonteCarlo(paths=self.paths, horizon=self.horizon),
+            "eta": self.eta,
+            "learning_rate": self.learning_rate,
+            "seed": 10_000 + seed,
+            "device": "cpu",
+        }
+        if METHODS[method]:
+            return rl.baselines.CRPO(mdp, METHODS[method], **options)
+        return rl.SICPO(mdp, oracle=lsip.oracles.RandomSearch(points=self.points), **options)
+
+
+PAPER = Setting()
+
+
+# ---- runs over one environment --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method in one environment."""
+
+    setting: Setting
+    method: str
+    seed: int
+    iterations: int  # T
+    every: int  # iterations between two points of the curve
+
+    def file(self, folder: Path) -> Path:
+        """Where its outcome is kept."""
+        slug = self.method.lower().replace(", n = ", "_").replace("-", "_")
+        return folder / f"{slug}_seed{self.seed}_T{self.iterations}.json"
+
+
+def outcome(run: Run, folder: Path) -> dict[str, Any]:
+    """What a run found, from its file if there is one of the same settings.
+
+    The curves `gap`, (V_r* - V_r)_+, and `violation`, (sup_y V_{c_y} - u_y)_+, have one entry for each entry of
+    `iteration`, for every choice of the policy; `policy` holds the final ones.
+    """
+    path = run.file(folder)
+    if path.exists():
+        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if kept["run"] == asdict(run):
+            return kept
+    folder.mkdir(parents=True, exist_ok=True)
+    found = learn(run)
+    part = path.with_name(path.name + ".part")
+    write_numbers(part, found)
+    part.replace(path)  # a run that is stopped leaves no half of a file
+    return found
+
+
+def learn(run: Run) -> dict[str, Any]:
+    """Learn, and look at the policy from time to time."""
+    mdp = run.setting.environment(run.seed)
+    best = rl.plan(mdp, tol=1e-9)
+    agent = run.setting.agent(run.method, mdp, run.seed)
+    curves: dict[str, dict[str, list[float]]] = {c: {"gap": [], "violation": []} for c in CHOICES}
+    when: list[int] = []
+    spent = 0.0
+    while agent.iteration < run.iterations:
+        began = time.process_time()
+        with one_thread():
+            agent.learn(min(run.every, run.iterations - agent.iteration))
+        spent += time.process_time() - began
+        when.append(agent.iteration)
+        for choice, curve in curves.items():
+            policy = agent.choose(choice)
+            curve["gap"].append(max(best.value - mdp.value(policy), 0.0))
+            curve["violation"].append(max(mdp.worst_violation(policy, tol=TOLERANCE).value, 0.0))
+    return {
+        "run": asdict(run),
+        "optimum": best.value,
+        "iteration": when,
+        **curves,
+        "good_share": agent.good_count / agent.iteration,
+        "cpu_seconds_an_iteration": spent / agent.iteration,
+        "policy": {choice: agent.choose(choice).tolist() for choice in CHOICES},
+    }
+
+
+def runs_of(methods: Iterable[str], seeds: int, iterations: int) -> list[Run]:
+    """All methods in the first environment, then all in the second, and so on."""
+    names = list(methods)
+    return [Run(PAPER, method, seed, iterations, EVERY) for seed in range(seeds) for method in names]
+
+
+def outcomes(runs: Sequence[Run], folder: Path, progress: Progress) -> list[dict[str, Any]]:
+    """What all runs found; those that have no file yet are shared among processes."""
+    done = 0
+    progress(done, len(runs))
+    for _ in _each(runs, folder):
+        done += 1
+        progress(done, len(runs))
+    return [outcome(run, folder) for run in runs]
+
+
+def _each(runs: Sequence[Run], folder: Path) -> Iterator[Any]:
+    workers = min(WORKERS, os.cpu_count() or 1, len(runs))
+    if workers < 2:
+        for run in runs:
+            yield outcome(run, folder)
+        return
+    pool = ProcessPoolExecutor(workers, get_context("spawn"))
+    try:
+        for future in as_completed([pool.submit(outcome, run, folder) for run in runs]):
+            yield future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep torch to one thread: for tables as small as these, more of them only wait for each other."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def errors(found: dict[str, Any], choice: str = CHOICES[0]) -> list[float]:
+    """The error term along a run."""
+    return [max(gap, violation) for gap, violation in zip(*found[choice].values(), strict=True)]
+
+
+# ---- Figure_Sewage_Heat_PG ------------------------------------------------------------------------------------------
+
+
+def sewage_heat_pg(out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
+    """The violation over Y of the policies that SI-CPO and CRPO return: drawn for the first environment."""
+    picture = plotting.figure(2)
+    iterations, count = _sizes(full, seeds)
+    count = count if full or seeds else 1
+    names = ("SI-CPO", OPPONENT)
+    runs = runs_of(names, count, iterations)
+    found = outcomes(runs, out / "sewage_si_cpo", progress)
+    mdp, drawn = PAPER.environment(0), dict(zip(names, found[:2], strict=True))
+    policies = {name: np.array(f["policy"][CHOICES[0]]) for name, f in drawn.items()}
+    mesh = mdp.domain.grid(plotting.MESH)
+    warmth = {name: float(_heat(mdp.violations(policy, mesh)).max()) for name, policy in policies.items()}
+    panels = list(picture.axes)
+    for axes, name in zip(panels, names, strict=True):
+        limits = (0.0, max(*warmth.values(), 1e-9))
+        plotting.violation_map(mdp, policies[name], axes, colouring=_heat, limits=limits, bar=False, title=name)
+    plotting.colour_bar(picture, panels[0].collections[0], panels, _heat)
+    picture.axes[-1].set_ylabel(r"$18\,(V_{c_y} - u_y)_+$")
+    picture.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", frameon=False)
+    numbers: dict[str, Any] = {"setting": asdict(PAPER), "T": iterations, "seeds": count, "drawn": {"seed": 0}}
+    lines = []
+    for i, name in enumerate(names):
+        violations = [f[CHOICES[0]]["violation"][-1] for f in found[i::2]]
+        numbers["drawn"][name] = {"heat": warmth[name], "violation": violations[0], "error": errors(drawn[name])[-1]}
+        numbers[name] = {"violation_mean": float(np.mean(violations))}
+        lines.append(
+            f"{name:14} T = {iterations}: violation {violations[0]:.4f}, heat {warmth[name]:.3f} in the picture; "
+            f"mean violation {np.mean(violations):.4f} over {count} environment{'s' if count > 1 else ''}"
+        )
+    return _written(out, "sewage_heat_pg", picture, numbers, lines)
+
+
+def _heat(violation: Array) -> Array:
+    return HEAT * np.maximum(violation, 0.0)
+
+
+# ---- Figure_Sewage_SICPO_Node ---------------------------------------------------------------------------------------
+
+
+def sewage_sicpo_node(out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
+    """The error term against iterations, for SI-CPO and for CRPO on three grids."""
+    picture = plotting.figure(size=(7.0, 4.8))
+    iterations, count = _sizes(full, seeds)
+    runs = runs_of(METHODS, count, iterations)
+    found = outcomes(runs, out / "sewage_si_cpo", progress)
+    by_method = {name: found[i :: len(METHODS)] for i, name in enumerate(METHODS)}
+    axes = picture.axes[0]
+    plotting.curves(
+        {name: (each[0]["iteration"], [errors(f) for f in each]) for name, each in by_method.items()},
+        axes,
+        xlabel="iterations",
+        ylabel="error term",
+        title=f"mean over {count} environment{'s' if count > 1 else ''}",
+    )
+    axes.set_xscale("linear")
+    axes.axhline(PAPER.eta, color=plotting.GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    axes.annotate(
+        r"$\eta$", (1.0, PAPER.eta), xycoords=("axes fraction", "data"), xytext=(4, -3), textcoords="offset points"
+    )
+    numbers: dict[str, Any] = {"setting": asdict(PAPER), "T": iterations, "seeds": count}
+    lines = []
+    for name, each in by_method.items():
+        numbers[name] = summary(each)
+        final = {choice: numbers[name][choice]["mean"][-1] for choice in CHOICES}
+        lines.append(
+            f"{name:14} mean final error " + ", ".join(f"{choice} {error:.4f}" for choice, error in final.items())
+        )
+    return _written(out, "sewage_sicpo_node", picture, numbers, lines)
+
+
+def summary(each: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Means over environments of one method's runs: the error term, and the final gap and violation behind it."""
+    numbers: dict[str, Any] = {"iteration": each[0]["iteration"]}
+    for choice in CHOICES:
+        mean, spread = plotting.mean_and_error([errors(f, choice) for f in each])
+        numbers[choice] = {
+            "mean": mean.tolist(),
+            "standard_error": spread.tolist(),
+            "final": [errors(f, choice)[-1] for f in each],
+            "final_gap": float(np.mean([f[choice]["gap"][-1] for f in each])),
+            "final_violation": float(np.mean([f[choice]["violation"][-1] for f in each])),
+        }
+    numbers["good_share"] = float(np.mean([f["good_share"] for f in each]))
+    numbers["cpu_seconds_an_iteration"] = float(np.mean([f["cpu_seconds_an_iteration"] for f in each]))
+    return numbers
+
+
+# ---- Table_time_discharge -------------------------------------------------------------------------------------------
+
+
+def time_discharge(out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
+    """Seconds an iteration, for SI-CPO and CRPO on three grids; the methods take turns.
+
+    On one thread, seconds of the processor are seconds on the wall of a machine that does nothing else; the table gives
+    both, and the picture the former.
+    """
+    picture = plotting.figure(size=(7.0, 4.2))
+    count = seeds or (PAPER_SEEDS if full else SEEDS)
+    samples: dict[str, list[tuple[float, float]]] = {name: [] for name in METHODS}
+    for seed in range(count):
+        mdp = PAPER.environment(seed)
+        agents = {name: PAPER.agent(name, mdp, seed).learn(1) for name in METHODS}  # tables are made, code is loaded
+        for k in range(ROUNDS):
+            progress(seed * ROUNDS + k, count * ROUNDS)
+            for name, agent in agents.items():
+                began = time.process_time(), time.perf_counter()
+                with one_thread():
+                    agent.learn(BLOCK)
+                ended = time.process_time(), time.perf_counter()
+                samples[name].append(((ended[0] - began[0]) / BLOCK, (ended[1] - began[1]) / BLOCK))
+    progress(count * ROUNDS, count * ROUNDS)
+    numbers: dict[str, Any] = {"setting": asdict(PAPER), "seeds": count, "rounds": ROUNDS, "block": BLOCK}
+    lines = []
+    for name, each in samples.items():
+        mean, deviation = np.mean(each, axis=0), np.std(each, axis=0)
+        numbers[name] = {
+            "cpu_seconds": float(mean[0]),
+            "cpu_deviation": float(deviation[0]),
+            "seconds": float(mean[1]),
+            "deviation": float(deviation[1]),
+            "paper": SECONDS[name],
+        }
+        processor, wall = (f"{1000 * m:.1f} ± {1000 * d:.1f} ms" for m, d in zip(mean, deviation, strict=True))
+        lines.append(f"{name:14} {processor} of the processor an iteration, {wall} on the wall; {_paper(name)}")
+    _draw_times(picture.axes[0], numbers)
+    return _written(out, "time_discharge", picture, numbers, lines)
+
+
+def _paper(name: str) -> str:
+    return f"the paper, on a GPU: {1000 * SECONDS[name]:.0f} ms"
+
+
+def _draw_times(axes: Any, numbers: dict[str, Any]) -> None:
+    places, rows = np.arange(len(METHODS)), [numbers[name] for name in METHODS]
+    ours = [1000 * row["cpu_seconds"] for row in rows]
+    theirs = [1000 * row["paper"] for row in rows]
+    spread = np.minimum([1000 * row["cpu_deviation"] for row in rows], 0.9 * np.array(ours))
+    axes.bar(places - 0.2, ours, 0.38, yerr=spread, capsize=3, color=plotting.BLUE, label="here, one CPU core")
+    axes.bar(places + 0.2, theirs, 0.38, color=plotting.GREY, label="the paper, a GPU")
+    for x, value in [*zip(places - 0.2, ours, strict=True), *zip(places + 0.2, theirs, strict=True)]:
+        axes.annotate(f"{value:.3g}", (x, 1.25 * value), ha="center", va="bottom")
+    axes.set(yscale="log", ylabel="milliseconds an iteration", ylim=(1, 3 * max(theirs)))
+    axes.set_xticks(places, list(METHODS))
+    axes.legend(frameon=False, loc="upper left", ncols=2)
+
+
+# ---- what they share ------------------------------------------------------------------------------------------------
+
+
+def _sizes(full: bool, seeds: int | None) -> tuple[int, int]:
+    """Iterations, and environments."""
+    return (PAPER_ITERATIONS if full else ITERATIONS), seeds or (PAPER_SEEDS if full else SEEDS)
+
+
+def _written(out: Path, name: str, picture: Any, numbers: dict[str, Any], lines: list[str]) -> Outcome:
+    paths = (plotting.save(picture, out / f"{name}.png"), write_numbers(out / f"{name}.json", numbers))
+    return Outcome(paths, tuple(lines))
+
+
+EXPERIMENTS = (
+    Experiment(
+        "sewage_heat_pg",
+        "Figure_Sewage_Heat_PG",
+        "Discharge of Sewage: violation over Y, SI-CPO beside CRPO on a grid of about 500 points",
+        sewage_heat_pg,
+    ),
+    Experiment(
+        "sewage_sicpo_node",
+        "Figure_Sewage_SICPO_Node",
+        "Discharge of Sewage: error of SI-CPO and of CRPO on three grids against iterations",
+        sewage_sicpo_node,
+    ),
+    Experiment(
+        "time_discharge",
+        "Table_time_discharge",
+        "Discharge of Sewage: seconds an iteration of SI-CPO and of CRPO on three grids",
+        time_discharge,
+    ),
+)

@@ -1,0 +1,487 @@
+"""Policy updates against exact gradients, and every update with every evaluation on a small constrained problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lsip
+import rl
+
+torch = pytest.importorskip("torch")
+
+from rl.policies import MLPCategorical, SoftmaxTable, flat_gradient, flat_parameters  # noqa: E402
+from rl.simulator import TabularSimulator, as_simulator  # noqa: E402
+from rl.updates import NPG, PPO, TRPO, FisherNPG, Learner, PolicyGradient  # noqa: E402
+from rl.updates.base import collect, tensors  # noqa: E402
+from rl.updates.fisher import conjugate_gradients, fisher_product  # noqa: E402
+from tests.test_sicmdp import distributions  # noqa: E402
+from tests.test_simulator import Hidden, fits, small  # noqa: E402
+
+T = lsip.Index("t", lsip.Interval(0, 1))
+UPDATES: dict[str, Any] = {
+    "NPG": NPG(samples=200, horizon=8),
+    "FisherNPG": FisherNPG(paths=100, horizon=8),
+    "PolicyGradient": PolicyGradient(paths=100, horizon=8),
+    "TRPO": TRPO(paths=100, horizon=8, radius=0.02),
+    "PPO": PPO(paths=100, horizon=8, minibatches=2),
+}
+
+
+def softmax(theta: np.ndarray) -> np.ndarray:
+    e = np.exp(theta - theta.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def table_learner(problem: Any, theta: np.ndarray) -> Learner:
+    policy = SoftmaxTable(*theta.shape)
+    with torch.no_grad():
+        policy.theta.copy_(torch.as_tensor(theta))
+    return Learner(as_simulator(problem), policy, torch.arange(len(theta)))
+
+
+def network_learner(problem: Any, seed: int = 0) -> Learner:
+    torch.manual_seed(seed)
+    spec = problem.specification
+    policy = MLPCategorical(spec.states, spec.actions, hidden=(6,)).double()
+    with torch.no_grad():
+        for p in policy.parameters():
+            p.add_(0.3 * torch.randn_like(p))
+    return Learner(as_simulator(problem), policy, torch.eye(spec.states, dtype=torch.float64))
+
+
+THETA = np.array([[0.3, -0.4], [0.0, 0.8], [-0.5, 0.2]])
+
+
+def natural(mdp: rl.SICMDP, theta: np.ndarray, criterion: np.ndarray | None = None) -> np.ndarray:
+    """The natural gradient of a softmax table: A / (1 - gamma), shifted in every state to a sum of zero."""
+    A = mdp.advantage(softmax(theta), criterion)
+    return (A - A.mean(axis=1, keepdims=True)) / (1 - mdp.gamma)
+
+
+def value_gradient(mdp: rl.SICMDP, theta: np.ndarray) -> np.ndarray:
+    """dV/dtheta by central differences."""
+    found = np.zeros_like(theta)
+    for place in np.ndindex(theta.shape):
+        e = np.zeros_like(theta)
+        e[place] = 1e-5
+        found[place] = (mdp.value(softmax(theta + e)) - mdp.value(softmax(theta - e))) / 2e-5
+    return found
+
+
+# ---- what all updates share ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("make", [lambda mdp: table_learner(mdp, THETA), network_learner])
+@pytest.mark.parametrize("wrap", [lambda mdp: mdp, Hidden])
+def test_a_step_up_raises_the_value_and_a_step_down_lowers_it(name, make, wrap):
+    mdp = small()
+    for sign in (1.0, -1.0):
+        learner = make(wrap(mdp))
+        before = mdp.value(learner.table(), mdp.r)
+        reports = [UPDATES[name].step(learner, mdp.r, sign, 0.3, np.random.default_rng(k)) for k in range(5)]
+        assert sign * (mdp.value(learner.table(), mdp.r) - before) > 0
+        assert all(isinstance(v, float) and np.isfinite(v) for report in reports for v in report.values())
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_the_same_generator_gives_the_same_step(name):
+    found = []
+    for seed in (0, 0, 1):
+        learner = table_learner(small(), THETA)
+        UPDATES[name].step(learner, small().r, 1.0, 0.5, np.random.default_rng(seed))
+        found.append(flat_parameters(learner.policy))
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("make", [lambda mdp: table_learner(mdp, THETA), network_learner])
+def test_few_samples_of_a_problem_without_a_future_keep_the_policy_finite(name, make):
+    mdp = small(0.0)
+    settings = {"samples": 2, "horizon": 20} if name == "NPG" else {"paths": 2, "horizon": 20}
+    learner = make(mdp)
+    update = type(UPDATES[name])(**settings)
+    for k in range(5):
+        update.step(learner, mdp.r, 1.0, 0.5, np.random.default_rng(k))
+    assert torch.isfinite(flat_parameters(learner.policy)).all()
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_a_criterion_that_no_action_changes_moves_nothing(name):
+    learner = table_learner(small(), THETA)
+    UPDATES[name].step(learner, np.ones((3, 2)), 1.0, 1.0, np.random.default_rng(0))
+    np.testing.assert_allclose(learner.policy.theta.detach(), THETA, atol=1e-6)
+
+
+def test_a_table_of_probabilities():
+    learner = table_learner(small(), THETA)
+    np.testing.assert_allclose(learner.table(), softmax(THETA))
+    table = network_learner(small()).table()
+    assert table.dtype == np.float64
+    np.testing.assert_allclose(table.sum(axis=1), 1, atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", [FisherNPG, PolicyGradient, PPO, TRPO])
+def test_counts_are_checked(kind):
+    for bad in (0, -1, 2.5):
+        with pytest.raises(lsip.ModelError, match="`paths` must be a positive integer"):
+            kind(paths=bad)
+    with pytest.raises(lsip.ModelError, match="`horizon` must be a positive integer; got 0"):
+        kind(horizon=0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        *[(kind, {"trace": bad}) for kind in (FisherNPG, PolicyGradient, PPO, TRPO) for bad in (-0.1, 1.5)],
+        *[(kind, {"damping": -1.0}) for kind in (FisherNPG, TRPO)],
+        *[(TRPO, {"radius": bad}) for bad in (0.0, -0.1)],
+        *[(PPO, {name: bad}) for name in ("clip", "step_size") for bad in (0.0, -0.1)],
+    ],
+)
+def test_other_options_are_checked_too(kind, options):
+    with pytest.raises(lsip.ModelError, match=f"`{next(iter(options))}`"):
+        kind(**options)
+
+
+# ---- batches ---------------------------------------------------------------------------------------------------------
+
+
+def test_batches_weigh_pairs_as_the_discounted_occupancy_and_have_the_right_advantages():
+    mdp, policy = small(), softmax(THETA)
+    batch = collect(TabularSimulator(mdp), policy, mdp.r, 4000, 25, 0.95, np.random.default_rng(0))
+    assert batch.weights.sum() == pytest.approx(1)
+    pair = batch.states * 2 + batch.actions
+    q = np.bincount(pair, batch.weights, minlength=6).reshape(3, 2)
+    np.testing.assert_allclose(q, mdp.occupancy(policy), atol=0.01)
+    mean = np.bincount(pair, batch.weights * batch.advantages, minlength=6).reshape(3, 2) / q
+    np.testing.assert_allclose(mean, mdp.advantage(policy), atol=0.05)
+
+
+@pytest.mark.parametrize("trace", [0.0, 0.6, 1.0])
+def test_advantages_of_a_world_without_chance_are_exact(trace):
+    # 0 -> 1 -> 0 whatever is done: the critic is exact after one lap, so advantages are r - E r, whatever the trace is.
+    P = np.zeros((2, 2, 2))
+    P[0, :, 1] = P[1, :, 0] = 1
+    r = np.array([[1.0, 1.0], [3.0, 3.0]])
+    mdp = rl.SICMDP(P, r, np.ones(2) * T, 99, T, None, 0.9)
+    batch = collect(TabularSimulator(mdp), np.full((2, 2), 0.5), r, 10, 6, trace, np.random.default_rng(0))
+    np.testing.assert_allclose(batch.advantages, 0, atol=1e-10)
+
+
+# ---- policy gradient -------------------------------------------------------------------------------------------------
+
+
+def test_policy_gradient_is_the_gradient_of_the_value():
+    mdp = small()
+    exact = value_gradient(mdp, THETA)
+    found = []
+    for seed in range(10):
+        learner = table_learner(mdp, THETA)
+        PolicyGradient(2000, 30).step(learner, mdp.r, 1.0, 2.0, np.random.default_rng(seed))
+        found.append((learner.policy.theta.detach().numpy() - THETA) / 2)
+    error = np.std(found, axis=0, ddof=1) / np.sqrt(10)
+    assert (np.abs(np.mean(found, axis=0) - exact) <= 5 * error + 2e-4).all()
+
+
+# ---- conjugate gradients and the Fisher matrix -----------------------------------------------------------------------
+
+
+@given(st.integers(1, 8), st.integers(0, 10_000))
+def test_conjugate_gradients_solve_the_system(n, seed):
+    rng = np.random.default_rng(seed)
+    M = rng.normal(size=(n, n))
+    M = M @ M.T + 0.5 * np.eye(n)
+    right = rng.normal(size=n)
+    system = torch.as_tensor(M)
+    found = conjugate_gradients(lambda v: system @ v, torch.as_tensor(right), 10 * n)
+    np.testing.assert_allclose(found.numpy(), np.linalg.solve(M, right), rtol=1e-6, atol=1e-8)
+
+
+def test_conjugate_gradients_of_nothing_and_of_a_singular_system():
+    assert torch.equal(conjugate_gradients(lambda v: v, torch.zeros(3), 5), torch.zeros(3))
+    M = torch.diag(torch.tensor([2.0, 0.0, 4.0], dtype=torch.float64))
+    found = conjugate_gradients(lambda v: M @ v, torch.tensor([2.0, 0.0, 1.0], dtype=torch.float64), 50)
+    np.testing.assert_allclose(found, [1, 0, 0.25])
+
+
+def dense_fisher(learner: Learner, states: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """sum over s of w(s) sum over a of pi(a | s) grad log pi grad log pi^T, formed entry by entry."""
+    table, policy = learner.table(), learner.policy
+    total = 0.0
+    mass = np.bincount(states, weights, minlength=len(table))
+    for s, a in np.ndindex(table.shape):
+        g = flat_gradient(policy.log_prob(learner.features[[s]], torch.tensor([a]))[0], policy).numpy()
+        total = total + mass[s] * table[s, a] * np.outer(g, g)
+    return total
+
+
+@pytest.mark.parametrize("make", [lambda mdp: table_learner(mdp, THETA), network_learner])
+def test_fisher_products_are_those_of_the_dense_matrix(make):
+    learner, rng = make(small()), np.random.default_rng(0)
+    states, weights = rng.integers(3, size=40), rng.random(40)
+    product = fisher_product(learner.policy, learner.features[torch.as_tensor(states)], torch.as_tensor(weights), 0.01)
+    F = dense_fisher(learner, states, weights)
+    for _ in range(4):
+        v = rng.normal(size=len(F))
+        np.testing.assert_allclose(product(torch.as_tensor(v)).numpy(), F @ v + 0.01 * v, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [lambda mdp: table_learner(mdp, THETA), network_learner])
+def test_the_direction_of_fisher_npg_solves_the_dense_system(make):
+    mdp = small()
+    learner, update = make(mdp), FisherNPG(paths=200, horizon=10, iterations=300, damping=1e-3)
+    start = flat_parameters(learner.policy)
+    batch = collect(learner.simulator, learner.table(), mdp.r, 200, 10, update.trace, np.random.default_rng(3))
+    seen, actions, advantages, weights = tensors(learner, batch)
+    g = flat_gradient((weights * advantages * learner.policy.log_prob(seen, actions)).sum(), learner.policy).numpy()
+    F = dense_fisher(learner, batch.states, batch.weights)
+    exact = np.linalg.solve(F + 1e-3 * np.eye(len(F)), g / (1 - mdp.gamma))
+    report = update.step(learner, mdp.r, -1.0, 0.25, np.random.default_rng(3))
+    moved = (flat_parameters(learner.policy) - start).numpy()
+    np.testing.assert_allclose(moved, -0.25 * exact, rtol=1e-5, atol=1e-7)
+    assert report["step"] == pytest.approx(0.25 * np.abs(exact).max(), rel=1e-5)
+
+
+def test_fisher_npg_approaches_the_exact_natural_gradient():
+    mdp = small()
+    found = []
+    for seed in range(10):
+        learner = table_learner(mdp, THETA)
+        FisherNPG(2000, 30, damping=1e-8).step(learner, mdp.r, 1.0, 1.0, np.random.default_rng(seed))
+        found.append(learner.policy.theta.detach().numpy() - THETA)
+    error = np.std(found, axis=0, ddof=1) / np.sqrt(10)
+    assert (np.abs(np.mean(found, axis=0) - natural(mdp, THETA)) <= 5 * error + 1e-3).all()
+
+
+# ---- the sample-based natural gradient -------------------------------------------------------------------------------
+
+
+def as_written(gradients: np.ndarray, targets: np.ndarray, rates: np.ndarray, radius: float) -> np.ndarray:
+    """Algorithm "Sample-based NPG", line by line."""
+    K = len(gradients)
+    w = [np.zeros(gradients.shape[1])]
+    for k in range(K):
+        G = 2 * (w[k] @ gradients[k] - targets[k]) * gradients[k]
+        moved = w[k] - rates[k] * G
+        w.append(moved * min(1.0, radius / max(np.linalg.norm(moved), 1e-300)))
+    return sum(2 * k / (K * (K + 1)) * w[k] for k in range(1, K + 1))
+
+
+@given(
+    st.integers(1, 5),
+    st.integers(1, 4),
+    st.integers(1, 60),
+    st.sampled_from(["decreasing", "constant"]),
+    st.sampled_from([1e-3, 0.5, 2.0, 1000.0]),
+    st.sampled_from([0.1, 0.5, 1.0]),
+    st.integers(0, 10_000),
+)
+def test_side_by_side_is_the_algorithm_as_written(S, A, K, steps, radius, scale, seed):
+    rng = np.random.default_rng(seed)
+    policy = distributions(rng, (S, A))
+    s, a, target = rng.integers(S, size=K), rng.integers(A, size=K), rng.normal(size=K)
+    update = NPG(samples=K, radius=radius, steps=steps)
+    gradients = np.zeros((K, S, A))
+    gradients[np.arange(K), s] = scale * (np.eye(A)[a] - policy[s])
+    rates = 1 / np.arange(1, K + 1) if steps == "decreasing" else np.ones(K)
+    exact = as_written(gradients.reshape(K, -1), target, rates, radius)
+    tolerance = 1e-11 * (1 + np.abs(exact).max())
+    np.testing.assert_allclose(update._for_table(policy, s, a, target, scale).ravel(), exact, atol=tolerance)
+    np.testing.assert_allclose(update._sequential(gradients.reshape(K, -1), target), exact, atol=tolerance)
+    assert np.linalg.norm(exact) <= radius * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("radius", [1.0, 1000.0])
+@pytest.mark.parametrize("make", [lambda mdp: table_learner(mdp, THETA), network_learner])
+def test_npg_moves_the_parameters_along_its_direction(make, radius):
+    mdp = small()
+    learner, update = make(mdp), NPG(samples=80, horizon=12, radius=radius)
+    start, table = flat_parameters(learner.policy).numpy().copy(), learner.table()
+    (s, a), target = update.advantages(learner.simulator, table, mdp.r, np.random.default_rng(5))
+    gradients = np.array(
+        [
+            flat_gradient(learner.policy.log_prob(learner.features[[i]], torch.tensor([j]))[0], learner.policy).numpy()
+            for i, j in zip(s, a, strict=True)
+        ]
+    )
+    exact = as_written((1 - mdp.gamma) * gradients, target, 1 / np.arange(1, 81), radius)
+    report = update.step(learner, mdp.r, -1.0, 0.5, np.random.default_rng(5))
+    np.testing.assert_allclose(flat_parameters(learner.policy).numpy() - start, -0.5 * exact, atol=1e-10)
+    assert report["step"] == pytest.approx(0.5 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("wrap", [TabularSimulator, Hidden])
+def test_pairs_come_from_the_occupancy_with_unbiased_advantages(wrap):
+    mdp, policy, H, K = small(), softmax(THETA), 15, 60_000
+    criterion = np.array([[1.0, -2.0], [0.5, 3.0], [-1.0, 0.0]])
+    (s, a), found = NPG(samples=K, horizon=H).advantages(wrap(mdp), policy, criterion, np.random.default_rng(6))
+    pair = s * 2 + a
+    assert fits(np.bincount(pair, minlength=6), mdp.occupancy(policy).ravel())
+    exact = mdp.advantage(policy, criterion).ravel()
+    cut = 2 * mdp.gamma**H * np.abs(criterion).max() / (1 - mdp.gamma)
+    for p in range(6):
+        mine = found[pair == p]
+        assert abs(mine.mean() - exact[p]) <= 4.5 * mine.std() / np.sqrt(len(mine)) + cut
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5])
+def test_occupied_pairs_of_a_simulator_have_a_geometric_age(gamma):
+    # 0 -> 1 -> ... -> 5 -> 5: the state is the age, so P(age = t) = (1 - gamma) gamma^t.
+    P = np.zeros((6, 1, 6))
+    P[np.arange(6), 0, np.minimum(np.arange(1, 7), 5)] = 1
+    mdp = rl.SICMDP(P, np.ones((6, 1)), np.ones(6) * T, 9, T, np.eye(6)[0], gamma)
+    (s, _), _ = NPG(samples=20_000, horizon=1).advantages(Hidden(mdp), np.ones((6, 1)), mdp.r, np.random.default_rng(0))
+    p = (1 - gamma) * gamma ** np.arange(6.0)
+    p[5] = gamma**5
+    assert fits(np.bincount(s, minlength=6), p)
+
+
+def test_the_natural_gradient_of_the_paper_is_the_exact_one():
+    # Averages over constant steps have no bias for a target that the table can fit, once the start is forgotten.
+    mdp = small(0.3)
+    update = NPG(samples=5000, horizon=14, steps="constant")
+    found, policy = [], softmax(THETA)
+    for seed in range(12):
+        pairs, target = update.advantages(TabularSimulator(mdp), policy, mdp.r, np.random.default_rng(seed))
+        found.append(update._for_table(policy, *pairs, target, 1 - mdp.gamma))
+    error = np.std(found, axis=0, ddof=1) / np.sqrt(12)
+    assert error.max() < 0.03
+    assert (np.abs(np.mean(found, axis=0) - natural(mdp, THETA)) <= 4.5 * error + 1e-3).all()
+
+
+def test_decreasing_steps_approach_the_exact_natural_gradient():
+    mdp = rl.SICMDP(np.ones((1, 3, 1)), [[0.2, 0.9, 0.4]], np.ones(1) * T, 99, T, None, 0.1)
+    theta = np.array([[0.1, -0.2, 0.3]])
+    errors = []
+    for samples in (30, 6000):
+        update, found = NPG(samples=samples, horizon=10), []
+        for seed in range(8):
+            pairs, target = update.advantages(TabularSimulator(mdp), softmax(theta), mdp.r, np.random.default_rng(seed))
+            found.append(update._for_table(softmax(theta), *pairs, target, 0.9))
+        errors.append(np.abs(np.mean(found, axis=0) - natural(mdp, theta)).max())
+    assert errors[1] < 0.02
+    assert errors[1] < 0.3 * errors[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"samples": 0}, "`samples` must be a positive integer; got 0"),
+        ({"horizon": 1.0}, "`horizon` must be a positive integer; got 1.0"),
+        ({"radius": 0}, "`radius` must be positive; got 0"),
+        ({"radius": float("nan")}, "`radius` must be positive; got nan"),
+        ({"steps": "slow"}, '"decreasing" or "constant"; got \'slow\''),
+    ],
+)
+def test_npg_checks_its_options(settings, message):
+    with pytest.raises(lsip.ModelError, match=message):
+        NPG(**settings)
+
+
+# ---- trust regions ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [lambda mdp: table_learner(mdp, THETA), network_learner])
+@pytest.mark.parametrize("radius", [1e-4, 0.01, 0.1])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_trpo_keeps_its_bound_on_the_divergence(make, radius, sign):
+    mdp = small()
+    update, rate = TRPO(paths=200, horizon=10, radius=radius), 0.5
+    for seed in range(4):
+        learner = make(mdp)
+        batch = collect(learner.simulator, learner.table(), mdp.r, 200, 10, update.trace, np.random.default_rng(seed))
+        seen, actions, advantages, weights = tensors(learner, batch)
+        before = {k: v.detach() for k, v in learner.policy.describe(seen).items()}
+        old = learner.policy.log_prob(seen, actions).detach()
+        report = update.step(learner, mdp.r, sign, rate, np.random.default_rng(seed))
+        with torch.no_grad():
+            divergence = float((weights * learner.policy.divergence(seen, before)).sum())
+            ratio = torch.exp(learner.policy.log_prob(seen, actions) - old)
+            gain = sign * float((weights * advantages * (ratio - 1)).sum())
+        assert report["divergence"] == pytest.approx(divergence, abs=1e-12)
+        assert gain > 0
+        assert divergence > 0.2 * radius * rate
+        assert divergence <= radius * rate * (1 + 1e-6)
+
+
+def test_trpo_stays_where_no_step_improves():
+    mdp = rl.SICMDP(np.ones((1, 2, 1)), [[0.0, 0.0]], np.ones(1) * T, 99, T, None, 0.5)
+    learner = table_learner(mdp, np.array([[0.3, -0.3]]))
+    report = TRPO(paths=20, horizon=5).step(learner, mdp.r, 1.0, 1.0, np.random.default_rng(0))
+    np.testing.assert_array_equal(learner.policy.theta.detach(), [[0.3, -0.3]])
+    assert report == {"step": 0.0, "divergence": 0.0}
+
+
+# ---- proximal policy optimisation ------------------------------------------------------------------------------------
+
+
+def test_ppo_does_not_go_far_beyond_its_clip():
+    mdp = rl.SICMDP(np.ones((1, 2, 1)), [[0.0, 1.0]], np.ones(1) * T, 99, T, None, 0.5)
+    for clip in (0.05, 0.2):
+        learner = table_learner(mdp, np.zeros((1, 2)))
+        PPO(paths=200, horizon=10, clip=clip, epochs=100, minibatches=1, step_size=0.005).step(
+            learner, mdp.r, 1.0, 1.0, np.random.default_rng(0)
+        )
+        ratio = learner.table()[0, 1] / 0.5
+        assert 1 + 0.9 * clip < ratio < 1 + clip + 0.1  # Adam coasts a little after the gain stops
+
+
+def test_ppo_passes_over_every_sample_once_an_epoch():
+    mdp = small()
+    learner = table_learner(mdp, THETA)
+    calls = []
+    ask = learner.policy.log_prob
+    learner.policy.log_prob = lambda seen, actions: (calls.append(len(actions)), ask(seen, actions))[1]
+    PPO(paths=7, horizon=5, epochs=3, minibatches=4).step(learner, mdp.r, 1.0, 1.0, np.random.default_rng(0))
+    assert calls == [35, *([9, 9, 9, 8] * 3), 35]
+
+
+# ---- every pair of update and evaluation learns ----------------------------------------------------------------------
+
+
+def toy() -> rl.SICMDP:
+    """Action a mostly leads to state a; state 1 pays and is noisy, and the noise has a bound that binds."""
+    P = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.9, 0.1], [0.1, 0.9]]])
+    cost = np.array([0.1, 1.0]) * (1 - (T - 0.3) ** 2)
+    return rl.SICMDP(P, [0.0, 1.0], cost, 1.0 + 0.1 * T, T, [0.8, 0.2], 0.5)
+
+
+RATES = {"NPG": 1.0, "FisherNPG": 0.3, "PolicyGradient": 2.0, "TRPO": 0.5, "PPO": 2.0}
+EVALUATIONS: dict[str, Any] = {
+    "population": rl.MonteCarlo(2000, 10),
+    "paths": rl.MonteCarlo(500, 10, mode="paths"),
+    "TD(0)": rl.TemporalDifference(200, 8),
+    "TD(0.8)": rl.TemporalDifference(200, 8, trace=0.8),
+    "exact": rl.Exact(),
+}
+
+
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+@pytest.mark.parametrize("update", UPDATES)
+def test_every_update_learns_with_every_evaluation(update, evaluation):
+    mdp = toy()
+    agent = rl.SICPO(
+        mdp,
+        update=UPDATES[update],
+        evaluation=EVALUATIONS[evaluation],
+        oracle=lsip.oracles.RandomSearch(20),
+        eta=0.01,
+        learning_rate=RATES[update],
+        seed=3,
+    )
+    tables = [agent.choose("last")]
+    agent.learn(60, callback=lambda agent, row: tables.append(agent.choose("last")))
+    best, start = rl.plan(mdp).value, mdp.value(rl.uniform_policy(2, 2))
+    good = [row.iteration for row in agent.history if row.good]
+    assert 0 < len(good) < 60
+    late = np.mean([tables[t] for t in good[-15:]], axis=0)
+    noise = 0.02 if evaluation in ("population", "exact") else 0.08
+    assert mdp.value(late) > start + 0.75 * (best - start)
+    assert mdp.worst_violation(late).value <= 0.01 + noise
