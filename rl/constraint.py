@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -52,6 +52,13 @@ class SemiInfiniteCost:
         u: an expression without shape, a function of points (N, m) with values (N,), or a number.
     lipschitz
         For functions that cannot be traced (see `lsip.Family`): Lipschitz constants of cost and bound in y.
+    gamma
+        Of an environment with a `step`: how its costs are discounted; one adds them up over an episode as they are. (A
+        tabular model has a discount factor of its own.) There, `cost` is a function of points y (N, m), observations
+        (B, …) and actions (B, …) with values (N, B).
+    candidates
+        For such an environment: observations (B, …) -> points of Y (k, m) where the cost may peak; they are looked at
+        besides what an oracle finds.
 
     Examples
     --------
@@ -68,7 +75,12 @@ class SemiInfiniteCost:
         bound: Any,
         *,
         lipschitz: float | tuple[float, float] | None = None,
+        gamma: float = 1.0,
+        candidates: Callable[[Any], Array] | None = None,
     ) -> None:
+        if not 0 <= gamma <= 1:
+            raise lsip.ModelError(f"`gamma` must be between 0 and 1; got {gamma}.")
+        self.gamma, self.candidates = float(gamma), candidates
         cost = _array(cost)
         self.index, self.domain = _read_domain(domain, cost, bound)
         if np.ndim(bound) if not isinstance(bound, lsip.Expression) else bound.ndim:
@@ -83,6 +95,39 @@ class SemiInfiniteCost:
 
     def __repr__(self) -> str:
         return f"SemiInfiniteCost({self.domain}, cost={self.cost}, bound={self.bound})"
+
+    @classmethod
+    def finite(
+        cls, costs: Sequence[Callable[[Any, Any], Any]], bounds: Sequence[float], **options: Any
+    ) -> SemiInfiniteCost:
+        """Finitely many costs of an environment, each a function of observations and actions with values (B,)."""
+        if len(costs) != len(bounds) or not costs:
+            raise lsip.ModelError(f"Each cost needs one bound; got {len(costs)} costs and {len(bounds)} bounds.")
+        limits = np.array([float(b) for b in bounds])
+
+        def cost(y: Array, observations: Any, actions: Any) -> Array:
+            return np.stack([np.asarray(costs[int(i)](observations, actions), dtype=float) for i in y[:, 0]])
+
+        def bound(y: Array) -> Array:
+            return limits[y[:, 0].astype(int)]
+
+        return cls(lsip.Finite(np.arange(len(costs))[:, None]), cost, bound, **options)
+
+    def steps(self, y: Array, observations: Any, actions: Any) -> Array:
+        """Costs c_y at the steps of an environment: (N, B) for points (N, m) and B steps."""
+        if self.index is not None:
+            raise lsip.ModelError("The cost of an environment is a function cost(y, observations, actions).")
+        found = np.asarray(self.cost(y, observations, actions), dtype=float)
+        if found.shape != (len(y), len(observations)):
+            raise lsip.ModelError(
+                f"`cost(y, observations, actions)` must give one number a point and step, shape "
+                f"({len(y)}, {len(observations)}); got {found.shape}."
+            )
+        return found
+
+    def bounds(self, y: Array) -> Array:
+        """u_y at points (N, m)."""
+        return np.asarray(self.bound(y), dtype=float)
 
     def table(self, states: int, actions: int) -> CostTable:
         """The constraint of a model with so many states and actions, checked."""
