@@ -38,9 +38,9 @@ def gae(
         V of the state after each step, (T, …), where `cut` is true.
     """
     T = len(rewards)
-    advantages = np.zeros_like(values)
+    advantages = np.zeros(np.shape(values))
     follows = last
-    running = np.zeros_like(last)
+    running = np.zeros(np.shape(last))
     for t in range(T - 1, -1, -1):
         ahead, carry = follows, running
         if cut is not None:

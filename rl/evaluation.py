@@ -45,7 +45,8 @@ class MonteCarlo:
         K_eval and H.
     mode
         "population" moves all paths through a known model at once: how many of them go where is one multinomial draw
-        a state and step. The estimate has the same law as with single paths. "paths" simulates them one by one, for
+        a state and step. The visits have the same law as with single paths (and the return too, but for costs of
+        states alone, where it is averaged over the actions). "paths" simulates them one by one, for
         simulators that only have a `step`. "auto" prefers the population.
     """
 
@@ -70,8 +71,9 @@ class MonteCarlo:
         if mdp.costs.by_state:
             return self._population_of_states(simulator, policy, rng)
         S, A = policy.shape
-        rows = mdp.P.reshape(-1, S)
-        here = rng.multinomial(self.paths, mdp.mu)
+        rows = _exact(mdp.P.reshape(-1, S))
+        here = rng.multinomial(self.paths, _exact(mdp.mu))
+        policy = _exact(policy)
         visits, weight = np.zeros((S, A)), 1.0 / self.paths
         for t in range(self.horizon):
             pairs = rng.multinomial(here, policy)
@@ -86,8 +88,8 @@ class MonteCarlo:
         mdp = simulator.mdp
         chain = mdp.chain(policy)
         chain = chain.toarray() if sparse.issparse(chain) else chain
-        chain = chain / chain.sum(axis=1, keepdims=True)
-        here = rng.multinomial(self.paths, mdp.mu)
+        chain = _exact(chain)
+        here = rng.multinomial(self.paths, _exact(mdp.mu))
         counts = np.empty((self.horizon, mdp.states))
         for t in range(self.horizon):
             counts[t] = here
@@ -148,7 +150,10 @@ class TemporalDifference:
             eligible[np.arange(self.paths), states[t]] += 1.0
             system += eligible.T @ (one[states[t]] - spec.gamma * one[states[t + 1]])
             right += eligible.T @ pair[pairs[t]]
-        psi = np.linalg.lstsq(system, right, rcond=None)[0]  # states that were never seen predict nothing
+        # States that no transition begins in predict nothing.
+        started = np.bincount(states[:-1].ravel(), minlength=S) > 0
+        psi = np.zeros((S, S * A))
+        psi[started] = np.linalg.lstsq(system[np.ix_(started, started)], right[started], rcond=None)[0]
         first = np.bincount(states[0], minlength=S) / self.paths
         table = (first @ psi).reshape(S, A)
         return Estimate(spec.costs.weights(table), float((table * spec.r).sum()))
@@ -164,6 +169,11 @@ class Exact:
         mdp = simulator.mdp
         visits = mdp.occupancy(policy) / (1 - mdp.gamma)
         return Estimate(mdp.costs.weights(visits), float((visits * mdp.r).sum()))
+
+
+def _exact(rows: Array) -> Array:
+    """Probabilities that sum to one as nearly as they can."""
+    return rows / rows.sum(axis=-1, keepdims=True)
 
 
 def _positive(**counts: int) -> None:

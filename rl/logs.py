@@ -66,7 +66,10 @@ def _rows_before(path: Path, first: int) -> list[dict[str, str]]:
     if first == 0 or not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as stream:
-        return [row for row in csv.DictReader(stream) if int(row["iteration"]) < first]
+        whole = [
+            row for row in csv.DictReader(stream) if None not in row.values()
+        ]  # a killed run may end in half a line
+        return [row for row in whole if row["iteration"].isdigit() and int(row["iteration"]) < first]
 
 
 def _open_board(path: Path, first: int) -> Any:

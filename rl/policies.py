@@ -22,7 +22,7 @@ def pick_device(device: str | torch.device = "auto") -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-    except RuntimeError:
+    except (RuntimeError, TypeError):
         raise lsip.ModelError(f'`device` is "auto", "cpu", "cuda" or "cuda:0"; got {device!r}.') from None
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise lsip.ModelError(f'`device={device!r}` was asked for, but torch sees no GPU here; use "auto" or "cpu".')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
+import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
@@ -26,6 +27,21 @@ from .simulator import as_simulator
 from .updates import NPG, Learner, Update
 
 Array = NDArray[np.float64]
+SETTINGS = ("eta", "learning_rate", "seed", "update", "evaluation", "oracle")
+FACTS = ("iteration", "good_count", "rng", "policy")
+GOOD = ("drawn", "best", "best_reward", "recent")
+ARRAYS = ("parameters", "history", "history_y", "shape")
+DAMAGED = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    NotImplementedError,
+    BadZipFile,
+    zlib.error,
+)
 CHOICES = ("uniform", "best", "average", "last")
 WINDOW = 100  # good policies that `average` is the mean of
 
@@ -102,11 +118,11 @@ class SICPO:
         self.update: Update = update or NPG()
         self.evaluation: Evaluation = evaluation or MonteCarlo()
         self.oracle = oracle or lsip.oracles.RandomSearch(points=100)
-        self.eta, self.learning_rate, self.seed = float(eta), float(learning_rate), seed
+        self.eta, self.learning_rate, self.seed = float(eta), float(learning_rate), int(seed)
         self.device = pick_device(device)
         S, A = self.specification.r.shape
         chosen = (policy or SoftmaxTable(S, A)).to(self.device)
-        self.learner = Learner(self.simulator, chosen, _features(chosen, features, S, self.device))
+        self.learner = Learner(self.simulator, chosen, _features(chosen, features, (S, A), self.device))
         self.rng = np.random.default_rng(seed)
         self.iteration = 0
         self.history: list[Iteration] = []
@@ -145,6 +161,12 @@ class SICPO:
         """
         if not isinstance(iterations, int | np.integer) or iterations < 1:
             raise lsip.ModelError(f"`iterations` must be a positive integer; got {iterations!r}.")
+        if not isinstance(every, int | np.integer) or every < 1:
+            raise lsip.ModelError(f"`every` must be a positive integer; got {every!r}.")
+        if checkpoint is not None and not Path(checkpoint).parent.is_dir():
+            raise lsip.ModelError(
+                f"The folder {Path(checkpoint).parent} for the checkpoint does not exist; make it first."
+            )
         writer = Log(log, first=self.iteration, tensorboard=tensorboard)
         started = time.perf_counter()
         try:
@@ -154,10 +176,11 @@ class SICPO:
                     writer.write(self._row(row))
                     share = self.good_count / self.iteration
                     show(k + 1, f"reward {row.reward:.4f}  violation {row.violation:+.4f}  good {share:.0%}")
-                    if checkpoint is not None and (self.iteration % every == 0 or k + 1 == iterations):
+                    stop = callback is not None and bool(callback(self, row))
+                    if checkpoint is not None and (self.iteration % every == 0 or k + 1 == iterations or stop):
                         writer.flush()
                         self.save(checkpoint)
-                    if callback is not None and callback(self, row):
+                    if stop:
                         break
         finally:
             writer.close()
@@ -273,7 +296,8 @@ class SICPO:
         h = self.history
         arrays |= {
             "history": np.array([[r.reward, r.violation, r.good, r.seconds] for r in h]).reshape(-1, 4),
-            "history_y": np.array([r.y for r in h]).reshape(len(h), -1),
+            "history_y": np.array([r.y for r in h]).reshape(len(h), self.specification.constraint.domain.dim),
+            "shape": np.array(self.specification.r.shape),
         }
         target = Path(path)
         part = target.with_name(target.name + ".part")
@@ -295,13 +319,18 @@ class SICPO:
                 arrays = {name: data[name] for name in data.files if name != "facts"}
             if facts["kind"] != "SICPO":
                 raise KeyError("kind")
-            settings = facts["settings"]
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+            settings = {name: facts["settings"][name] for name in SETTINGS}
+            needed = (*ARRAYS, *(GOOD if facts["good_count"] else ()))
+            missing = [name for name in needed if name not in arrays] + [n for n in FACTS if n not in facts]
+            if missing:
+                raise KeyError(", ".join(missing))
+        except DAMAGED as error:
             raise lsip.ModelError(
                 f"{path} is not a checkpoint written by SICPO.save, or it is damaged: {error}"
             ) from error
         for name in ("update", "evaluation", "oracle"):
-            parts.setdefault(name, _rebuild(settings[name], name))
+            if name not in parts:
+                parts[name] = _rebuild(settings[name], name)
         agent = cls(
             problem,
             eta=settings["eta"],
@@ -315,6 +344,10 @@ class SICPO:
 
     def _restore(self, path: Any, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
         vector = flat_parameters(self.learner.policy)
+        if tuple(arrays["shape"]) != self.specification.r.shape:
+            raise lsip.ModelError(
+                f"{path} is of a problem with {tuple(arrays['shape'])} states and actions, not this one."
+            )
         if facts["policy"] != type(self.learner.policy).__name__ or arrays["parameters"].shape != vector.shape:
             raise lsip.ModelError(
                 f"{path} holds a {facts['policy']} with {arrays['parameters'].size} parameters; the policy here is a "
@@ -333,14 +366,32 @@ class SICPO:
         ]
 
 
-def _features(policy: Categorical, features: Any, states: int, device: torch.device) -> torch.Tensor:
+def _features(policy: Any, features: Any, shape: tuple[int, int], device: torch.device) -> torch.Tensor:
+    """What the policy observes in each state, checked to fit."""
+    states, actions = shape
+    if not isinstance(policy, Categorical):
+        raise lsip.ModelError(f"A tabular problem needs a policy over {actions} actions; got {type(policy).__name__}.")
     if isinstance(policy, SoftmaxTable):
+        if policy.theta.shape != shape:
+            raise lsip.ModelError(
+                f"The policy is a table of shape {tuple(policy.theta.shape)}, the problem has {shape}."
+            )
         return torch.arange(states, device=device)
     kind = next(policy.parameters()).dtype
     table = torch.eye(states) if features is None else torch.as_tensor(np.asarray(features))
     if len(table) != states:
         raise lsip.ModelError(f"`features` needs one row for each of the {states} states; got {tuple(table.shape)}.")
-    return table.to(device, kind)
+    table = table.to(device, kind)
+    try:
+        with torch.no_grad():
+            fits = policy.logits(table).shape == shape
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise lsip.ModelError(
+            f"The policy does not fit: it must turn {tuple(table.shape)} features into {shape} logits."
+        )
+    return table
 
 
 def _numpy(vector: torch.Tensor) -> Any:
@@ -351,14 +402,22 @@ def _describe(part: Any) -> dict[str, Any]:
     """A frozen dataclass as its name and fields; anything else by name alone."""
     fields = asdict(part) if is_dataclass(part) and not isinstance(part, type) else None
     try:
-        json.dumps(fields)
+        fields = json.loads(json.dumps(fields, default=_plain))
     except TypeError:
         fields = None
     return {"name": type(part).__name__, "fields": fields}
 
 
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(type(value).__name__)
+
+
 def _rebuild(described: dict[str, Any], what: str) -> Any:
-    for home in (updates, evaluations, lsip.oracles):
+    from .baselines import crpo
+
+    for home in (updates, evaluations, lsip.oracles, crpo):
         kind = getattr(home, described["name"], None)
         if isinstance(kind, type) and described["fields"] is not None:
             return kind(**described["fields"])

@@ -70,13 +70,13 @@ class Draw:
         # Beyond the last possible outcome everything is exactly one, so that rounding draws nothing impossible.
         last = self.outcomes - 1 - np.argmax(rows[:, ::-1] > 0, axis=1)
         ends = np.where(np.arange(self.outcomes) >= last[:, None], 1.0, np.minimum(ends, 1.0))
-        self.ends = (ends + np.arange(R)[:, None]).ravel()
+        self.ends, self.last = (ends + np.arange(R)[:, None]).ravel(), last
 
     def __call__(self, row: Ints, rng: np.random.Generator) -> Ints:
         """An outcome for every row asked for."""
         if not self.aliased:
             place = np.searchsorted(self.ends, row + rng.random(len(row)), side="right")
-            return np.minimum(place - row * self.outcomes, self.outcomes - 1)
+            return np.minimum(place - row * self.outcomes, self.last[row])
         u = rng.random(len(row))
         u *= self.outcomes
         cell = u.astype(np.intp)

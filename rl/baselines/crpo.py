@@ -10,6 +10,7 @@ import numpy as np
 import lsip
 
 from ..si_cpo import SICPO
+from ..simulator import as_simulator
 
 GRIDS = {250: 16, 500: 23, 1000: 33}  # points an axis that stand for the paper's N
 
@@ -45,7 +46,6 @@ class CRPO(SICPO):
     """
 
     def __init__(self, problem: Any, points: int = 250, **options: Any) -> None:
-        spec = problem.specification
-        m = spec.constraint.domain.dim
+        m = as_simulator(problem).specification.constraint.domain.dim
         per_axis = GRIDS[points] if m == 2 and points in GRIDS else max(int(np.ceil(points ** (1 / m) - 1e-9)), 1)
         super().__init__(problem, **{"oracle": FixedGrid(per_axis), **options})

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 import lsip
 
 from ..advantage import gae
-from ..policies import Categorical, Policy
+from ..policies import Categorical
 from ..simulator import Simulator, rollout
 
 Array = NDArray[np.float64]
+NOISE = 1e-12  # advantages below this, relative to the values they are differences of, are rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +98,22 @@ def tensors(learner: Learner, batch: Batch) -> tuple[torch.Tensor, torch.Tensor,
     )
 
 
+def check_ranges(**values: tuple[float, float, float]) -> None:
+    """Numbers between two ends, or a clear error."""
+    for name, (value, low, high) in values.items():
+        if not low <= value <= high:
+            raise lsip.ModelError(f"`{name}` must lie between {low:g} and {high:g}; got {value!r}.")
+
+
+def check_positive(**values: float) -> None:
+    """Positive finite numbers, or a clear error."""
+    for name, value in values.items():
+        if not 0 < value < np.inf:
+            raise lsip.ModelError(f"`{name}` must be positive; got {value!r}.")
+
+
 def check_counts(**counts: int) -> None:
     """Positive integers, or a clear error."""
     for name, value in counts.items():
         if not isinstance(value, int | np.integer) or value < 1:
             raise lsip.ModelError(f"`{name}` must be a positive integer; got {value!r}.")
-
-
-__all__ = ["Batch", "Learner", "Policy", "Update", "check_counts", "collect", "tensors"]

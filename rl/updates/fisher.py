@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..policies import Policy, flat_gradient, flat_parameters, set_flat_parameters
-from .base import Learner, check_counts, collect, tensors
+from .base import Learner, check_counts, check_ranges, collect, tensors
 
 Array = NDArray[np.float64]
 
@@ -35,6 +35,7 @@ class FisherNPG:
 
     def __post_init__(self) -> None:
         check_counts(paths=self.paths, horizon=self.horizon, iterations=self.iterations)
+        check_ranges(trace=(self.trace, 0.0, 1.0), damping=(self.damping, 0.0, np.inf))
 
     def step(
         self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator

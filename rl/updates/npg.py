@@ -143,7 +143,7 @@ def _occupied(
         pair = rng.choice(S * A, size=count, p=q / q.sum())
         return pair // A, pair % A
     stop = rng.geometric(1 - gamma, size=count) - 1
-    states, act = simulator.reset(count, rng), Draw(policy)
+    states, act = np.array(simulator.reset(count, rng)), Draw(policy)
     for t in range(int(stop.max())):
         going = np.flatnonzero(stop > t)
         states[going] = simulator.step(states[going], act(states[going], rng), rng)

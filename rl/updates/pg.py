@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..policies import flat_gradient, flat_parameters, set_flat_parameters
-from .base import Learner, check_counts, collect, tensors
+from .base import Learner, check_counts, check_ranges, collect, tensors
 
 Array = NDArray[np.float64]
 
@@ -31,6 +31,7 @@ class PolicyGradient:
 
     def __post_init__(self) -> None:
         check_counts(paths=self.paths, horizon=self.horizon)
+        check_ranges(trace=(self.trace, 0.0, 1.0))
 
     def step(
         self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .base import Learner, check_counts, collect, tensors
+from .base import NOISE, Learner, check_counts, check_positive, check_ranges, collect, tensors
 
 Array = NDArray[np.float64]
 
@@ -39,6 +39,8 @@ class PPO:
 
     def __post_init__(self) -> None:
         check_counts(paths=self.paths, horizon=self.horizon, epochs=self.epochs, minibatches=self.minibatches)
+        check_ranges(trace=(self.trace, 0.0, 1.0))
+        check_positive(clip=self.clip, step_size=self.step_size)
 
     def step(
         self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator
@@ -46,7 +48,9 @@ class PPO:
         policy = learner.policy
         batch = collect(learner.simulator, learner.table(), criterion, self.paths, self.horizon, self.trace, rng)
         seen, actions, advantages, weights = tensors(learner, batch)
-        scale = torch.sqrt((weights * advantages**2).sum()) + 1e-12
+        scale = torch.sqrt((weights * advantages**2).sum())
+        if float(scale) <= NOISE * (1 + float(np.abs(criterion).max())) / (1 - learner.simulator.specification.gamma):
+            return {"divergence": 0.0}  # nothing but rounding: no action is better than another
         gains = sign * advantages / scale
         old = policy.log_prob(seen, actions).detach()
         optimiser = torch.optim.Adam(policy.parameters(), lr=self.step_size * rate)
@@ -55,7 +59,7 @@ class PPO:
                 mine = torch.as_tensor(part, device=seen.device)
                 ratio = torch.exp(policy.log_prob(seen[mine], actions[mine]) - old[mine])
                 clipped = ratio.clamp(1 - self.clip, 1 + self.clip)
-                share = weights[mine] / weights[mine].sum()
+                share = weights[mine] * self.minibatches
                 loss = -(share * torch.minimum(ratio * gains[mine], clipped * gains[mine])).sum()
                 optimiser.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]

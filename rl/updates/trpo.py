@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..policies import flat_gradient, flat_parameters, set_flat_parameters
-from .base import Learner, check_counts, collect, tensors
+from .base import NOISE, Learner, check_counts, check_positive, check_ranges, collect, tensors
 from .fisher import conjugate_gradients, fisher_product
 
 Array = NDArray[np.float64]
@@ -41,6 +41,8 @@ class TRPO:
 
     def __post_init__(self) -> None:
         check_counts(paths=self.paths, horizon=self.horizon, iterations=self.iterations, halvings=self.halvings)
+        check_ranges(trace=(self.trace, 0.0, 1.0), damping=(self.damping, 0.0, np.inf))
+        check_positive(radius=self.radius)
 
     def step(
         self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator
@@ -49,6 +51,9 @@ class TRPO:
         batch = collect(learner.simulator, learner.table(), criterion, self.paths, self.horizon, self.trace, rng)
         seen, actions, advantages, weights = tensors(learner, batch)
         gains = sign * weights * advantages
+        scale = (1 + float(np.abs(criterion).max())) / (1 - learner.simulator.specification.gamma)
+        if float(advantages.abs().max()) <= NOISE * scale:
+            return {"step": 0.0, "divergence": 0.0}  # nothing but rounding: no action is better than another
         before = {k: v.detach() for k, v in policy.describe(seen).items()}
         old = policy.log_prob(seen, actions).detach()
         gradient = flat_gradient((gains * policy.log_prob(seen, actions)).sum(), policy)
@@ -64,7 +69,7 @@ class TRPO:
             with torch.no_grad():
                 gain = float((gains * torch.exp(policy.log_prob(seen, actions) - old)).sum() - gains.sum())
                 divergence = float((weights * policy.divergence(seen, before)).sum())
-            if gain > 0 and divergence <= 1.5 * radius:
+            if gain > 0 and divergence <= radius:
                 return {"step": float(step.abs().max()), "divergence": divergence}
             step = 0.5 * step
         set_flat_parameters(policy, start)

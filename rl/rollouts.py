@@ -1,0 +1,114 @@
+"""Whole episodes from Gymnasium environments, many at once, in arrays over time and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from numpy.typing import NDArray
+
+import lsip
+
+Array = NDArray[Any]
+Act = Callable[[Array], tuple[Array, Array]]  # observations (n, …) -> actions (n, …), log-probabilities (n,)
+
+
+@dataclass(frozen=True, eq=False)
+class Episodes:
+    """T steps of n episodes, padded: `live` says which steps exist. Time comes first."""
+
+    observations: Array  # (T, n, …)
+    actions: Array  # (T, n, …)
+    log_probs: Array  # (T, n)
+    rewards: Array  # (T, n)
+    live: NDArray[np.bool_]  # (T, n)
+    terminated: NDArray[np.bool_]  # (n,): the others were cut off, and would have gone on
+    last: Array  # (n, …), the observation after the last step
+
+    @property
+    def steps(self) -> int:
+        """How many steps were made."""
+        return int(self.live.sum())
+
+    @property
+    def count(self) -> int:
+        """How many episodes there are."""
+        return self.live.shape[1]
+
+    def returns(self, gamma: float = 1.0) -> Array:
+        """The discounted sum of rewards of every episode: (n,)."""
+        return gamma ** np.arange(len(self.rewards)) @ (self.rewards * self.live)
+
+    def flat(self, values: Array) -> Array:
+        """An array (T, n, …) at the steps that exist: (steps, …)."""
+        return values[self.live]
+
+
+def as_vector(env: Any) -> VectorEnv:
+    """A vector environment; a single one becomes a vector of one."""
+    if isinstance(env, VectorEnv):
+        return env
+    if isinstance(env, gym.Env):
+        return SyncVectorEnv([lambda: env])
+    raise lsip.ModelError(
+        f"`env` must be a Gymnasium environment, single or vectorised (gymnasium.make_vec); got {type(env).__name__}."
+    )
+
+
+def collect(env: VectorEnv, act: Act, episodes: int, seed: int, most_steps: int = 100_000) -> Episodes:
+    """At least so many episodes; each copy of the environment plays the same number of them, from reset to end.
+
+    Every round begins with a reset, so that nothing is carried over from one collection to the next: the same seed and
+    the same policy give the same episodes.
+    """
+    rounds = [_round(env, act, seed + k * env.num_envs, most_steps) for k in range(-(-episodes // env.num_envs))]
+    return rounds[0] if len(rounds) == 1 else _joined(rounds)
+
+
+def _round(env: VectorEnv, act: Act, seed: int, most_steps: int) -> Episodes:
+    same_step = env.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP
+    observations, _ = env.reset(seed=seed)
+    n = env.num_envs
+    running, terminated = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
+    last = np.array(observations)
+    record: list[tuple[Array, ...]] = []
+    while running.any():
+        if len(record) >= most_steps:
+            raise lsip.ModelError(
+                f"An episode did not end within {most_steps} steps; give the environment a time limit."
+            )
+        actions, log_probs = act(observations)
+        following, rewards, ended, cut, info = env.step(actions)
+        record.append((np.array(observations), actions, log_probs, np.asarray(rewards, dtype=float), running.copy()))
+        done = running & (np.asarray(ended) | np.asarray(cut))
+        if done.any():
+            final = following
+            if same_step and "final_obs" in info:
+                final = np.stack([o if o is not None else f for o, f in zip(info["final_obs"], following, strict=True)])
+            last[done] = np.asarray(final)[done]
+            terminated |= done & np.asarray(ended)
+            running &= ~done
+        observations = following
+    parts = [np.stack(part) for part in zip(*record, strict=True)]
+    return Episodes(parts[0], parts[1], parts[2], parts[3], parts[4], terminated, last)
+
+
+def _joined(rounds: list[Episodes]) -> Episodes:
+    """Rounds side by side, padded to the longest."""
+    longest = max(len(r.rewards) for r in rounds)
+
+    def beside(name: str) -> Array:
+        parts = []
+        for r in rounds:
+            values = getattr(r, name)
+            missing = longest - len(values)
+            parts.append(np.concatenate([values, np.zeros((missing, *values.shape[1:]), dtype=values.dtype)]))
+        return np.concatenate(parts, axis=1)
+
+    names = ("observations", "actions", "log_probs", "rewards", "live")
+    ends = [np.concatenate([getattr(r, name) for r in rounds]) for name in ("terminated", "last")]
+    return Episodes(*(beside(name) for name in names), *ends)

@@ -1,0 +1,572 @@
+"""Algorithm SI-CPPO: SI-CPO with proximal policy optimisation, critics, and any Gymnasium environment."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import gymnasium as gym
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+import lsip
+
+from .advantage import gae
+from .constraint import SemiInfiniteCost, Worst
+from .episode_violation import EpisodeViolation
+from .logs import Log, progress
+from .policies import MLPCategorical, MLPGaussian, Policy, flat_parameters, layers, pick_device, set_flat_parameters
+from .rollouts import Episodes, as_vector, collect
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class SICPPOConfig:
+    """Settings of a run. The defaults learn small tasks in a minute or two on a CPU; `paper()` gives the paper's."""
+
+    hidden: Sequence[int] = (64, 64)  # layers of each of the three networks
+    episodes: int = 128  # an iteration
+    eta: float = 0.01  # tolerance of the switch
+    gamma: float = 1.0  # discount of rewards; that of costs belongs to the constraint
+    trace: float = 0.95  # lambda of the advantages
+    learning_rate: float = 1e-3  # of the policy
+    critic_rate: float = 2e-3
+    clip: float = 0.2
+    divergence: float = 0.03  # an update stops when the policy has moved this far
+    epochs: int = 10
+    minibatch: int = 512
+    log_std: float = -0.7  # of the first policy, for continuous actions
+    index_points: int = 3  # at which, besides the worst, the constraint critic is trained
+    only_arrived: bool = False  # step on the cost only when every episode has come to its own end
+    normalise: bool = False  # observations, by their running mean and deviation
+    threads: int = 1  # of torch, while learning
+
+    def __post_init__(self) -> None:
+        for name in ("episodes", "epochs", "minibatch", "threads"):
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+                raise lsip.ModelError(f"`{name}` must be a positive integer; got {getattr(self, name)!r}.")
+        if not self.eta >= 0 or not 0 <= self.gamma <= 1 or not 0 <= self.trace <= 1:
+            raise lsip.ModelError("`eta` must not be negative, and `gamma` and `trace` lie between 0 and 1.")
+
+    @classmethod
+    def paper(cls) -> SICPPOConfig:
+        """Two layers of 512, Adam at 1e-4, clip 0.3, large batches."""
+        return cls(
+            hidden=(512, 512),
+            episodes=400,
+            trace=1.0,
+            learning_rate=1e-4,
+            critic_rate=1e-4,
+            clip=0.3,
+            divergence=0.05,
+            minibatch=800,
+            log_std=0.0,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """One iteration, or one evaluation."""
+
+    iteration: int
+    steps: int
+    reward: float
+    violation: float
+    y: Array
+    good: bool
+    arrived: float  # share of episodes that ended by themselves
+    seconds: float
+
+
+class SICPPO:
+    """Semi-infinitely constrained proximal policy optimisation.
+
+    In every iteration: play episodes; maximise the mean cost over Y; if no constraint is violated by more than `eta`,
+    improve the reward, else lower the cost at the worst index point; both by clipped policy steps with advantages from
+    a critic, V_r(s) or V_c(s, y). The best policy that an evaluation found feasible is kept.
+
+    Parameters
+    ----------
+    env
+        A Gymnasium environment, best a vector of them (`gymnasium.make_vec`), with Box or Discrete actions.
+    constraint
+        A `SemiInfiniteCost` with a cost of points, observations and actions; an `lsip.Finite` domain gives finitely
+        many constraints.
+    config
+        A `SICPPOConfig`; its fields may also be given by name.
+    oracle
+        How to maximise over Y: any of `lsip.oracles`; multistart trust region by default, with 100 random points where
+        it fails. A fixed grid (`rl.baselines.FixedGrid`) gives CRPO.
+    seed, device
+        The same seed gives the same run; "auto" takes a GPU where there is one.
+    tensorboard
+        A folder for TensorBoard and `progress.csv`.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        constraint: SemiInfiniteCost,
+        config: SICPPOConfig | None = None,
+        *,
+        oracle: Any = None,
+        seed: int = 0,
+        device: str = "auto",
+        tensorboard: str | Path | None = None,
+        **settings: Any,
+    ) -> None:
+        known = {f.name for f in fields(SICPPOConfig)}
+        unknown = set(settings) - known
+        if unknown:
+            raise lsip.ModelError(
+                f"Unknown settings {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}."
+            )
+        self.config = replace(config or SICPPOConfig(), **settings)
+        self.env = as_vector(env)
+        self.constraint = constraint
+        self.oracle = oracle or lsip.oracles.Multistart()
+        self.seed, self.folder = int(seed), tensorboard
+        self.device = pick_device(device)
+        self.rng = np.random.default_rng(seed)
+        self.generator = torch.Generator(device=self.device)
+        self.generator.manual_seed(int(seed))
+        with torch.random.fork_rng():
+            torch.manual_seed(int(seed))
+            self._build()
+        self.iteration = self.total_steps = self.good_count = 0
+        self.history: list[Report] = []
+        self.evaluations: list[Report] = []
+        self.best: tuple[float, Tensor] | None = None  # return and parameters of the best feasible policy
+
+    def _build(self) -> None:
+        space, actions = self.env.single_observation_space, self.env.single_action_space
+        if not isinstance(space, gym.spaces.Box) or len(space.shape or ()) != 1:
+            raise lsip.ModelError(f"Observations must be vectors, a Box of shape (k,); got {space}. Flatten them.")
+        size, c = int(space.shape[0]), self.config
+        self.discrete = isinstance(actions, gym.spaces.Discrete)
+        if isinstance(actions, gym.spaces.Discrete):
+            self.policy: Policy = MLPCategorical(size, int(actions.n), tuple(c.hidden))
+        elif isinstance(actions, gym.spaces.Box) and len(actions.shape) == 1:
+            self.policy = MLPGaussian(size, int(actions.shape[0]), tuple(c.hidden), c.log_std)
+        else:
+            raise lsip.ModelError(f"Actions must be Discrete or a Box of shape (k,); got {actions}.")
+        m = self.constraint.domain.dim
+        self.policy.to(self.device)
+        self.reward_critic = layers([size, *c.hidden, 1]).to(self.device)
+        self.cost_critic = layers([size + m, *c.hidden, 1]).to(self.device)
+        self.policy_optimiser = torch.optim.Adam(self.policy.parameters(), lr=c.learning_rate)
+        critics = [*self.reward_critic.parameters(), *self.cost_critic.parameters()]
+        self.critic_optimiser = torch.optim.Adam(critics, lr=c.critic_rate)
+        self.mean, self.square, self.seen = np.zeros(size), np.ones(size), 0
+
+    # ---- acting -----------------------------------------------------------------------------------------------------
+
+    def _tensor(self, observations: Array) -> Tensor:
+        values = np.asarray(observations, dtype=np.float32)
+        if self.config.normalise and self.seen:
+            deviation = np.sqrt(np.maximum(self.square - self.mean**2, 1e-8))
+            values = ((values - self.mean) / deviation).astype(np.float32)
+        return torch.as_tensor(values, device=self.device)
+
+    def _act(self, observations: Array, deterministic: bool = False) -> tuple[Array, Array]:
+        with torch.no_grad():
+            seen = self._tensor(observations)
+            actions = self.policy.sample(seen, self.generator, deterministic)
+            log_probs = self.policy.log_prob(seen, actions)
+        return actions.cpu().numpy(), log_probs.cpu().numpy()
+
+    def _to_env(self, actions: Array) -> Array:
+        """Actions inside the environment's space; one that wraps them itself (`periodic_actions`) gets them raw."""
+        space = self.env.single_action_space
+        if self.discrete or getattr(getattr(self.env, "unwrapped", self.env), "periodic_actions", False):
+            return actions
+        assert isinstance(space, gym.spaces.Box)
+        return np.clip(actions, space.low, space.high)
+
+    def _play(self, episodes: int, seed: int, deterministic: bool = False) -> Episodes:
+        raw: list[Array] = []
+
+        def act(observations: Array) -> tuple[Array, Array]:
+            actions, log_probs = self._act(observations, deterministic)
+            raw.append(actions)
+            return self._to_env(actions), log_probs
+
+        return collect(self.env, act, episodes, seed)
+
+    def predict(self, observation: Any, deterministic: bool = True) -> tuple[Array, None]:
+        """An action for an observation, or a batch of them, by the best feasible policy (the current one if none)."""
+        given = np.asarray(observation, dtype=np.float32)
+        single = given.ndim == 1
+        with self._using_best():
+            actions = self._to_env(self._act(given[None] if single else given, deterministic)[0])
+        return (actions[0] if single else actions), None
+
+    def _using_best(self) -> Any:
+        return _Swapped(self.policy, self.best[1] if self.best is not None else None)
+
+    # ---- learning ---------------------------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        total_steps: int,
+        *,
+        verbose: bool = False,
+        evaluate_every: int = 5,
+        feasible: float = 0.0,
+        checkpoint: str | Path | None = None,
+        every: int = 10,
+        target: float | None = None,
+        callback: Callable[[SICPPO, Report], Any] | None = None,
+    ) -> SICPPO:
+        """Go on until so many steps have been made in all.
+
+        Parameters
+        ----------
+        total_steps
+            Steps of the environment, those of earlier calls included.
+        verbose
+            Show a line of progress.
+        evaluate_every, feasible
+            Every so many iterations, play with the deterministic policy; the best return whose violation is at most
+            `feasible` is kept as `best`.
+        checkpoint, every
+            A file, written every so many iterations and at the end; `load` goes on from it.
+        target
+            Stop as soon as a feasible policy returns this much.
+        callback
+            Called with the agent and every `Report`; returning True stops.
+        """
+        if total_steps < 1:
+            raise lsip.ModelError(f"`total_steps` must be positive; got {total_steps}.")
+        log = Log(self.folder, first=self.iteration)
+        started, threads = time.perf_counter(), torch.get_num_threads()
+        torch.set_num_threads(self.config.threads)
+        first = self.total_steps
+        try:
+            with progress(max(total_steps - first, 1), verbose) as show:
+                while self.total_steps < total_steps:
+                    report = self._iterate(started)
+                    if self.iteration % evaluate_every == 0:
+                        self._keep_best(self.evaluate(), feasible)
+                    log.write(_row(report))
+                    done = min(self.total_steps, total_steps) - first
+                    show(done, f"return {report.reward:.3f}  violation {report.violation:+.4f}")
+                    if checkpoint is not None and self.iteration % every == 0:
+                        log.flush()
+                        self.save(checkpoint)
+                    enough = target is not None and self.best is not None and self.best[0] >= target
+                    if (callback is not None and callback(self, report)) or enough:
+                        break
+        finally:
+            torch.set_num_threads(threads)
+            log.close()
+        if checkpoint is not None:
+            self.save(checkpoint)
+        return self
+
+    def _iterate(self, started: float) -> Report:
+        c = self.config
+        episodes = self._play(c.episodes, self._seed_of_iteration())
+        if c.normalise:
+            self._watch(episodes.flat(episodes.observations))
+        violation = EpisodeViolation(self.constraint, episodes)
+        worst = violation.worst(self.oracle, c.eta, self.rng)
+        arrived = float(episodes.terminated.mean())
+        good = worst.value <= c.eta or (c.only_arrived and arrived < 1)
+        self._update(episodes, worst, good)
+        self.good_count += good
+        self.total_steps += episodes.steps
+        report = Report(
+            self.iteration,
+            self.total_steps,
+            float(episodes.returns(c.gamma).mean()),
+            worst.value,
+            worst.y,
+            good,
+            arrived,
+            time.perf_counter() - started,
+        )
+        self.iteration += 1
+        self.history.append(report)
+        return report
+
+    def _seed_of_iteration(self) -> int:
+        return int(np.random.default_rng([self.seed, self.iteration]).integers(2**30))
+
+    def _watch(self, observations: Array) -> None:
+        """Running mean and mean square of the observations."""
+        count = len(observations)
+        share = count / (self.seen + count)
+        self.mean = (1 - share) * self.mean + share * observations.mean(axis=0)
+        self.square = (1 - share) * (self.square if self.seen else 0.0) + share * (observations**2).mean(axis=0)
+        self.seen += count
+
+    def _update(self, episodes: Episodes, worst: Worst, good: bool) -> None:
+        c, e = self.config, episodes
+        seen = self._tensor(e.flat(e.observations))
+        indices = np.concatenate(
+            [worst.y[None, :], self.constraint.domain.sample(c.index_points, int(self.rng.integers(2**31)))]
+        )
+        costs = self._costs(e, indices)  # (1 + k, T, n)
+        reward_values, cost_values = self._values(e, indices)
+        rewards = e.rewards * e.live
+        advantages = _advantages(rewards, reward_values, e, c.gamma, c.trace)
+        reward_targets = advantages + reward_values[:-1]
+        cost_targets = []
+        for k in range(len(indices)):
+            a = _advantages(costs[k], cost_values[k], e, self.constraint.gamma, c.trace)
+            cost_targets.append(a + cost_values[k, :-1])
+            if k == 0 and not good:
+                advantages = -a
+        chosen = e.flat(advantages)
+        chosen = (chosen - chosen.mean()) / (chosen.std() + 1e-8)
+        self._improve(seen, e, chosen)
+        self._fit(seen, e.flat(reward_targets), indices, np.stack([e.flat(t) for t in cost_targets]))
+
+    def _costs(self, e: Episodes, indices: Array) -> Array:
+        table = np.zeros((len(indices), *e.live.shape))
+        table[:, e.live] = self.constraint.steps(indices, e.flat(e.observations), e.flat(e.actions))
+        return table
+
+    def _values(self, e: Episodes, indices: Array) -> tuple[Array, Array]:
+        """V_r and V_c(., y) at all steps and after the last one of each episode: (T + 1, n) and (k, T + 1, n)."""
+        T, n = e.live.shape
+        rewards, costs = np.zeros((T + 1, n)), np.zeros((len(indices), T + 1, n))
+        ends = e.live.sum(axis=0)
+        copies = np.arange(n)
+        # One pass over the existing steps, and the observations after the last ones.
+        stacked = np.concatenate([e.flat(e.observations), e.last])
+        with torch.no_grad():
+            seen = self._tensor(stacked)
+            found = [self.reward_critic(seen).squeeze(-1)] + [
+                self.cost_critic(self._with(seen, y)).squeeze(-1) for y in indices
+            ]
+            values = torch.stack(found).cpu().numpy().astype(float)
+        steps = e.steps
+        rewards[:-1][e.live] = values[0, :steps]
+        rewards[ends, copies] = values[0, steps:]
+        for k in range(len(indices)):
+            costs[k, :-1][e.live] = values[k + 1, :steps]
+            costs[k, ends, copies] = values[k + 1, steps:]
+        return rewards, costs
+
+    def _with(self, seen: Tensor, y: Array) -> Tensor:
+        """Observations with an index point beside each, scaled to the unit box."""
+        domain = self.constraint.domain
+        width = np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
+        scaled = torch.as_tensor((y - domain.lower) / width, dtype=seen.dtype, device=seen.device)
+        return torch.cat([seen, scaled.expand(len(seen), -1)], dim=1)
+
+    def _improve(self, seen: Tensor, e: Episodes, advantages: Array) -> None:
+        """Clipped steps of the policy, until it has moved far enough."""
+        c = self.config
+        raw = self._raw_actions(e)
+        actions = torch.as_tensor(raw, device=self.device)
+        old = torch.as_tensor(e.flat(e.log_probs), device=self.device)
+        gains = torch.as_tensor(advantages, dtype=torch.float32, device=self.device)
+        for _ in range(c.epochs):
+            for part in self._parts(len(gains)):
+                ratio = torch.exp(self.policy.log_prob(seen[part], actions[part]) - old[part])
+                clipped = ratio.clamp(1 - c.clip, 1 + c.clip)
+                loss = -torch.minimum(ratio * gains[part], clipped * gains[part]).mean()
+                self.policy_optimiser.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                nn.utils.clip_grad_norm_(self.policy.parameters(), 0.5)
+                self.policy_optimiser.step()
+            with torch.no_grad():
+                change = self.policy.log_prob(seen, actions) - old
+                if float((torch.exp(change) - 1 - change).mean()) > c.divergence:
+                    return
+
+    def _raw_actions(self, e: Episodes) -> Array:
+        return e.flat(e.actions)
+
+    def _fit(self, seen: Tensor, rewards: Array, indices: Array, costs: Array) -> None:
+        """Both critics, by least squares on the same minibatches; V_c at one index point of the batch each."""
+        wanted = torch.as_tensor(rewards, dtype=torch.float32, device=self.device)
+        costly = torch.as_tensor(costs, dtype=torch.float32, device=self.device)
+        beside = [self._with(seen, y) for y in indices]
+        for _ in range(self.config.epochs):
+            for part in self._parts(len(wanted)):
+                k = int(self.rng.integers(len(indices)))
+                loss = ((self.reward_critic(seen[part]).squeeze(-1) - wanted[part]) ** 2).mean()
+                loss = loss + ((self.cost_critic(beside[k][part]).squeeze(-1) - costly[k][part]) ** 2).mean()
+                self.critic_optimiser.zero_grad()
+                loss.backward()
+                self.critic_optimiser.step()
+
+    def _parts(self, count: int) -> list[Tensor]:
+        order = torch.as_tensor(self.rng.permutation(count), device=self.device)
+        return list(torch.split(order, self.config.minibatch))
+
+    # ---- evaluation -------------------------------------------------------------------------------------------------
+
+    def evaluate(self, episodes: int | None = None, *, deterministic: bool = True, seed: int = 0) -> Report:
+        """Play with the current policy: mean return, and the worst violation over Y (found, not proven)."""
+        played = self._play(episodes or self.env.num_envs, seed, deterministic)
+        worst = EpisodeViolation(self.constraint, played).worst(self.oracle, 0.0, np.random.default_rng(seed))
+        reward = float(played.returns(self.config.gamma).mean())
+        arrived = float(played.terminated.mean())
+        return Report(
+            self.iteration, self.total_steps, reward, worst.value, worst.y, worst.value <= self.config.eta, arrived, 0.0
+        )
+
+    def _keep_best(self, report: Report, feasible: float) -> None:
+        self.evaluations.append(report)
+        if report.violation <= feasible and (self.best is None or report.reward > self.best[0]):
+            self.best = (report.reward, flat_parameters(self.policy))
+
+    # ---- files ------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Everything that the run needs to go on, in one file without code (NumPy's .npz format)."""
+        facts = {
+            "kind": "SICPPO",
+            "config": asdict(self.config),
+            "seed": self.seed,
+            "iteration": self.iteration,
+            "total_steps": self.total_steps,
+            "good_count": self.good_count,
+            "seen": self.seen,
+            "rng": self.rng.bit_generator.state,
+            "best": None if self.best is None else self.best[0],
+        }
+        arrays: dict[str, Any] = {
+            "generator": self.generator.get_state().numpy(),
+            "mean": self.mean,
+            "square": self.square,
+            **{f"net.{name}": flat_parameters(net).cpu().numpy() for name, net in self._nets().items()},
+        }
+        for name, optimiser in self._optimisers().items():
+            for i, state in enumerate(optimiser.state_dict()["state"].values()):
+                arrays |= {f"adam.{name}.{i}.{k}": v.cpu().numpy() for k, v in state.items()}
+        if self.best is not None:
+            arrays["best"] = self.best[1].cpu().numpy()
+        for name in ("history", "evaluations"):
+            rows = getattr(self, name)
+            arrays[name] = np.array(
+                [[r.iteration, r.steps, r.reward, r.violation, r.good, r.arrived, r.seconds, *r.y] for r in rows]
+            )
+        target = Path(path)
+        part = target.with_name(target.name + ".part")
+        buffer = io.BytesIO()
+        np.savez(buffer, facts=np.array(json.dumps(facts)), **arrays)
+        part.write_bytes(buffer.getvalue())
+        part.replace(target)  # a crash leaves the old file, never half of a new one
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        env: Any,
+        constraint: SemiInfiniteCost | None = None,
+        *,
+        oracle: Any = None,
+        device: str = "auto",
+        tensorboard: str | Path | None = None,
+    ) -> SICPPO:
+        """An agent that goes on as if it had never stopped; the constraint is `env.unwrapped.constraint()` by default."""
+        try:
+            with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
+                facts = json.loads(str(data["facts"]))
+                arrays = {name: data[name] for name in data.files if name != "facts"}
+            if facts["kind"] != "SICPPO":
+                raise KeyError("kind")
+            config = SICPPOConfig(**{**facts["config"], "hidden": tuple(facts["config"]["hidden"])})
+        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+            raise lsip.ModelError(f"{path} is not a checkpoint of SICPPO.save, or it is damaged: {error}") from error
+        if constraint is None:
+            make = getattr(getattr(env, "unwrapped", env), "constraint", None)
+            if make is None:
+                raise lsip.ModelError(
+                    "The environment does not bring its constraint along; give it: load(path, env, constraint)."
+                )
+            constraint = make()
+        agent = cls(env, constraint, config, oracle=oracle, seed=facts["seed"], device=device, tensorboard=tensorboard)
+        agent._restore(path, facts, arrays)
+        return agent
+
+    def _nets(self) -> dict[str, nn.Module]:
+        return {"policy": self.policy, "reward": self.reward_critic, "cost": self.cost_critic}
+
+    def _optimisers(self) -> dict[str, torch.optim.Adam]:
+        return {"policy": self.policy_optimiser, "critic": self.critic_optimiser}
+
+    def _restore(self, path: Any, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
+        for name, net in self._nets().items():
+            now = flat_parameters(net)
+            if arrays[f"net.{name}"].shape != now.shape:
+                raise lsip.ModelError(f"{path} was made for other observations, actions or index sets than these.")
+            set_flat_parameters(net, torch.as_tensor(arrays[f"net.{name}"]).to(now))
+        for name, optimiser in self._optimisers().items():
+            state = optimiser.state_dict()
+            for key, value in arrays.items():
+                if key.startswith(f"adam.{name}."):
+                    i, field = key.split(".")[2:]
+                    state["state"].setdefault(int(i), {})[field] = torch.as_tensor(value)
+            optimiser.load_state_dict(state)
+        self.generator.set_state(torch.as_tensor(arrays["generator"]))
+        self.rng.bit_generator.state = facts["rng"]
+        self.mean, self.square, self.seen = arrays["mean"], arrays["square"], facts["seen"]
+        self.iteration, self.total_steps = facts["iteration"], facts["total_steps"]
+        self.good_count = facts["good_count"]
+        if facts["best"] is not None:
+            self.best = (facts["best"], torch.as_tensor(arrays["best"]).to(flat_parameters(self.policy)))
+        for name in ("history", "evaluations"):
+            rows = arrays[name].reshape(len(arrays[name]), -1)
+            setattr(
+                self,
+                name,
+                [Report(int(r[0]), int(r[1]), r[2], r[3], r[7:], bool(r[4]), float(r[5]), float(r[6])) for r in rows],
+            )
+
+
+class _Swapped:
+    """Other parameters for a while."""
+
+    def __init__(self, net: nn.Module, vector: Tensor | None) -> None:
+        self.net, self.vector = net, vector
+
+    def __enter__(self) -> None:
+        self.before = flat_parameters(self.net)
+        if self.vector is not None:
+            set_flat_parameters(self.net, self.vector)
+
+    def __exit__(self, *_: object) -> None:
+        set_flat_parameters(self.net, self.before)
+
+
+def _advantages(rewards: Array, values: Array, e: Episodes, gamma: float, trace: float) -> Array:
+    """Advantages (T, n) of episodes of different lengths.
+
+    After its last step, an episode that ended is worth nothing, and one that was cut off what the critic says.
+    """
+    T, n = e.live.shape
+    ends = e.live.sum(axis=0) - 1
+    ended, cut = np.zeros((T, n), dtype=bool), np.zeros((T, n), dtype=bool)
+    copies = np.arange(n)
+    ended[ends, copies] = e.terminated
+    cut[ends, copies] = ~e.terminated
+    found = gae(rewards, values[:-1], values[-1], gamma, trace, ended, cut, values[1:])
+    return found * e.live
+
+
+def _row(report: Report) -> dict[str, float | int | bool]:
+    return {
+        "iteration": report.iteration,
+        "steps": report.steps,
+        "reward": report.reward,
+        "violation": report.violation,
+        "good": report.good,
+        "arrived": report.arrived,
+        **{f"y{i}": float(v) for i, v in enumerate(report.y)},
+    }
