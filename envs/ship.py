@@ -33,6 +33,7 @@ Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
 GOAL, MPA = (1.0, 1.0), (0.5, 0.5)
+BOTH = np.array([GOAL, MPA]).T[:, :, None]  # for arrays of ships: the coordinates of D and of the MPA, (2, 2, 1)
 SPEED, STEP_COST, PRIZE = 0.1, 0.1, 5.0
 ARRIVAL = 0.1 + 1e-9  # distances of 0.1 arrive, however they are rounded
 DECAY, BASE, GROWTH = 20.0, 0.015, 0.005  # of c_y and of u_y
@@ -46,7 +47,7 @@ def _moved(x: Any, y: Any, heading: Any, m: Any) -> tuple[Any, Any]:
     return x + SPEED * m.cos(heading), y + SPEED * m.sin(heading)
 
 
-def _bearing(x: Any, y: Any, target: tuple[float, float], m: Any) -> tuple[Any, Any]:
+def _bearing(x: Any, y: Any, target: Any, m: Any) -> tuple[Any, Any]:
     """Angle and distance to a target. Angles count from the course O -> D, to the left, in (-pi, pi].
 
     So a mirrored position has the negative angle, and the angle to the MPA jumps only right behind it.
@@ -55,7 +56,7 @@ def _bearing(x: Any, y: Any, target: tuple[float, float], m: Any) -> tuple[Any, 
     return m.atan2(dy - dx, dx + dy), m.sqrt(dx * dx + dy * dy)
 
 
-def _spaces(symmetric: bool) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
+def _spaces(symmetric: bool) -> tuple[gymnasium.spaces.Box[np.float32], gymnasium.spaces.Box[np.float32]]:
     low = np.array([0, 0, -1, 0, -1, 0], dtype=np.float32)
     observations = gymnasium.spaces.Box(low, np.ones(6, dtype=np.float32))
     return observations, gymnasium.spaces.Box(0.0, math.pi / 2 if symmetric else 2 * math.pi, (1,), np.float32)
@@ -83,8 +84,8 @@ class ShipRoute(gymnasium.Env[Single, Single]):
     >>> env = gymnasium.make("lsip/ShipRoute-v0")
     >>> observation, info = env.reset(seed=0)
     >>> observation, reward, terminated, truncated, info = env.step([np.pi / 4])
-    >>> observation.round(4).tolist()
-    [0.0707, 0.0707, 0.0, 0.9293, 0.0, 0.4293]
+    >>> print(observation.round(3))
+    [0.071 0.071 0.    0.929 0.    0.429]
     >>> round(reward, 4), terminated, truncated, info
     (-0.2414, False, False, {})
     """
@@ -130,9 +131,7 @@ class ShipRoute(gymnasium.Env[Single, Single]):
         x, y = self.positions[-1]
         a, self._to_goal = _bearing(x, y, GOAL, math)
         b, to_mpa = _bearing(x, y, MPA, math)
-        return np.array(
-            (x, y, a / math.pi, self._to_goal / DIAGONAL, b / math.pi, to_mpa / DIAGONAL), dtype=np.float32
-        )
+        return np.array((x, y, a / math.pi, self._to_goal / DIAGONAL, b / math.pi, to_mpa / DIAGONAL), dtype=np.float32)
 
     def render(self) -> Any:
         """The picture, uint8 of shape (480, 480, 3), where `render_mode` asks for it; it needs matplotlib."""
@@ -193,7 +192,8 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
             mask = np.ones(self.num_envs, dtype=np.bool_)
         elif np.shape(mask) != (self.num_envs,) or np.asarray(mask).dtype != np.bool_:
             raise lsip.ModelError(
-                f'`options["reset_mask"]` is an array of {self.num_envs} booleans; got {mask!r} of shape {np.shape(mask)}.'
+                f'`options["reset_mask"]` is an array of {self.num_envs} booleans; got {np.asarray(mask).dtype} of '
+                f"shape {np.shape(mask)}."
             )
         elif not self._started and not np.all(mask):
             raise gymnasium.error.ResetNeeded("The first `reset` is for all copies; leave out `reset_mask`.")
@@ -206,8 +206,8 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
     def step(self, actions: Any) -> tuple[Single, Array, Flags, Flags, dict[str, Any]]:
         if not self._started:
             raise gymnasium.error.ResetNeeded("The ships have not started yet: call `reset` first.")
-        x, y = _moved(*self._position, self._headings(actions), np)
-        position = self._position = np.array((x, y))
+        x, y = self._position
+        position = np.array(_moved(x, y, self._headings(actions), np))
         np.minimum(np.maximum(position, 0.0, out=position), 1.0, out=position)
         if self.symmetric:
             position.sort(axis=0)
@@ -218,6 +218,7 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         if back:
             position[:, restarted] = 0.0
             self._steps[restarted] = 0
+        self._position = position
         observations = self._observe()
         terminated = self._to_goal <= ARRIVAL
         truncated = self._steps >= self.max_episode_steps
@@ -238,14 +239,12 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 
     def _observe(self) -> Single:
         x, y = self._position
-        a, self._to_goal = _bearing(x, y, GOAL, np)
-        b, to_mpa = _bearing(x, y, MPA, np)
+        angles, distances = _bearing(x, y, BOTH, np)  # (2, n): to D, to the MPA
+        self._to_goal = distances[0]
         seen = np.empty((self.num_envs, 6), dtype=np.float32)
         seen[:, :2] = self._position.T
-        seen[:, 2] = a / math.pi
-        seen[:, 3] = self._to_goal / DIAGONAL
-        seen[:, 4] = b / math.pi
-        seen[:, 5] = to_mpa / DIAGONAL
+        seen[:, 2::2] = (angles / math.pi).T
+        seen[:, 3::2] = (distances / DIAGONAL).T
         return seen
 
 
@@ -332,9 +331,10 @@ def violations(positions: Any, y: Any) -> Array:
 
 
 def reference_routes() -> dict[str, Array]:
-    """Headings of two routes to compare with: the straight line, which is the shortest and pollutes the MPA, and the
-    curve y = x^4, on which all positions lie and which keeps to the constraint.
-    """  # noqa: D205, D209  (one sentence)
+    """Headings of two routes to compare with.
+
+    The straight line is the shortest and pollutes the MPA; on the curve y = x^4 all positions meet the constraint.
+    """
     return {"straight line": np.full(14, math.pi / 4), "curve y = x^4": _along_curve()}
 
 

@@ -176,11 +176,13 @@ class SICPO:
                     writer.write(self._row(row))
                     share = self.good_count / self.iteration
                     show(k + 1, f"reward {row.reward:.4f}  violation {row.violation:+.4f}  good {share:.0%}")
-                    stop = callback is not None and bool(callback(self, row))
-                    if checkpoint is not None and (self.iteration % every == 0 or k + 1 == iterations or stop):
+                    due = self.iteration % every == 0 or k + 1 == iterations
+                    if checkpoint is not None and due:
                         writer.flush()
                         self.save(checkpoint)
-                    if stop:
+                    if callback is not None and callback(self, row):
+                        if checkpoint is not None and not due:
+                            self.save(checkpoint)
                         break
         finally:
             writer.close()
@@ -344,14 +346,16 @@ class SICPO:
 
     def _restore(self, path: Any, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
         vector = flat_parameters(self.learner.policy)
-        if tuple(arrays["shape"]) != self.specification.r.shape:
-            raise lsip.ModelError(
-                f"{path} is of a problem with {tuple(arrays['shape'])} states and actions, not this one."
-            )
         if facts["policy"] != type(self.learner.policy).__name__ or arrays["parameters"].shape != vector.shape:
             raise lsip.ModelError(
                 f"{path} holds a {facts['policy']} with {arrays['parameters'].size} parameters; the policy here is a "
                 f"{type(self.learner.policy).__name__} with {vector.numel()}. Give `policy=` (and `problem`) as then."
+            )
+        shape = tuple(arrays["shape"].tolist())
+        if shape != self.specification.r.shape:
+            raise lsip.ModelError(
+                f"{path} is of a problem with {shape[0]} states and {shape[1]} actions; this one has "
+                f"{self.specification.states} and {self.specification.actions}."
             )
         set_flat_parameters(self.learner.policy, torch.as_tensor(arrays["parameters"]).to(vector))
         self.iteration, self.good_count = facts["iteration"], facts["good_count"]

@@ -474,7 +474,7 @@ class SICPPO:
         device: str = "auto",
         tensorboard: str | Path | None = None,
     ) -> SICPPO:
-        """An agent that goes on as if it had never stopped; the constraint is `env.unwrapped.constraint()` by default."""
+        """An agent that goes on as if it had never stopped; `env.unwrapped.constraint()` stands in for a constraint."""
         try:
             with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
                 facts = json.loads(str(data["facts"]))
