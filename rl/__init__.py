@@ -19,6 +19,7 @@ from .simulator import Simulator
 if TYPE_CHECKING:
     from .policies import MLPCategorical, MLPGaussian, SoftmaxTable
     from .si_cpo import SICPO
+    from .si_cppo import SICPPO, SICPPOConfig
     from .updates import NPG, PPO, TRPO, FisherNPG, PolicyGradient
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "PPO",
     "SICMDP",
     "SICPO",
+    "SICPPO",
     "TRPO",
     "BinaryModel",
     "Dataset",
@@ -39,6 +41,7 @@ __all__ = [
     "OptimisticSet",
     "Plan",
     "PolicyGradient",
+    "SICPPOConfig",
     "SemiInfiniteCost",
     "Simulator",
     "SoftmaxTable",
@@ -61,6 +64,8 @@ _TORCH = {  # names that need torch, and the room of each
     "MLPGaussian": "policies",
     "SoftmaxTable": "policies",
     "SICPO": "si_cpo",
+    "SICPPO": "si_cppo",
+    "SICPPOConfig": "si_cppo",
     **dict.fromkeys(["NPG", "PPO", "TRPO", "FisherNPG", "PolicyGradient"], "updates"),
 }
 
@@ -71,6 +76,6 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(f".{_TORCH[name]}", __name__), name)
     except ModuleNotFoundError as error:
-        if error.name != "torch":
+        if error.name not in ("torch", "gymnasium"):
             raise
-        raise lsip.MissingExtraError(f"rl.{name} needs torch: pip install 'lsip[rl]'.") from error
+        raise lsip.MissingExtraError(f"rl.{name} needs {error.name}: pip install 'lsip[rl]'.") from error

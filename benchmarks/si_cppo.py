@@ -1,0 +1,205 @@
+"""SI-CPPO on Ship Route Planning: what is learned over seeds, seconds an iteration, and throughput beside other tools.
+
+A policy counts as good when its deterministic route returns at least 2.25 and breaks no constraint by more than 0.005,
+checked on a fine grid of Y and at the ship's own positions. Throughput is steps of the environment per second; learning
+runs are compared with the same numbers of steps and epochs, Stable-Baselines3 where it is installed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+import envs  # noqa: F401  (registers the environment)
+from envs import ship
+
+from .harness.figures import machine, median, ratio, table
+from .harness.registry import Figures, Options, benchmark, say
+
+SIZES = {"2 x 64": (64, 64), "2 x 512": (512, 512)}
+GOOD_RETURN, GOOD_VIOLATION = 2.25, 0.005
+GRIDS = {250: 16, 500: 23, 1000: 33}
+
+
+def agent(seed: int, **options: Any) -> Any:
+    """A fresh agent with 128 ships."""
+    import rl
+
+    env = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=128)
+    return rl.SICPPO(env, ship.constraint(), seed=seed, **options)
+
+
+def fine_violation(positions: Any) -> float:
+    """The worst violation of one route, on a grid of 201 x 201 points and at its own positions."""
+    constraint = ship.constraint()
+    y = np.concatenate([constraint.domain.grid(201), positions])
+    seen = np.zeros((len(positions), 6))
+    seen[:, :2] = positions
+    cost = constraint.steps(y, seen, np.zeros((len(positions), 1))).sum(axis=1)
+    return float((cost - constraint.bounds(y)).max())
+
+
+def route_of(learned: Any) -> tuple[Any, float]:
+    """Positions s_0 … s_{T-1} and return of the deterministic policy."""
+    env = gymnasium.make("lsip/ShipRoute-v0")
+    observation, _ = env.reset(seed=0)
+    positions, total, done = [], 0.0, False
+    while not done:
+        positions.append(observation[:2].astype(float))
+        action, _ = learned.predict(observation)
+        observation, reward, terminated, truncated, _ = env.step(action)
+        total += float(reward)
+        done = terminated or truncated
+    return np.array(positions), total
+
+
+def learning(seeds: int, steps: int, limit: float) -> list[Figures]:
+    """One run a seed, stopped after `limit` seconds at the latest."""
+    rows = []
+    for seed in range(seeds):
+        start, cpu = time.perf_counter(), time.process_time()
+        learned = agent(seed)
+        learned.learn(steps, callback=lambda a, r, start=start: time.perf_counter() - start > limit)
+        positions, total = route_of(learned)
+        violation = fine_violation(positions)
+        rows.append(
+            {
+                "seed": seed,
+                "return": total,
+                "violation": violation,
+                "good": total >= GOOD_RETURN and violation <= GOOD_VIOLATION,
+                "seconds": time.perf_counter() - start,
+                "cpu_seconds": time.process_time() - cpu,
+                "steps": learned.total_steps,
+                "iterations": learned.iteration,
+            }
+        )
+        say(f"seed {seed}: return {total:.4f}, violation {violation:+.4f}, {rows[-1]['seconds']:.0f} s")
+    return rows
+
+
+def iterations(count: int) -> list[Figures]:
+    """Seconds an iteration of SI-CPPO and of CRPO on fixed grids, in both sizes of networks, taking turns."""
+    import rl
+
+    rows = []
+    for size, hidden in SIZES.items():
+        agents = {"SI-CPPO": agent(0, hidden=hidden)}
+        for n, side in GRIDS.items():
+            agents[f"CRPO, N = {n}"] = agent(0, hidden=hidden, oracle=rl.baselines.FixedGrid(side))
+        spent: dict[str, list[float]] = {name: [] for name in agents}
+        for _ in range(count):
+            for name, one in agents.items():
+                start, before = time.perf_counter(), one.total_steps
+                one.learn(one.total_steps + 1, evaluate_every=10**9)
+                spent[name].append((time.perf_counter() - start) / (one.total_steps - before))
+        rows += [
+            {"networks": size, "method": name, "microseconds_a_step": 1e6 * (median(times) or 0.0)}
+            for name, times in spent.items()
+        ]
+    return rows
+
+
+def environment_speed(copies: int, seconds: float) -> Figures:
+    """Steps per second of the vectorised ships, and of the same ships in Gymnasium's SyncVectorEnv."""
+
+    def rate(env: Any) -> float:
+        env.reset(seed=0)
+        actions = np.full((copies, 1), np.pi / 4, dtype=np.float32)
+        steps, start = 0, time.perf_counter()
+        while time.perf_counter() - start < seconds:
+            for _ in range(10):
+                env.step(actions)
+            steps += 10 * copies
+        return steps / (time.perf_counter() - start)
+
+    fast = rate(gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=copies))
+    slow = rate(gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=copies, vectorization_mode="sync"))
+    return {"copies": copies, "vectorised": fast, "sync": slow, "times": ratio(fast, slow)}
+
+
+def learning_speed(seconds: float, busy: bool) -> list[Figures]:
+    """Steps per second with learning, the constraint critic included; and of Stable-Baselines3's PPO, if installed."""
+    stop = _keep_busy() if busy else None
+    rows = []
+    try:
+        for size, hidden in SIZES.items():
+            ours = _our_rate(hidden, seconds)
+            theirs = _their_rate(hidden, seconds)
+            rows.append(
+                {"networks": size, "busy_core": busy, "ours": ours, "sb3": theirs, "times": ratio(ours, theirs)}
+            )
+    finally:
+        if stop is not None:
+            stop()
+    return rows
+
+
+def _our_rate(hidden: tuple[int, ...], seconds: float) -> float:
+    one = agent(0, hidden=hidden, episodes=384, minibatch=800)
+    one.learn(1, evaluate_every=10**9)  # ships wander for 100 steps at first; that is what is measured
+    start, before = time.perf_counter(), one.total_steps
+    while time.perf_counter() - start < seconds:
+        one.learn(one.total_steps + 1, evaluate_every=10**9)
+    return (one.total_steps - before) / (time.perf_counter() - start)
+
+
+def _their_rate(hidden: tuple[int, ...], seconds: float) -> float | None:
+    try:
+        import torch
+        from stable_baselines3 import PPO
+        from stable_baselines3.common.env_util import make_vec_env
+    except ImportError:
+        return None
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    env = make_vec_env("lsip/ShipRoute-v0", n_envs=64)
+    nets = {"activation_fn": torch.nn.Tanh, "net_arch": {"pi": list(hidden), "vf": list(hidden)}}
+    model = PPO("MlpPolicy", env, n_steps=100, batch_size=800, n_epochs=10, policy_kwargs=nets, device="cpu", seed=0)
+    start, steps = time.perf_counter(), 0
+    while time.perf_counter() - start < seconds:
+        model.learn(6400, reset_num_timesteps=False)
+        steps += 6400
+    torch.set_num_threads(threads)
+    return steps / (time.perf_counter() - start)
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+def _keep_busy() -> Any:
+    """Another process that takes a core; what is returned stops it."""
+    process = multiprocessing.get_context("spawn").Process(target=_spin, daemon=True)
+    process.start()
+    time.sleep(2)
+    return process.kill
+
+
+def show(figures: Figures) -> str:
+    """A table a part."""
+    parts = [figures["learning"], figures["iterations"], [figures["environment"]], figures["speed"]]
+    tables = [table(rows, {k: k.replace("_", " ") for k in rows[0]}) for rows in parts if rows]
+    return "\n\n".join([*tables, f"{figures['good']} of {len(figures['learning'])} seeds good"])
+
+
+@benchmark("si_cppo", "SI-CPPO on Ship Route Planning: learning over seeds, seconds an iteration, throughput", show)
+def run(options: Options) -> Figures:
+    before, start = machine(), time.perf_counter()
+    quick = options.quick
+    learned = learning(2 if quick else 10, 350_000, 110.0)
+    return {
+        "quick": quick,
+        "machine": before,
+        "learning": learned,
+        "good": sum(row["good"] for row in learned),
+        "iterations": iterations(2 if quick else 6),
+        "environment": environment_speed(64, 0.5 if quick else 2.0),
+        "speed": [row for busy in (False, True) for row in learning_speed(2.0 if quick else 15.0, busy)],
+        "seconds": time.perf_counter() - start,
+    }
