@@ -32,10 +32,10 @@ Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
-GOAL, MPA = (1.0, 1.0), (0.5, 0.5)
-BOTH = np.array([GOAL, MPA]).T[:, :, None]  # for arrays of ships: the coordinates of D and of the MPA, (2, 2, 1)
+GOAL, MPA = 1.0, 0.5  # both coordinates of D and of the MPA, which lie on the diagonal
+TWICE = np.array([[2 * GOAL], [2 * MPA]])
 SPEED, STEP_COST, PRIZE = 0.1, 0.1, 5.0
-ARRIVAL = 0.1 + 1e-9  # distances of 0.1 arrive, however they are rounded
+ARRIVAL = 0.1 + 1e-9  # a distance of 0.1 arrives, however it is rounded
 DECAY, BASE, GROWTH = 20.0, 0.015, 0.005  # of c_y and of u_y
 MAX_STEPS = 100
 DIAGONAL = math.sqrt(2)
@@ -47,13 +47,14 @@ def _moved(x: Any, y: Any, heading: Any, m: Any) -> tuple[Any, Any]:
     return x + SPEED * m.cos(heading), y + SPEED * m.sin(heading)
 
 
-def _bearing(x: Any, y: Any, target: Any, m: Any) -> tuple[Any, Any]:
-    """Angle and distance to a target. Angles count from the course O -> D, to the left, in (-pi, pi].
+def _bearing(x: Any, y: Any, twice: Any, m: Any) -> tuple[Any, Any]:
+    """Angle and distance to a point of the diagonal (twice its coordinate is given), over pi and over sqrt(2).
 
-    So a mirrored position has the negative angle, and the angle to the MPA jumps only right behind it.
+    Angles count from the course O -> D, to the left: so a mirrored position has the negative angle, and the angle to
+    the MPA jumps only right behind it.
     """
-    dx, dy = target[0] - x, target[1] - y
-    return m.atan2(dy - dx, dx + dy), m.sqrt(dx * dx + dy * dy)
+    across, along = x - y, twice - (x + y)  # sqrt(2) times where the target lies: to the left, and ahead
+    return m.atan2(across, along) / math.pi, m.sqrt(across * across + along * along) / 2
 
 
 def _spaces(symmetric: bool) -> tuple[gymnasium.spaces.Box[np.float32], gymnasium.spaces.Box[np.float32]]:
@@ -112,9 +113,9 @@ class ShipRoute(gymnasium.Env[Single, Single]):
         x, y = _moved(*self.positions[-1], self._heading(action), math)
         x, y = min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)
         self.positions.append((min(x, y), max(x, y)) if self.symmetric else (x, y))
-        reward = -STEP_COST * (self._to_goal + 1)
+        reward = -STEP_COST * DIAGONAL * self._to_goal - STEP_COST
         observation = self._observe()
-        arrived = self._to_goal <= ARRIVAL
+        arrived = self._to_goal <= ARRIVAL / DIAGONAL
         self._sailing = not arrived
         return observation, reward + PRIZE if arrived else reward, arrived, False, {}
 
@@ -129,9 +130,9 @@ class ShipRoute(gymnasium.Env[Single, Single]):
 
     def _observe(self) -> Single:
         x, y = self.positions[-1]
-        a, self._to_goal = _bearing(x, y, GOAL, math)
-        b, to_mpa = _bearing(x, y, MPA, math)
-        return np.array((x, y, a / math.pi, self._to_goal / DIAGONAL, b / math.pi, to_mpa / DIAGONAL), dtype=np.float32)
+        a, self._to_goal = _bearing(x, y, 2 * GOAL, math)
+        b, to_mpa = _bearing(x, y, 2 * MPA, math)
+        return np.array((x, y, a, self._to_goal, b, to_mpa), dtype=np.float32)
 
     def render(self) -> Any:
         """The picture, uint8 of shape (480, 480, 3), where `render_mode` asks for it; it needs matplotlib."""
@@ -211,20 +212,16 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         np.minimum(np.maximum(position, 0.0, out=position), 1.0, out=position)
         if self.symmetric:
             position.sort(axis=0)
-        rewards = -STEP_COST * (self._to_goal + 1)
+        rewards = -STEP_COST * DIAGONAL * self._to_goal - STEP_COST
         self._steps += 1
         restarted = self._ended
-        back = restarted.any()
-        if back:
-            position[:, restarted] = 0.0
-            self._steps[restarted] = 0
+        for values in (position, rewards, self._steps):
+            np.copyto(values, 0, where=restarted)
         self._position = position
         observations = self._observe()
-        terminated = self._to_goal <= ARRIVAL
+        terminated = self._to_goal <= ARRIVAL / DIAGONAL
         truncated = self._steps >= self.max_episode_steps
-        rewards += PRIZE * terminated
-        if back:
-            rewards[restarted] = 0.0
+        np.add(rewards, PRIZE, out=rewards, where=terminated)
         self._ended = terminated | truncated
         return observations, rewards, terminated, truncated, {}
 
@@ -239,12 +236,12 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 
     def _observe(self) -> Single:
         x, y = self._position
-        angles, distances = _bearing(x, y, BOTH, np)  # (2, n): to D, to the MPA
+        angles, distances = _bearing(x, y, TWICE, np)  # (2, n): to D, to the MPA
         self._to_goal = distances[0]
         seen = np.empty((self.num_envs, 6), dtype=np.float32)
         seen[:, :2] = self._position.T
-        seen[:, 2::2] = (angles / math.pi).T
-        seen[:, 3::2] = (distances / DIAGONAL).T
+        seen[:, 2::2] = angles.T
+        seen[:, 3::2] = distances.T
         return seen
 
 
@@ -276,8 +273,8 @@ def constraint(*, gamma: float = 1.0, most: int = 500) -> rl.SemiInfiniteCost:
     def candidates(observations: Any) -> Array:
         places = np.asarray(observations, dtype=float)[:, :2]
         distinct = np.unique(places @ np.array([1, 1j]))  # as complex numbers: much faster than by rows
-        nearest = distinct[np.argsort(np.abs(distinct - complex(*MPA)), kind="stable")[:most]]
-        return np.concatenate([[MPA], np.stack([nearest.real, nearest.imag], axis=1)])
+        nearest = distinct[np.argsort(np.abs(distinct - complex(MPA, MPA)), kind="stable")[:most]]
+        return np.concatenate([[(MPA, MPA)], np.stack([nearest.real, nearest.imag], axis=1)])
 
     domain = lsip.Box([0, 0], [1, 1])
     return rl.SemiInfiniteCost(domain, _cost, _bound, gamma=gamma, candidates=candidates)
@@ -360,8 +357,8 @@ def _picture(positions: Array) -> NDArray[np.uint8]:
     style: dict[str, Any] = {"clip_on": False, "linestyle": "none", "zorder": 4}
     axes.plot(*positions.T, "o-", color=rl.plotting.BLUE, markersize=4, linewidth=1.5, clip_on=False, zorder=3)
     axes.plot(*positions[-1], "o", color=rl.plotting.BLUE, markersize=8, markeredgecolor="white", **style)
-    axes.plot(*MPA, "P", color="#047857", markersize=9, markeredgecolor="white", label="MPA", **style)
-    axes.plot(*GOAL, "*", color="#d97706", markersize=14, markeredgecolor="white", label="D", **style)
+    axes.plot(MPA, MPA, "P", color="#047857", markersize=9, markeredgecolor="white", label="MPA", **style)
+    axes.plot(GOAL, GOAL, "*", color="#d97706", markersize=14, markeredgecolor="white", label="D", **style)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="$y_1$", ylabel="$y_2$")
     axes.legend(loc="upper left")
     drawn.canvas.draw()
