@@ -13,14 +13,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import lsip
 import rl
@@ -87,7 +86,9 @@ def add_train(commands: Any) -> None:
         f"iteration and writes it. {EXIT_CODES}",
     )
     parser.add_argument("task", help=f"what to learn: {', '.join(TASKS)}")
-    parser.add_argument("--steps", type=_count, metavar="N", help="steps of the environment in all (default: the task's)")
+    parser.add_argument(
+        "--steps", type=_count, metavar="N", help="steps of the environment in all (default: the task's)"
+    )
     parser.add_argument("--seed", type=_seed, metavar="S", help="the same seed gives the same run (default: 0)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="where to write the agent (default: TASK.zip)")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
@@ -198,7 +199,7 @@ def train(options: argparse.Namespace) -> int:
         print(f"lsip: Interrupted after {agent.total_steps:,} steps. Go on with: {resume}", file=sys.stderr)
         return 130
     if not options.quiet:
-        print("\n".join(_lines(_judged(task, agent, task.copies, 0, deterministic=True))))
+        print("\n".join(_lines(task, _judged(agent, task.copies))))
         print(f"wrote {out}", flush=True)
     return 0
 
@@ -229,7 +230,7 @@ def _watch(agent: rl.SICPPO, report: Any, *, steps: int, show: bool, interrupted
     """After an iteration: a line where there is no bar; and before the run stops, its last policy is judged too."""
     stops = bool(interrupted) or agent.total_steps >= steps
     if stops and agent.iteration % EVALUATE_EVERY:
-        agent._keep_best(agent.evaluate(), 0.0)
+        agent.keep_best(agent.evaluate(), 0.0)
     if show and (stops or agent.iteration % SHOW_EVERY == 0):
         text = f"{agent.total_steps:>11,} steps  return {report.reward:8.3f}  violation {report.violation:+9.4f}"
         print(f"{text}  arrived {report.arrived:4.0%}", file=sys.stderr, flush=True)
@@ -260,51 +261,20 @@ def _interruptible() -> Iterator[list[bool]]:
 # ---- evaluate --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Judgement:
-    """How a policy plays."""
-
-    task: str
-    steps: int  # of training
-    feasible: bool  # whether training kept this policy as feasible; otherwise it is the last one
-    episodes: int
-    returns: NDArray[Any]
-    lengths: NDArray[Any]
-    arrived: float
-    violation: float
-    y: NDArray[Any]
-    places: int  # index points at which the violation was computed
-
-    def numbers(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        return {
-            "task": self.task,
-            "training_steps": self.steps,
-            "policy": "best feasible" if self.feasible else "last",
-            "episodes": self.episodes,
-            "return": float(self.returns.mean()),
-            "return_std": float(self.returns.std()),
-            "steps": float(self.lengths.mean()),
-            "arrived": self.arrived,
-            "violation": self.violation,
-            "y": self.y.tolist(),
-            "index_points": self.places,
-        }
-
-
 def evaluate(options: argparse.Namespace) -> int:
     """Judge a trained agent."""
     task = _task(options.task)
     agent = _loaded(options.agent, task, min(options.episodes, task.copies), options.device)
-    judged = _judged(task, agent, options.episodes, options.seed, deterministic=not options.stochastic)
+    judged = _judged(agent, options.episodes, options.seed, deterministic=not options.stochastic)
     if options.json:
-        print(json.dumps({"agent": str(options.agent), **judged.numbers()}, indent=2))
+        print(json.dumps({"agent": str(options.agent), "task": options.task, **judged}, indent=2))
     else:
-        print("\n".join(_lines(judged)))
+        print("\n".join(_lines(task, judged)))
     return 0
 
 
-def _judged(task: Task, agent: rl.SICPPO, episodes: int, seed: int, *, deterministic: bool) -> Judgement:
+def _judged(agent: rl.SICPPO, episodes: int, seed: int = 0, *, deterministic: bool = True) -> dict[str, Any]:
+    """How the agent plays, in numbers that JSON can hold."""
     from rl.episode_violation import EpisodeViolation
     from rl.rollouts import collect
 
@@ -312,44 +282,45 @@ def _judged(task: Task, agent: rl.SICPPO, episodes: int, seed: int, *, determini
         return agent.predict(observations, deterministic)[0], np.zeros(len(observations))
 
     played = _first(collect(agent.env, act, episodes, seed), episodes)
-    constraint, violation = agent.constraint, EpisodeViolation(agent.constraint, played)
-    found = lsip.oracles.Grid(GRID).maximise(violation, constraint.domain)
-    values, points, places = found.values, found.points, min(GRID, len(constraint.domain.grid(2)) ** 0 * GRID)
-    if constraint.candidates is not None:
-        named = constraint.domain.project(np.asarray(constraint.candidates(violation.observations), dtype=float))
-        values, points = np.concatenate([values, violation.values(named)[:, 0]]), np.concatenate([points, named])
-        places += len(named)
-    k = int(np.argmax(values))
-    return Judgement(
-        task.title,
-        agent.total_steps,
-        agent.best is not None,
-        played.count,
-        played.returns(agent.config.gamma),
-        played.live.sum(axis=0),
-        float(played.terminated.mean()),
-        float(values[k]),
-        points[k],
-        places,
-    )
+    violation, domain = EpisodeViolation(agent.constraint, played), agent.constraint.domain
+    places = domain.grid(lsip.oracles.Grid(GRID).per_axis(domain.dim))
+    if agent.constraint.candidates is not None:
+        named = domain.project(np.asarray(agent.constraint.candidates(violation.observations), dtype=float))
+        places = np.concatenate([places, named])
+    values = violation.values(places)[:, 0]
+    k, returns = int(np.argmax(values)), played.returns(agent.config.gamma)
+    return {
+        "policy": "last" if agent.best is None else "best feasible",
+        "training_steps": agent.total_steps,
+        "episodes": played.count,
+        "return": float(returns.mean()),
+        "return_std": float(returns.std()),
+        "steps": played.steps / played.count,
+        "arrived": float(played.terminated.mean()),
+        "violation": float(values[k]),
+        "y": places[k].tolist(),
+        "index_points": len(places),
+    }
 
 
 def _first(played: Episodes, count: int) -> Episodes:
     """The first so many episodes: copies play whole rounds, which may be more than was asked for."""
-    axis = {"terminated": 0, "last": 0}
-    parts = {f.name: getattr(played, f.name) for f in fields(played)}
-    return type(played)(**{n: v[:count] if n in axis else v[:, :count] for n, v in parts.items()})
+    over_time = ("observations", "actions", "log_probs", "rewards", "live")
+    parts = {name: getattr(played, name)[:, :count] for name in over_time}
+    return replace(played, **parts, terminated=played.terminated[:count], last=played.last[:count])
 
 
-def _lines(judged: Judgement) -> list[str]:
-    n = judged.numbers()
-    policy = "the best feasible policy" if judged.feasible else "the last policy; training has found no feasible one"
-    place = ", ".join(f"{c:.3f}" for c in judged.y)
+def _lines(task: Task, judged: dict[str, Any]) -> list[str]:
+    policy = (
+        "last policy (training has found no feasible one)" if judged["policy"] == "last" else "best feasible policy"
+    )
+    spread = f" ± {judged['return_std']:.4f}" if judged["return_std"] > 5e-5 else ""
+    y = ", ".join(f"{c:.3f}" for c in judged["y"])
     return [
-        f"{judged.task}, {judged.steps:,} steps of training, {policy}",
-        f"  return     {n['return']:.4f}" + (f" ± {n['return_std']:.4f}" if n["return_std"] > 5e-5 else ""),
-        f"  violation  {judged.violation:+.4f} at y = ({place}), the largest at {judged.places:,} places",
-        f"  arrived    {judged.arrived:.0%} of {judged.episodes} episodes, {n['steps']:.1f} steps on average",
+        f"{task.title}, {judged['training_steps']:,} steps of training, {policy}",
+        f"  return     {judged['return']:.4f}{spread}",
+        f"  violation  {judged['violation']:+.4f} at y = ({y}), the largest at {judged['index_points']:,} places",
+        f"  arrived    {judged['arrived']:.0%} of {judged['episodes']} episodes, {judged['steps']:.1f} steps each",
     ]
 
 
@@ -428,11 +399,11 @@ def _loaded(path: Path, task: Task, copies: int, device: str, log: Path | None =
     if not path.exists():
         raise lsip.ModelError(f"There is no file {path}; `lsip train` writes one.")
     try:
-        with np.load(path, allow_pickle=False) as data:
-            if "net.multiplier" in data.files:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as data:
+            if json.loads(str(data["facts"]))["kind"] == "PPOLagrangian":
                 load = rl.baselines.PPOLagrangian.load
         return load(path, env, constraint, device=device, tensorboard=log)
     except lsip.LSIPError:
         raise
     except Exception as error:  # A damaged file can fail in any of the libraries that read it.
-        raise lsip.ModelError(f"{path} is not an agent written by `lsip train`, or it is damaged: {error}") from error
+        raise lsip.ModelError(f"{path} is not an agent written by `lsip train`, or it is damaged.") from error

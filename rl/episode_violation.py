@@ -15,7 +15,6 @@ from .rollouts import Episodes
 
 Array = NDArray[np.float64]
 NUMBERS = 2_000_000  # costs held at a time
-CANDIDATES = 256  # points that the constraint itself suggests
 
 
 @dataclass(eq=False)
@@ -66,10 +65,10 @@ class EpisodeViolation:
             found = lsip.oracles.RandomSearch(points=100).maximise(self, domain, target=target, seed=seed)
         k = int(np.argmax(found.values))
         best = Worst(float(found.values[k]), found.points[k], float(found.bound))
-        if self.constraint.candidates is not None:
+        if self.constraint.candidates is not None and getattr(oracle, "candidates", True):
             points = np.asarray(self.constraint.candidates(self.observations), dtype=float)
-            if len(points) > CANDIDATES:
-                points = points[rng.choice(len(points), CANDIDATES, replace=False)]
+            if not len(points):
+                return best
             points = domain.project(points)
             values = self.values(points)[:, 0]
             k = int(np.argmax(values))

@@ -41,6 +41,7 @@ class Log:
             self._writer = csv.DictWriter(self._stream, fieldnames=list(row), extrasaction="ignore")
             self._writer.writeheader()
             self._writer.writerows(self._kept)
+            self._stream.flush()  # what an earlier run wrote is back on disk at once
         if self._writer is not None:
             self._writer.writerow(row)
         if self._board is not None:

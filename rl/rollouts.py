@@ -22,7 +22,8 @@ class Episodes:
     """T steps of n episodes, padded: `live` says which steps exist. Time comes first."""
 
     observations: Array  # (T, n, …)
-    actions: Array  # (T, n, …)
+    actions: Array  # (T, n, …), as the environment took them
+    drawn: Array  # (T, n, …), as the policy drew them
     log_probs: Array  # (T, n)
     rewards: Array  # (T, n)
     live: NDArray[np.bool_]  # (T, n)
@@ -59,17 +60,28 @@ def as_vector(env: Any) -> VectorEnv:
     )
 
 
-def collect(env: VectorEnv, act: Act, episodes: int, seed: int, most_steps: int = 100_000) -> Episodes:
+def collect(
+    env: VectorEnv,
+    act: Act,
+    episodes: int,
+    seed: int,
+    most_steps: int = 100_000,
+    to_env: Callable[[Array], Array] = lambda actions: actions,
+) -> Episodes:
     """At least so many episodes; each copy of the environment plays the same number of them, from reset to end.
 
     Every round begins with a reset, so that nothing is carried over from one collection to the next: the same seed and
-    the same policy give the same episodes.
+    the same policy give the same episodes. `to_env` turns what the policy draws into what the environment takes.
     """
-    rounds = [_round(env, act, seed + k * env.num_envs, most_steps) for k in range(-(-episodes // env.num_envs))]
+    if env.metadata.get("autoreset_mode") == AutoresetMode.DISABLED:
+        raise lsip.ModelError("The environment does not reset its copies by itself; choose another autoreset mode.")
+    rounds = [
+        _round(env, act, to_env, seed + k * env.num_envs, most_steps) for k in range(-(-episodes // env.num_envs))
+    ]
     return rounds[0] if len(rounds) == 1 else _joined(rounds)
 
 
-def _round(env: VectorEnv, act: Act, seed: int, most_steps: int) -> Episodes:
+def _round(env: VectorEnv, act: Act, to_env: Callable[[Array], Array], seed: int, most_steps: int) -> Episodes:
     same_step = env.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP
     observations, _ = env.reset(seed=seed)
     n = env.num_envs
@@ -81,9 +93,12 @@ def _round(env: VectorEnv, act: Act, seed: int, most_steps: int) -> Episodes:
             raise lsip.ModelError(
                 f"An episode did not end within {most_steps} steps; give the environment a time limit."
             )
-        actions, log_probs = act(observations)
+        seen = np.array(observations)  # an environment may use its arrays again
+        drawn, log_probs = act(seen)
+        actions = to_env(drawn)
         following, rewards, ended, cut, info = env.step(actions)
-        record.append((np.array(observations), actions, log_probs, np.asarray(rewards, dtype=float), running.copy()))
+        earned = np.array(rewards, dtype=float)
+        record.append((seen, actions, drawn, log_probs, earned, running.copy()))
         done = running & (np.asarray(ended) | np.asarray(cut))
         if done.any():
             final = following
@@ -94,7 +109,8 @@ def _round(env: VectorEnv, act: Act, seed: int, most_steps: int) -> Episodes:
             running &= ~done
         observations = following
     parts = [np.stack(part) for part in zip(*record, strict=True)]
-    return Episodes(parts[0], parts[1], parts[2], parts[3], parts[4], terminated, last)
+    names = ("observations", "actions", "drawn", "log_probs", "rewards", "live")
+    return Episodes(**dict(zip(names, parts, strict=True)), terminated=terminated, last=last)
 
 
 def _joined(rounds: list[Episodes]) -> Episodes:
@@ -109,6 +125,6 @@ def _joined(rounds: list[Episodes]) -> Episodes:
             parts.append(np.concatenate([values, np.zeros((missing, *values.shape[1:]), dtype=values.dtype)]))
         return np.concatenate(parts, axis=1)
 
-    names = ("observations", "actions", "log_probs", "rewards", "live")
-    ends = [np.concatenate([getattr(r, name) for r in rounds]) for name in ("terminated", "last")]
-    return Episodes(*(beside(name) for name in names), *ends)
+    names = ("observations", "actions", "drawn", "log_probs", "rewards", "live")
+    ends = {name: np.concatenate([getattr(r, name) for r in rounds]) for name in ("terminated", "last")}
+    return Episodes(**{name: beside(name) for name in names}, **ends)

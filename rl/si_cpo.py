@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import json
 import time
-import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -18,6 +14,7 @@ from numpy.typing import NDArray
 
 import lsip
 
+from . import checkpoint as checkpoints
 from . import evaluation as evaluations
 from . import updates
 from .evaluation import Evaluation, MonteCarlo
@@ -31,17 +28,6 @@ SETTINGS = ("eta", "learning_rate", "seed", "update", "evaluation", "oracle")
 FACTS = ("iteration", "good_count", "rng", "policy")
 GOOD = ("drawn", "best", "best_reward", "recent")
 ARRAYS = ("parameters", "history", "history_y", "shape")
-DAMAGED = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    NotImplementedError,
-    BadZipFile,
-    zlib.error,
-)
 CHOICES = ("uniform", "best", "average", "last")
 WINDOW = 100  # good policies that `average` is the mean of
 
@@ -163,10 +149,7 @@ class SICPO:
             raise lsip.ModelError(f"`iterations` must be a positive integer; got {iterations!r}.")
         if not isinstance(every, int | np.integer) or every < 1:
             raise lsip.ModelError(f"`every` must be a positive integer; got {every!r}.")
-        if checkpoint is not None and not Path(checkpoint).parent.is_dir():
-            raise lsip.ModelError(
-                f"The folder {Path(checkpoint).parent} for the checkpoint does not exist; make it first."
-            )
+        checkpoints.check_folder(checkpoint)
         writer = Log(log, first=self.iteration, tensorboard=tensorboard)
         started = time.perf_counter()
         try:
@@ -287,7 +270,7 @@ class SICPO:
                 "eta": self.eta,
                 "learning_rate": self.learning_rate,
                 "seed": self.seed,
-                **{name: _describe(getattr(self, name)) for name in ("update", "evaluation", "oracle")},
+                **{name: checkpoints.describe(getattr(self, name)) for name in ("update", "evaluation", "oracle")},
             },
             "policy": type(self.learner.policy).__name__,
         }
@@ -301,12 +284,7 @@ class SICPO:
             "history_y": np.array([r.y for r in h]).reshape(len(h), self.specification.constraint.domain.dim),
             "shape": np.array(self.specification.r.shape),
         }
-        target = Path(path)
-        part = target.with_name(target.name + ".part")
-        buffer = io.BytesIO()
-        np.savez(buffer, facts=np.array(json.dumps(facts)), **arrays)
-        part.write_bytes(buffer.getvalue())
-        part.replace(target)  # a crash leaves the old file, never half of a new one
+        checkpoints.write(path, facts, arrays)
 
     @classmethod
     def load(cls, path: str | Path, problem: Any, *, device: str = "auto", **parts: Any) -> SICPO:
@@ -316,23 +294,19 @@ class SICPO:
         an `update`, `evaluation` or `oracle` of your own making.
         """
         try:
-            with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
-                facts = json.loads(str(data["facts"]))
-                arrays = {name: data[name] for name in data.files if name != "facts"}
-            if facts["kind"] != "SICPO":
-                raise KeyError("kind")
+            facts, arrays = checkpoints.read(path, "SICPO")
             settings = {name: facts["settings"][name] for name in SETTINGS}
             needed = (*ARRAYS, *(GOOD if facts["good_count"] else ()))
             missing = [name for name in needed if name not in arrays] + [n for n in FACTS if n not in facts]
             if missing:
                 raise KeyError(", ".join(missing))
-        except DAMAGED as error:
+        except checkpoints.DAMAGED as error:
             raise lsip.ModelError(
                 f"{path} is not a checkpoint written by SICPO.save, or it is damaged: {error}"
             ) from error
         for name in ("update", "evaluation", "oracle"):
             if name not in parts:
-                parts[name] = _rebuild(settings[name], name)
+                parts[name] = checkpoints.rebuild(settings[name], _homes(), name)
         agent = cls(
             problem,
             eta=settings["eta"],
@@ -402,29 +376,8 @@ def _numpy(vector: torch.Tensor) -> Any:
     return vector.detach().cpu().numpy()
 
 
-def _describe(part: Any) -> dict[str, Any]:
-    """A frozen dataclass as its name and fields; anything else by name alone."""
-    fields = asdict(part) if is_dataclass(part) and not isinstance(part, type) else None
-    try:
-        fields = json.loads(json.dumps(fields, default=_plain))
-    except TypeError:
-        fields = None
-    return {"name": type(part).__name__, "fields": fields}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(type(value).__name__)
-
-
-def _rebuild(described: dict[str, Any], what: str) -> Any:
+def _homes() -> tuple[Any, ...]:
+    """Where the parts of a run may come from."""
     from .baselines import crpo
 
-    for home in (updates, evaluations, lsip.oracles, crpo):
-        kind = getattr(home, described["name"], None)
-        if isinstance(kind, type) and described["fields"] is not None:
-            return kind(**described["fields"])
-    raise lsip.ModelError(
-        f"The checkpoint used {described['name']}, which is not one of ours; give it: load(…, {what}=…)."
-    )
+    return updates, evaluations, lsip.oracles, crpo

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import gymnasium as gym
 import numpy as np
@@ -19,6 +17,7 @@ from torch import Tensor, nn
 
 import lsip
 
+from . import checkpoint as checkpoints
 from .advantage import gae
 from .constraint import SemiInfiniteCost, Worst
 from .episode_violation import EpisodeViolation
@@ -52,8 +51,20 @@ class SICPPOConfig:
 
     def __post_init__(self) -> None:
         for name in ("episodes", "epochs", "minibatch", "threads"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+            if not isinstance(getattr(self, name), int | np.integer) or getattr(self, name) < 1:
                 raise lsip.ModelError(f"`{name}` must be a positive integer; got {getattr(self, name)!r}.")
+        for name in ("learning_rate", "critic_rate", "clip", "divergence"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise lsip.ModelError(f"`{name}` must be positive; got {getattr(self, name)!r}.")
+        if not isinstance(self.index_points, int | np.integer) or self.index_points < 0:
+            raise lsip.ModelError(f"`index_points` must be an integer, at least 0; got {self.index_points!r}.")
+        try:
+            layers_ = tuple(int(size) for size in self.hidden)
+        except (TypeError, ValueError):
+            layers_ = (0,)
+        if any(size < 1 for size in layers_):
+            raise lsip.ModelError(f"`hidden` holds the sizes of layers, such as (64, 64); got {self.hidden!r}.")
+        object.__setattr__(self, "hidden", layers_)
         if not self.eta >= 0 or not 0 <= self.gamma <= 1 or not 0 <= self.trace <= 1:
             raise lsip.ModelError("`eta` must not be negative, and `gamma` and `trace` lie between 0 and 1.")
 
@@ -132,6 +143,8 @@ class SICPPO:
             )
         self.config = replace(config or SICPPOConfig(), **settings)
         self.env = as_vector(env)
+        if not isinstance(constraint, SemiInfiniteCost):
+            raise lsip.ModelError(f"`constraint` must be an rl.SemiInfiniteCost; got {type(constraint).__name__}.")
         self.constraint = constraint
         self.oracle = oracle or lsip.oracles.Multistart()
         self.seed, self.folder = int(seed), tensorboard
@@ -139,6 +152,8 @@ class SICPPO:
         self.rng = np.random.default_rng(seed)
         self.generator = torch.Generator(device=self.device)
         self.generator.manual_seed(int(seed))
+        self._other = torch.Generator(device=self.device)  # for those who only look
+        self._other.manual_seed(int(seed) + 1)
         with torch.random.fork_rng():
             torch.manual_seed(int(seed))
             self._build()
@@ -146,6 +161,7 @@ class SICPPO:
         self.history: list[Report] = []
         self.evaluations: list[Report] = []
         self.best: tuple[float, Tensor] | None = None  # return and parameters of the best feasible policy
+        self._best_normaliser = (self.mean, self.square, self.seen)
 
     def _build(self) -> None:
         space, actions = self.env.single_observation_space, self.env.single_action_space
@@ -167,6 +183,8 @@ class SICPPO:
         critics = [*self.reward_critic.parameters(), *self.cost_critic.parameters()]
         self.critic_optimiser = torch.optim.Adam(critics, lr=c.critic_rate)
         self.mean, self.square, self.seen = np.zeros(size), np.ones(size), 0
+        inner = getattr(self.env, "envs", [self.env])[0]
+        self.periodic = bool(getattr(inner.unwrapped, "periodic_actions", False))
 
     # ---- acting -----------------------------------------------------------------------------------------------------
 
@@ -177,41 +195,55 @@ class SICPPO:
             values = ((values - self.mean) / deviation).astype(np.float32)
         return torch.as_tensor(values, device=self.device)
 
-    def _act(self, observations: Array, deterministic: bool = False) -> tuple[Array, Array]:
+    def _act(self, observations: Array, generator: torch.Generator, deterministic: bool) -> tuple[Array, Array]:
         with torch.no_grad():
             seen = self._tensor(observations)
-            actions = self.policy.sample(seen, self.generator, deterministic)
+            actions = self.policy.sample(seen, generator, deterministic)
             log_probs = self.policy.log_prob(seen, actions)
         return actions.cpu().numpy(), log_probs.cpu().numpy()
 
     def _to_env(self, actions: Array) -> Array:
         """Actions inside the environment's space; one that wraps them itself (`periodic_actions`) gets them raw."""
         space = self.env.single_action_space
-        if self.discrete or getattr(getattr(self.env, "unwrapped", self.env), "periodic_actions", False):
+        if isinstance(space, gym.spaces.Discrete):
+            return actions + space.start
+        if self.periodic:
             return actions
         assert isinstance(space, gym.spaces.Box)
         return np.clip(actions, space.low, space.high)
 
-    def _play(self, episodes: int, seed: int, deterministic: bool = False) -> Episodes:
-        raw: list[Array] = []
-
-        def act(observations: Array) -> tuple[Array, Array]:
-            actions, log_probs = self._act(observations, deterministic)
-            raw.append(actions)
-            return self._to_env(actions), log_probs
-
-        return collect(self.env, act, episodes, seed)
+    def _play(
+        self, episodes: int, seed: int, generator: torch.Generator | None = None, deterministic: bool = False
+    ) -> Episodes:
+        """Episodes; `generator` is the training's own unless somebody only looks."""
+        return collect(
+            self.env,
+            lambda seen: self._act(seen, generator or self.generator, deterministic),
+            episodes,
+            seed,
+            to_env=self._to_env,
+        )
 
     def predict(self, observation: Any, deterministic: bool = True) -> tuple[Array, None]:
         """An action for an observation, or a batch of them, by the best feasible policy (the current one if none)."""
         given = np.asarray(observation, dtype=np.float32)
         single = given.ndim == 1
         with self._using_best():
-            actions = self._to_env(self._act(given[None] if single else given, deterministic)[0])
+            actions = self._to_env(self._act(given[None] if single else given, self._other, deterministic)[0])
         return (actions[0] if single else actions), None
 
-    def _using_best(self) -> Any:
-        return _Swapped(self.policy, self.best[1] if self.best is not None else None)
+    @contextmanager
+    def _using_best(self) -> Iterator[None]:
+        """The best policy, and the normaliser that it was found with, for a while."""
+        now, normaliser = flat_parameters(self.policy), (self.mean, self.square, self.seen)
+        if self.best is not None:
+            set_flat_parameters(self.policy, self.best[1])
+            self.mean, self.square, self.seen = self._best_normaliser
+        try:
+            yield
+        finally:
+            set_flat_parameters(self.policy, now)
+            self.mean, self.square, self.seen = normaliser
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
@@ -247,6 +279,11 @@ class SICPPO:
         """
         if total_steps < 1:
             raise lsip.ModelError(f"`total_steps` must be positive; got {total_steps}.")
+        checkpoints.check_folder(checkpoint)
+        for name, count in (("evaluate_every", evaluate_every), ("every", every)):
+            if not isinstance(count, int | np.integer) or count < 1:
+                raise lsip.ModelError(f"`{name}` must be a positive integer; got {count!r}.")
+        total_steps = int(total_steps)
         log = Log(self.folder, first=self.iteration)
         started, threads = time.perf_counter(), torch.get_num_threads()
         torch.set_num_threads(self.config.threads)
@@ -256,7 +293,7 @@ class SICPPO:
                 while self.total_steps < total_steps:
                     report = self._iterate(started)
                     if self.iteration % evaluate_every == 0:
-                        self._keep_best(self.evaluate(), feasible)
+                        self.keep_best(self.evaluate(), feasible)
                     log.write(_row(report))
                     done = min(self.total_steps, total_steps) - first
                     show(done, f"return {report.reward:.3f}  violation {report.violation:+.4f}")
@@ -275,14 +312,14 @@ class SICPPO:
 
     def _iterate(self, started: float) -> Report:
         c = self.config
-        episodes = self._play(c.episodes, self._seed_of_iteration())
-        if c.normalise:
-            self._watch(episodes.flat(episodes.observations))
+        episodes = self._play(c.episodes, self._seed_of_iteration(), self.generator)
         violation = EpisodeViolation(self.constraint, episodes)
         worst = violation.worst(self.oracle, c.eta, self.rng)
         arrived = float(episodes.terminated.mean())
         good = worst.value <= c.eta or (c.only_arrived and arrived < 1)
         self._update(episodes, worst, good)
+        if c.normalise:
+            self._watch(episodes.flat(episodes.observations).astype(float))
         self.good_count += good
         self.total_steps += episodes.steps
         report = Report(
@@ -318,19 +355,19 @@ class SICPPO:
         )
         costs = self._costs(e, indices)  # (1 + k, T, n)
         reward_values, cost_values = self._values(e, indices)
-        rewards = e.rewards * e.live
-        advantages = _advantages(rewards, reward_values, e, c.gamma, c.trace)
-        reward_targets = advantages + reward_values[:-1]
-        cost_targets = []
-        for k in range(len(indices)):
-            a = _advantages(costs[k], cost_values[k], e, self.constraint.gamma, c.trace)
-            cost_targets.append(a + cost_values[k, :-1])
-            if k == 0 and not good:
-                advantages = -a
-        chosen = e.flat(advantages)
-        chosen = (chosen - chosen.mean()) / (chosen.std() + 1e-8)
-        self._improve(seen, e, chosen)
-        self._fit(seen, e.flat(reward_targets), indices, np.stack([e.flat(t) for t in cost_targets]))
+        of_reward = _advantages(e.rewards * e.live, reward_values, e, c.gamma, c.trace)
+        of_cost = [
+            _advantages(cost, values, e, self.constraint.gamma, c.trace)
+            for cost, values in zip(costs, cost_values, strict=True)
+        ]
+        chosen = e.flat(self._chosen(of_reward, of_cost[0], worst, good))
+        self._improve(seen, e, (chosen - chosen.mean()) / (chosen.std() + 1e-8))
+        targets = np.stack([e.flat(a + v[:-1]) for a, v in zip(of_cost, cost_values, strict=True)])
+        self._fit(seen, e.flat(of_reward + reward_values[:-1]), indices, targets)
+
+    def _chosen(self, of_reward: Array, of_cost: Array, worst: Worst, good: bool) -> Array:
+        """The advantages that the policy follows."""
+        return of_reward if good else -of_cost
 
     def _costs(self, e: Episodes, indices: Array) -> Array:
         table = np.zeros((len(indices), *e.live.shape))
@@ -369,8 +406,7 @@ class SICPPO:
     def _improve(self, seen: Tensor, e: Episodes, advantages: Array) -> None:
         """Clipped steps of the policy, until it has moved far enough."""
         c = self.config
-        raw = self._raw_actions(e)
-        actions = torch.as_tensor(raw, device=self.device)
+        actions = torch.as_tensor(e.flat(e.drawn), device=self.device)
         old = torch.as_tensor(e.flat(e.log_probs), device=self.device)
         gains = torch.as_tensor(advantages, dtype=torch.float32, device=self.device)
         for _ in range(c.epochs):
@@ -386,9 +422,6 @@ class SICPPO:
                 change = self.policy.log_prob(seen, actions) - old
                 if float((torch.exp(change) - 1 - change).mean()) > c.divergence:
                     return
-
-    def _raw_actions(self, e: Episodes) -> Array:
-        return e.flat(e.actions)
 
     def _fit(self, seen: Tensor, rewards: Array, indices: Array, costs: Array) -> None:
         """Both critics, by least squares on the same minibatches; V_c at one index point of the batch each."""
@@ -412,7 +445,9 @@ class SICPPO:
 
     def evaluate(self, episodes: int | None = None, *, deterministic: bool = True, seed: int = 0) -> Report:
         """Play with the current policy: mean return, and the worst violation over Y (found, not proven)."""
-        played = self._play(episodes or self.env.num_envs, seed, deterministic)
+        looking = torch.Generator(device=self.device)
+        looking.manual_seed(seed)
+        played = self._play(episodes or self.env.num_envs, seed, looking, deterministic)
         worst = EpisodeViolation(self.constraint, played).worst(self.oracle, 0.0, np.random.default_rng(seed))
         reward = float(played.returns(self.config.gamma).mean())
         arrived = float(played.terminated.mean())
@@ -420,25 +455,31 @@ class SICPPO:
             self.iteration, self.total_steps, reward, worst.value, worst.y, worst.value <= self.config.eta, arrived, 0.0
         )
 
-    def _keep_best(self, report: Report, feasible: float) -> None:
+    def keep_best(self, report: Report, feasible: float = 0.0) -> None:
+        """Remember an evaluation, and the policy if it is feasible and returns more than any before."""
         self.evaluations.append(report)
         if report.violation <= feasible and (self.best is None or report.reward > self.best[0]):
             self.best = (report.reward, flat_parameters(self.policy))
+            self._best_normaliser = (self.mean, self.square, self.seen)
 
     # ---- files ------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         """Everything that the run needs to go on, in one file without code (NumPy's .npz format)."""
         facts = {
-            "kind": "SICPPO",
+            "kind": type(self).__name__,
+            "env": getattr(self.env.spec, "id", None),
+            "oracle": checkpoints.describe(self.oracle),
             "config": asdict(self.config),
             "seed": self.seed,
             "iteration": self.iteration,
             "total_steps": self.total_steps,
             "good_count": self.good_count,
             "seen": self.seen,
+            "best_seen": self._best_normaliser[2],
             "rng": self.rng.bit_generator.state,
             "best": None if self.best is None else self.best[0],
+            **self._facts(),
         }
         arrays: dict[str, Any] = {
             "generator": self.generator.get_state().numpy(),
@@ -451,17 +492,17 @@ class SICPPO:
                 arrays |= {f"adam.{name}.{i}.{k}": v.cpu().numpy() for k, v in state.items()}
         if self.best is not None:
             arrays["best"] = self.best[1].cpu().numpy()
+            arrays["best_mean"], arrays["best_square"] = self._best_normaliser[:2]
         for name in ("history", "evaluations"):
             rows = getattr(self, name)
             arrays[name] = np.array(
                 [[r.iteration, r.steps, r.reward, r.violation, r.good, r.arrived, r.seconds, *r.y] for r in rows]
             )
-        target = Path(path)
-        part = target.with_name(target.name + ".part")
-        buffer = io.BytesIO()
-        np.savez(buffer, facts=np.array(json.dumps(facts)), **arrays)
-        part.write_bytes(buffer.getvalue())
-        part.replace(target)  # a crash leaves the old file, never half of a new one
+        checkpoints.write(path, facts, arrays)
+
+    def _facts(self) -> dict[str, Any]:
+        """What a subclass wants to be saved, too; it finds it in `_restore`."""
+        return {}
 
     @classmethod
     def load(
@@ -476,14 +517,11 @@ class SICPPO:
     ) -> SICPPO:
         """An agent that goes on as if it had never stopped; `env.unwrapped.constraint()` stands in for a constraint."""
         try:
-            with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
-                facts = json.loads(str(data["facts"]))
-                arrays = {name: data[name] for name in data.files if name != "facts"}
-            if facts["kind"] != "SICPPO":
-                raise KeyError("kind")
+            facts, arrays = checkpoints.read(path, cls.__name__)
             config = SICPPOConfig(**{**facts["config"], "hidden": tuple(facts["config"]["hidden"])})
-        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
-            raise lsip.ModelError(f"{path} is not a checkpoint of SICPPO.save, or it is damaged: {error}") from error
+            described, seed = facts["oracle"], facts["seed"]
+        except checkpoints.DAMAGED as error:
+            raise checkpoints.refuse(path, cls.__name__, error) from error
         if constraint is None:
             make = getattr(getattr(env, "unwrapped", env), "constraint", None)
             if make is None:
@@ -491,8 +529,17 @@ class SICPPO:
                     "The environment does not bring its constraint along; give it: load(path, env, constraint)."
                 )
             constraint = make()
-        agent = cls(env, constraint, config, oracle=oracle, seed=facts["seed"], device=device, tensorboard=tensorboard)
-        agent._restore(path, facts, arrays)
+        if oracle is None:
+            from .baselines import crpo
+
+            oracle = checkpoints.rebuild(described, (lsip.oracles, crpo), "oracle")
+        agent = cls(env, constraint, config, oracle=oracle, seed=seed, device=device, tensorboard=tensorboard)
+        try:
+            agent._restore(path, facts, arrays)
+        except lsip.ModelError:
+            raise
+        except checkpoints.DAMAGED as error:
+            raise checkpoints.refuse(path, cls.__name__, error) from error
         return agent
 
     def _nets(self) -> dict[str, nn.Module]:
@@ -511,9 +558,25 @@ class SICPPO:
             state = optimiser.state_dict()
             for key, value in arrays.items():
                 if key.startswith(f"adam.{name}."):
-                    i, field = key.split(".")[2:]
-                    state["state"].setdefault(int(i), {})[field] = torch.as_tensor(value)
+                    place, field = key.split(".")[2:]
+                    state["state"].setdefault(int(place), {})[field] = torch.as_tensor(value)
+            parameters = [p for group in optimiser.param_groups for p in group["params"]]
+            if state["state"]:
+                for i, p in enumerate(parameters):
+                    moments = state["state"][i]
+                    if any(moments[k].shape != p.shape for k in ("exp_avg", "exp_avg_sq")) or "step" not in moments:
+                        raise ValueError(f"the state of the optimiser {name} does not fit")
             optimiser.load_state_dict(state)
+        size, m = self.mean.shape, self.constraint.domain.dim
+        expected: dict[str, Any] = {"mean": size, "square": size}
+        if facts["best"] is not None:
+            expected |= {"best": flat_parameters(self.policy).shape, "best_mean": size, "best_square": size}
+        for name, shape in expected.items():
+            if arrays[name].shape != tuple(shape):
+                raise ValueError(f"{name} has shape {arrays[name].shape}")
+        for name in ("history", "evaluations"):
+            if len(arrays[name]) and arrays[name].shape[1:] != (7 + m,):
+                raise ValueError(f"{name} has shape {arrays[name].shape}")
         self.generator.set_state(torch.as_tensor(arrays["generator"]))
         self.rng.bit_generator.state = facts["rng"]
         self.mean, self.square, self.seen = arrays["mean"], arrays["square"], facts["seen"]
@@ -521,28 +584,14 @@ class SICPPO:
         self.good_count = facts["good_count"]
         if facts["best"] is not None:
             self.best = (facts["best"], torch.as_tensor(arrays["best"]).to(flat_parameters(self.policy)))
+            self._best_normaliser = (arrays["best_mean"], arrays["best_square"], facts["best_seen"])
         for name in ("history", "evaluations"):
-            rows = arrays[name].reshape(len(arrays[name]), -1)
+            rows = arrays[name]
             setattr(
                 self,
                 name,
                 [Report(int(r[0]), int(r[1]), r[2], r[3], r[7:], bool(r[4]), float(r[5]), float(r[6])) for r in rows],
             )
-
-
-class _Swapped:
-    """Other parameters for a while."""
-
-    def __init__(self, net: nn.Module, vector: Tensor | None) -> None:
-        self.net, self.vector = net, vector
-
-    def __enter__(self) -> None:
-        self.before = flat_parameters(self.net)
-        if self.vector is not None:
-            set_flat_parameters(self.net, self.vector)
-
-    def __exit__(self, *_: object) -> None:
-        set_flat_parameters(self.net, self.before)
 
 
 def _advantages(rewards: Array, values: Array, e: Episodes, gamma: float, trace: float) -> Array:

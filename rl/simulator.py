@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -115,7 +116,12 @@ def as_simulator(problem: Any) -> Simulator:
     )
 
 
-def rollout(
+def rollout(simulator: Simulator, policy: Array, horizon: int, rng: np.random.Generator, **begin: Any) -> Ints:
+    """Paths under a policy (S, A), see `walk`: the pairs s * A + a that they visit, (horizon, count)."""
+    return np.stack(list(walk(simulator, policy, horizon, rng, **begin)))
+
+
+def walk(
     simulator: Simulator,
     policy: Array,
     horizon: int,
@@ -124,8 +130,8 @@ def rollout(
     states: Ints | None = None,
     count: int | None = None,
     actions: Ints | None = None,
-) -> Ints:
-    """Paths under a policy (S, A): the pairs s * A + a that they visit, (horizon, count).
+) -> Iterator[Ints]:
+    """Paths under a policy (S, A), step by step: the pairs s * A + a that they are at, (count,) each.
 
     They begin in `states`, or in `count` first states of the simulator; `actions`, where it is not negative, gives
     their first actions.
@@ -134,15 +140,15 @@ def rollout(
     s = simulator.reset(int(count or 0), rng) if states is None else np.asarray(states)
     act = Draw(policy)
     a = act(s, rng) if actions is None else np.where(actions >= 0, actions, act(s, rng))
-    path = np.empty((horizon, len(s)), dtype=np.intp)
-    path[0] = s * A + a
-    if isinstance(simulator, TabularSimulator) and policy.size <= FEW:
-        follow = Draw((simulator.mdp.P.reshape(-1, S, 1) * policy).reshape(S * A, S * A))
-        for t in range(1, horizon):
-            path[t] = follow(path[t - 1], rng)
-        return path
-    for t in range(1, horizon):
-        s = simulator.step(s, a, rng)
-        a = act(s, rng)
-        path[t] = s * A + a
-    return path
+    pair = s * A + a
+    yield pair
+    joint = isinstance(simulator, TabularSimulator) and policy.size <= FEW
+    follow = Draw((simulator.mdp.P.reshape(-1, S, 1) * policy).reshape(S * A, S * A)) if joint else None  # type: ignore[attr-defined]
+    for _ in range(1, horizon):
+        if follow is not None:
+            pair = follow(pair, rng)
+        else:
+            s = simulator.step(s, a, rng)
+            a = act(s, rng)
+            pair = s * A + a
+        yield pair

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ class FixedGrid:
     """An oracle that looks at the same uniform grid every time, `per_axis` points along each axis."""
 
     per_axis: int
+    candidates: ClassVar[bool] = False  # what a constraint suggests besides is not for this oracle
 
     def __post_init__(self) -> None:
         if not isinstance(self.per_axis, int | np.integer) or self.per_axis < 1:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import lsip
 
 from ..advantage import gae
-from ..policies import Categorical
+from ..policies import Categorical, SoftmaxTable
 from ..simulator import Simulator, rollout
 
 Array = NDArray[np.float64]
@@ -29,6 +29,10 @@ class Learner:
 
     def table(self) -> Array:
         """pi(a | s) for all states: (S, A)."""
+        if isinstance(self.policy, SoftmaxTable):  # small enough that calling torch would be most of the work
+            logits = self.policy.theta.detach().cpu().numpy()
+            weights: Array = np.exp(logits - logits.max(axis=1, keepdims=True))
+            return weights / weights.sum(axis=1, keepdims=True)
         with torch.no_grad():
             probabilities = self.policy.log_probs(self.features).exp().to("cpu", torch.float64).numpy()
         return probabilities / probabilities.sum(axis=1, keepdims=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import lsip
 
 from ..policies import SoftmaxTable, flat_parameters, set_flat_parameters
-from ..simulator import Draw, Simulator, TabularSimulator, rollout
+from ..simulator import Draw, Simulator, TabularSimulator, walk
 from .base import Learner, check_counts
 
 Array = NDArray[np.float64]
@@ -76,8 +76,10 @@ class NPG:
         s, a = _occupied(simulator, policy, K, rng)
         starts = np.concatenate([s, s])
         first = np.concatenate([a, np.full(K, -1)])
-        pairs = rollout(simulator, policy, self.horizon, rng, states=starts, actions=first)
-        values = spec.gamma ** np.arange(self.horizon) @ criterion.ravel()[pairs]
+        values, weight, worth = np.zeros(2 * K), 1.0, criterion.ravel()
+        for pair in walk(simulator, policy, self.horizon, rng, states=starts, actions=first):
+            values += weight * worth.take(pair)
+            weight *= spec.gamma
         return (s, a), values[:K] - values[K:]
 
     def _rates(self) -> Array:

@@ -1,0 +1,62 @@
+"""PPO-Lagrangian: one multiplier prices the cost at the worst index point; a violation raises it, slack lowers it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import lsip
+
+from ..constraint import Worst
+from ..si_cppo import SICPPO
+
+
+class PPOLagrangian(SICPPO):
+    """SI-CPPO, but for the switch: every step is on the reward minus lambda times the worst cost.
+
+    In every iteration the worst index point y and its violation v = V_{c_y} - u_y are found as in SI-CPPO; then
+
+        lambda <- max(0, lambda + multiplier_rate * v),
+
+    a projected gradient ascent step on the dual of the constraint at y, and the policy follows the advantages
+    (A_r - lambda A_{c_y}) / (1 + lambda), each from its own critic. One multiplier serves all of Y: it prices whichever
+    point is the worst. Violation and price tend to swing, as with all such methods. `eta` only decides which iterations
+    are reported as good, and `only_arrived` plays no part.
+
+    Parameters
+    ----------
+    env, constraint, options
+        As in `SICPPO`, and so are `learn`, `predict`, `evaluate`, `save` and `load`.
+    multiplier
+        lambda at the beginning.
+    multiplier_rate
+        Its learning rate.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        constraint: Any,
+        *args: Any,
+        multiplier: float = 0.0,
+        multiplier_rate: float = 0.1,
+        **options: Any,
+    ) -> None:
+        if not 0 <= multiplier < math.inf:
+            raise lsip.ModelError(f"`multiplier` must be a number, not negative; got {multiplier!r}.")
+        if not 0 < multiplier_rate < math.inf:
+            raise lsip.ModelError(f"`multiplier_rate` must be positive; got {multiplier_rate!r}.")
+        super().__init__(env, constraint, *args, **options)
+        self.multiplier = float(multiplier)  # lambda, the price of the worst cost
+        self.multiplier_rate = float(multiplier_rate)
+
+    def _chosen(self, of_reward: Any, of_cost: Any, worst: Worst, good: bool) -> Any:
+        self.multiplier = max(0.0, self.multiplier + self.multiplier_rate * worst.value)
+        return (of_reward - self.multiplier * of_cost) / (1 + self.multiplier)
+
+    def _facts(self) -> dict[str, Any]:
+        return {"multiplier": self.multiplier, "multiplier_rate": self.multiplier_rate}
+
+    def _restore(self, path: Any, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
+        super()._restore(path, facts, arrays)
+        self.multiplier, self.multiplier_rate = facts["multiplier"], facts["multiplier_rate"]
