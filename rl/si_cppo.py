@@ -443,12 +443,18 @@ class SICPPO:
 
     # ---- evaluation -------------------------------------------------------------------------------------------------
 
-    def evaluate(self, episodes: int | None = None, *, deterministic: bool = True, seed: int = 0) -> Report:
-        """Play with the current policy: mean return, and the worst violation over Y (found, not proven)."""
+    def evaluate(
+        self, episodes: int | None = None, *, deterministic: bool = True, seed: int = 0, oracle: Any = None
+    ) -> Report:
+        """Play with the current policy: mean return, and the worst violation over Y (found, not proven).
+
+        `oracle` looks for it instead of the training's own.
+        """
         looking = torch.Generator(device=self.device)
         looking.manual_seed(seed)
         played = self._play(episodes or self.env.num_envs, seed, looking, deterministic)
-        worst = EpisodeViolation(self.constraint, played).worst(self.oracle, 0.0, np.random.default_rng(seed))
+        found = EpisodeViolation(self.constraint, played)
+        worst = found.worst(oracle or self.oracle, 0.0, np.random.default_rng(seed))
         reward = float(played.returns(self.config.gamma).mean())
         arrived = float(played.terminated.mean())
         return Report(

@@ -17,7 +17,7 @@ import envs
 import lsip
 import rl
 from envs.cli import Bar
-from envs.experiments import EXPERIMENTS, sewage_si_cpo, sewage_si_crl
+from envs.experiments import EXPERIMENTS, sewage_si_cpo, sewage_si_crl, ship_si_cppo
 from envs.experiments.sewage_si_crl import Setting, Trial
 from lsip import cli
 from rl import plotting
@@ -51,6 +51,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sewage_si_crl, name, value)
     for name, value in {"PAPER": QUICK, "ITERATIONS": 25, "EVERY": 10, "ROUNDS": 2, "BLOCK": 2, "WORKERS": 1}.items():
         monkeypatch.setattr(sewage_si_cpo, name, value)
+    for name, value in {"ITERATIONS": 2, "EVERY": 1, "WORKERS": 1, "SHIPS": 4, "MESH": 21}.items():
+        monkeypatch.setattr(ship_si_cppo, name, value)
     monkeypatch.setattr(plotting, "MESH", 21)
 
 
@@ -95,7 +97,7 @@ def test_all_writes_every_figure_with_its_numbers(declared, small, capsys, tmp_p
         assert isinstance(json.loads((out / f"{name}.json").read_text(encoding="utf-8")), dict)
         assert f"wrote {out / name}.png" in printed.out
         assert f"wrote {out / name}.json" in printed.out
-    assert {path.stem for path in out.iterdir()} == {*EXPERIMENTS, "sewage_si_cpo"}  # that is a folder of runs
+    assert {path.stem for path in out.iterdir()} == {*EXPERIMENTS, "sewage_si_cpo", "ship_si_cppo"}  # folders of runs
 
 
 def test_a_wrong_name_is_answered_with_the_right_ones(declared, capsys, tmp_path):

@@ -11,14 +11,10 @@ figures, and not run again while that is there.
 
 from __future__ import annotations
 
-import json
-import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +27,7 @@ from rl import plotting
 
 from ..sewage import Sewage, sewage
 from .registry import Experiment, Outcome, Progress, write_numbers
+from .runs import kept, one_thread, spread
 
 Array = NDArray[np.float64]
 METHODS = {"SI-CPO": 0, "CRPO, N = 250": 250, "CRPO, N = 500": 500, "CRPO, N = 1000": 1000}  # points of a fixed grid
@@ -110,17 +107,7 @@ def outcome(run: Run, folder: Path) -> dict[str, Any]:
     The curves `gap`, (V_r* - V_r)_+, and `violation`, (sup_y V_{c_y} - u_y)_+, have one entry for each entry of
     `iteration`, for every choice of the policy; `policy` holds the final ones.
     """
-    path = run.file(folder)
-    if path.exists():
-        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if kept["run"] == asdict(run):
-            return kept
-    folder.mkdir(parents=True, exist_ok=True)
-    found = learn(run)
-    part = path.with_name(path.name + ".part")
-    write_numbers(part, found)
-    part.replace(path)  # a run that is stopped leaves no half of a file
-    return found
+    return kept(run.file(folder), asdict(run), lambda: learn(run))
 
 
 def learn(run: Run) -> dict[str, Any]:
@@ -160,39 +147,8 @@ def runs_of(methods: Iterable[str], seeds: int, iterations: int) -> list[Run]:
 
 def outcomes(runs: Sequence[Run], folder: Path, progress: Progress) -> list[dict[str, Any]]:
     """What all runs found; those that have no file yet are shared among processes."""
-    done = 0
-    progress(done, len(runs))
-    for _ in _each(runs, folder):
-        done += 1
-        progress(done, len(runs))
+    spread(partial(outcome, folder=folder), runs, WORKERS, progress)
     return [outcome(run, folder) for run in runs]
-
-
-def _each(runs: Sequence[Run], folder: Path) -> Iterator[Any]:
-    workers = min(WORKERS, os.cpu_count() or 1, len(runs))
-    if workers < 2:
-        for run in runs:
-            yield outcome(run, folder)
-        return
-    pool = ProcessPoolExecutor(workers, get_context("spawn"))
-    try:
-        for future in as_completed([pool.submit(outcome, run, folder) for run in runs]):
-            yield future.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Keep torch to one thread: for tables as small as these, more of them only wait for each other."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def errors(found: dict[str, Any], choice: str = CHOICES[0]) -> list[float]:

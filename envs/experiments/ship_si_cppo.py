@@ -1,0 +1,233 @@
+"""Ship Route Planning with SI-CPPO: three figures and a table that compare it with CRPO on fixed grids of Y.
+
+Both sides are the same algorithm with correct advantages; only the search over Y differs. Curves show the stochastic
+policy, played afresh every few iterations and judged on 64 x 64 places and at the ships' own positions; routes are
+those of the deterministic policy that a run keeps. Every run is kept in a file beside the figures.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lsip
+import rl
+from rl import plotting
+
+from .registry import Experiment, Outcome, Progress, write_numbers
+from .runs import kept, one_thread, spread
+
+Array = NDArray[np.float64]
+METHODS = {"SI-CPPO": 0, "CRPO, N = 250": 16, "CRPO, N = 500": 23, "CRPO, N = 1000": 33}  # places along a side
+OPPONENT = "CRPO, N = 1000"  # in the maps
+SEEDS, PAPER_SEEDS = 1, 20
+ITERATIONS, FULL_ITERATIONS = 40, 120
+EVERY = 5  # iterations between two points of a curve
+JUDGE = lsip.oracles.Grid(points=64 * 64, cuts=1)
+HEAT, MESH = 5.0, 121  # the paper's heat is this times the violation
+SECONDS = {"SI-CPPO": 11.39, "CRPO, N = 250": 8.91, "CRPO, N = 500": 10.05, "CRPO, N = 1000": 11.78}  # the paper's
+WORKERS = 2
+SHIPS = 128
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method and seed."""
+
+    method: str
+    seed: int
+    iterations: int
+    ships: int = SHIPS
+
+    def file(self, folder: Path) -> Path:
+        """Where its outcome is kept."""
+        slug = self.method.lower().replace(", n = ", "_").replace("-", "_")
+        return folder / f"{slug}_seed{self.seed}_T{self.iterations}.json"
+
+
+def agent(method: str, seed: int, ships: int) -> rl.SICPPO:
+    """A learner that has not begun."""
+    import gymnasium
+
+    from .. import ship
+
+    env = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=ships)
+    oracle = rl.baselines.FixedGrid(METHODS[method]) if METHODS[method] else None
+    return rl.SICPPO(env, ship.constraint(), oracle=oracle, seed=seed, device="cpu", episodes=ships)
+
+
+def learn(run: Run) -> dict[str, Any]:
+    """The curves of one run, its final route, and what an iteration took."""
+    from .. import ship
+
+    learner = agent(run.method, run.seed, run.ships)
+    when, rewards, worst = [], [], []
+    spent = 0.0
+    while learner.iteration < run.iterations:
+        began = time.process_time()
+        learner.learn(10**9, callback=partial(_reached, goal=learner.iteration + EVERY))
+        spent += time.process_time() - began
+        with one_thread():
+            seen = learner.evaluate(deterministic=False, oracle=JUDGE, seed=learner.iteration)
+        when.append(learner.iteration)
+        rewards.append(seen.reward)
+        worst.append(seen.violation)
+    positions, total = route(learner)
+    return {
+        "run": asdict(run),
+        "iteration": when,
+        "reward": rewards,
+        "violation": worst,
+        "positions": positions.tolist(),
+        "return": total,
+        "route_violation": float(ship.violations(positions, _places(positions)).max()),
+        "cpu_seconds_an_iteration": spent / learner.iteration,
+        "steps": learner.total_steps,
+    }
+
+
+def _reached(learner: rl.SICPPO, report: Any, goal: int) -> bool:
+    return learner.iteration >= goal
+
+
+def route(learner: rl.SICPPO) -> tuple[Array, float]:
+    """Positions s_0, …, s_T and return of the deterministic policy that a run keeps."""
+    import gymnasium
+
+    env = gymnasium.make("lsip/ShipRoute-v0")
+    observation, _ = env.reset(seed=0)
+    positions, total, done = [observation[:2].astype(float)], 0.0, False
+    while not done:
+        observation, reward, ended, cut, _ = env.step(learner.predict(observation)[0])
+        positions.append(observation[:2].astype(float))
+        total, done = total + float(reward), ended or cut
+    return np.array(positions), total
+
+
+def _places(positions: Array) -> Array:
+    side = np.linspace(0, 1, 201)
+    return np.concatenate([np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2), positions])
+
+
+def outcome(run: Run, folder: Path) -> dict[str, Any]:
+    """What a run found, from its file if there is one of the same settings."""
+    return kept(run.file(folder), asdict(run), lambda: learn(run))
+
+
+def outcomes(methods: Sequence[str], out: Path, full: bool, seeds: int | None, progress: Progress) -> dict[str, Any]:
+    """For every method, its runs over seeds."""
+    count = seeds or (PAPER_SEEDS if full else SEEDS)
+    iterations, folder = FULL_ITERATIONS if full else ITERATIONS, out / "ship_si_cppo"
+    runs = [Run(method, seed, iterations, SHIPS) for seed in range(count) for method in methods]
+    spread(partial(outcome, folder=folder), runs, WORKERS, progress)
+    return {method: [outcome(run, folder) for run in runs if run.method == method] for method in methods}
+
+
+# ---- Figure_Route_Heat ----------------------------------------------------------------------------------------------
+
+
+def route_heat(out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
+    """The routes of SI-CPPO and of CRPO for the first seed, over the violation that they cause."""
+    from .. import ship
+
+    picture = plotting.figure(2)
+    found = outcomes(["SI-CPPO", OPPONENT], out, full, seeds if full else seeds or 1, progress)
+    side = np.linspace(0, 1, MESH)
+    mesh = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    routes = {name: np.array(each[0]["positions"]) for name, each in found.items()}
+    maps = {name: HEAT * np.maximum(ship.violations(r, mesh), 0).reshape(MESH, MESH) for name, r in routes.items()}
+    top = max(*(float(m.max()) for m in maps.values()), 0.1)
+    panels = list(picture.axes)
+    for axes, name in zip(panels, found, strict=True):
+        image = axes.pcolormesh(side, side, maps[name], shading="gouraud", cmap="OrRd", vmin=0.0, vmax=top)
+        x, y = routes[name].T
+        axes.plot(x, y, "o--", color=plotting.BLUE, markersize=4, linewidth=1.5, clip_on=False)
+        axes.plot(ship.MPA, ship.MPA, "P", color="#047857", markersize=10, markeredgecolor="white")
+        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="$y_1$", ylabel="$y_2$")
+        first = found[name][0]
+        axes.set_title(f"{name}: return {first['return']:.3f}, violation {first['route_violation']:+.4f}", loc="left")
+    picture.colorbar(image, ax=panels, label=r"$5\,(V_{c_y} - u_y)_+$", shrink=0.9)
+    numbers = {
+        name: [{k: f[k] for k in ("return", "route_violation", "positions")} for f in each]
+        for name, each in found.items()
+    }
+    lines = [
+        f"{name:14} return {each[0]['return']:.4f}, worst violation {each[0]['route_violation']:+.4f} (first seed)"
+        for name, each in found.items()
+    ]
+    return _written(out, "route_heat", picture, numbers, lines)
+
+
+# ---- Figure_Route_Reward, Figure_Route_Violat -----------------------------------------------------------------------
+
+
+def route_reward(out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
+    """Return of the stochastic policy against iterations."""
+    return _curve("route_reward", "reward", "return", out, full, seeds, progress)
+
+
+def route_violat(out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
+    """Worst violation of the stochastic policy against iterations."""
+    return _curve("route_violat", "violation", "worst violation", out, full, seeds, progress)
+
+
+def _curve(name: str, what: str, label: str, out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
+    picture = plotting.figure(size=(7.0, 4.8))
+    found = outcomes(list(METHODS), out, full, seeds, progress)
+    series = {method: (each[0]["iteration"], np.array([f[what] for f in each])) for method, each in found.items()}
+    count = len(next(iter(found.values())))
+    title = f"interquartile mean over {count} seed{'s' if count > 1 else ''}, 95 % bootstrap intervals"
+    plotting.bands(series, picture.axes[0], xlabel="iterations", ylabel=label, title=title)
+    if what == "violation":
+        picture.axes[0].axhline(0.0, color=plotting.GREY, linewidth=1)
+        picture.axes[0].set_yscale("symlog", linthresh=0.05)
+    numbers: dict[str, Any] = {"seeds": count}
+    lines = []
+    for method, (x, values) in series.items():
+        middle, low, high = plotting.interquartile(values)
+        numbers[method] = {"iteration": list(x), "iqm": middle.tolist(), "low": low.tolist(), "high": high.tolist()}
+        lines.append(f"{method:14} {label} {middle[-1]:.4f} [{low[-1]:.4f}, {high[-1]:.4f}] after {x[-1]} iterations")
+    return _written(out, name, picture, numbers, lines)
+
+
+# ---- Table_time_route -----------------------------------------------------------------------------------------------
+
+
+def time_route(out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
+    """Seconds an iteration of SI-CPPO and of CRPO on three grids; the runs are those of the curves."""
+    picture = plotting.figure(size=(7.0, 4.2))
+    found = outcomes(list(METHODS), out, full, seeds, progress)
+    numbers, lines = {}, []
+    for method, each in found.items():
+        times = np.array([f["cpu_seconds_an_iteration"] for f in each])
+        mean, deviation = float(times.mean()), float(times.std())
+        numbers[method] = {"cpu_seconds": mean, "deviation": deviation, "paper": SECONDS[method]}
+        lines.append(
+            f"{method:14} {mean:.3f} ± {deviation:.3f} s of the processor an iteration; the paper: "
+            f"{SECONDS[method]:.2f} s, with larger networks and batches"
+        )
+    axes, places = picture.axes[0], np.arange(len(METHODS))
+    axes.bar(places, [n["cpu_seconds"] for n in numbers.values()], 0.6, color=plotting.BLUE)
+    axes.set_xticks(places, list(METHODS))
+    axes.set_ylabel("seconds of one core an iteration")
+    return _written(out, "time_route", picture, numbers, lines)
+
+
+def _written(out: Path, name: str, picture: Any, numbers: dict[str, Any], lines: list[str]) -> Outcome:
+    paths = (plotting.save(picture, out / f"{name}.png"), write_numbers(out / f"{name}.json", numbers))
+    return Outcome(paths, tuple(lines))
+
+
+EXPERIMENTS = (
+    Experiment("route_heat", "Figure_Route_Heat", "Ship Route Planning: routes over the violation", route_heat),
+    Experiment("route_reward", "Figure_Route_Reward", "Ship Route Planning: return against iterations", route_reward),
+    Experiment("route_violat", "Figure_Route_Violat", "Ship Route Planning: worst violation", route_violat),
+    Experiment("time_route", "Table_time_route", "Ship Route Planning: seconds an iteration", time_route),
+)
