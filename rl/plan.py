@@ -18,7 +18,7 @@ from .planning import OccupancyProgram, fill, optimistic_program, planning_progr
 from .sicmdp import SICMDP, Specification, policy_of
 
 Array = NDArray[np.float64]
-LARGE = 10_000  # possible transitions (s, a, s') from which on policies are generated instead of writing one large LP
+LARGE = 1_000  # possible transitions (s, a, s') from which on policies are generated instead of writing one large LP
 METHODS = ("auto", "lp", "decompose")
 
 
@@ -91,7 +91,7 @@ def plan(
     mdp: SICMDP,
     *,
     method: str = "auto",
-    tol: float | None = None,
+    tol: float = 1e-7,
     oracle: Any = None,
     verbose: bool = False,
     **options: Any,
@@ -106,7 +106,7 @@ def plan(
         "lp" writes the program down; "decompose" generates policies and index points together, for large models;
         "auto" chooses by size.
     tol
-        Relative gap to reach: 1e-7 by "lp" and 1e-6 by "decompose" unless told otherwise.
+        Relative gap to reach.
     oracle
         Separation over Y, one of `lsip.oracles`; certified branch-and-bound where that is possible by default.
     options
@@ -136,7 +136,7 @@ def plan_optimistically(
     *,
     method: str = "auto",
     form: str = "sparse",
-    tol: float | None = None,
+    tol: float = 1e-7,
     oracle: Any = None,
     verbose: bool = False,
     **options: Any,
@@ -160,8 +160,8 @@ def _choose(method: str, entries: int) -> str:
     return method if method != "auto" else "decompose" if entries > LARGE else "lp"
 
 
-def _solved(program: OccupancyProgram, tol: float | None, oracle: Any, verbose: bool, options: dict[str, Any]) -> Plan:
-    solution = program.problem.solve(tol=1e-7 if tol is None else tol, oracle=oracle, verbose=verbose, **options)
+def _solved(program: OccupancyProgram, tol: float, oracle: Any, verbose: bool, options: dict[str, Any]) -> Plan:
+    solution = program.problem.solve(tol=tol, oracle=oracle, verbose=verbose, **options)
     refuse_infeasible(solution)
     return read_plan(program, solution)
 
@@ -170,7 +170,7 @@ def _decomposed(
     spec: Specification,
     model: KnownModel | ModelSet,
     models: OptimisticSet | None,
-    tol: float | None,
+    tol: float,
     oracle: Any,
     verbose: bool,
     options: dict[str, Any],
@@ -180,8 +180,7 @@ def _decomposed(
     most = np.concatenate([[np.abs(spec.r).max()], np.ones(spec.costs.size)]) / (1 - spec.gamma)
     x = lsip.Variable(maximise.size, lower=-most, upper=most, name="x")
     problem = lsip.Problem(lsip.maximize(x[0]), [spec.costs.on(x[1:])], name="SICMDP")
-    wanted = 1e-6 if tol is None else tol
-    solution = lsip.decompose(problem, maximise, tol=wanted, oracle=oracle, verbose=verbose, **options)
+    solution = lsip.decompose(problem, maximise, tol=tol, oracle=oracle, verbose=verbose, **options)
     refuse_infeasible(solution)
     q = np.zeros(spec.r.shape)
     for atom in solution.atoms:

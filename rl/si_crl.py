@@ -85,7 +85,7 @@ def si_crl(
     method: str = "auto",
     form: str = "sparse",
     denominator: str = "pair",
-    tol: float | None = None,
+    tol: float = 1e-7,
     verbose: bool = False,
     **options: Any,
 ) -> Learned:
