@@ -198,7 +198,7 @@ def run(options: Options) -> Figures:
         "machine": before,
         "learning": learned,
         "good": sum(row["good"] for row in learned),
-        "iterations": iterations(2 if quick else 6),
+        "iterations": iterations(2 if quick else 3),
         "environment": environment_speed(64, 0.5 if quick else 2.0),
         "speed": [row for busy in (False, True) for row in learning_speed(2.0 if quick else 15.0, busy)],
         "seconds": time.perf_counter() - start,
