@@ -42,15 +42,16 @@ class SICPPOConfig:
     clip: float = 0.2
     divergence: float = 0.03  # an update stops when the policy has moved this far
     epochs: int = 10
+    critic_epochs: int = 5
     minibatch: int = 512
     log_std: float = -0.7  # of the first policy, for continuous actions
-    index_points: int = 3  # at which, besides the worst, the constraint critic is trained
+    index_points: int = 2  # at which, besides the worst, the constraint critic is trained
     only_arrived: bool = False  # step on the cost only when every episode has come to its own end
     normalise: bool = False  # observations, by their running mean and deviation
     threads: int = 1  # of torch, while learning
 
     def __post_init__(self) -> None:
-        for name in ("episodes", "epochs", "minibatch", "threads"):
+        for name in ("episodes", "epochs", "critic_epochs", "minibatch", "threads"):
             if not isinstance(getattr(self, name), int | np.integer) or getattr(self, name) < 1:
                 raise lsip.ModelError(f"`{name}` must be a positive integer; got {getattr(self, name)!r}.")
         for name in ("learning_rate", "critic_rate", "clip", "divergence"):
@@ -79,6 +80,7 @@ class SICPPOConfig:
             critic_rate=1e-4,
             clip=0.3,
             divergence=0.05,
+            critic_epochs=10,
             minibatch=800,
             log_std=0.0,
         )
@@ -428,7 +430,7 @@ class SICPPO:
         wanted = torch.as_tensor(rewards, dtype=torch.float32, device=self.device)
         costly = torch.as_tensor(costs, dtype=torch.float32, device=self.device)
         beside = [self._with(seen, y) for y in indices]
-        for _ in range(self.config.epochs):
+        for _ in range(self.config.critic_epochs):
             for part in self._parts(len(wanted)):
                 k = int(self.rng.integers(len(indices)))
                 loss = ((self.reward_critic(seen[part]).squeeze(-1) - wanted[part]) ** 2).mean()
