@@ -14,47 +14,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-import envs  # noqa: F401  (registers the environment)
-from envs import ship
+from envs.experiments import ship_si_cppo as experiment
 
 from .harness.figures import machine, median, ratio, table
 from .harness.registry import Figures, Options, benchmark, say
 
 SIZES = {"2 x 64": (64, 64), "2 x 512": (512, 512)}
 GOOD_RETURN, GOOD_VIOLATION = 2.25, 0.005
-GRIDS = {250: 16, 500: 23, 1000: 33}
-
-
-def agent(seed: int, **options: Any) -> Any:
-    """A fresh agent with 128 ships."""
-    import rl
-
-    env = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=128)
-    return rl.SICPPO(env, ship.constraint(), seed=seed, **options)
-
-
-def fine_violation(positions: Any) -> float:
-    """The worst violation of one route, on a grid of 201 x 201 points and at its own positions."""
-    constraint = ship.constraint()
-    y = np.concatenate([constraint.domain.grid(201), positions])
-    seen = np.zeros((len(positions), 6))
-    seen[:, :2] = positions
-    cost = constraint.steps(y, seen, np.zeros((len(positions), 1))).sum(axis=1)
-    return float((cost - constraint.bounds(y)).max())
-
-
-def route_of(learned: Any) -> tuple[Any, float]:
-    """Positions s_0 … s_{T-1} and return of the deterministic policy."""
-    env = gymnasium.make("lsip/ShipRoute-v0")
-    observation, _ = env.reset(seed=0)
-    positions, total, done = [], 0.0, False
-    while not done:
-        positions.append(observation[:2].astype(float))
-        action, _ = learned.predict(observation)
-        observation, reward, terminated, truncated, _ = env.step(action)
-        total += float(reward)
-        done = terminated or truncated
-    return np.array(positions), total
 
 
 def learning(seeds: int, steps: int, limit: float) -> list[Figures]:
@@ -62,10 +28,10 @@ def learning(seeds: int, steps: int, limit: float) -> list[Figures]:
     rows = []
     for seed in range(seeds):
         start, cpu = time.perf_counter(), time.process_time()
-        learned = agent(seed)
+        learned = experiment.agent("SI-CPPO", seed)
         learned.learn(steps, callback=lambda a, r, start=start: time.perf_counter() - start > limit)
-        positions, total = route_of(learned)
-        violation = fine_violation(positions)
+        positions, total = experiment.route(learned)
+        violation = experiment.route_violation(positions)
         rows.append(
             {
                 "seed": seed,
@@ -84,13 +50,9 @@ def learning(seeds: int, steps: int, limit: float) -> list[Figures]:
 
 def iterations(count: int) -> list[Figures]:
     """Seconds an iteration of SI-CPPO and of CRPO on fixed grids, in both sizes of networks, taking turns."""
-    import rl
-
     rows = []
     for size, hidden in SIZES.items():
-        agents = {"SI-CPPO": agent(0, hidden=hidden)}
-        for n, side in GRIDS.items():
-            agents[f"CRPO, N = {n}"] = agent(0, hidden=hidden, oracle=rl.baselines.FixedGrid(side))
+        agents = {method: experiment.agent(method, 0, hidden=hidden) for method in experiment.METHODS}
         spent: dict[str, list[float]] = {name: [] for name in agents}
         for _ in range(count):
             for name, one in agents.items():
@@ -140,7 +102,7 @@ def learning_speed(seconds: float, busy: bool) -> list[Figures]:
 
 
 def _our_rate(hidden: tuple[int, ...], seconds: float) -> float:
-    one = agent(0, hidden=hidden, episodes=384, minibatch=800)
+    one = experiment.agent("SI-CPPO", 0, hidden=hidden, episodes=384, minibatch=800)
     one.learn(1, evaluate_every=10**9)  # ships wander for 100 steps at first; that is what is measured
     start, before = time.perf_counter(), one.total_steps
     while time.perf_counter() - start < seconds:

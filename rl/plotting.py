@@ -236,12 +236,7 @@ def curves(
         style: dict[str, Any] = {"color": LINES[i % len(LINES)], "marker": MARKERS[i % len(MARKERS)]}
         target.errorbar(x, mean, (low, error), label=label, markersize=5, linewidth=1.6, capsize=3, **style)
     target.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
-    target.set_title(title, loc="left")
-    target.grid(color="#e5e7eb", linewidth=0.8)
-    target.set_axisbelow(True)
-    if series:
-        target.legend(frameon=False)
-    return _done(drawn, path)
+    return _labelled(drawn, target, title, path)
 
 
 def interquartile(values: Any, *, resamples: int = 2000, seed: int = 0) -> tuple[Array, Array, Array]:
@@ -286,12 +281,7 @@ def bands(
         target.plot(x, middle, label=label, color=colour, linewidth=1.6)
         target.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
     target.set(xlabel=xlabel, ylabel=ylabel)
-    target.set_title(title, loc="left")
-    target.grid(color="#e5e7eb", linewidth=0.8)
-    target.set_axisbelow(True)
-    if series:
-        target.legend(frameon=False)
-    return _done(drawn, path)
+    return _labelled(drawn, target, title, path)
 
 
 def mean_and_error(values: Any) -> tuple[Array, Array]:
@@ -317,6 +307,16 @@ def _target(axes: Axes | None) -> tuple[Figure, Axes]:
         return drawn, drawn.axes[0]
     owner: Any = axes.get_figure()
     return owner, axes
+
+
+def _labelled(drawn: Figure, axes: Axes, title: str, path: str | Path | None) -> Figure:
+    """Title, grid and legend of a panel with lines."""
+    axes.set_title(title, loc="left")
+    axes.grid(color="#e5e7eb", linewidth=0.8)
+    axes.set_axisbelow(True)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False)
+    return _done(drawn, path)
 
 
 def _done(drawn: Figure, path: str | Path | None) -> Figure:

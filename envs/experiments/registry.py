@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rl import plotting
+
 Progress = Callable[[int, int], None]  # how many of how many steps are done
 Run = Callable[[Path, bool, int | None, Progress], "Outcome"]
 
@@ -32,6 +34,12 @@ class Experiment:
     label: str  # in the paper's source
     title: str  # what it shows
     run: Run
+
+
+def written(out: Path, name: str, picture: Any, numbers: dict[str, Any], lines: list[str]) -> Outcome:
+    """A figure and its numbers, on disk under the name of the experiment."""
+    paths = (plotting.save(picture, out / f"{name}.png"), write_numbers(out / f"{name}.json", numbers))
+    return Outcome(paths, tuple(lines))
 
 
 def write_numbers(path: Path, numbers: dict[str, Any]) -> Path:

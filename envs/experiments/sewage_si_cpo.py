@@ -26,7 +26,7 @@ import rl
 from rl import plotting
 
 from ..sewage import Sewage, sewage
-from .registry import Experiment, Outcome, Progress, write_numbers
+from .registry import Experiment, Outcome, Progress, written
 from .runs import kept, one_thread, spread
 
 Array = NDArray[np.float64]
@@ -188,7 +188,7 @@ def sewage_heat_pg(out: Path, full: bool, seeds: int | None, progress: Progress)
             f"{name:14} T = {iterations}: violation {violations[0]:.4f}, heat {warmth[name]:.3f} in the picture; "
             f"mean violation {np.mean(violations):.4f} over {count} environment{'s' if count > 1 else ''}"
         )
-    return _written(out, "sewage_heat_pg", picture, numbers, lines)
+    return written(out, "sewage_heat_pg", picture, numbers, lines)
 
 
 def _heat(violation: Array) -> Array:
@@ -227,7 +227,7 @@ def sewage_sicpo_node(out: Path, full: bool, seeds: int | None, progress: Progre
         lines.append(
             f"{name:14} mean final error " + ", ".join(f"{choice} {error:.4f}" for choice, error in final.items())
         )
-    return _written(out, "sewage_sicpo_node", picture, numbers, lines)
+    return written(out, "sewage_sicpo_node", picture, numbers, lines)
 
 
 def summary(each: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -285,7 +285,7 @@ def time_discharge(out: Path, full: bool, seeds: int | None, progress: Progress)
         processor, wall = (f"{1000 * m:.1f} ± {1000 * d:.1f} ms" for m, d in zip(mean, deviation, strict=True))
         lines.append(f"{name:14} {processor} of the processor an iteration, {wall} on the wall; {_paper(name)}")
     _draw_times(picture.axes[0], numbers)
-    return _written(out, "time_discharge", picture, numbers, lines)
+    return written(out, "time_discharge", picture, numbers, lines)
 
 
 def _paper(name: str) -> str:
@@ -312,11 +312,6 @@ def _draw_times(axes: Any, numbers: dict[str, Any]) -> None:
 def _sizes(full: bool, seeds: int | None) -> tuple[int, int]:
     """Iterations, and environments."""
     return (PAPER_ITERATIONS if full else ITERATIONS), seeds or (PAPER_SEEDS if full else SEEDS)
-
-
-def _written(out: Path, name: str, picture: Any, numbers: dict[str, Any], lines: list[str]) -> Outcome:
-    paths = (plotting.save(picture, out / f"{name}.png"), write_numbers(out / f"{name}.json", numbers))
-    return Outcome(paths, tuple(lines))
 
 
 EXPERIMENTS = (

@@ -25,7 +25,7 @@ import rl
 from rl import plotting
 
 from ..sewage import Sewage, sewage
-from .registry import Experiment, Outcome, Progress, write_numbers
+from .registry import Experiment, Outcome, Progress, written
 
 Array = NDArray[np.float64]
 SEEDS, PAPER_SEEDS = 10, 100
@@ -136,7 +136,7 @@ def sewage_heat(out: Path, full: bool, seeds: int | None, progress: Progress) ->
             f"{name:9} violation {each[0]:.2e} in the picture, mean {np.mean(each):.2e} and median "
             f"{np.median(each):.2e} over {count} environment{'s' if count > 1 else ''}"
         )
-    return _written(out, "sewage_heat", picture, numbers, lines)
+    return written(out, "sewage_heat", picture, numbers, lines)
 
 
 def _draw_heat(picture: Any, trial: Trial, results: dict[str, Any]) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def sewage_node(out: Path, full: bool, seeds: int | None, progress: Progress) ->
         mean = errors.mean(axis=0)
         reached = [(eps, next((n for n, e in zip(x, mean, strict=True) if e <= eps), None)) for eps in ACCURACIES[1:]]
         lines.append(f"{name:9} points for a mean error of " + ", ".join(f"{e:.0e}: {n or '-'}" for e, n in reached))
-    return _written(out, "sewage_node", picture, numbers, lines)
+    return written(out, "sewage_node", picture, numbers, lines)
 
 
 def _errors_by_iteration(trial: Trial) -> list[float]:
@@ -246,7 +246,7 @@ def sewage_time(out: Path, full: bool, seeds: int | None, progress: Progress) ->
             for row in rows
         ]
     progress(total, total)
-    return _written(out, "sewage_time", picture, numbers, lines)
+    return written(out, "sewage_time", picture, numbers, lines)
 
 
 def _times(trial: Trial) -> Times:
@@ -334,11 +334,6 @@ def _cell(side: dict[str, Any], count: int) -> str:
 def _table(name: str, x: tuple[int, ...], errors: Array) -> dict[str, list[float]]:
     mean, error = plotting.mean_and_error(errors)
     return {name: list(x), "mean": mean.tolist(), "standard_error": error.tolist()}
-
-
-def _written(out: Path, name: str, picture: Any, numbers: dict[str, Any], lines: list[str]) -> Outcome:
-    paths = (plotting.save(picture, out / f"{name}.png"), write_numbers(out / f"{name}.json", numbers))
-    return Outcome(paths, tuple(lines))
 
 
 EXPERIMENTS = (

@@ -21,7 +21,7 @@ import lsip
 import rl
 from rl import plotting
 
-from .registry import Experiment, Outcome, Progress, write_numbers
+from .registry import Experiment, Outcome, Progress, written
 from .runs import kept, one_thread, spread
 
 Array = NDArray[np.float64]
@@ -52,7 +52,7 @@ class Run:
         return folder / f"{slug}_seed{self.seed}_T{self.iterations}.json"
 
 
-def agent(method: str, seed: int, ships: int) -> rl.SICPPO:
+def agent(method: str, seed: int, ships: int = SHIPS, **settings: Any) -> rl.SICPPO:
     """A learner that has not begun."""
     import gymnasium
 
@@ -60,13 +60,11 @@ def agent(method: str, seed: int, ships: int) -> rl.SICPPO:
 
     env = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=ships)
     oracle = rl.baselines.FixedGrid(METHODS[method]) if METHODS[method] else None
-    return rl.SICPPO(env, ship.constraint(), oracle=oracle, seed=seed, device="cpu", episodes=ships)
+    return rl.SICPPO(env, ship.constraint(), oracle=oracle, seed=seed, device="cpu", **{"episodes": ships, **settings})
 
 
 def learn(run: Run) -> dict[str, Any]:
     """The curves of one run, its final route, and what an iteration took."""
-    from .. import ship
-
     learner = agent(run.method, run.seed, run.ships)
     when, rewards, worst = [], [], []
     spent = 0.0
@@ -87,7 +85,7 @@ def learn(run: Run) -> dict[str, Any]:
         "violation": worst,
         "positions": positions.tolist(),
         "return": total,
-        "route_violation": float(ship.violations(positions, _places(positions)).max()),
+        "route_violation": route_violation(positions),
         "cpu_seconds_an_iteration": spent / learner.iteration,
         "steps": learner.total_steps,
     }
@@ -111,9 +109,13 @@ def route(learner: rl.SICPPO) -> tuple[Array, float]:
     return np.array(positions), total
 
 
-def _places(positions: Array) -> Array:
+def route_violation(positions: Array) -> float:
+    """The worst violation of a route, on 201 x 201 places and at its own positions."""
+    from .. import ship
+
     side = np.linspace(0, 1, 201)
-    return np.concatenate([np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2), positions])
+    places = np.concatenate([np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2), positions])
+    return float(ship.violations(positions, places).max())
 
 
 def outcome(run: Run, folder: Path) -> dict[str, Any]:
@@ -162,7 +164,7 @@ def route_heat(out: Path, full: bool, seeds: int | None, progress: Progress) -> 
         f"{name:14} return {each[0]['return']:.4f}, worst violation {each[0]['route_violation']:+.4f} (first seed)"
         for name, each in found.items()
     ]
-    return _written(out, "route_heat", picture, numbers, lines)
+    return written(out, "route_heat", picture, numbers, lines)
 
 
 # ---- Figure_Route_Reward, Figure_Route_Violat -----------------------------------------------------------------------
@@ -194,7 +196,7 @@ def _curve(name: str, what: str, label: str, out: Path, full: bool, seeds: int |
         middle, low, high = plotting.interquartile(values)
         numbers[method] = {"iteration": list(x), "iqm": middle.tolist(), "low": low.tolist(), "high": high.tolist()}
         lines.append(f"{method:14} {label} {middle[-1]:.4f} [{low[-1]:.4f}, {high[-1]:.4f}] after {x[-1]} iterations")
-    return _written(out, name, picture, numbers, lines)
+    return written(out, name, picture, numbers, lines)
 
 
 # ---- Table_time_route -----------------------------------------------------------------------------------------------
@@ -217,12 +219,7 @@ def time_route(out: Path, full: bool, seeds: int | None, progress: Progress) -> 
     axes.bar(places, [n["cpu_seconds"] for n in numbers.values()], 0.6, color=plotting.BLUE)
     axes.set_xticks(places, list(METHODS))
     axes.set_ylabel("seconds of one core an iteration")
-    return _written(out, "time_route", picture, numbers, lines)
-
-
-def _written(out: Path, name: str, picture: Any, numbers: dict[str, Any], lines: list[str]) -> Outcome:
-    paths = (plotting.save(picture, out / f"{name}.png"), write_numbers(out / f"{name}.json", numbers))
-    return Outcome(paths, tuple(lines))
+    return written(out, "time_route", picture, numbers, lines)
 
 
 EXPERIMENTS = (

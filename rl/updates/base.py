@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import lsip
 
 from ..advantage import gae
-from ..policies import Categorical, SoftmaxTable
+from ..policies import Categorical, SoftmaxTable, flat_gradient
 from ..simulator import Simulator, rollout
 
 Array = NDArray[np.float64]
@@ -100,6 +100,14 @@ def tensors(learner: Learner, batch: Batch) -> tuple[torch.Tensor, torch.Tensor,
         torch.as_tensor(batch.advantages, dtype=kind, device=device),
         torch.as_tensor(batch.weights, dtype=kind, device=device),
     )
+
+
+def policy_gradient(
+    learner: Learner, seen: torch.Tensor, actions: torch.Tensor, weighted: torch.Tensor
+) -> torch.Tensor:
+    """The gradient of the value, by all parameters, from advantages that are weighted by the occupancy."""
+    surrogate = (weighted * learner.policy.log_prob(seen, actions)).sum()
+    return flat_gradient(surrogate, learner.policy) / (1 - learner.simulator.specification.gamma)
 
 
 def check_ranges(**values: tuple[float, float, float]) -> None:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..policies import Policy, flat_gradient, flat_parameters, set_flat_parameters
-from .base import Learner, check_counts, check_ranges, collect, tensors
+from .base import Learner, check_counts, check_ranges, collect, policy_gradient, tensors
 
 Array = NDArray[np.float64]
 
@@ -42,8 +42,7 @@ class FisherNPG:
     ) -> dict[str, float]:
         batch = collect(learner.simulator, learner.table(), criterion, self.paths, self.horizon, self.trace, rng)
         seen, actions, advantages, weights = tensors(learner, batch)
-        surrogate = (weights * advantages * learner.policy.log_prob(seen, actions)).sum()
-        gradient = flat_gradient(surrogate, learner.policy) / (1 - learner.simulator.specification.gamma)
+        gradient = policy_gradient(learner, seen, actions, weights * advantages)
         fisher = fisher_product(learner.policy, seen, weights, self.damping)
         direction = conjugate_gradients(fisher, gradient, self.iterations)
         set_flat_parameters(learner.policy, flat_parameters(learner.policy) + sign * rate * direction)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..policies import flat_gradient, flat_parameters, set_flat_parameters
-from .base import Learner, check_counts, check_ranges, collect, tensors
+from ..policies import flat_parameters, set_flat_parameters
+from .base import Learner, check_counts, check_ranges, collect, policy_gradient, tensors
 
 Array = NDArray[np.float64]
 
@@ -38,7 +38,6 @@ class PolicyGradient:
     ) -> dict[str, float]:
         batch = collect(learner.simulator, learner.table(), criterion, self.paths, self.horizon, self.trace, rng)
         seen, actions, advantages, weights = tensors(learner, batch)
-        surrogate = (weights * advantages * learner.policy.log_prob(seen, actions)).sum()
-        gradient = flat_gradient(surrogate, learner.policy) / (1 - learner.simulator.specification.gamma)
+        gradient = policy_gradient(learner, seen, actions, weights * advantages)
         set_flat_parameters(learner.policy, flat_parameters(learner.policy) + sign * rate * gradient)
         return {"step": rate * float(gradient.abs().max())}
