@@ -272,6 +272,13 @@ def test_an_undefined_coefficient_is_named_with_its_point() -> None:
         "np.where(np.log(t) <= 0.0, 1.0, 2.0)",
         "np.where(np.log(t) < 0.0, 1.0, 2.0)",
         "np.where(np.log(t) > -1.0, 1.0, 2.0)",
+        "np.where(np.sqrt(t) >= 0.0, 1.0, 2.0)",
+        "np.where(np.sqrt(t) > -1.0, 1.0, 2.0)",
+        "np.where(t**1.5 >= 0.0, 1.0, 2.0)",
+        "np.where(np.arcsin(t - 0.5) >= -2.0, 1.0, 2.0)",
+        "np.where(np.arccos(2.0 * t) >= -1.0, 1.0, 2.0)",
+        "np.where(np.log1p(t - 1.0) <= 0.0, 1.0, 2.0)",
+        "np.where(np.sqrt(np.stack([t, t + 2.0])) >= 0.0, 1.0, 2.0).sum()",
         "np.where(t >= 0, 1.0, np.log(t))",
         "np.where(t <= 0, 1.0, np.log(np.abs(t)))",
         "np.stack([np.log(t), t]).max()",
@@ -284,7 +291,11 @@ def test_kinks_pass_on_what_is_undefined(source: str) -> None:
     y = np.array([[-0.5], [0.25], [0.0], [1.0]])
     with np.errstate(all="ignore"):
         expected = np.array([eval(source, {"np": np, "t": v}) for v in y[:, 0]])
-    np.testing.assert_allclose(Tape((expression,), (t,)).values(y)[:, 0], expected)
+    tape = Tape((expression,), (t,))
+    np.testing.assert_allclose(tape.values(y)[:, 0], expected)
+    box, finite = tape.enclose(np.array([[-1.0]]), np.array([[1.0]])), expected[np.isfinite(expected)]
+    assert not (finite < box.lo[0]).any()
+    assert not (finite > box.hi[0]).any()
     x = lsip.Variable(name="x")
     program = lsip.Problem(lsip.minimize(x), [lsip.forall(t, x >= expression)]).compile()
     if not np.isfinite(expected[0]):

@@ -25,6 +25,7 @@ from .graph import (
     Gather,
     Index,
     Join,
+    Least,
     Linear,
     Multiply,
     Negate,
@@ -450,9 +451,29 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     u, yes, no = full(condition.u, shape), full(a, shape), full(b, shape)
     # A node chooses its first branch where u >= 0; "if u > 0" is "unless -u >= 0".
     choice = (Negate(u), no, yes) if condition.strict else (u, yes, no)
-    result = Select(*choice, continuous=False, otherwise=condition.strict)
+    result = Select(*choice, continuous=False, otherwise=condition.strict, defined=_defined(u))
     result.origin = ("where", condition, a, b)
     return result
+
+
+def _defined(u: Expression) -> Expression | None:
+    """A scalar that is nonnegative only where u is defined; None if that is everywhere."""
+    margins: list[Expression] = []
+    seen: set[int] = set()
+    waiting = [u]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        waiting.extend(node.args)
+        if isinstance(node, Apply) and node.function.partial:
+            v, f = node.args[0], node.function
+            margins += [v - f.low] if f.low > -np.inf else []
+            margins += [f.high - v] if f.high < np.inf else []
+        elif isinstance(node, Power) and (node.exponents != np.round(node.exponents)).any():
+            margins.append(node.args[0])
+    return Least(Join(tuple(margins)) if len(margins) > 1 else margins[0]) if margins else None
 
 
 def _masked(mask: Any, a: Any, b: Any) -> Any:

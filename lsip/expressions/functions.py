@@ -28,21 +28,23 @@ class Function:
     first: Callable[[Numbers, Numbers], Numbers]
     second: Callable[[Numbers, Numbers], Numbers]
     third: Callable[[Numbers, Numbers], Numbers] | None
+    low: float = -np.inf  # defined for arguments between these
+    high: float = np.inf
 
     def __call__(self, u: Numbers) -> Numbers:
-        return self.enclosure(u) if isinstance(u, Interval) else self.value(u)
+        return self.enclosure(self._inside(u)) if isinstance(u, Interval) else self.value(u)
 
+    def _inside(self, u: Interval) -> Interval:
+        """The arguments for which the function is defined; nothing is known where u has none."""
+        if not self.partial:
+            return u
+        lo, hi = np.maximum(u.lo, self.low), np.minimum(u.hi, self.high)
+        return Interval(np.where(lo <= hi, lo, np.nan), np.where(lo <= hi, hi, np.nan))
 
-def _domain(
-    enclosure: Callable[[Interval], Interval], low: float, high: float = np.inf
-) -> Callable[[Interval], Interval]:
-    """Restrict an enclosure to arguments in [low, high]; nothing is known where u leaves it entirely."""
-
-    def enclose(u: Interval) -> Interval:
-        lo, hi = np.maximum(u.lo, low), np.minimum(u.hi, high)
-        return enclosure(Interval(np.where(lo <= hi, lo, np.nan), np.where(lo <= hi, hi, np.nan)))
-
-    return enclose
+    @property
+    def partial(self) -> bool:
+        """Whether some arguments are outside of its domain."""
+        return self.low > -np.inf or self.high < np.inf
 
 
 def _rounded(factor: Any, v: Numbers) -> Numbers:
@@ -67,18 +69,22 @@ _TABLE = (
     Function(
         "arcsin",
         np.arcsin,
-        _domain(iv.monotone(np.arcsin), -1.0, 1.0),
+        iv.monotone(np.arcsin),
         lambda u, f: 1.0 / sqrt(1.0 - square(u)),
         lambda u, f: u / (sqrt(1.0 - square(u)) * (1.0 - square(u))),
         lambda u, f: (1.0 + 2.0 * square(u)) / (sqrt(1.0 - square(u)) * square(1.0 - square(u))),
+        -1.0,
+        1.0,
     ),
     Function(
         "arccos",
         np.arccos,
-        _domain(iv.decreasing(np.arccos), -1.0, 1.0),
+        iv.decreasing(np.arccos),
         lambda u, f: -1.0 / sqrt(1.0 - square(u)),
         lambda u, f: -u / (sqrt(1.0 - square(u)) * (1.0 - square(u))),
         lambda u, f: -(1.0 + 2.0 * square(u)) / (sqrt(1.0 - square(u)) * square(1.0 - square(u))),
+        -1.0,
+        1.0,
     ),
     Function(
         "arctan",
@@ -110,26 +116,29 @@ _TABLE = (
     Function(
         "log",
         np.log,
-        _domain(iv.monotone(np.log), 0.0),
+        iv.monotone(np.log),
         lambda u, f: 1.0 / u,
         lambda u, f: -1.0 / square(u),
         lambda u, f: 2.0 / (square(u) * u),
+        0.0,
     ),
     Function(
         "log1p",
         np.log1p,
-        _domain(iv.monotone(np.log1p), -1.0),
+        iv.monotone(np.log1p),
         lambda u, f: 1.0 / (1.0 + u),
         lambda u, f: -1.0 / square(1.0 + u),
         lambda u, f: 2.0 / (square(1.0 + u) * (1.0 + u)),
+        -1.0,
     ),
     Function(
         "sqrt",
         np.sqrt,
-        _domain(iv.monotone(np.sqrt, low=0.0), 0.0),
+        iv.monotone(np.sqrt, low=0.0),
         lambda u, f: 0.5 / f,
         lambda u, f: -0.25 / (f * u),
         lambda u, f: 0.375 / (f * square(u)),
+        0.0,
     ),
     Function(
         "erf",

@@ -281,25 +281,57 @@ class Linear(Expression):
         return None
 
 
+class Least(Expression):
+    """The least element; nobody asks for its derivatives."""
+
+    def __init__(self, u: Expression) -> None:
+        self.args, self.shape = (u,), ()
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        def least(v: Array) -> Array:
+            return v.min(axis=-1, keepdims=True)
+
+        u = args[0].value
+        return Jet(u.each(least) if isinstance(u, Interval) else least(u))
+
+
 class Select(Expression):
     """a where u >= 0, b elsewhere; `np.where` in general, and `np.maximum` when u is a - b.
 
     Each element of u is a kink. On a box where u keeps its sign, or on a fixed piece, the node is as smooth as its
-    branch.
+    branch. `defined` is a scalar expression that is nonnegative only where all of u is defined; enclosures of u are
+    silent about the rest of a box.
     """
 
-    def __init__(self, u: Expression, a: Expression, b: Expression, continuous: bool, otherwise: bool = False) -> None:
-        self.args, self.shape, self.continuous = (u, a, b), u.shape, continuous
+    def __init__(
+        self,
+        u: Expression,
+        a: Expression,
+        b: Expression,
+        continuous: bool,
+        otherwise: bool = False,
+        defined: Expression | None = None,
+    ) -> None:
+        self.args = (u, a, b) if defined is None else (u, a, b, defined)
+        self.shape, self.continuous = u.shape, continuous
         self.otherwise = otherwise  # whether a is also the branch where u is undefined
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
-        u, a, b = args
+        u, a, b = args[:3]
         if not isinstance(run.y, Interval):
             return self._at_points(u, a, b, run)
-        plus, minus = branches(u.value, run, run.kinks[id(self)], closed=self.continuous)
+        value = u.value if len(args) == 3 else self._doubtful(u.value, args[3].value)
+        plus, minus = branches(value, run, run.kinks[id(self)], closed=self.continuous)
         # Across a jump not even the gradient is bounded; across a kink it lies between those of the branches.
         hull = (True, self.continuous, False, False)
         return Jet(*(choose(plus, minus, a[d], b[d], hull[d], run.entries(d)) for d in range(run.order + 1)))
+
+    def _doubtful(self, u: Interval, defined: Interval) -> Interval:
+        """u, reaching over to the branch that is taken where u is undefined unless it is sure to be defined."""
+        sure, never = defined.lo >= 0, (defined.hi < 0) & (self.size == 1)
+        end = np.inf if self.otherwise else -np.inf
+        lo, hi = (np.where(sure, v, pick(v, end)) for v, pick in ((u.lo, np.minimum), (u.hi, np.maximum)))
+        return Interval(np.where(never, end, lo), np.where(never, end, hi))
 
     def _at_points(self, u: Jet, a: Jet, b: Jet, run: Pass) -> Jet:
         """As NumPy has it: a maximum with an undefined operand is undefined, and an undefined condition is false."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from . import jets
 from .functions import power, power_first, power_second, power_third
-from .graph import Constant, Expression, Gather, Index, Join, Linear, Pass, Power, Sum, choose
+from .graph import Constant, Expression, Gather, Index, Join, Least, Linear, Pass, Power, Sum, choose
 from .interval import Array, Interval
 from .jets import Jet, triangle
 from .monomials import Monomials
@@ -76,7 +76,7 @@ class _Walk:
             return self._join(node, args, lanes)
         if isinstance(node, Sum):
             return self._sum(node, args[0], lanes)
-        if isinstance(node, Linear | Monomials):
+        if isinstance(node, Linear | Monomials | Least):
             return self._whole(node, args, lanes)
         if isinstance(node, Power):
             k = node.exponents.ravel()[lanes if node.exponents.size > 1 else np.zeros_like(lanes)]
