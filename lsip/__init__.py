@@ -2,13 +2,14 @@
 
 from . import catalogue, oracles
 from .decompose import Decomposition, Extreme, decompose
-from .domains import Ball, Box, Domain, Finite, Interval, Polytope, Product, Simplex, Union
+from .domains import Ball, Box, Budget, Domain, Finite, Interval, Polytope, Product, Simplex, Union
 from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, ProofError
 from .exchange import Exchange, exchange
 from .expressions import Constraint, Expression, Index, Variable
 from .family import Family
 from .linsip import linsip
 from .problem import Problem, forall, maximize, minimize
+from .program import Program
 from .solution import ActivePoint, Iterate, Solution
 from .status import Status
 
@@ -18,6 +19,7 @@ __all__ = [
     "ActivePoint",
     "Ball",
     "Box",
+    "Budget",
     "Constraint",
     "Decomposition",
     "Domain",
@@ -36,6 +38,7 @@ __all__ = [
     "Polytope",
     "Problem",
     "Product",
+    "Program",
     "ProofError",
     "Simplex",
     "Solution",

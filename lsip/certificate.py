@@ -20,7 +20,7 @@ from scipy import sparse
 
 from .errors import ProofError
 from .expressions.interval import EPS, Interval
-from .oracles import BranchAndBound
+from .oracles import prover
 from .program import DENSE, Program
 from .status import Status
 
@@ -206,17 +206,13 @@ def upper_bound(program: Program, x: Array) -> float:
     return float(terms.sum() + program.constant + (program.n + 4) * EPS * (np.abs(terms).sum() + abs(program.constant)))
 
 
-def prove_feasible(
-    program: Program, x: Array, oracle: Any = None, scale: float = 1.0, target: float = 0.0
-) -> tuple[float, ...]:
+def prove_feasible(program: Program, x: Array, scale: float = 1.0, target: float = 0.0) -> tuple[float, ...]:
     """A proven bound of the violation over each family's whole index set; inf where nothing can be proven."""
-    oracle = oracle or BranchAndBound()
     bounds = []
     for f, family in enumerate(program.families):
-        if family.enclosable:
-            bounds.append(oracle.maximise(program.violation(f, x, scale), family.domain, target=target).bound)
-        else:
-            bounds.append(np.inf)
+        asked = prover(family)
+        found = asked.maximise(program.violation(f, x, scale), family.domain, target=target) if asked else None
+        bounds.append(found.bound if found else np.inf)
     return tuple(bounds)
 
 

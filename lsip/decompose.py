@@ -24,10 +24,9 @@ from scipy import sparse
 from .certificate import Support, point_rows, upper_bound
 from .domains import Domain
 from .errors import ModelError, ProofError
-from .exchange import pick_oracle
 from .expressions.interval import EPS
 from .masters.columns import ColumnMaster, Combination
-from .oracles import Oracle, Separation
+from .oracles import Oracle, Separation, pick_oracle
 from .program import Program
 from .scout import Scout
 from .solution import ActivePoint, merge

@@ -29,7 +29,7 @@ from .certificate import (
 )
 from .errors import ModelError
 from .masters import MasterError, MasterResult
-from .oracles import BranchAndBound, Multistart, Oracle, Separation
+from .oracles import BranchAndBound, Oracle, Separation, SupportFunction, pick_oracle
 from .polish import Polished, cluster, polish, worth_polishing
 from .program import DENSE, Program
 from .relaxation import Relaxation
@@ -50,8 +50,8 @@ class Exchange:
     Parameters
     ----------
     oracle
-        Separation; None picks `BranchAndBound` where a family can be enclosed in at most four dimensions, else
-        `Multistart`.
+        Separation; None picks `SupportFunction` for a family that is affine in its index, `BranchAndBound` where a
+        family can be enclosed in at most four dimensions, else `Multistart`.
     master
         The finite LP solver.
     tol
@@ -133,11 +133,6 @@ def solve(problem: Any, method: Exchange | None = None, *, verbose: bool = True,
     return solution
 
 
-def pick_oracle(family: Any) -> Oracle:
-    """Certified where that is possible and cheap, else the best guess."""
-    return BranchAndBound() if family.enclosable and family.domain.dim <= 4 else Multistart()
-
-
 class _Run:
     """The state of one solve."""
 
@@ -161,6 +156,8 @@ class _Run:
         self.polishable = self.method.polish and worth_polishing(self.program)
         self.polish_at, self.polished = 2, 0
         self.level, self.visited = np.inf, 0
+        self.cheap = all(isinstance(oracle, SupportFunction) for oracle in self.oracles)
+        self.trail: Array | None = None  # an average of the iterates
         self.relaxation = Relaxation(self.program, self.oracles, method)
         self.margin = 0.1 * method.tol * self.relaxation.scale
 
@@ -182,6 +179,12 @@ class _Run:
     # ---- the loop -------------------------------------------------------------------------------------------------
 
     def iterates(self) -> Generator[Iterate, None, Solution]:
+        try:
+            return (yield from self._steps())
+        except MasterError:  # the bounds found so far are valid
+            return self.stop(Status.STALLED)
+
+    def _steps(self) -> Generator[Iterate, None, Solution]:
         method = self.method
         for iteration in range(1, method.max_iterations + 1):
             result = self._solve_master()
@@ -197,6 +200,8 @@ class _Run:
                 added = self._add(separations)
                 if added == 0:
                     solution = self._stuck(worst, bound)
+                elif self.cheap:
+                    added += self._add_behind()
             yield self._record(iteration, worst, bound, added, separations)
             if solution is None:
                 solution = self._recheck()
@@ -226,10 +231,7 @@ class _Run:
     def _solve_master(self) -> MasterResult | Solution:
         """Solve the relaxation; where it has no solution, lower the margin or prove infeasibility."""
         for _ in range(40):
-            try:
-                result = self.relaxation.master.solve(self.margin)
-            except MasterError:
-                return self.stop(Status.STALLED)
+            result = self.relaxation.master.solve(self.margin)
             if result.status == "optimal":
                 break
             answer = self._explain_infeasible(result)
@@ -302,11 +304,15 @@ class _Run:
 
     def _look(self, x: Array) -> list[Separation] | None:
         """What the scouts find, if it is worth cuts before any proof."""
-        if not self.method.look or any(scout is None for scout in self.relaxation.scouts):
+        each = list(zip(self.relaxation.scouts, self.oracles, strict=True))
+        ready = all(scout is not None or isinstance(oracle, SupportFunction) for scout, oracle in each)
+        if not self.method.look or not ready or not any(scout for scout, _ in each):
             return None
         alert = -0.5 * self.margin
         found = [
-            scout.look(self.program.violation(f, x), alert) for f, scout in enumerate(self.relaxation.scouts) if scout
+            scout.look(violation, alert) if scout else oracle.maximise(violation, violation.family.domain)
+            for f, (scout, oracle) in enumerate(each)
+            for violation in [self.program.violation(f, x)]
         ]
         return found if max((s.worst for s in found), default=-np.inf) > abs(self.margin) else None
 
@@ -334,6 +340,11 @@ class _Run:
             if s.rows is not None:
                 known[f] = s.rows[0][kept], s.rows[1][kept]
         return self.relaxation.add(new, known)
+
+    def _add_behind(self) -> int:
+        """Cuts at an average of the iterates as well: it lies further inside, where they cut deeper."""
+        self.trail = 0.5 * (self.x + (self.x if self.trail is None else self.trail))
+        return self._add(self._prove(self.trail))
 
     def _record(self, iteration: int, worst: float, bound: float, added: int, separations: list[Separation]) -> Iterate:
         sign = -1.0 if self.program.maximise else 1.0

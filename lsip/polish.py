@@ -39,7 +39,9 @@ class Polished:
 def worth_polishing(program: Program) -> bool:
     """Whether the reduced system is of a size, or a sparsity, that can be solved quickly."""
     narrow = all(f.columns.shape[1] <= WIDEST for f in program.families)
-    return bool(program.families) and (program.n <= DENSE or narrow)
+    # Where a constraint is affine in an index from a polytope, maximisers are corners and do not move.
+    moving = any(f.linear is None or f.domain.bend(f.domain.grid(1)) is not None for f in program.families)
+    return moving and (program.n <= DENSE or narrow)
 
 
 def cluster(program: Program, support: tuple[Support, ...], found: list[Separation]) -> tuple[Support, ...]:
@@ -269,10 +271,32 @@ def _matrix(entries: list[tuple[Array, Any, Any]], shape: tuple[int, int]) -> An
     return sparse.csr_matrix((data, (i, j)), shape=shape)
 
 
+def _slide(slope: Array, hessian: Array, normal: Array, curvature: Array) -> Array:
+    """(-H)^-1 within the tangent plane of a curved boundary, or in all directions where there is no normal.
+
+    Along the boundary, g bends by its own Hessian and, since the boundary falls away, by the slope that pushes
+    outwards times the curvature. Points that are not at a proper maximum stay: zero.
+    """
+    m = slope.shape[1]
+    push = (slope * normal).sum(axis=1)
+    on = (normal != 0).any(axis=1)
+    tangent = np.eye(m) - normal[:, :, None] * normal[:, None, :]
+    h = tangent @ ((push * curvature)[:, None, None] * np.eye(m) - hessian) @ tangent
+    scale = np.abs(h).max(axis=(1, 2)) + 1e-300
+    h += scale[:, None, None] * normal[:, :, None] * normal[:, None, :]
+    w, v = np.linalg.eigh(h)
+    proper = (w[:, 0] > 1e-10 * np.maximum(np.abs(w[:, -1]), 1e-300)) & (~on | (push > 0))
+    inverse = np.einsum("kij,kj,klj->kil", v, 1.0 / np.where(proper[:, None], w, 1.0), v)
+    return np.where(proper[:, None, None], tangent @ inverse @ tangent, 0.0)
+
+
 def _move(y: Array, slope: Array, hessian: Array, domain: Domain) -> Array:
     """(-H)^-1 on the coordinates inside their range, for proper maxima; zero for points that must stay: (k, m, m)."""
     lower, upper = domain.lower, domain.upper
     width = upper - lower
+    curved = domain.bend(y)
+    if curved is not None:
+        return _slide(slope, hessian, *curved)
     inside = (y > lower + 1e-9 * width) & (y < upper - 1e-9 * width)
     inside &= _interior(y, domain)[:, None]
     diagonal = np.arange(y.shape[1])

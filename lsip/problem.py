@@ -19,6 +19,7 @@ from .family import FamilyOn, compile_family
 from .program import BlackBoxFamily, DeclaredFamily, Program
 
 if TYPE_CHECKING:
+    from .discretise import FiniteLP
     from .exchange import Exchange
     from .solution import Solution
 
@@ -146,6 +147,53 @@ class Problem:
         from .exchange import solve
 
         return solve(self, method, verbose=verbose, **options)
+
+    def discretise(self, points: Any) -> FiniteLP:
+        """The finite linear program with the constraints at these index points only, as plain arrays.
+
+        Its value is a bound on that of the problem, below it for a minimum and above it for a maximum, and says nothing
+        about the index points in between.
+
+        Parameters
+        ----------
+        points
+            A number, for the grid of so many points an axis on every index set; an array (k, m), when all constraints
+            share their indices; a list with one of these for each group of constraints that does; or a mapping
+            {index: points}.
+
+        Examples
+        --------
+        >>> import numpy as np, lsip
+        >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+        >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [lsip.forall(t, x[0] + x[1] * t >= np.exp(t))])
+        >>> lp = problem.discretise(5)
+        >>> lp
+        FiniteLP problem: minimise over 2 variables, 5 inequalities, 0 equalities, at 5 index points
+        >>> lp.labels[1]
+        'x[0] + x[1] t ≥ exp(t) at t = 0.25'
+        >>> round(lp.solve().value, 6) <= 1.859141  # the optimum
+        True
+        """
+        from .discretise import discretise
+
+        return discretise(self.compile(), points)
+
+    def to_scipy(self, points: Any) -> dict[str, Any]:
+        """`discretise(points)` as keyword arguments: `scipy.optimize.linprog(**problem.to_scipy(50))`.
+
+        `linprog` minimises: for a maximum, `c` has its sign turned, and so has the value that comes back. A constant in
+        the objective is left out.
+        """
+        return self.discretise(points).to_scipy()
+
+    def to_cvxpy(self, points: Any) -> Any:
+        """`discretise(points)` as a `cvxpy.Problem` in the sense of this one, with its variables by name and shape.
+
+        `problem.to_cvxpy(50).solve()` gives the value of the relaxation, and `var_dict["x"].value` a variable.
+        """
+        from .discretise import to_cvxpy
+
+        return to_cvxpy(self.discretise(points), self.variables)
 
     def compile(self) -> Program:
         """The arrays and families that a solver works on."""

@@ -5,9 +5,10 @@ A `Program` always minimises; `Problem` remembers whether the user asked for a m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,14 @@ from scipy import sparse
 from .domains import Cell, Domain
 from .errors import ModelError
 from .expressions.graph import Expression, Index
-from .expressions.interval import Interval
+from .expressions.interval import EPS, Interval, down, up
 from .expressions.jets import tetrahedron, triangle
 from .expressions.lanes import enclose_lanes, evaluate_lanes
 from .expressions.tape import Quadratic, Tape
+
+if TYPE_CHECKING:
+    from .exchange import Exchange
+    from .solution import Solution
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -41,6 +46,7 @@ class RowFamily(Protocol):
     columns: Ints  # (p, K)
     enclosable: bool  # whether `quadratics` proves anything
     differentiable: bool  # whether expansions of a higher order are sharper
+    linear: LinearForm | None  # the rows as functions of the index, if they are known to be affine in it
     covers: list[Any]  # room for a branch-and-bound to keep what does not depend on x
 
     def rows(self, y: Array) -> tuple[Array, Array]:
@@ -54,6 +60,27 @@ class RowFamily(Protocol):
 
     def quadratics(self, cell: Cell) -> Enclosure:
         """Enclosures over boxes of a cell: of all (p, K + 1) numbers, and of functions that are >= 0 on the domain."""
+
+
+class LinearForm(NamedTuple):
+    """Rows that are affine in the index: value + slope · y, known up to a doubt; the rhs is the last column."""
+
+    value: Array  # (p, K + 1)
+    value_doubt: Array
+    slope: Array  # (m, p, K + 1)
+    slope_doubt: Array
+
+    def at(self, y: Array, component: Ints) -> Array:
+        """Row `component[n]` at the point y[n]: shape (N, K + 1)."""
+        return self.value[component] + np.einsum("nm,mnk->nk", y, self.slope[:, component])
+
+    def enclosed(self, y: Array, component: Ints) -> Interval:
+        """The same, outward rounded."""
+        mid, size, operations = self.at(y, component), np.abs(y), len(self.slope) + 4
+        doubt = self.value_doubt[component] + operations * EPS * np.abs(self.value[component])
+        slope = self.slope_doubt[:, component] + operations * EPS * np.abs(self.slope[:, component])
+        doubt = (doubt + np.einsum("nm,mnk->nk", size, slope)) * (1 + operations * EPS)
+        return Interval(down(mid - doubt), up(mid + doubt))
 
 
 class DeclaredFamily:
@@ -84,11 +111,27 @@ class DeclaredFamily:
     def count(self) -> int:
         return len(self.columns)
 
+    @cached_property
+    def linear(self) -> LinearForm | None:
+        """The rows as functions of the index, if they are affine in it."""
+        found = self.tape.linear()
+        if found is None:
+            return None
+        parts = []
+        for ends in found:
+            mid = 0.5 * (ends.lo + ends.hi)
+            doubt = up(np.maximum(ends.hi - mid, mid - ends.lo), 2.0) * (ends.hi > ends.lo)
+            parts += [self._together(mid), self._together(doubt)]
+        return LinearForm(*parts)
+
     def _split(self, flat: Array) -> tuple[Array, Array]:
         p, k = self.columns.shape
         return flat[..., : p * k].reshape(*flat.shape[:-1], p, k), flat[..., p * k :]
 
     def rows(self, y: Array) -> tuple[Array, Array]:
+        if self.linear is not None:
+            table = self.linear.value + np.tensordot(y, self.linear.slope, axes=1)
+            return table[..., :-1], table[..., -1]
         flat = self.tape.values(y)
         self._check(y, np.isfinite(flat))
         return self._split(flat)
@@ -104,6 +147,9 @@ class DeclaredFamily:
 
     def chosen(self, y: Array, component: Ints) -> tuple[Array, Array]:
         """Coefficients (N, K) and right-hand sides (N,) of row `component[n]` at the point y[n]."""
+        if self.linear is not None:
+            table = self.linear.at(y, component)
+            return table[:, :-1], table[:, -1]
         if self.count > MANY_ROWS:
             values = self.pairs(y, component, 0)[0]
             self._check(y, np.isfinite(values))
@@ -117,6 +163,9 @@ class DeclaredFamily:
 
     def chosen_derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
         """As `chosen` with the rhs as last column: values (N, K + 1), gradients (m, N, K + 1), packed Hessians."""
+        if self.linear is not None:
+            slope = self.linear.slope[:, component]
+            return self.linear.at(y, component), slope, np.zeros((0, *slope.shape[1:]))
         if self.count > MANY_ROWS:
             return self.pairs(y, component, 2)
         if self.count == 1:
@@ -138,6 +187,9 @@ class DeclaredFamily:
 
     def enclosed(self, y: Array, component: Ints) -> tuple[Interval, Interval]:
         """Outward-rounded coefficients (N, K) and right-hand sides (N,) of row `component[n]` at the point y[n]."""
+        if self.linear is not None:
+            box = self.linear.enclosed(y, component)
+            return box[:, :-1], box[:, -1]
         if self.count > MANY_ROWS and not self.tape.kink_count:
             box = enclose_lanes(self.tape, y, self._lanes(component))
             return box[:, :-1], box[:, -1]
@@ -177,6 +229,7 @@ class BlackBoxFamily:
     """A family given by batched callables; enclosed only when Lipschitz constants are given."""
 
     differentiable = False
+    linear = None
 
     def __init__(
         self,
@@ -271,8 +324,13 @@ def _vector(indices: tuple[Index, ...]) -> Any:
 
 
 def contract(d: Array, h: Array, w: Array) -> tuple[Array, Array]:
-    """Gradients (k, m) and Hessians (k, m, m) of w (k, J) times rows with derivatives d (m, k, J), h (packed, k, J)."""
+    """Gradients (k, m) and Hessians (k, m, m) of w (k, J) times rows with derivatives d (m, k, J), h (packed, k, J).
+
+    Without any packed Hessian, rows are affine.
+    """
     m = len(d)
+    if not len(h):
+        return (d * w).sum(axis=2).T, np.zeros((d.shape[1], m, m))
     i, j = triangle(m)
     hessian = np.empty((d.shape[1], m, m))
     hessian[:, i, j] = hessian[:, j, i] = (h * w).sum(axis=2).T
@@ -316,7 +374,10 @@ class FamilyViolation:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """min c x + constant with row_lower <= A x <= row_upper, lower <= x <= upper, and all rows of every family."""
+    """min c x + constant with row_lower <= A x <= row_upper, lower <= x <= upper, and all rows of every family.
+
+    `Problem.compile` makes one from a declared model, `from_arrays` from plain arrays.
+    """
 
     c: Array
     constant: float
@@ -329,6 +390,73 @@ class Program:
     row_labels: tuple[str, ...] = ()
     maximise: bool = False
     name: str = "problem"
+    names: tuple[str, ...] = ()  # (n,), of the variables, if they have any
+
+    @classmethod
+    def from_arrays(
+        cls,
+        c: Any,
+        A_ub: Any = None,
+        b_ub: Any = None,
+        A_eq: Any = None,
+        b_eq: Any = None,
+        bounds: Any = (0, None),
+        families: Iterable[Any] = (),
+        sense: str = "min",
+        names: Sequence[str] | None = None,
+        constant: float = 0.0,
+    ) -> Program:
+        """c @ x + constant with A_ub @ x <= b_ub, A_eq @ x == b_eq, bounds, and a(y) @ x <= b(y) for all y.
+
+        Parameters
+        ----------
+        c
+            Objective, (n,).
+        A_ub, b_ub, A_eq, b_eq, bounds
+            As `scipy.optimize.linprog` takes them, dense or sparse: variables are nonnegative unless `bounds` says
+            otherwise.
+        families
+            Each an `lsip.Family`, or a family of another program.
+        sense
+            "min" or "max".
+        names
+            Of the variables.
+        constant
+            What the objective is for x = 0.
+
+        Examples
+        --------
+        >>> import numpy as np, lsip
+        >>> above = lsip.Family(lsip.Interval(0, 1), lambda y: -(y ** np.arange(3)), lambda y: -np.tan(y[:, 0]))
+        >>> program = lsip.Program.from_arrays([1, 1 / 2, 1 / 3], bounds=(None, None), families=[above])
+        >>> program
+        Program problem: minimise over 3 variables, 0 finite rows, 1 family of rows
+        >>> round(program.solve(verbose=False).value, 7)
+        0.6490421
+        """
+        from .arrays import read_program
+
+        return read_program(c, A_ub, b_ub, A_eq, b_eq, bounds, families, sense, names, constant)
+
+    def to_arrays(self) -> dict[str, Any]:
+        """The keyword arguments of `from_arrays` that make an equal program; rows are sorted into A_ub and A_eq."""
+        from .arrays import write_arrays
+
+        return write_arrays(self)
+
+    def solve(self, *, method: Exchange | None = None, verbose: bool = True, **options: Any) -> Solution:
+        """Solve with proof; options are the fields of `Exchange`, as in `Problem.solve`."""
+        from .exchange import solve
+
+        return solve(self, method, verbose=verbose, **options)
+
+    def __repr__(self) -> str:
+        rows, count = self.A.shape[0], len(self.families)
+        names = f" ({', '.join(self.names[:6])}{', …' if self.n > 6 else ''})" if self.names else ""
+        return (
+            f"Program {self.name}: {'maximise' if self.maximise else 'minimise'} over {self.n} variables{names}, "
+            f"{rows} finite row{'s' * (rows != 1)}, {count} {'family' if count == 1 else 'families'} of rows"
+        )
 
     @property
     def n(self) -> int:

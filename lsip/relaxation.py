@@ -21,6 +21,7 @@ from .scout import Scout
 
 Array = NDArray[np.float64]
 REACH = 1e3  # infinite bounds of the master, in its own coordinates
+CORNERS = 8  # up to this dimension, corners of the index set are among the first points
 STRETCH = 10.0  # how much farther those coordinates reach each time that this proves too little
 
 
@@ -97,6 +98,10 @@ class Relaxation:
         """Enough index points to make the first relaxation bounded in most cases, few enough to be cheap."""
         family = self.program.families[f]
         domain, (p, k) = family.domain, family.columns.shape
+        if family.linear is not None:  # the worst points come at the price of a product
+            return np.concatenate([domain.grid(1), domain.spread(4)])
+        if domain.dim > CORNERS:
+            return domain.spread(int(np.clip(2 * k, 8, 200)))
         if p > 50 or k > DENSE:  # in large models the finite rows and bounds hold most variables
             return domain.grid((5 if p == 1 else 3) if domain.dim == 1 else 2)
         if domain.dim == 1:

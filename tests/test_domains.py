@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lsip.domains import Ball, Box, Domain, Finite, Interval, Polytope, Product, Simplex, Union
+from lsip.domains import Ball, Box, Budget, Domain, Finite, Interval, Polytope, Product, Simplex, Union
 from lsip.errors import ModelError
 
 from .extensions.domain_checks import check_domain
@@ -25,6 +25,10 @@ EXAMPLES = [
     Ball([1, 2], 0.5),
     Ball([0], 1),
     Ball([0, 0, 0], 2),
+    Budget(1, 0.5),
+    Budget(2, 1.5),
+    Budget(3, 3),
+    Budget(6, 1.1),
     Simplex(1),
     Simplex(2),
     Simplex(4),

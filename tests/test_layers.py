@@ -24,8 +24,14 @@ SLOW = ("scipy.stats", "scipy.optimize")  # parts of the core that would make `i
 OWNERS = {  # optional packages: the only files of lsip that may import them, inside functions
     "matplotlib": {"lsip/plotting.py"},
     "gurobipy": {"lsip/masters/gurobi.py"},
-    "cvxpy": {"lsip/masters/cvxpy.py", "lsip/interop/cvxpy.py"},
-    "pyomo": {"lsip/interop/pyomo.py"},
+    "cvxpy": {"lsip/discretise.py", "lsip/masters/cvxpy.py", "lsip/interop/cvxpy/package.py"},
+    "pyomo": {
+        "lsip/masters/pyomo.py",
+        *(
+            f"lsip/interop/pyomo/{room}.py"
+            for room in ("asked", "continuum", "formula", "model", "results", "solver", "tracing")
+        ),
+    },
 }
 ONLY = {  # a room of lsip: all that it may import from other rooms
     "lsip.errors": set(),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import Array, Cell, Domain, as_points
+from .base import Array, Cell, Domain, as_points, raised
 from .notation import point
 from .points import constant, unit_ball
 
@@ -62,6 +62,22 @@ class Ball(Domain):
     def place(self, u: Array) -> Array:
         """Map the unit cube radially onto the ball."""
         return np.clip(self.centre + self.radius * unit_ball(u), self.lower, self.upper)
+
+    def support(self, d: ArrayLike) -> tuple[Array, Array]:
+        """The centre, moved by the radius along d."""
+        directions = as_points(d, self.dim)
+        length = np.linalg.norm(directions, axis=1)
+        y = self.centre + self.radius * directions / np.maximum(length, 1e-300)[:, None]
+        top, size = directions @ self.centre + self.radius * length, np.abs(directions) @ np.abs(self.centre)
+        return np.clip(y, self.lower, self.upper), raised(top, size + self.radius * length, self.dim + 8)
+
+    def bend(self, y: Array) -> tuple[Array, Array]:
+        """The sphere has the curvature 1 / radius."""
+        offset = y - self.centre
+        distance = np.linalg.norm(offset, axis=1)
+        on = distance >= self.radius * (1 - 1e-9)
+        normal = np.where(on[:, None], offset / np.maximum(distance, 1e-300)[:, None], 0.0)
+        return normal, np.full(len(y), 1.0 / self.radius)
 
     def cells(self) -> tuple[Cell, ...]:
         """The bounding box, cut by one quadratic inequality."""

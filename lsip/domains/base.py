@@ -96,6 +96,20 @@ class Domain(ABC):
     def _arguments(self) -> tuple[object, ...]:
         """What the constructor needs to build this domain again; defines equality, hash and repr."""
 
+    def support(self, d: ArrayLike) -> tuple[Array, Array] | None:
+        """Maximisers (N, m) of d[n] · y over the domain, and proven upper bounds (N,) of the maxima.
+
+        None where there is no formula for them; constraints that are affine in the index are separated by it.
+        """
+        return None
+
+    def bend(self, y: Array) -> tuple[Array, Array] | None:
+        """Outward normals (N, m) of a smooth boundary at points (N, m) on it, zero elsewhere, and its curvatures (N,).
+
+        None where the boundary is flat; maximisers on a boundary that is equally curved in all directions move with x.
+        """
+        return None
+
     def sample(self, n: int, seed: Seed = 0) -> Array:
         """Draw `n` uniform points, shape (n, m); the same seed gives the same points."""
         return self.place(np.random.default_rng(seed).random((n, self.parameters)))
@@ -172,6 +186,18 @@ def box_grid(lower: Array, upper: Array, per_axis: int) -> Array:
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
 
 
+def box_support(d: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Maximisers of d · y over a box, and proven upper bounds of the maxima."""
+    y = np.where(d > 0, upper, lower)
+    terms = d * y
+    return y, raised(terms.sum(axis=1), np.abs(terms).sum(axis=1), len(lower) + 2)
+
+
+def raised(value: Array, size: Array, operations: float) -> Array:
+    """A proven upper bound of what rounds to `value` in so many operations, whose terms add up to `size`."""
+    return value + operations * 2.0**-52 * size + operations * 1e-300
+
+
 def check_grid(per_axis: int, dim: int) -> None:
     """Refuse grids that mean nothing or that would not fit in memory."""
     if per_axis < 1:
@@ -191,4 +217,4 @@ def _show(argument: object) -> str:
     return repr(argument)
 
 
-__all__ = ["Array", "Cell", "Domain", "Seed", "as_points", "box_grid", "check_grid"]
+__all__ = ["Array", "Cell", "Domain", "Seed", "as_points", "box_grid", "box_support", "check_grid", "raised"]

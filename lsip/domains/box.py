@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import Array, Cell, Domain, as_points
+from .base import Array, Cell, Domain, as_points, box_support
 from .notation import latex_power, power
 from .points import constant
 
@@ -58,6 +58,10 @@ class Box(Domain):
     def place(self, u: Array) -> Array:
         """Stretch the unit cube to the box."""
         return np.clip(self.lower + u * (self.upper - self.lower), self.lower, self.upper)
+
+    def support(self, d: ArrayLike) -> tuple[Array, Array]:
+        """An end of every side."""
+        return box_support(as_points(d, self.dim), self.lower, self.upper)
 
     def cells(self) -> tuple[Cell, ...]:
         """The box itself."""

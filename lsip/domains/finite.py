@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .base import Array, Cell, Domain, Seed, as_points, check_grid
+from .base import Array, Cell, Domain, Seed, as_points, check_grid, raised
 from .notation import point
 from .points import constant, distinct
 
@@ -91,6 +91,13 @@ class Finite(Domain):
         """All points; `per_axis=1` gives the one nearest to the centre."""
         check_grid(per_axis, 1)
         return self.project((self.lower + self.upper)[None] / 2) if per_axis == 1 else self.points
+
+    def support(self, d: ArrayLike) -> tuple[Array, Array]:
+        """The best of the points."""
+        directions = as_points(d, self.dim)
+        best = (directions @ self.points.T).argmax(axis=1)
+        values = raised(directions @ self.points.T, np.abs(directions) @ np.abs(self.points.T), self.dim + 2)
+        return self.points[best], values.max(axis=1)
 
     def cells(self) -> tuple[Cell, ...]:
         """One box of no width a point."""

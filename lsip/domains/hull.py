@@ -218,6 +218,14 @@ def outer_box(rows: Array, sides: Array) -> tuple[Array, Array, float]:
     return np.minimum(bounds[0], bounds[1]), bounds[1], margin
 
 
+def furthest(rows: Array, sides: Array, towards: Array) -> tuple[Array, Array]:
+    """The point of {y : rows y <= sides} that is furthest in a direction, and the multipliers of its rows."""
+    result = _linprog(-towards, rows, sides)
+    if result.status != 0:
+        raise ModelError(f"The polytope could not be searched along {towards}: {result.message}")
+    return np.array(result.x), np.maximum(-result.ineqlin.marginals, 0.0)
+
+
 def _linprog(cost: Array, rows: Array, sides: Array, bounds: Any = (None, None)) -> Any:
     from scipy.optimize import linprog
 

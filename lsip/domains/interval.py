@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import Array, Cell, Domain, as_points
+from .base import Array, Cell, Domain, as_points, box_support
 from .points import constant
 
 
@@ -54,6 +54,10 @@ class Interval(Domain):
     def place(self, u: Array) -> Array:
         """Stretch [0, 1] to the interval."""
         return np.clip(self.lower + u * (self.upper - self.lower), self.lower, self.upper)
+
+    def support(self, d: ArrayLike) -> tuple[Array, Array]:
+        """One of the ends."""
+        return box_support(as_points(d, 1), self.lower, self.upper)
 
     def cells(self) -> tuple[Cell, ...]:
         """The interval itself."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from .base import Array, Cell, Domain, Seed, as_points
-from .hull import Hull, affine_hull, largest_ball, outer_box, unit_rows
+from .hull import Hull, affine_hull, furthest, largest_ball, outer_box, unit_rows
 from .notation import superscript
 from .points import constant
 
@@ -104,6 +104,18 @@ class Polytope(Domain):
         """Draw `n` uniform points."""
         rng = np.random.default_rng(seed)
         return self._lift(self._hull.sample(n, rng))
+
+    def support(self, d: ArrayLike) -> tuple[Array, Array]:
+        """A linear program each; its multipliers w >= 0 prove d · y <= w · b + |d - w A| · |y|."""
+        directions = as_points(d, self.dim)
+        points, tops = np.empty_like(directions), np.empty(len(directions))
+        reach = np.maximum(np.abs(self.lower), np.abs(self.upper)) + self._margin
+        size, rounding = np.abs(self.A), (len(self.b) + self.dim + 8) * 2.0**-52
+        for i, towards in enumerate(directions):
+            points[i], w = furthest(self.A, self.b, towards)
+            rest = np.abs(towards - w @ self.A) + rounding * (np.abs(towards) + w @ size)
+            tops[i] = w @ self.b + rest @ reach * (1 + rounding) + rounding * (w @ np.abs(self.b))
+        return self.project(points), tops
 
     def cells(self) -> tuple[Cell, ...]:
         """The bounding box, cut by the inequalities."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import Array, Cell, Domain, Seed, as_points, check_grid
+from .base import Array, Cell, Domain, Seed, as_points, check_grid, raised
 from .notation import latex_power, power
 from .points import constant
 from .union import Union
@@ -94,6 +94,15 @@ class Product(Domain):
         grids = [f.grid(per_axis) for f in self.factors]
         check_grid(prod(len(g) for g in grids), 1)
         return _combine(grids)
+
+    def support(self, d: ArrayLike) -> tuple[Array, Array] | None:
+        """Each part by its factor."""
+        found = [f.support(part) for f, part in zip(self.factors, self.split(d), strict=True)]
+        parts = [part for part in found if part is not None]
+        if len(parts) < len(found):
+            return None
+        tops = np.stack([top for _, top in parts], axis=1)
+        return np.hstack([y for y, _ in parts]), raised(tops.sum(axis=1), np.abs(tops).sum(axis=1), len(parts))
 
     def cells(self) -> tuple[Cell, ...]:
         """All combinations of the factors' cells."""

@@ -88,6 +88,11 @@ class Simplex(Domain):
         lattice: Array = np.column_stack([counts, parts - counts.sum(axis=1)]) / parts
         return lattice
 
+    def support(self, d: ArrayLike) -> tuple[Array, Array]:
+        """The vertex of the largest entry."""
+        directions = as_points(d, self.dim)
+        return np.eye(self.dim)[directions.argmax(axis=1)], directions.max(axis=1)
+
     def cells(self) -> tuple[Cell, ...]:
         """The unit cube, cut by the plane as two inequalities."""
         if self.dim == 1:

@@ -117,6 +117,16 @@ class Union(Domain):
             return self.project((self.lower + self.upper)[None] / 2)
         return distinct(np.concatenate([d.grid(per_axis) for d in self.members]))
 
+    def support(self, d: ArrayLike) -> tuple[Array, Array] | None:
+        """The best of the members."""
+        found = [part for part in (member.support(d) for member in self.members) if part is not None]
+        if len(found) < len(self.members):
+            return None
+        tops = np.stack([top for _, top in found])
+        best, n = tops.argmax(axis=0), np.arange(tops.shape[1])
+        points: Array = np.stack([y for y, _ in found])[best, n]
+        return points, tops.max(axis=0)
+
     def cells(self) -> tuple[Cell, ...]:
         """The cells of all members; those without inequalities are gathered in one."""
         cells = [c for d in self.members for c in d.cells()]

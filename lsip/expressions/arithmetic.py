@@ -216,8 +216,8 @@ def matmul(a: Expression, b: Expression) -> Expression:
     """Products with a constant matrix are one linear map; two expressions multiply element by element and sum."""
     if not a.shape or not b.shape:
         raise ModelError("`@` needs at least one axis on both sides; use * for scalars.")
-    if isinstance(a, Constant) and a.ndim == 2 and b.ndim == 1 and a.shape[1] == b.shape[0]:
-        return Linear(a.value, b, (a.shape[0],))
+    if isinstance(a, Constant) and a.ndim >= 2 and b.ndim == 1 and a.shape[-1] == b.shape[0]:
+        return Linear(a.value.reshape(-1, b.size), b, a.shape[:-1])
     if isinstance(b, Constant) and b.ndim == 2 and a.ndim == 1 and a.shape[0] == b.shape[0]:
         return Linear(b.value.T, a, (b.shape[1],))
     left, right = np.arange(a.size).reshape(a.shape), np.arange(b.size).reshape(b.shape)

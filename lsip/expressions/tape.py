@@ -20,7 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .graph import Absolute, Constant, Expression, Gather, Index, Join, Linear, Multiply, Negate, Pass, Select
+from .graph import (
+    Absolute,
+    Apply,
+    Constant,
+    Expression,
+    Gather,
+    Index,
+    Join,
+    Linear,
+    Multiply,
+    Negate,
+    Pass,
+    Power,
+    Select,
+)
 from .interval import EPS, Array, Interval, up
 from .jets import Jet, tetrahedron, triangle
 
@@ -214,6 +228,18 @@ class Tape:
         if jet.gradient is None:
             return Interval.point(np.zeros(shape))
         return jet.gradient.each(lambda v: np.broadcast_to(v, shape))
+
+    def linear(self) -> tuple[Interval, Interval] | None:
+        """Values (K,) at the origin and gradients (m, K), outward rounded, if all outputs are affine; None if not."""
+        if self.kink_count or any(isinstance(self.nodes[i], Apply | Power) for i, *_ in self.steps):
+            return None
+        origin = np.zeros((1, self.dim))
+        jet, _ = self._run(Pass(Interval(origin, origin), 2, self.offsets, self.kinks))
+        if jet.hessian is not None:
+            return None
+        size = jet.value.shape[-1]
+        slope: Any = Interval.point(np.zeros((self.dim, 1, size))) if jet.gradient is None else jet.gradient
+        return jet.value[0], slope.each(lambda v: np.broadcast_to(v, (self.dim, 1, size)))[:, 0]
 
     def quadratics(
         self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None = None, order: int = 2

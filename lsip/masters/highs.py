@@ -162,7 +162,7 @@ def run(h: Any) -> bool:
     if status != _GOOD and status not in _BAD:
         # A warm start can leave the dual simplex stuck on badly scaled rows: start again, then try other methods.
         for options in ({}, {"simplex_strategy": 4}, {"presolve": "on"}, {"solver": "ipm"}):
-            for key, value in options.items():
+            for key, value in (_USUAL | options).items():
                 h.setOptionValue(key, value)
             h.clearSolver()
             h.run()

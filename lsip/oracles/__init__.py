@@ -2,10 +2,12 @@
 
 from .base import Oracle, Separation, Violation
 from .branch_and_bound import BranchAndBound
+from .choice import pick_oracle, prover
 from .grid import Grid
 from .multistart import Multistart
 from .projected_subgradient import ProjectedSubgradient
 from .random_search import RandomSearch
+from .support_function import SupportFunction
 from .supremum import supremum
 
 __all__ = [
@@ -16,6 +18,9 @@ __all__ = [
     "ProjectedSubgradient",
     "RandomSearch",
     "Separation",
+    "SupportFunction",
     "Violation",
+    "pick_oracle",
+    "prover",
     "supremum",
 ]

@@ -27,6 +27,7 @@ def check_domain(domain: Domain, seed: int = 0) -> None:
     _check_grid(domain, scale)
     _check_spread(domain)
     _check_cells(domain, np.concatenate([inside, domain.spread(20)]), around, scale)
+    _check_support(domain, inside, rng)
     _check_identity(domain)
     _check_errors(domain)
 
@@ -148,6 +149,22 @@ def _check_cells(domain: Domain, inside: Array, around: Array, scale: float) -> 
         assert any(in_cell(cell, y, tol) for cell in cells), f"some cell covers every point; none covers {y}"
     for y in around[~domain.contains(around, tol=1e-6)]:
         assert not any(in_cell(cell, y, 0.0) for cell in cells), f"cells hold nothing else; one holds {y}"
+
+
+def _check_support(domain: Domain, inside: Array, rng: np.random.Generator) -> None:
+    """Whoever has a formula for the maximum of d · y must have the right one."""
+    directions = np.concatenate([rng.normal(size=(20, domain.dim)), np.zeros((1, domain.dim)), np.eye(domain.dim)])
+    found = domain.support(directions)
+    if found is None:
+        return
+    y, top = found
+    assert y.shape == directions.shape, "support gives a point a direction"
+    assert domain.contains(y).all(), "maximisers belong to the domain"
+    size = 1e-9 * (1 + np.abs(directions) @ np.maximum(np.abs(domain.lower), np.abs(domain.upper)))
+    attained = (directions * y).sum(axis=1)
+    assert (attained >= top - size).all(), "the maximum is attained"
+    others = directions @ np.concatenate([inside, domain.spread(50)]).T
+    assert (others.max(axis=1) <= top + size).all(), "no point of the domain is further out"
 
 
 def _check_identity(domain: Domain) -> None:

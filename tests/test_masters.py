@@ -1,0 +1,371 @@
+"""Every master on small LPs: the same values, multipliers that prove them, contradictions that are ones."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import linprog
+
+import lsip
+from lsip.masters import LicenceError, MasterError, open_master
+from lsip.masters.base import MasterResult
+from lsip.masters.highs import HighsMaster
+from lsip.masters.magnified import magnified
+from lsip.masters.rows import solved_or_infeasible
+
+TOL = 1e-8
+INSTALLED = {
+    package: importlib.util.find_spec(package) is not None for package in ("gurobipy", "cvxpy", "pyomo", "clarabel")
+}
+NAMES = [
+    "highs",
+    pytest.param("gurobi", marks=pytest.mark.skipif(not INSTALLED["gurobipy"], reason="needs gurobipy")),
+    pytest.param("cvxpy:HIGHS", marks=pytest.mark.skipif(not INSTALLED["cvxpy"], reason="needs cvxpy")),
+    pytest.param("cvxpy:CLARABEL", marks=pytest.mark.skipif(not INSTALLED["clarabel"], reason="needs cvxpy")),
+    pytest.param("pyomo:appsi_highs", marks=pytest.mark.skipif(not INSTALLED["pyomo"], reason="needs pyomo")),
+]
+every_master = pytest.mark.parametrize("name", NAMES)
+some_settings = settings(max_examples=12, deadline=None)
+
+
+class LP:
+    """A random LP with finite rows of every kind, cuts, and a box; feasible at a known point if `room` >= 0."""
+
+    def __init__(self, seed: int, room: float = 0.5) -> None:
+        rng = np.random.default_rng(seed)
+        n, rows, cuts = rng.integers(2, 6), rng.integers(0, 4), rng.integers(1, 9)
+        inside = rng.uniform(-1, 1, n)
+        self.c = rng.normal(size=n)
+        self.lower, self.upper = np.full(n, -5.0), np.full(n, 5.0)
+        self.A = sparse.random_array((rows, n), density=0.7, rng=rng, format="csr")
+        self.A = sparse.csr_matrix(self.A)
+        at = self.A @ inside
+        self.row_lower, self.row_upper = at - rng.uniform(0, 1, rows), at + rng.uniform(0, 1, rows)
+        kind = rng.integers(0, 4, rows)  # both sides, only the upper, only the lower, equal
+        self.row_lower[kind == 1], self.row_upper[kind == 2] = -np.inf, np.inf
+        self.row_lower[kind == 3] = self.row_upper[kind == 3] = at[kind == 3]
+        self.cuts = rng.normal(size=(cuts, n)) * 10.0 ** rng.integers(-2, 3, (cuts, 1))
+        self.rhs = self.cuts @ inside + rng.uniform(0, 1, cuts) + room
+        if room < 0:  # a pair of cuts that contradict each other
+            self.cuts = np.concatenate([self.cuts, -self.cuts[:1]])
+            self.rhs = np.append(self.rhs, -self.rhs[0] - 1.0)
+
+    def open(self, name: str) -> lsip.masters.Master:
+        master = open_master(name)(self.c, self.lower, self.upper, self.A, self.row_lower, self.row_upper, TOL)
+        master.add(self.cuts, self.rhs)
+        return master
+
+    def value(self, margin: float) -> float | None:
+        """By SciPy, which knows none of our masters; None when infeasible."""
+        finite = [np.isfinite(self.row_upper), np.isfinite(self.row_lower)]
+        matrix = sparse.vstack([self.A[finite[0]], -self.A[finite[1]], sparse.csr_matrix(self.cuts)])
+        right = np.concatenate([self.row_upper[finite[0]], -self.row_lower[finite[1]], self.rhs - margin])
+        box = np.stack([self.lower, self.upper], axis=1)
+        result = linprog(self.c, A_ub=matrix, b_ub=right, bounds=box)
+        return float(result.fun) if result.status == 0 else None
+
+    def combination(self, result: MasterResult, margin: float) -> tuple[np.ndarray, float]:
+        """The row that the multipliers make of all rows: (coefficients, right-hand side)."""
+        cut, row = result.cut_multipliers, result.row_multipliers
+        assert (cut >= 0).all()
+        assert np.isfinite(self.row_upper[row > 0]).all()
+        assert np.isfinite(self.row_lower[row < 0]).all()
+        side = row[row > 0] @ self.row_upper[row > 0] + row[row < 0] @ self.row_lower[row < 0]
+        return self.cuts.T @ cut + self.A.T @ row, float(cut @ (self.rhs - margin) + side)
+
+    def least(self, coefficients: np.ndarray) -> float:
+        """The smallest value of a linear function over the box."""
+        return float(np.minimum(coefficients * self.lower, coefficients * self.upper).sum())
+
+
+def significant(result: MasterResult, lp: LP) -> MasterResult:
+    """Row multipliers without the dust that an interior point leaves on sides that do not exist."""
+    row = result.row_multipliers
+    dust = np.abs(row) < 1e-8 * (1 + np.abs(row).max(initial=0.0))
+    return MasterResult(**{**vars(result), "row_multipliers": np.where(dust, 0.0, row)})
+
+
+@every_master
+@some_settings
+@given(seed=st.integers(0, 10**6), margin=st.sampled_from([0.0, 1e-8, 0.1]))
+def test_the_value_is_right_and_the_multipliers_prove_it(name: str, seed: int, margin: float) -> None:
+    lp = LP(seed)
+    result = lp.open(name).solve(margin)
+    assert result.status == "optimal"
+    assert result.slack == pytest.approx(-margin, abs=1e-9)
+    assert result.objective == pytest.approx(lp.c @ result.z)
+    assert result.objective == pytest.approx(lp.value(margin), abs=1e-6)
+    assert (lp.cuts @ result.z - lp.rhs + margin <= 1e-7 * np.abs(lp.cuts).max(axis=1)).all()
+    assert ((result.z >= lp.lower - 1e-9) & (result.z <= lp.upper + 1e-9)).all()
+    coefficients, right = lp.combination(significant(result, lp), margin)
+    # c z >= (c + rows) z - right for every feasible z, and the first term is smallest at a corner of the box.
+    bound = lp.least(lp.c + coefficients) - right
+    assert bound == pytest.approx(result.objective, abs=2e-6)
+    assert result.reduced_costs == pytest.approx(lp.c + coefficients, abs=1e-6)
+
+
+@every_master
+@some_settings
+@given(seed=st.integers(0, 10**6))
+def test_an_infeasible_lp_comes_with_a_contradiction(name: str, seed: int) -> None:
+    lp = LP(seed, room=-0.5)
+    result = lp.open(name).solve(0.0)
+    assert result.status == "infeasible"
+    coefficients, right = lp.combination(significant(result, lp), 0.0)
+    size = result.cut_multipliers.sum() + np.abs(result.row_multipliers).sum()
+    assert size > 0
+    assert lp.least(coefficients) > right + 1e-4 * size  # no z in the box satisfies coefficients z <= right
+
+
+@every_master
+def test_finite_rows_that_contradict_each_other(name: str) -> None:
+    A = sparse.csr_matrix([[1.0, 1.0], [1.0, 1.0]])
+    master = open_master(name)(
+        np.ones(2), -np.ones(2), np.ones(2), A, np.array([1.0, -np.inf]), np.array([1.0, 0.5]), TOL
+    )
+    for result in (master.solve(0.0), master.best_margin(1.0)):  # no slack of the cuts helps
+        assert result.status == "infeasible"
+        row = result.row_multipliers
+        assert row[0] < 0 < row[1]
+        assert row[0] == pytest.approx(-row[1], rel=1e-6)
+
+
+@every_master
+@some_settings
+@given(seed=st.integers(0, 10**6))
+def test_the_best_margin_is_the_largest_that_is_feasible(name: str, seed: int) -> None:
+    lp = LP(seed)
+    master = lp.open(name)
+    best = master.best_margin(1e3)
+    assert best.status == "optimal"
+    if best.slack > -1e3 + 1:
+        assert lp.value(-best.slack - 1e-6) is not None
+        assert lp.value(-best.slack + 1e-6) is None
+        assert best.cut_multipliers.sum() == pytest.approx(1.0, abs=1e-6)  # the price of s, which costs 1
+    assert master.best_margin(0.25).slack == pytest.approx(max(best.slack, -0.25), abs=1e-7)
+    after = master.solve(0.0)  # the objective is c again
+    assert after.objective == pytest.approx(lp.value(0.0), abs=1e-6)
+
+
+@every_master
+@some_settings
+@given(seed=st.integers(0, 10**6))
+def test_cuts_come_and_go(name: str, seed: int) -> None:
+    lp = LP(seed)
+    master, rng = lp.open(name), np.random.default_rng(seed)
+    assert master.cuts == len(lp.rhs)
+    master.solve(0.0)
+    keep = rng.random(len(lp.rhs)) < 0.5
+    master.drop(keep)
+    extra = rng.normal(size=(2, len(lp.c)))
+    master.add(sparse.csr_matrix(extra), np.ones(2) * 10)
+    lp.cuts, lp.rhs = np.concatenate([lp.cuts[keep], extra]), np.append(lp.rhs[keep], [10.0, 10.0])
+    assert master.cuts == len(lp.rhs)
+    result = master.solve(0.0)
+    assert result.objective == pytest.approx(lp.value(0.0), abs=1e-6)
+    assert len(result.cut_multipliers) == len(lp.rhs)
+    master.add(np.zeros((0, len(lp.c))), np.zeros(0))
+    master.drop(np.ones(len(lp.rhs), dtype=bool))
+    assert master.solve(0.0).objective == pytest.approx(result.objective, abs=1e-7)
+
+
+@every_master
+def test_the_box_can_be_moved(name: str) -> None:
+    lp = LP(3)
+    master = lp.open(name)
+    before = master.solve(0.0).objective
+    lp.lower, lp.upper = lp.lower * 4, lp.upper * 4
+    master.set_box(lp.lower, lp.upper)
+    assert master.solve(0.0).objective == pytest.approx(lp.value(0.0), abs=1e-6)
+    assert master.solve(0.0).objective < before - 1e-3
+
+
+@every_master
+def test_the_centre_of_a_flat_face(name: str) -> None:
+    """min x + y over x + y >= 1 in the unit box: a whole edge is optimal, and its middle is (1/2, 1/2)."""
+    empty = sparse.csr_matrix((0, 2))
+    master = open_master(name)(np.ones(2), np.zeros(2), np.ones(2), empty, np.zeros(0), np.zeros(0), TOL)
+    master.add(np.array([[-1.0, -1.0]]), np.array([-1.0]))
+    solved = master.solve(0.0)
+    centre = master.centre(0.0)
+    if name == "cvxpy:CLARABEL":
+        assert centre is None  # the solution is the centre
+        assert solved.z == pytest.approx([0.5, 0.5], abs=1e-3)
+    else:
+        assert np.abs(solved.z - 0.5).max() == pytest.approx(0.5, abs=1e-6)  # a corner
+        assert centre == pytest.approx([0.5, 0.5], abs=1e-3)
+    assert master.solve(0.0).objective == pytest.approx(1.0, abs=1e-8)
+
+
+@every_master
+def test_a_solve_with_every_master_is_certified(name: str) -> None:
+    entry = lsip.catalogue.get("tfi2_tan_n3")
+    solution = entry.build().solve(master=name, verbose=False)
+    assert solution.certified
+    assert solution.value == pytest.approx(entry.value, abs=1e-7)
+    solution.verify()
+
+
+def test_the_default_solvers() -> None:
+    pytest.importorskip("cvxpy")
+    pytest.importorskip("pyomo")
+    entry = lsip.catalogue.get("infeasible_abs")
+    for name in ("cvxpy", "pyomo"):
+        assert entry.build().solve(master=name, verbose=False).status is lsip.Status.INFEASIBLE
+
+
+@some_settings
+@given(seed=st.integers(0, 10**6), margin=st.sampled_from([0.0, 0.1]))
+def test_a_magnified_master_means_the_same(seed: int, margin: float) -> None:
+    lp = LP(seed)
+    arguments = lp.c, lp.lower, lp.upper, lp.A, lp.row_lower, lp.row_upper, TOL
+    plain, large = HighsMaster(*arguments), magnified(HighsMaster, 1024.0)(*arguments)
+    for master in (plain, large):
+        master.add(lp.cuts, lp.rhs)
+    for ask in (lambda m: m.solve(margin), lambda m: m.best_margin(1.0)):
+        expected, result = ask(plain), ask(large)
+        assert result.slack == pytest.approx(expected.slack, abs=1e-9)
+        assert lp.least((lp.cuts.T @ result.cut_multipliers) + lp.A.T @ result.row_multipliers) == pytest.approx(
+            lp.least((lp.cuts.T @ expected.cut_multipliers) + lp.A.T @ expected.row_multipliers), abs=1e-6
+        )
+    assert large.solve(margin).objective == pytest.approx(plain.solve(margin).objective, abs=1e-8)
+    assert magnified(HighsMaster, 1.0) is HighsMaster
+
+
+def test_a_contradiction_decides_where_a_solver_fails() -> None:
+    """GLPK through Pyomo says `other` of an infeasible LP; an interior point may say nothing at all."""
+
+    def fail() -> None:
+        raise MasterError("no idea")
+
+    proof = 0.5, np.ones(2), np.zeros(1)
+    result = solved_or_infeasible(fail, lambda: proof, (3, 2, 1))
+    assert result.status == "infeasible"
+    assert np.array_equal(result.cut_multipliers, [1, 1])
+    with pytest.raises(MasterError, match="no idea"):  # feasible after all
+        solved_or_infeasible(fail, lambda: (-0.5, np.ones(2), np.zeros(1)), (3, 2, 1))
+    with pytest.raises(MasterError, match="no idea"):
+        solved_or_infeasible(fail, fail, (3, 2, 1))
+    without = solved_or_infeasible(lambda: None, fail, (3, 2, 1))
+    assert without.status == "infeasible"
+    assert np.array_equal(without.cut_multipliers, [0, 0])
+
+
+# ---- what goes wrong -------------------------------------------------------------------------------------------------
+
+
+def one_row() -> tuple[object, ...]:
+    empty = sparse.csr_matrix((0, 1))
+    return np.ones(1), np.zeros(1), np.ones(1), empty, np.zeros(0), np.zeros(0), TOL
+
+
+def test_unknown_masters() -> None:
+    with pytest.raises(lsip.ModelError, match="no master called 'higs'; choose from highs, gurobi, cvxpy, pyomo"):
+        open_master("higs")
+    with pytest.raises(lsip.ModelError, match="no master called 'highs:ipm': write 'highs'"):
+        open_master("highs:ipm")
+    with pytest.raises(lsip.ModelError, match="name a solver behind the colon"):
+        open_master("cvxpy:")
+
+
+def test_unknown_solvers() -> None:
+    pytest.importorskip("cvxpy")
+    pytest.importorskip("pyomo")
+    with pytest.raises(lsip.ModelError, match=r"CVXPY has no solver 'nosuch' here; choose from .*CLARABEL"):
+        open_master("cvxpy:nosuch")(*one_row())
+    with pytest.raises(lsip.ModelError, match=r"Pyomo has no LP solver 'nosuch' here; choose from .*appsi_highs"):
+        open_master("pyomo:nosuch")(*one_row())
+
+
+@pytest.mark.parametrize(("name", "package"), [("gurobi", "gurobipy"), ("cvxpy", "cvxpy"), ("pyomo:glpk", "pyomo")])
+def test_a_missing_package(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    extra = name.partition(":")[0]
+    with pytest.raises(lsip.MissingExtraError, match=rf"The master '{extra}' needs {package}: .*'lsip\[{extra}\]'"):
+        open_master(name)
+
+
+@pytest.fixture
+def small_licence() -> None:
+    """Skip where Gurobi may solve models of any size."""
+    gurobipy = pytest.importorskip("gurobipy")
+    with gurobipy.Env(params={"OutputFlag": 0}) as env, gurobipy.Model(env=env) as model:
+        model.addMVar(2001)
+        try:
+            model.optimize()
+        except gurobipy.GurobiError:
+            return
+    pytest.skip("Gurobi has a full licence here")
+
+
+@pytest.mark.usefixtures("small_licence")
+def test_a_model_too_large_for_the_licence() -> None:
+    n = 2500
+    empty = sparse.csr_matrix((0, n))
+    master = open_master("gurobi")(np.ones(n), np.zeros(n), np.ones(n), empty, np.zeros(0), np.zeros(0), TOL)
+    with pytest.raises(LicenceError) as caught:
+        master.solve(0.0)
+    message = str(caught.value)
+    assert message.startswith(
+        "This model has 2501 variables and 0 rows, more than Gurobi's licence allows (2000 of each"
+    )
+    assert message.endswith('get a full licence from gurobi.com, or use master="highs".')
+
+
+@pytest.mark.usefixtures("small_licence")
+@pytest.mark.parametrize("name", ["gurobi", "pyomo:appsi_gurobi"])
+def test_the_licence_reaches_the_caller_of_a_solve(name: str) -> None:
+    """It is no MasterError, which the exchange takes for a numerical failure."""
+    pytest.importorskip(name.partition(":")[0].replace("gurobi", "gurobipy"))
+    x = lsip.Variable(2100, lower=0)
+    t = lsip.Index("t", lsip.Interval(0, 1))
+    problem = lsip.Problem(lsip.minimize(x.sum()), [lsip.forall(t, x[0] + x[1] * t >= 1)])
+    with pytest.raises(LicenceError, match=r"210\d variables"):
+        problem.solve(master=name, verbose=False)
+
+
+def test_no_licence_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    gurobipy = pytest.importorskip("gurobipy")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise gurobipy.GurobiError(10009, "License expired 2020-01-01")
+
+    monkeypatch.setattr(gurobipy, "Env", refuse)
+    with pytest.raises(LicenceError, match=r"no valid licence \(License expired 2020-01-01\): .* use master=\"highs\""):
+        open_master("gurobi")(*one_row())
+
+
+def test_a_failing_solver_stalls_the_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cvxpy")
+    from lsip.masters import cvxpy as door
+
+    solves = iter(range(100))
+    real = door._solve
+
+    def sometimes(*arguments: object) -> str:
+        if next(solves) == 1:
+            raise MasterError("failed on purpose")
+        return real(*arguments)
+
+    monkeypatch.setattr(door, "_solve", sometimes)
+    solution = lsip.catalogue.get("abs_d10").build().solve(master="cvxpy", verbose=False)
+    assert solution.status is lsip.Status.STALLED
+    assert solution.lower <= lsip.catalogue.get("abs_d10").value
+
+
+def test_gurobi_environments_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    gurobipy = pytest.importorskip("gurobipy")
+    disposed = []
+    real = gurobipy.Env.dispose
+    monkeypatch.setattr(gurobipy.Env, "dispose", lambda env: (disposed.append(1), real(env)))
+    master = open_master("gurobi")(*one_row())
+    assert master.solve(0.0).objective == 0.0
+    assert not disposed
+    del master
+    assert disposed
