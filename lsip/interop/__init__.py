@@ -1,0 +1,1 @@
+"""Doors for models that were written with other tools."""

@@ -1,0 +1,93 @@
+"""Rules that need numbers: their rows at index points, through CVXPY's canonicalisation.
+
+A rule gives a new CVXPY expression for every point, nearly always of the same build with other numbers in it. Such an
+expression is canonicalised once with parameters in the place of its numbers, which makes every further point cheap.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ...family import Family
+from ...oracles.attained import discrete_points
+from ...program import BlackBoxFamily
+from .affine import Layout, dense, has_tensor, tensor
+from .forall import ForAll
+from .package import cp
+
+Array = NDArray[np.float64]
+
+
+def black_boxes(c: ForAll, name: str, layout: Layout) -> list[BlackBoxFamily]:
+    """One family for each element of a rule that is only known at points."""
+    constants = Family(c.domain, c.at, c.at, c.lipschitz).constants
+    if constants is None and discrete_points(c.domain) is not None:
+        constants = (0.0, 0.0)  # every index point can be tried, and between them there is nothing to bound
+    table, starts = _Table(c), layout.starts
+    columns = np.concatenate([np.arange(starts[v.id], starts[v.id] + v.size) for v in table.variables])
+    boxes = []
+    for i in range(c.size):
+        box = BlackBoxFamily(
+            name if c.size == 1 else f"{name}[{i}]",
+            c.domain,
+            partial(table.part, 0, i),
+            partial(table.part, 1, i),
+            len(columns),
+            constants,
+        )
+        box.columns = columns[None, :].astype(np.intp)
+        boxes.append(box)
+    return boxes
+
+
+class _Table:
+    """Rows of a rule at points; the last answer is kept, since coefficients and right-hand sides are asked apart."""
+
+    def __init__(self, c: ForAll) -> None:
+        self.c, self.variables = c, list(c.variables())
+        self.builds: dict[Any, Any] = {}  # CVXPY's coefficients for each build of the expression; None if it has none
+        self.key: bytes | None = None
+        self.last: tuple[Array, Array] = (np.zeros(0), np.zeros(0))
+
+    def rows(self, y: Array) -> tuple[Array, Array]:
+        """Coefficients (N, p, n) and right-hand sides (N, p)."""
+        if self.key != y.tobytes():
+            n, p = sum(v.size for v in self.variables), self.c.size
+            flat = np.array([self._row(self.c.body_at(point)) for point in y]).reshape(len(y), n + 1, p)
+            self.last = flat[:, :n].transpose(0, 2, 1), -flat[:, n]
+            self.key = y.tobytes()
+        return self.last
+
+    def part(self, which: int, element: int, y: Array) -> Array:
+        """The coefficients (which = 0) or right-hand sides (1) of one element of the constraint."""
+        return self.rows(y)[which][:, element]
+
+    def _row(self, body: Any) -> Array:
+        """All coefficients of one expression, variable by variable, the constants last."""
+        numbers: list[Any] = []
+        build = _build(body, numbers)
+        if build not in self.builds:
+            stand_ins = [cp.Parameter(leaf.shape) for leaf in numbers]
+            template = body.tree_copy({id(leaf): p for leaf, p in zip(numbers, stand_ins, strict=True)})
+            known = has_tensor(template)
+            self.builds[build] = tensor([template], self.variables, stand_ins)[0] if known else None
+        table = self.builds[build]
+        if table is None:  # numbers times numbers: canonicalise this very expression
+            return np.asarray(sparse.csr_array(tensor([body], self.variables, [])[0]).toarray()).ravel()
+        values = [dense(leaf.value).ravel(order="F") for leaf in numbers]
+        return np.asarray(table @ np.concatenate([*values, [1.0]]))
+
+
+def _build(e: Any, numbers: list[Any]) -> Any:
+    """How an expression is put together; its constants are collected in `numbers`."""
+    if isinstance(e, cp.Constant):
+        numbers.append(e)
+        return e.shape
+    if not e.args:
+        return e.id
+    return (type(e), e.shape, str(e.get_data()), *(_build(arg, numbers) for arg in e.args))

@@ -1,0 +1,116 @@
+"""From constraints for all indices to the row families that lsip's oracles and certificates work on."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...expressions.affine import Affine
+from ...oracles.supremum import supremum
+from ...problem import _family
+from ...program import FamilyViolation
+from ...solution import ActivePoint
+from .affine import Layout, read_affine
+from .blackbox import black_boxes
+from .forall import ForAll
+
+Array = NDArray[np.float64]
+CHECKS = 6  # points at which a rule is compared with its trace
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """Row families over the vector of all variables, and whose rows they are."""
+
+    families: tuple[Any, ...]
+    owners: tuple[tuple[tuple[ForAll, int], ...], ...]  # a family, a component: the constraint and its element
+
+    def measure(self, active: tuple[ActivePoint, ...]) -> dict[int, list[tuple[Any, Any]]]:
+        """The dual measure of every constraint, by its Python id: points and multipliers, heaviest first."""
+        atoms: dict[int, dict[bytes, tuple[Any, Array]]] = {id(f): {} for row in self.owners for f, _ in row}
+        for s in active:
+            owner, element = self.owners[s.family][s.component]
+            point: Any = float(s.point[0]) if owner.domain.scalar else s.point
+            found = atoms[id(owner)].setdefault(s.point.tobytes(), (point, np.zeros(owner.size)))
+            found[1][element] += s.multiplier
+        shapes = {id(f): f.shape for row in self.owners for f, _ in row}
+        return {
+            key: [(y, m.reshape(shapes[key], order="F") if shapes[key] else float(m[0])) for y, m in mine.values()]
+            for key, mine in atoms.items()
+        }
+
+
+def compile_families(constraints: list[ForAll], layout: Layout) -> Compiled:
+    """Constraints over the same indices share one family; a black box has a family for each element."""
+    families: list[Any] = []
+    owners: list[tuple[tuple[ForAll, int], ...]] = []
+    groups: dict[tuple[Any, ...], list[ForAll]] = {}
+    for c in constraints:
+        if c.traced:
+            groups.setdefault(c.indices, []).append(c)
+    for indices, members in groups.items():
+        bodies = [read_affine(m.body, layout) for m in members]
+        labels = tuple(_name(m) if m.size == 1 else f"({_name(m)})[{i}]" for m in members for i in range(m.size))
+        name = "; ".join(map(_name, members))
+        body = Affine.join(bodies) if len(bodies) > 1 else bodies[0]
+        families.append(_family(name, indices, members[0].domain, body, labels, {layout.whole: 0}))
+        owners.append(tuple((m, i) for m in members for i in range(m.size)))
+    for c in constraints:
+        if not c.traced:
+            families += black_boxes(c, _name(c), layout)
+            owners += [((c, i),) for i in range(c.size)]
+    return Compiled(tuple(families), tuple(owners))
+
+
+def _name(c: ForAll) -> str:
+    return str(c).partition("   for all")[0]
+
+
+def agree(traced: ForAll, box: ForAll) -> bool:
+    """Whether a rule gives the same rows at a few points as its trace; taken for granted without parameter values."""
+    if any(p.value is None for p in traced.parameters()):
+        return True
+    layout, points = (
+        Layout.of(traced.variables()),
+        np.concatenate([traced.domain.spread(CHECKS), traced.domain.grid(1)]),
+    )
+    if {v.id for v in box.variables()} - set(layout.starts):
+        return False
+    rows = []
+    for c in (traced, box):
+        table = np.zeros((len(points), c.size, layout.whole.size + 1))
+        done = 0
+        for family in compile_families([c], layout).families:
+            a, b = family.rows(points)
+            for i, columns in enumerate(family.columns):
+                np.add.at(table[:, done].T, columns, a[:, i].T)
+                table[:, done, -1] = b[:, i]
+                done += 1
+        rows.append(table)
+    return rows[0].shape == rows[1].shape and np.allclose(rows[0], rows[1], rtol=1e-9, atol=1e-9)
+
+
+def moved(families: tuple[Any, ...], place: NDArray[np.intp]) -> tuple[Any, ...]:
+    """The same families over other columns: what was element i of the vector is now element place[i]."""
+    copies = []
+    for family in families:
+        other = copy(family)
+        other.columns = place[family.columns]
+        copies.append(other)
+    return tuple(copies)
+
+
+def proven_violation(c: ForAll) -> float:
+    """A proven bound of the largest violation at the variables' current values; at least 0."""
+    layout = Layout.of(c.variables())
+    compiled, x = compile_families([c], layout), layout.values()
+    worst = 0.0
+    for family in compiled.families:
+        if not family.enclosable:
+            return float("inf")
+        worst = max(worst, supremum(FamilyViolation(family, x), family.domain).bound)
+    return worst

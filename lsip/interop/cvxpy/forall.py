@@ -1,0 +1,219 @@
+"""Constraints for all indices in a CVXPY model: what `forall` takes, what it refuses, and what it remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...domains import Domain, Product
+from ...errors import ModelError, NotAffineError
+from ...expressions.graph import Index as Formula
+from ...family import Family
+from .affine import fixed
+from .index import Index, IndexCondition, IndexExpression
+from .package import cp
+
+Array = NDArray[np.float64]
+
+
+class ForAll:
+    """A constraint of a CVXPY model that holds for every value of its indices; made by `forall`.
+
+    Attributes
+    ----------
+    constraint
+        The CVXPY constraint, with the index in it; None when a rule needs numbers, and is a black box.
+    dual_value
+        After a solve: the dual measure, a list of (point, multiplier), heaviest first. Multipliers have the
+        constraint's shape; None before a solve.
+    """
+
+    def __init__(
+        self,
+        indices: tuple[Formula, ...],
+        constraint: Any,
+        rule: Callable[[Any], Any] | None = None,
+        lipschitz: Any = None,
+    ) -> None:
+        self.indices, self.constraint, self.rule = indices, constraint, rule
+        self.lipschitz = lipschitz
+        self.dual_value: list[tuple[Any, Any]] | None = None
+        domains = [i.domain for i in indices]
+        self.domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
+        sample = constraint if constraint is not None else self.at(self.domain.spread(1)[0])
+        self.shape: tuple[int, ...] = sample.shape
+
+    @property
+    def traced(self) -> bool:
+        """Whether the constraint is known as a formula of the index."""
+        return self.constraint is not None
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=int))
+
+    @property
+    def body(self) -> Any:
+        """The CVXPY expression that must be <= 0."""
+        return _body(self.constraint)
+
+    def at(self, point: Array) -> Any:
+        """The CVXPY constraint of a black-box rule at one index point."""
+        assert self.rule is not None
+        return self.rule(float(point[0]) if self.domain.scalar else point)
+
+    def body_at(self, point: Array) -> Any:
+        """The CVXPY expression that must be <= 0 at one index point; for a black box."""
+        constraint = self.at(point)
+        _check(constraint, str(self))
+        return fixed(_body(constraint))
+
+    def variables(self) -> list[Any]:
+        """The CVXPY variables in it."""
+        found: list[Any] = (self.constraint if self.traced else self.at(self.domain.spread(1)[0])).variables()
+        return found
+
+    def parameters(self) -> list[Any]:
+        """The user's own CVXPY parameters in it."""
+        sample = self.constraint if self.traced else self.at(self.domain.spread(1)[0])
+        return [p for p in sample.parameters() if not isinstance(p, IndexExpression)]
+
+    def violation(self) -> float:
+        """By how much the variables' current values violate the constraint at most, over all index points: proven.
+
+        Zero when it holds everywhere; inf when nothing can be proven, as for black boxes without `lipschitz`.
+        """
+        from .families import proven_violation
+
+        return proven_violation(self)
+
+    def __str__(self) -> str:
+        where = ", ".join(f"{i.name} ∈ {i.domain}" for i in self.indices)
+        body = str(self.constraint).replace(" <= ", " ≤ ") if self.traced else "rule(y)"
+        return f"{body}   for all {where}"
+
+    __repr__ = __str__
+
+
+def forall(index: Index | Domain | Sequence[Index], constraint: Any, *, lipschitz: Any = None) -> Any:
+    """A CVXPY constraint, or a list of them, for every value of an index.
+
+    Parameters
+    ----------
+    index
+        An `Index`, a tuple of them, or a domain when `constraint` is a rule.
+    constraint
+        A CVXPY inequality, affine in the variables and anything in the index; or a rule, a function from an index to
+        one. A rule that needs numbers (math.sin, a table) is called with points, floats over an `Interval` and arrays
+        (m,) elsewhere, and is a black box.
+    lipschitz
+        (L_a, L_b), or one number for both: how fast coefficients and right-hand sides of a black box change, as in
+        `lsip.Family`. Without it a black box is never certified.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, numpy as np, lsip
+    >>> from lsip.interop.cvxpy import Index, forall
+    >>> x, t = cp.Variable(2, name="x"), Index("t", lsip.Interval(0, 1))
+    >>> print(forall(t, x[0] + x[1] * t >= np.exp(t)))
+    exp(t) ≤ x[0] + x[1] * t   for all t ∈ [0, 1]
+    """
+    if isinstance(index, Domain):
+        if not callable(constraint):
+            raise ModelError("forall(domain, …) needs a rule, such as lambda y: x @ y <= 1; or give an Index first.")
+        index = Index("y", index)
+        return _from_rule(index, constraint, lipschitz)
+    indices = (index,) if isinstance(index, Index) else tuple(index) if isinstance(index, list | tuple) else ()
+    if not indices or not all(isinstance(i, Index) for i in indices):
+        raise ModelError(
+            f"forall needs an Index of lsip.interop.cvxpy, a tuple of them, or a domain first; got {index!r}."
+        )
+    if len({id(i) for i in indices}) < len(indices):
+        raise ModelError("forall was given the same index twice.")
+    if callable(constraint) and not isinstance(constraint, cp.Constraint):
+        if len(indices) > 1:
+            return forall(indices, constraint(*indices))
+        return _from_rule(indices[0], constraint, lipschitz)
+    if isinstance(constraint, list | tuple):
+        return [forall(indices, c) for c in constraint]
+    return _declared(indices, constraint)
+
+
+def _declared(indices: tuple[Index, ...], constraint: Any) -> ForAll:
+    """A constraint with the index in it, checked."""
+    if isinstance(constraint, IndexCondition):
+        raise ModelError(f"{constraint} has no decision variable in it, so there is nothing to constrain.")
+    _check(constraint, str(constraint))
+    formulas: tuple[Any, ...] = tuple(i.formula for i in indices)
+    found = {f for p in constraint.parameters() if isinstance(p, IndexExpression) for f in p.formula.indices()}
+    free = [f.name for f in found if f not in formulas]
+    if free:
+        raise ModelError(f"{constraint} depends on {', '.join(free)} too; list every index: forall((…), …).")
+    if not found:
+        names = ", ".join(f.name for f in formulas)
+        raise ModelError(f"{constraint} does not depend on {names}: leave it outside of forall.")
+    return ForAll(formulas, constraint)
+
+
+def _check(constraint: Any, shown: str) -> None:
+    """Refuse whatever is not an inequality that is affine in some variable."""
+    kinds = cp.constraints
+    if isinstance(constraint, kinds.zero.Equality | kinds.zero.Zero):
+        raise ModelError(f"An equality for all y, {shown}, has no interior; write it as <= and >= if you mean it.")
+    if not isinstance(constraint, kinds.nonpos.Inequality | kinds.nonpos.NonNeg | kinds.nonpos.NonPos):
+        kind = type(constraint).__name__
+        raise ModelError(
+            f"forall needs a CVXPY inequality such as a @ x <= b, or a function that gives one; got {kind}."
+        )
+    if not constraint.variables():
+        raise ModelError(f"{shown} has no decision variable in it, so there is nothing to constrain.")
+    if not _body(constraint).is_affine():
+        raise NotAffineError(
+            f"{shown} is not affine in the variables, as a constraint for all y must be. Give the curved part a "
+            "variable of its own, as in cp.norm(x) <= s and forall(t, s <= …)."
+        )
+
+
+def _body(constraint: Any) -> Any:
+    return -constraint.args[0] if isinstance(constraint, cp.constraints.nonpos.NonNeg) else constraint.expr
+
+
+def _from_rule(index: Index, rule: Callable[[Any], Any], lipschitz: Any) -> Any:
+    """Call the rule with the index itself; if it wants numbers, or tells them something else, it is a black box."""
+    try:
+        constraint = rule(index)
+    except Exception as error:  # Whatever a rule raises on an expression only says that it may need numbers.
+        return _black_box(index.formula, rule, lipschitz, error)
+    traced = forall(index, constraint)
+    try:
+        boxes = _black_box(index.formula, rule, lipschitz, TypeError("it can"))
+    except ModelError:
+        return traced
+    from .families import agree
+
+    pairs = zip(traced, boxes, strict=True) if isinstance(traced, list) else [(traced, boxes)]
+    return traced if all(agree(a, b) for a, b in pairs) else boxes
+
+
+def _black_box(index: Any, rule: Callable[[Any], Any], lipschitz: Any, traced: Exception) -> Any:
+    point = index.domain.spread(1)[0]
+    try:
+        sample = rule(float(point[0]) if index.domain.scalar else point)
+    except Exception as error:
+        raise ModelError(
+            f"The rule can be called neither with an index ({traced}) nor with the point {point} ({error})."
+        ) from error
+    Family(index.domain, rule, rule, lipschitz)  # says what is wrong with `lipschitz`
+    if not isinstance(sample, list | tuple):
+        _check(sample, str(sample))
+        return ForAll((index,), None, rule, lipschitz)
+    for one in sample:
+        _check(one, str(one))
+
+    def part(k: int) -> ForAll:
+        return ForAll((index,), None, lambda y: rule(y)[k], lipschitz)
+
+    return [part(k) for k in range(len(sample))]

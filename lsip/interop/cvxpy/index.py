@@ -1,0 +1,217 @@
+"""Indices inside CVXPY expressions: to CVXPY they are parameters, among themselves they speak lsip's language.
+
+`x[1] * t` must be an ordinary CVXPY expression, `np.tan(t)` must keep its formula. So an index, and everything that is
+computed from indices alone, is a `cvxpy.Parameter` that carries an lsip expression; once a CVXPY variable takes part,
+CVXPY's own operators are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...domains import Domain
+from ...errors import ModelError
+from ...expressions.affine import Condition
+from ...expressions.graph import Expression
+from ...expressions.graph import Index as Formula
+from ...expressions.operators import RULES
+from ...expressions.printing import POWER, Printer
+from .package import cp
+
+
+class IndexExpression(cp.Parameter):  # type: ignore[misc]
+    """What is computed from indices, as a CVXPY parameter without a value; `formula` is the lsip expression."""
+
+    def __init__(self, formula: Expression) -> None:
+        self.formula = formula
+        super().__init__(formula.shape, name="index")
+
+    __hash__ = object.__hash__
+
+    def name(self) -> str:
+        """The formula; written when asked for, since what a recurrence reads like doubles with every step."""
+        return Printer(tex=False).wrapped(self.formula, POWER)
+
+    def __repr__(self) -> str:
+        return str(self.formula)
+
+    def __copy__(self) -> IndexExpression:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> IndexExpression:
+        return self
+
+    def __neg__(self) -> Any:
+        return wrap(-self.formula)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return wrap(abs(self.formula))
+
+    def __getitem__(self, key: Any) -> Any:
+        return wrap(self.formula[key])
+
+    def __iter__(self) -> Iterator[Any]:
+        return (wrap(part) for part in self.formula)
+
+    def __bool__(self) -> bool:
+        return bool(self.formula)  # says why that has no answer
+
+    @property
+    def T(self) -> Any:
+        return wrap(self.formula.T)
+
+    def sum(self, axis: Any = None) -> Any:
+        return wrap(self.formula.sum(axis))
+
+    def prod(self, axis: Any = None) -> Any:
+        return wrap(self.formula.prod(axis))
+
+    def mean(self, axis: Any = None) -> Any:
+        return wrap(self.formula.mean(axis))
+
+    def max(self, axis: Any = None) -> Any:
+        return wrap(self.formula.max(axis))
+
+    def min(self, axis: Any = None) -> Any:
+        return wrap(self.formula.min(axis))
+
+    def dot(self, other: Any) -> Any:
+        return self @ other
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        """As NumPy has it; CVXPY itself asks for order "F"."""
+        if order == "C" or (self.formula.ndim < 2 and np.ndim(shape[0]) == 0 and len(shape) < 2):
+            return wrap(self.formula.reshape(*shape))
+        sizes = shape[0] if len(shape) == 1 else shape
+        return wrap(self.formula.T.ravel().reshape(np.atleast_1d(sizes)[::-1].tolist()).T)
+
+    def ravel(self, order: str = "C") -> Any:
+        return wrap((self.formula.T if order == "F" and self.formula.ndim > 1 else self.formula).ravel())
+
+    flatten = ravel
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if not all(map(_known, inputs)):
+            return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+        return wrap(self.formula.__array_ufunc__(ufunc, method, *map(unwrap, inputs), **kwargs))
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if not all(map(_known, (*args, *kwargs.values()))):
+            raise ModelError(
+                f"np.{func.__name__} cannot mix index expressions with CVXPY ones; use CVXPY's own, such as cp.hstack."
+            )
+        plain = {key: unwrap(value) for key, value in kwargs.items()}
+        return wrap(self.formula.__array_function__(func, types, tuple(map(unwrap, args)), plain))
+
+
+@dataclass(frozen=True, eq=False)
+class IndexCondition:
+    """A comparison of index expressions: what np.where asks."""
+
+    formula: Condition
+
+    def __bool__(self) -> bool:
+        return bool(self.formula)  # says why that has no answer
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        plain = {key: unwrap(value) for key, value in kwargs.items()}
+        return wrap(self.formula.__array_function__(func, types, tuple(map(unwrap, args)), plain))
+
+    def __and__(self, other: Any) -> Any:
+        return self.formula & other  # says what to write instead
+
+    __or__ = __rand__ = __ror__ = __and__
+
+    def __str__(self) -> str:
+        return str(self.formula)
+
+
+class Index(IndexExpression):
+    """The index y of a continuum of constraints, ranging over `domain`, for use in CVXPY expressions.
+
+    Over an `lsip.Interval` it is a scalar, over every other domain a vector.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, numpy as np, lsip
+    >>> from lsip.interop.cvxpy import Index
+    >>> x, t = cp.Variable(2, name="x"), Index("t", lsip.Interval(0, 1))
+    >>> print(x[0] + x[1] * t >= np.tan(t) + 1)
+    (tan(t) + 1) <= x[0] + x[1] * t
+    """
+
+    def __init__(self, name: str, domain: Domain) -> None:
+        if not isinstance(domain, Domain):
+            raise ModelError(f"An index ranges over a set such as lsip.Interval(0, 1); got {domain!r}.")
+        super().__init__(Formula(name, domain))
+
+
+def wrap(result: Any) -> Any:
+    """An lsip expression as one that CVXPY understands; anything else as it is."""
+    return IndexExpression(result) if isinstance(result, Expression) else result
+
+
+def unwrap(value: Any) -> Any:
+    """The lsip expression behind an index expression, also inside lists; CVXPY constants as numbers."""
+    if isinstance(value, IndexExpression | IndexCondition):
+        return value.formula
+    if isinstance(value, cp.Constant):
+        return value.value
+    if isinstance(value, list | tuple):
+        return type(value)(unwrap(v) for v in value)
+    return value
+
+
+def _known(value: Any) -> bool:
+    """Whether no CVXPY variable or parameter of the user's takes part."""
+    if isinstance(value, list | tuple):
+        return all(map(_known, value))
+    return isinstance(value, IndexExpression | cp.Constant) or not isinstance(value, cp.Expression)
+
+
+def _operator(name: str, rule: str, swap: bool = False) -> Callable[..., Any]:
+    """CVXPY's operator of that name, or lsip's rule when only indices and numbers take part."""
+    theirs = getattr(cp.Parameter, name)
+
+    def apply(self: IndexExpression, other: Any) -> Any:
+        if not _known(other):
+            return theirs(other, self) if swap else theirs(self, other)
+        a, b = self.formula, unwrap(other)
+        return wrap(RULES[rule](b, a) if swap else RULES[rule](a, b))
+
+    return apply
+
+
+def _comparison(name: str, rule: str, flipped: bool) -> Callable[..., Any]:
+    def compare(self: IndexExpression, other: Any) -> Any:
+        if not _known(other):
+            return getattr(cp.Parameter, name)(self, other)
+        a, b = self.formula, unwrap(other)
+        return IndexCondition(RULES[rule](b, a, flipped=True) if flipped else RULES[rule](a, b))
+
+    return compare
+
+
+def _equal(self: IndexExpression, other: Any) -> Any:
+    if self is other:
+        return True  # containers ask
+    if not _known(other):
+        return cp.Parameter.__eq__(self, other)
+    raise ModelError("`==` has no meaning for an index expression; use <= and >=, or np.where for cases.")
+
+
+for _name, _rule in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("truediv", "divide"),
+                     ("pow", "power"), ("matmul", "matmul")):  # fmt: skip
+    setattr(IndexExpression, f"__{_name}__", _operator(f"__{_name}__", _rule))
+    setattr(IndexExpression, f"__r{_name}__", _operator(f"__{_name}__", _rule, swap=True))
+for _name, _rule, _flipped in (("le", "less_equal", False), ("ge", "less_equal", True),
+                               ("lt", "less", False), ("gt", "less", True)):  # fmt: skip
+    setattr(IndexExpression, f"__{_name}__", _comparison(f"__{_name}__", _rule, _flipped))
+IndexExpression.__eq__ = _equal  # type: ignore[method-assign,assignment]

@@ -1,0 +1,257 @@
+"""`Problem`: a CVXPY model with constraints for all indices, solved with proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ...errors import ModelError
+from ...exchange import Exchange
+from ...program import Program
+from ...solution import Solution
+from ...status import Status
+from .affine import Layout, dense, fixed
+from .canonical import Canonical
+from .convex import ConvexRun, Options
+from .families import Compiled, compile_families, moved
+from .forall import ForAll
+from .index import IndexExpression
+from .linear import Linear
+from .master import Master
+from .package import cp
+from .solution import Model
+
+NAMES = {  # how CVXPY calls the ends of a solve
+    Status.OPTIMAL: "optimal",
+    Status.INFEASIBLE: "infeasible",
+    Status.UNBOUNDED: "unbounded",
+    Status.UNCERTIFIED: "optimal_inaccurate",
+    Status.NO_INTERIOR: "optimal_inaccurate",
+    Status.STALLED: "optimal_inaccurate",
+}
+
+
+class Problem:
+    """A CVXPY problem in which some constraints hold for all indices.
+
+    Parameters
+    ----------
+    objective
+        `cp.Minimize(...)` or `cp.Maximize(...)`.
+    constraints
+        CVXPY constraints and `forall(...)`, in any order, nested lists allowed.
+    name
+        How it is called in reports.
+
+    Attributes
+    ----------
+    value, status, solver_stats
+        As in CVXPY, after `solve`.
+    solution
+        What `solve` returned last.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, numpy as np, lsip
+    >>> from lsip.interop.cvxpy import Index, Problem, forall
+    >>> x, t = cp.Variable(3, name="x"), Index("t", lsip.Interval(0, 1))
+    >>> problem = Problem(cp.Minimize(cp.norm(x)), [forall(t, x[0] + x[1] * t + x[2] * t**2 >= np.tan(t)), x <= 10])
+    >>> solution = problem.solve()
+    >>> solution.status.name, round(problem.value, 5), bool(solution.max_violation <= 1e-8)
+    ('OPTIMAL', 0.89917, True)
+    """
+
+    def __init__(self, objective: Any, constraints: Iterable[Any] = (), *, name: str = "problem") -> None:
+        if not isinstance(objective, cp.Minimize | cp.Maximize):
+            raise ModelError(f"The objective must be cp.Minimize(...) or cp.Maximize(...); got {objective!r}.")
+        if isinstance(constraints, ForAll | cp.Constraint):
+            raise ModelError(f"The constraints are a list, even of one: [{constraints}].")
+        self.objective, self.name = objective, name
+        self.constraints: list[Any] = list(_flatten(constraints))
+        self.finite: list[Any] = [c for c in self.constraints if not isinstance(c, ForAll)]
+        self.foralls: list[ForAll] = [c for c in self.constraints if isinstance(c, ForAll)]
+        _refuse_index(objective, f"The objective {objective}", "introduce a variable and bound it with forall instead")
+        self.solution: Any = None
+        self.status: str | None = None
+        self.value: float | None = None
+        self.solver_stats: Any = None
+        if not self.variables():
+            raise ModelError("The model has no decision variable.")
+        self._refuse_kinds()
+
+    def variables(self) -> list[Any]:
+        """The CVXPY variables."""
+        found = {v.id: v for part in (self.objective, *self.constraints) for v in part.variables()}
+        return list(found.values())
+
+    def parameters(self) -> list[Any]:
+        """The user's CVXPY parameters; change their values and solve again."""
+        found = {p.id: p for part in (self.objective, *self.constraints) for p in part.parameters()}
+        return list(found.values())
+
+    def is_dcp(self) -> bool:
+        """Whether the finite part is convex by CVXPY's rules; constraints for all indices are affine anyway."""
+        return bool(cp.Problem(self.objective, self.finite).is_dcp())
+
+    def _refuse_kinds(self) -> None:
+        for v in self.variables():
+            for kind, word in (("boolean", "boolean"), ("integer", "integer"), ("complex", "complex"),
+                               ("imag", "complex"), ("hermitian", "complex")):  # fmt: skip
+                if v.attributes[kind]:
+                    raise ModelError(f"{v.name()} is {word}; only continuous real variables are supported.")
+
+    def solve(self, solver: Any = None, *, verbose: bool = False, **options: Any) -> Any:
+        """Solve with proof, and set `value` of the variables and `dual_value` of the constraints.
+
+        Parameters
+        ----------
+        solver
+            The CVXPY solver of the finite relaxations, such as cp.CLARABEL (the default) or cp.SCS. Linear models go
+            to lsip's own exchange with HiGHS unless a solver is named.
+        verbose
+            Print the progress table.
+        options
+            `tol` (relative gap; 1e-8 for linear models, 1e-6 for others, whose solvers are less accurate), `oracle`,
+            `max_iterations`, `time_limit`, `seed`, `callback`; for linear models all fields of `lsip.Exchange`. All
+            other keywords go to the CVXPY solver, as in CVXPY's `solve`.
+
+        Returns
+        -------
+        Solution
+            lsip's, with its certificate; `solution[x]` for a CVXPY variable or expression.
+        """
+        if not self.is_dcp():
+            raise ModelError(f"The finite part is not convex by CVXPY's rules (DCP):\n{self}")
+        layout = Layout.of(self.variables())
+        compiled = compile_families(self.foralls, layout)
+        canonical = Canonical.of(self.objective, self.finite, layout)
+        maximise = isinstance(self.objective, cp.Maximize)
+        if canonical.cones.linear and solver is None:
+            return self._solve_linear(canonical, compiled, maximise, verbose, options)
+        return self._solve_convex(canonical, compiled, layout, solver, verbose, options)
+
+    def compile(self) -> Program:
+        """The linear program that lsip solves for a model with a linear finite part."""
+        layout = Layout.of(self.variables())
+        canonical = Canonical.of(self.objective, self.finite, layout)
+        if not canonical.cones.linear:
+            raise ModelError("The finite part is convex, not linear, and has no linear program.")
+        compiled = compile_families(self.foralls, layout)
+        return Linear.of(canonical, compiled, isinstance(self.objective, cp.Maximize), self.name).program
+
+    def _solve_linear(
+        self, canonical: Canonical, compiled: Compiled, maximise: bool, verbose: bool, options: Any
+    ) -> Any:
+        linear = Linear.of(canonical, compiled, maximise, self.name)
+        unknown = ", ".join(k for k in options if k not in Exchange.__dataclass_fields__)
+        if unknown:
+            known = ", ".join(Exchange.__dataclass_fields__)
+            raise ModelError(f"Unknown option {unknown}; the options of a linear model are {known} and verbose.")
+        found = linear.solve(verbose=verbose, **options)
+        status = NAMES.get(found.status, "user_limit")
+        present = status in cp.settings.SOLUTION_PRESENT
+        canonical.store(present, found.x[:-1], linear.row_multipliers(found))
+        values = {v.id: dense(v.value) for v in self.variables()} if present else {}
+        stats = cp.problems.problem.SolverStats
+        self.solver_stats = stats("HIGHS", solve_time=found.seconds, num_iters=len(found.history))
+        return self._keep(linear.answer(found, values), compiled, status)
+
+    def _solve_convex(
+        self, canonical: Canonical, compiled: Compiled, layout: Layout, solver: Any, verbose: bool, options: Any
+    ) -> Any:
+        ours = {k: v for k, v in options.items() if k in Options.__dataclass_fields__}
+        theirs = {k: v for k, v in options.items() if k not in ours}
+        master = Master(self.objective, self.finite, layout, solver, theirs)
+        run = ConvexRun(
+            self._model(canonical, compiled), canonical, compiled, layout, master, Options(**ours),
+            isinstance(self.objective, cp.Maximize), self.name,
+        )  # fmt: skip
+        solution = _drive(run, verbose)
+        status = NAMES.get(solution.status, "user_limit")
+        # The dual values are those of the proof, whatever the master said last; the values are those of the solution.
+        rows = solution.certificate.row_multipliers
+        rows = rows if len(rows) else np.zeros(canonical.rows)
+        present = status in cp.settings.SOLUTION_PRESENT
+        canonical.store(present, np.zeros(len(canonical.c)), rows, solution.values)
+        self.solver_stats = master.stats
+        return self._keep(solution, compiled, status)
+
+    def _model(self, canonical: Canonical, compiled: Compiled) -> Model:
+        """What a convex proof is about, with all parameters at their current values."""
+        n = len(canonical.c)
+        free = np.append(np.full(n, np.inf), 0.0)
+        carrier = Program(
+            np.append(canonical.c, 0.0), canonical.constant, -free, free,
+            sparse.csr_matrix(sparse.hstack([canonical.A, sparse.csr_matrix((canonical.rows, 1))])),
+            canonical.b, canonical.b, moved(compiled.families, canonical.place), name=self.name,
+        )  # fmt: skip
+        sign = -1 if isinstance(self.objective, cp.Maximize) else 1
+        objective = sign * fixed(self.objective.expr)
+        finite = tuple(map(fixed, self.finite))
+        return Model(carrier, canonical.cones, canonical.place, objective, finite, tuple(self.variables()))
+
+    def _keep(self, solution: Solution, compiled: Compiled, status: str) -> Solution:
+        """Remember what was found, where CVXPY's users look for it."""
+        measure = compiled.measure(solution.active)
+        for c in self.foralls:
+            c.dual_value = None if status == "unbounded" else measure[id(c)]
+        self.solution, self.status = solution, status
+        self.value = (-1.0 if isinstance(self.objective, cp.Maximize) else 1.0) * np.inf
+        if solution.status is not Status.INFEASIBLE:
+            self.value = solution.value
+        return solution
+
+    def __str__(self) -> str:
+        lines = [str(self.objective)]
+        for i, c in enumerate(self.constraints):
+            lines.append(f"{'subject to' if i == 0 else '':<10} {str(c).replace(' <= ', ' ≤ ')}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _drive(run: ConvexRun, verbose: bool) -> Any:
+    """Step through a run, with a table and a callback."""
+    from ...progress import Table
+
+    table = Table() if verbose else None
+    if table:
+        table.start(run.describe())
+    solution: Any = None
+    try:
+        for item in run.iterates():
+            if isinstance(item, Solution):
+                solution = item
+                break
+            if table:
+                table.row(item)
+            if run.options.callback is not None and run.options.callback(item):
+                solution = run.stop(Status.INTERRUPTED)
+                break
+    except KeyboardInterrupt:
+        solution = run.stop(Status.INTERRUPTED)
+    if table:
+        table.finish(solution)
+    return solution
+
+
+def _flatten(items: Iterable[Any]) -> Iterable[Any]:
+    for item in items:
+        if isinstance(item, list | tuple):
+            yield from _flatten(item)
+        elif isinstance(item, ForAll):
+            yield item
+        elif isinstance(item, cp.Constraint):
+            _refuse_index(item, str(item), "wrap it in forall(…)")
+            yield item
+        else:
+            raise ModelError(f"A constraint was expected, got {item!r}. Did a comparison collapse to True or False?")
+
+
+def _refuse_index(part: Any, shown: str, advice: str) -> None:
+    found = {f.name for p in part.parameters() if isinstance(p, IndexExpression) for f in p.formula.indices()}
+    if found:
+        raise ModelError(f"{shown} depends on the index {', '.join(sorted(found))}: {advice}.")

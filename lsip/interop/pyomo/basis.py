@@ -1,0 +1,106 @@
+"""Coefficients as combinations of few distinct functions of the index.
+
+A rule writes its coefficients one by one, and a model may have thousands; most are numbers times the same few functions
+(t, t², cos t, …). Evaluated as one matrix times those functions they cost hardly more than the functions. No number is
+rounded on the way: whatever would need that stays a function of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ...expressions.graph import Add, Constant, Expression, Join, Linear, Multiply, Negate, as_expression
+
+DENSE = 200  # with at most so many numbers, their matrix is dense
+
+
+class Basis:
+    """Collects the functions that coefficients are made of; the first one is the constant 1."""
+
+    def __init__(self) -> None:
+        self._one = Constant(1.0)
+        self._place: dict[int, int] = {id(self._one): 0}
+        self._functions: list[Expression] = [self._one]
+        self._canonical: dict[int, Expression] = {}
+        self._known: dict[tuple[Any, ...], Expression] = {}
+        self._kept: list[Expression] = []  # so that no id is used twice
+
+    def weights(self, value: Any) -> dict[int, float]:
+        """A number or an index expression as weights of the functions, by place."""
+        if isinstance(value, float):
+            return {0: value}
+        return {self._position(f): w for f, w in self._split(as_expression(value))}
+
+    def combine(self, weights: list[dict[int, float]]) -> Expression:
+        """All values with these weights, as one vector expression."""
+        rows = np.repeat(np.arange(len(weights)), [len(w) for w in weights])
+        columns = np.array([j for w in weights for j in w], dtype=np.intp)
+        data = np.array([v for w in weights for v in w.values()])
+        shape = (len(weights), len(self._functions))
+        if not columns.any():
+            return Constant(np.bincount(rows, data, minlength=len(weights)))
+        matrix: Any = sparse.csr_matrix((data, (rows, columns)), shape=shape)
+        return Linear(matrix if len(weights) > DENSE else matrix.toarray(), Join(tuple(self._functions)), shape[:1])
+
+    def _position(self, function: Expression) -> int:
+        if id(function) not in self._place:
+            self._place[id(function)] = len(self._functions)
+            self._functions.append(function)
+        return self._place[id(function)]
+
+    def _split(self, e: Expression) -> list[tuple[Expression, float]]:
+        """Functions with their weights, whose sum is e; e itself where taking it apart would round."""
+        parts: dict[int, tuple[Expression, float]] = {}
+        stack = [(e, 1.0)]
+        while stack:
+            node, weight = stack.pop()
+            if isinstance(node, Add):
+                stack += [(node.args[1], weight), (node.args[0], weight)]
+                continue
+            if isinstance(node, Negate):
+                stack.append((node.args[0], -weight))
+                continue
+            if isinstance(node, Multiply) and abs(weight) == 1.0:
+                factors = [_number(a) for a in node.args]
+                if factors.count(None) == 1:
+                    (factor,) = (f for f in factors if f is not None)
+                    stack.append((node.args[factors.index(None)], weight * factor))
+                    continue
+            number = _number(node)
+            if number is not None and abs(weight) != 1.0:
+                return [(self._same(e), 1.0)]
+            function = self._same(node) if number is None else self._one
+            if id(function) in parts:
+                return [(self._same(e), 1.0)]
+            parts[id(function)] = (function, weight if number is None else weight * number)
+        return list(parts.values())
+
+    def _same(self, e: Expression) -> Expression:
+        """One node for all that are built alike."""
+        stack = [e]
+        while stack:
+            node = stack[-1]
+            if id(node) in self._canonical:
+                stack.pop()
+                continue
+            waiting = [a for a in node.args if id(a) not in self._canonical]
+            if waiting:
+                stack += waiting
+                continue
+            stack.pop()
+            self._kept.append(node)
+            key = node.key()
+            if key is None:
+                self._canonical[id(node)] = node
+                continue
+            args = tuple(id(self._canonical[id(a)]) for a in node.args)
+            self._canonical[id(node)] = self._known.setdefault((type(node), node.shape, key, args), node)
+        return self._canonical[id(e)]
+
+
+def _number(e: Expression) -> float | None:
+    """The number that a constant is; None for what depends on the index, or is not known exactly."""
+    return float(e.value.ravel()[0]) if isinstance(e, Constant) and e.size == 1 and not e.rounded else None

@@ -1,0 +1,46 @@
+"""The variables of a Pyomo model as columns, in the order in which they are met."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ModelError
+
+Array = NDArray[np.float64]
+
+
+class Columns:
+    """Gives every variable that is not fixed a column when it is first met."""
+
+    def __init__(self) -> None:
+        self.variables: list[Any] = []
+        self._place: dict[int, int] = {}
+
+    def __call__(self, variable: Any) -> int:
+        place = self._place.get(id(variable))
+        if place is not None:
+            return place
+        if not variable.is_continuous():
+            raise ModelError(
+                f"Variable '{variable.name}' has the domain {variable.domain}; only continuous variables are "
+                "supported: relax it with TransformationFactory('core.relax_integer_vars'), or fix it."
+            )
+        self._place[id(variable)] = len(self.variables)
+        self.variables.append(variable)
+        return len(self.variables) - 1
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Lower and upper bounds (n,), with those of the variables' domains."""
+        pairs = [v.bounds for v in self.variables]
+        lower = np.array([-np.inf if low is None else float(low) for low, _ in pairs])
+        upper = np.array([np.inf if high is None else float(high) for _, high in pairs])
+        if (lower > upper).any():
+            i = int(np.argmax(lower > upper))
+            raise ModelError(
+                f"Variable '{self.variables[i].name}' has no value: its lower bound is {lower[i]:g}, its upper bound "
+                f"{upper[i]:g}."
+            )
+        return lower, upper

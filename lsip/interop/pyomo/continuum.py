@@ -1,0 +1,134 @@
+"""Constraints that range over a ContinuousSet, taken apart: which coordinates are a continuum, and which are members.
+
+A constraint over the product of ContinuousSets and ordinary sets is one `Piece` for every member of the ordinary sets.
+The members that a ContinuousSet holds as points (its bounds, and what `initialize` gave) play no part: the rule stands
+for all values in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...domains import Domain, Interval, Product
+from ...errors import ModelError
+
+Array = NDArray[np.float64]
+
+
+def is_continuum(set_: Any) -> bool:
+    """Whether a set is a ContinuousSet that no transformation has discretised."""
+    from pyomo.dae import ContinuousSet
+
+    return isinstance(set_, ContinuousSet) and not set_.get_discretization_info()
+
+
+def factors(component: Any) -> list[Any]:
+    """The sets whose product a component is indexed by; refuses other combinations with a ContinuousSet."""
+    if not component.is_indexed():
+        return []
+    sets = list(component.index_set().subsets(expand_all_set_operators=False))
+    for s in sets:
+        if not is_continuum(s) and any(is_continuum(part) for part in s.subsets(expand_all_set_operators=True)):
+            raise ModelError(
+                f"'{component.name}' is indexed by {s}, which combines a ContinuousSet with other sets; products such "
+                "as m.t * m.I are supported, so write one constraint for each part."
+            )
+    return sets
+
+
+def is_semi_infinite(component: Any) -> bool:
+    """Whether a component is indexed by a ContinuousSet, alone or in a product."""
+    return any(is_continuum(s) for s in factors(component))
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A constraint for all values of its ContinuousSets and one member of its ordinary sets."""
+
+    component: Any
+    sets: tuple[Any, ...]  # the ContinuousSets, in order of position
+    slots: tuple[int, ...]  # their positions among the factors
+    members: tuple[tuple[Any, ...], ...]  # what stands at every position, () for a ContinuousSet
+
+    @property
+    def name(self) -> str:
+        shown = [", ".join(map(str, m)) if m else "·" for m in self.members]
+        return self.component.name if len(shown) == len(self.slots) else f"{self.component.name}[{', '.join(shown)}]"
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        names = [s.local_name for s in self.sets]
+        return tuple(n if names.count(n) == 1 else f"{n}[{i}]" for i, n in enumerate(names))
+
+    @property
+    def domain(self) -> Domain:
+        parts = [Interval(*map(float, s.bounds())) for s in self.sets]
+        return parts[0] if len(parts) == 1 else Product(*parts)
+
+    def key(self, point: Any) -> Any:
+        """The index of the Pyomo constraint at a point, one value a ContinuousSet: what its rule is called with."""
+        values = dict(zip(self.slots, point, strict=True))
+        flat = [v for i, m in enumerate(self.members) for v in ((values[i],) if i in values else m)]
+        return flat[0] if len(flat) == 1 else tuple(flat)
+
+    def ask(self, point: Any) -> Any:
+        """What the rule says at a point, of numbers or of symbols."""
+        return self.component.rule(self.component.parent_block(), self.key(point))
+
+    def written(self) -> Iterator[tuple[Array, Any]]:
+        """The points of this piece at which Pyomo has already built the constraint, with its data."""
+        for key, data in self.component.items():
+            flat = key if isinstance(key, tuple) else (key,)
+            point, at = [], 0
+            for m, continuous in zip(self.members, (i in self.slots for i in range(len(self.members))), strict=True):
+                width = 1 if continuous else len(m)
+                if continuous:
+                    point.append(float(flat[at]))
+                elif flat[at : at + width] != m:
+                    break
+                at += width
+            else:
+                yield np.array(point), data
+
+    def at(self, point: Array) -> str:
+        """A point in words."""
+        return ", ".join(f"{n} = {v:.6g}" for n, v in zip(self.coordinates, point, strict=True))
+
+
+def pieces(component: Any) -> Iterator[Piece]:
+    """All pieces of a constraint over a ContinuousSet that are switched on."""
+    if component.rule is None or component.rule.contains_indices():
+        raise ModelError(
+            f"'{component.name}' is indexed by a ContinuousSet but has no rule, only expressions at listed points; "
+            "give it a rule, or index it by an ordinary Set of these points."
+        )
+    sets = factors(component)
+    slots = tuple(i for i, s in enumerate(sets) if is_continuum(s))
+    continuous = tuple(sets[i] for i in slots)
+    choices = [((),) if i in slots else tuple(_members(component, s)) for i, s in enumerate(sets)]
+    for members in product(*choices):
+        piece = Piece(component, continuous, slots, members)
+        active = [data.active for _, data in piece.written()]
+        if any(active) and not all(active):
+            raise ModelError(
+                f"'{piece.name}' is deactivated at some points of a continuum, which changes nothing about the points "
+                "between them; deactivate the whole constraint, or restrict its ContinuousSet."
+            )
+        if all(active) or not active:
+            yield piece
+
+
+def _members(component: Any, set_: Any) -> Iterator[tuple[Any, ...]]:
+    if not set_.isfinite():
+        raise ModelError(
+            f"'{component.name}' is indexed by {set_}, which is neither finite nor a ContinuousSet; a continuum needs "
+            "bounds: ContinuousSet(bounds=(0, 1))."
+        )
+    for member in set_:
+        yield member if isinstance(member, tuple) else (member,)

@@ -1,0 +1,159 @@
+"""The families of rows that a solver sees: formulas together, index set by index set, and black boxes one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...expressions.affine import Affine, Constraint, Term, Variable
+from ...expressions.graph import Index
+from ...problem import ForAll, Problem, minimize
+from ...program import BlackBoxFamily
+from .asked import Numbers, numbers
+from .basis import Basis
+from .columns import Columns
+from .continuum import Piece
+from .tracing import Formula, Symbols, check_points
+
+Array = NDArray[np.float64]
+FREE = 1.0  # the slack of a row that holds whatever x is, where a rule skips
+UPPER, LOWER = 1, -1
+
+
+@dataclass(frozen=True, eq=False)
+class Owner:
+    """Which side of which piece a row of a family is."""
+
+    piece: Piece
+    side: int  # UPPER for body <= upper, LOWER for lower <= body
+
+    def label(self, both: bool) -> str:
+        """How the row is called, with its side if the piece has `both`."""
+        return f"{self.piece.name}, {'upper' if self.side == UPPER else 'lower'} side" if both else self.piece.name
+
+
+def declared(formulas: list[tuple[Piece, Formula]], symbols: Symbols, n: int) -> list[tuple[Any, tuple[Owner, ...]]]:
+    """Families of formulas, with the owner of every row; constraints over the same ContinuousSets share one."""
+    groups: dict[tuple[Index, ...], list[_Line]] = {}
+    for piece, formula in formulas:
+        groups.setdefault(symbols.of(piece)[0], []).extend(_lines(piece, formula))
+    if not groups:
+        return []
+    x = Variable(n, name="x")
+    rows = [ForAll(i, Constraint(_affine(x, lines), False, ("name", "rows"))) for i, lines in groups.items()]
+    compiled = Problem(minimize(x[0]), rows).compile().families
+    for family, lines in zip(compiled, groups.values(), strict=True):
+        family.labels = tuple(line.label for line in lines)
+        family.name = "; ".join(dict.fromkeys(line.owner.piece.component.name for line in lines))
+    return [(f, tuple(line.owner for line in lines)) for f, lines in zip(compiled, groups.values(), strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """coefficients . x + offset <= 0, for every index."""
+
+    owner: Owner
+    label: str
+    coefficients: dict[int, Any]
+    offset: Any
+
+
+def _lines(piece: Piece, formula: Formula) -> list[_Line]:
+    """body - upper <= 0 and lower - body <= 0, as far as there are such sides."""
+    body, found = formula.body, []
+    both = formula.upper is not None and formula.lower is not None
+    if formula.upper is not None:
+        owner = Owner(piece, UPPER)
+        found.append(_Line(owner, owner.label(both), body.coefficients, body.offset - formula.upper))
+    if formula.lower is not None:
+        owner = Owner(piece, LOWER)
+        negated = {j: -a for j, a in body.coefficients.items()}
+        found.append(_Line(owner, owner.label(both), negated, formula.lower - body.offset))
+    return found
+
+
+def _affine(x: Variable, lines: list[_Line]) -> Affine:
+    """All lines of a group as one vector; a line whose variables are all fixed has the coefficient 0 somewhere."""
+    basis, rows, columns, weights = Basis(), [], [], []
+    for i, line in enumerate(lines):
+        for j, a in (line.coefficients or {0: 0.0}).items():
+            rows.append(i)
+            columns.append(j)
+            weights.append(basis.weights(a))
+    offsets = [basis.weights(line.offset) for line in lines]
+    term = Term(x, np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp), basis.combine(weights))
+    return Affine((len(lines),), (term,), basis.combine(offsets))
+
+
+class Incomplete(Exception):  # noqa: N818 - a signal to compile again, never shown
+    """A rule used a variable, or gave a side, that it had not at any point before."""
+
+
+@dataclass(eq=False)
+class BlackBox:
+    """A rule that is asked for numbers, once a point."""
+
+    piece: Piece
+    columns: Columns
+    reason: str
+    known: dict[bytes, Numbers | None] = field(default_factory=dict)
+    used: dict[int, None] = field(default_factory=dict)  # columns
+    sides: dict[int, None] = field(default_factory=dict)
+    compiled: bool = False
+
+    def __post_init__(self) -> None:
+        for point in check_points(self.piece):
+            self.at(point)
+
+    def at(self, point: Array) -> Numbers | None:
+        """The row at a point; `Incomplete` if it does not fit into what was compiled."""
+        place = point.tobytes()
+        if place in self.known:
+            return self.known[place]
+        row = self.known[place] = numbers(self.piece, point, self.columns)
+        if row is not None:
+            before = len(self.used), len(self.sides)
+            self.used.update(dict.fromkeys(row.coefficients))
+            sides = ((UPPER, row.upper), (LOWER, row.lower))
+            self.sides.update({side: None for side, bound in sides if np.isfinite(bound)})
+            if self.compiled and before != (len(self.used), len(self.sides)):
+                raise Incomplete
+        return row
+
+    def families(self) -> list[tuple[Any, tuple[Owner, ...]]]:
+        """One family a side, over the columns that the rule has used so far."""
+        self.compiled = True
+        used = np.array([*self.used] or [0], dtype=np.intp)
+        found: list[tuple[Any, tuple[Owner, ...]]] = []
+        for side in self.sides:
+            owner = Owner(self.piece, side)
+            name = owner.label(len(self.sides) > 1)
+            a, b = self._functions(side, used)
+            family = BlackBoxFamily(name, self.piece.domain, a, b, len(used), None)
+            family.columns, family.coordinates = used[None, :], self.piece.coordinates
+            found.append((family, (owner,)))
+        return found
+
+    def _functions(self, side: int, used: Any) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+        """Coefficients and right-hand sides of side (body - bound) <= 0 at points."""
+        place = {int(j): k for k, j in enumerate(used)}
+
+        def bound(row: Numbers | None) -> float:
+            found = np.inf if row is None else side * (row.upper if side == UPPER else row.lower)
+            return found if np.isfinite(found) else FREE
+
+        def coefficients(row: Numbers | None) -> Array:
+            out = np.zeros(len(used))
+            if row is not None and np.isfinite(row.upper if side == UPPER else row.lower):
+                for j, v in row.coefficients.items():
+                    out[place[j]] = side * v
+            return out
+
+        return (
+            lambda y: np.array([coefficients(self.at(p)) for p in y]),
+            lambda y: np.array([bound(self.at(p)) for p in y]),
+        )

@@ -1,0 +1,257 @@
+"""A Pyomo expression with symbolic indices, read as a row: index expressions times variables, plus an offset.
+
+Pyomo's own `IndexTemplate` stands for an index while a rule is called. The tree that the rule returns is walked once;
+what cannot be written in the language raises `Untraceable`, with the reason in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache, reduce
+from typing import Any
+
+import numpy as np
+
+from ...errors import LSIPError
+from ...expressions.affine import Condition
+from ...expressions.graph import Expression, Index
+
+FUNCTIONS: dict[str, Any] = {
+    "exp": np.exp,
+    "log": np.log,
+    "log10": np.log10,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "sqrt": np.sqrt,
+    "abs": np.absolute,
+}
+
+
+class Untraceable(Exception):  # noqa: N818 - caught and turned into a sentence, never shown as an error
+    """Why an expression has no formula in the index."""
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Something affine in the variables: numbers or index expressions, by column, and the rest."""
+
+    coefficients: dict[int, Any] = field(default_factory=dict)
+    offset: Any = 0.0
+
+    def scaled(self, factor: Any) -> Row:
+        return Row({j: _product(a, factor) for j, a in self.coefficients.items()}, _product(self.offset, factor))
+
+    def divided(self, divisor: Any) -> Row:
+        offset = 0.0 if _is(self.offset, 0.0) else self.offset / divisor
+        return Row({j: a / divisor for j, a in self.coefficients.items()}, offset)
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Reads Pyomo expressions.
+
+    Parameters
+    ----------
+    column
+        The column of a variable that is not fixed.
+    indices
+        The index of the language for every `IndexTemplate`, by its id.
+    looked_up
+        Filled with every `p[t]` that was resolved through the rule of p.
+    """
+
+    column: Callable[[Any], int]
+    indices: dict[int, Index]
+    looked_up: list[str] = field(default_factory=list)
+
+    def row(self, expression: Any) -> Row:
+        """The expression as a row; `Untraceable` if it is not affine in the variables, or has no formula."""
+        try:
+            value = self._walk(expression)
+        except (LSIPError, ArithmeticError, ValueError) as error:
+            raise Untraceable(str(error)) from error
+        if isinstance(value, Condition | tuple | bool):
+            raise Untraceable(f"{expression} is a condition, not a number")
+        return _row(value)
+
+    def _walk(self, expression: Any) -> Any:
+        from pyomo.core.expr.visitor import StreamBasedExpressionVisitor
+
+        def start(root: Any) -> tuple[bool, Any]:
+            return self._leaf(None, root, 0)
+
+        visitor = StreamBasedExpressionVisitor(initializeWalker=start, beforeChild=self._leaf, exitNode=_combine)
+        return visitor.walk_expression(expression)
+
+    def _leaf(self, node: Any, child: Any, position: int) -> tuple[bool, Any]:
+        """(False, value) for a leaf, (True, None) for what has to be descended into."""
+        from pyomo.core.expr.template_expr import GetItemExpression, IndexTemplate
+
+        if isinstance(child, int | float | np.number):
+            return False, float(child)
+        if isinstance(child, GetItemExpression):
+            self.looked_up.append(str(child))
+            return False, self._walk(_looked_up(child))
+        if child.is_expression_type():
+            return True, None
+        if isinstance(child, IndexTemplate):
+            return False, self.indices[id(child)]
+        if child.is_variable_type() and not child.is_fixed():
+            return False, Row({self.column(child): 1.0})
+        if child.is_numeric_type():
+            return False, float(child())
+        raise Untraceable(f"{child} is not a number")
+
+
+def _looked_up(item: Any) -> Any:
+    """What `p[t]` means for a Param or an Expression over a ContinuousSet: its rule, asked with the same index."""
+    from pyomo.core.expr.template_expr import IndexTemplate
+    from pyomo.environ import Expression as NamedExpression
+    from pyomo.environ import Param
+
+    component, key = item.arg(0), tuple(item.args)[1:]
+    rule: Any = getattr(component, "_rule", None)
+    sets = list(component.index_set().subsets(expand_all_set_operators=False))
+    fits = len(sets) == len(key) and all(
+        k._set is s if isinstance(k, IndexTemplate) else not hasattr(k, "is_expression_type")
+        for k, s in zip(key, sets, strict=True)
+    )
+    known = rule is not None and not rule.contains_indices()  # rather than values at listed points
+    if component.ctype in (Param, NamedExpression) and known and fits:
+        return rule(component.parent_block(), key[0] if len(key) == 1 else key)
+    raise Untraceable(f"the index is used as a key, {item}")
+
+
+# ---- operations ------------------------------------------------------------------------------------------------------
+
+
+def _combine(node: Any, data: list[Any]) -> Any:
+    """The value of a node from those of its arguments."""
+    if node.is_named_expression_type():
+        return data[0]
+    for kind in type(node).__mro__:  # the variants without variables inherit from the plain ones
+        if kind in _operations():
+            return _operations()[kind](node, data)
+    raise Untraceable(f"{type(node).__name__} is not part of the language: {node}")
+
+
+@cache
+def _operations() -> dict[Any, Callable[[Any, list[Any]], Any]]:
+    from pyomo.core.expr import numeric_expr as numeric
+    from pyomo.core.expr import relational_expr as relational
+
+    return {
+        numeric.SumExpression: lambda node, data: _total(data),
+        numeric.NegationExpression: lambda node, data: data[0].scaled(-1.0) if isinstance(data[0], Row) else -data[0],
+        numeric.ProductExpression: lambda node, data: _times(*data),
+        numeric.DivisionExpression: lambda node, data: _over(*data),
+        numeric.PowExpression: lambda node, data: _power(*data),
+        numeric.UnaryFunctionExpression: lambda node, data: _function(node.getname(), *data),
+        numeric.MaxExpression: lambda node, data: reduce(np.maximum, _numbers("max", data)),
+        numeric.MinExpression: lambda node, data: reduce(np.minimum, _numbers("min", data)),
+        numeric.Expr_ifExpression: lambda node, data: _choice(*data),
+        relational.InequalityExpression: lambda node, data: _compared(data[0], data[1], strict=node._strict),
+        relational.RangedExpression: lambda node, data: (
+            _compared(data[0], data[1], strict=node._strict[0]),
+            _compared(data[1], data[2], strict=node._strict[1]),
+        ),
+    }
+
+
+def _row(value: Any) -> Row:
+    return value if isinstance(value, Row) else Row({}, value)
+
+
+def _total(data: Iterable[Any]) -> Any:
+    coefficients: dict[int, Any] = {}
+    offset: Any = 0.0
+    for value in data:
+        row = _row(value)
+        for j, a in row.coefficients.items():
+            coefficients[j] = coefficients[j] + a if j in coefficients else a
+        offset = row.offset if _is(offset, 0.0) else offset if _is(row.offset, 0.0) else offset + row.offset
+    return Row(coefficients, offset) if coefficients else offset
+
+
+def _is(value: Any, number: float) -> bool:
+    return isinstance(value, float) and value == number
+
+
+def _product(a: Any, b: Any) -> Any:
+    """a b, without a node for what zeros and ones decide."""
+    if _is(a, 0.0) or _is(b, 0.0):
+        return 0.0
+    return b if _is(a, 1.0) else a if _is(b, 1.0) else a * b
+
+
+def _times(a: Any, b: Any) -> Any:
+    if isinstance(a, Row) and isinstance(b, Row):
+        raise Untraceable("a product of variables is not affine in them")
+    if isinstance(b, Row):
+        a, b = b, a
+    return a.scaled(b) if isinstance(a, Row) else _product(a, b)
+
+
+def _over(a: Any, b: Any) -> Any:
+    if isinstance(b, Row):
+        raise Untraceable("a division by a variable is not affine in it")
+    return a.divided(b) if isinstance(a, Row) else a / b
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if isinstance(base, Row) and _is(exponent, 1.0):
+        return base
+    base, exponent = _numbers("a power", [base, exponent])
+    return base**exponent
+
+
+def _function(name: str, argument: Any) -> Any:
+    if name not in FUNCTIONS:
+        raise Untraceable(f"{name} is not part of the language")
+    (argument,) = _numbers(name, [argument])
+    with np.errstate(all="ignore"):
+        value = FUNCTIONS[name](argument)
+    if not isinstance(value, Expression) and not np.isfinite(value):
+        raise Untraceable(f"{name}({argument}) is not a number")
+    return value if isinstance(value, Expression) else float(value)
+
+
+def _numbers(name: str, data: list[Any]) -> list[Any]:
+    if any(isinstance(v, Row) for v in data):
+        raise Untraceable(f"{name} of variables is not affine in them")
+    return data
+
+
+def _compared(a: Any, b: Any, strict: bool) -> Any:
+    _numbers("a condition", [a, b])
+    return a < b if strict else a <= b
+
+
+def _choice(condition: Any, a: Any, b: Any) -> Any:
+    """`Expr_if`, coefficient by coefficient; a condition with two sides is two nested ones."""
+    if isinstance(condition, tuple):
+        return _choice(condition[0], _choice(condition[1], a, b), b)
+    if isinstance(condition, bool | np.bool_):
+        return a if condition else b
+    if not isinstance(condition, Condition):
+        raise Untraceable("Expr_if needs an inequality as its condition")
+    yes, no = _row(a), _row(b)
+
+    def choose(u: Any, v: Any) -> Any:
+        return u if isinstance(u, float) and isinstance(v, float) and u == v else np.where(condition, u, v)  # type: ignore[call-overload]
+
+    columns = {**yes.coefficients, **no.coefficients}
+    coefficients = {j: choose(yes.coefficients.get(j, 0.0), no.coefficients.get(j, 0.0)) for j in columns}
+    offset = choose(yes.offset, no.offset)
+    return Row(coefficients, offset) if coefficients else offset

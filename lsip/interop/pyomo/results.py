@@ -1,0 +1,190 @@
+"""What Pyomo gets back: a `SolverResults`, values of variables, duals and reduced costs in suffixes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...certificate import point_rows
+from ...errors import LSIPError
+from ...solution import Solution
+from ...status import Status
+from .continuum import Piece
+from .families import UPPER, Owner
+from .model import Reading
+
+Array = NDArray[np.float64]
+CONDITIONS = {  # status: Pyomo's termination condition and solver status
+    Status.OPTIMAL: ("optimal", "ok"),
+    Status.INFEASIBLE: ("infeasible", "error"),
+    Status.UNBOUNDED: ("unbounded", "error"),
+    Status.ITERATION_LIMIT: ("maxIterations", "aborted"),
+    Status.TIME_LIMIT: ("maxTimeLimit", "aborted"),
+    Status.INTERRUPTED: ("userInterrupt", "aborted"),
+    Status.UNCERTIFIED: ("other", "warning"),
+    Status.NO_INTERIOR: ("other", "warning"),
+    Status.STALLED: ("other", "warning"),
+}
+
+
+class NoSolutionError(LSIPError, RuntimeError):
+    """There are no values to load into a model; `results` holds what is known."""
+
+    def __init__(self, message: str, results: Any) -> None:
+        super().__init__(message)
+        self.results = results
+
+
+class Answer:
+    """A solution in terms of the Pyomo model that was read."""
+
+    def __init__(self, reading: Reading, owners: list[tuple[Owner, ...]], solution: Solution) -> None:
+        self.reading, self.owners, self.solution = reading, owners, solution
+        self.sign = -1.0 if reading.maximise else 1.0
+
+    @property
+    def message(self) -> str:
+        """The status in words, and every constraint that is a black box."""
+        boxes = [
+            f"'{b.piece.name}' is asked as a black box, which proves nothing: {b.reason}." for b in self.reading.boxes
+        ]
+        unsure = boxes and self.solution.status is Status.UNCERTIFIED
+        return " ".join(["No violation found, but one is not excluded." if unsure else self.solution.message, *boxes])
+
+    @property
+    def loadable(self) -> bool:
+        """Whether there is a point worth loading: one that is feasible as far as anybody knows."""
+        if self.solution.status in (Status.OPTIMAL, Status.UNCERTIFIED, Status.NO_INTERIOR):
+            return True
+        proven = self.solution.status not in (Status.INFEASIBLE, Status.UNBOUNDED)
+        return proven and bool(np.isfinite(self.solution.certificate.upper))
+
+    def finite_duals(self) -> list[tuple[Any, float]]:
+        """(constraint, dual): the rate at which the objective changes with the right-hand side."""
+        multipliers = self.solution.certificate.row_multipliers
+        found = multipliers if len(multipliers) else np.zeros(len(self.reading.finite))
+        return [(row[0], 0.0 - self.sign * float(m)) for row, m in zip(self.reading.finite, found, strict=True)]
+
+    def active(self) -> dict[int, tuple[Any, dict[Any, float]]]:
+        """By id: a constraint over a ContinuousSet, and its duals at the active points, by index."""
+        pieces = [p for p, _ in self.reading.formulas] + [b.piece for b in self.reading.boxes] + self.reading.skipped
+        found: dict[int, tuple[Any, dict[Any, float]]] = {id(p.component): (p.component, {}) for p in pieces}
+        for point in self.solution.active:
+            owner = self.owners[point.family][point.component]
+            key = _key(owner.piece, point.point)
+            duals = found[id(owner.piece.component)][1]
+            side = -self.sign if owner.side == UPPER else self.sign
+            duals[key] = duals.get(key, 0.0) + side * point.multiplier
+        return found
+
+    def reduced_costs(self) -> Array:
+        """c - A' dual (n,), of the objective as it was written; on variables without rows this is c."""
+        program, certificate = self.solution.program, self.solution.certificate
+        mid, _, _ = point_rows(program, certificate.support)
+        reduced = program.c + mid.T @ np.array([s.multiplier for s in certificate.support])
+        if len(certificate.row_multipliers):
+            reduced = reduced + program.A.T @ certificate.row_multipliers
+        return np.asarray(self.sign * reduced)
+
+    # ---- into the model ----------------------------------------------------------------------------------------------
+
+    def load(self, model: Any, add_active_points: bool) -> None:
+        """Put values into the variables, and duals and reduced costs into the suffixes that ask for them."""
+        from pyomo.core.staleflag import StaleFlagManager
+
+        StaleFlagManager.mark_all_as_stale()
+        for variable, value in zip(self.reading.columns.variables, self.solution.x.tolist(), strict=True):
+            variable.set_value(value, skip_validation=True)
+        StaleFlagManager.mark_all_as_stale(delayed=True)
+        if add_active_points:
+            self._add_points()
+        dual, rc = (_suffix(model, name) for name in ("dual", "rc"))
+        if dual is not None:
+            self._load_duals(dual)
+        if rc is not None:
+            rc.clear()
+            for variable, value in zip(self.reading.columns.variables, self.reduced_costs().tolist(), strict=True):
+                rc[variable] = value
+
+    def _add_points(self) -> None:
+        """Make the active points members of their ContinuousSets, so that the constraint has data there."""
+        for point in self.solution.active:
+            piece = self.owners[point.family][point.component].piece
+            for set_, value in zip(piece.sets, point.point.tolist(), strict=True):
+                if value not in set_:
+                    set_.add(value)
+            _ = piece.component[_key(piece, point.point)]  # Pyomo calls the rule when it is first asked for an index
+
+    def _load_duals(self, dual: Any) -> None:
+        dual.clear()
+        for constraint, value in self.finite_duals():
+            dual[constraint] = value
+        for component, duals in self.active().values():
+            dual[component] = duals
+            for key, data in component.items():
+                dual[data] = duals.get(key, 0.0)
+
+    # ---- for those who load later ------------------------------------------------------------------------------------
+
+    def results(self, seconds: float) -> Any:
+        """Pyomo's summary of a solve, with the `Solution` as its attribute `lsip`."""
+        from pyomo.opt import SolverResults, SolverStatus, TerminationCondition
+
+        results, solution, program = SolverResults(), self.solution, self.solution.program
+        condition, status = CONDITIONS[solution.status]
+        results.solver.name = "lsip"
+        results.solver.status = SolverStatus(status)
+        results.solver.termination_condition = TerminationCondition(condition)
+        results.solver.message = results.solver.termination_message = self.message
+        results.solver.wallclock_time = seconds
+        results.problem.name = program.name
+        results.problem.sense = _sense(self.reading.maximise)
+        results.problem.lower_bound, results.problem.upper_bound = _bounds(solution)
+        results.problem.number_of_objectives = 1
+        results.problem.number_of_variables = results.problem.number_of_continuous_variables = program.n
+        results.problem.number_of_constraints = len(self.reading.finite) + sum(len(o) for o in self.owners)
+        results.lsip = solution
+        return results
+
+    def store(self, results: Any) -> None:
+        """Put the values into `results` instead of the model, for `m.solutions.load_from(results)`."""
+        from pyomo.core.base import SymbolMap
+        from pyomo.opt.results.solution import Solution as Stored
+
+        stored, names = Stored(), SymbolMap()
+        stored.gap = abs(self.solution.certificate.upper - self.solution.certificate.lower)
+        costs = self.reduced_costs().tolist()
+        for variable, value, cost in zip(self.reading.columns.variables, self.solution.x.tolist(), costs, strict=True):
+            names.addSymbol(variable, variable.name)
+            stored.variable[variable.name] = {"Value": value, "Rc": cost}
+        for constraint, value in self.finite_duals():
+            names.addSymbol(constraint, constraint.name)
+            stored.constraint[constraint.name] = {"Dual": value}
+        results.solution.insert(stored)
+        results._smap, results._smap_id = names, id(names)
+
+
+def _key(piece: Piece, point: Array) -> Any:
+    return piece.key(tuple(point.tolist()))
+
+
+def _suffix(model: Any, name: str) -> Any:
+    from pyomo.environ import Suffix
+
+    found = model.component(name)
+    return found if found is not None and found.ctype is Suffix and found.active and found.import_enabled() else None
+
+
+def _sense(maximise: bool) -> Any:
+    from pyomo.environ import maximize, minimize
+
+    return maximize if maximise else minimize
+
+
+def _bounds(solution: Solution) -> tuple[float, float]:
+    """What is proven about the optimal value; nothing when there is none."""
+    if solution.status is Status.INFEASIBLE:
+        return -np.inf, np.inf
+    return solution.lower, solution.upper

@@ -1,0 +1,176 @@
+"""`SolverFactory("lsip")`: options as Pyomo users give them, and the solve from model to results."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+from ...errors import MissingExtraError, ModelError
+from ...exchange import Exchange, solve
+from ...solution import Solution
+from ...status import Status
+from .families import Incomplete
+from .model import read
+from .results import Answer, NoSolutionError
+
+logger = logging.getLogger("pyomo.solvers.lsip")  # below Pyomo's own, which formats what it is told
+IGNORED = (
+    "keepfiles",
+    "symbolic_solver_labels",
+    "report_timing",
+    "warmstart",
+)  # there are no files, and values are no start
+OWN = ("add_active_points",)
+
+
+class LSIPSolver:
+    """The Pyomo solver "lsip": linear models whose constraints may range over a `ContinuousSet`.
+
+    Parameters
+    ----------
+    options
+        The fields of `lsip.Exchange` (`tol`, `oracle`, `master`, `max_iterations`, `time_limit`, …) and
+        `add_active_points`; by keyword, or in a dictionary `options=`. They can be changed later in `options`, or for
+        one solve as keywords of `solve`.
+
+    Examples
+    --------
+    >>> import pyomo.environ as pyo
+    >>> from pyomo.dae import ContinuousSet
+    >>> import lsip.interop.pyomo
+    >>> m = pyo.ConcreteModel()
+    >>> m.x = pyo.Var(range(2))
+    >>> m.t = ContinuousSet(bounds=(0, 1))
+    >>> m.cost = pyo.Objective(expr=m.x[0] + m.x[1] / 2)
+    >>> m.above = pyo.Constraint(m.t, rule=lambda m, t: m.x[0] + m.x[1] * t >= pyo.exp(t))
+    >>> results = pyo.SolverFactory("lsip").solve(m)
+    >>> str(results.solver.termination_condition), round(pyo.value(m.cost), 6)
+    ('optimal', 1.859141)
+    """
+
+    def __init__(self, options: dict[str, Any] | None = None, **keywords: Any) -> None:
+        from pyomo.common.collections import Bunch
+
+        self.name = self.type = str(keywords.pop("type", "lsip"))
+        self.options = Bunch()
+        self.options.update({**(options or {}), **keywords})
+
+    def __enter__(self) -> LSIPSolver:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def __bool__(self) -> bool:
+        return True
+
+    def available(self, exception_flag: bool = True) -> bool:
+        """Always: what it needs is installed with it."""
+        return True
+
+    def license_is_valid(self) -> bool:
+        """There is none to check."""
+        return True
+
+    def version(self) -> tuple[int, ...]:
+        """The version of lsip."""
+        from ... import __version__
+
+        return tuple(int(part) for part in __version__.split("."))
+
+    def warm_start_capable(self) -> bool:
+        """Values of variables are of no use here; `warm_start=` takes an earlier result."""
+        return False
+
+    def solve(
+        self,
+        model: Any,
+        tee: bool = False,
+        load_solutions: bool = True,
+        timelimit: float | None = None,
+        options: dict[str, Any] | None = None,
+        **keywords: Any,
+    ) -> Any:
+        """Solve a model.
+
+        Parameters
+        ----------
+        model
+            A concrete model, or a block of one.
+        tee
+            Print the progress table.
+        load_solutions
+            Put the values into the model; without a feasible point, `NoSolutionError` is raised then.
+        timelimit
+            Seconds.
+        options, keywords
+            As for the constructor, for this solve.
+
+        Returns
+        -------
+        SolverResults
+            Pyomo's, with the `lsip.Solution` as `results.lsip`.
+        """
+        started = time.perf_counter()
+        chosen = {**self.options, **(options or {}), **{k: v for k, v in keywords.items() if k not in IGNORED}}
+        if timelimit is not None:
+            chosen["time_limit"] = timelimit
+        add_active_points = bool(chosen.pop("add_active_points", False))
+        answer = _answer(model, tee, _checked(chosen))
+        results = answer.results(time.perf_counter() - started)
+        if not load_solutions:
+            if answer.loadable:
+                answer.store(results)
+        elif not answer.loadable:
+            raise NoSolutionError(
+                f"There is no solution to load: {answer.message} Solve with load_solutions=False to "
+                "get the results without it.",
+                results,
+            )
+        else:
+            if answer.solution.status is not Status.OPTIMAL:
+                logger.warning("Loading a solution that is not proven to be optimal: %s", answer.message)
+            answer.load(model, add_active_points)
+        return results
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    known = Exchange.__dataclass_fields__
+    unknown = [k for k in options if k not in known]
+    if unknown:
+        raise ModelError(
+            f"Unknown option {', '.join(unknown)}; the options of the solver lsip are {', '.join([*known, *OWN])}, and "
+            "those of solve tee, load_solutions, timelimit and options."
+        )
+    warm = options.get("warm_start")
+    if warm is not None and not isinstance(warm, Solution):
+        options["warm_start"] = getattr(warm, "lsip", None)
+        if not isinstance(options["warm_start"], Solution):
+            raise ModelError("`warm_start` takes the results of an earlier solve with lsip, or its lsip.Solution.")
+    return options
+
+
+def _answer(model: Any, tee: bool, options: dict[str, Any]) -> Answer:
+    reading = read(model)
+    while True:  # ends, because a model has finitely many variables
+        program, owners = reading.compile()
+        try:
+            solution = solve(program, None, verbose=tee, **options)
+        except Incomplete:
+            continue
+        return Answer(reading, owners, solution)
+
+
+def register() -> None:
+    """Make the solver known to Pyomo."""
+    try:
+        from pyomo.opt import SolverFactory
+    except ImportError as error:
+        raise MissingExtraError(
+            "Pyomo models need Pyomo, which is not installed: pip install 'lsip[pyomo]'."
+        ) from error
+    if "lsip" not in SolverFactory._cls:
+        SolverFactory.register("lsip", doc="Linear programs with a continuum of constraints, solved with proof")(
+            LSIPSolver
+        )
