@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import sys
-import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import lsip
-
-WIDTH = 30  # of the progress bar, in characters
+from lsip.progress import Bar
 
 
 def add_reproduce(commands: Any) -> None:
@@ -20,7 +19,10 @@ def add_reproduce(commands: Any) -> None:
         "reproduce",
         help="compute figures and tables of the paper again",
         description="Compute figures and tables of the paper again. Without a name: list them.",
-        epilog="Every figure comes with a .json file of its numbers. Exit code: 0 done; 1 an error; 130 interrupted.",
+        epilog="examples:\n  lsip reproduce sewage_heat\n  lsip reproduce all --seeds 1 --out figures\n\n"
+        "Every figure comes with a .json file of its numbers.\n"
+        "exit code: 0 done; 1 an error; 2 wrong usage; 130 interrupted",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", nargs="?", help="a figure or table, or `all`")
     parser.add_argument("--full", action="store_true", help="as many seeds as in the paper; minutes instead of seconds")
@@ -34,6 +36,7 @@ def add_reproduce(commands: Any) -> None:
         metavar="DIR",
         help="where to write (default: runs/reproduce)",
     )
+    parser.add_argument("--json", action="store_true", help="print the numbers and paths as JSON, and nothing else")
     parser.set_defaults(run=reproduce)
 
 
@@ -42,29 +45,44 @@ def reproduce(options: argparse.Namespace) -> int:
     from .experiments import EXPERIMENTS
 
     if options.name is None:
-        return _list(EXPERIMENTS)
+        return _list(EXPERIMENTS, options.json)
     chosen = list(EXPERIMENTS) if options.name == "all" else [options.name]
     if not set(chosen) <= set(EXPERIMENTS):
         raise lsip.ModelError(
             f"There is no figure or table named {options.name!r}; the names are {', '.join(EXPERIMENTS)} and all."
         )
     _prepare(options.out)
+    found: dict[str, Any] = {}
     for name in chosen:
         experiment = EXPERIMENTS[name]
-        print(f"{name} ({experiment.label})\n  {experiment.title}", flush=True)
-        bar = Bar(name)
+        if not options.json:
+            print(f"{name} ({experiment.label})\n  {experiment.title}", flush=True)
+        bar = Bar()
         try:
-            outcome = experiment.run(options.out, options.full, options.seeds, bar)
+            outcome = experiment.run(options.out, options.full, options.seeds, partial(_draw, bar, name))
         finally:
             bar.clear()
+        if options.json:
+            numbers = json.loads(outcome.paths[-1].read_text(encoding="utf-8"))
+            found[name] = {"paths": [str(path) for path in outcome.paths], "numbers": numbers}
+            continue
         for line in outcome.lines:
             print(f"  {line}")
         for path in outcome.paths:
             print(f"  wrote {path}", flush=True)
+    if options.json:
+        print(json.dumps(found, allow_nan=False))
     return 0
 
 
-def _list(experiments: Any) -> int:
+def _draw(bar: Bar, name: str, done: int, total: int) -> None:
+    bar.at(done, total, name)
+
+
+def _list(experiments: Any, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps({name: {"label": e.label, "title": e.title} for name, e in experiments.items()}))
+        return 0
     width = max(len(name) for name in experiments)
     label = max(len(e.label) for e in experiments.values())
     for name, experiment in experiments.items():
@@ -93,24 +111,3 @@ def _count(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"a positive whole number is needed; got {text!r}")
     return value
-
-
-class Bar:
-    """A progress bar on standard error; silent where that is not a terminal."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.began = name, time.monotonic()
-        self.shown = sys.stderr.isatty()
-
-    def __call__(self, done: int, total: int) -> None:
-        """Draw how many of how many steps are done."""
-        if self.shown:
-            filled = WIDTH * done // max(total, 1)
-            seconds = time.monotonic() - self.began
-            bar = "#" * filled + "." * (WIDTH - filled)
-            print(f"\r  {self.name} [{bar}] {done}/{total}  {seconds:.0f} s ", end="", file=sys.stderr, flush=True)
-
-    def clear(self) -> None:
-        """Remove the bar from the terminal."""
-        if self.shown:
-            print("\r" + " " * (WIDTH + 40) + "\r", end="", file=sys.stderr, flush=True)

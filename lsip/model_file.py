@@ -5,6 +5,8 @@ from __future__ import annotations
 import runpy
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,8 @@ def load_problem(path: Path) -> Problem:
     """
     from .problem import Problem
 
+    if path.is_dir():
+        raise ModelError(f"{path} is a directory; give the Python file that declares the model.")
     if not path.is_file():
         raise ModelError(f"There is no file {path}.")
     folder = str(path.resolve().parent)
@@ -34,12 +38,10 @@ def load_problem(path: Path) -> Problem:
     except KeyboardInterrupt:
         raise
     except SyntaxError as error:
-        raise ModelError(f"{error.filename} line {error.lineno} is not Python: {error.msg}.") from error
+        place = f" line {error.lineno}" if error.lineno else ""
+        raise ModelError(f"{error.filename or path}{place} is not Python: {error.msg}.") from error
     except BaseException as error:  # also SystemExit: a model that exits has not declared anything
-        lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-        where = f"{path} line {lines[-1].lineno} (`{lines[-1].line}`)" if lines else str(path)
-        kind = "" if isinstance(error, LSIPError) else f"{type(error).__name__}: "
-        raise ModelError(f"{where}: {kind}{error or 'no message'}") from error
+        raise ModelError(_told(error, path)) from error
     finally:
         sys.path.remove(folder)
 
@@ -55,3 +57,27 @@ def load_problem(path: Path) -> Problem:
         )
         raise ModelError(f"{path} declares {many}; call the one to be solved `problem`.")
     return next(iter(found.values()))[1]
+
+
+@contextmanager
+def blamed_on(path: Path) -> Iterator[None]:
+    """Tell an exception that a function of the model raises while it is solved as one of the model, with its line."""
+    try:
+        yield
+    except LSIPError:
+        raise
+    except Exception as error:
+        if not _frames(error, path):
+            raise
+        raise ModelError(_told(error, path)) from error
+
+
+def _frames(error: BaseException, path: Path) -> list[traceback.FrameSummary]:
+    return [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+
+
+def _told(error: BaseException, path: Path) -> str:
+    lines = _frames(error, path)
+    where = f"{path} line {lines[-1].lineno} (`{lines[-1].line}`)" if lines else str(path)
+    kind = "" if isinstance(error, LSIPError) else f"{type(error).__name__}: "
+    return f"{where}: {kind}{str(error) or 'no message'}"

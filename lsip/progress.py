@@ -1,9 +1,11 @@
-"""The table printed during a solve: one line an iteration, as LP solvers do, and at the end what was proven."""
+"""What is printed while work goes on: a table during a solve, one line an iteration, and a bar for many steps."""
 
 from __future__ import annotations
 
 import math
+import os
 import sys
+import time
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ COLUMNS = (
 )
 WIDTH = sum(width + 1 for _, width in COLUMNS)
 REPEAT = 40  # lines between two repetitions of the column titles
+STEPS = 30  # characters of a bar
 
 
 class Table:
@@ -123,3 +126,27 @@ def power(value: float) -> str:
 def clock(seconds: float) -> str:
     """Seconds with two decimals while that fits, whole seconds afterwards."""
     return f"{seconds:.2f}s" if seconds < 1000 else f"{seconds:.0f}s"
+
+
+class Bar:
+    """A progress bar on standard error: how many of how many steps are done; silent where that is not a terminal."""
+
+    def __init__(self) -> None:
+        self.began, self.length = time.monotonic(), 0
+        self.shown = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+    def at(self, done: int, total: int, name: str) -> None:
+        """Draw the bar; `name` is the step that has begun."""
+        if not self.shown:
+            return
+        filled = STEPS * done // max(total, 1)
+        bar = "#" * filled + "." * (STEPS - filled)
+        line = f"[{bar}] {done}/{total}  {time.monotonic() - self.began:.0f} s  {name}"
+        print("\r" + line.ljust(self.length), end="", file=sys.stderr, flush=True)
+        self.length = len(line)
+
+    def clear(self) -> None:
+        """Remove the bar, so that a line can be printed in its place."""
+        if self.shown and self.length:
+            print("\r" + " " * self.length + "\r", end="", file=sys.stderr, flush=True)
+            self.length = 0

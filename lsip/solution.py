@@ -170,6 +170,12 @@ class Solution:
 
         return plot_solution(self, path, **options)
 
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained page (HTML) about the model, the proof, the violation over Y and the solve."""
+        from .report import write_report
+
+        return write_report(self, path)
+
     def save(self, path: str | Path) -> None:
         """Write the answer and its certificate to an .npz file (no code is stored, and none is run on loading)."""
         c = self.certificate

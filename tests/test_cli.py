@@ -18,6 +18,8 @@ import pytest
 
 import lsip
 from lsip import cli
+from lsip.cli import bench, entry
+from lsip.cli.solve import ORACLES
 
 GOOD = """
     import numpy as np, lsip
@@ -89,23 +91,100 @@ def test_solve_as_json_prints_nothing_else(model: Model, tmp_path: Path, capsys:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("oracle", sorted(cli.ORACLES))
+def test_solve_writes_a_report_and_says_where(model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "report.html"
+    assert cli.main(["solve", model(GOOD), "--report", str(path)]) == 0
+    assert f"The report is in {path}" in capsys.readouterr().out
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("text", [INFEASIBLE, UNBOUNDED])
+def test_what_is_impossible_is_reported_too(model: Model, text: str, tmp_path: Path) -> None:
+    assert cli.main(["solve", model(text), "--quiet", "--report", str(tmp_path / "r.html")]) == 3
+    assert (tmp_path / "r.html").stat().st_size > 10_000
+
+
+def test_quiet_says_nothing_unless_something_goes_wrong(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["solve", model(GOOD), "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert cli.main(["solve", model(INFEASIBLE), "--quiet"]) == 3
+    out, err = capsys.readouterr()
+    assert not out
+    assert_one_paragraph(err)
+
+
+def test_the_method_can_be_chosen(
+    model: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: dict[str, Any] = {}
+    solve = lsip.Problem.solve
+
+    def spy(problem: lsip.Problem, **options: Any) -> lsip.Solution:
+        seen.update(options)
+        return solve(problem, **options)
+
+    monkeypatch.setattr(lsip.Problem, "solve", spy)
+    arguments = ["--master", "highs", "--seed", "7", "--max-iterations", "50", "--time-limit", "20", "--tol", "1e-6"]
+    assert cli.main(["solve", model(GOOD), "--quiet", *arguments]) == 0
+    assert seen == {
+        "verbose": False,
+        "master": "highs",
+        "seed": 7,
+        "max_iterations": 50,
+        "time_limit": 20.0,
+        "tol": 1e-6,
+    }
+    assert cli.main(["solve", model(GOOD), "--quiet", "--master", "nobody"]) == 1
+    assert "no master called 'nobody'" in capsys.readouterr().err
+
+
+def test_a_limit_of_iterations_is_a_failure_with_advice(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
+    hard = "from lsip.demo import clean_air\nproblem = clean_air()\n"
+    assert cli.main(["solve", model(hard), "--max-iterations", "1", "--quiet"]) == 1
+    err = capsys.readouterr().err
+    assert_one_paragraph(err)
+    assert "max_iterations" in err
+
+
+def test_a_function_that_fails_during_the_solve_is_the_models_fault(
+    model: Model, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """
+        import numpy as np, lsip
+        x, calls = lsip.Variable(2, name="x"), []
+        def a(y):
+            calls.append(y)
+            if len(calls) > 3:
+                raise ValueError("the sensor is off")
+            return np.array([[float(v), 1.0] for v in y[:, 0]])
+        def b(y):
+            return np.array([float(v) + 1 for v in y[:, 0]])
+        problem = lsip.Problem(lsip.maximize(x.sum()), [lsip.Family(lsip.Interval(0, 1), a, b).on(x)])
+    """
+    assert cli.main(["solve", model(text)]) == 1
+    err = capsys.readouterr().err
+    assert_one_paragraph(err)
+    assert 'line 6 (`raise ValueError("the sensor is off")`): ValueError' in " ".join(err.split())
+    assert "bug" not in err
+
+
+@pytest.mark.parametrize("oracle", sorted(ORACLES))
 def test_every_oracle_can_be_chosen(model: Model, oracle: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["solve", model(GOOD), "--json", "--oracle", oracle, "--tol", "1e-2"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["certified"] is (oracle == "branch-and-bound")
-    assert cli.ORACLES[oracle] in result["oracle"]
+    assert ORACLES[oracle] in result["oracle"]
 
 
 @pytest.mark.parametrize(("text", "word"), [(INFEASIBLE, "infeasible"), (UNBOUNDED, "unbounded")])
-def test_proven_impossible_is_exit_code_2(
+def test_proven_impossible_is_exit_code_3(
     model: Model, text: str, word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["solve", model(text)]) == 2
+    assert cli.main(["solve", model(text)]) == 3
     err = capsys.readouterr().err
     assert_one_paragraph(err)
     assert word in err
-    assert cli.main(["solve", model(text), "--json"]) == 2
+    assert cli.main(["solve", model(text), "--json"]) == 3
     result = json.loads(capsys.readouterr().out)
     assert result["status"] == word.upper()
     assert result["certified"] is True
@@ -117,6 +196,8 @@ def test_proven_impossible_is_exit_code_2(
     [
         ("import numpy as np\n1 / 0\n", "line 2 (`1 / 0`): ZeroDivisionError"),
         ("problem = (\n", "line 1 is not Python"),
+        ("raise ValueError\n", "line 1 (`raise ValueError`): ValueError: no message"),
+        ("\0\1\2", "is not Python"),
         ("import nowhere_to_be_found\n", "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
         ("x = 1\n", "declares no lsip.Problem"),
         ("problem = 3\n", "`problem` must be an lsip.Problem; it is of type int"),
@@ -147,7 +228,7 @@ def test_a_model_may_import_its_neighbours(model: Model, tmp_path: Path) -> None
     ("arguments", "expected"),
     [
         (["solve", "no_such_model.py"], "no file no_such_model.py"),
-        (["solve", "."], "no file ."),
+        (["solve", "."], ". is a directory"),
         (["catalogue", "no such problem anywhere"], "No problem of the catalogue"),
     ],
 )
@@ -158,7 +239,7 @@ def test_what_does_not_exist_is_told(arguments: list[str], expected: str, capsys
     assert expected in err
 
 
-@pytest.mark.parametrize("option", ["--plot", "--save"])
+@pytest.mark.parametrize("option", ["--plot", "--save", "--report"])
 def test_a_missing_directory_is_told_before_the_solve(
     model: Model, option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,21 +258,38 @@ def test_a_missing_directory_is_told_before_the_solve(
         ["solve", "m.py", "--tol", "-1"],
         ["solve", "m.py", "--tol", "small"],
         ["solve", "m.py", "--oracle", "delphi"],
+        ["solve", "m.py", "--seed", "-1"],
+        ["solve", "m.py", "--max-iterations", "0"],
+        ["solve", "m.py", "--unknown"],
     ],
 )
 def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main(arguments)
     assert stop.value.code == 2
-    assert "usage: lsip" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert_one_paragraph(err)
+    command = "lsip solve --help" if arguments[:1] == ["solve"] else "lsip --help"
+    assert f"`{command}`" in err, "the hint is on one line, to be copied"
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["solve", "--help"], ["catalogue", "--help"]])
-def test_help_and_version(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", [[], ["demo"], ["solve"], ["catalogue"], ["bench"]])
+def test_every_help_has_an_example_and_the_exit_codes(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
-        cli.main(arguments)
+        cli.main([*command, "--help"])
     assert stop.value.code == 0
-    assert "lsip" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "example" in out
+    assert f"  lsip {' '.join(command)}".rstrip() in out
+    assert "exit code: 0" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"lsip {lsip.__version__}\n"
 
 
 def test_a_time_limit_is_a_failure_with_advice(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,7 +328,7 @@ def test_a_bug_is_one_paragraph_too(
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_ctrl_c_while_a_model_loads_ends_a_real_process_quietly(model: Model) -> None:
     path = model("import time\nprint('loading', flush=True)\ntime.sleep(30)\n")
-    command = [sys.executable, "-m", "lsip.cli", "solve", path]
+    command = [sys.executable, "-m", "lsip", "solve", path]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "loading\n"
@@ -278,6 +376,15 @@ def test_demo_models_solves_verifies_and_draws(tmp_path: Path, capsys: pytest.Ca
     assert "certified" in out
     assert "re-checked" in out
     assert (tmp_path / "new" / "demo.png").read_bytes().startswith(b"\x89PNG")
+    assert "demo.html" in out
+    assert (tmp_path / "new" / "demo.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_demo_as_json_prints_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo", "--json", "--out", str(tmp_path)]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["certified"] is True
+    assert result["name"] == "clean air"
 
 
 def _greet(commands: Any) -> None:
@@ -294,10 +401,85 @@ def test_other_packages_add_commands(monkeypatch: pytest.MonkeyPatch, capsys: py
         EntryPoint("greet", f"{__name__}:_greet", "lsip.commands"),
         EntryPoint("train", f"{__name__}:_broken", "lsip.commands"),
     ]
-    monkeypatch.setattr(cli, "entry_points", lambda group: points if group == "lsip.commands" else [])
+    monkeypatch.setattr(entry, "entry_points", lambda group: points if group == "lsip.commands" else [])
     assert cli.main(["greet"]) == 0
     assert capsys.readouterr().out == "hello\n"
     assert cli.main(["train", "ship", "--steps", "3"]) == 1
     err = capsys.readouterr().err
     assert_one_paragraph(err)
     assert "torch is not installed" in err
+
+
+def test_benchmarks_are_listed_and_run(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "--json"]) == 0
+    listed = json.loads(capfd.readouterr().out)
+    assert {"lsip", "separation"} <= {row["name"] for row in listed}
+    assert all(row["title"] for row in listed)
+    assert cli.main(["bench", "lsip", "--quick", "--json", "--only", "abs_d2"]) == 0
+    figures = json.loads(capfd.readouterr().out)
+    assert figures["benchmark"] == "lsip"
+    assert cli.main(["bench", "no_such_benchmark"]) == 1
+    err = capfd.readouterr().err
+    assert_one_paragraph(err)
+    assert "choose from lsip" in err
+
+
+def test_benchmarks_need_a_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "PACKAGE", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["bench"]) == 1
+    err = capsys.readouterr().err
+    assert_one_paragraph(err)
+    assert "checkout" in err
+
+
+def run_process(*words: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "lsip", *words]
+    return subprocess.run(command, capture_output=True, env={**os.environ, **environment}, check=False, timeout=60)
+
+
+def test_a_terminal_that_cannot_spell_mathematics_is_no_error(model: Model) -> None:
+    done = run_process("solve", model(GOOD), PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert b"x[0] + x[1] t ? exp(t)" in done.stdout
+
+
+def test_output_that_is_no_terminal_has_no_colours_and_no_bar(model: Model) -> None:
+    done = run_process("catalogue", "abs_d2", "--solve", FORCE_COLOR="1", TERM="xterm")
+    assert done.returncode == 0
+    assert done.stderr == b""
+    assert b"\x1b" not in done.stdout
+    assert b"\r" not in done.stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX pipes")
+def test_a_reader_that_goes_away_is_no_error(model: Model) -> None:
+    for words in (["catalogue"], ["solve", model(GOOD)]):
+        command = [sys.executable, "-m", "lsip", *words]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.close()
+            assert process.stderr.read() == b""
+        assert process.returncode == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX terminals")
+def test_a_terminal_sees_a_bar_that_is_removed() -> None:
+    import pty
+
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "lsip", "catalogue", "abs_d2", "--solve"]
+    environment = {**os.environ, "TERM": "xterm"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, env=environment) as process:
+        os.close(slave)
+        assert process.stdout is not None
+        out = process.stdout.read()
+    drawn = os.read(master, 65536).decode()
+    os.close(master)
+    assert b"all 1 agree" in out
+    assert "[..............................] 0/1" in drawn
+    assert drawn.endswith("\r")
+    assert not drawn.split("\r")[-2].strip(), "blanks over the bar"

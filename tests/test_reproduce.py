@@ -16,10 +16,10 @@ import pytest
 import envs
 import lsip
 import rl
-from envs.cli import Bar
 from envs.experiments import EXPERIMENTS, sewage_si_cpo, sewage_si_crl, ship_si_cppo
 from envs.experiments.sewage_si_crl import Setting, Trial
 from lsip import cli
+from lsip.progress import Bar
 from rl import plotting
 
 pytest.importorskip("matplotlib")
@@ -66,7 +66,7 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> None:
         if name == "reproduce"
     ]
     assert points
-    monkeypatch.setattr(cli, "entry_points", lambda group: points if group == "lsip.commands" else [])
+    monkeypatch.setattr("lsip.cli.entry.entry_points", lambda group: points if group == "lsip.commands" else [])
 
 
 def assert_one_paragraph(text: str) -> None:
@@ -159,11 +159,23 @@ def test_the_bar_is_drawn_on_a_terminal(monkeypatch):
     terminal = io.StringIO()
     terminal.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr("sys.stderr", terminal)
-    bar = Bar("figure")
-    bar(1, 2)
+    monkeypatch.delenv("TERM", raising=False)
+    bar = Bar()
+    bar.at(1, 2, "figure")
     bar.clear()
-    assert "figure [" + "#" * 15 + "." * 15 + "] 1/2" in terminal.getvalue()
+    assert "[" + "#" * 15 + "." * 15 + "] 1/2" in terminal.getvalue()
     assert terminal.getvalue().endswith("\r")
+
+
+def test_numbers_as_json(tmp_path, capsys, monkeypatch):
+    """Standard output is one object; the list of experiments is one too."""
+    monkeypatch.setattr(plotting, "MESH", 21)
+    assert cli.main(["reproduce", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) == set(EXPERIMENTS)
+    assert cli.main(["reproduce", "sewage_heat", "--seeds", "1", "--json", "--out", str(tmp_path)]) == 0
+    found = json.loads(capsys.readouterr().out)["sewage_heat"]
+    assert [Path(p).suffix for p in found["paths"]] == [".png", ".json"]
+    assert found["numbers"]["drawn"]["SI-CRL"]["violation"] > 0
 
 
 # ---- the figures ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,97 @@
+"""Arguments: errors in one paragraph, help with an example, numbers that are checked where they are read."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..errors import ModelError
+
+SOLVED, FAILED, WRONG_USAGE, NOTHING_TO_FIND, INTERRUPTED = 0, 1, 2, 3, 130
+EXIT_CODES = (
+    "exit code: 0 solved; 1 an error, or a limit was reached; 2 wrong usage; 3 proven infeasible or unbounded; "
+    "130 interrupted"
+)
+_GLUE = "\x1f"
+
+
+def fail(message: str, code: int = FAILED) -> int:
+    """Print one paragraph to standard error, and give the exit code back."""
+    paragraph = " ".join(f"lsip: {message}".split())
+    kept = re.sub(
+        "`[^`]{1,40}`", lambda found: found[0].replace(" ", _GLUE), paragraph
+    )  # a command to copy is one word
+    lines = textwrap.fill(kept, 100, break_long_words=False, break_on_hyphens=False)
+    print(lines.replace(_GLUE, " "), file=sys.stderr)
+    return code
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one paragraph; the commands that are added to it are of this class too."""
+
+    def error(self, message: str) -> NoReturn:
+        name = self.prog.removeprefix("lsip").strip()
+        sentence = f"{name}: {message}" if name else message
+        raise SystemExit(fail(f"{sentence}. `{self.prog} --help` shows how it is used.", WRONG_USAGE))
+
+
+def add_command(
+    commands: Any, name: str, summary: str, *examples: str, note: str = EXIT_CODES
+) -> argparse.ArgumentParser:
+    """A command of its own, with examples below its help."""
+    shown = "\n".join(f"  {example}" for example in examples)
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=f"example{'s' if len(examples) > 1 else ''}:\n{shown}\n\n{textwrap.fill(note, 80)}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    return parser
+
+
+def positive(text: str) -> float:
+    """A positive number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"a positive number is needed; got {text!r}")
+    return value
+
+
+def count(text: str) -> int:
+    """A whole number, at least one."""
+    return _whole(text, 1, "a positive whole number is needed")
+
+
+def seed(text: str) -> int:
+    """A whole number, zero or more."""
+    return _whole(text, 0, "a whole number that is not negative is needed")
+
+
+def _whole(text: str, least: int, needed: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{needed}; got {text!r}")
+    return value
+
+
+def check_target(target: Path | None) -> None:
+    """Find out that a file cannot be written now, rather than after the work."""
+    if target is None:
+        return
+    folder = target.resolve().parent
+    if not folder.is_dir():
+        raise ModelError(f"There is no directory {folder} to write {target.name} to.")
+    if target.is_dir():
+        raise ModelError(f"{target} is a directory; name a file in it, such as {target / 'result'}.")

@@ -1,0 +1,42 @@
+"""`lsip demo`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from .arguments import add_command
+from .results import describe, exit_code
+
+
+def add(commands: Any) -> None:
+    """Add the command to the subparsers of `lsip`."""
+    parser = add_command(
+        commands, "demo", "model and solve a two-dimensional example, and draw it", "lsip demo --out runs"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("."),
+        metavar="DIR",
+        help="where to write demo.png and demo.html (default: here)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Solve the example, write its picture and its report, and say where they are."""
+    from ..demo import run as demonstrate
+
+    with contextlib.redirect_stdout(io.StringIO()) if options.json else contextlib.nullcontext():
+        solution = demonstrate(options.out)
+        report = solution.report(options.out / "demo.html")
+        print(f"A page about the model, the proof and the solve, to be opened in a browser, is in {report}")
+    if options.json:
+        print(json.dumps(describe(solution.model, solution), indent=2))
+    return exit_code(solution)

@@ -1,0 +1,97 @@
+"""From the words of a command line to an exit code.
+
+Other packages add commands through the entry-point group ``lsip.commands``: each entry point is a function that takes
+the subparsers object, adds its parser and sets the default ``run`` to a function from the parsed arguments to an exit
+code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+import textwrap
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..errors import LSIPError
+from . import bench, catalogue, demo, solve
+from .arguments import EXIT_CODES, INTERRUPTED, SOLVED, Parser, fail
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; errors become one paragraph on standard error."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):  # Models print as mathematics, which not every terminal can spell.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        options = _parsed(arguments)
+        code: int = options.run(options)
+        sys.stdout.flush()
+        return code
+    except LSIPError as error:
+        return fail(str(error))
+    except KeyboardInterrupt:
+        return fail("Interrupted.", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader went away (`lsip catalogue | head`). Python would complain once more while closing standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return SOLVED
+    except OSError as error:
+        return fail(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+    except MemoryError:
+        return fail("The memory of this machine is not enough for this model.")
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return fail(
+            f"Something went wrong inside lsip ({type(error).__name__}: {error}, at {Path(where.filename).name} line "
+            f"{where.lineno}). This is a bug worth reporting, with the command and the model."
+        )
+
+
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    parser, commands = _parser(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:  # It is the command whose help will show what is known, and not the parser of all commands.
+        command = next(made for made in commands.choices.values() if made.get_default("run") is options.run)
+        command.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return options
+
+
+def _parser(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Any]:
+    parser = Parser(
+        prog="lsip",
+        description="Linear programs with a continuum of constraints, solved with proof.",
+        epilog=f"example:\n  lsip solve model.py --report report.html\n\n{textwrap.fill(EXIT_CODES, 80)}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"lsip {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (demo, solve, catalogue, bench):
+        command.add(commands)
+    asked = next((word for word in arguments if not word.startswith("-")), None)
+    if asked not in commands.choices:  # Other packages may be slow to import, so they are asked only when it matters.
+        for point in entry_points(group="lsip.commands"):
+            _add_foreign(commands, point)
+    return parser, commands
+
+
+def _add_foreign(commands: Any, point: EntryPoint) -> None:
+    """Let another package add its command; if it cannot, the command exists and says why."""
+    try:
+        point.load()(commands)
+    except Exception as error:
+        reason = f"The command {point.name!r} of {point.value.partition(':')[0]} is not available: {error}"
+
+        def explain(_: argparse.Namespace) -> int:
+            return fail(reason)
+
+        broken = commands.add_parser(point.name, help="not available here; run it to see why")
+        broken.add_argument("anything", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+        broken.set_defaults(run=explain)

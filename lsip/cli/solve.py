@@ -1,0 +1,109 @@
+"""`lsip solve model.py`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..model_file import blamed_on, load_problem
+from .arguments import add_command, check_target, count, positive, seed
+from .results import describe, exit_code, lines
+
+if TYPE_CHECKING:
+    from ..oracles import Oracle
+    from ..problem import Problem
+    from ..solution import Solution
+
+ORACLES = {
+    "branch-and-bound": "BranchAndBound",
+    "multistart": "Multistart",
+    "grid": "Grid",
+    "random": "RandomSearch",
+    "subgradient": "ProjectedSubgradient",
+}
+
+
+def add(commands: Any) -> None:
+    """Add the command to the subparsers of `lsip`."""
+    parser = add_command(
+        commands,
+        "solve",
+        "solve the problem that a Python file declares",
+        "lsip solve model.py --report report.html",
+        "lsip solve model.py --tol 1e-6 --time-limit 60 --json",
+    )
+    parser.add_argument("model", type=Path, help="a Python file that defines `problem`, or exactly one lsip.Problem")
+    parser.add_argument("--tol", type=positive, help="relative gap to reach (default: 1e-8)")
+    names = ", ".join(sorted(ORACLES))
+    parser.add_argument(
+        "--oracle",
+        choices=sorted(ORACLES),
+        metavar="NAME",
+        help=f"how violated constraints are looked for: {names} (default: chosen)",
+    )
+    parser.add_argument("--master", metavar="NAME", help="who solves the finite LPs (default: highs)")
+    parser.add_argument("--seed", type=seed, metavar="S", help="for oracles that draw points (default: 0)")
+    parser.add_argument("--max-iterations", type=count, metavar="N", help="stop after so many (default: 1000)")
+    parser.add_argument("--time-limit", type=positive, metavar="SECONDS", help="stop with the best bounds so far")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write a page about the solution (.html)")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="save a picture of the violation (.png, .pdf, .svg)")
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE", help="save the solution, to be read with lsip.Solution.load"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
+    parser.add_argument("--quiet", action="store_true", help="say nothing unless something goes wrong")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Load, solve, print, and write the files that were asked for."""
+    for target in (options.report, options.plot, options.save):
+        check_target(target)
+    aloud = not (options.json or options.quiet)
+    with contextlib.redirect_stdout(sys.stdout if aloud else sys.stderr):  # what the model itself prints
+        problem = load_problem(options.model)
+    if aloud:
+        print(problem, end="\n\n")
+    solution = _solution(problem, options, aloud)
+    if options.json:
+        print(json.dumps(describe(problem, solution), indent=2))
+    elif aloud:
+        print()
+        print("\n".join(lines(problem, solution)))
+    _write(solution, options, aloud)
+    return exit_code(solution)
+
+
+def _solution(problem: Problem, options: argparse.Namespace, aloud: bool) -> Solution:
+    chosen = {
+        "tol": options.tol,
+        "oracle": _oracle(options.oracle),
+        "master": options.master,
+        "seed": options.seed,
+        "max_iterations": options.max_iterations,
+        "time_limit": options.time_limit,
+    }
+    with blamed_on(options.model):
+        return problem.solve(verbose=aloud, **{name: value for name, value in chosen.items() if value is not None})
+
+
+def _oracle(name: str | None) -> Oracle | None:
+    from .. import oracles
+
+    made: Oracle | None = None if name is None else getattr(oracles, ORACLES[name])()
+    return made
+
+
+def _write(solution: Solution, options: argparse.Namespace, aloud: bool) -> None:
+    if options.save is not None:
+        solution.save(options.save)
+    if options.plot is not None and solution.status.name != "INFEASIBLE":  # else there is nothing to draw
+        solution.plot(options.plot)
+    if options.report is not None:
+        path = solution.report(options.report)
+        if aloud:
+            print(f"\nThe report is in {path}")

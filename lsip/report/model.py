@@ -1,0 +1,85 @@
+"""The model as mathematics, line by line; a program without a model is described by its arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..expressions.printing import latex
+from ..family import FamilyOn
+from ..problem import ForAll, Problem
+
+if TYPE_CHECKING:
+    from ..program import Program
+    from ..solution import Solution
+
+MOST_LINES = 40
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a model, in LaTeX."""
+
+    lead: str  # "minimise", "subject to" or nothing
+    body: str
+    where: str = ""  # for all …
+
+
+def model_lines(solution: Solution) -> tuple[list[Line], int]:
+    """The lines to show, and how many more there are."""
+    declared = isinstance(solution.model, Problem)
+    lines = list(_declared(solution.model) if declared else _described(solution.program))
+    return lines[:MOST_LINES], max(len(lines) - MOST_LINES, 0)
+
+
+def _declared(problem: Problem) -> Iterator[Line]:
+    yield Line("maximise" if problem.objective.maximise else "minimise", latex(problem.objective.expression))
+    lead = "subject to"
+    for constraint in problem.constraints:
+        if isinstance(constraint, ForAll):
+            where = ", ".join(rf"{latex(i)} \in {i.domain.latex()}" for i in constraint.indices)
+            yield Line(lead, latex(constraint.constraint), rf"\forall {where}")
+        elif isinstance(constraint, FamilyOn):
+            body, _, where = constraint.latex().partition(r" \quad ")
+            yield Line(lead, body, where)
+        else:
+            yield Line(lead, latex(constraint))
+        lead = ""
+    for variable in problem.variables:
+        for bound, symbol, none in ((variable.lower, ">=", -np.inf), (variable.upper, "<=", np.inf)):
+            if (bound != none).any():
+                yield Line(lead, latex((symbol, variable, _one(bound))))
+                lead = ""
+
+
+def _one(bound: Any) -> Any:
+    """One number where all are the same."""
+    return bound[0] if (bound == bound[0]).all() else bound
+
+
+def _described(program: Program) -> Iterator[Line]:
+    """c, A and the functions a_i, b_i by their names; the numbers in them are the caller's arrays."""
+    yield Line(
+        "maximise" if program.maximise else "minimise", rf"c^{{\top}} x \quad x \in \mathbb{{R}}^{{{program.n}}}"
+    )
+    lead, several = "subject to", len(program.families) > 1
+    for i, family in enumerate(program.families):
+        below = f"_{{{i}}}" if several else ""
+        body = rf"a{below}(y)^{{\top}} x \le b{below}(y)"
+        yield Line(lead, body, rf"\forall y \in {family.domain.latex()}")
+        lead = ""
+    equal = program.row_lower == program.row_upper
+    for rows, symbol, name in ((~equal, r"\le", "ub"), (equal, "=", "eq")):
+        if rows.any():
+            yield Line(
+                lead, rf"A_{{\mathrm{{{name}}}}} x {symbol} b_{{\mathrm{{{name}}}}} \in \mathbb{{R}}^{{{rows.sum()}}}"
+            )
+            lead = ""
+    for bound, symbol, none in ((program.lower, r"\ge", -np.inf), (program.upper, r"\le", np.inf)):
+        if (bound != none).any():
+            one = _one(bound)
+            yield Line(lead, rf"x {symbol} " + (latex(float(one)) if np.ndim(one) == 0 else latex(one)))
+            lead = ""

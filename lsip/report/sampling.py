@@ -1,0 +1,155 @@
+"""The violation over Y as numbers that a page can hold: curves, slices on a mesh, clouds of points.
+
+Evaluated only at points of the index set. Where a mesh reaches beyond it, nodes outside carry the value at their
+projection, so that the page can interpolate up to the boundary, and a finer mask says what is inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domains import Domain
+from ..oracles.attained import is_box
+from ..program import FamilyViolation
+
+Array = NDArray[np.float64]
+
+CURVE = 1201  # points along a curve
+CLOUD = 1500  # points of an index set that has no area
+TRIAL = 2048  # points among which the worst one is looked for
+SCAN = 21  # points along a side of a slice that is only tried
+ENTRIES = 2_000_000  # coefficients held at once while sampling
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A plane through `through` along two axes."""
+
+    axes: tuple[int, int]
+    through: Array  # (m,)
+    name: str  # of the point: "the worst point", "active point 2"
+
+
+def evaluate(violation: FamilyViolation, y: Array, rows: Sequence[int | None]) -> Array:
+    """g at the points y (N, m): a line for every row of `rows`, None being the largest of all; NaN where undefined."""
+    p, k = violation.family.columns.shape
+    chunk = max(1, ENTRIES // (p * k))
+    parts = [_chosen(violation.values(y[i : i + chunk]), rows) for i in range(0, len(y), chunk)]
+    return np.concatenate(parts, axis=1) if parts else np.zeros((len(rows), 0))
+
+
+def _chosen(values: Array, rows: Sequence[int | None]) -> Array:
+    values = np.where(np.isfinite(values), values, np.nan)
+    return np.stack([np.fmax.reduce(values, axis=1) if row is None else values[:, row] for row in rows])
+
+
+def line(domain: Domain, marks: Array) -> Array:
+    """Points (N, 1) along a one-dimensional domain, the marks among them; gaps are single NaNs."""
+    t = np.linspace(domain.lower[0], domain.upper[0], CURVE)
+    t = np.unique(np.concatenate([t, marks[:, 0]]))
+    inside = domain.contains(t[:, None])
+    return np.where(inside, t, np.nan)[:, None]
+
+
+def along(violation: FamilyViolation, t: Array, rows: Sequence[int | None]) -> Array:
+    """`evaluate` on the points of `line`, NaN in its gaps."""
+    values = np.full((len(rows), len(t)), np.nan)
+    inside = np.isfinite(t[:, 0])
+    values[:, inside] = evaluate(violation, t[inside], rows)
+    return values
+
+
+def cloud(domain: Domain, marks: Array) -> Array:
+    """Points (N, m) of a domain that has no area to be meshed, the marks last."""
+    return np.concatenate([domain.spread(CLOUD), marks])
+
+
+def worst_point(violation: FamilyViolation, domain: Domain, marks: Array) -> Array:
+    """The point at which the violation is largest, among many and the marks; a mark, where they are as good."""
+    trial = np.concatenate([domain.spread(TRIAL), marks])
+    g = evaluate(violation, trial, [None])[0]
+    if np.isnan(g).all():
+        return domain.project((domain.lower + domain.upper)[None] / 2)[0]
+    if len(marks) and np.nanmax(g[-len(marks) :]) >= np.nanmax(g) - 1e-6 * np.nanmax(np.abs(g)):
+        return marks[0]
+    return trial[int(np.nanargmax(g))]
+
+
+def slices(violation: FamilyViolation | None, domain: Domain, marks: Array, most: int) -> list[Slice]:
+    """The planes to show, at most `most`: all pairs of axes through the worst point, then through active points.
+
+    Where not all pairs fit, those come first along which the violation varies most.
+    """
+    start = marks[0] if violation is None and len(marks) else domain.project((domain.lower + domain.upper)[None] / 2)[0]
+    worst = start if violation is None else worst_point(violation, domain, marks)
+    if domain.dim == 2:
+        return [Slice((0, 1), worst, "")]
+    pairs = list(combinations(range(min(domain.dim, 8)), 2))
+    if violation is not None and len(pairs) > min(most, 6):
+        pairs.sort(key=lambda pair: -_variation(violation, domain, Slice(pair, worst, "")))
+    pairs = sorted(pairs[:most])
+    if violation is None:
+        return [Slice(pair, worst, "") for pair in pairs]
+    through = [(worst, "the worst point")]
+    through += [(mark, f"active point {k + 1}") for k, mark in enumerate(marks) if (mark != worst).any()]
+    through = through[: max(1, most // len(pairs))]
+    return [Slice(pair, point, name) for point, name in through for pair in pairs]
+
+
+def mesh(domain: Domain, cut: Slice, side: int) -> Array:
+    """The points (side², m) of a square mesh on a slice, second axis slowest; they may lie outside the domain."""
+    i, j = cut.axes
+    y = np.tile(cut.through, (side * side, 1))
+    u = np.linspace(domain.lower[i], domain.upper[i], side)
+    v = np.linspace(domain.lower[j], domain.upper[j], side)
+    y[:, i], y[:, j] = (grid.ravel() for grid in np.meshgrid(u, v))
+    return y
+
+
+def heights(violation: FamilyViolation, domain: Domain, cut: Slice, rows: Sequence[int | None], side: int) -> Array:
+    """The violation on the mesh of a slice (rows, side²); outside the domain, that of the nearest point in it."""
+    y = mesh(domain, cut, side)
+    outside = ~domain.contains(y)
+    if outside.any():
+        y[outside] = domain.project(y[outside])
+    return evaluate(violation, y, rows)
+
+
+def mask(domain: Domain, cut: Slice, side: int) -> NDArray[np.uint8] | None:
+    """How much of the surroundings of each node (side²) lies in the domain, in fifteenths, two nodes a byte.
+
+    Tried at nine places around each node, so that a page can draw a smooth boundary; None when all is inside.
+    """
+    if is_box(domain):
+        return None
+    i, j = cut.axes
+    counts = np.zeros(side * side)
+    step = (domain.upper - domain.lower) / (3 * (side - 1))
+    for shift in product((-1, 0, 1), repeat=2):
+        y = mesh(domain, cut, side)
+        y[:, [i, j]] += np.array(shift) * step[[i, j]]
+        y[:, [i, j]] = np.clip(y[:, [i, j]], domain.lower[[i, j]], domain.upper[[i, j]])
+        counts += domain.contains(y)
+    if (counts == 9).all():
+        return None
+    levels = np.rint(counts * 15 / 9).astype(np.uint8)
+    levels = np.append(levels, np.zeros(len(levels) % 2, dtype=np.uint8))
+    return (16 * levels[::2] + levels[1::2]).astype(np.uint8)
+
+
+def _variation(violation: FamilyViolation, domain: Domain, cut: Slice) -> float:
+    y = mesh(domain, cut, SCAN)
+    inside = domain.contains(y)
+    g = evaluate(violation, y[inside], [None])[0] if inside.any() else np.zeros(1)
+    return float(np.nanstd(g)) if np.isfinite(g).any() else 0.0
+
+
+def flat(domain: Any) -> bool:
+    """Whether the set has no area in its coordinates, so that a mesh would miss it."""
+    return bool(domain.measure[0] < domain.dim)

@@ -1,0 +1,130 @@
+"""Tables of the page that sort: the dual measure, and the solution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..status import Status
+from .payload import shown
+from .words import brief, number, shortened
+
+if TYPE_CHECKING:
+    from ..solution import Solution
+
+MOST_ROWS = 500
+MOST_ENTRIES = 240  # of x
+
+
+@dataclass(frozen=True)
+class Atom:
+    """One constraint with its multiplier."""
+
+    constraint: str
+    point: str  # empty for a finite constraint
+    multiplier: float
+    value: float | None  # the violation there
+    active: int | None  # its place in `solution.active`
+
+
+def dual_title(solution: Solution) -> str:
+    """What the multipliers are."""
+    return "The contradiction" if solution.status is Status.INFEASIBLE else "The dual measure"
+
+
+def dual_table(solution: Solution) -> str:
+    """The active points and the finite constraints with a multiplier, heaviest first; the script sorts."""
+    atoms = _atoms(solution)
+    if not atoms:
+        return "<p>No constraint has a positive multiplier.</p>"
+    what = {
+        Status.INFEASIBLE: "With these weights the constraints add up to a contradiction.",
+        Status.OPTIMAL: "The points that hold the solution in place, and what one unit of room would be worth there.",
+    }.get(solution.status, "The multipliers of the last relaxation; they prove its bound on the optimal value.")
+    heads = [("constraint", "text"), ("index point", "text"), ("multiplier", "number")]
+    measured = solution.status is not Status.INFEASIBLE
+    if measured:
+        heads.append(("violation", "number"))
+    lines = "".join(_line(atom, atoms[0].multiplier, measured) for atom in atoms[:MOST_ROWS])
+    more = f'<p class="note">… and {len(atoms) - MOST_ROWS} more.</p>' if len(atoms) > MOST_ROWS else ""
+    return f"<p>{what}</p>{_sortable(heads, lines)}{more}"
+
+
+def _atoms(solution: Solution) -> list[Atom]:
+    atoms = []
+    for k, a in enumerate(solution.active):
+        g = shown(solution, a.family)
+        at = ", ".join(number(float(v), 9) for v in a.point)
+        value = None if g is None else float(g.at(a.point[None], np.array([a.component]))[0])
+        atoms.append(Atom(a.constraint, f"({at})" if len(a.point) > 1 else at, float(a.multiplier), value, k))
+    rows = solution.certificate.row_multipliers
+    labels = solution.program.row_labels
+    for i in np.flatnonzero(rows):
+        label = labels[i] if i < len(labels) else f"finite constraint {i}"
+        atoms.append(Atom(label, "", abs(float(rows[i])), None, None))
+    atoms.sort(key=lambda atom: -atom.multiplier)
+    return [atom for atom in atoms if atom.active is not None or atom.multiplier > 1e-9 * atoms[0].multiplier]
+
+
+def _line(atom: Atom, heaviest: float, measured: bool) -> str:
+    share = 64 * atom.multiplier / heaviest if heaviest else 0
+    bar = f'<svg class="bar" width="64" height="8" aria-hidden="true"><rect width="{share:.1f}" height="8"/></svg>'
+    cells = [
+        f'<td class="c">{escape(shortened(atom.constraint))}</td>',
+        f'<td class="n" data-v="{escape(atom.point)}">{escape(atom.point) or "finite"}</td>',
+        f'<td class="n" data-v="{atom.multiplier!r}">{bar}{number(atom.multiplier, 9)}</td>',
+    ]
+    if measured:
+        value = atom.value
+        cells.append(
+            '<td class="n">–</td>' if value is None else f'<td class="n" data-v="{value!r}">{brief(value)}</td>'
+        )
+    point = "" if atom.active is None else f' data-point="{atom.active}"'
+    return f"<tr{point}>{''.join(cells)}</tr>"
+
+
+def x_title(solution: Solution) -> str:
+    """What x is."""
+    return "A feasible point and the direction" if solution.status is Status.UNBOUNDED else "The solution x"
+
+
+def x_table(solution: Solution) -> str:
+    """Every entry of x, and of the direction of an unbounded problem."""
+    names = _names(solution)
+    heads, columns = [("variable", "text"), ("value", "number")], [solution.x]
+    direction = solution.certificate.direction
+    if solution.status is Status.UNBOUNDED and direction is not None:
+        heads.append(("direction d", "number"))
+        columns.append(direction)
+    lines = "".join(
+        f'<tr><td class="c">{escape(name)}</td>'
+        + "".join(f'<td class="n" data-v="{float(c[i])!r}">{number(float(c[i]))}</td>' for c in columns)
+        + "</tr>"
+        for i, name in enumerate(names[:MOST_ENTRIES])
+    )
+    more = f'<p class="note">… and {len(names) - MOST_ENTRIES} more entries.</p>' if len(names) > MOST_ENTRIES else ""
+    return _sortable(heads, lines) + more
+
+
+def _names(solution: Solution) -> list[str]:
+    """What every entry of x is called: the variable and the place in it."""
+    if not solution.variables:
+        return [f"x[{i}]" for i in range(solution.program.n)]
+    return [
+        variable.name + (f"[{', '.join(map(str, np.unravel_index(i, variable.shape)))}]" if variable.shape else "")
+        for variable in solution.variables
+        for i in range(variable.size)
+    ]
+
+
+def _sortable(heads: Sequence[tuple[str, str]], lines: str) -> str:
+    cells = "".join(
+        f'<th scope="col" data-sort="{kind}"{" class=n" if k else ""}><button type="button">{name}</button></th>'
+        for k, (name, kind) in enumerate(heads)
+    )
+    table = f'<table class="sortable"><thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table>'
+    return f'<div class="wide">{table}</div>'
