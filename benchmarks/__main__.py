@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         figures = plain({"benchmark": chosen.name, **chosen.run(Options(given.only, given.quick))})
     except (LookupError, KeyboardInterrupt) as error:
-        print(f"{parser.prog}: {error or 'interrupted'}", file=sys.stderr)
+        print(f"{parser.prog}: {str(error) or 'interrupted'}", file=sys.stderr)
         return 1
     print(json.dumps(figures, allow_nan=False) if given.json else chosen.show(figures))
     return 0
