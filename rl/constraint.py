@@ -94,7 +94,8 @@ class SemiInfiniteCost:
         self.lipschitz = lipschitz
 
     def __repr__(self) -> str:
-        return f"SemiInfiniteCost({self.domain}, cost={self.cost}, bound={self.bound})"
+        cost, bound = (getattr(part, "__name__", part) for part in (self.cost, self.bound))
+        return f"SemiInfiniteCost({self.domain}, cost={cost}, bound={bound})"
 
     @classmethod
     def finite(

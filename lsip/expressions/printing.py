@@ -160,6 +160,8 @@ class Printer:
     def _power(self, u: Any, k: Any) -> tuple[str, int]:
         base = self.wrapped(u, ATOM)
         if self.tex:
+            if base.startswith(r"\frac"):  # a fraction needs no parentheses, but its power does
+                base = rf"\left({base}\right)"
             return f"{base}^{{{self.show(k)}}}", POWER
         exponent = self.show(k)
         if exponent.lstrip("-").isdigit():
