@@ -7,11 +7,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format clean
+.PHONY: help demo test docs lint format clean
 
 help:
 	@echo "make demo    solve a two-dimensional problem and draw it"
 	@echo "make test    everything that guards the project: lint, types, tests"
+	@echo "make docs    the documentation as a site, in docs/_build/html"
 	@echo "make lint    ruff and mypy only"
 	@echo "make format  let ruff rewrite the code"
 	@echo "make clean   remove .venv and all caches"
@@ -21,6 +22,10 @@ demo: $(VENV)/.plot
 
 test: lint
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+docs: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html in a browser."
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -48,5 +53,5 @@ $(VENV)/.created:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) build dist docs/_build docs/tutorials/*.ipynb .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

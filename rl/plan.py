@@ -39,14 +39,17 @@ class Plan:
 
     @property
     def value(self) -> float:
+        """V_r of the policy in its model."""
         return float(self.solution.value)
 
     @property
     def lower(self) -> float:
+        """The optimum is at least this."""
         return float(self.solution.lower)
 
     @property
     def upper(self) -> float:
+        """The optimum is at most this."""
         return float(self.solution.upper)
 
     @property
@@ -61,6 +64,7 @@ class Plan:
 
     @property
     def status(self) -> lsip.Status:
+        """How the solve ended."""
         return self.solution.status
 
     @property

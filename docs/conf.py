@@ -1,0 +1,64 @@
+"""How the documentation site is built: `python -m sphinx -W --keep-going -b html docs docs/_build/html`."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
+
+import lsip  # noqa: E402
+
+project = "lsip"
+author = "The lsip authors"
+project_copyright = author
+version = release = lsip.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "command_help",
+    "house_map",
+    "mathml",
+    "plain_docstrings",
+    "public_names",
+    "tutorials",
+]
+exclude_patterns = ["_build", "_ext"]
+suppress_warnings = ["mystnb.unknown_mime_type"]
+
+# Pages
+myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nb_execution_mode = "off"  # stored outputs are shown; tests execute every notebook
+nb_merge_streams = True
+
+# Reference
+default_role = "code"  # docstrings write `x` for code
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}  # docstrings give the shape
+autodoc_inherit_docstrings = False  # what other packages say about their own methods is in their documentation
+autodoc_default_options = {"members": True}
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 90
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_attr_annotations = False  # types are in the signature
+toc_object_entries_show_parents = "hide"
+
+# Every link within the site must lead somewhere; names of other packages, and of private helpers, are plain text.
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(?!(lsip|rl|envs)\.).*"), ("py:.*", r"(lsip|rl|envs)\..*\.[A-Z]\w+")]
+
+# Look
+html_theme = "furo"
+html_title = f"lsip {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sphinx = False
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {"navigation_with_keys": True}

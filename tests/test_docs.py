@@ -1,0 +1,198 @@
+"""The site builds without a warning, its links lead somewhere, and every public name is in the reference."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+COMMANDS = ("solve", "demo", "catalogue", "bench", "reproduce", "train", "evaluate", "render")
+
+pytest.importorskip("myst_nb", reason="The site needs its tools: pip install 'lsip[docs]'.")
+pytest.importorskip("latex2mathml", reason="The site needs its tools: pip install 'lsip[docs]'.")
+sys.path.append(str(DOCS / "_ext"))
+import house_map  # noqa: E402
+import mathml  # noqa: E402
+import plain_docstrings  # noqa: E402
+import public_names  # noqa: E402
+import tutorials  # noqa: E402
+from sphinx.util.inventory import InventoryFile  # noqa: E402
+
+
+class Page(HTMLParser):
+    """What a page links to, and what can be linked to in it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("href", "src") and value:
+                self.links.append(value)
+            elif name in ("id", "name") and value:
+                self.anchors.add(value)
+
+
+def broken_links(site: Path) -> Iterator[str]:
+    """Every relative link of the site that leads nowhere."""
+    pages = {path: Page(path) for path in sorted(site.rglob("*.html"))}
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.exists():
+                yield f"{path.relative_to(site)} -> {link}"
+            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
+                yield f"{path.relative_to(site)} -> {link} (no such anchor)"
+
+
+def foreign_hosts(site: Path) -> Iterator[str]:
+    """Scripts, styles and pictures that do not come with the site, which is to be read without a network."""
+    for path in sorted(site.rglob("*.html")):
+        page = Fetched()
+        page.feed(path.read_text(encoding="utf-8"))
+        yield from (f"{path.relative_to(site)} -> {link}" for link in page.links if urlsplit(link).netloc)
+
+
+class Fetched(HTMLParser):
+    """Links that a browser follows by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag in ("script", "img", "iframe", "video", "source"):
+            self.links.append(values.get("src") or "")
+        elif tag == "link" and values.get("rel") in ("stylesheet", "icon", "preload"):
+            self.links.append(values.get("href") or "")
+
+
+def undocumented(site: Path) -> list[str]:
+    """Public names that the reference does not have, not even under another one: `rl.NPG` is `rl.updates.NPG`."""
+    with (site / "objects.inv").open("rb") as stream:
+        found = InventoryFile.load(stream, "", lambda base, uri: uri)
+    documented = {name for kind, names in found.items() if kind.startswith("py:") for name in names}
+    every = {name: thing for name, thing in public_names.public_names().items() if not isinstance(thing, ModuleType)}
+    there = {id(thing) for name, thing in every.items() if name in documented}
+    return [name for name, thing in every.items() if id(thing) not in there]
+
+
+def missing_pages(site: Path) -> list[str]:
+    """Notebooks that are not shown, and commands without a help page."""
+    notebooks = [
+        n.stem for n in (ROOT / "notebooks").glob("*.ipynb") if not (site / f"tutorials/{n.stem}.html").exists()
+    ]
+    anchors = Page(site / "reference" / "cli.html").anchors
+    return notebooks + [command for command in COMMANDS if f"lsip-{command}" not in anchors]
+
+
+@pytest.mark.slow
+def test_the_site(tmp_path):
+    """One test, because one build takes half a minute of processor time and all checks are about its result."""
+    site = tmp_path / "html"
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", tmp_path / "doctrees"]
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, DOCS, site], capture_output=True, text=True, env={**os.environ, **threads}, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(broken_links(site)) == []
+    assert list(foreign_hosts(site)) == []
+    assert undocumented(site) == []
+    assert missing_pages(site) == []
+
+
+def test_every_public_name_has_a_docstring():
+    empty = [name for name, thing in public_names.public_names().items() if not (_own_docstring(thing) or "").strip()]
+    assert empty == []
+
+
+def _own_docstring(thing: Any) -> str | None:
+    """The docstring that was written for it, not one that a dataclass makes up or that is inherited."""
+    found = vars(thing).get("__doc__") if isinstance(thing, type) else getattr(thing, "__doc__", None)
+    made_up = isinstance(thing, type) and found is not None and found.startswith(f"{thing.__name__}(")
+    return None if made_up else found
+
+
+def test_every_file_says_what_it_holds():
+    said = {path for package in ("lsip", "rl", "envs", "benchmarks") for path, _ in house_map.rooms(package)}
+    files = {
+        p.relative_to(ROOT).as_posix() for d in ("lsip", "rl", "envs", "benchmarks") for p in (ROOT / d).rglob("*.py")
+    }
+    assert sorted(files - said) == []
+
+
+def test_links_of_notebooks_turn_to_the_site():
+    text = "[a](../docs/oracles.md#which-one), [b](02_certificates.ipynb), [c](../README.md), [d](README.md)"
+    assert tutorials.relinked(text) == (
+        "[a](../oracles.md#which-one), [b](02_certificates.ipynb), [c](../index.md), [d](index.md)"
+    )
+
+
+def test_docstrings_keep_their_mathematics():
+    text = ["max(1, |x_j|) of `a*b`, a * b and x_ is", "", "    |x|   =  1", "", "and |S|.", "", ">>> f(*a)", "|1|"]
+    assert plain_docstrings.plain(text) == [
+        r"max(1, \|x_j\|) of `a*b`, a \* b and x\_ is",
+        "",
+        "::",
+        "",
+        "    |x|   =  1",
+        "",
+        r"and \|S\|.",
+        "",
+        ">>> f(*a)",
+        "|1|",
+    ]
+
+
+def test_descriptions_behind_a_name_are_not_taken_for_types():
+    assert plain_docstrings.plain(["starts : at most |k|", "    searches"]) == [
+        "starts",
+        r"    at most \|k\|",
+        "    searches",
+    ]
+
+
+def test_tables_and_fields_reach_the_reference():
+    table = plain_docstrings.tabled(["| a | b |", "| --- | --- |", "| `c` | d |", "| | e |"])
+    assert table == [".. list-table::", "   :header-rows: 1", "", "   * - a", "     - b", "   * - `c`", "     - d e"]
+    fields = plain_docstrings.fields(public_names.public_names()["lsip.Iterate"])
+    assert fields[1:3] == ["Parameters", "----------"]
+    assert fields[fields.index("violation") + 1] == "    worst found"
+
+
+def test_formulas_are_mathml_without_leftovers():
+    aligned = mathml.render(r"\min & x \\ \text{s.t.} & \tan t", "block")
+    assert aligned.count("<mtr>") == 2
+    assert 'width="0.17em"' in aligned  # tan t, not tant
+    assert "<munder>" in mathml.render(r"\max_x f", "block")
+    assert mathml.leftovers(r"\arg\min_w \| w \|") == []
+    assert mathml.leftovers(r"\nosuchthing x") == [r"\nosuchthing"]
+
+
+def test_a_broken_link_would_be_noticed(tmp_path):
+    (tmp_path / "a.html").write_text('<a href="b.html">b</a><a href="#here">x</a><p id="there"></p>', encoding="utf-8")
+    assert list(broken_links(tmp_path)) == ["a.html -> b.html", "a.html -> #here (no such anchor)"]
+
+
+def test_another_host_would_be_noticed(tmp_path):
+    page = '<script src="//cdn.example/x.js"></script><img src="a.png"><a href="//elsewhere.example/">b</a>'
+    (tmp_path / "a.html").write_text(page, encoding="utf-8")
+    assert list(foreign_hosts(tmp_path)) == ["a.html -> //cdn.example/x.js"]
