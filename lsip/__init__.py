@@ -7,6 +7,7 @@ from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, Pr
 from .exchange import Exchange, exchange
 from .expressions import Constraint, Expression, Index, Variable
 from .family import Family
+from .judge import WorstViolation
 from .linsip import linsip
 from .problem import Problem, forall, maximize, minimize
 from .program import Program
@@ -45,6 +46,7 @@ __all__ = [
     "Status",
     "Union",
     "Variable",
+    "WorstViolation",
     "catalogue",
     "decompose",
     "exchange",

@@ -21,6 +21,7 @@ from .program import BlackBoxFamily, DeclaredFamily, Program
 if TYPE_CHECKING:
     from .discretise import FiniteLP
     from .exchange import Exchange
+    from .judge import WorstViolation
     from .solution import Solution
 
 
@@ -66,7 +67,7 @@ def _objective(expression: Any) -> Affine:
     if affine.indices():
         names = ", ".join(i.name for i in affine.indices())
         raise ModelError(
-            f"The objective depends on the index {names}; introduce a variable t and bound it with forall instead."
+            f"The objective depends on the index {names}; introduce a variable and bound it with forall instead."
         )
     return affine
 
@@ -194,6 +195,29 @@ class Problem:
         from .discretise import to_cvxpy
 
         return to_cvxpy(self.discretise(points), self.variables)
+
+    def worst_violation(self, x: Any, tol: float = 1e-9) -> WorstViolation:
+        """By how much a point breaks the constraints over all index points at most, where, and a proven bound.
+
+        Parameters
+        ----------
+        x
+            All variables in a row, or a mapping {variable: values}; from anywhere, a discretisation for example.
+        tol
+            How far the proven bound may be above the value found.
+
+        Examples
+        --------
+        >>> import numpy as np, lsip
+        >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+        >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [lsip.forall(t, x[0] + x[1] * t >= np.sin(3 * t))])
+        >>> worst = problem.worst_violation(problem.discretise(4).solve().x)  # feasible on four points, and between?
+        >>> print(f"{worst.value:.4f} at t = {worst.point[0]:.4f}, nowhere more than {worst.bound:.4f}")
+        0.1221 at t = 0.5010, nowhere more than 0.1221
+        """
+        from .judge import worst_violation
+
+        return worst_violation(self, x, tol)
 
     def compile(self) -> Program:
         """The arrays and families that a solver works on."""

@@ -10,7 +10,9 @@ import numpy as np
 from ..domains import Domain
 from .base import Separation
 from .branch_and_bound import BranchAndBound
+from .choice import prover
 from .multistart import Multistart
+from .support_function import SupportFunction
 
 FEW_BOXES = 20_000  # before local searches are tried
 ROUNDS = 30  # each at least halves the distance to the supremum, or ends
@@ -22,6 +24,9 @@ def supremum(violation: Any, domain: Domain, *, tol: float = 1e-9, max_boxes: in
     A branch-and-bound is asked again and again for something larger than what it found last. If it runs out of boxes,
     the bound is still valid, but not as sharp.
     """
+    exact = prover(violation.family)
+    if isinstance(exact, SupportFunction):
+        return exact.maximise(violation, domain)
     oracle = BranchAndBound(tol=tol, max_boxes=FEW_BOXES)
     best = oracle.maximise(violation, domain, target=0.0)
     bound = best.bound
