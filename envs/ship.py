@@ -134,6 +134,10 @@ class ShipRoute(gymnasium.Env[Single, Single]):
         b, to_mpa = _bearing(x, y, 2 * MPA, math)
         return np.array((x, y, a, self._to_goal, b, to_mpa), dtype=np.float32)
 
+    def constraint(self) -> rl.SemiInfiniteCost:
+        """What the ship must keep to: `envs.ship.constraint()`."""
+        return constraint()
+
     def render(self) -> Any:
         """The picture, uint8 of shape (480, 480, 3), where `render_mode` asks for it; it needs matplotlib."""
         if self.render_mode is None:
@@ -225,6 +229,10 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         self._ended = terminated | truncated
         return observations, rewards, terminated, truncated, {}
 
+    def constraint(self) -> rl.SemiInfiniteCost:
+        """What the ships must keep to: `envs.ship.constraint()`."""
+        return constraint()
+
     def _headings(self, actions: Any) -> Array:
         found = np.asarray(actions, dtype=float)
         if found.shape != (self.num_envs, 1):
@@ -287,9 +295,19 @@ def _cost(y: Any, observations: Any, actions: Any) -> Array:
 def _pollution(y: Any, positions: Array) -> Array:
     """c_y(s) for places (N, 2) and positions (B, 2): shape (N, B)."""
     places = np.asarray(y, dtype=float)
-    exponent = np.hypot(places[:, :1] - positions[:, 0], places[:, 1:] - positions[:, 1])
-    exponent *= -DECAY
-    return np.exp(exponent, out=exponent)
+    found = np.empty((len(places), len(positions)))
+    across, along = np.ascontiguousarray(positions.T)
+    work = np.empty(len(positions))
+    for row, (u, v) in zip(found, places, strict=True):  # a row at a time stays in the cache, and needs no slow hypot
+        np.subtract(across, u, out=row)
+        np.multiply(row, row, out=row)
+        np.subtract(along, v, out=work)
+        np.multiply(work, work, out=work)
+        np.add(row, work, out=row)
+        np.sqrt(row, out=row)
+        np.multiply(row, -DECAY, out=row)
+        np.exp(row, out=row)
+    return found
 
 
 def _bound(y: Any) -> Array:

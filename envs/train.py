@@ -1,76 +1,35 @@
-"""`lsip train`, `lsip evaluate` and `lsip render`: SI-CPPO on the environments of this package, by name.
-
-Another task is one more entry of `TASKS`.
-"""
+"""`lsip train`, `lsip evaluate` and `lsip render`: SI-CPPO on the environments of this package, by name."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 import lsip
 import rl
 
+from . import tasks
 from .cli import _count
-
-if TYPE_CHECKING:
-    from rl.rollouts import Episodes
+from .evaluate import evaluate, judged, lines
+from .render import render
+from .tasks import TASKS
 
 EVALUATE_EVERY = SAVE_EVERY = 5  # iterations
 SHOW_EVERY = 10  # iterations, where progress is not a bar
-GRID = 40_401  # points of Y at which a policy is judged: 201 x 201 in two dimensions
 METHODS: dict[str, Callable[[], type[rl.SICPPO]]] = {  # looked up late: they import torch
     "si-cppo": lambda: rl.SICPPO,
     "lagrangian": lambda: rl.baselines.PPOLagrangian,
 }
 OF_THE_RUN = ("seed", "method", "eta", "paper")  # options that a run keeps once it has begun
 EXIT_CODES = "Exit code: 0 done; 1 an error; 130 interrupted."
-
-
-def _ship() -> rl.SemiInfiniteCost:
-    from . import ship
-
-    return ship.constraint()
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is trained under a name."""
-
-    title: str
-    environment: str  # its name in Gymnasium's registry
-    constraint: Callable[[], rl.SemiInfiniteCost]
-    steps: int  # enough to learn it
-    copies: int = 64  # of the environment, side by side
-    settings: dict[str, Any] = field(default_factory=dict)  # of `rl.SICPPOConfig`, where the defaults do not suit
-
-    def vector(self, copies: int | None = None) -> Any:
-        """So many copies in one vector environment."""
-        import gymnasium
-
-        return gymnasium.make_vec(self.environment, num_envs=copies or self.copies)
-
-    def drawable(self) -> Any:
-        """One copy that can be drawn."""
-        import gymnasium
-
-        return gymnasium.make(self.environment, render_mode="rgb_array", disable_env_checker=True)
-
-
-TASKS: dict[str, Task] = {"ship": Task("Ship Route Planning", "lsip/ShipRoute-v0", _ship, steps=300_000)}
 
 
 # ---- the commands ----------------------------------------------------------------------------------------------------
@@ -98,6 +57,9 @@ def add_train(commands: Any) -> None:
     parser.add_argument("--eta", type=float, metavar="E", help="tolerance of the switch (default: 0.01)")
     parser.add_argument("--paper", action="store_true", default=None, help="the paper's networks and batches; slow")
     parser.add_argument("--threads", type=_count, metavar="N", help="of torch (default: 1, the fastest for small nets)")
+    parser.add_argument(
+        "--ray", type=_count, metavar="N", help="play episodes in N processes on Ray (default: in this process)"
+    )
     _add_device(parser)
     parser.add_argument("--quiet", action="store_true", help="say nothing unless something goes wrong")
     parser.set_defaults(run=train)
@@ -165,14 +127,21 @@ def _seed(text: str) -> int:
 
 def train(options: argparse.Namespace) -> int:
     """Learn, write the agent, and say how good it is."""
-    task = _task(options.task)
+    task = tasks.find(options.task)
     out = options.out or options.resume or Path(f"{options.task}.zip")
-    _writable(out)
+    tasks.check_writable(out)
     if out.exists() and options.resume is None and not options.overwrite:
         raise lsip.ModelError(
             f"{out} exists. Go on with it: --resume {out}; replace it: --overwrite; or name another file with --out."
         )
     agent = _begun(options, task) if options.resume is None else _resumed(options, task)
+    try:
+        return _learned(agent, options, task, out)
+    finally:
+        agent.close()
+
+
+def _learned(agent: rl.SICPPO, options: argparse.Namespace, task: tasks.Task, out: Path) -> int:
     if options.threads is not None:
         agent.config = replace(agent.config, threads=options.threads)
     steps = options.steps or task.steps
@@ -199,12 +168,12 @@ def train(options: argparse.Namespace) -> int:
         print(f"lsip: Interrupted after {agent.total_steps:,} steps. Go on with: {resume}", file=sys.stderr)
         return 130
     if not options.quiet:
-        print("\n".join(_lines(task, _judged(agent, task.copies))))
+        print("\n".join(lines(task, judged(agent, task.copies))))
         print(f"wrote {out}", flush=True)
     return 0
 
 
-def _begun(options: argparse.Namespace, task: Task) -> rl.SICPPO:
+def _begun(options: argparse.Namespace, task: tasks.Task) -> rl.SICPPO:
     kind = METHODS[options.method or "si-cppo"]()
     config = rl.SICPPOConfig.paper() if options.paper else rl.SICPPOConfig(**task.settings)
     if options.eta is not None:
@@ -216,14 +185,19 @@ def _begun(options: argparse.Namespace, task: Task) -> rl.SICPPO:
         seed=options.seed or 0,
         device=options.device,
         tensorboard=options.log,
+        workers=_workers(options),
     )
 
 
-def _resumed(options: argparse.Namespace, task: Task) -> rl.SICPPO:
+def _resumed(options: argparse.Namespace, task: tasks.Task) -> rl.SICPPO:
     given = [f"--{name}" for name in OF_THE_RUN if getattr(options, name) is not None]
     if given:
         raise lsip.ModelError(f"A resumed run keeps its own {', '.join(given)}: leave that out.")
-    return _loaded(options.resume, task, task.copies, options.device, options.log)
+    return tasks.loaded(options.resume, task, task.copies, options.device, options.log, _workers(options))
+
+
+def _workers(options: argparse.Namespace) -> rl.RayRollouts | None:
+    return None if options.ray is None else rl.RayRollouts(actors=options.ray)
 
 
 def _watch(agent: rl.SICPPO, report: Any, *, steps: int, show: bool, interrupted: list[bool]) -> bool:
@@ -256,154 +230,3 @@ def _interruptible() -> Iterator[list[bool]]:
         yield pressed
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-# ---- evaluate --------------------------------------------------------------------------------------------------------
-
-
-def evaluate(options: argparse.Namespace) -> int:
-    """Judge a trained agent."""
-    task = _task(options.task)
-    agent = _loaded(options.agent, task, min(options.episodes, task.copies), options.device)
-    judged = _judged(agent, options.episodes, options.seed, deterministic=not options.stochastic)
-    if options.json:
-        print(json.dumps({"agent": str(options.agent), "task": options.task, **judged}, indent=2))
-    else:
-        print("\n".join(_lines(task, judged)))
-    return 0
-
-
-def _judged(agent: rl.SICPPO, episodes: int, seed: int = 0, *, deterministic: bool = True) -> dict[str, Any]:
-    """How the agent plays, in numbers that JSON can hold."""
-    from rl.episode_violation import EpisodeViolation
-    from rl.rollouts import collect
-
-    def act(observations: Any) -> tuple[Any, Any]:
-        return agent.predict(observations, deterministic)[0], np.zeros(len(observations))
-
-    played = _first(collect(agent.env, act, episodes, seed), episodes)
-    violation, domain = EpisodeViolation(agent.constraint, played), agent.constraint.domain
-    places = domain.grid(lsip.oracles.Grid(GRID).per_axis(domain.dim))
-    if agent.constraint.candidates is not None:
-        named = domain.project(np.asarray(agent.constraint.candidates(violation.observations), dtype=float))
-        places = np.concatenate([places, named])
-    values = violation.values(places)[:, 0]
-    k, returns = int(np.argmax(values)), played.returns(agent.config.gamma)
-    return {
-        "policy": "last" if agent.best is None else "best feasible",
-        "training_steps": agent.total_steps,
-        "episodes": played.count,
-        "return": float(returns.mean()),
-        "return_std": float(returns.std()),
-        "steps": played.steps / played.count,
-        "arrived": float(played.terminated.mean()),
-        "violation": float(values[k]),
-        "y": places[k].tolist(),
-        "index_points": len(places),
-    }
-
-
-def _first(played: Episodes, count: int) -> Episodes:
-    """The first so many episodes: copies play whole rounds, which may be more than was asked for."""
-    over_time = ("observations", "actions", "log_probs", "rewards", "live")
-    parts = {name: getattr(played, name)[:, :count] for name in over_time}
-    return replace(played, **parts, terminated=played.terminated[:count], last=played.last[:count])
-
-
-def _lines(task: Task, judged: dict[str, Any]) -> list[str]:
-    policy = (
-        "last policy (training has found no feasible one)" if judged["policy"] == "last" else "best feasible policy"
-    )
-    spread = f" ± {judged['return_std']:.4f}" if judged["return_std"] > 5e-5 else ""
-    y = ", ".join(f"{c:.3f}" for c in judged["y"])
-    return [
-        f"{task.title}, {judged['training_steps']:,} steps of training, {policy}",
-        f"  return     {judged['return']:.4f}{spread}",
-        f"  violation  {judged['violation']:+.4f} at y = ({y}), the largest at {judged['index_points']:,} places",
-        f"  arrived    {judged['arrived']:.0%} of {judged['episodes']} episodes, {judged['steps']:.1f} steps each",
-    ]
-
-
-# ---- render ----------------------------------------------------------------------------------------------------------
-
-
-def render(options: argparse.Namespace) -> int:
-    """Draw an episode."""
-    task, out = _task(options.task), options.out
-    kind = out.suffix.lower()
-    if kind not in (".png", ".gif"):
-        raise lsip.ModelError(f"Pictures are .png or .gif files; got {out.name}.")
-    _writable(out)
-    agent = _loaded(options.agent, task, 1, options.device)
-    env = task.drawable()
-    frames, total, steps = [], 0.0, 0
-    observation, _ = env.reset(seed=options.seed)
-    ended = cut = False
-    while not (ended or cut):
-        if kind == ".gif":
-            frames.append(env.render())
-        observation, reward, ended, cut, _ = env.step(agent.predict(observation)[0])
-        total, steps = total + float(reward), steps + 1
-    frames.append(env.render())
-    env.close()
-    _save(frames, out, 1000 // int(env.metadata.get("render_fps", 5)))
-    end = "arrived" if ended else "did not arrive"
-    print(f"wrote {out}: {end}, {steps} steps, return {total:.4f}")
-    return 0
-
-
-def _save(frames: list[Any], out: Path, milliseconds: int) -> None:
-    """One picture, or a film whose last picture stays for a while; the file appears only when it is complete."""
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise lsip.MissingExtraError("Pictures need Pillow: pip install 'lsip[plot]'.") from error
-    first, *others = [Image.fromarray(frame) for frame in frames]
-    buffer = BytesIO()
-    if out.suffix.lower() == ".png":
-        first.save(buffer, "PNG")
-    else:
-        durations = [milliseconds] * len(others) + [10 * milliseconds]
-        first.save(buffer, "GIF", save_all=True, append_images=others, duration=durations, loop=0)
-    part = out.with_name(out.name + ".part")
-    try:
-        part.write_bytes(buffer.getvalue())
-        part.replace(out)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-# ---- names and files -------------------------------------------------------------------------------------------------
-
-
-def _task(name: str) -> Task:
-    if name not in TASKS:
-        raise lsip.ModelError(f"There is no task named {name!r}; the tasks are {', '.join(TASKS)}.")
-    return TASKS[name]
-
-
-def _writable(out: Path) -> None:
-    """Find out now, rather than after minutes of work."""
-    folder = out.resolve().parent
-    if not folder.is_dir():
-        raise lsip.ModelError(f"There is no directory {folder} to write {out.name} to.")
-    if out.is_dir():
-        raise lsip.ModelError(f"{out} is a directory; name a file with --out.")
-    if not os.access(folder, os.W_OK):
-        raise lsip.ModelError(f"The directory {folder} cannot be written to; name a file elsewhere with --out.")
-
-
-def _loaded(path: Path, task: Task, copies: int, device: str, log: Path | None = None) -> rl.SICPPO:
-    """The agent in a file, whichever method it was trained with."""
-    load, env, constraint = rl.SICPPO.load, task.vector(copies), task.constraint()
-    if not path.exists():
-        raise lsip.ModelError(f"There is no file {path}; `lsip train` writes one.")
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as data:
-            if json.loads(str(data["facts"]))["kind"] == "PPOLagrangian":
-                load = rl.baselines.PPOLagrangian.load
-        return load(path, env, constraint, device=device, tensorboard=log)
-    except lsip.LSIPError:
-        raise
-    except Exception as error:  # A damaged file can fail in any of the libraries that read it.
-        raise lsip.ModelError(f"{path} is not an agent written by `lsip train`, or it is damaged.") from error

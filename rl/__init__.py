@@ -18,9 +18,12 @@ from .simulator import Simulator
 
 if TYPE_CHECKING:
     from .policies import MLPCategorical, MLPGaussian, SoftmaxTable
+    from .rollouts_ray import RayRollouts
     from .si_cpo import SICPO
-    from .si_cppo import SICPPO, SICPPOConfig
+    from .si_cppo import SICPPO
+    from .si_cppo_config import SICPPOConfig
     from .updates import NPG, PPO, TRPO, FisherNPG, PolicyGradient
+    from .wrappers import WorstCost, WorstPoint
 
 __all__ = [
     "NPG",
@@ -41,6 +44,7 @@ __all__ = [
     "OptimisticSet",
     "Plan",
     "PolicyGradient",
+    "RayRollouts",
     "SICPPOConfig",
     "SemiInfiniteCost",
     "Simulator",
@@ -48,6 +52,8 @@ __all__ = [
     "Specification",
     "TemporalDifference",
     "Worst",
+    "WorstCost",
+    "WorstPoint",
     "baselines",
     "plan",
     "plan_optimistically",
@@ -59,22 +65,25 @@ __all__ = [
     "uniform_policy",
 ]
 
-_TORCH = {  # names that need torch, and the room of each
+_LATE = {  # names that need torch or Gymnasium, and the room of each
     "MLPCategorical": "policies",
     "MLPGaussian": "policies",
     "SoftmaxTable": "policies",
+    "RayRollouts": "rollouts_ray",
     "SICPO": "si_cpo",
     "SICPPO": "si_cppo",
-    "SICPPOConfig": "si_cppo",
+    "SICPPOConfig": "si_cppo_config",
+    "WorstCost": "wrappers",
+    "WorstPoint": "wrappers",
     **dict.fromkeys(["NPG", "PPO", "TRPO", "FisherNPG", "PolicyGradient"], "updates"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _TORCH:
+    if name not in _LATE:
         raise AttributeError(f"module 'rl' has no attribute {name!r}")
     try:
-        return getattr(import_module(f".{_TORCH[name]}", __name__), name)
+        return getattr(import_module(f".{_LATE[name]}", __name__), name)
     except ModuleNotFoundError as error:
         if error.name not in ("torch", "gymnasium"):
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ import lsip
 
 Array = NDArray[Any]
 Act = Callable[[Array], tuple[Array, Array]]  # observations (n, …) -> actions (n, …), log-probabilities (n,)
+OVER_TIME = ("observations", "actions", "drawn", "log_probs", "rewards", "live")  # the arrays (T, n, …)
+MOST_STEPS = 100_000  # an episode that is longer is taken for one that never ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,11 @@ class Episodes:
         """An array (T, n, …) at the steps that exist: (steps, …)."""
         return values[self.live]
 
+    def first(self, count: int) -> Episodes:
+        """The first so many episodes: copies play whole rounds, which may be more than was asked for."""
+        kept = {name: getattr(self, name)[:, :count] for name in OVER_TIME}
+        return Episodes(**kept, terminated=self.terminated[:count], last=self.last[:count])
+
 
 def as_vector(env: Any) -> VectorEnv:
     """A vector environment; a single one becomes a vector of one."""
@@ -65,24 +72,34 @@ def collect(
     act: Act,
     episodes: int,
     seed: int,
-    most_steps: int = 100_000,
     to_env: Callable[[Array], Array] = lambda actions: actions,
+    most_steps: int = MOST_STEPS,
 ) -> Episodes:
     """At least so many episodes; each copy of the environment plays the same number of them, from reset to end.
 
     Every round begins with a reset, so that nothing is carried over from one collection to the next: the same seed and
     the same policy give the same episodes. `to_env` turns what the policy draws into what the environment takes.
     """
-    if env.metadata.get("autoreset_mode") == AutoresetMode.DISABLED:
+    seeds = round_seeds(env.num_envs, episodes, seed)
+    return joined([play_round(env, act, each, to_env, most_steps) for each in seeds])
+
+
+def round_seeds(copies: int, episodes: int, seed: int) -> list[int]:
+    """A seed for each of the rounds that so many copies need for so many episodes; copy i adds i to it."""
+    return [seed + k * copies for k in range(-(-episodes // copies))]
+
+
+def play_round(
+    env: VectorEnv,
+    act: Act,
+    seed: int,
+    to_env: Callable[[Array], Array] = lambda actions: actions,
+    most_steps: int = MOST_STEPS,
+) -> Episodes:
+    """One episode of every copy."""
+    mode = env.metadata.get("autoreset_mode")
+    if mode == AutoresetMode.DISABLED:
         raise lsip.ModelError("The environment does not reset its copies by itself; choose another autoreset mode.")
-    rounds = [
-        _round(env, act, to_env, seed + k * env.num_envs, most_steps) for k in range(-(-episodes // env.num_envs))
-    ]
-    return rounds[0] if len(rounds) == 1 else _joined(rounds)
-
-
-def _round(env: VectorEnv, act: Act, to_env: Callable[[Array], Array], seed: int, most_steps: int) -> Episodes:
-    same_step = env.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP
     observations, _ = env.reset(seed=seed)
     n = env.num_envs
     running, terminated = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
@@ -102,19 +119,20 @@ def _round(env: VectorEnv, act: Act, to_env: Callable[[Array], Array], seed: int
         done = running & (np.asarray(ended) | np.asarray(cut))
         if done.any():
             final = following
-            if same_step and "final_obs" in info:
+            if mode == AutoresetMode.SAME_STEP and "final_obs" in info:
                 final = np.stack([o if o is not None else f for o, f in zip(info["final_obs"], following, strict=True)])
             last[done] = np.asarray(final)[done]
             terminated |= done & np.asarray(ended)
             running &= ~done
         observations = following
     parts = [np.stack(part) for part in zip(*record, strict=True)]
-    names = ("observations", "actions", "drawn", "log_probs", "rewards", "live")
-    return Episodes(**dict(zip(names, parts, strict=True)), terminated=terminated, last=last)
+    return Episodes(**dict(zip(OVER_TIME, parts, strict=True)), terminated=terminated, last=last)
 
 
-def _joined(rounds: list[Episodes]) -> Episodes:
+def joined(rounds: Sequence[Episodes]) -> Episodes:
     """Rounds side by side, padded to the longest."""
+    if len(rounds) == 1:
+        return rounds[0]
     longest = max(len(r.rewards) for r in rounds)
 
     def beside(name: str) -> Array:
@@ -125,6 +143,5 @@ def _joined(rounds: list[Episodes]) -> Episodes:
             parts.append(np.concatenate([values, np.zeros((missing, *values.shape[1:]), dtype=values.dtype)]))
         return np.concatenate(parts, axis=1)
 
-    names = ("observations", "actions", "drawn", "log_probs", "rewards", "live")
     ends = {name: np.concatenate([getattr(r, name) for r in rounds]) for name in ("terminated", "last")}
-    return Episodes(**{name: beside(name) for name in names}, **ends)
+    return Episodes(**{name: beside(name) for name in OVER_TIME}, **ends)

@@ -3,87 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import gymnasium as gym
 import numpy as np
 import torch
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import lsip
 
+from . import backprop
 from . import checkpoint as checkpoints
 from .advantage import gae
 from .constraint import SemiInfiniteCost, Worst
 from .episode_violation import EpisodeViolation
 from .logs import Log, progress
-from .policies import MLPCategorical, MLPGaussian, Policy, flat_parameters, layers, pick_device, set_flat_parameters
-from .rollouts import Episodes, as_vector, collect
+from .player import Player
+from .policies import MLPCategorical, MLPGaussian, flat_parameters, layers, pick_device, set_flat_parameters
+from .rollouts import Episodes, as_vector, joined, round_seeds
+from .si_cppo_config import SICPPOConfig
+
+if TYPE_CHECKING:
+    from .rollouts_ray import RayPool, RayRollouts
 
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class SICPPOConfig:
-    """Settings of a run. The defaults learn small tasks in a minute or two on a CPU; `paper()` gives the paper's."""
-
-    hidden: Sequence[int] = (64, 64)  # layers of each of the three networks
-    episodes: int = 128  # an iteration
-    eta: float = 0.01  # tolerance of the switch
-    gamma: float = 1.0  # discount of rewards; that of costs belongs to the constraint
-    trace: float = 0.95  # lambda of the advantages
-    learning_rate: float = 1e-3  # of the policy
-    critic_rate: float = 2e-3
-    clip: float = 0.2
-    divergence: float = 0.03  # an update stops when the policy has moved this far
-    epochs: int = 10
-    critic_epochs: int = 5
-    minibatch: int = 512
-    log_std: float = -0.7  # of the first policy, for continuous actions
-    index_points: int = 2  # at which, besides the worst, the constraint critic is trained
-    only_arrived: bool = False  # step on the cost only when every episode has come to its own end
-    normalise: bool = False  # observations, by their running mean and deviation
-    threads: int = 1  # of torch, while learning
-
-    def __post_init__(self) -> None:
-        for name in ("episodes", "epochs", "critic_epochs", "minibatch", "threads"):
-            if not isinstance(getattr(self, name), int | np.integer) or getattr(self, name) < 1:
-                raise lsip.ModelError(f"`{name}` must be a positive integer; got {getattr(self, name)!r}.")
-        for name in ("learning_rate", "critic_rate", "clip", "divergence"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise lsip.ModelError(f"`{name}` must be positive; got {getattr(self, name)!r}.")
-        if not isinstance(self.index_points, int | np.integer) or self.index_points < 0:
-            raise lsip.ModelError(f"`index_points` must be an integer, at least 0; got {self.index_points!r}.")
-        try:
-            layers_ = tuple(int(size) for size in self.hidden)
-        except (TypeError, ValueError):
-            layers_ = (0,)
-        if any(size < 1 for size in layers_):
-            raise lsip.ModelError(f"`hidden` holds the sizes of layers, such as (64, 64); got {self.hidden!r}.")
-        object.__setattr__(self, "hidden", layers_)
-        if not self.eta >= 0 or not 0 <= self.gamma <= 1 or not 0 <= self.trace <= 1:
-            raise lsip.ModelError("`eta` must not be negative, and `gamma` and `trace` lie between 0 and 1.")
-
-    @classmethod
-    def paper(cls) -> SICPPOConfig:
-        """Two layers of 512, Adam at 1e-4, clip 0.3, large batches."""
-        return cls(
-            hidden=(512, 512),
-            episodes=400,
-            trace=1.0,
-            learning_rate=1e-4,
-            critic_rate=1e-4,
-            clip=0.3,
-            divergence=0.05,
-            critic_epochs=10,
-            minibatch=800,
-            log_std=0.0,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +72,9 @@ class SICPPO:
         The same seed gives the same run; "auto" takes a GPU where there is one.
     tensorboard
         A folder for TensorBoard and `progress.csv`.
+    workers
+        Who plays the episodes: this process by default; "ray", or an `rl.RayRollouts` with settings, plays them on Ray
+        across cores or a cluster. The run is the same. `close` ends the workers.
     """
 
     def __init__(
@@ -135,6 +87,7 @@ class SICPPO:
         seed: int = 0,
         device: str = "auto",
         tensorboard: str | Path | None = None,
+        workers: Literal["ray"] | RayRollouts | None = None,
         **settings: Any,
     ) -> None:
         known = {f.name for f in fields(SICPPOConfig)}
@@ -152,10 +105,8 @@ class SICPPO:
         self.seed, self.folder = int(seed), tensorboard
         self.device = pick_device(device)
         self.rng = np.random.default_rng(seed)
-        self.generator = torch.Generator(device=self.device)
-        self.generator.manual_seed(int(seed))
-        self._other = torch.Generator(device=self.device)  # for those who only look
-        self._other.manual_seed(int(seed) + 1)
+        self._looking = torch.Generator(device=self.device)  # of predictions; a run has a seed a round instead
+        self._looking.manual_seed(int(seed) + 1)
         with torch.random.fork_rng():
             torch.manual_seed(int(seed))
             self._build()
@@ -164,6 +115,12 @@ class SICPPO:
         self.evaluations: list[Report] = []
         self.best: tuple[float, Tensor] | None = None  # return and parameters of the best feasible policy
         self._best_normaliser = (self.mean, self.square, self.seen)
+        self.pool = _open(workers, env, -(-self.config.episodes // self.env.num_envs))
+
+    def close(self) -> None:
+        """End the workers, where there are any. Environments are left to whoever made them."""
+        if self.pool is not None:
+            self.pool.close()
 
     def _build(self) -> None:
         space, actions = self.env.single_observation_space, self.env.single_action_space
@@ -172,7 +129,7 @@ class SICPPO:
         size, c = int(space.shape[0]), self.config
         self.discrete = isinstance(actions, gym.spaces.Discrete)
         if isinstance(actions, gym.spaces.Discrete):
-            self.policy: Policy = MLPCategorical(size, int(actions.n), tuple(c.hidden))
+            self.policy: MLPCategorical | MLPGaussian = MLPCategorical(size, int(actions.n), tuple(c.hidden))
         elif isinstance(actions, gym.spaces.Box) and len(actions.shape) == 1:
             self.policy = MLPGaussian(size, int(actions.shape[0]), tuple(c.hidden), c.log_std)
         else:
@@ -181,57 +138,34 @@ class SICPPO:
         self.policy.to(self.device)
         self.reward_critic = layers([size, *c.hidden, 1]).to(self.device)
         self.cost_critic = layers([size + m, *c.hidden, 1]).to(self.device)
-        self.policy_optimiser = torch.optim.Adam(self.policy.parameters(), lr=c.learning_rate)
-        critics = [*self.reward_critic.parameters(), *self.cost_critic.parameters()]
-        self.critic_optimiser = torch.optim.Adam(critics, lr=c.critic_rate)
+        self.policy_optimiser = backprop.adam([self.policy], c.learning_rate)
+        self.critic_optimiser = backprop.adam([self.reward_critic, self.cost_critic], c.critic_rate)
         self.mean, self.square, self.seen = np.zeros(size), np.ones(size), 0
-        inner = getattr(self.env, "envs", [self.env])[0]
-        self.periodic = bool(getattr(inner.unwrapped, "periodic_actions", False))
+        self.periodic = _periodic(self.env)
 
     # ---- acting -----------------------------------------------------------------------------------------------------
 
-    def _tensor(self, observations: Array) -> Tensor:
-        values = np.asarray(observations, dtype=np.float32)
+    def player(self) -> Player:
+        """The current policy, ready to play."""
+        normaliser = None
         if self.config.normalise and self.seen:
-            deviation = np.sqrt(np.maximum(self.square - self.mean**2, 1e-8))
-            values = ((values - self.mean) / deviation).astype(np.float32)
-        return torch.as_tensor(values, device=self.device)
+            normaliser = self.mean, np.sqrt(np.maximum(self.square - self.mean**2, 1e-8))
+        return Player(self.policy, self.env.single_action_space, self.periodic, normaliser)
 
-    def _act(self, observations: Array, generator: torch.Generator, deterministic: bool) -> tuple[Array, Array]:
-        with torch.no_grad():
-            seen = self._tensor(observations)
-            actions = self.policy.sample(seen, generator, deterministic)
-            log_probs = self.policy.log_prob(seen, actions)
-        return actions.cpu().numpy(), log_probs.cpu().numpy()
-
-    def _to_env(self, actions: Array) -> Array:
-        """Actions inside the environment's space; one that wraps them itself (`periodic_actions`) gets them raw."""
-        space = self.env.single_action_space
-        if isinstance(space, gym.spaces.Discrete):
-            return actions + space.start
-        if self.periodic:
-            return actions
-        assert isinstance(space, gym.spaces.Box)
-        return np.clip(actions, space.low, space.high)
-
-    def _play(
-        self, episodes: int, seed: int, generator: torch.Generator | None = None, deterministic: bool = False
-    ) -> Episodes:
-        """Episodes; `generator` is the training's own unless somebody only looks."""
-        return collect(
-            self.env,
-            lambda seen: self._act(seen, generator or self.generator, deterministic),
-            episodes,
-            seed,
-            to_env=self._to_env,
-        )
+    def _play(self, episodes: int, seed: int, deterministic: bool = False) -> Episodes:
+        """At least so many episodes with the current policy; the same seed gives the same ones, whoever plays them."""
+        player, seeds = self.player(), round_seeds(self.env.num_envs, episodes, seed)
+        if self.pool is not None:
+            return joined(self.pool.play(player, seeds, deterministic))
+        return joined([player.play(self.env, each, deterministic) for each in seeds])
 
     def predict(self, observation: Any, deterministic: bool = True) -> tuple[Array, None]:
         """An action for an observation, or a batch of them, by the best feasible policy (the current one if none)."""
         given = np.asarray(observation, dtype=np.float32)
         single = given.ndim == 1
         with self._using_best():
-            actions = self._to_env(self._act(given[None] if single else given, self._other, deterministic)[0])
+            player = self.player()
+            actions = player.to_env(player.draw(given[None] if single else given, self._looking, deterministic)[0])
         return (actions[0] if single else actions), None
 
     @contextmanager
@@ -314,7 +248,7 @@ class SICPPO:
 
     def _iterate(self, started: float) -> Report:
         c = self.config
-        episodes = self._play(c.episodes, self._seed_of_iteration(), self.generator)
+        episodes = self._play(c.episodes, self._seed_of_iteration())
         violation = EpisodeViolation(self.constraint, episodes)
         worst = violation.worst(self.oracle, c.eta, self.rng)
         arrived = float(episodes.terminated.mean())
@@ -351,7 +285,7 @@ class SICPPO:
 
     def _update(self, episodes: Episodes, worst: Worst, good: bool) -> None:
         c, e = self.config, episodes
-        seen = self._tensor(e.flat(e.observations))
+        seen = self.player().tensor(e.flat(e.observations))
         indices = np.concatenate(
             [worst.y[None, :], self.constraint.domain.sample(c.index_points, int(self.rng.integers(2**31)))]
         )
@@ -385,9 +319,10 @@ class SICPPO:
         # One pass over the existing steps, and the observations after the last ones.
         stacked = np.concatenate([e.flat(e.observations), e.last])
         with torch.no_grad():
-            seen = self._tensor(stacked)
-            found = [self.reward_critic(seen).squeeze(-1)] + [
-                self.cost_critic(self._with(seen, y)).squeeze(-1) for y in indices
+            seen = self.player().tensor(stacked)
+            of_cost = backprop.Network(self.cost_critic)
+            found = [backprop.Network(self.reward_critic)(seen).squeeze(-1)] + [
+                of_cost(self._with(seen, y)).squeeze(-1) for y in indices
             ]
             values = torch.stack(found).cpu().numpy().astype(float)
         steps = e.steps
@@ -411,33 +346,34 @@ class SICPPO:
         actions = torch.as_tensor(e.flat(e.drawn), device=self.device)
         old = torch.as_tensor(e.flat(e.log_probs), device=self.device)
         gains = torch.as_tensor(advantages, dtype=torch.float32, device=self.device)
+        net = backprop.Network(self.policy.net)
         for _ in range(c.epochs):
             for part in self._parts(len(gains)):
-                ratio = torch.exp(self.policy.log_prob(seen[part], actions[part]) - old[part])
-                clipped = ratio.clamp(1 - c.clip, 1 + c.clip)
-                loss = -torch.minimum(ratio * gains[part], clipped * gains[part]).mean()
-                self.policy_optimiser.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                nn.utils.clip_grad_norm_(self.policy.parameters(), 0.5)
-                self.policy_optimiser.step()
-            with torch.no_grad():
-                change = self.policy.log_prob(seen, actions) - old
-                if float((torch.exp(change) - 1 - change).mean()) > c.divergence:
-                    return
+                gain, passed = gains[part], net.forward(seen[part])
+                log_probs, pull = backprop.log_probabilities(self.policy, passed[-1], actions[part])
+                ratio = torch.exp(log_probs - old[part])
+                # The smaller of ratio * gain and clamp(ratio) * gain is flat where the policy has moved far enough.
+                enough = torch.where(gain > 0, ratio > 1 + c.clip, ratio < 1 - c.clip)
+                slope = (ratio * gain).masked_fill_(enough, 0.0) / -len(part)
+                net.backward(passed, pull(slope))
+                backprop.step(self.policy_optimiser, most=0.5)
+            change = backprop.log_probabilities(self.policy, net(seen), actions)[0] - old
+            if float((torch.exp(change) - 1 - change).mean()) > c.divergence:
+                return
 
     def _fit(self, seen: Tensor, rewards: Array, indices: Array, costs: Array) -> None:
         """Both critics, by least squares on the same minibatches; V_c at one index point of the batch each."""
         wanted = torch.as_tensor(rewards, dtype=torch.float32, device=self.device)
         costly = torch.as_tensor(costs, dtype=torch.float32, device=self.device)
         beside = [self._with(seen, y) for y in indices]
+        of_reward, of_cost = backprop.Network(self.reward_critic), backprop.Network(self.cost_critic)
         for _ in range(self.config.critic_epochs):
             for part in self._parts(len(wanted)):
                 k = int(self.rng.integers(len(indices)))
-                loss = ((self.reward_critic(seen[part]).squeeze(-1) - wanted[part]) ** 2).mean()
-                loss = loss + ((self.cost_critic(beside[k][part]).squeeze(-1) - costly[k][part]) ** 2).mean()
-                self.critic_optimiser.zero_grad()
-                loss.backward()
-                self.critic_optimiser.step()
+                for net, inputs, targets in ((of_reward, seen, wanted), (of_cost, beside[k], costly[k])):
+                    passed = net.forward(inputs[part])
+                    net.backward(passed, (passed[-1] - targets[part, None]) * (2 / len(part)))
+                backprop.step(self.critic_optimiser)
 
     def _parts(self, count: int) -> list[Tensor]:
         order = torch.as_tensor(self.rng.permutation(count), device=self.device)
@@ -452,9 +388,7 @@ class SICPPO:
 
         `oracle` looks for it instead of the training's own.
         """
-        looking = torch.Generator(device=self.device)
-        looking.manual_seed(seed)
-        played = self._play(episodes or self.env.num_envs, seed, looking, deterministic)
+        played = self._play(episodes or self.env.num_envs, seed, deterministic)
         found = EpisodeViolation(self.constraint, played)
         worst = found.worst(oracle or self.oracle, 0.0, np.random.default_rng(seed))
         reward = float(played.returns(self.config.gamma).mean())
@@ -490,7 +424,6 @@ class SICPPO:
             **self._facts(),
         }
         arrays: dict[str, Any] = {
-            "generator": self.generator.get_state().numpy(),
             "mean": self.mean,
             "square": self.square,
             **{f"net.{name}": flat_parameters(net).cpu().numpy() for name, net in self._nets().items()},
@@ -522,8 +455,13 @@ class SICPPO:
         oracle: Any = None,
         device: str = "auto",
         tensorboard: str | Path | None = None,
+        workers: Literal["ray"] | RayRollouts | None = None,
     ) -> SICPPO:
-        """An agent that goes on as if it had never stopped; `env.unwrapped.constraint()` stands in for a constraint."""
+        """An agent that goes on as if it had never stopped; the environment's own `constraint()` is the default.
+
+        Every round of episodes begins with a seeded reset, so that no state of an environment belongs to a run. Device
+        and workers do not, either; on another processor, sums may be rounded otherwise.
+        """
         try:
             facts, arrays = checkpoints.read(path, cls.__name__)
             config = SICPPOConfig(**{**facts["config"], "hidden": tuple(facts["config"]["hidden"])})
@@ -531,7 +469,7 @@ class SICPPO:
         except checkpoints.DAMAGED as error:
             raise checkpoints.refuse(path, cls.__name__, error) from error
         if constraint is None:
-            make = getattr(getattr(env, "unwrapped", env), "constraint", None)
+            make = getattr(_innermost(env), "constraint", None)
             if make is None:
                 raise lsip.ModelError(
                     "The environment does not bring its constraint along; give it: load(path, env, constraint)."
@@ -548,6 +486,7 @@ class SICPPO:
             raise
         except checkpoints.DAMAGED as error:
             raise checkpoints.refuse(path, cls.__name__, error) from error
+        agent.pool = _open(workers, env, -(-config.episodes // agent.env.num_envs))
         return agent
 
     def _nets(self) -> dict[str, nn.Module]:
@@ -585,7 +524,6 @@ class SICPPO:
         for name in ("history", "evaluations"):
             if len(arrays[name]) and arrays[name].shape[1:] != (7 + m,):
                 raise ValueError(f"{name} has shape {arrays[name].shape}")
-        self.generator.set_state(torch.as_tensor(arrays["generator"]))
         self.rng.bit_generator.state = facts["rng"]
         self.mean, self.square, self.seen = arrays["mean"], arrays["square"], facts["seen"]
         self.iteration, self.total_steps = facts["iteration"], facts["total_steps"]
@@ -600,6 +538,31 @@ class SICPPO:
                 name,
                 [Report(int(r[0]), int(r[1]), r[2], r[3], r[7:], bool(r[4]), float(r[5]), float(r[6])) for r in rows],
             )
+
+
+def _periodic(env: Any) -> bool:
+    """Whether the environment says that it takes any number as an action, and wraps it itself."""
+    bare, name = _innermost(env), "periodic_actions"
+    if isinstance(bare, AsyncVectorEnv):  # asked politely: an error would end its processes
+        return bare.call("has_wrapper_attr", name)[0] and bool(bare.get_attr(name)[0])
+    return bool(getattr(bare, name, False))
+
+
+def _innermost(env: Any) -> Any:
+    """The environment without its wrappers; of a vector of single ones, the first."""
+    bare = getattr(env, "unwrapped", env)
+    return bare.envs[0].unwrapped if isinstance(bare, SyncVectorEnv) else bare
+
+
+def _open(workers: Any, env: Any, rounds: int) -> RayPool | None:
+    if workers is None:
+        return None
+    from .rollouts_ray import RayRollouts
+
+    settings = RayRollouts() if workers == "ray" else workers
+    if not isinstance(settings, RayRollouts):
+        raise lsip.ModelError(f'`workers` is None, "ray" or an rl.RayRollouts; got {workers!r}.')
+    return settings.open(env, rounds)
 
 
 def _advantages(rewards: Array, values: Array, e: Episodes, gamma: float, trace: float) -> Array:

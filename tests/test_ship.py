@@ -20,6 +20,7 @@ from gymnasium.vector import AutoresetMode  # noqa: E402
 
 import envs  # noqa: E402
 import lsip  # noqa: E402
+import rl  # noqa: E402
 from envs.ship import (  # noqa: E402
     ShipRoute,
     ShipRouteVector,
@@ -406,3 +407,20 @@ def test_a_route_ends_with_its_headings_or_after_a_hundred():
     assert len(positions) == 3
     assert total == pytest.approx(-0.1 * (np.sqrt(2) + np.hypot(0.9, 1) + 2))
     assert len(route([WEST] * 150)[0]) == 101
+
+
+def test_environments_bring_their_constraint_along(tmp_path):
+    """So that an agent's file and an environment are enough to go on."""
+    pytest.importorskip("torch")
+    name, path = "lsip/ShipRoute-v0", tmp_path / "ship.zip"
+    kinds = [
+        gymnasium.make_vec(name, num_envs=4),
+        gymnasium.make_vec(name, num_envs=4, vectorization_mode="sync"),
+        gymnasium.make(name),
+    ]
+    rl.SICPPO(kinds[0], envs.ship.constraint(), episodes=4, hidden=(8,), device="cpu").learn(1, checkpoint=path)
+    y = np.array([[0.5, 0.5], [0.1, 0.9]])
+    for env in kinds:
+        agent = rl.SICPPO.load(path, env)
+        assert agent.iteration == 1
+        np.testing.assert_array_equal(agent.constraint.bounds(y), envs.ship.constraint().bounds(y))

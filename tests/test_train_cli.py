@@ -26,7 +26,7 @@ from lsip import cli
 pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
-from envs import train as commands
+from envs import tasks
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICK = {"episodes": 8, "hidden": (8,), "epochs": 2, "index_points": 1}
@@ -43,11 +43,11 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> None:
         if name in ("train", "evaluate", "render")
     ]
     assert len(points) == 3
-    monkeypatch.setattr(cli, "entry_points", lambda group: points if group == "lsip.commands" else [])
-    task = commands.TASKS["ship"]
-    quick = commands.Task(task.title, task.environment, task.constraint, 2000, copies=8, settings=QUICK)
-    monkeypatch.setitem(commands.TASKS, "ship", quick)
-    monkeypatch.setattr(commands, "GRID", 441)
+    monkeypatch.setattr("lsip.cli.entry.entry_points", lambda group: points if group == "lsip.commands" else [])
+    task = tasks.TASKS["ship"]
+    quick = tasks.Task(task.title, task.environment, task.constraint, 2000, copies=8, settings=QUICK)
+    monkeypatch.setitem(tasks.TASKS, "ship", quick)
+    monkeypatch.setattr("envs.evaluate.GRID", 441)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_training_writes_an_agent_its_log_and_a_summary(tmp_path, monkeypatch, c
     with (tmp_path / "log" / "progress.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     assert int(rows[-1]["steps"]) >= 2500
-    agent = rl.SICPPO.load("ship.zip", commands.TASKS["ship"].vector(), envs.ship.constraint())
+    agent = rl.SICPPO.load("ship.zip", tasks.TASKS["ship"].vector(), envs.ship.constraint())
     assert agent.total_steps == int(rows[-1]["steps"])
     assert agent.config.episodes == 8
 
@@ -142,6 +142,26 @@ def test_settings(tmp_path):
     with np.load(out) as data:
         config = json.loads(str(data["facts"]))["config"]
     assert (config["eta"], config["threads"], config["episodes"]) == (0.2, 2, 8)
+
+
+def test_workers_on_ray_are_asked_for_and_closed(monkeypatch, tmp_path):
+    seen = []
+
+    class Pool:
+        def close(self) -> None:
+            seen.append("closed")
+
+    def opened(settings: Any, env: Any, rounds: int) -> Any:
+        seen.append((settings.actors, env.num_envs, rounds))
+        return Pool()
+
+    def stop(agent: Any, *_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rl.RayRollouts, "open", opened)
+    monkeypatch.setattr(rl.SICPPO, "learn", stop)
+    assert run("train", "ship", "--ray", 3, "--out", tmp_path / "r.zip", "--quiet") == 130
+    assert seen == [(3, 8, 1), "closed"]
 
 
 def test_the_papers_settings(monkeypatch, tmp_path):
@@ -238,7 +258,7 @@ def test_evaluation_in_numbers(trained, capsys):
     assert 0 <= found["arrived"] <= 1
     assert len(found["y"]) == 2
     # The same episode by hand: nothing is random in it.
-    ship, agent = envs.ship.ShipRoute(), commands._loaded(trained, commands.TASKS["ship"], 1, "cpu")
+    ship, agent = envs.ship.ShipRoute(), tasks.loaded(trained, tasks.TASKS["ship"], 1, "cpu")
     observation, _ = ship.reset()
     total = 0.0
     for _step in range(100):
@@ -345,7 +365,7 @@ def test_a_damaged_agent(trained, tmp_path, capsys, damage):
     assert [p.name for p in tmp_path.iterdir()] == ["bad.zip"]
 
 
-@pytest.mark.parametrize("missing", ["net.policy", "generator", "history", "facts"])
+@pytest.mark.parametrize("missing", ["net.policy", "mean", "history", "facts"])
 def test_an_agent_that_lacks_something(trained, tmp_path, capsys, missing):
     with np.load(trained) as data:
         kept = {name: data[name] for name in data.files if name != missing}
@@ -440,10 +460,8 @@ def test_another_task_is_one_more_entry(tmp_path, monkeypatch, capsys):
             lsip.Interval(0, 1), lambda y, observations, actions: np.abs(y) * np.ones(len(observations)), 1000.0
         )
 
-    task = commands.Task(
-        "Balancing a pole", "CartPole-v1", constraint, 100, copies=2, settings={**QUICK, "episodes": 2}
-    )
-    monkeypatch.setitem(commands.TASKS, "pole", task)
+    task = tasks.Task("Balancing a pole", "CartPole-v1", constraint, 100, copies=2, settings={**QUICK, "episodes": 2})
+    monkeypatch.setitem(tasks.TASKS, "pole", task)
     out = tmp_path / "pole.zip"
     assert run("train", "pole", "--out", out, "--quiet") == 0
     assert run("evaluate", out, "--task", "pole", "--episodes", 2, "--json") == 0

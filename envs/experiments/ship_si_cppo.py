@@ -32,6 +32,7 @@ ITERATIONS, FULL_ITERATIONS = 40, 120
 EVERY = 5  # iterations between two points of a curve
 JUDGE = lsip.oracles.Grid(points=64 * 64, cuts=1)
 HEAT, MESH = 5.0, 121  # the paper's heat is this times the violation
+SHARES = (0.1, 0.5, 0.9)  # of the bound, that a route uses up along the lines of the maps
 SECONDS = {"SI-CPPO": 11.39, "CRPO, N = 250": 8.91, "CRPO, N = 500": 10.05, "CRPO, N = 1000": 11.78}  # the paper's
 WORKERS = 2
 SHIPS = 128
@@ -150,11 +151,15 @@ def route_heat(out: Path, full: bool, seeds: int | None, progress: Progress) -> 
     for axes, name in zip(panels, found, strict=True):
         image = axes.pcolormesh(side, side, maps[name], shading="gouraud", cmap="OrRd", vmin=0.0, vmax=top)
         x, y = routes[name].T
+        share = 1 + ship.violations(routes[name], mesh) / ship.constraint().bounds(mesh)
+        lines_of = axes.contour(side, side, share.reshape(MESH, MESH), SHARES, colors=plotting.GREY, linewidths=0.8)
+        axes.clabel(lines_of, fmt=lambda level: f"{level:.0%}", fontsize=8)
         axes.plot(x, y, "o--", color=plotting.BLUE, markersize=4, linewidth=1.5, clip_on=False)
         axes.plot(ship.MPA, ship.MPA, "P", color="#047857", markersize=10, markeredgecolor="white")
         axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="$y_1$", ylabel="$y_2$")
         first = found[name][0]
-        axes.set_title(f"{name}: return {first['return']:.3f}, violation {first['route_violation']:+.4f}", loc="left")
+        shown = f"{first['route_violation']:+.4f}".replace("-", "−")
+        axes.set_title(f"{name}: return {first['return']:.3f}, violation {shown}", loc="left")
     picture.colorbar(image, ax=panels, label=r"$5\,(V_{c_y} - u_y)_+$", shrink=0.9)
     numbers = {
         name: [{k: f[k] for k in ("return", "route_violation", "positions")} for f in each]
@@ -181,15 +186,22 @@ def route_violat(out: Path, full: bool, seeds: int | None, progress: Progress) -
 
 
 def _curve(name: str, what: str, label: str, out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
-    picture = plotting.figure(size=(7.0, 4.8))
+    """One panel a method, because the curves lie on each other: every seed, and their interquartile mean."""
+    picture = plotting.figure(len(METHODS), size=(3.4, 3.4))
     found = outcomes(list(METHODS), out, full, seeds, progress)
     series = {method: (each[0]["iteration"], np.array([f[what] for f in each])) for method, each in found.items()}
     count = len(next(iter(found.values())))
-    title = f"interquartile mean over {count} seed{'s' if count > 1 else ''}, 95 % bootstrap intervals"
-    plotting.bands(series, picture.axes[0], xlabel="iterations", ylabel=label, title=title)
-    if what == "violation":
-        picture.axes[0].axhline(0.0, color=plotting.GREY, linewidth=1)
-        picture.axes[0].set_yscale("symlog", linthresh=0.05)
+    every = np.concatenate([values.ravel() for _, values in series.values()])
+    panels = list(picture.axes)
+    for axes, colour, (method, (x, values)) in zip(panels, plotting.LINES, series.items(), strict=False):
+        axes.plot(x, values.T, color=colour, linewidth=0.8, alpha=0.5)
+        axes.plot(x, plotting.interquartile(values)[0], color=colour, linewidth=2)
+        axes.set(xlabel="iterations", xlim=(0, max(x)))
+        axes.set_title(method, loc="left")
+        if what == "violation":
+            axes.axhline(0.0, color=plotting.GREY, linewidth=1)
+        axes.set_ylim(*_around(every))
+    panels[0].set_ylabel(label)
     numbers: dict[str, Any] = {"seeds": count}
     lines = []
     for method, (x, values) in series.items():
@@ -197,6 +209,12 @@ def _curve(name: str, what: str, label: str, out: Path, full: bool, seeds: int |
         numbers[method] = {"iteration": list(x), "iqm": middle.tolist(), "low": low.tolist(), "high": high.tolist()}
         lines.append(f"{method:14} {label} {middle[-1]:.4f} [{low[-1]:.4f}, {high[-1]:.4f}] after {x[-1]} iterations")
     return written(out, name, picture, numbers, lines)
+
+
+def _around(values: Array) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    margin = 0.05 * (high - low) + 1e-3
+    return low - margin, high + margin
 
 
 # ---- Table_time_route -----------------------------------------------------------------------------------------------

@@ -1,0 +1,82 @@
+"""What `lsip train` can learn, by name, and the files that it leaves. Another task is one more entry of `TASKS`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lsip
+import rl
+
+
+def _ship() -> rl.SemiInfiniteCost:
+    from . import ship
+
+    return ship.constraint()
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is trained under a name."""
+
+    title: str
+    environment: str  # its name in Gymnasium's registry
+    constraint: Callable[[], rl.SemiInfiniteCost]
+    steps: int  # enough to learn it
+    copies: int = 64  # of the environment, side by side
+    settings: dict[str, Any] = field(default_factory=dict)  # of `rl.SICPPOConfig`, where the defaults do not suit
+
+    def vector(self, copies: int | None = None) -> Any:
+        """So many copies in one vector environment."""
+        import gymnasium
+
+        return gymnasium.make_vec(self.environment, num_envs=copies or self.copies)
+
+    def drawable(self) -> Any:
+        """One copy that can be drawn."""
+        import gymnasium
+
+        return gymnasium.make(self.environment, render_mode="rgb_array", disable_env_checker=True)
+
+
+TASKS: dict[str, Task] = {"ship": Task("Ship Route Planning", "lsip/ShipRoute-v0", _ship, steps=300_000)}
+
+
+def find(name: str) -> Task:
+    """The task of that name."""
+    if name not in TASKS:
+        raise lsip.ModelError(f"There is no task named {name!r}; the tasks are {', '.join(TASKS)}.")
+    return TASKS[name]
+
+
+def check_writable(out: Path) -> None:
+    """Find out now, rather than after minutes of work."""
+    folder = out.resolve().parent
+    if not folder.is_dir():
+        raise lsip.ModelError(f"There is no directory {folder} to write {out.name} to.")
+    if out.is_dir():
+        raise lsip.ModelError(f"{out} is a directory; name a file with --out.")
+    if not os.access(folder, os.W_OK):
+        raise lsip.ModelError(f"The directory {folder} cannot be written to; name a file elsewhere with --out.")
+
+
+def loaded(path: Path, task: Task, copies: int, device: str, log: Path | None = None, workers: Any = None) -> rl.SICPPO:
+    """The agent in a file, whichever method it was trained with."""
+    load, env, constraint = rl.SICPPO.load, task.vector(copies), task.constraint()
+    if not path.exists():
+        raise lsip.ModelError(f"There is no file {path}; `lsip train` writes one.")
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as data:
+            if json.loads(str(data["facts"]))["kind"] == "PPOLagrangian":
+                load = rl.baselines.PPOLagrangian.load
+        return load(path, env, constraint, device=device, tensorboard=log, workers=workers)
+    except lsip.LSIPError:
+        raise
+    except Exception as error:  # A damaged file can fail in any of the libraries that read it.
+        raise lsip.ModelError(f"{path} is not an agent written by `lsip train`, or it is damaged.") from error

@@ -1,0 +1,259 @@
+"""Rounds of episodes on Ray: across the cores of a machine or of a cluster, whatever becomes of single workers."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from typing import Any
+
+import gymnasium as gym
+import torch
+from gymnasium.vector import VectorEnv
+
+import lsip
+
+from .player import Player
+from .rollouts import Episodes, as_vector
+
+TRIES = 3  # a round, or a start, that takes its worker down so often in a row is not tried again
+PATIENCE = 60.0  # seconds without any worker before a run says so
+
+log = logging.getLogger(__name__)
+_users: set[RayPool] = set()  # pools on a Ray that this module has started; the last one shuts it down
+
+
+@dataclass(frozen=True)
+class RayRollouts:
+    """How to play episodes on Ray: `rl.SICPPO(env, constraint, workers=rl.RayRollouts(actors=4))`.
+
+    Every actor holds an environment of its own, like the one that the learner was given, and plays whole rounds: one
+    episode of each copy. An iteration of 128 episodes with 32 copies is four rounds, and keeps up to four actors busy.
+    Each round has its own seed, which decides about environment and noise; so it does not matter who plays it, how many
+    actors there are, or whether one of them died in between.
+
+    Parameters
+    ----------
+    actors
+        How many; by default as many as Ray has processors for, and no more than an iteration has rounds.
+    address
+        Of a cluster, such as "auto" or "ray://head:10001". A Ray that this process already uses is joined; without one
+        and without an address, one is started on this machine, and ends with the last agent that uses it.
+    make
+        A function without arguments that makes the environment. It is needed where Gymnasium does not know how: for
+        environments that were not made by `gymnasium.make` or `make_vec`, or are wrapped since.
+    cpus
+        Processors that Ray sets aside for an actor. Torch runs with one thread there.
+    """
+
+    actors: int | None = None
+    address: str | None = None
+    make: Callable[[], Any] | None = None
+    cpus: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.actors is not None and (not isinstance(self.actors, int) or self.actors < 1):
+            raise lsip.ModelError(f"`actors` must be a positive integer; got {self.actors!r}.")
+        if not self.cpus > 0:
+            raise lsip.ModelError(f"`cpus` must be positive; got {self.cpus!r}.")
+        if self.make is not None and not callable(self.make):
+            raise lsip.ModelError(f"`make` must be a function that makes an environment; got {self.make!r}.")
+
+    def open(self, env: Any, rounds: int) -> RayPool:
+        """Start the actors, each with an environment like this one, for so many rounds an iteration."""
+        if self.actors is not None and self.actors > rounds:
+            log.warning(
+                "An iteration has %d rounds, too few for %d actors; vectors of fewer copies make more rounds.",
+                *(rounds, self.actors),
+            )
+        return RayPool(self, self.make or _maker(env), _shape(as_vector(env)), rounds)
+
+
+class RayPool:
+    """Ray actors at work. Those that die are replaced, and their rounds are played again."""
+
+    def __init__(self, settings: RayRollouts, make: Callable[[], Any], shape: tuple[Any, ...], rounds: int) -> None:
+        self._ray = _import_ray()
+        self._make, self._shape = make, shape
+        if not self._ray.is_initialized():
+            _start(self._ray, settings)
+            _users.add(self)
+        elif _users:
+            _users.add(self)
+        self._class = self._ray.remote(num_cpus=settings.cpus, max_restarts=0)(Worker)
+        room = self._ray.cluster_resources().get("CPU", 1.0) // settings.cpus
+        self.actors = settings.actors or max(min(int(room), rounds), 1)
+        self._idle: list[Any] = []
+        self._starting: dict[Any, Any] = {}  # what `prepare` will answer -> the actor
+        self._failed_starts = 0
+        for _ in range(self.actors):
+            self._add()
+
+    def play(self, player: Player, seeds: Sequence[int], deterministic: bool = False) -> list[Episodes]:
+        """A round a seed, in the order of the seeds."""
+        if self._class is None:
+            raise lsip.ModelError("The workers of this agent have been closed; make or load another agent.")
+        shipped = self._ray.put(player.on_cpu())
+        waiting, tries = deque(range(len(seeds))), Counter[int]()
+        found: dict[int, Episodes] = {}
+        busy: dict[Any, tuple[Any, int]] = {}  # what `play` will answer -> the actor, the round
+        try:
+            while len(found) < len(seeds):
+                while waiting and self._idle:
+                    actor, k = self._idle.pop(), waiting.popleft()
+                    busy[actor.play.remote(shipped, seeds[k], deterministic)] = (actor, k)
+                answer = self._next([*busy, *self._starting])
+                if answer in self._starting:
+                    self._started(answer)
+                    continue
+                actor, k = busy[answer]
+                try:
+                    found[k] = self._get(answer)
+                except WorkerLostError as lost:
+                    del busy[answer]
+                    waiting.appendleft(k)
+                    tries[k] += 1
+                    self._replace(actor, lost, tries[k])
+                else:
+                    del busy[answer]
+                    self._idle.append(actor)
+        finally:
+            for actor, _ in busy.values():  # after an error or Ctrl-C: they finish first, and begin afresh
+                self._prepare(actor)
+        return [found[k] for k in range(len(seeds))]
+
+    def close(self) -> None:
+        """End the actors, and Ray if it was started for them."""
+        if self._class is None:
+            return
+        self._class = None
+        if self._ray.is_initialized():
+            for actor in [*self._idle, *self._starting.values()]:
+                self._ray.kill(actor)
+        self._idle, self._starting = [], {}
+        if self in _users:
+            _users.discard(self)
+            if not _users:
+                self._ray.shutdown()
+
+    def _add(self) -> None:
+        self._prepare(self._class.remote())
+
+    def _prepare(self, actor: Any) -> None:
+        self._starting[actor.prepare.remote(self._make)] = actor
+
+    def _next(self, answers: list[Any]) -> Any:
+        """The next answer that is there."""
+        said = False
+        while True:
+            ready, _ = self._ray.wait(answers, num_returns=1, timeout=PATIENCE)
+            if ready:
+                return ready[0]
+            if not said and len(answers) == len(self._starting):
+                log.warning("Ray has not started any worker for %g s; its processors may all be in use.", PATIENCE)
+                said = True
+
+    def _started(self, answer: Any) -> None:
+        actor = self._starting.pop(answer)
+        try:
+            shape = self._get(answer)
+            if shape != self._shape:
+                raise lsip.ModelError(
+                    f"The workers' environments are not like the learner's: copies, observations and actions are "
+                    f"{shape} there and {self._shape} here. Give the same as `make` of rl.RayRollouts."
+                )
+        except WorkerLostError as lost:
+            self._failed_starts += 1
+            self._replace(actor, lost, self._failed_starts)
+        except Exception:
+            self._prepare(actor)  # for whoever tries once more
+            raise
+        else:
+            self._failed_starts = 0
+            self._idle.append(actor)
+
+    def _get(self, answer: Any) -> Any:
+        """What an actor answered; its own errors are raised as they are."""
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(answer)
+        except errors.RayTaskError as error:
+            raise error.cause from None
+        except errors.RayError as error:
+            raise WorkerLostError(str(error).strip().splitlines()[0]) from error
+
+    def _replace(self, actor: Any, lost: WorkerLostError, times: int) -> None:
+        self._ray.kill(actor)  # it may only be out of reach, and must not come back
+        self._add()
+        if times >= TRIES:
+            raise WorkerLostError(
+                f"The same work took {times} workers down in a row, the last one with: {lost} Play it in one process "
+                "(without `workers`) to see why; an environment that needs too much memory is a common cause."
+            ) from lost
+        log.warning("A worker was lost and is replaced; its episodes are played again. (%s)", lost)
+
+
+class WorkerLostError(lsip.LSIPError, RuntimeError):
+    """A Ray worker that is gone: killed, crashed, or on a machine that is no longer there."""
+
+
+class Worker:
+    """What runs in an actor: an environment, and whoever is sent to play in it."""
+
+    def prepare(self, make: Callable[[], Any]) -> tuple[Any, ...]:
+        """Make the environment, and say what it is like."""
+        torch.set_num_threads(1)
+        self.env = as_vector(make())
+        return _shape(self.env)
+
+    def play(self, player: Player, seed: int, deterministic: bool) -> Episodes:
+        """One round."""
+        return player.play(self.env, seed, deterministic)
+
+
+def _shape(env: VectorEnv) -> tuple[Any, ...]:
+    return env.num_envs, str(env.single_observation_space), str(env.single_action_space)
+
+
+def _maker(env: Any) -> Callable[[], Any]:
+    """How to make an environment like this one elsewhere."""
+    spec = getattr(env, "spec", None)
+    if isinstance(env, VectorEnv):
+        if spec is not None and env.unwrapped is env:
+            return partial(gym.make_vec, spec)
+    elif spec is not None and all(wrapper.kwargs is not None for wrapper in spec.additional_wrappers):
+        return partial(gym.make, spec)
+    raise lsip.ModelError(
+        "Workers cannot make this environment by themselves: that is for those of `gymnasium.make` or `make_vec`, not "
+        "wrapped since. Give a function that makes it: workers=rl.RayRollouts(make=…)."
+    )
+
+
+def _import_ray() -> Any:
+    try:
+        import ray
+        import ray.exceptions
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise lsip.MissingExtraError("workers=\"ray\" needs Ray: pip install 'lsip[ray]'.") from error
+    return ray
+
+
+def _start(ray: Any, settings: RayRollouts) -> None:
+    """Join a cluster, or start Ray here, with room for all actors."""
+    address = settings.address or os.environ.get("RAY_ADDRESS")  # the latter is how Ray tells its jobs where they are
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "address": address}
+    if address is None:
+        options |= {"address": "local", "include_dashboard": False}
+        if settings.actors is not None:
+            options["num_cpus"] = ceil(settings.actors * settings.cpus)
+    try:
+        ray.init(**options)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        what = f"The Ray at {address!r} cannot be joined" if address else "Ray cannot be started"
+        raise lsip.ModelError(f"{what}: {error}") from error

@@ -1,0 +1,221 @@
+"""The whole catalogue through every door: the language with each master, CVXPY models, Pyomo models; one answer.
+
+Problems that take more than half a second through the language go through the other doors only with LSIP_ALL_DOORS=1.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lsip
+from lsip import Status, catalogue
+from lsip.catalogue import Entry
+from lsip.masters import LicenceError
+
+from .doors import NotThroughThisDoor, refused_by_pyomo, to_cvxpy, to_pyomo
+from .test_catalogue import assert_bounds_hold, within
+
+TOL = 1e-8
+EVERYTHING = bool(os.environ.get("LSIP_ALL_DOORS"))
+LIMIT = 3600.0 if EVERYTHING else 120.0  # seconds
+INSTALLED = {package: importlib.util.find_spec(package) is not None for package in ("cvxpy", "pyomo", "gurobipy")}
+
+LONG = {
+    "arches_1000",
+    "copositive_cycle5",
+    "cylinder_above",
+    "ot_2d",
+    "power_grid_20",
+    "reemtsen1_d7",
+    "reemtsen3_d9",
+    "reemtsen4_d5",
+    "reemtsen5_d2",
+    "remez_lowpass_n60",
+    "ring_1000",
+    "shipping_100",
+    "sloss_1111",
+    "watson9_2d",
+}
+# Pyomo knows trees, not graphs: a recurrence of 20 steps that uses its last two results is a tree of 10^5 nodes.
+LONG_FOR_PYOMO = {"kissing_dim3"}
+
+
+def natively(master: str) -> Callable[[lsip.Problem], lsip.Solution]:
+    return lambda problem: problem.solve(verbose=False, tol=TOL, time_limit=LIMIT, master=master)
+
+
+def through_cvxpy(problem: lsip.Problem) -> lsip.Solution:
+    model = to_cvxpy(problem)
+    solution: lsip.Solution = model.solve(tol=TOL, time_limit=LIMIT)
+    if solution.status is Status.OPTIMAL:  # what a user of CVXPY looks at says the same
+        assert model.status == "optimal"
+        assert model.value == solution.value
+        assert model.objective.value == pytest.approx(solution.value, rel=1e-9, abs=1e-9)
+    return solution
+
+
+def through_pyomo(problem: lsip.Problem) -> lsip.Solution:
+    import pyomo.environ as pyo
+
+    import lsip.interop.pyomo  # noqa: F401  (registers the solver)
+
+    model = to_pyomo(problem)
+    results = pyo.SolverFactory("lsip", tol=TOL).solve(model, load_solutions=False, timelimit=LIMIT)
+    solution: lsip.Solution = results.lsip
+    if solution.status is Status.OPTIMAL:
+        pyo.assert_optimal_termination(results)
+        model.solutions.load_from(results)
+        assert pyo.value(model.value) == pytest.approx(solution.value, rel=1e-9, abs=1e-9)
+    return solution
+
+
+DOORS: dict[str, Callable[[lsip.Problem], lsip.Solution]] = {
+    "gurobi": natively("gurobi"),
+    "cvxpy:CLARABEL": natively("cvxpy:CLARABEL"),
+    "pyomo:appsi_highs": natively("pyomo:appsi_highs"),
+    "cvxpy": through_cvxpy,
+    "pyomo": through_pyomo,
+}
+NEEDS = {"gurobi": "gurobipy", "cvxpy:CLARABEL": "cvxpy", "pyomo:appsi_highs": "pyomo"}
+
+# Where another door, honestly, ends otherwise than the language with HiGHS.
+OTHERWISE: dict[tuple[str, str], tuple[Status, str]] = {
+    ("cvxpy:CLARABEL", "kissing_dim24"): (
+        Status.STALLED,
+        "coefficients from 1 to 10^5 in one objective: the multipliers of an interior point are too rough for a proof",
+    ),
+    ("cvxpy:CLARABEL", "weakly_infeasible"): (
+        Status.STALLED,
+        "no finite combination contradicts itself; HiGHS finds one that does so within its rounding",
+    ),
+    ("pyomo", "kissing_dim24"): (
+        Status.UNCERTIFIED,
+        "its rows are a matrix times functions of t, the rounding of which leaves a gap of 3e-8",
+    ),
+}
+
+
+def offered(door: str) -> list[Entry]:
+    """What goes through a door in a run of this file."""
+    skipped = set() if EVERYTHING else LONG | (LONG_FOR_PYOMO if door == "pyomo" else set())
+    refused = REFUSED_BY_PYOMO if door == "pyomo" else {}
+    return [entry for entry in catalogue.entries() if entry.name not in skipped and entry.name not in refused]
+
+
+REFUSED_BY_PYOMO = {
+    "disc_cubic": "Ball",
+    "robust_disc": "Ball",
+    "robust_budget": "Polytope",
+    "robust_union": "Ball",
+    "triangle_above": "Polytope",
+    "triangle_below": "Polytope",
+    "ball_below": "Ball",
+    "simplex_entropy": "Simplex",
+    "copositive_path3": "Simplex",
+    "copositive_cycle5": "Simplex",
+    "cylinder_above": "Ball",
+}
+
+
+def parameters() -> list[Any]:
+    return [
+        pytest.param(
+            door,
+            entry,
+            id=f"{door}-{entry.name}",
+            marks=pytest.mark.skipif(not INSTALLED[NEEDS.get(door, door)], reason=f"needs {NEEDS.get(door, door)}"),
+        )
+        for door in DOORS
+        for entry in offered(door)
+    ]
+
+
+@cache
+def reference(name: str) -> lsip.Solution:
+    """The answer of the language with HiGHS, whose proofs `test_catalogue` checks."""
+    return natively("highs")(catalogue.get(name).build())
+
+
+@pytest.mark.parametrize(("door", "entry"), parameters())
+def test_same_value_and_status_through_every_door(door: str, entry: Entry) -> None:
+    try:
+        solution = DOORS[door](entry.build())
+    except LicenceError as error:
+        assert EVERYTHING, "the quick problems are small enough for every licence"
+        pytest.skip(str(error))
+    expected = reference(entry.name)
+    status, _ = OTHERWISE.get((door, entry.name), (expected.status, ""))
+    assert solution.status is status
+    if np.isfinite(entry.value):
+        assert_bounds_hold(entry, solution)
+    if solution.status is not expected.status:
+        assert not solution.certified
+        return
+    assert solution.certified == expected.certified
+    if entry.status == "infeasible":
+        assert np.isnan(solution.value)
+    elif entry.status == "gap":  # whatever relaxations tend to is no value of the problem
+        assert not solution.certified
+    elif entry.status == "unbounded":
+        assert solution.value == expected.value == entry.value
+    else:
+        assert within(solution.value, entry), (solution.value, entry.value)
+        assert abs(solution.value - expected.value) <= 3 * TOL * max(1.0, abs(entry.value))
+    if solution.certified:
+        solution.verify()
+
+
+def test_what_goes_through_each_door() -> None:
+    """So that coverage cannot shrink unnoticed."""
+    every = len(catalogue.entries())
+    assert every == 103
+    if not EVERYTHING:
+        assert {door: len(offered(door)) for door in DOORS} == {
+            "gurobi": 89,
+            "cvxpy:CLARABEL": 89,
+            "pyomo:appsi_highs": 89,
+            "cvxpy": 89,
+            "pyomo": 79,
+        }
+    assert every - len(REFUSED_BY_PYOMO) == 92
+    assert set(catalogue.names()) >= LONG | LONG_FOR_PYOMO
+    assert {(door in DOORS, name in catalogue.names()) for door, name in OTHERWISE} == {(True, True)}
+
+
+def test_pyomo_refuses_what_it_has_no_sets_for() -> None:
+    found = {entry.name: refused_by_pyomo(entry.build().compile()) for entry in catalogue.entries()}
+    refused = {name: reason for name, reason in found.items() if reason is not None}
+    assert refused == {
+        name: f"a {kind} is no product of ContinuousSets and Sets" for name, kind in REFUSED_BY_PYOMO.items()
+    }
+
+
+def test_a_refusal_is_raised() -> None:
+    pytest.importorskip("pyomo")
+    with pytest.raises(NotThroughThisDoor, match="Ball"):
+        to_pyomo(catalogue.get("robust_disc").build())
+
+
+def test_translations_agree_with_the_graph() -> None:
+    """The walk is compared with the graph itself, at points, for every kind of node in the catalogue."""
+    from .doors import Elements, Vectors
+
+    for name in ("monic8", "sipow3", "torsion4", "robust_lp10", "ball_below", "abs_d2", "kissing_dim4", "ot_1d"):
+        for family in catalogue.get(name).build().compile().families:
+            for y in family.domain.sample(3, seed=1):
+                parts = np.split(y, np.cumsum([i.domain.dim for i in family.indices])[:-1])
+                vectors = Vectors(dict(zip(family.indices, parts, strict=True)))
+                element = Elements({i: tuple(map(float, p)) for i, p in zip(family.indices, parts, strict=True)})
+                a, b = family.outputs
+                want = np.concatenate([part.ravel() for part in family.rows(y[None])])
+                got = np.concatenate([np.broadcast_to(vectors(e), e.size) for e in (a, b)])
+                one = [element(e, i) for e in (a, b) for i in range(e.size)]
+                assert got == pytest.approx(want, rel=1e-12, abs=1e-12)
+                assert one == pytest.approx(want, rel=1e-12, abs=1e-12)
