@@ -15,7 +15,7 @@ from typing import Any
 import lsip
 from lsip import catalogue
 from lsip.oracles import BranchAndBound, Grid, Multistart, Oracle, RandomSearch
-from lsip.program import FamilyViolation
+from lsip.row_families import FamilyViolation
 
 from .harness.clock import forget, interleave, timed
 from .harness.figures import machine, median, table

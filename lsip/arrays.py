@@ -12,7 +12,8 @@ from scipy import sparse
 from .errors import ModelError
 from .family import Family, compile_family
 from .masters.rows import Sides
-from .program import BlackBoxFamily, DeclaredFamily, Program
+from .program import Program
+from .row_families import BlackBoxFamily, DeclaredFamily
 
 Array = NDArray[np.float64]
 

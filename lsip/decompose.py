@@ -29,6 +29,7 @@ from .masters.columns import ColumnMaster, Combination
 from .oracles import Oracle, Separation, pick_oracle
 from .program import Program
 from .scout import Scout
+from .separate import separate
 from .solution import ActivePoint, merge
 from .status import Status
 
@@ -228,16 +229,18 @@ def decompose(
     """
     if max_iterations < 1:
         raise ModelError(f"`max_iterations` must be at least 1; got {max_iterations}.")
-    run = _Run(problem, maximise, tol, oracle, seed, verbose)
-    deadline = np.inf if time_limit is None else run.started + time_limit
-    return run.solve(tuple(start), max_iterations, deadline)
+    run = _Run(problem, maximise, tol, oracle, seed, verbose, np.inf if time_limit is None else time_limit)
+    return run.solve(tuple(start), max_iterations)
 
 
 class _Run:
     """The state of one solve, in the sense of a minimum."""
 
-    def __init__(self, problem: Any, maximise: Any, tol: float, oracle: Any, seed: int, verbose: bool) -> None:
+    def __init__(
+        self, problem: Any, maximise: Any, tol: float, oracle: Any, seed: int, verbose: bool, seconds: float
+    ) -> None:
         self.started = time.perf_counter()
+        self.deadline = self.started + seconds
         self.problem = None if isinstance(problem, Program) else problem
         self.program: Program = problem if isinstance(problem, Program) else problem.compile()
         if not 0 < tol < 1:
@@ -268,7 +271,7 @@ class _Run:
 
     # ---- the loop -------------------------------------------------------------------------------------------------
 
-    def solve(self, start: tuple[Extreme, ...], max_iterations: int, deadline: float) -> Decomposition:
+    def solve(self, start: tuple[Extreme, ...], max_iterations: int) -> Decomposition:
         for extreme in start:
             self._keep(extreme)
         self.master.add_rows(self.rows.a, self.rows.b)
@@ -282,7 +285,7 @@ class _Run:
                 if margin > 0:
                     margin = 0.0
                     continue
-                ended = self._find_feasible(deadline)
+                ended = self._find_feasible()
                 if ended is not None:
                     return ended
                 continue
@@ -297,7 +300,7 @@ class _Run:
                 return self._end(Status.OPTIMAL)
             if self.unproven is not None and self._value(self.unproven) - self.lower <= allowed:
                 return self._end(Status.UNCERTIFIED)
-            if time.perf_counter() > deadline:
+            if time.perf_counter() > self.deadline:
                 return self._end(Status.TIME_LIMIT)
             total = float(found.multipliers.sum())
             if total > 0:
@@ -341,7 +344,7 @@ class _Run:
             self._add(new)
         return found, worst, bound
 
-    def _find_feasible(self, deadline: float) -> Decomposition | None:
+    def _find_feasible(self) -> Decomposition | None:
         """No mixture of the known points keeps the known rows: find one that does, or prove that there is none."""
         for _ in range(1000):
             found = self.master.best_margin()
@@ -351,7 +354,7 @@ class _Run:
             contradiction = self._price(found.multipliers, 0.0)
             if contradiction > 0:
                 return self._infeasible(found.multipliers)
-            if time.perf_counter() > deadline:
+            if time.perf_counter() > self.deadline:
                 return self._end(Status.TIME_LIMIT)
             if self._stuck(found, before):
                 return self._end(Status.STALLED)
@@ -455,11 +458,8 @@ class _Run:
         return max((s.worst for s in found), default=-np.inf), self._violated(found, margin)
 
     def _separate(self, x: Array) -> list[Separation]:
-        seed = self.seed + len(self.history)
-        return [
-            o.maximise(self.program.violation(f, x), self.program.families[f].domain, target=0.0, seed=seed)
-            for f, o in enumerate(self.oracles)
-        ]
+        left = self.deadline - time.perf_counter()
+        return separate(self.program, self.oracles, x, left=left, seed=self.seed + len(self.history))
 
     def _violated(self, separations: list[Separation], margin: float) -> list[Support]:
         return [

@@ -29,10 +29,11 @@ from .certificate import (
 )
 from .errors import ModelError
 from .masters import MasterError, MasterResult
-from .oracles import BranchAndBound, Oracle, Separation, SupportFunction, pick_oracle
+from .oracles import Oracle, Separation, SupportFunction, pick_oracle
 from .polish import Polished, cluster, polish, worth_polishing
 from .program import DENSE, Program
 from .relaxation import Relaxation
+from .separate import separate
 from .solution import Iterate, Solution, merge
 from .status import Status
 
@@ -317,20 +318,10 @@ class _Run:
         return found if max((s.worst for s in found), default=-np.inf) > abs(self.margin) else None
 
     def _prove(self, x: Array) -> list[Separation]:
+        limit = np.inf if self.method.time_limit is None else self.method.time_limit
+        left = limit - (time.perf_counter() - self.started)
         seed = self.method.seed + len(self.history)
-        return [
-            self._tuned(oracle).maximise(self.program.violation(f, x), family.domain, target=0.0, seed=seed)
-            for f, (oracle, family) in enumerate(zip(self.oracles, self.program.families, strict=True))
-        ]
-
-    def _tuned(self, oracle: Oracle) -> Oracle:
-        """Tell a branch-and-bound how much room the margin leaves, and how much time there is."""
-        if not isinstance(oracle, BranchAndBound):
-            return oracle
-        left = oracle.seconds
-        if self.method.time_limit is not None:
-            left = min(left, max(self.method.time_limit - (time.perf_counter() - self.started), 0.05))
-        return replace(oracle, near=max(0.5 * self.margin, 0.0), seconds=left)
+        return separate(self.program, self.oracles, x, margin=self.margin, left=left, seed=seed)
 
     def _add(self, separations: list[Separation]) -> int:
         new, known = [], {}

@@ -25,7 +25,7 @@ from .expressions.operators import RULES
 from .expressions.printing import latex
 from .expressions.tape import Tape, constant_value
 from .oracles.attained import discrete_points
-from .program import BlackBoxFamily, DeclaredFamily
+from .row_families import BlackBoxFamily, DeclaredFamily
 
 Array = NDArray[np.float64]
 CHECKS = 32  # points at which a trace is compared with the functions, besides the corners

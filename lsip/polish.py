@@ -20,7 +20,8 @@ from scipy import sparse
 from .certificate import Support, admissible
 from .domains import Domain
 from .oracles import Separation
-from .program import DENSE, Program, contract
+from .program import DENSE, Program
+from .row_families import contract
 
 Array = NDArray[np.float64]
 STEPS = 6

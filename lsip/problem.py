@@ -16,7 +16,8 @@ from .expressions.graph import Constant, Expression, Gather, Index, Join, Linear
 from .expressions.printing import latex, text
 from .expressions.tape import constant_value
 from .family import FamilyOn, compile_family
-from .program import BlackBoxFamily, DeclaredFamily, Program
+from .program import Program
+from .row_families import BlackBoxFamily, DeclaredFamily
 
 if TYPE_CHECKING:
     from .discretise import FiniteLP

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from .oracles import Separation
 from .oracles.branch_and_bound import newton_step
 from .oracles.distinct import distinct
-from .program import DENSE, contract
+from .program import DENSE
+from .row_families import contract
 
 Array = NDArray[np.float64]
 MANY_ROWS = 50  # with more rows an index, proofs are asked at once

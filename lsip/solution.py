@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from .certificate import Certificate, Support, verify
 from .errors import ModelError
-from .program import FamilyViolation, Program
+from .program import Program
+from .row_families import FamilyViolation
 from .status import Status
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 import lsip
 from lsip.discretise import FiniteLP, discretise
-from lsip.program import BlackBoxFamily, DeclaredFamily
+from lsip.row_families import BlackBoxFamily, DeclaredFamily
 
 BOUNDED = ("tfi2_tan_n3", "abs_d10", "watson8_2d", "triangle_above", "scenarios_above", "robust_disc", "kissing_dim3")
 

@@ -9,7 +9,7 @@ from scipy import optimize, sparse
 import lsip
 from lsip import Family, Status, linsip
 from lsip.errors import ModelError
-from lsip.program import BlackBoxFamily, DeclaredFamily
+from lsip.row_families import BlackBoxFamily, DeclaredFamily
 
 UNIT = lsip.Interval(0, 1)
 SQUARE = lsip.Box([0, 0], [1, 1])

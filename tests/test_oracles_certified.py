@@ -14,7 +14,8 @@ import lsip
 from lsip.errors import ModelError
 from lsip.expressions.interval import EPS
 from lsip.oracles import BranchAndBound, Grid, Multistart, ProjectedSubgradient, RandomSearch
-from lsip.program import BlackBoxFamily, FamilyViolation, Program
+from lsip.program import Program
+from lsip.row_families import BlackBoxFamily, FamilyViolation
 
 from .strategies import Formula, domains, formulas, numbers
 

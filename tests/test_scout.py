@@ -13,7 +13,7 @@ from lsip import catalogue
 from lsip.expressions.graph import Linear, Multiply
 from lsip.expressions.tape import Tape
 from lsip.oracles import BranchAndBound
-from lsip.program import FamilyViolation
+from lsip.row_families import FamilyViolation
 from lsip.scout import Scout
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..program import FamilyViolation
+from ..row_families import FamilyViolation
 from ..status import Status
 from . import sampling
 from .words import UP, brief, shortened

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..domains import Domain
 from ..oracles.attained import is_box
-from ..program import FamilyViolation
+from ..row_families import FamilyViolation
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from ...family import Family
 from ...oracles.attained import discrete_points
-from ...program import BlackBoxFamily
+from ...row_families import BlackBoxFamily
 from .affine import Layout, dense, has_tensor, tensor
 from .forall import ForAll
 from .package import cp

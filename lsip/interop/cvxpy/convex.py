@@ -19,8 +19,9 @@ from scipy import sparse
 
 from ...certificate import FINITE, LEAST_RADIUS, Certificate, Support, prove_feasible
 from ...errors import ModelError
-from ...oracles import BranchAndBound, Oracle, Separation, pick_oracle
+from ...oracles import Oracle, Separation, pick_oracle
 from ...program import Program
+from ...separate import separate
 from ...solution import Iterate, merge
 from ...status import Status
 from .affine import Layout
@@ -227,19 +228,10 @@ class ConvexRun:
         return None
 
     def _separate(self, x: Array) -> list[Separation]:
+        limit = np.inf if self.options.time_limit is None else self.options.time_limit
+        left = limit - (time.perf_counter() - self.started)
         seed = self.options.seed + len(self.history)
-        return [
-            self._tuned(oracle).maximise(self.program.violation(f, x), family.domain, target=0.0, seed=seed)
-            for f, (oracle, family) in enumerate(zip(self.oracles, self.program.families, strict=True))
-        ]
-
-    def _tuned(self, oracle: Any) -> Any:
-        if not isinstance(oracle, BranchAndBound):
-            return oracle
-        left, limit = oracle.seconds, self.options.time_limit
-        if limit is not None:
-            left = min(left, max(limit - (time.perf_counter() - self.started), 0.05))
-        return replace(oracle, near=max(0.5 * self.margin, 0.0), seconds=left)
+        return separate(self.program, self.oracles, x, margin=self.margin, left=left, seed=seed)
 
     def _record(self, iteration: int, worst: float, bound: float, added: int, found: list[Separation]) -> Iterate:
         sign = -1.0 if self.program.maximise else 1.0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...expressions.affine import Affine
 from ...oracles.supremum import supremum
 from ...problem import _family
-from ...program import FamilyViolation
+from ...row_families import FamilyViolation
 from ...solution import ActivePoint
 from .affine import Layout, read_affine
 from .blackbox import black_boxes

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...expressions.affine import Affine, Constraint, Term, Variable
 from ...expressions.graph import Index
 from ...problem import ForAll, Problem, minimize
-from ...program import BlackBoxFamily
+from ...row_families import BlackBoxFamily
 from .asked import Numbers, numbers
 from .basis import Basis
 from .columns import Columns
