@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .expressions.affine import Affine, Variable
 
 Array = NDArray[np.float64]
+SHOWN = 8  # coordinates of a point, in one line
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,8 @@ class ActivePoint:
     component: int
 
     def __str__(self) -> str:
-        at = ", ".join(f"{v:.6g}" for v in self.point)
+        numbers = [f"{v:.6g}" for v in self.point]
+        at = ", ".join(numbers if len(numbers) <= SHOWN else [*numbers[:3], "…", numbers[-1]])
         return f"{self.constraint} at ({at}) with multiplier {self.multiplier:.6g}"
 
 
@@ -101,10 +103,12 @@ class Solution:
 
     @property
     def lower(self) -> float:
+        """No feasible point has a smaller objective (for a maximum: what `x` attains)."""
         return -self.certificate.upper if self.program.maximise else self.certificate.lower
 
     @property
     def upper(self) -> float:
+        """What `x` attains (for a maximum: no feasible point has a larger objective)."""
         return -self.certificate.lower if self.program.maximise else self.certificate.upper
 
     @property
@@ -271,8 +275,8 @@ class Solution:
     __repr__ = __str__
 
 
-def merge(program: Program, support: tuple[Support, ...]) -> tuple[ActivePoint, ...]:
-    """The dual measure for a reader: atoms that lie close together are one, heaviest first."""
+def merge(program: Program, support: tuple[Support, ...], least: float = 1e-9) -> tuple[ActivePoint, ...]:
+    """The dual measure for a reader: atoms that lie close together are one, heaviest first, without the lightest."""
     groups: dict[tuple[int, int], list[Support]] = {}
     for s in sorted(support, key=lambda s: -s.multiplier):
         if s.multiplier <= 0:
@@ -291,5 +295,5 @@ def merge(program: Program, support: tuple[Support, ...]) -> tuple[ActivePoint, 
     return tuple(
         ActivePoint(program.families[s.family].labels[s.component], s.point, s.multiplier, s.family, s.component)
         for s in merged
-        if s.multiplier > 1e-9 * total
+        if s.multiplier > least * total
     )

@@ -174,6 +174,9 @@ class Elements:
 def _pyomo_function(name: str, u: Any) -> Any:
     import pyomo.environ as pyo
 
+    if isinstance(u, int | float):  # a number is what NumPy says, so that log 0 is no error
+        with np.errstate(divide="ignore"):
+            return float(getattr(np, name)(u))
     match _pyomo_name(name):
         case "square":
             return u**2
@@ -193,7 +196,9 @@ def _pyomo_name(name: str) -> str:
 def _larger(a: Any, b: Any) -> Any:
     import pyomo.environ as pyo
 
-    if isinstance(a, float) and isinstance(b, float):  # Pyomo takes no Expr_if inside a condition for a constant
+    if isinstance(a, int | float) and isinstance(
+        b, int | float
+    ):  # Pyomo takes no Expr_if inside a condition for a constant
         return max(a, b)
     return pyo.Expr_if(a >= b, a, b)
 

@@ -45,6 +45,7 @@ LONG = {
 }
 # Pyomo knows trees, not graphs: a recurrence of 20 steps that uses its last two results is a tree of 10^5 nodes.
 LONG_FOR_PYOMO = {"kissing_dim3"}
+TOO_LONG_FOR_PYOMO = {"ring_1000"}  # a thousand rules over a square: no end within four minutes
 
 
 def natively(master: str) -> Callable[[lsip.Problem], lsip.Solution]:
@@ -95,6 +96,10 @@ OTHERWISE: dict[tuple[str, str], tuple[Status, str]] = {
         Status.STALLED,
         "the multipliers of an interior point are good for a gap of 4e-8 over 1001 variables",
     ),
+    ("cvxpy:CLARABEL", "shipping_100"): (
+        Status.STALLED,
+        "as arches_1000, with 10000 variables: the gap stays at 7e-8",
+    ),
     ("cvxpy:CLARABEL", "weakly_infeasible"): (
         Status.STALLED,
         "no finite combination contradicts itself; HiGHS finds one that does so within its rounding",
@@ -112,7 +117,7 @@ MISSED = {("gurobi", "copositive_cycle5"), ("cvxpy:CLARABEL", "copositive_cycle5
 def offered(door: str) -> list[Entry]:
     """What goes through a door in a run of this file."""
     skipped = set() if EVERYTHING else LONG | (LONG_FOR_PYOMO if door == "pyomo" else set())
-    refused = REFUSED_BY_PYOMO if door == "pyomo" else {}
+    refused = REFUSED_BY_PYOMO.keys() | TOO_LONG_FOR_PYOMO if door == "pyomo" else set()
     return [entry for entry in catalogue.entries() if entry.name not in skipped and entry.name not in refused]
 
 
@@ -186,15 +191,13 @@ def test_what_goes_through_each_door() -> None:
     """So that coverage cannot shrink unnoticed."""
     every = len(catalogue.entries())
     assert every == 103
-    if not EVERYTHING:
-        assert {door: len(offered(door)) for door in DOORS} == {
-            "gurobi": 89,
-            "cvxpy:CLARABEL": 89,
-            "pyomo:appsi_highs": 89,
-            "cvxpy": 89,
-            "pyomo": 79,
-        }
-    assert every - len(REFUSED_BY_PYOMO) == 92
+    assert {door: len(offered(door)) for door in DOORS} == {
+        "gurobi": every if EVERYTHING else 89,
+        "cvxpy:CLARABEL": every if EVERYTHING else 89,
+        "pyomo:appsi_highs": every if EVERYTHING else 89,
+        "cvxpy": every if EVERYTHING else 89,
+        "pyomo": 91 if EVERYTHING else 79,
+    }
     assert set(catalogue.names()) >= LONG | LONG_FOR_PYOMO
     assert {(door in DOORS, name in catalogue.names()) for door, name in OTHERWISE} == {(True, True)}
 

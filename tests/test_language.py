@@ -491,7 +491,7 @@ PRINTED = {
         r"-2 z - \left(x_{0} - x_{1}\right) - 3 \le -t",
     ),
     "(x[0] + z) * t / 2 == 1e-7": ("(x[0] + z) t / 2 = 1e-7", r"\frac{\left(x_{0} + z\right) t}{2} = 10^{-7}"),
-    "z >= ((t - 1) / 2) ** 2": ("((t - 1) / 2)² ≤ z", r"\left(\frac{t - 1}{2}\right)^{2} \le z"),
+    "z >= ((t - 1) / 2) ** 2": ("z ≥ ((t - 1) / 2)²", r"z \ge \left(\frac{t - 1}{2}\right)^{2}"),
     "(t / 2) * z >= t / (2 * t)": ("(t / 2) z ≥ t / (2 t)", r"\frac{t}{2} z \ge \frac{t}{2 t}"),
     "np.abs(t - 0.5) * z <= np.maximum(t, 1 - t)": (
         "|t - 0.5| z ≤ max(t, 1 - t)",

@@ -117,7 +117,7 @@ class Budget(Domain):
         order = np.argsort(-size, axis=1, kind="stable")
         spent = np.clip(self.budget - np.arange(self.dim), 0.0, 1.0)
         y = np.empty_like(directions)
-        np.put_along_axis(y, order, spent * np.sign(np.take_along_axis(directions, order, axis=1)), axis=1)
+        np.put_along_axis(y, order, spent * np.sign(np.take_along_axis(directions, order, axis=1)) + 0.0, axis=1)
         top = (size * np.abs(y)).sum(axis=1)
         return y, raised(top, top, 2 * self.dim + 4)
 

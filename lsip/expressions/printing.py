@@ -75,10 +75,12 @@ class Printer:
         body, own = self.render(item)
         if own == MINUS:
             return "-", body[1:]
-        return "", self.wrapped(item, level)
+        return "", self._bound(body, own, level)
 
     def wrapped(self, item: Any, level: int) -> str:
-        body, own = self.render(item)
+        return self._bound(*self.render(item), level)
+
+    def _bound(self, body: str, own: int, level: int) -> str:
         if own >= level:
             return body
         return rf"\left({body}\right)" if self.tex else f"({body})"

@@ -33,6 +33,7 @@ from .ray import find_ray
 from .solution import ROUNDING, ConvexSolution, Model
 
 Array = NDArray[np.float64]
+DUST = 1e-6  # the share of the multipliers below which an interior point method's atom is no active point
 TOL = 1e-6  # interior-point solvers keep constraints to about 1e-9, and the margin of the cuts must be larger than that
 REACH = 1e3  # the first box, when the relaxation is unbounded without one
 STRETCHES = 6  # times that the box grows tenfold
@@ -350,7 +351,7 @@ class ConvexRun:
             program=self.program,
             certificate=certificate,
             history=tuple(self.history),
-            active=merge(self.program, certificate.support),
+            active=merge(self.program, certificate.support, DUST),
             seconds=time.perf_counter() - self.started,
             tol=self.options.tol,
             oracle=self.oracle_names,
