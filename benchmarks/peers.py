@@ -60,14 +60,14 @@ class Contest:
 def robust_programs(options: Options) -> list[dict[str, Any]]:
     """One row a program and tool."""
     rows = []
-    sizes = robust.SIZES[:2] if options.quick else robust.SIZES
+    sizes, largest = (robust.SIZES[:2], 5) if options.quick else (robust.SIZES, robust.LARGEST_PYROS)
     for kind in options.choose(robust.KINDS):
         for n, m, count in sizes:
             data = robust.draw(kind, n, m, count)
             tools = {
                 name: (lambda tool=tool, data=data: tool(data))
                 for name, tool in robust.TOOLS.items()
-                if name != "PyROS" or n <= robust.LARGEST_PYROS
+                if name != "PyROS" or n <= largest
             }
             contest = Contest(tools, QUICK_REPEATS if options.quick else REPEATS)
             value = contest.values[OURS]

@@ -229,3 +229,24 @@ def test_workers_survive_what_they_measure() -> None:
         assert worker.run("fine", seconds=30) == {"first": 1, "second": 2}
     finally:
         worker.stop()
+
+
+def test_peers_agree_and_are_timed() -> None:
+    """Those that are installed find the same values; the filters and grids are there too."""
+    pytest.importorskip("cvxpy")
+    done = run("peers", "--json", "--quick", "--only", "box")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    ours = [row for row in found["robust"] if row["tool"] == "lsip"]
+    assert [row["n"] for row in ours] == [5, 20]
+    for row in found["robust"]:
+        if row["failure"] is None:
+            assert row["off"] <= 1e-6
+            assert row["seconds"] > 0
+        else:
+            assert row["tool"] in ("RSOME", "PyROS")  # not installed everywhere
+    assert {row["tool"] for row in found["robust"] if row["failure"] is None} >= {"lsip", "CVXPY, by hand"}
+    assert all(row["above_optimum"] > -1e-9 for row in found["filters"])
+    assert any(row["proven"] for row in found["filters"])
+    assert {row["tool"] for row in found["discretisation"]} == {"CVXPY", "Pyomo with pyomo.dae"}
+    assert found["summary"]["robust_programs"] == 2

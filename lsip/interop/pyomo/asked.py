@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...errors import ModelError, NotAffineError
 from .continuum import Piece
+from .formula import Reader, Untraceable
 
 Array = NDArray[np.float64]
 
@@ -82,12 +83,20 @@ _MEMBERS_ONLY = (
 
 
 def linear(expression: Any, column: Callable[[Any], int], what: str) -> tuple[dict[int, float], float]:
-    """Coefficients by column and the constant of a Pyomo expression, by Pyomo's own standard representation."""
+    """Coefficients by column and the constant of a Pyomo expression, by Pyomo's own standard representation.
+
+    That one gives up where a condition is a choice itself, or holds a fixed variable; these are read as a formula.
+    """
     from pyomo.repn import generate_standard_repn
 
     form = generate_standard_repn(expression, compute_values=True, quadratic=False)
     if not form.is_linear():
-        raise NotAffineError(f"{what} is not linear in the variables: {shortened(str(expression))}.")
+        try:
+            row = Reader(column, {}).row(expression)
+        except Untraceable as reason:
+            shown = shortened(str(expression))
+            raise NotAffineError(f"{what} is not linear in the variables: {shown}; {reason}.") from reason
+        return {j: float(a) for j, a in row.coefficients.items() if a}, float(row.offset)
     coefficients: dict[int, float] = {}
     for variable, coefficient in zip(form.linear_vars, form.linear_coefs, strict=True):
         j = column(variable)

@@ -1,18 +1,19 @@
 """Coefficients as combinations of few distinct functions of the index.
 
 A rule writes its coefficients one by one, and a model may have thousands; most are numbers times the same few functions
-(t, t², cos t, …). Evaluated as one matrix times those functions they cost hardly more than the functions. No number is
-rounded on the way: whatever would need that stays a function of its own.
+(t, t², cos t, …). Evaluated as multiples of those functions, or as one matrix times them, they cost hardly more than
+the functions. No number is rounded on the way: whatever would need that stays a function of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ...expressions.graph import Add, Constant, Expression, Join, Linear, Multiply, Negate, as_expression
+from ...expressions.graph import Add, Constant, Expression, Gather, Join, Linear, Multiply, Negate, as_expression
 
 DENSE = 200  # with at most so many numbers, their matrix is dense
 
@@ -35,15 +36,17 @@ class Basis:
         return {self._position(f): w for f, w in self._split(as_expression(value))}
 
     def combine(self, weights: list[dict[int, float]]) -> Expression:
-        """All values with these weights, as one vector expression."""
-        rows = np.repeat(np.arange(len(weights)), [len(w) for w in weights])
-        columns = np.array([j for w in weights for j in w], dtype=np.intp)
-        data = np.array([v for w in weights for v in w.values()])
-        shape = (len(weights), len(self._functions))
-        if not columns.any():
-            return Constant(np.bincount(rows, data, minlength=len(weights)))
-        matrix: Any = sparse.csr_matrix((data, (rows, columns)), shape=shape)
-        return Linear(matrix if len(weights) > DENSE else matrix.toarray(), Join(tuple(self._functions)), shape[:1])
+        """All values with these weights, as one vector expression.
+
+        A row of a matrix is rounded as a sum over all functions, so that only sums go through one: numbers stay exact,
+        and a multiple of one function is rounded once.
+        """
+        functions = Join(tuple(self._functions))
+        kinds: dict[Callable[..., Expression], list[int]] = {}
+        for i, w in enumerate(weights):
+            kinds.setdefault(_sums if len(w) > 1 else _numbers if 0 in w else _multiples, []).append(i)
+        parts = tuple(build(functions, [weights[i] for i in rows]) for build, rows in kinds.items())
+        return parts[0] if len(parts) == 1 else Gather(Join(parts), np.argsort(np.concatenate([*kinds.values()])))
 
     def _position(self, function: Expression) -> int:
         if id(function) not in self._place:
@@ -99,6 +102,23 @@ class Basis:
             args = tuple(id(self._canonical[id(a)]) for a in node.args)
             self._canonical[id(node)] = self._known.setdefault((type(node), node.shape, key, args), node)
         return self._canonical[id(e)]
+
+
+def _numbers(functions: Join, weights: list[dict[int, float]]) -> Expression:
+    return Constant([w[0] for w in weights])
+
+
+def _multiples(functions: Join, weights: list[dict[int, float]]) -> Expression:
+    places = np.array([j for w in weights for j in w], dtype=np.intp)
+    return as_expression(Gather(functions, places) * np.array([v for w in weights for v in w.values()]))
+
+
+def _sums(functions: Join, weights: list[dict[int, float]]) -> Expression:
+    rows = np.repeat(np.arange(len(weights)), [len(w) for w in weights])
+    columns = np.array([j for w in weights for j in w], dtype=np.intp)
+    data = np.array([v for w in weights for v in w.values()])
+    matrix: Any = sparse.csr_matrix((data, (rows, columns)), shape=(len(weights), functions.size))
+    return Linear(matrix if len(weights) > DENSE else matrix.toarray(), functions, (len(weights),))
 
 
 def _number(e: Expression) -> float | None:

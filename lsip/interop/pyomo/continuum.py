@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import accumulate, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,7 @@ class Piece:
     sets: tuple[Any, ...]  # the ContinuousSets, in order of position
     slots: tuple[int, ...]  # their positions among the factors
     members: tuple[tuple[Any, ...], ...]  # what stands at every position, () for a ContinuousSet
+    written: tuple[tuple[Array, Any], ...] = ()  # the points at which Pyomo has built the constraint, with its data
 
     @property
     def name(self) -> str:
@@ -81,21 +82,6 @@ class Piece:
         """What the rule says at a point, of numbers or of symbols."""
         return self.component.rule(self.component.parent_block(), self.key(point))
 
-    def written(self) -> Iterator[tuple[Array, Any]]:
-        """The points of this piece at which Pyomo has already built the constraint, with its data."""
-        for key, data in self.component.items():
-            flat = key if isinstance(key, tuple) else (key,)
-            point, at = [], 0
-            for m, continuous in zip(self.members, (i in self.slots for i in range(len(self.members))), strict=True):
-                width = 1 if continuous else len(m)
-                if continuous:
-                    point.append(float(flat[at]))
-                elif flat[at : at + width] != m:
-                    break
-                at += width
-            else:
-                yield np.array(point), data
-
     def at(self, point: Array) -> str:
         """A point in words."""
         return ", ".join(f"{n} = {v:.6g}" for n, v in zip(self.coordinates, point, strict=True))
@@ -112,9 +98,9 @@ def pieces(component: Any) -> Iterator[Piece]:
     slots = tuple(i for i, s in enumerate(sets) if is_continuum(s))
     continuous = tuple(sets[i] for i in slots)
     choices = [((),) if i in slots else tuple(_members(component, s)) for i, s in enumerate(sets)]
-    for members in product(*choices):
-        piece = Piece(component, continuous, slots, members)
-        active = [data.active for _, data in piece.written()]
+    for members, written in _written(component, slots, choices).items():
+        piece = Piece(component, continuous, slots, members, tuple(written))
+        active = [data.active for _, data in written]
         if any(active) and not all(active):
             raise ModelError(
                 f"'{piece.name}' is deactivated at some points of a continuum, which changes nothing about the points "
@@ -122,6 +108,23 @@ def pieces(component: Any) -> Iterator[Piece]:
             )
         if all(active) or not active:
             yield piece
+
+
+def _written(
+    component: Any, slots: tuple[int, ...], choices: list[tuple[tuple[Any, ...], ...]]
+) -> dict[tuple[tuple[Any, ...], ...], list[tuple[Array, Any]]]:
+    """All combinations of members, each with the points at which Pyomo has already built the constraint."""
+    found: dict[tuple[tuple[Any, ...], ...], list[tuple[Array, Any]]] = {members: [] for members in product(*choices)}
+    widths = [{1} if i in slots else {len(m) for m in choice} for i, choice in enumerate(choices)]
+    layouts = [tuple(accumulate(w, initial=0)) for w in product(*widths)]  # more than one if members differ in length
+    for key, data in component.items():
+        flat = key if isinstance(key, tuple) else (key,)
+        for starts in layouts:
+            parts = [flat[start:end] for start, end in pairwise(starts)]
+            members = tuple(() if i in slots else part for i, part in enumerate(parts))
+            if starts[-1] == len(flat) and members in found:
+                found[members].append((np.array([float(parts[i][0]) for i in slots]), data))
+    return found
 
 
 def _members(component: Any, set_: Any) -> Iterator[tuple[Any, ...]]:

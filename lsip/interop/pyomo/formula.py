@@ -1,7 +1,8 @@
 """A Pyomo expression with symbolic indices, read as a row: index expressions times variables, plus an offset.
 
-Pyomo's own `IndexTemplate` stands for an index while a rule is called. The tree that the rule returns is walked once;
-what cannot be written in the language raises `Untraceable`, with the reason in words.
+Pyomo's own `IndexTemplate` stands for an index while a rule is called. What the rule returns is walked once, and so is
+every part of it that is used in several places; what cannot be written in the language raises `Untraceable`, with the
+reason in words.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import LSIPError
-from ...expressions.affine import Condition
 from ...expressions.graph import Expression, Index
+from .comparison import Comparison, choose, compare
 
 FUNCTIONS: dict[str, Any] = {
     "exp": np.exp,
@@ -74,6 +75,7 @@ class Reader:
     column: Callable[[Any], int]
     indices: dict[int, Index]
     looked_up: list[str] = field(default_factory=list)
+    _known: dict[int, tuple[Any, Any]] = field(default_factory=dict)  # nodes with their values, by id
 
     def row(self, expression: Any) -> Row:
         """The expression as a row; `Untraceable` if it is not affine in the variables, or has no formula."""
@@ -81,7 +83,7 @@ class Reader:
             value = self._walk(expression)
         except (LSIPError, ArithmeticError, ValueError) as error:
             raise Untraceable(str(error)) from error
-        if isinstance(value, Condition | tuple | bool):
+        if isinstance(value, Comparison | tuple | bool | np.bool_):
             raise Untraceable(f"{expression} is a condition, not a number")
         return _row(value)
 
@@ -91,18 +93,28 @@ class Reader:
         def start(root: Any) -> tuple[bool, Any]:
             return self._leaf(None, root, 0)
 
-        visitor = StreamBasedExpressionVisitor(initializeWalker=start, beforeChild=self._leaf, exitNode=_combine)
+        visitor = StreamBasedExpressionVisitor(initializeWalker=start, beforeChild=self._leaf, exitNode=self._exit)
         return visitor.walk_expression(expression)
 
+    def _exit(self, node: Any, data: list[Any]) -> Any:
+        return self._remember(node, _combine(node, data))
+
+    def _remember(self, node: Any, value: Any) -> Any:
+        """The value; the node is kept with it, so that no other one gets its id."""
+        self._known[id(node)] = (node, value)
+        return value
+
     def _leaf(self, node: Any, child: Any, position: int) -> tuple[bool, Any]:
-        """(False, value) for a leaf, (True, None) for what has to be descended into."""
+        """(False, value) for a leaf or what is known already, (True, None) for what has to be descended into."""
         from pyomo.core.expr.template_expr import GetItemExpression, IndexTemplate
 
         if isinstance(child, int | float | np.number):
             return False, float(child)
+        if id(child) in self._known:
+            return False, self._known[id(child)][1]
         if isinstance(child, GetItemExpression):
             self.looked_up.append(str(child))
-            return False, self._walk(_looked_up(child))
+            return False, self._remember(child, self._walk(_looked_up(child)))
         if child.is_expression_type():
             return True, None
         if isinstance(child, IndexTemplate):
@@ -161,6 +173,7 @@ def _operations() -> dict[Any, Callable[[Any, list[Any]], Any]]:
         numeric.MaxExpression: lambda node, data: reduce(np.maximum, _numbers("max", data)),
         numeric.MinExpression: lambda node, data: reduce(np.minimum, _numbers("min", data)),
         numeric.Expr_ifExpression: lambda node, data: _choice(*data),
+        relational.EqualityExpression: lambda node, data: _equal(*data),
         relational.InequalityExpression: lambda node, data: _compared(data[0], data[1], strict=node._strict),
         relational.RangedExpression: lambda node, data: (
             _compared(data[0], data[1], strict=node._strict[0]),
@@ -213,13 +226,16 @@ def _power(base: Any, exponent: Any) -> Any:
     if isinstance(base, Row) and _is(exponent, 1.0):
         return base
     base, exponent = _numbers("a power", [base, exponent])
-    return base**exponent
+    power = base**exponent
+    if isinstance(power, complex):
+        raise Untraceable(f"{base} to the power {exponent} is not a real number")
+    return power
 
 
 def _function(name: str, argument: Any) -> Any:
+    (argument,) = _numbers(name, [argument])
     if name not in FUNCTIONS:
         raise Untraceable(f"{name} is not part of the language")
-    (argument,) = _numbers(name, [argument])
     with np.errstate(all="ignore"):
         value = FUNCTIONS[name](argument)
     if not isinstance(value, Expression) and not np.isfinite(value):
@@ -235,23 +251,25 @@ def _numbers(name: str, data: list[Any]) -> list[Any]:
 
 def _compared(a: Any, b: Any, strict: bool) -> Any:
     _numbers("a condition", [a, b])
-    return a < b if strict else a <= b
+    return compare(a, b, strict)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b
+    raise Untraceable("a condition with == is not part of the language")
 
 
 def _choice(condition: Any, a: Any, b: Any) -> Any:
     """`Expr_if`, coefficient by coefficient; a condition with two sides is two nested ones."""
     if isinstance(condition, tuple):
         return _choice(condition[0], _choice(condition[1], a, b), b)
-    if isinstance(condition, bool | np.bool_):
+    if isinstance(condition, bool | np.bool_ | float):
         return a if condition else b
-    if not isinstance(condition, Condition):
+    if not isinstance(condition, Comparison):
         raise Untraceable("Expr_if needs an inequality as its condition")
     yes, no = _row(a), _row(b)
-
-    def choose(u: Any, v: Any) -> Any:
-        return u if isinstance(u, float) and isinstance(v, float) and u == v else np.where(condition, u, v)  # type: ignore[call-overload]
-
     columns = {**yes.coefficients, **no.coefficients}
-    coefficients = {j: choose(yes.coefficients.get(j, 0.0), no.coefficients.get(j, 0.0)) for j in columns}
-    offset = choose(yes.offset, no.offset)
+    coefficients = {j: choose(condition, yes.coefficients.get(j, 0.0), no.coefficients.get(j, 0.0)) for j in columns}
+    offset = choose(condition, yes.offset, no.offset)
     return Row(coefficients, offset) if coefficients else offset

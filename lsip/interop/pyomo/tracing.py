@@ -92,7 +92,7 @@ def check_points(piece: Piece) -> Array:
     """Corners and edges, points that Pyomo has built already, and points that are spread evenly."""
     domain = piece.domain
     corners = domain.grid(3 if domain.dim <= 2 else 2) if domain.dim <= 6 else domain.grid(1)
-    written = [point for point, _ in piece.written()][:CHECKS]
+    written = [point for point, _ in piece.written[:CHECKS]]
     return np.concatenate([corners, domain.spread(CHECKS), np.array(written).reshape(-1, domain.dim)])
 
 
