@@ -196,9 +196,7 @@ def _pyomo_name(name: str) -> str:
 def _larger(a: Any, b: Any) -> Any:
     import pyomo.environ as pyo
 
-    if isinstance(a, int | float) and isinstance(
-        b, int | float
-    ):  # Pyomo takes no Expr_if inside a condition for a constant
+    if isinstance(a, int | float) and isinstance(b, int | float):  # Pyomo would make an expression of two numbers
         return max(a, b)
     return pyo.Expr_if(a >= b, a, b)
 

@@ -17,6 +17,7 @@ from pyomo.dae import ContinuousSet, DerivativeVar, Integral  # noqa: E402
 
 import lsip  # noqa: E402
 from lsip.interop.pyomo import NoSolutionError  # noqa: E402
+from lsip.interop.pyomo.continuum import pieces  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 TAN = 0.6490420972966572  # proven below by the same model in the language
@@ -201,6 +202,37 @@ def test_ordinary_sets_give_one_row_a_member_in_one_family():
     (family,) = results.lsip.program.families
     assert family.labels == ("c[a, ·, 1, 2]", "c[a, ·, 3, 4]", "c[b, ·, 1, 2]", "c[b, ·, 3, 4]")
     assert {(key[0], *key[2:]) for key in m.dual[m.c]} == {("a", 1, 2)}
+
+
+def test_data_belong_to_their_members():
+    """Members of several lengths, on both sides of the continuum, and a continuum that holds points."""
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var()
+    m.t = ContinuousSet(bounds=(0, 1), initialize=[0, 0.25, 1])
+    m.I = pyo.Set(initialize=["a", "b"])
+    m.J = pyo.Set(initialize=[1, (2, 3)], dimen=None)
+    m.c = pyo.Constraint(m.I, m.t, m.J, rule=lambda m, i, t, *j: m.x >= t + sum(j))
+    found = list(pieces(m.c))
+    assert [piece.members for piece in found] == [((i,), (), j) for i in "ab" for j in ((1,), (2, 3))]
+    for piece in found:
+        assert [float(point[0]) for point, _ in piece.written] == [0, 0.25, 1]
+        assert all(data is m.c[piece.key(point)] for point, data in piece.written)
+    for t in m.t:
+        m.c["b", t, 2, 3].deactivate()
+    assert [piece.members for piece in pieces(m.c)] == [piece.members for piece in found[:3]]
+    m.c["a", 0.25, 1].deactivate()
+    with pytest.raises(lsip.ModelError, match=r"'c\[a, ·, 1\]' is deactivated at some points"):
+        list(pieces(m.c))
+
+
+def test_the_data_of_a_constraint_are_read_once(monkeypatch):
+    m = model(bounds=(-9, 9))
+    m.K = pyo.RangeSet(30)
+    m.c = pyo.Constraint(m.K, m.t, rule=lambda m, k, t: parabola(m, t) >= pyo.tan(t) - k)
+    asked, items = [], type(m.c).items
+    monkeypatch.setattr(type(m.c), "items", lambda c, *args: asked.append(c) or items(c, *args))
+    assert len(list(pieces(m.c))) == 30
+    assert asked == [m.c]
 
 
 def test_members_may_be_skipped():
@@ -445,6 +477,23 @@ def test_what_is_not_linear():
     m.q.deactivate()
     m.cost.set_value(m.x[0] ** 2)
     refuse(m, r"The objective 'cost' is not linear", lsip.NotAffineError)
+
+
+def test_choices_that_pyomo_calls_nonlinear_are_read_all_the_same():
+    """A condition that is a choice itself, or holds a fixed variable, in finite rows, in rules and in the objective."""
+    m = model(bounds=(-9, 9))
+    m.p = pyo.Param(initialize=2, mutable=True)
+    m.f = pyo.Var(initialize=0.5)
+    m.f.fix()
+    low = pyo.Expr_if(m.p >= 3, 0.1, m.f)
+    m.c = pyo.Constraint(m.t, rule=lambda m, t: parabola(m, t) >= pyo.Expr_if(pyo.Expr_if(t >= m.f, t, m.f) >= 0, 1, 2))
+    m.d = pyo.Constraint(expr=pyo.Expr_if(low <= 0.2, 2, 4) * m.x[0] + 0 * m.x[1] >= 8)
+    m.cost.set_value(m.cost.expr + pyo.Expr_if(low >= 0.2, 7, m.x[0]))
+    solve(m)  # the smallest integral of a parabola that is 2 at 0 and stays above 1 is that of 1 + (1 - 3 t / 2)²
+    assert pyo.value(m.cost) == pytest.approx(1.25 + 7, abs=1e-7)
+    assert [pyo.value(m.x[i]) for i in range(3)] == pytest.approx([2, -3, 2.25], abs=1e-3)
+    m.cost.set_value(pyo.Expr_if(low >= 0.2, m.x[0] * m.x[1], 1))
+    refuse(m, r"The objective 'cost' is not linear in the variables: .*; a product of variables", lsip.NotAffineError)
 
 
 def test_integer_variables():

@@ -12,7 +12,8 @@ from pyomo.core.expr.template_expr import IndexTemplate  # noqa: E402
 from pyomo.dae import ContinuousSet  # noqa: E402
 
 import lsip  # noqa: E402
-from lsip.expressions.graph import Join, as_expression  # noqa: E402
+from lsip.expressions.graph import Join, Pass, Select, as_expression  # noqa: E402
+from lsip.expressions.interval import Interval  # noqa: E402
 from lsip.expressions.tape import Tape  # noqa: E402
 from lsip.interop.pyomo.basis import Basis  # noqa: E402
 from lsip.interop.pyomo.formula import FUNCTIONS, Reader, Row, Untraceable  # noqa: E402
@@ -92,6 +93,10 @@ OPERATIONS = {
     "if of variables": lambda m, t, s: pyo.Expr_if(t >= s, m.x[0] + t, 2 * m.x[1]),
     "two-sided if": lambda m, t, s: pyo.Expr_if(pyo.inequality(0.2, t, 0.6), 1, s) + m.x[0],
     "constant if": lambda m, t, s: pyo.Expr_if(m.p >= 1, t, s) * m.x[0],
+    "if of ifs": lambda m, t, s: pyo.Expr_if(pyo.Expr_if(t <= 0.5, m.p, s) <= 0.4, t, 1) * m.x[0],
+    "if of equal numbers": lambda m, t, s: pyo.Expr_if(m.p == 1.5, t, s) * m.x[0],
+    "larger": lambda m, t, s: pyo.Expr_if(t >= s, t, s) * m.x[0] + pyo.Expr_if(t**2 > s, t**2 * m.x[1], s * m.x[1]),
+    "smaller": lambda m, t, s: pyo.Expr_if(t >= s, s, t) * m.x[0] + pyo.Expr_if(t**2 < 0.3, t**2, 0.3),
     "fixed variable": lambda m, t, s: m.fixed * m.x[0] * t + m.fixed**2,
     "constant": lambda m, t, s: m.x[0] + 3,
     "linear": lambda m, t, s: pyo.quicksum([m.x[0] * 2, m.x[1], 1], linear=True) * t,
@@ -106,6 +111,71 @@ def test_every_operation(name):
     bench.m.fixed.fix()
     bench.m.one = pyo.Param(initialize=1, mutable=True)
     np.testing.assert_allclose(bench.values(build), bench.wanted(build), rtol=1e-13, atol=1e-14)
+
+
+# How a choice between a and b reads: a comparison of the same two is a maximum or a minimum, in either order.
+CHOICES = {
+    "a >= b, a": (lambda a, b: pyo.Expr_if(a >= b, a, b), max),
+    "a > b, a": (lambda a, b: pyo.Expr_if(a > b, a, b), max),
+    "b <= a, a": (lambda a, b: pyo.Expr_if(b <= a, a, b), max),
+    "b < a, a": (lambda a, b: pyo.Expr_if(b < a, a, b), max),
+    "a <= b, b": (lambda a, b: pyo.Expr_if(a <= b, b, a), max),
+    "a <= b, a": (lambda a, b: pyo.Expr_if(a <= b, a, b), min),
+    "a < b, a": (lambda a, b: pyo.Expr_if(a < b, a, b), min),
+    "b >= a, a": (lambda a, b: pyo.Expr_if(b >= a, a, b), min),
+    "b > a, a": (lambda a, b: pyo.Expr_if(b > a, a, b), min),
+    "a >= b, b": (lambda a, b: pyo.Expr_if(a >= b, b, a), min),
+}
+OPERANDS = {
+    "indices": (lambda t, s: t, lambda t, s: s),
+    "built twice": (lambda t, s: t**2 + pyo.cos(s), lambda t, s: t * s + 1),
+    "a number": (lambda t, s: t + s, lambda t, s: 0.75),
+}
+
+
+def kinks(e) -> list[Select]:
+    return [node for node in Tape((e,), e.indices()).nodes if isinstance(node, Select)]
+
+
+@pytest.mark.parametrize("operands", OPERANDS)
+@pytest.mark.parametrize("choice", CHOICES)
+def test_a_choice_by_the_same_comparison_is_a_maximum_or_a_minimum(choice, operands):
+    bench, (choose, extreme), (a, b) = Bench(), CHOICES[choice], OPERANDS[operands]
+    row = bench.row(lambda m, t, s: choose(a(t, s), b(t, s)) + m.x[0])
+    assert [kink.continuous for kink in kinks(row.offset)] == [True]
+    values = Tape((row.offset,), bench.indices).values(POINTS).ravel()
+    assert values == pytest.approx([extreme(pyo.value(a(t, s)), pyo.value(b(t, s))) for t, s in POINTS], rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda m, t, s: pyo.Expr_if(t >= s, t, 2 * s),
+        lambda m, t, s: pyo.Expr_if(t**2 >= s, t**3, s),
+        lambda m, t, s: pyo.Expr_if(t >= 0.5, t, 0.25),
+        lambda m, t, s: pyo.Expr_if(pyo.sin(t) >= s, pyo.cos(t), s),
+    ],
+)
+def test_any_other_choice_may_jump(build):
+    assert [kink.continuous for kink in kinks(Bench().row(build).offset)] == [False]
+
+
+def test_what_is_used_in_several_places_is_read_once():
+    """As a tree, this recurrence has more nodes than could ever be walked."""
+    bench = Bench()
+
+    def chebyshev(m, t, s):
+        before, now = 1.0, t
+        for _ in range(59):
+            before, now = now, 2 * t * now - before
+        return now * m.x[0] + now
+
+    row = bench.row(chebyshev)
+    assert row.coefficients[0] is row.offset
+    tape = Tape((row.offset,), bench.indices)
+    assert len(tape.nodes) < 60 * 5
+    t = POINTS[:, 0]
+    np.testing.assert_allclose(tape.values(POINTS).ravel(), np.cos(60 * np.arccos(t)), atol=1e-12)
 
 
 def test_the_offset_of_a_formula_reads_like_the_formula():
@@ -167,6 +237,24 @@ def test_coefficients_share_their_functions():
     assert combined.shape == (50,)
     assert [str(f) for f in combined.args[0].args] == ["1", "t", "t²"]
     assert weights[7] == {0: 7.0, 1: 2.0, 2: -3.0}
+
+
+def test_only_sums_are_rounded_as_sums():
+    """Numbers are enclosed by themselves, multiples of one function as those of the language."""
+    bench, basis = Bench(), Basis()
+    t, s = bench.indices
+    values = [0.1, np.exp(t) * 0.3, 1e6 + t * s, 7.0, -np.exp(t), np.exp(t) - 2.0 * s, np.cos(t)]
+    combined = basis.combine([basis.weights(v) for v in values])
+    boxes = Interval(POINTS - 1e-9, POINTS + 1e-9)
+    found, plain = (
+        Tape((e,), bench.indices)._run(Pass(boxes, 0, {t: 0, s: 1}))[0].value
+        for e in (combined, Join(tuple(as_expression(v) for v in values)))
+    )
+    width, least = found.hi - found.lo, plain.hi - plain.lo
+    assert (found.lo <= plain.hi).all()
+    assert (found.hi >= plain.lo).all()
+    assert (width[:, [0, 3]] == 0).all()
+    assert (width[:, [1, 4, 6]] <= least[:, [1, 4, 6]] + 4 * np.spacing(np.abs(plain.hi[:, [1, 4, 6]]))).all()
 
 
 @pytest.mark.parametrize(
