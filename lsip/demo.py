@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .domains import Box
+from .errors import MissingExtraError
 from .expressions import Index, Variable
 from .problem import Problem, forall, minimize
 
@@ -52,6 +53,9 @@ def run(out: Path) -> Solution:
         print(f"  y = ({active.point[0]:.6f}, {active.point[1]:.6f})   multiplier {active.multiplier:.6f}")
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "demo.png"
-    solution.plot(picture)
-    print(f"\nA picture of the violation over the town, with these points, is in {picture}")
+    try:
+        solution.plot(picture)
+        print(f"\nA picture of the violation over the town, with these points, is in {picture}")
+    except MissingExtraError as missing:
+        print(f"\nThere is no picture: {missing}")
     return solution

@@ -13,6 +13,10 @@ class NotAffineError(ModelError, TypeError):
     """An expression that is not affine in the decision variables."""
 
 
+class ConversionError(ModelError, TypeError):
+    """An expression was asked to become a number."""
+
+
 class ProofError(LSIPError, AssertionError):
     """A certificate that does not survive an independent check."""
 

@@ -95,7 +95,10 @@ def forall(index: Index | Sequence[Index], constraint: Any) -> Any:
     if not isinstance(constraint, Constraint):
         raise ModelError(f"forall needs a constraint such as `a @ x <= b`; got {type(constraint).__name__}.")
     if constraint.equality:
-        raise ModelError(f"An equality for all y, {constraint}, has no interior; write it as <= and >= if you mean it.")
+        raise ModelError(
+            f"An equality for all y, {constraint}, leaves no room for a proof; write the finitely many equalities that "
+            "it means for x, or a narrow band: -eps <= … and … <= eps."
+        )
     free = [i.name for i in constraint.body.indices() if i not in indices]
     if free:
         raise ModelError(f"{constraint} depends on {', '.join(free)} too; list every index: forall((…), …).")

@@ -72,7 +72,7 @@ def test_coefficients_are_read_as_cvxpy_evaluates_them(name, seed):
 
 
 REFUSED = {
-    "equality": (lambda: forall(T, X[0] == T), "has no interior"),
+    "equality": (lambda: forall(T, X[0] == T), "leaves no room"),
     "not affine": (lambda: forall(T, cp.norm(X) <= 1 + T), "not affine in the variables.*variable of its own"),
     "no variable": (lambda: forall(T, T <= 1), "no decision variable"),
     "no index": (lambda: forall(T, X[0] <= 1), "does not depend on t"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -465,6 +466,10 @@ def test_scalars_have_no_length_and_no_elements() -> None:
     for conversion in (float, int):
         with pytest.raises(TypeError):
             conversion(t)
+    with pytest.raises(ModelError, match=r"such as np\.sin"):
+        math.sin(t)
+    with pytest.raises(ModelError, match=r"Interval\(0, 1\)"):
+        lsip.Index("t", [0, 1])  # type: ignore[arg-type]
 
 
 # ---- it reads like maths --------------------------------------------------------------------------------------------

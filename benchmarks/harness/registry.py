@@ -63,8 +63,21 @@ def benchmarks() -> dict[str, Benchmark]:
     """All benchmarks: every module of the package is imported and registers its own."""
     for module in pkgutil.iter_modules(package.__path__):
         if not module.ispkg and module.name != "__main__":
-            import_module(f"{package.__name__}.{module.name}")
+            try:
+                import_module(f"{package.__name__}.{module.name}")
+            except ImportError as error:
+                _REGISTRY[module.name] = _missing(module.name, str(error.name))
     return _REGISTRY
+
+
+def _missing(name: str, needed: str) -> Benchmark:
+    """A benchmark that says what it would need."""
+    title = f"not available here: needs {needed}, pip install '.[bench,rl]'"
+
+    def run(_: Options) -> Figures:
+        raise LookupError(f"The benchmark {name} needs {needed}, which is not installed: pip install '.[bench,rl]'")
+
+    return Benchmark(name, title, run, str)
 
 
 def say(text: str) -> None:

@@ -14,8 +14,8 @@ from ..errors import ModelError
 
 SOLVED, FAILED, WRONG_USAGE, NOTHING_TO_FIND, INTERRUPTED = 0, 1, 2, 3, 130
 EXIT_CODES = (
-    "exit code: 0 solved; 1 an error, or a limit was reached; 2 wrong usage; 3 proven infeasible or unbounded; "
-    "130 interrupted"
+    "exit code: 0 solved (the status says whether it is proven); 1 an error, or a limit was reached; 2 wrong usage; "
+    "3 proven infeasible or unbounded; 130 interrupted"
 )
 _GLUE = "\x1f"
 

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import comb, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..domains import Domain
+from ..errors import ModelError
 from . import jets
 from .functions import Function, power, power_first, power_second, power_third
 from .interval import FUNCTION_ULPS, Array, Interval, absolute, apply_matrix, down, up
 from .jets import Jet, Numbers
 from .operators import Operators
 from .printing import latex, text
-
-if TYPE_CHECKING:
-    from ..domains import Domain
 
 Shape = tuple[int, ...]
 
@@ -138,6 +137,10 @@ class Index(Expression):
     """
 
     def __init__(self, name: str, domain: Domain) -> None:
+        if not isinstance(domain, Domain):
+            raise ModelError(
+                f"An index ranges over a domain, such as Interval(0, 1) or Box([0, 0], [1, 1]); got {domain!r}."
+            )
         self.name = name
         self.domain = domain
         self.shape = () if domain.scalar else (domain.dim,)

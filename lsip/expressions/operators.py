@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError
+from ..errors import ConversionError, ModelError
 
 RULES: dict[str, Callable[..., Any]] = {}
 FUNCTION_RULES: dict[Any, Callable[..., Any]] = {}
@@ -90,6 +90,12 @@ class Operators:
         raise ModelError(
             "An expression has no truth value. Write `0 <= e` and `e <= 1` as two constraints, not `0 <= e <= 1`, and "
             "use np.where(condition, a, b) instead of `if`."
+        )
+
+    def __float__(self) -> float:
+        raise ConversionError(
+            "An expression stands for many numbers, so it cannot become one; use NumPy's functions, such as np.sin, "
+            "instead of those of math."
         )
 
     def __getitem__(self, key: Any) -> Any:

@@ -162,7 +162,10 @@ def _check(constraint: Any, shown: str) -> None:
     """Refuse whatever is not an inequality that is affine in some variable."""
     kinds = cp.constraints
     if isinstance(constraint, kinds.zero.Equality | kinds.zero.Zero):
-        raise ModelError(f"An equality for all y, {shown}, has no interior; write it as <= and >= if you mean it.")
+        raise ModelError(
+            f"An equality for all y, {shown}, leaves no room for a proof; write the finitely many equalities that it "
+            "means for the variables, or a narrow band: -eps <= … and … <= eps."
+        )
     if not isinstance(constraint, kinds.nonpos.Inequality | kinds.nonpos.NonNeg | kinds.nonpos.NonPos):
         kind = type(constraint).__name__
         raise ModelError(
