@@ -168,8 +168,9 @@ class _Run:
             f"m = {f.domain.dim} ({len(f.columns)} row{'s' if len(f.columns) > 1 else ''} an index)"
             for f in program.families
         )
+        size = f"{_counted(program.n, 'variable')}, {_counted(program.A.shape[0], 'finite row')}"
         return [
-            f"{program.name}: {program.n} variables, {program.A.shape[0]} finite rows; {families or 'no index'}",
+            f"{program.name}: {size}; {families or 'no index'}",
             f"separation by {self.oracle_names}, master {self.method.master}, tol {self.method.tol:g}",
         ]
 
@@ -587,3 +588,7 @@ class _Run:
             model=self.problem if hasattr(self.problem, "compile") else None,
             cuts=tuple(self.relaxation.cuts),
         )
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -239,14 +239,17 @@ def test_what_does_not_exist_is_told(arguments: list[str], expected: str, capsys
     assert expected in err
 
 
-@pytest.mark.parametrize("option", ["--plot", "--save", "--report"])
-def test_a_missing_directory_is_told_before_the_solve(
+@pytest.mark.parametrize("option", ["--plot=file.png", "--save=file.npz", "--report=file.html"])
+def test_what_cannot_be_written_is_told_before_the_solve(
     model: Model, option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["solve", model(GOOD), option, "/no/such/directory/file.png"]) == 1
-    out, err = capsys.readouterr()
-    assert not out
-    assert_one_paragraph(err)
+    name, _, file = option.partition("=")
+    for target, expected in ((f"/no/such/directory/{file}", "no directory"), ("file.xyz", "should end in")):
+        assert cli.main(["solve", model(GOOD), name, target]) == 1
+        out, err = capsys.readouterr()
+        assert not out
+        assert_one_paragraph(err)
+        assert expected in " ".join(err.split())
 
 
 @pytest.mark.parametrize(

@@ -86,10 +86,12 @@ def _whole(text: str, least: int, needed: str) -> int:
     return value
 
 
-def check_target(target: Path | None) -> None:
-    """Find out that a file cannot be written now, rather than after the work."""
+def check_target(target: Path | None, *endings: str) -> None:
+    """Find out that a file cannot be written now, rather than after the work; `endings` are those it may have."""
     if target is None:
         return
+    if endings and target.suffix.lower() not in endings:
+        raise ModelError(f"{target} should end in {' or '.join(endings)}; nothing was solved yet.")
     folder = target.resolve().parent
     if not folder.is_dir():
         raise ModelError(f"There is no directory {folder} to write {target.name} to.")

@@ -61,8 +61,9 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Load, solve, print, and write the files that were asked for."""
-    for target in (options.report, options.plot, options.save):
-        check_target(target)
+    check_target(options.report, ".html", ".htm")
+    check_target(options.plot, ".png", ".pdf", ".svg")
+    check_target(options.save, ".npz")
     aloud = not (options.json or options.quiet)
     with contextlib.redirect_stdout(sys.stdout if aloud else sys.stderr):  # what the model itself prints
         problem = load_problem(options.model)

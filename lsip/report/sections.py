@@ -25,7 +25,7 @@ TONES = {Status.OPTIMAL: "good", Status.INFEASIBLE: "bad", Status.UNBOUNDED: "ba
 MARKS = {
     "proven": ("✓", "Proven"),
     "measured": ("≈", "Measured"),
-    "trusted": ("§", "Rests on"),
+    "trusted": ("§", "Assumes"),
     "open": ("?", "Not proven"),
 }
 

@@ -247,7 +247,7 @@ const scene = (root) => {
     if (data.kind !== "points") fact(list, "largest, proven over all of it", family.proven === null ? "nothing is proven" : `at most ${family.proven}`);
     const count = data.active.filter((active) => active.family === family.family).length;
     const some = count < family.active ? `the ${count} heaviest of ${family.active}` : String(count);
-    fact(list, "active points", count ? `${some}; larger where the multiplier is` : "none");
+    fact(list, "active points", count ? `${some}; a larger dot has a larger multiplier` : "none");
     if (note) fact(list, "shown", note);
     if (stage.querySelector(".point.off")) fact(list, "faint", "active points off this slice, or of other rows");
   };

@@ -120,7 +120,11 @@ def _reach(solution: Solution) -> str:
         return ""
     near, far = float(np.min(units)) * radius, float(np.max(units)) * radius
     least = brief(near, DOWN)
-    region = f"|xⱼ| ≤ {least}" if near == far else f"|xⱼ| ≤ {brief(radius, DOWN)} uⱼ, which is {least} or more"
+    region = (
+        f"|xⱼ| ≤ {least}"
+        if near == far
+        else f"|xⱼ| ≤ {brief(radius, DOWN)} uⱼ, {least} or more, with uⱼ the size of xⱼ here"
+    )
     return f", among all x with {region} (give all variables bounds to get a statement without this condition)"
 
 
