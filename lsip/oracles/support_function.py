@@ -50,7 +50,8 @@ class SupportFunction:
         if found is None:
             raise ModelError(f"There is no formula for the worst point of {domain}; use BranchAndBound instead.")
         y, top = found
-        reach = np.maximum(np.abs(domain.lower), np.abs(domain.upper)) * (1 + 1e-9)
+        # A bounding box may be rounded; what d leaves in doubt is so little that a generous one costs nothing.
+        reach = np.maximum(np.abs(domain.lower), np.abs(domain.upper)) + 1e-6 * (domain.upper - domain.lower).max()
         sup = constant + top
         sup += constant_doubt + reach @ d_doubt * (1 + EPS * domain.dim) + 4 * EPS * (np.abs(constant) + np.abs(top))
         component = np.arange(len(w))
