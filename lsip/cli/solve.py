@@ -100,11 +100,14 @@ def _oracle(name: str | None) -> Oracle | None:
 
 
 def _write(solution: Solution, options: argparse.Namespace, aloud: bool) -> None:
+    written = []
     if options.save is not None:
         solution.save(options.save)
+        written.append(f"The solution is in {options.save}")
     if options.plot is not None and solution.status.name != "INFEASIBLE":  # else there is nothing to draw
         solution.plot(options.plot)
+        written.append(f"The picture is in {options.plot}")
     if options.report is not None:
-        path = solution.report(options.report)
-        if aloud:
-            print(f"\nThe report is in {path}")
+        written.append(f"The report is in {solution.report(options.report)}")
+    if aloud and written:
+        print("\n" + "\n".join(written))
