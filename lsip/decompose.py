@@ -26,6 +26,7 @@ from .domains import Domain
 from .errors import ModelError, ProofError
 from .expressions.interval import EPS
 from .masters.columns import ColumnMaster, Combination
+from .options import check_options
 from .oracles import Oracle, Separation, pick_oracle
 from .program import Program
 from .scout import Scout
@@ -227,8 +228,7 @@ def decompose(
     >>> solution.status.name, round(solution.value, 5)
     ('OPTIMAL', 1.39679)
     """
-    if max_iterations < 1:
-        raise ModelError(f"`max_iterations` must be at least 1; got {max_iterations}.")
+    check_options(tol, max_iterations, oracle)
     run = _Run(problem, maximise, tol, oracle, seed, verbose, np.inf if time_limit is None else time_limit)
     return run.solve(tuple(start), max_iterations)
 
@@ -243,10 +243,6 @@ class _Run:
         self.deadline = self.started + seconds
         self.problem = None if isinstance(problem, Program) else problem
         self.program: Program = problem if isinstance(problem, Program) else problem.compile()
-        if not 0 < tol < 1:
-            raise ModelError(f"`tol` is a relative gap between 0 and 1; got {tol}.")
-        if oracle is not None and not isinstance(oracle, Oracle):
-            raise ModelError(f"`oracle` must have a method maximise(violation, domain, …); got {oracle!r}.")
         if (self.program.row_lower == self.program.row_upper).any():
             raise ModelError("decompose takes inequalities beside x in X; equalities belong to the definition of X.")
         if not np.isfinite(np.concatenate([self.program.lower, self.program.upper])).all():

@@ -29,6 +29,7 @@ from .certificate import (
 )
 from .errors import ModelError
 from .masters import MasterError, MasterResult
+from .options import check_options
 from .oracles import Oracle, Separation, SupportFunction, pick_oracle
 from .polish import Polished, cluster, polish, worth_polishing
 from .program import DENSE, Program
@@ -86,12 +87,7 @@ class Exchange:
     start: Sequence[Array] | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.tol < 1:
-            raise ModelError(f"`tol` is a relative gap between 0 and 1; got {self.tol}.")
-        if self.max_iterations < 1:
-            raise ModelError(f"`max_iterations` must be at least 1; got {self.max_iterations}.")
-        if self.oracle is not None and not isinstance(self.oracle, Oracle):
-            raise ModelError(f"`oracle` must have a method maximise(violation, domain, …); got {self.oracle!r}.")
+        check_options(self.tol, self.max_iterations, self.oracle)
 
 
 def exchange(problem: Any, method: Exchange | None = None) -> Generator[Iterate, None, Solution]:

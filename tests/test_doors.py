@@ -20,29 +20,14 @@ from lsip.catalogue import Entry
 from lsip.masters import LicenceError
 
 from .doors import NotThroughThisDoor, refused_by_pyomo, to_cvxpy, to_pyomo
-from .test_catalogue import assert_bounds_hold, within
+from .test_catalogue import SLOW, assert_bounds_hold, within
 
 TOL = 1e-8
 EVERYTHING = bool(os.environ.get("LSIP_ALL_DOORS"))
 LIMIT = 3600.0 if EVERYTHING else 120.0  # seconds
 INSTALLED = {package: importlib.util.find_spec(package) is not None for package in ("cvxpy", "pyomo", "gurobipy")}
 
-LONG = {
-    "arches_1000",
-    "copositive_cycle5",
-    "cylinder_above",
-    "ot_2d",
-    "power_grid_20",
-    "reemtsen1_d7",
-    "reemtsen3_d9",
-    "reemtsen4_d5",
-    "reemtsen5_d2",
-    "remez_lowpass_n60",
-    "ring_1000",
-    "shipping_100",
-    "sloss_1111",
-    "watson9_2d",
-}
+LONG = SLOW | {"copositive_cycle5", "power_grid_20", "sloss_1111", "watson9_2d"}  # over half a second natively
 TOO_LONG_FOR_PYOMO = {"ring_1000"}  # a thousand rules over a square: no end within four minutes
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...certificate import FINITE, LEAST_RADIUS, Certificate, Support, prove_feasible
-from ...errors import ModelError
+from ...options import check_options
 from ...oracles import Oracle, Separation, pick_oracle
 from ...program import Program
 from ...separate import separate
@@ -53,12 +53,7 @@ class Options:
     callback: Callable[[Iterate], Any] | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.tol < 1:
-            raise ModelError(f"`tol` is a relative gap between 0 and 1; got {self.tol}.")
-        if self.max_iterations < 1:
-            raise ModelError(f"`max_iterations` must be at least 1; got {self.max_iterations}.")
-        if self.oracle is not None and not isinstance(self.oracle, Oracle):
-            raise ModelError(f"`oracle` must have a method maximise(violation, domain, …); got {self.oracle!r}.")
+        check_options(self.tol, self.max_iterations, self.oracle)
 
 
 class ConvexRun:
