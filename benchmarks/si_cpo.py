@@ -122,7 +122,7 @@ def evaluation(rounds: int) -> Figures:
 
 def learning(seeds: int, length: int) -> Figures:
     """Final errors over environments, by method and by choice of the policy."""
-    runs = experiment.runs_of(experiment.METHODS, seeds, length)
+    runs = experiment.runs_of(experiment.PAPER, experiment.METHODS, seeds, length)
     with tempfile.TemporaryDirectory() as folder:
         found = experiment.outcomes(runs, Path(folder), lambda done, total: say(f"learning: {done}/{total} runs"))
     methods = []

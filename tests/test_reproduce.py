@@ -6,6 +6,7 @@ import builtins
 import io
 import json
 import tomllib
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         "REPEATS": 1,
     }.items():
         monkeypatch.setattr(sewage_si_crl, name, value)
-    for name, value in {"PAPER": QUICK, "ITERATIONS": 25, "EVERY": 10, "ROUNDS": 2, "BLOCK": 2, "WORKERS": 1}.items():
+    settled = replace(QUICK, steps="constant", learning_rate=0.1)
+    for name, value in {"PAPER": QUICK, "SETTLED": settled, "ITERATIONS": 25, "EVERY": 10, "ROUNDS": 2, "BLOCK": 2, "WORKERS": 1}.items():
         monkeypatch.setattr(sewage_si_cpo, name, value)
     for name, value in {"ITERATIONS": 2, "EVERY": 1, "WORKERS": 1, "SHIPS": 4, "MESH": 21}.items():
         monkeypatch.setattr(ship_si_cppo, name, value)
@@ -288,7 +290,7 @@ def test_runs_that_are_there_are_not_run_again(small, tmp_path, monkeypatch):
 
 
 def test_runs_are_shared_among_processes(small, tmp_path, monkeypatch):
-    runs = sewage_si_cpo.runs_of(["SI-CPO", "CRPO, N = 250"], 1, 4)
+    runs = sewage_si_cpo.runs_of(QUICK, ["SI-CPO", "CRPO, N = 250"], 1, 4)
     alone = sewage_si_cpo.outcomes(runs, tmp_path / "alone", quiet)
     monkeypatch.setattr(sewage_si_cpo, "WORKERS", 2)
     monkeypatch.setattr("os.cpu_count", lambda: 2)

@@ -1,7 +1,8 @@
 """Discharge of Sewage with SI-CPO: two figures and a table that compare it with CRPO on fixed grids of Y.
 
 Both sides are the same loop with the same evaluation and the same update; only the search over Y differs: a hundred
-fresh random points in every iteration, or always the same grid. Policies are judged in the true model, by
+fresh random points in every iteration, or always the same grid. A third figure, which is not in the paper, has other
+steps, under which the loop settles sooner, and a search that misses nothing. Policies are judged in the true model, by
 
     max{ (V_r* - V_r)_+, (sup_y V_{c_y} - u_y)_+ },
 
@@ -12,7 +13,7 @@ figures, and not run again while that is there.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -30,11 +31,14 @@ from .registry import Experiment, Outcome, Progress, written
 from .runs import kept, one_thread, spread
 
 Array = NDArray[np.float64]
-METHODS = {"SI-CPO": 0, "CRPO, N = 250": 250, "CRPO, N = 500": 500, "CRPO, N = 1000": 1000}  # points of a fixed grid
+GRIDS = {"CRPO, N = 250": 250, "CRPO, N = 500": 500, "CRPO, N = 1000": 1000}  # points
+CERTIFIED = "SI-CPO, certified"  # with branch-and-bound over Y
+METHODS = ("SI-CPO", *GRIDS)
+SETTLED_METHODS = ("SI-CPO", CERTIFIED, *GRIDS)
 OPPONENT = "CRPO, N = 500"  # in the heat maps
 CHOICES = ("average", "uniform", "best")  # of the policy to judge; figures show the first, as the authors' do
 SEEDS, PAPER_SEEDS = 2, 20
-ITERATIONS, PAPER_ITERATIONS = 1_000, 10_000  # T
+ITERATIONS, PAPER_ITERATIONS, SETTLED_ITERATIONS = 1_000, 10_000, 3_000  # T
 EVERY, MARKS = 100, 17  # iterations between two points of a curve, of which a picture marks some
 HEAT = 18.0  # the paper's heat is this times the violation
 SECONDS = {"SI-CPO": 0.19, "CRPO, N = 250": 0.23, "CRPO, N = 500": 0.30, "CRPO, N = 1000": 0.45}  # the paper's, a GPU
@@ -45,7 +49,7 @@ TOLERANCE = 1e-6  # of the proven suprema
 
 @dataclass(frozen=True)
 class Setting:
-    """The random environments and the paper's settings of both algorithms."""
+    """The random environments and the settings of both algorithms; by default, the paper's."""
 
     states: int = 8
     actions: int = 4
@@ -58,6 +62,7 @@ class Setting:
     horizon: int = 100  # H
     samples: int = 1000  # K_sgd
     radius: float = 1000.0  # W
+    steps: str = "decreasing"  # of the inner descent
     points: int = 100  # M, of the random search
 
     def environment(self, seed: int) -> Sewage:
@@ -67,19 +72,21 @@ class Setting:
     def agent(self, method: str, mdp: Sewage, seed: int) -> rl.SICPO:
         """A learner that has not begun; its randomness is not the environment's."""
         options: dict[str, Any] = {
-            "update": rl.NPG(samples=self.samples, horizon=self.horizon, radius=self.radius),
+            "update": rl.NPG(self.samples, self.horizon, self.radius, self.steps),
             "evaluation": rl.MonteCarlo(paths=self.paths, horizon=self.horizon),
             "eta": self.eta,
             "learning_rate": self.learning_rate,
             "seed": 10_000 + seed,
             "device": "cpu",
         }
-        if METHODS[method]:
-            return rl.baselines.CRPO(mdp, METHODS[method], **options)
-        return rl.SICPO(mdp, oracle=lsip.oracles.RandomSearch(points=self.points), **options)
+        if method in GRIDS:
+            return rl.baselines.CRPO(mdp, GRIDS[method], **options)
+        random = lsip.oracles.RandomSearch(points=self.points)
+        return rl.SICPO(mdp, oracle=lsip.oracles.BranchAndBound() if method == CERTIFIED else random, **options)
 
 
 PAPER = Setting()
+SETTLED = Setting(steps="constant", learning_rate=0.1)
 
 
 # ---- runs over one environment --------------------------------------------------------------------------------------
@@ -97,7 +104,7 @@ class Run:
 
     def file(self, folder: Path) -> Path:
         """Where its outcome is kept."""
-        slug = self.method.lower().replace(", n = ", "_").replace("-", "_")
+        slug = self.method.lower().replace("n = ", "").replace(", ", "_").replace("-", "_")
         return folder / f"{slug}_seed{self.seed}_T{self.iterations}.json"
 
 
@@ -139,10 +146,9 @@ def learn(run: Run) -> dict[str, Any]:
     }
 
 
-def runs_of(methods: Iterable[str], seeds: int, iterations: int) -> list[Run]:
+def runs_of(setting: Setting, methods: Sequence[str], seeds: int, iterations: int) -> list[Run]:
     """All methods in the first environment, then all in the second, and so on."""
-    names = list(methods)
-    return [Run(PAPER, method, seed, iterations, EVERY) for seed in range(seeds) for method in names]
+    return [Run(setting, method, seed, iterations, EVERY) for seed in range(seeds) for method in methods]
 
 
 def outcomes(runs: Sequence[Run], folder: Path, progress: Progress) -> list[dict[str, Any]]:
@@ -165,7 +171,7 @@ def sewage_heat_pg(out: Path, full: bool, seeds: int | None, progress: Progress)
     iterations, count = _sizes(full, seeds)
     count = count if full or seeds else 1
     names = ("SI-CPO", OPPONENT)
-    runs = runs_of(names, count, iterations)
+    runs = runs_of(PAPER, names, count, iterations)
     found = outcomes(runs, out / "sewage_si_cpo", progress)
     mdp, drawn = PAPER.environment(0), dict(zip(names, found[:2], strict=True))
     policies = {name: np.array(f["policy"][CHOICES[0]]) for name, f in drawn.items()}
@@ -200,34 +206,47 @@ def _heat(violation: Array) -> Array:
 
 def sewage_sicpo_node(out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
     """The error term against iterations, for SI-CPO and for CRPO on three grids."""
+    return _learning_curves(out, "sewage_sicpo_node", PAPER, METHODS, *_sizes(full, seeds), progress)
+
+
+def sewage_sicpo_settled(out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
+    """The same with constant steps and a smaller learning rate, and SI-CPO also with a search that proves its maximum."""
+    iterations = SETTLED_ITERATIONS if full else ITERATIONS
+    return _learning_curves(
+        out, "sewage_sicpo_settled", SETTLED, SETTLED_METHODS, iterations, _sizes(full, seeds)[1], progress
+    )
+
+
+def _learning_curves(
+    out: Path, name: str, setting: Setting, methods: Sequence[str], iterations: int, count: int, progress: Progress
+) -> Outcome:
     picture = plotting.figure(size=(7.0, 4.8))
-    iterations, count = _sizes(full, seeds)
-    runs = runs_of(METHODS, count, iterations)
-    found = outcomes(runs, out / "sewage_si_cpo", progress)
-    by_method = {name: found[i :: len(METHODS)] for i, name in enumerate(METHODS)}
+    folder = "sewage_si_cpo" if setting == PAPER else name
+    found = outcomes(runs_of(setting, methods, count, iterations), out / folder, progress)
+    by_method = {method: found[i :: len(methods)] for i, method in enumerate(methods)}
     axes, when = picture.axes[0], np.array(found[0]["iteration"])
     shown = np.unique(np.linspace(0, len(when) - 1, MARKS).round().astype(int))
     plotting.curves(
-        {name: (when[shown], np.array([errors(f) for f in each])[:, shown]) for name, each in by_method.items()},
+        {method: (when[shown], np.array([errors(f) for f in each])[:, shown]) for method, each in by_method.items()},
         axes,
         xlabel="iterations",
         ylabel="error term",
         title=f"mean over {count} environment{'s' if count > 1 else ''}",
     )
     axes.set_xscale("linear")
-    axes.axhline(PAPER.eta, color=plotting.GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    axes.axhline(setting.eta, color=plotting.GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     axes.annotate(
-        r"$\eta$", (1.0, PAPER.eta), xycoords=("axes fraction", "data"), xytext=(4, -3), textcoords="offset points"
+        r"$\eta$", (1.0, setting.eta), xycoords=("axes fraction", "data"), xytext=(4, -3), textcoords="offset points"
     )
-    numbers: dict[str, Any] = {"setting": asdict(PAPER), "T": iterations, "seeds": count}
+    numbers: dict[str, Any] = {"setting": asdict(setting), "T": iterations, "seeds": count}
     lines = []
-    for name, each in by_method.items():
-        numbers[name] = summary(each)
-        final = {choice: numbers[name][choice]["mean"][-1] for choice in CHOICES}
+    for method, each in by_method.items():
+        numbers[method] = summary(each)
+        final = {choice: numbers[method][choice]["mean"][-1] for choice in CHOICES}
         lines.append(
-            f"{name:14} mean final error " + ", ".join(f"{choice} {error:.4f}" for choice, error in final.items())
+            f"{method:17} mean final error " + ", ".join(f"{choice} {error:.4f}" for choice, error in final.items())
         )
-    return written(out, "sewage_sicpo_node", picture, numbers, lines)
+    return written(out, name, picture, numbers, lines)
 
 
 def summary(each: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -326,6 +345,12 @@ EXPERIMENTS = (
         "Figure_Sewage_SICPO_Node",
         "Discharge of Sewage: error of SI-CPO and of CRPO on three grids against iterations",
         sewage_sicpo_node,
+    ),
+    Experiment(
+        "sewage_sicpo_settled",
+        "not in the paper",
+        "Discharge of Sewage: the same with steps that settle sooner, and with a certified search over Y",
+        sewage_sicpo_settled,
     ),
     Experiment(
         "time_discharge",
