@@ -25,7 +25,11 @@ def add_reproduce(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", nargs="?", help="a figure or table, or `all`")
-    parser.add_argument("--full", action="store_true", help="as many seeds as in the paper; minutes instead of seconds")
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="the paper's numbers of seeds and iterations: many minutes a figure, and hours for those of SI-CPO",
+    )
     parser.add_argument(
         "--seeds", type=_count, metavar="N", help="how many random seeds (default: a few; the paper's with --full)"
     )

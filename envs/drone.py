@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 import lsip
 import rl
+from rl import checks
 
 Array = NDArray[np.float64]
 ACTIONS = ("survey", "rest", "north", "east", "south", "west")
@@ -87,14 +88,12 @@ def drone(
     """
     cells = _check(rows, columns, tasks)
     for name, value in (("current", current), ("thickness", thickness)):
-        if not 0 < value < np.inf:
-            raise lsip.ModelError(f"`{name}` must be positive; got {value}.")
-    if not 0 < battery <= 1:
+        checks.number(name, value, "positive")
+    if not 0 < checks.number("battery", battery) <= 1:
         raise lsip.ModelError(f"`battery` is a mean power, 0 < battery <= 1; got {battery}.")
     for name, share in (("fade", fade), ("slip", slip), ("gamma", gamma)):
-        if not 0 <= share < 1:
-            raise lsip.ModelError(f"`{name}` must be at least 0 and below 1; got {share}.")
-    rng = np.random.default_rng(seed)
+        checks.number(name, share, "discount")
+    rng = checks.generator(seed)
     depths = rng.uniform(size=cells)
     places = rng.choice(cells, size=tasks, replace=False)
     values = rng.uniform(0.5, 1, size=tasks)
@@ -116,8 +115,7 @@ def drone(
 
 def _check(rows: int, columns: int, tasks: int) -> int:
     for name, count, least in (("rows", rows, 1), ("columns", columns, 1), ("tasks", tasks, 2)):
-        if not isinstance(count, int | np.integer) or count < least:
-            raise lsip.ModelError(f"`{name}` must be an integer and at least {least}; got {count}.")
+        checks.count(name, count, least)
     if tasks > rows * columns:
         raise lsip.ModelError(f"A map of {rows} x {columns} cells has no room for {tasks} tasks, each in its own cell.")
     return rows * columns

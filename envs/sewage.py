@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 import lsip
 import rl
+from rl import checks
 
 Array = NDArray[np.float64]
 
@@ -65,16 +66,12 @@ def sewage(
     >>> mdp
     SICMDP with 4 states, 2 actions, discount 0.9, and a constraint for every y in [0, 1]²
     """
-    for name, count in (("states", states), ("actions", actions)):
-        if not isinstance(count, int | np.integer) or count < 1:
-            raise lsip.ModelError(f"`{name}` must be a positive integer; got {count!r}.")
-    if not 0 < region < np.inf:
-        raise lsip.ModelError(f"`region` is the side of a square and must be positive; got {region}.")
-    if not slack >= 0:
-        raise lsip.ModelError(f"`slack` must not be negative, or no policy may be feasible; got {slack}.")
-    if not 0 <= gamma < 1:
-        raise lsip.ModelError(f"`gamma` must be at least 0 and below 1; got {gamma}.")
-    rng = np.random.default_rng(seed)
+    checks.count("states", states)
+    checks.count("actions", actions)
+    checks.number("region", region, "positive")
+    checks.number("slack", slack, "amount")
+    checks.number("gamma", gamma, "discount")
+    rng = checks.generator(seed)
     outfalls = rng.uniform(0, region, size=(states, 2))
     if transitions == "dirichlet":
         P = rng.dirichlet(np.ones(states), size=(states, actions))

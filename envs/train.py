@@ -46,7 +46,10 @@ def add_train(commands: Any) -> None:
     )
     parser.add_argument("task", help=f"what to learn: {', '.join(TASKS)}")
     parser.add_argument(
-        "--steps", type=_count, metavar="N", help="steps of the environment in all (default: the task's)"
+        "--steps",
+        type=_count,
+        metavar="N",
+        help="steps of the environment in all, at least: iterations are made whole (default: the task's)",
     )
     parser.add_argument("--seed", type=_seed, metavar="S", help="the same seed gives the same run (default: 0)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="where to write the agent (default: TASK.zip)")
@@ -152,7 +155,8 @@ def _learned(agent: rl.SICPPO, options: argparse.Namespace, task: tasks.Task, ou
         )
     bar = sys.stderr.isatty() and not options.quiet
     if not options.quiet:
-        print(f"{task.title}: {type(agent).__name__}, {steps - agent.total_steps:,} steps", flush=True)
+        whole = f"rounded up to whole iterations of {agent.config.episodes} episodes or more"
+        print(f"{task.title}: {type(agent).__name__}, {steps - agent.total_steps:,} steps, {whole}", flush=True)
     with _interruptible() as interrupted:
         watch = partial(_watch, steps=steps, show=not options.quiet and not bar, interrupted=interrupted)
         agent.learn(

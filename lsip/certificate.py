@@ -20,14 +20,15 @@ from scipy import sparse
 
 from .errors import ProofError
 from .expressions.interval import EPS, Interval
-from .oracles import prover
+from .oracles import BranchAndBound, prover
 from .program import DENSE, Program
-from .status import Status
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 FINITE = 1e-7  # how far finite rows may be broken, relative to the size of x: the accuracy of LP solvers
-LEAK = 1e-11  # how far a(y) d may exceed zero along a direction of unit size: what rounding the data means
+LEAK = 1e-13  # how far a(y) d may exceed zero, relative to the size of its terms: what rounding the data means
 INFEASIBLE_RADIUS = 1e6  # how far from the origin a contradiction must hold to be called one
+SIZED = 64  # index points at which the size of terms is measured
 LEAST_RADIUS = 10.0  # a bound that holds only nearer than this proves nothing worth the name
 
 
@@ -97,10 +98,13 @@ def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[Any, Any
     )
 
 
-def lagrangian(
-    program: Program, c: Array, support: tuple[Support, ...], row_multipliers: Array, units: Array
-) -> tuple[float, float]:
-    """(base, drift): c x >= base - radius drift for every feasible x in the region of that radius >= 1."""
+def combination(
+    program: Program, c: Array, support: tuple[Support, ...], row_multipliers: Array
+) -> tuple[float, Array, Array, Array]:
+    """(base, low, high, size): every feasible x has c x >= base + l x for some l, the same for all x, in [low, high].
+
+    `size` is what the terms of l add up to without their signs.
+    """
     weight = np.array([s.multiplier for s in support])
     if len(weight) and weight.min() < 0:
         raise ProofError(f"A multiplier is negative: {weight.min()}.")
@@ -125,28 +129,39 @@ def lagrangian(
     ]
     base = -sum(float(v.sum()) for v in products)
     base -= terms * EPS * sum(float(np.abs(v).sum()) for v in products)
-    # min over the box of reduced . x: an end that is finite is used, the rest is charged to the radius.
-    low, high = reduced - doubt, reduced + doubt
+    return base, reduced - doubt, reduced + doubt, size
+
+
+def lagrangian(
+    program: Program, c: Array, support: tuple[Support, ...], row_multipliers: Array, units: Array
+) -> tuple[float, float]:
+    """(base, drift): c x >= base - radius drift for every feasible x in the region of that radius >= 1."""
+    base, low, high, _ = combination(program, c, support, row_multipliers)
+    if not (np.isfinite(base) and np.isfinite(low).all() and np.isfinite(high).all()):  # a pole, or an overflow
+        return -np.inf, np.inf
+    # min over the box of l . x: an end that is finite is used, the rest is charged to the radius.
     rise, fall = np.maximum(high, 0.0), np.maximum(-low, 0.0)
     with np.errstate(invalid="ignore"):
         at_lower = np.where(np.isfinite(program.lower), np.minimum(low * program.lower, high * program.lower), 0.0)
         at_upper = np.where(np.isfinite(program.upper), np.minimum(low * program.upper, high * program.upper), 0.0)
-    bounded = np.isfinite(program.lower) & np.isfinite(program.upper)
-    gain = np.where(bounded, np.minimum(at_lower, at_upper), 0.0)
-    reach = units
+    only_low, only_high, neither = _unbounded_sides(program)
+    gain = np.where(only_low | only_high | neither, 0.0, np.minimum(at_lower, at_upper))
     charge = np.zeros(program.n)
-    only_low = np.isfinite(program.lower) & ~np.isfinite(program.upper)
-    only_high = np.isfinite(program.upper) & ~np.isfinite(program.lower)
-    neither = ~np.isfinite(program.lower) & ~np.isfinite(program.upper)
     gain = np.where(only_low & (low >= 0), at_lower, gain)
     gain = np.where(only_high & (high <= 0), at_upper, gain)
-    charge = np.where(only_low & (low < 0), fall * (reach + np.abs(np.where(only_low, program.lower, 0.0))), charge)
+    charge = np.where(only_low & (low < 0), fall * (units + np.abs(np.where(only_low, program.lower, 0.0))), charge)
     gain = np.where(only_low & (low < 0), np.minimum(at_lower, 0.0), gain)
-    charge = np.where(only_high & (high > 0), rise * (reach + np.abs(np.where(only_high, program.upper, 0.0))), charge)
+    charge = np.where(only_high & (high > 0), rise * (units + np.abs(np.where(only_high, program.upper, 0.0))), charge)
     gain = np.where(only_high & (high > 0), np.minimum(at_upper, 0.0), gain)
-    charge = np.where(neither, np.maximum(rise, fall) * reach, charge)
+    charge = np.where(neither, np.maximum(rise, fall) * units, charge)
     total = base + float(gain.sum()) - (program.n + 4) * EPS * (float(np.abs(gain).sum()) + abs(base))
     return total, float(charge.sum()) * (1 + (program.n + 4) * EPS)
+
+
+def _unbounded_sides(program: Program) -> tuple[Mask, Mask, Mask]:
+    """Masks of the variables that have only a lower bound, only an upper one, and none."""
+    low, high = np.isfinite(program.lower), np.isfinite(program.upper)
+    return low & ~high, high & ~low, ~low & ~high
 
 
 def lower_bound(
@@ -172,18 +187,39 @@ def refit(
     relaxation that leans on far-away bounds carries light atoms only for their sake; without them the measure may be
     exact.
     """
+    near = 1e-9 * (1 + np.abs(x))
+    free = (x > program.lower + near) & (x < program.upper - near)
+    return _balance(program, program.c, support, row_multipliers, free)
+
+
+def contradiction(
+    program: Program, support: tuple[Support, ...], row_multipliers: Array
+) -> tuple[tuple[Support, ...], Array]:
+    """A Farkas combination with multipliers corrected so that it balances in the variables without bounds."""
+    zero = np.zeros(program.n)
+    _, low, high, _ = combination(program, zero, support, row_multipliers)
+    only_low, only_high, neither = _unbounded_sides(program)
+    free = neither | (only_low & (low < 0)) | (only_high & (high > 0))
+    return _balance(program, zero, support, row_multipliers, free)
+
+
+def _balance(
+    program: Program, c: Array, support: tuple[Support, ...], row_multipliers: Array, free: Mask
+) -> tuple[tuple[Support, ...], Array]:
+    """The heavier atoms and the finite rows, such that they cancel c in the variables that are `free`."""
     heaviest = max((s.multiplier for s in support), default=0.0)
     kept = tuple(s for s in support if s.multiplier > 1e-4 * heaviest)
     mid, _, _ = point_rows(program, kept)
-    near = 1e-9 * (1 + np.abs(x))
-    free = (x > program.lower + near) & (x < program.upper - near)
     held = np.flatnonzero(row_multipliers)
     matrix = np.concatenate([mid, program.A[held].toarray()])[:, free]
     weight = np.concatenate([[s.multiplier for s in kept], row_multipliers[held]])
     size = np.maximum(np.abs(weight), 1e-3 * heaviest)  # corrections are sought in proportion
-    for _ in range(2):
-        over = program.c[free] + matrix.T @ weight
-        weight = weight - size * np.linalg.lstsq((size[:, None] * matrix).T, over, rcond=None)[0]
+    terms = np.abs(c[free]) + np.abs(matrix).T @ np.abs(weight)
+    per = 1.0 / np.where(terms > 0, terms, 1.0)  # every variable's equation counts in its own units
+    scaled = (size[:, None] * matrix * per).T
+    for _ in range(3):
+        over = (c[free] + matrix.T @ weight) * per
+        weight = weight - size * np.linalg.lstsq(scaled, over, rcond=None)[0]
     rows = row_multipliers.copy()
     rows[held] = weight[len(kept) :]
     atoms = tuple(replace(s, multiplier=max(float(w), 0.0)) for s, w in zip(kept, weight, strict=False))
@@ -191,11 +227,21 @@ def refit(
 
 
 def infeasibility(
-    program: Program, support: tuple[Support, ...], row_multipliers: Array, units: Array
+    program: Program, support: tuple[Support, ...], row_multipliers: Array, units: Array, balance: float = 0.0
 ) -> tuple[float, float]:
-    """(contradiction, radius): a positive lower bound on the zero objective leaves no feasible x within the radius."""
-    base, drift = lagrangian(program, np.zeros(program.n), support, row_multipliers, units)
-    if base <= 0:
+    """(gap, radius): a positive lower bound on the zero objective leaves no feasible x within the radius.
+
+    Where a bound is missing, the combination has to balance, up to rounding and `balance` times its terms: a
+    coefficient that is small, but is not zero, only says that feasible points are far away. The radius is 0 then.
+    """
+    zero = np.zeros(program.n)
+    base, drift = lagrangian(program, zero, support, row_multipliers, units)
+    if not base > 0:
+        return base, 0.0
+    _, low, high, size = combination(program, zero, support, row_multipliers)
+    only_low, only_high, neither = _unbounded_sides(program)
+    tilted = ((only_low | neither) & (high < -balance * size)) | ((only_high | neither) & (low > balance * size))
+    if tilted.any():
         return base, 0.0
     return base, np.inf if drift == 0 else 0.5 * base / drift
 
@@ -206,135 +252,52 @@ def upper_bound(program: Program, x: Array) -> float:
     return float(terms.sum() + program.constant + (program.n + 4) * EPS * (np.abs(terms).sum() + abs(program.constant)))
 
 
-def prove_feasible(program: Program, x: Array, scale: float = 1.0, target: float = 0.0) -> tuple[float, ...]:
-    """A proven bound of the violation over each family's whole index set; inf where nothing can be proven."""
+def prove_feasible(
+    program: Program,
+    x: Array,
+    scale: float = 1.0,
+    target: float | tuple[float, ...] = 0.0,
+    seconds: float = np.inf,
+) -> tuple[float, ...]:
+    """A proven bound of the violation over each family's whole index set; inf where nothing can be proven.
+
+    Boxes are split until the bound is at most the `target`, one for all families or one for each. With less time than
+    a proof takes, the bounds are valid but not tight.
+    """
     bounds = []
-    for f, family in enumerate(program.families):
+    targets = np.broadcast_to(target, len(program.families)).tolist()
+    for f, (family, goal) in enumerate(zip(program.families, targets, strict=True)):
         asked = prover(family)
-        found = asked.maximise(program.violation(f, x, scale), family.domain, target=target) if asked else None
+        if isinstance(asked, BranchAndBound):
+            asked = replace(asked, seconds=seconds)
+        found = asked.maximise(program.violation(f, x, scale), family.domain, target=goal) if asked else None
         bounds.append(found.bound if found else np.inf)
     return tuple(bounds)
+
+
+def leaks(program: Program, d: Array) -> tuple[float, ...]:
+    """How far a(y) d may exceed zero, a family, before it is more than rounding: `LEAK` times the size of its terms."""
+    found = []
+    for family in program.families:
+        a, _ = family.rows(family.domain.spread(SIZED))
+        sizes = (np.abs(a) * np.abs(d)[family.columns]).sum(axis=-1)
+        found.append(LEAK * float(sizes.max(initial=0.0)))
+    return tuple(found)
+
+
+def leaves(program: Program, d: Array) -> bool:
+    """Whether moving along d breaks a finite row or a bound sooner or later, by more than the rounding of A d."""
+    rows = program.A @ d
+    room = (program.A.getnnz(axis=1) + 4) * EPS * (abs(program.A) @ np.abs(d))
+    return bool(
+        (np.isfinite(program.lower) & (d < 0)).any()
+        or (np.isfinite(program.upper) & (d > 0)).any()
+        or (np.isfinite(program.row_upper) & (rows > room)).any()
+        or (np.isfinite(program.row_lower) & (rows < -room)).any()
+    )
 
 
 def admissible(program: Program, row_multipliers: Array) -> Array:
     """Multipliers of finite rows without those that push against a side the row does not have."""
     usable = np.where(row_multipliers > 0, np.isfinite(program.row_upper), np.isfinite(program.row_lower))
     return np.where(usable, row_multipliers, 0.0)
-
-
-def verify(program: Program, certificate: Certificate, status: Status, tol: float) -> None:
-    """Re-check a certificate from its own data; raises `ProofError` on the first statement that does not hold."""
-    kinds = {Status.OPTIMAL: "optimal", Status.INFEASIBLE: "infeasible", Status.UNBOUNDED: "unbounded"}
-    expected = kinds.get(status)
-    if certificate.kind not in ("optimal", "infeasible", "unbounded", "none") or expected not in (
-        None,
-        certificate.kind,
-    ):
-        raise ProofError(f"The status {status.name} needs another certificate than one of kind {certificate.kind!r}.")
-    _verify_data(program, certificate)
-    if certificate.kind == "infeasible":
-        _verify_infeasible(program, certificate)
-        return
-    _verify_feasible(program, certificate, required=expected is not None)
-    if certificate.kind == "unbounded":
-        _verify_ray(program, certificate)
-        return
-    _verify_bounds(program, certificate)
-    gap = certificate.upper - certificate.lower
-    if status is Status.OPTIMAL and not gap <= tol * max(1.0, abs(certificate.upper)) * (1 + 1e-9):
-        raise ProofError(f"The gap {gap:.3g} is not closed to tol = {tol:g}.")
-
-
-def _verify_data(program: Program, certificate: Certificate) -> None:
-    """Everything is a number where one is needed, and every atom lies in its domain."""
-    numbers = [certificate.x, certificate.row_multipliers, np.array([s.multiplier for s in certificate.support])]
-    if not all(np.isfinite(v).all() for v in numbers) or certificate.x.shape != (program.n,):
-        raise ProofError("The certificate holds numbers that are nan or infinite.")
-    if len(certificate.row_multipliers) not in (0, program.A.shape[0]):
-        raise ProofError("The certificate does not have one multiplier for every finite row.")
-    if np.isnan([certificate.lower, certificate.upper, certificate.radius]).any():
-        raise ProofError("A bound or the radius is nan.")
-    if (
-        len(certificate.row_multipliers)
-        and (admissible(program, certificate.row_multipliers) != certificate.row_multipliers).any()
-    ):
-        raise ProofError("A multiplier pushes against a side that its finite row does not have.")
-    for s in certificate.support:
-        if not 0 <= s.family < len(program.families) or not 0 <= s.component < len(program.families[s.family].columns):
-            raise ProofError(f"There is no row {s.component} in family {s.family}.")
-        domain = program.families[s.family].domain
-        if s.point.shape != (domain.dim,) or not np.isfinite(s.point).all() or not domain.contains(s.point[None, :])[0]:
-            raise ProofError(f"The support point {s.point} is not in {domain}.")
-        if s.multiplier < 0:
-            raise ProofError(f"A multiplier is negative: {s.multiplier}.")
-
-
-def _verify_infeasible(program: Program, certificate: Certificate) -> None:
-    contradiction, radius = infeasibility(
-        program, certificate.support, certificate.row_multipliers, _region(program, certificate)
-    )
-    if not contradiction > 0 or not certificate.radius >= INFEASIBLE_RADIUS or radius < certificate.radius * (1 - 1e-9):
-        raise ProofError(f"The combination does not contradict itself: {contradiction:.3g} within radius {radius:.3g}.")
-
-
-def _region(program: Program, certificate: Certificate) -> Array:
-    units = certificate.units
-    if units.shape != (program.n,) or not np.isfinite(units).all() or not (units > 0).all():
-        raise ProofError("The region in which the bound holds has no size.")
-    return units
-
-
-def _verify_feasible(program: Program, certificate: Certificate, required: bool) -> None:
-    """No index violates its constraint by more than is claimed; by nothing where a bound rests on feasibility."""
-    x, claims = certificate.x, certificate.violation
-    scale = 1.0 + float(np.abs(x).max(initial=0.0))
-    feasible = required or certificate.upper < np.inf
-    if feasible and (len(claims) != len(program.families) or not all(v <= 0 for v in claims)):
-        raise ProofError("The point is not claimed to be feasible for every index, though the bounds rest on it.")
-    finite = program.finite_violation(x)
-    if feasible and finite > FINITE * scale:
-        raise ProofError(f"The point breaks a finite constraint by {finite:.3g}.")
-    if certificate.finite_violation < finite - 1e-12 * scale:
-        raise ProofError(
-            f"The point breaks a finite constraint by {finite:.3g}, not {certificate.finite_violation:.3g}."
-        )
-    if not any(np.isfinite(v) for v in claims):
-        return
-    proven = prove_feasible(program, x, target=max((v for v in claims if np.isfinite(v)), default=0.0))
-    for family, claimed, found in zip(program.families, claims, proven, strict=True):
-        # Independent partitions round differently in the last digits.
-        if np.isfinite(claimed) and not found <= max(claimed, 0.0) + 1e-13 * scale:
-            raise ProofError(f"{family.name}: claimed violation {claimed:.3g}, proven only {found:.3g}.")
-
-
-def _verify_bounds(program: Program, certificate: Certificate) -> None:
-    slack = 1e-12 * (1 + abs(float(program.c @ certificate.x)))
-    if certificate.upper < upper_bound(program, certificate.x) - slack:
-        raise ProofError(f"The upper bound {certificate.upper!r} is below the objective at the point.")
-    if certificate.lower == -np.inf:
-        return
-    units = _region(program, certificate)
-    if not certificate.radius >= LEAST_RADIUS or (units < np.abs(certificate.x) * (1 - 1e-12)).any():
-        raise ProofError("The region in which the lower bound holds is too small to mean anything.")
-    base, drift = lagrangian(program, program.c, certificate.support, certificate.row_multipliers, units)
-    lower = base + program.constant - (certificate.radius * drift if drift else 0.0)
-    if not certificate.lower <= lower + 1e-12 * (1 + abs(lower)):
-        raise ProofError(f"The lower bound {certificate.lower!r} exceeds what the multipliers prove, {lower!r}.")
-
-
-def _verify_ray(program: Program, certificate: Certificate) -> None:
-    d = certificate.direction
-    if d is None or d.shape != (program.n,) or not np.isfinite(d).all() or not d.any():
-        raise ProofError("There is no direction.")
-    d = d / np.abs(d).max()  # a direction is no better for being short
-    if not program.c @ d < -1e-9 * np.abs(program.c).max():
-        raise ProofError("The direction does not improve the objective.")
-    ends = np.concatenate([np.where(np.isfinite(program.lower), -d, 0.0), np.where(np.isfinite(program.upper), d, 0.0)])
-    rows = program.A @ d
-    above = np.where(np.isfinite(program.row_upper), rows, 0.0)
-    below = np.where(np.isfinite(program.row_lower), -rows, 0.0)
-    if max(ends.max(initial=0.0), above.max(initial=0.0), below.max(initial=0.0)) > FINITE:
-        raise ProofError("The direction leaves a finite constraint or a bound.")
-    for family, found in zip(program.families, prove_feasible(program, d, scale=0.0, target=LEAK), strict=True):
-        if not found <= LEAK:
-            raise ProofError(f"{family.name}: a(y) d may reach {found:.3g} for some y along the direction d.")

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from .certificate import Support, point_rows, upper_bound
 from .domains import Domain
-from .errors import ModelError, ProofError
+from .errors import LSIPError, ModelError, ProofError
 from .expressions.interval import EPS
 from .masters.columns import ColumnMaster, Combination
 from .options import check_options
@@ -39,7 +39,12 @@ NEW_ROWS = 8  # taken from one look, or one proof
 ROUNDS = 4  # of new rows before the next point of X is asked for
 EARLY = 300  # from so many variables on, a point of X costs more than a proof, and a feasible point is sought at once
 SLACK = 1e-9  # by how much, relative to their size, points may miss what was promised of them
+ONLY_SOLUTIONS = ("plot", "report", "save", "certificate")  # that a reader of solutions may look for
 STEADY = 0.5  # how much of the best multipliers so far is mixed into those of the master
+
+
+class AbsentError(LSIPError, AttributeError):
+    """Something that a `Solution` has, and a `Decomposition` has not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +109,16 @@ class Decomposition:
     tol: float
     calls: int  # of the linear maximisation
     problem: Any = field(repr=False, default=None)
+    maximise: Callable[[Array], Extreme] | None = field(repr=False, default=None)  # that of the solve
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ONLY_SOLUTIONS:
+            raise AbsentError(
+                f"A Decomposition has no `{name}`, because its program was never written down as a whole; a Solution "
+                'has (for a decision process, method="lp" gives one). What it has: value, lower, upper, active, atoms, '
+                "history and verify()."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def value(self) -> float:
@@ -130,8 +145,19 @@ class Decomposition:
         """A bound on the violation over all of Y."""
         return max(self.violation, default=0.0) if self.status is not Status.INFEASIBLE else float("nan")
 
-    def verify(self, maximise: Callable[[Array], Extreme]) -> Decomposition:
-        """Re-check both bounds from the multipliers, the mixture and a fresh call of `maximise`; ProofError if not."""
+    @property
+    def message(self) -> str:
+        """What the status means and what to do next."""
+        return self.status.value
+
+    def verify(self, maximise: Callable[[Array], Extreme] | None = None) -> Decomposition:
+        """Re-check both bounds from the multipliers, the mixture and a fresh call of `maximise`; ProofError if not.
+
+        Without `maximise`, that of the solve is asked again. That the atoms are points of X is taken from it.
+        """
+        maximise = maximise if maximise is not None else self.maximise
+        if not callable(maximise):
+            raise ModelError(f"verify needs the linear maximisation over X as a function; got {maximise!r}.")
         program = self.program if self.problem is None else self.problem.compile()
         for s in self.support:
             family = program.families[s.family]
@@ -156,6 +182,8 @@ class Decomposition:
         best, worst = (-self.upper, -self.lower) if program.maximise else (self.lower, self.upper)
         if lower < best - 1e-9 * (1 + abs(best)):
             raise ProofError(f"The multipliers prove {lower:.9g}, not {best:.9g}.")
+        if self.status is Status.OPTIMAL and not self.gap <= self.tol * (1 + 1e-9):
+            raise ProofError(f"The gap {self.gap:.3g} is not closed to tol = {self.tol:g}.")
         if np.isfinite(worst):
             if upper_bound(program, self.x) > worst + 1e-12 * (1 + abs(worst)):
                 raise ProofError("The objective at the point is not what is claimed.")
@@ -228,7 +256,9 @@ def decompose(
     >>> solution.status.name, round(solution.value, 5)
     ('OPTIMAL', 1.39679)
     """
-    check_options(tol, max_iterations, oracle)
+    check_options(tol, max_iterations, oracle, time_limit=time_limit, seed=seed)
+    if not callable(maximise):
+        raise ModelError(f"`maximise` is a function direction -> lsip.Extreme(x, bound); got {maximise!r}.")
     run = _Run(problem, maximise, tol, oracle, seed, verbose, np.inf if time_limit is None else time_limit)
     return run.solve(tuple(start), max_iterations)
 
@@ -530,6 +560,7 @@ class _Run:
             tol=self.tol,
             calls=self.calls,
             problem=self.problem,
+            maximise=self.maximise,
         )
 
 

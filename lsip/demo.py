@@ -11,6 +11,7 @@ from .domains import Box
 from .errors import MissingExtraError
 from .expressions import Index, Variable
 from .problem import Problem, forall, minimize
+from .writing import make_folder
 
 if TYPE_CHECKING:
     from .solution import Solution
@@ -36,6 +37,7 @@ def clean_air() -> Problem:
 
 def run(out: Path) -> Solution:
     """Model, solve, verify, explain, and draw; returns the solution."""
+    make_folder(out)
     problem = clean_air()
     print(
         "Clean air over a town: five factories may have to cut their emissions by fractions x, at least cost, so that"
@@ -51,7 +53,6 @@ def run(out: Path) -> Solution:
     print("\nWhat it costs to keep the limit, and where (the dual measure):")
     for active in solution.active:
         print(f"  y = ({active.point[0]:.6f}, {active.point[1]:.6f})   multiplier {active.multiplier:.6f}")
-    out.mkdir(parents=True, exist_ok=True)
     picture = out / "demo.png"
     try:
         solution.plot(picture)

@@ -7,7 +7,6 @@ objective is an upper bound, and the master's multipliers give a lower bound nex
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,18 +20,19 @@ from .certificate import (
     LEAST_RADIUS,
     Certificate,
     Support,
+    contradiction,
     infeasibility,
     lower_bound,
     prove_feasible,
     refit,
     upper_bound,
 )
-from .errors import ModelError
+from .clock import Clock
 from .masters import MasterError, MasterResult
-from .options import check_options
+from .options import check_options, chosen
 from .oracles import Oracle, Separation, SupportFunction, pick_oracle
 from .polish import Polished, cluster, polish, worth_polishing
-from .program import DENSE, Program
+from .program import DENSE, compiled
 from .relaxation import Relaxation
 from .separate import separate
 from .solution import Iterate, Solution, merge
@@ -87,22 +87,25 @@ class Exchange:
     start: Sequence[Array] | None = None
 
     def __post_init__(self) -> None:
-        check_options(self.tol, self.max_iterations, self.oracle)
+        check_options(
+            self.tol,
+            self.max_iterations,
+            self.oracle,
+            time_limit=self.time_limit,
+            seed=self.seed,
+            callback=self.callback,
+            warm_start=self.warm_start,
+        )
 
 
 def exchange(problem: Any, method: Exchange | None = None) -> Generator[Iterate, None, Solution]:
     """Step through the exchange: one `Iterate` at a time; the generator's return value is the `Solution`."""
-    return (yield from _Run(problem, method or Exchange()).iterates())
+    return (yield from _Run(problem, chosen(Exchange(), (), method, {})).iterates())
 
 
 def solve(problem: Any, method: Exchange | None = None, *, verbose: bool = True, **options: Any) -> Solution:
     """Run the exchange to its end."""
-    try:
-        method = replace(method or Exchange(), **options)
-    except TypeError:
-        known = ", ".join(Exchange.__dataclass_fields__)
-        unknown = ", ".join(k for k in options if k not in Exchange.__dataclass_fields__)
-        raise ModelError(f"Unknown option {unknown}; the options of solve are {known} and verbose.") from None
+    method = chosen(Exchange(), (), method, options)
     run = _Run(problem, method)
     table = None
     if verbose:
@@ -134,9 +137,9 @@ class _Run:
     """The state of one solve."""
 
     def __init__(self, problem: Any, method: Exchange) -> None:
-        self.started = time.perf_counter()
+        self.clock = Clock(method.time_limit)
         self.problem, self.method = problem, method
-        self.program: Program = problem if isinstance(problem, Program) else problem.compile()
+        self.program = compiled(problem)
         self.oracles = [method.oracle or pick_oracle(f) for f in self.program.families]
         self.history: list[Iterate] = []
         self.slater = True
@@ -214,7 +217,7 @@ class _Run:
             if self._frozen():
                 return self.stop(Status.STALLED if self.slater else Status.NO_INTERIOR)
             self.relaxation.drop_slack(result.cut_multipliers, flat=self.visited > 0)
-            if method.time_limit is not None and time.perf_counter() - self.started > method.time_limit:
+            if self.clock.left() < 0:
                 return self.stop(Status.TIME_LIMIT)
         return self.stop(Status.ITERATION_LIMIT)
 
@@ -228,6 +231,7 @@ class _Run:
 
     def _solve_master(self) -> MasterResult | Solution:
         """Solve the relaxation; where it has no solution, lower the margin or prove infeasibility."""
+        self.relaxation.renew()
         for _ in range(40):
             result = self.relaxation.master.solve(self.margin)
             if result.status == "optimal":
@@ -268,15 +272,17 @@ class _Run:
         best = self.relaxation.master.best_margin(self.relaxation.scale)
         proof = best if best.status == "optimal" and best.slack > 0 else result
         support, rows = self.relaxation.atoms(proof)
-        contradiction, radius = infeasibility(self.program, support, rows, self.relaxation.units)
-        if contradiction > 0 and (best.status != "optimal" or best.slack > 1e-9 * self.relaxation.scale):
-            if radius < INFEASIBLE_RADIUS and self.stretches < STRETCHES:
+        gap, radius = infeasibility(self.program, support, rows, self.relaxation.units)
+        if gap > 0 and (best.status != "optimal" or best.slack > 1e-9 * self.relaxation.scale):
+            if radius < INFEASIBLE_RADIUS and self.program.n <= DENSE:
+                support, rows = contradiction(self.program, support, rows)
+                _, radius = infeasibility(self.program, support, rows, self.relaxation.units)
+            if radius < INFEASIBLE_RADIUS:
                 return self._grow(best.z if best.status == "optimal" else None)
-            if radius >= INFEASIBLE_RADIUS:
-                certificate = Certificate(
-                    "infeasible", self.x, np.inf, np.inf, radius, support, rows, units=self.relaxation.units
-                )
-                return self._solution(Status.INFEASIBLE, certificate)
+            certificate = Certificate(
+                "infeasible", self.x, np.inf, np.inf, radius, support, rows, units=self.relaxation.units
+            )
+            return self._solution(Status.INFEASIBLE, certificate)
         if best.status != "optimal":
             return self.stop(Status.STALLED)
         if -best.slack < 1e-3 * abs(self.margin) or -best.slack < 1e-11 * self.relaxation.scale:
@@ -315,10 +321,8 @@ class _Run:
         return found if max((s.worst for s in found), default=-np.inf) > abs(self.margin) else None
 
     def _prove(self, x: Array) -> list[Separation]:
-        limit = np.inf if self.method.time_limit is None else self.method.time_limit
-        left = limit - (time.perf_counter() - self.started)
         seed = self.method.seed + len(self.history)
-        return separate(self.program, self.oracles, x, margin=self.margin, left=left, seed=seed)
+        return separate(self.program, self.oracles, x, margin=self.margin, left=self.clock.left(), seed=seed)
 
     def _add(self, separations: list[Separation]) -> int:
         new, known = [], {}
@@ -347,7 +351,7 @@ class _Run:
             bound,
             added,
             len(self.relaxation.cuts),
-            time.perf_counter() - self.started,
+            self.clock.used(),
             self.x,
             tuple(s.points for s in separations),
         )
@@ -451,11 +455,11 @@ class _Run:
             self.method,
         )
         if direction is not None:
-            x, violation = self.x, prove_feasible(self.program, self.x)
+            x, violation = self.x, prove_feasible(self.program, self.x, seconds=self.clock.left())
             worst, slope = max(violation, default=0.0), max(drift, default=0.0)
             if worst > 0 and slope < 0:  # a direction into the interior leads to a feasible point
                 x = x + 1.1 * worst / -slope * direction
-                violation = prove_feasible(self.program, x)
+                violation = prove_feasible(self.program, x, seconds=self.clock.left())
             if max(violation, default=0.0) <= 0:
                 certificate = self._certificate("unbounded", x, -np.inf, upper, np.inf, (), np.zeros(0), violation)
                 return self._solution(Status.UNBOUNDED, replace(certificate, direction=direction, drift=drift))
@@ -544,12 +548,14 @@ class _Run:
             return
         weight = min(v / (s + v) * (1 + 1e-9) + 1e-12, 1.0)
         x = (1 - weight) * self.x + weight * x_s
-        violation = prove_feasible(self.program, x)
+        violation = prove_feasible(self.program, x, seconds=self.clock.left())
         if max(violation) <= 0:
             self.incumbent = (upper_bound(self.program, x), x, violation)
 
     def stop(self, status: Status) -> Solution:
         """End without a closed gap: report the best bounds that can be proven now."""
+        if status in (Status.TIME_LIMIT, Status.INTERRUPTED):
+            self.clock.allow_last_proofs()
         self._retreat()
         x, upper = self.x, np.inf
         violation: tuple[float, ...] = ()
@@ -577,7 +583,7 @@ class _Run:
             certificate=certificate,
             history=tuple(self.history),
             active=merge(self.program, certificate.support),
-            seconds=time.perf_counter() - self.started,
+            seconds=self.clock.used(),
             tol=self.method.tol,
             oracle=self.oracle_names,
             variables=getattr(self.problem, "variables", ()),

@@ -3,13 +3,13 @@
 A family's functions are first called with an index expression in place of the points. If that gives an expression, and
 if it agrees with the functions at a sample of points, the family has derivatives and enclosures like one that was
 declared. If not, the functions are black boxes: nothing but their values at points is known, and their Lipschitz
-constants if these are given.
+constants if these are given. A trace is trusted between those points: a function that gives one thing for arrays and
+another for expressions is certified as the latter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,6 @@ from .domains import Domain
 from .errors import ModelError
 from .expressions.affine import Affine
 from .expressions.graph import Constant, Expression, Gather, Index, Join
-from .expressions.operators import RULES
 from .expressions.printing import latex
 from .expressions.tape import Tape, constant_value
 from .oracles.attained import discrete_points
@@ -31,25 +30,6 @@ Array = NDArray[np.float64]
 CHECKS = 32  # points at which a trace is compared with the functions, besides the corners
 ENTRIES = 2_000_000  # numbers that such a comparison may hold
 AGREE = 1e-9  # how closely, relative to the size of each coefficient
-
-_TRACING: ContextVar[bool] = ContextVar("lsip_tracing", default=False)
-
-
-def _guard(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Let `==` refuse to answer while a function is traced.
-
-    Expressions compare by identity, so that y == 0.5 would be False for all y: a wrong trace that no sample reveals.
-    """
-
-    def equal(a: Any, b: Any) -> Any:
-        if _TRACING.get():
-            raise ModelError("`==` has no meaning for an index expression; the function cannot be traced.")
-        return rule(a, b)
-
-    return equal
-
-
-RULES["equal"] = _guard(RULES["equal"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,13 +165,10 @@ def _trace(family: Family, name: str, n: int) -> DeclaredFamily | None:
     """Call the functions with an index expression of shape (1, m); None when they need numbers."""
     index = Index("y", family.domain)
     y = index.reshape(1, family.domain.dim)
-    token = _TRACING.set(True)
     try:
         a, b = _expression(family.a(y), (1, n)), _expression(family.b(y), (1,))
     except Exception:  # Whatever a function raises on an expression only says that it needs numbers.
         return None
-    finally:
-        _TRACING.reset(token)
     if a is None or b is None:
         return None
     # Coefficients that vanish for every y need no column: rows that are sparse by construction stay so.

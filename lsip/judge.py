@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .checking import real
 from .errors import ModelError
 from .oracles import Multistart, prover, supremum
 
@@ -38,6 +39,7 @@ class WorstViolation:
 
 def worst_violation(problem: Problem, x: Any, tol: float) -> WorstViolation:
     """The worst index point of all families at x; `tol` is how sharp the bound should be."""
+    real("tol", tol, "is how far the bound may lie above the value, a number >= 0", lambda v: v >= 0)
     program = problem.compile()
     point = flat(problem, x)
     worst: WorstViolation | None = None
@@ -65,14 +67,21 @@ def flat(problem: Problem, x: Any) -> Array:
         if missing or len(x) > len(problem.variables):
             names = ", ".join(v.name for v in problem.variables)
             raise ModelError(f"A mapping needs the values of exactly the problem's variables, {names}.")
-        parts = [np.ravel(np.asarray(x[v], dtype=float)) for v in problem.variables]
+        parts = [_floats(x[v], v.name) for v in problem.variables]
         for part, v in zip(parts, problem.variables, strict=True):
             if part.size != v.size:
                 raise ModelError(f"{v.name} has {v.size} elements; got {part.size}.")
         vector = np.concatenate(parts)
     else:
-        vector = np.ravel(np.asarray(x, dtype=float))
+        vector = _floats(x, "x")
     n = sum(v.size for v in problem.variables)
     if vector.size != n or not np.isfinite(vector).all():
         raise ModelError(f"x needs {n} finite numbers, all variables in a row, or a mapping; got {vector.size}.")
     return vector
+
+
+def _floats(values: Any, name: str) -> Array:
+    try:
+        return np.ravel(np.asarray(values, dtype=float))
+    except (TypeError, ValueError):
+        raise ModelError(f"{name} needs numbers; got {values!r}.") from None

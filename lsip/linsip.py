@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from .errors import ModelError
 from .exchange import Exchange, solve
 from .family import Family
 from .program import Program
@@ -69,8 +68,6 @@ def linsip(
     >>> solution.status.name, round(solution.value, 7)
     ('OPTIMAL', 0.6490421)
     """
-    if method is not None and not isinstance(method, Exchange):
-        raise ModelError(f"`method` must be an lsip.Exchange, such as lsip.Exchange(oracle=…); got {method!r}.")
     program = Program.from_arrays(c, A_ub, b_ub, A_eq, b_eq, bounds, families, sense)
     options: dict[str, Any] = {} if method is not None and tol == TOL else {"tol": tol}
     return solve(replace(program, name="linsip"), method, verbose=verbose, **options)

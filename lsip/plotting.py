@@ -17,6 +17,7 @@ from .domains import Domain
 from .errors import MissingExtraError, ModelError
 from .oracles.attained import attained, is_box
 from .status import Status
+from .writing import check_file, whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,6 +73,7 @@ def plot_solution(
     The matplotlib figure; notebooks show it.
     """
     mpl = _matplotlib()
+    target = None if path is None else check_file(path, "picture.png")
     if solution.status is Status.INFEASIBLE and kind != "convergence":
         raise ModelError("The problem is infeasible: there is no solution whose violation could be drawn.")
     if kind not in (None, "violation", "convergence"):
@@ -94,8 +96,8 @@ def plot_solution(
             if solution.active:
                 handles, labels = _unique_labels(figure)
                 figure.legend(handles, labels, loc="outside lower right", fontsize=9, handletextpad=0.3)
-        if path is not None:
-            _save(figure, Path(path))
+        if target is not None:
+            _save(figure, target)
     return figure
 
 
@@ -131,10 +133,11 @@ def _figure(rows: int, columns: int, domains: Sequence[Domain] = ()) -> Figure:
 
 
 def _save(figure: Figure, path: Path) -> None:
-    formats = figure.canvas.get_supported_filetypes()
-    if path.suffix.lstrip(".").lower() not in formats:
+    formats, ending = figure.canvas.get_supported_filetypes(), path.suffix.lstrip(".").lower()
+    if ending not in formats:
         raise ModelError(f"Pictures can be saved as {', '.join(sorted(formats))}; got the name {path.name}.")
-    figure.savefig(path)
+    with whole_file(path, "picture.png") as part:
+        figure.savefig(part, format=ending)
 
 
 def _families(solution: Solution, family: int | str | None) -> list[int]:

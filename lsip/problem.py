@@ -99,7 +99,7 @@ def forall(index: Index | Sequence[Index], constraint: Any) -> Any:
             f"An equality for all y, {constraint}, leaves no room for a proof; write the finitely many equalities that "
             "it means for x, or a narrow band: -eps <= … and … <= eps."
         )
-    free = [i.name for i in constraint.body.indices() if i not in indices]
+    free = [i.name for i in constraint.body.indices() if all(i is not j for j in indices)]
     if free:
         raise ModelError(f"{constraint} depends on {', '.join(free)} too; list every index: forall((…), …).")
     return ForAll(indices, constraint)
@@ -142,16 +142,18 @@ class Problem:
         if not found:
             raise ModelError("The model has no decision variable.")
         self.variables: tuple[Variable, ...] = tuple(sorted(found, key=lambda v: v.number))
+        _check_names(self.variables)
 
-    def solve(self, *, method: Exchange | None = None, verbose: bool = True, **options: Any) -> Solution:
+    def solve(self, *given: Any, method: Exchange | None = None, verbose: bool = True, **options: Any) -> Solution:
         """Solve with proof.
 
-        Options are the fields of `Exchange`: `tol`, `oracle`, `max_iterations`, `time_limit`, `seed`, `callback`,
-        `warm_start`, …
+        Options are the fields of `Exchange`, by name: `tol`, `oracle`, `max_iterations`, `time_limit`, `seed`,
+        `callback`, `warm_start`, …
         """
-        from .exchange import solve
+        from .exchange import Exchange, solve
+        from .options import chosen
 
-        return solve(self, method, verbose=verbose, **options)
+        return solve(self, chosen(Exchange(), given, method, options), verbose=verbose)
 
     def discretise(self, points: Any) -> FiniteLP:
         """The finite linear program with the constraints at these index points only, as plain arrays.
@@ -285,6 +287,15 @@ class Problem:
             rows.append((r"\text{s.t.} \quad & " if i == 0 else "& ") + body + where)
         rows += [f"& {b}" for v in self.variables for b in _bounds(v, tex=True)]
         return "$$\\begin{aligned}" + r" \\ ".join(rows) + "\\end{aligned}$$"
+
+
+def _check_names(variables: Sequence[Variable]) -> None:
+    """Refuse two variables of one name: a printed model, and `solution["x"]`, could mean either."""
+    seen: set[str] = set()
+    for v in variables:
+        if v.name in seen:
+            raise ModelError(f"Two variables of the problem are called {v.name!r}; give each its own `name`.")
+        seen.add(v.name)
 
 
 def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll | FamilyOn]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .errors import ModelError
 from .row_families import FamilyViolation
 
 if TYPE_CHECKING:
@@ -95,11 +96,12 @@ class Program:
 
         return write_arrays(self)
 
-    def solve(self, *, method: Exchange | None = None, verbose: bool = True, **options: Any) -> Solution:
-        """Solve with proof; options are the fields of `Exchange`, as in `Problem.solve`."""
-        from .exchange import solve
+    def solve(self, *given: Any, method: Exchange | None = None, verbose: bool = True, **options: Any) -> Solution:
+        """Solve with proof; options are the fields of `Exchange`, by name, as in `Problem.solve`."""
+        from .exchange import Exchange, solve
+        from .options import chosen
 
-        return solve(self, method, verbose=verbose, **options)
+        return solve(self, chosen(Exchange(), given, method, options), verbose=verbose)
 
     def __repr__(self) -> str:
         rows, count = self.A.shape[0], len(self.families)
@@ -114,6 +116,7 @@ class Program:
         return len(self.c)
 
     def violation(self, family: int, x: Array, scale: float = 1.0) -> FamilyViolation:
+        """a(y) x - scale b(y) of a family, as a function of y."""
         return FamilyViolation(self.families[family], x, scale)
 
     def finite_violation(self, x: Array) -> float:
@@ -123,3 +126,12 @@ class Program:
             r = self.A @ x
             parts += [self.row_lower - r, r - self.row_upper]
         return float(max((p.max() for p in parts if p.size), default=0.0))
+
+
+def compiled(problem: Any) -> Program:
+    """What solvers see of a problem; a program is that already."""
+    if isinstance(problem, Program):
+        return problem
+    if not hasattr(problem, "compile") or not isinstance(program := problem.compile(), Program):
+        raise ModelError(f"An lsip.Problem or an lsip.Program is needed; got {problem!r}.")
+    return program

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 import os
 import sys
+import textwrap
 import time
 from typing import TYPE_CHECKING, Any, TextIO
+
+from .rounding import above, below
 
 if TYPE_CHECKING:
     from .solution import Solution
@@ -25,6 +28,8 @@ COLUMNS = (
 WIDTH = sum(width + 1 for _, width in COLUMNS)
 REPEAT = 40  # lines between two repetitions of the column titles
 STEPS = 30  # characters of a bar
+DIGITS = 9  # of the bounds in a row
+TEXT = 110  # characters of a line of prose
 
 
 class Table:
@@ -61,11 +66,11 @@ class Table:
             str(iterate.iteration),
             str(iterate.rows),
             str(iterate.cuts),
-            number(iterate.lower),
-            number(iterate.upper),
+            number(below(iterate.lower, DIGITS)),
+            number(above(iterate.upper, DIGITS)),
             power(iterate.violation),
-            power(iterate.bound),
-            power(gap),
+            power(above(iterate.bound, 3)),
+            power(above(gap, 3)),
             clock(iterate.seconds),
         )
         self._print("".join(f" {cell:>{width}}" for cell, (_, width) in zip(cells, COLUMNS, strict=True)))
@@ -85,13 +90,12 @@ class Table:
 def summary(solution: Solution) -> list[str]:
     """The result in a few aligned lines."""
     title = solution.status.name.replace("_", " ")
-    lines = [f" {title}{', certified' if solution.certified else ''}", f"   {solution.status.value}"]
+    lines = [f" {title}{', certified' if solution.certified else ''}"]
+    lines += textwrap.wrap(solution.message, TEXT, initial_indent="   ", subsequent_indent="   ")
     if math.isfinite(solution.value):
         lines.append(f"   value      {solution.value:.12g}")
         lines.append(f"   proven     {_enclosure(solution)}")
-    if math.isfinite(solution.value) and math.isfinite(solution.max_violation):
-        what = "at most, over all index points" if solution.certified else "found; larger ones are not excluded"
-        lines.append(f"   violation  {power(solution.max_violation)} ({what})")
+    lines += _violations(solution) if math.isfinite(solution.value) else []
     if solution.active:
         count = len(solution.active)
         lines.append(f"   active     {count} index point{'s' if count != 1 else ''} with a positive multiplier")
@@ -101,11 +105,24 @@ def summary(solution: Solution) -> list[str]:
     return lines
 
 
+def _violations(solution: Solution) -> list[str]:
+    """By how much x breaks the constraints over an index, and the finite ones where they are broken at all."""
+    lines = []
+    worst, finite = solution.max_violation, solution.certificate.finite_violation
+    if solution.program.families and solution.violation_proven:
+        lines.append(f"   violation  {power(above(worst, 3))} (at most, over all index points)")
+    elif solution.program.families and math.isfinite(worst):
+        lines.append(f"   violation  {power(worst)} (found; larger ones are not excluded)")
+    if finite > 0:
+        lines.append(f"   finite     {power(finite)} (measured: by how much finite rows or bounds are broken)")
+    return lines
+
+
 def _enclosure(solution: Solution) -> str:
     """What is proven about the optimal value."""
-    lower, upper = number(solution.lower, 12), number(solution.upper, 12)
+    lower, upper = number(below(solution.lower, 12), 12), number(above(solution.upper, 12), 12)
     if math.isfinite(solution.lower) and math.isfinite(solution.upper):
-        return f"{lower} <= optimum <= {upper}, gap {power(solution.gap)}"
+        return f"{lower} <= optimum <= {upper}, gap {power(above(solution.gap, 3))}"
     if math.isfinite(solution.lower):
         return f"{lower} <= optimum, no upper bound"
     if math.isfinite(solution.upper):
@@ -113,7 +130,7 @@ def _enclosure(solution: Solution) -> str:
     return "nothing about the optimum"
 
 
-def number(value: float, digits: int = 9) -> str:
+def number(value: float, digits: int = DIGITS) -> str:
     """A bound on the optimal value: `digits` significant digits, ``-`` where nothing is known."""
     return f"{value:#.{digits}g}" if math.isfinite(value) else "-"
 

@@ -20,9 +20,13 @@ from .program import DENSE, Program
 from .scout import Scout
 
 Array = NDArray[np.float64]
+LARGEST = 1e16  # right-hand side that LP solvers can still tell from infinity, with room for `REACH`
 REACH = 1e3  # infinite bounds of the master, in its own coordinates
 CORNERS = 8  # up to this dimension, corners of the index set are among the first points
 STRETCH = 10.0  # how much farther those coordinates reach each time that this proves too little
+FOREIGN = (
+    1e3  # a cut with larger entries, in coordinates where sampled rows have entries about 1, sees what they do not
+)
 
 
 class Relaxation:
@@ -46,10 +50,18 @@ class Relaxation:
             self.cuts += [s for s in (*warm.cuts, *warm.certificate.support) if self._fits(s)]
         known = {f: _flat(scout.first) for f, scout in enumerate(self.scouts) if scout is not None and warm is None}
         rows, rhs = self.matrix(self.cuts, known)
-        self.conditioning = Conditioning.fit(program, self._sample_rows(rows))
+        self.sample = self._sample_rows(rows)
+        self.conditioning = Conditioning.fit(program, self.sample)
+        self.grown, self.foreign = np.ones(program.n), False
         self.units = self.conditioning.scale
+        largest = float(np.abs(rhs).max(initial=0.0))
+        if largest > LARGEST:
+            raise ModelError(
+                f"A right-hand side has the size {largest:.3g}, and LP solvers take numbers beyond 1e20 for infinite. "
+                "Divide the constraint by a number of that size, or measure in other units."
+            )
         self.scale = max(1.0, float(np.median(np.abs(rhs))) if len(rhs) else 1.0)
-        self.reach = REACH * max(1.0, float(np.abs(rhs).max(initial=0.0)))
+        self.reach = REACH * max(1.0, largest)
         self._build(rows, rhs)
 
     def _build(self, rows: Any, rhs: Array) -> None:
@@ -115,11 +127,12 @@ class Relaxation:
             return rows
         parts = [rows]
         for family, scout in zip(self.program.families, self.scouts, strict=True):
-            count = int(np.clip(2 * family.columns.shape[1], 10, 400))
+            k = family.columns.shape[1]
             if scout is not None:
-                table = scout.table[:, :: max(scout.table.shape[1] // count, 1), :-1]  # (p, N, K)
+                thin = max(scout.table.shape[1] // int(np.clip(8 * k, 50, 400)), 1)
+                table = scout.table[:, ::thin, :-1]  # (p, N, K)
             elif len(family.columns) <= 50:
-                table = np.moveaxis(family.rows(family.domain.spread(count))[0], 1, 0)
+                table = np.moveaxis(family.rows(family.domain.spread(int(np.clip(2 * k, 10, 400))))[0], 1, 0)
             else:
                 continue
             place = np.arange(table.shape[0] * table.shape[1]).reshape(table.shape[:2])
@@ -168,15 +181,33 @@ class Relaxation:
         if not new:
             return 0
         rows, rhs = self.matrix(new, known)
-        self.master.add(self.conditioning.rows(rows), rhs)
+        conditioned = self.conditioning.rows(rows)
+        self.master.add(conditioned, rhs)
         self.cuts += new
         self.idle = np.concatenate([self.idle, np.zeros(len(new), dtype=int)])
+        if self.conditioning.factor is not None:
+            self.foreign = self.foreign or bool((np.abs(conditioned) > FOREIGN * self.grown).any())
         return len(new)
 
     def stretch(self, leaning: NDArray[np.bool_]) -> None:
         """Begin anew in coordinates that reach farther out along those that lean on the box."""
-        self.conditioning = self.conditioning.stretched(leaning, STRETCH)
+        grow = np.where(leaning, STRETCH, 1.0)
+        self.grown = self.grown * grow
+        self.conditioning = self.conditioning.stretched(grow)
         self._build(*self.matrix(self.cuts))
+
+    def renew(self) -> None:
+        """Begin anew in coordinates that fit the cuts as well, if some of them see what the sampled rows do not.
+
+        Two kinks between neighbouring samples, say, differ only there; a master that takes the difference for nothing
+        cannot tell them apart.
+        """
+        if not self.foreign:
+            return
+        rows, rhs = self.matrix(self.cuts)
+        self.sample, self.foreign = np.concatenate([self.sample, rows]), False
+        self.conditioning = Conditioning.fit(self.program, self.sample).stretched(self.grown)
+        self._build(rows, rhs)
 
     def drop_slack(self, multipliers: Array, flat: bool) -> None:
         """Forget cuts that have not mattered for a while, once there are many."""

@@ -321,15 +321,18 @@ def _vector(indices: tuple[Index, ...]) -> Any:
 def contract(d: Array, h: Array, w: Array) -> tuple[Array, Array]:
     """Gradients (k, m) and Hessians (k, m, m) of w (k, J) times rows with derivatives d (m, k, J), h (packed, k, J).
 
-    Without any packed Hessian, rows are affine.
+    Without any packed Hessian, rows are affine. Derivatives may be infinite, as those of sqrt(y) at 0: a weight of zero
+    makes nan of them, which says that nothing is known, as it should.
     """
     m = len(d)
-    if not len(h):
-        return (d * w).sum(axis=2).T, np.zeros((d.shape[1], m, m))
-    i, j = triangle(m)
-    hessian = np.empty((d.shape[1], m, m))
-    hessian[:, i, j] = hessian[:, j, i] = (h * w).sum(axis=2).T
-    return (d * w).sum(axis=2).T, hessian
+    with np.errstate(invalid="ignore"):
+        gradient = (d * w).sum(axis=2).T
+        if not len(h):
+            return gradient, np.zeros((d.shape[1], m, m))
+        i, j = triangle(m)
+        hessian = np.empty((d.shape[1], m, m))
+        hessian[:, i, j] = hessian[:, j, i] = (h * w).sum(axis=2).T
+    return gradient, hessian
 
 
 @dataclass(eq=False)

@@ -11,11 +11,17 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from .certificate import Certificate, Support, verify
+from .certificate import Certificate, Support
+from .checking import whole
 from .errors import ModelError
-from .program import Program
+from .fingerprint import check_same, fingerprint
+from .program import Program, compiled
+from .rounding import above, below
 from .row_families import FamilyViolation
 from .status import Status
+from .unproven import reason
+from .verification import verify
+from .writing import whole_file
 
 if TYPE_CHECKING:
     from .expressions.affine import Affine, Variable
@@ -125,21 +131,35 @@ class Solution:
 
     @property
     def max_violation(self) -> float:
-        """A bound on the violation over all of Y when certified; otherwise the worst that was found."""
+        """The largest a(y) x - b(y) of the constraints over an index: a bound over all of Y when `violation_proven`.
+
+        Otherwise it is the largest that was found, and larger ones are not excluded. Finite constraints are another
+        matter: they hold to `certificate.finite_violation`, which is measured.
+        """
         proven = max(self.certificate.violation, default=0.0)
         if np.isfinite(proven):
-            return max(proven, self.certificate.finite_violation)
-        return max(self.history[-1].violation if self.history else np.inf, self.certificate.finite_violation)
+            return float(proven)
+        return self.history[-1].violation if self.history else np.inf
+
+    @property
+    def violation_proven(self) -> bool:
+        """Whether `max_violation` bounds the violation at every index point, rather than where somebody looked."""
+        return bool(np.isfinite(max(self.certificate.violation, default=0.0)))
 
     @property
     def message(self) -> str:
         """What the status means and what to do next."""
+        if self.status is Status.UNCERTIFIED:
+            why = reason(self.program, self.certificate.violation, self.oracle)
+            return f"No violation found, but one is not excluded: {why}"
         return self.status.value
 
-    def __getitem__(self, item: Affine) -> Any:
-        """The value of a variable, or of an expression without index: `solution[x]`, `solution[2 * x[0]]`."""
+    def __getitem__(self, item: Affine | str) -> Any:
+        """The value of a variable or an expression without index: `solution[x]`, `solution["x"]`, `solution[2 * x]`."""
         from .expressions.affine import Affine
 
+        if isinstance(item, str):
+            item = self._named(item)
         if not isinstance(item, Affine) or item.indices():
             raise ModelError("solution[...] takes a variable, or an affine expression of variables without an index.")
         starts = dict(zip(self.variables, np.cumsum([0] + [v.size for v in self.variables]), strict=False))
@@ -153,14 +173,32 @@ class Solution:
             np.add.at(total, term.rows, part)
         return total.reshape(item.shape) if item.shape else float(total[0])
 
+    def _named(self, name: str) -> Affine:
+        """The variable of that name."""
+        known = {v.name: v for v in self.variables}
+        if name not in known:
+            raise ModelError(
+                f"There is no variable called {name!r}; the variables are {', '.join(known) or 'not named'}."
+            )
+        return known[name]
+
     def violation(self, family: int = 0) -> FamilyViolation:
         """a(y) x - b(y) of a family at the solution, as a function of y."""
+        whole("family", family, 0)
+        if family >= len(self.program.families):
+            known = ", ".join(map(str, range(len(self.program.families)))) or "none"
+            raise ModelError(
+                f"`family` is the number of a constraint over an index, counted from 0 ({known}); got {family}."
+            )
         return self.program.violation(family, self.x)
 
-    def verify(self) -> Solution:
-        """Re-check the proof from the certificate alone, with nothing kept from the solve; ProofError if it fails."""
+    def verify(self, tol: float | None = None) -> Solution:
+        """Re-check the proof from the certificate alone, with nothing kept from the solve; ProofError if it fails.
+
+        An optimum has to be proven to `tol`, by default that of the solve.
+        """
         program = self.model.compile() if self.model is not None else self._forgetful()
-        verify(program, self.certificate, self.status, self.tol)
+        verify(program, self.certificate, self.status, self.tol if tol is None else tol)
         return self
 
     def _forgetful(self) -> Program:
@@ -190,6 +228,7 @@ class Solution:
             "oracle": self.oracle,
             "seconds": self.seconds,
             "tol": self.tol,
+            "model": fingerprint(self.program),
             "support": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in c.support],
             "cuts": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in self.cuts],
             "active": [[a.constraint, a.point.tolist(), a.multiplier, a.family, a.component] for a in self.active],
@@ -207,24 +246,26 @@ class Solution:
             "drift": np.array(c.drift),
             "direction": np.zeros(0) if c.direction is None else c.direction,
         }
-        target = Path(path)
-        part = target.with_name(target.name + ".part")
-        with part.open("wb") as stream:
+        with whole_file(path, "solution.npz") as part, part.open("wb") as stream:
             np.savez(stream, facts=np.array(json.dumps(facts)), **arrays)  # type: ignore[arg-type]
-        part.replace(target)  # a full disk or a crash leaves the old file, never half of a new one
 
     @classmethod
     def load(cls, path: str | Path, problem: Any) -> Solution:
-        """Read a solution of `problem` back; `verify()` then re-checks it against that problem."""
+        """Read a solution of `problem` back; a file of another model is refused, and `verify()` re-checks the proof.
+
+        Models are compared by what they contain, not by their names; functions without a formula by their values at a
+        few points.
+        """
         try:
             with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
                 facts = json.loads(str(data["facts"]))
                 arrays = {k: data[k] for k in ("x", "numbers", "rows", "units", "violation", "drift", "direction")}
         except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise ModelError(f"{path} is not a solution written by Solution.save: {error}") from error
-        program: Program = problem.compile()
+        program = compiled(problem)
         if len(arrays["x"]) != program.n:
             raise ModelError(f"{path} holds {len(arrays['x'])} variables, the problem has {program.n}.")
+        check_same(path, facts.get("model"), program)
 
         def atoms(rows: list[Any]) -> tuple[Support, ...]:
             return tuple(Support(int(f), int(c), np.array(y), float(v)) for f, c, y, v in rows)
@@ -253,20 +294,21 @@ class Solution:
             seconds=facts["seconds"],
             tol=facts["tol"],
             oracle=facts["oracle"],
-            variables=problem.variables,
-            model=problem,
+            variables=getattr(problem, "variables", ()),
+            model=None if problem is program else problem,
             cuts=atoms(facts["cuts"]),
         )
 
     def __str__(self) -> str:
-        lines = [f"{self.status.name}: {self.status.value}"]
+        lines = [f"{self.status.name}: {self.message}"]
         if self.status not in (Status.INFEASIBLE, Status.UNBOUNDED):
             lines.append(f"value     {self.value:.10g}")
-            lines.append(f"bounds    [{self.lower:.10g}, {self.upper:.10g}], relative gap {self.gap:.2g}")
+            low, high = below(self.lower, 10), above(self.upper, 10)
+            lines.append(f"bounds    [{low:.10g}, {high:.10g}], relative gap {above(self.gap, 2):.2g}")
             lines.append(
-                f"violation {self.max_violation:.3g} at most"
-                if self.certified
-                else f"violation {self.max_violation:.3g}"
+                f"violation {above(self.max_violation, 3):.3g} at most"
+                if self.violation_proven
+                else f"violation {self.max_violation:.3g} found"
             )
         if self.active:
             lines.append("active    " + "\n          ".join(str(a) for a in self.active[:10]))

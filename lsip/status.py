@@ -16,7 +16,8 @@ class Status(Enum):
         "worse than the value; relax the constraints a little, or write equalities as equalities."
     )
     STALLED = (
-        "Rounding stopped progress before the gap closed; the bounds are valid. Rescale the model or loosen `tol`."
+        "Rounding stopped progress before the gap closed; the bounds are valid. Give bounds on the variables, rescale "
+        "the model, or loosen `tol`."
     )
     INFEASIBLE = "Proven: a combination of constraints at the reported index points contradicts itself."
     UNBOUNDED = "Proven: the objective improves without limit along the reported direction."

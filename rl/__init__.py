@@ -9,7 +9,7 @@ from . import baselines, plotting, theory
 from .binary import BinaryModel
 from .constraint import SemiInfiniteCost, Worst
 from .dataset import Dataset, OptimisticSet
-from .errors import InfeasibleError
+from .errors import InfeasibleError, NoGoodPolicyWarning
 from .evaluation import Exact, MonteCarlo, TemporalDifference
 from .plan import Plan, plan, plan_optimistically
 from .si_crl import Learned, si_crl, si_crl_steps
@@ -41,6 +41,7 @@ __all__ = [
     "MLPCategorical",
     "MLPGaussian",
     "MonteCarlo",
+    "NoGoodPolicyWarning",
     "OptimisticSet",
     "Plan",
     "PolicyGradient",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .dataset import Dataset
-from .sicmdp import SICMDP, Specification
+from .sicmdp import SICMDP, Specification, as_model, as_specification
 
 Array = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class BinaryModel:
     """
 
     def __init__(self, specification: Specification) -> None:
-        self.original = specification
+        self.original = specification = as_specification(specification)
         self.depth = max(int(np.ceil(np.log2(specification.states))), 1)
         self._tree = _Tree(specification.states, self.depth)
 
@@ -61,6 +61,7 @@ class BinaryModel:
 
     def model(self, mdp: SICMDP) -> SICMDP:
         """The larger model of a known one."""
+        mdp = as_model(mdp)
         pair, child, weight = self._spread(np.asarray(mdp.P).reshape(-1, mdp.states))
         totals = np.zeros(self.specification.r.size)
         np.add.at(totals, pair, weight)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import io
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
 import lsip
+from lsip.writing import check_file, whole_file
+
+EXAMPLE = "agent.npz"  # what a file could be called
 
 DAMAGED = (
     OSError,
@@ -31,33 +36,65 @@ DAMAGED = (
 
 def write(path: str | Path, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Replace the file at once: a crash leaves the old one, never half of a new one."""
-    target = Path(path)
-    part = target.with_name(target.name + ".part")
-    buffer = io.BytesIO()
-    np.savez(buffer, facts=np.array(json.dumps(facts, default=plain)), **arrays)
-    part.write_bytes(buffer.getvalue())
-    part.replace(target)
+    with whole_file(path, EXAMPLE) as part:
+        buffer = io.BytesIO()
+        np.savez(buffer, facts=np.array(json.dumps(facts, default=plain)), **arrays)
+        part.write_bytes(buffer.getvalue())
 
 
 def read(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The facts and arrays of a file of this kind; may raise any of `DAMAGED`."""
-    with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
-        facts = json.loads(str(data["facts"]))
-        arrays = {name: data[name] for name in data.files if name != "facts"}
-    if facts["kind"] != kind:
-        raise KeyError(f"it was written by {facts['kind']}")
+    """The facts and arrays of a file of this kind; ModelError if it is none."""
+    facts, arrays = parts(path, kind)
+    with reading(path, kind):
+        if facts["kind"] != kind:
+            raise ValueError(f"it was written by {facts['kind']}")
     return facts, arrays
 
 
-def refuse(path: str | Path, kind: str, error: Exception) -> lsip.ModelError:
-    """What to say of a file that cannot be read."""
-    return lsip.ModelError(f"{path} is not a checkpoint of {kind}.save, or it is damaged: {error}")
+def parts(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The facts and arrays of a file; ModelError if it cannot be of this kind."""
+    check_exists(path, kind)
+    with reading(path, kind):
+        if not is_zipfile(path):
+            raise ValueError("it is not an .npz file")
+        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
+            if "facts" not in data.files:
+                raise KeyError("facts")
+            facts = json.loads(str(data["facts"]))
+            arrays = {name: data[name] for name in data.files if name != "facts"}
+    return facts, arrays
 
 
-def check_folder(path: str | Path | None) -> None:
-    """Refuse a checkpoint that could not be written later."""
-    if path is not None and not Path(path).parent.is_dir():
-        raise lsip.ModelError(f"The folder {Path(path).parent} for the checkpoint does not exist; make it first.")
+@contextmanager
+def reading(path: str | Path, kind: str) -> Iterator[None]:
+    """While a file is taken apart, everything that can go wrong means that it is not what it should be."""
+    try:
+        yield
+    except DAMAGED as error:
+        if isinstance(error, lsip.LSIPError) and str(path) in str(error):
+            raise  # it says so already
+        what = str(error).rstrip(".")
+        if isinstance(error, KeyError):
+            what = f"{error.args[0]} is missing"
+        elif "pickle" in what:
+            what = "it holds pickled objects, which may be code"
+        raise lsip.ModelError(f"{path} is not a file written by {kind}.save, or it is damaged: {what}.") from error
+
+
+def check_exists(path: Any, kind: str) -> None:
+    """Refuse what is not a file."""
+    if not isinstance(path, str | PathLike):
+        raise lsip.ModelError(f"{kind}.load takes the name of a file; got {path!r}.")
+    if not Path(path).exists():
+        raise lsip.ModelError(f"There is no file {path}; {kind}.save writes one.")
+    if Path(path).is_dir():
+        raise lsip.ModelError(f"{path} is a directory, not a file written by {kind}.save.")
+
+
+def check_target(path: Any) -> None:
+    """Refuse a checkpoint that could not be written later; None is none."""
+    if path is not None:
+        check_file(path, EXAMPLE)
 
 
 def describe(part: Any) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 import lsip
 
+from . import checks
+
 Array = NDArray[np.float64]
 
 
@@ -78,9 +80,8 @@ class SemiInfiniteCost:
         gamma: float = 1.0,
         candidates: Callable[[Any], Array] | None = None,
     ) -> None:
-        if not 0 <= gamma <= 1:
-            raise lsip.ModelError(f"`gamma` must be between 0 and 1; got {gamma}.")
-        self.gamma, self.candidates = float(gamma), candidates
+        self.gamma, self.candidates = checks.number("gamma", gamma, "share"), candidates
+        checks.function("candidates", candidates, "observations")
         cost = _array(cost)
         self.index, self.domain = _read_domain(domain, cost, bound)
         if np.ndim(bound) if not isinstance(bound, lsip.Expression) else bound.ndim:
@@ -89,8 +90,12 @@ class SemiInfiniteCost:
             raise lsip.ModelError(
                 "`cost` and `bound` must both be expressions in the index, or both functions of points."
             )
+        if _is_function(bound):
+            checks.call("bound", bound, "y")
+        elif not isinstance(bound, lsip.Expression):
+            bound = checks.number("bound", bound)
         self.cost: Any = cost if self.index is not None or callable(cost) else _constant(cost)
-        self.bound: Any = bound if self.index is not None or callable(bound) else _constant(_number(bound))
+        self.bound: Any = bound if self.index is not None or callable(bound) else _constant(bound)
         self.lipschitz = lipschitz
 
     def __repr__(self) -> str:
@@ -104,7 +109,7 @@ class SemiInfiniteCost:
         """Finitely many costs of an environment, each a function of observations and actions with values (B,)."""
         if len(costs) != len(bounds) or not costs:
             raise lsip.ModelError(f"Each cost needs one bound; got {len(costs)} costs and {len(bounds)} bounds.")
-        limits = np.array([float(b) for b in bounds])
+        limits = np.array([checks.number(f"bounds[{i}]", b) for i, b in enumerate(bounds)])
 
         def cost(y: Array, observations: Any, actions: Any) -> Array:
             return np.stack([np.asarray(costs[int(i)](observations, actions), dtype=float) for i in y[:, 0]])
@@ -117,18 +122,30 @@ class SemiInfiniteCost:
     def steps(self, y: Array, observations: Any, actions: Any) -> Array:
         """Costs c_y at the steps of an environment: (N, B) for points (N, m) and B steps."""
         if self.index is not None:
-            raise lsip.ModelError("The cost of an environment is a function cost(y, observations, actions).")
+            self.for_steps()  # says what is wrong
         found = np.asarray(self.cost(y, observations, actions), dtype=float)
         if found.shape != (len(y), len(observations)):
             raise lsip.ModelError(
                 f"`cost(y, observations, actions)` must give one number a point and step, shape "
                 f"({len(y)}, {len(observations)}); got {found.shape}."
             )
-        return found
+        return _finite(found, "cost(y, observations, actions)", y)
 
     def bounds(self, y: Array) -> Array:
         """u_y at points (N, m)."""
-        return np.asarray(self.bound(y), dtype=float)
+        found = np.asarray(self.bound(y), dtype=float)
+        if found.shape != (len(y),):
+            raise lsip.ModelError(
+                f"`bound(y)` must give one number a point, shape ({len(y)},) for y {y.shape}; got {found.shape}."
+            )
+        return _finite(found, "bound(y)", y)
+
+    def for_steps(self) -> SemiInfiniteCost:
+        """The constraint itself, if it is one of an environment."""
+        if self.index is not None:
+            raise lsip.ModelError("The cost of an environment is a function cost(y, observations, actions).")
+        checks.call("cost", self.cost, "y", "observations", "actions")
+        return self
 
     def table(self, states: int, actions: int) -> CostTable:
         """The constraint of a model with so many states and actions, checked."""
@@ -163,7 +180,9 @@ class CostTable:
         c = self.constraint
         if c.index is not None:
             return tuple(np.shape(c.cost)) if not isinstance(c.cost, lsip.Expression) else c.cost.shape
+        checks.call("cost", c.cost, "y")
         point = c.domain.project(0.5 * (c.domain.lower + c.domain.upper)[None, :])
+        c.bounds(point)  # checks its shape
         return np.shape(c.cost(point))[1:]
 
     @property
@@ -215,7 +234,7 @@ class CostTable:
 
     def at(self, y: Any) -> tuple[Array, Array]:
         """Costs (N, size) and bounds (N,) at the points y (N, m)."""
-        points, m = np.asarray(y, dtype=float), self.constraint.domain.dim
+        points, m = checks.array("y", y), self.constraint.domain.dim
         if m == 1 and points.ndim < 2:
             points = points.reshape(-1, 1)
         points = np.atleast_2d(points)
@@ -277,7 +296,11 @@ def _array(cost: Any) -> Any:
         return cost
     table = np.asarray(cost)
     if table.dtype != object:
-        return table.astype(float)
+        return checks.array("cost", table)
+    if not table.ndim or not any(isinstance(entry, lsip.Expression) for entry in table.flat):
+        raise lsip.ModelError(
+            f"`cost` must be an expression in the index, a function of points or numbers; got {checks.shown(cost)}."
+        )
     rows = [np.stack(list(row)) if np.ndim(row) else row for row in table]
     return np.stack(rows)
 
@@ -286,11 +309,12 @@ def _is_function(part: Any) -> bool:
     return callable(part) and not isinstance(part, lsip.Expression)
 
 
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise lsip.ModelError(f"A number or an array of numbers was expected; got {value!r}.") from None
+def _finite(values: Array, call: str, y: Array) -> Array:
+    """The values (N, …) of a function at points y, none of which is nan or infinite."""
+    if not np.isfinite(values).all():
+        at = np.argwhere(~np.isfinite(values))[0]
+        raise lsip.ModelError(f"`{call}` is not finite at y = {y[at[0]]}: it is {values[tuple(at)]} there.")
+    return values
 
 
 def _constant(value: Any) -> Callable[[Any], Any]:

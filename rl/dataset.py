@@ -13,6 +13,8 @@ from scipy import sparse
 
 import lsip
 
+from . import checks
+
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -56,6 +58,8 @@ class Dataset:
     @classmethod
     def from_transitions(cls, transitions: Any, *, states: int, actions: int) -> Dataset:
         """Count transitions: an array (n, 3) of (s, a, s'), or three arrays of length n."""
+        checks.count("states", states)
+        checks.count("actions", actions)
         try:
             table = np.asarray(transitions)
         except ValueError:
@@ -83,6 +87,8 @@ class Dataset:
     @classmethod
     def from_csv(cls, path: str | Path, *, states: int, actions: int) -> Dataset:
         """Count the transitions of a CSV file with columns s, a, s'; a header line is allowed."""
+        checks.count("states", states)
+        checks.count("actions", actions)
         try:
             lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
@@ -134,7 +140,7 @@ class Dataset:
         return self.counts / np.maximum(self.visits, 1)[:, :, None]
 
     def __add__(self, other: Dataset) -> Dataset:
-        if self.counts.shape != other.counts.shape:
+        if self.counts.shape != as_dataset(other).counts.shape:
             raise lsip.ModelError(
                 f"Datasets of different models do not add: {self.states} states and {self.actions} actions, "
                 f"{other.states} states and {other.actions} actions."
@@ -159,8 +165,7 @@ class Dataset:
         that was never tried is not constrained at all. `denominator="triple"` divides by n(s, a, s') instead, which
         no proof supports; it is there to replicate experiments that did so.
         """
-        if not 0 < delta < 1:
-            raise lsip.ModelError(f"`delta` is a probability between 0 and 1; got {delta}.")
+        delta = checks.number("delta", delta, "probability")
         if denominator not in ("pair", "triple"):
             raise lsip.ModelError(f'`denominator` is "pair" or "triple"; got {denominator!r}.')
         n = self.visits[:, :, None] if denominator == "pair" else self.counts
@@ -186,7 +191,12 @@ class OptimisticSet:
     upper: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        lower, upper = np.maximum(self.centre - self.radius, 0.0), np.minimum(self.centre + self.radius, 1.0)
+        centre, radius = checks.array("centre", self.centre), checks.array("radius", self.radius)
+        if centre.ndim != 3 or centre.shape[0] != centre.shape[2] or radius.shape != centre.shape:
+            raise lsip.ModelError(
+                f"`centre` and `radius` must have shape (S, A, S); got {centre.shape}, {radius.shape}."
+            )
+        lower, upper = np.maximum(centre - radius, 0.0), np.minimum(centre + radius, 1.0)
         least, most = lower.sum(axis=2), upper.sum(axis=2)
         empty = (least > 1 + 1e-9) | (most < 1 - 1e-9)
         if empty.any():
@@ -218,6 +228,16 @@ class OptimisticSet:
         if P.shape != self.lower.shape:
             raise lsip.ModelError(f"A model of this set has shape {self.lower.shape}; got {P.shape}.")
         return bool(((self.lower - slack <= P) & (self.upper + slack >= P)).all())
+
+
+def as_dataset(data: Any) -> Dataset:
+    """The data themselves, or an error that says where they come from."""
+    if not isinstance(data, Dataset):
+        raise lsip.ModelError(
+            "`data` must be an rl.Dataset, as mdp.sample(…) and rl.Dataset.from_transitions(…) give; got "
+            f"{checks.shown(data)}."
+        )
+    return data
 
 
 def draw_per_pair(rows: Any, states: int, actions: int, per_pair: int, rng: np.random.Generator) -> Dataset:

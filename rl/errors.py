@@ -1,4 +1,4 @@
-"""What can be wrong with a decision problem, beyond what `lsip` already says."""
+"""What can be wrong with a decision problem or a policy, beyond what `lsip` already says."""
 
 from __future__ import annotations
 
@@ -13,3 +13,7 @@ class InfeasibleError(lsip.LSIPError):
     def __init__(self, message: str, points: tuple[lsip.ActivePoint, ...] = (), solution: Any = None) -> None:
         super().__init__(message)
         self.points, self.solution = points, solution
+
+
+class NoGoodPolicyWarning(UserWarning):
+    """The policy that was asked for has broken a constraint, because no iterate so far has kept them all."""

@@ -7,7 +7,7 @@ continuum of constraints.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from scipy import sparse
 
 import lsip
 
+from . import checks
 from .simulator import Simulator, TabularSimulator, rollout
 
 Array = NDArray[np.float64]
@@ -29,7 +30,10 @@ class Estimate:
 
 
 class Evaluation(Protocol):
-    """A way to estimate the visits of a policy."""
+    """A way to estimate the visits of a policy.
+
+    One that cannot do without a known model says so with a true `needs_model`.
+    """
 
     def evaluate(self, simulator: Simulator, policy: Array, rng: np.random.Generator) -> Estimate:
         """The estimate for a policy (S, A)."""
@@ -55,15 +59,20 @@ class MonteCarlo:
     mode: str = "auto"
 
     def __post_init__(self) -> None:
-        _positive(paths=self.paths, horizon=self.horizon)
+        checks.count("paths", self.paths)
+        checks.count("horizon", self.horizon)
         if self.mode not in ("auto", "population", "paths"):
             raise lsip.ModelError(f'`mode` is "auto", "population" or "paths"; got {self.mode!r}.')
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether paths alone do not do."""
+        return self.mode == "population"
 
     def evaluate(self, simulator: Simulator, policy: Array, rng: np.random.Generator) -> Estimate:
         if isinstance(simulator, TabularSimulator) and self.mode != "paths":
             return self._population(simulator, policy, rng)
-        if self.mode == "population":
-            raise lsip.ModelError('`mode="population"` needs a known model, an rl.SICMDP; use "auto" or "paths".')
+        check_model(self, simulator)
         return self._single(simulator, policy, rng)
 
     def _population(self, simulator: TabularSimulator, policy: Array, rng: np.random.Generator) -> Estimate:
@@ -131,11 +140,11 @@ class TemporalDifference:
     trace: float = 0.0
 
     def __post_init__(self) -> None:
-        _positive(paths=self.paths, horizon=self.horizon)
+        checks.count("paths", self.paths)
+        checks.count("horizon", self.horizon)
         if self.horizon < 2:
             raise lsip.ModelError("Temporal differences need a horizon of at least 2.")
-        if not 0 <= self.trace <= 1:
-            raise lsip.ModelError(f"`trace` is between 0 and 1; got {self.trace}.")
+        checks.number("trace", self.trace, "share")
 
     def evaluate(self, simulator: Simulator, policy: Array, rng: np.random.Generator) -> Estimate:
         spec = simulator.specification
@@ -163,20 +172,25 @@ class TemporalDifference:
 class Exact:
     """The visits themselves, by solving for them: needs a known model."""
 
+    needs_model: ClassVar[bool] = True
+
     def evaluate(self, simulator: Simulator, policy: Array, rng: np.random.Generator) -> Estimate:
-        if not isinstance(simulator, TabularSimulator):
-            raise lsip.ModelError("Exact evaluation needs a known model, an rl.SICMDP; use rl.MonteCarlo.")
-        mdp = simulator.mdp
+        mdp = check_model(self, simulator)
         visits = mdp.occupancy(policy) / (1 - mdp.gamma)
         return Estimate(mdp.costs.weights(visits), float((visits * mdp.r).sum()))
+
+
+def check_model(evaluation: Any, simulator: Simulator) -> Any:
+    """The known model of a simulator (None if it has none), or an error if the evaluation cannot do without."""
+    mdp = simulator.mdp if isinstance(simulator, TabularSimulator) else None
+    if mdp is None and getattr(evaluation, "needs_model", False):
+        raise lsip.ModelError(
+            f"{evaluation} needs a known model, an rl.SICMDP; for a simulator use rl.MonteCarlo(…) or "
+            "rl.TemporalDifference(…)."
+        )
+    return mdp
 
 
 def _exact(rows: Array) -> Array:
     """Probabilities that sum to one as nearly as they can."""
     return rows / rows.sum(axis=-1, keepdims=True)
-
-
-def _positive(**counts: int) -> None:
-    for name, value in counts.items():
-        if not isinstance(value, int | np.integer) or value < 1:
-            raise lsip.ModelError(f"`{name}` must be a positive integer; got {value!r}.")

@@ -7,12 +7,20 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import lsip
 
 Row = dict[str, float | int | bool]
+
+
+def check_folder(folder: Any) -> Any:
+    """The name of a folder for logs, or None for none."""
+    if folder is not None and not isinstance(folder, str | PathLike):
+        raise lsip.ModelError(f"Logs go to a folder, given by its name, such as 'runs/first'; got {folder!r}.")
+    return folder
 
 
 class Log:
@@ -22,6 +30,7 @@ class Log:
         self._stream: Any = None
         self._writer: Any = None
         self._board: Any = None
+        check_folder(folder)
         if folder is None:
             return
         path = Path(folder)

@@ -146,10 +146,13 @@ class Maximiser:
     def occupancy(self, greedy: Greedy) -> Array:
         """q(s, a) of a policy in its own model, of sum one."""
         S, A = self.spec.r.shape
-        visits = _factor(self.model.chain(greedy), self.spec.gamma)(self.spec.mu, True)
         q = np.zeros((S, A))
-        q[np.arange(S), greedy.actions] = (1 - self.spec.gamma) * visits
+        q[np.arange(S), greedy.actions] = (1 - self.spec.gamma) * self.visits(greedy)
         return q
+
+    def visits(self, greedy: Greedy) -> Array:
+        """Discounted visits of the states (S,) under a policy in its own model."""
+        return _factor(self.model.chain(greedy), self.spec.gamma)(self.spec.mu, True)
 
 
 def _factor(chain: Any, gamma: float) -> Any:

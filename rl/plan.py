@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import inspect
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +13,21 @@ from scipy import sparse
 
 import lsip
 
+from . import checks, plan_file
 from .dataset import OptimisticSet
 from .errors import InfeasibleError
 from .optimistic import KnownModel, Maximiser, ModelSet
 from .planning import OccupancyProgram, fill, optimistic_program, planning_program
-from .sicmdp import SICMDP, Specification, policy_of
+from .sicmdp import SICMDP, Specification, as_model, as_specification, policy_of
 
 Array = NDArray[np.float64]
 LARGE = 1_000  # possible transitions (s, a, s') from which on policies are generated instead of writing one large LP
 METHODS = ("auto", "lp", "decompose")
+DECOMPOSE_OPTIONS = [
+    name
+    for name in inspect.signature(lsip.decompose).parameters
+    if name not in ("problem", "maximise", "tol", "oracle", "verbose")
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +86,20 @@ class Plan:
         held = self.solution.cuts if self.method == "lp" else self.solution.support
         return np.array([c.point for c in held]).reshape(-1, self.specification.constraint.domain.dim)
 
+    def verify(self) -> Plan:
+        """Re-check the proof, with nothing kept from the solve; `lsip.ProofError` if it fails."""
+        check_proof(self)
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan of a known model and its proof to an .npz file; no code is stored, or run on loading."""
+        plan_file.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, mdp: SICMDP) -> Plan:
+        """The plan of `mdp` in a file of `save`; its proof is checked against `mdp`, and ProofError if it fails."""
+        return plan_file.load(path, as_model(mdp))
+
     def __str__(self) -> str:
         lines = [
             f"value  {self.value:.9g}, optimum within [{self.lower:.9g}, {self.upper:.9g}]"
@@ -129,6 +151,7 @@ def plan(
     >>> best.certified, abs(best.value - mdp.value(best.policy)) < 1e-9, mdp.worst_violation(best.policy).value <= 1e-9
     (True, True, True)
     """
+    mdp = as_model(mdp)
     if _choose(method, int(np.count_nonzero(mdp.rows.data if sparse.issparse(mdp.rows) else mdp.rows))) == "decompose":
         return _decomposed(mdp.specification, KnownModel(mdp), None, tol, oracle, verbose, options)
     return _solved(planning_program(mdp), tol, oracle, verbose, options)
@@ -146,6 +169,11 @@ def plan_optimistically(
     **options: Any,
 ) -> Plan:
     """The best policy in the best model of a set: the extended LSIP over z(s, a, s')."""
+    spec = as_specification(spec)
+    if not isinstance(models, OptimisticSet):
+        raise lsip.ModelError(
+            f"`models` must be an rl.OptimisticSet, as data.optimistic_set(delta) gives; got {checks.shown(models)}."
+        )
     spec.check(*models.lower.shape[:2])
     if _choose(method, int(np.count_nonzero(models.upper))) == "decompose":
         return _decomposed(spec, ModelSet(models), models, tol, oracle, verbose, options)
@@ -165,6 +193,7 @@ def _choose(method: str, entries: int) -> str:
 
 
 def _solved(program: OccupancyProgram, tol: float, oracle: Any, verbose: bool, options: dict[str, Any]) -> Plan:
+    _check_oracle(oracle)
     solution = program.problem.solve(tol=tol, oracle=oracle, verbose=verbose, **options)
     refuse_infeasible(solution)
     return read_plan(program, solution)
@@ -179,19 +208,35 @@ def _decomposed(
     verbose: bool,
     options: dict[str, Any],
 ) -> Plan:
-    """Policies and index points, generated together; x = (V_r, discounted visits)."""
+    """Policies and index points, generated together."""
+    _check_oracle(oracle)
+    unknown = [name for name in options if name not in DECOMPOSE_OPTIONS]
+    if unknown:
+        raise lsip.ModelError(
+            f'Unknown option {", ".join(unknown)}; method "decompose", which "auto" takes for large models, has '
+            f'{", ".join(DECOMPOSE_OPTIONS)}. Options of `lsip.Problem.solve` go with method="lp".'
+        )
     maximise = Maximiser(spec, model)
+    solution = lsip.decompose(mixture_problem(maximise), maximise, tol=tol, oracle=oracle, verbose=verbose, **options)
+    refuse_infeasible(solution)
+    found = read_mixture(solution, maximise)
+    return found if models is None else replace(found, model=_mixed(solution, maximise, models, found.occupancy))
+
+
+def mixture_problem(maximise: Maximiser) -> lsip.Problem:
+    """What is decomposed: a program in x = (V_r, discounted visits)."""
+    spec = maximise.spec
     most = np.concatenate([[np.abs(spec.r).max()], np.ones(spec.costs.size)]) / (1 - spec.gamma)
     x = lsip.Variable(maximise.size, lower=-most, upper=most, name="x")
-    problem = lsip.Problem(lsip.maximize(x[0]), [spec.costs.on(x[1:])], name="SICMDP")
-    solution = lsip.decompose(problem, maximise, tol=tol, oracle=oracle, verbose=verbose, **options)
-    refuse_infeasible(solution)
-    q = np.zeros(spec.r.shape)
+    return lsip.Problem(lsip.maximize(x[0]), [spec.costs.on(x[1:])], name="SICMDP")
+
+
+def read_mixture(solution: lsip.Decomposition, maximise: Maximiser) -> Plan:
+    """What a mixture of deterministic policies says about one policy."""
+    q = np.zeros(maximise.spec.r.shape)
     for atom in solution.atoms:
         q += atom.weight * maximise.occupancy(atom.data)
-    return Plan(
-        policy_of(q), q, solution, "decompose", spec, None if models is None else _mixed(solution, maximise, models, q)
-    )
+    return Plan(policy_of(q), q, solution, "decompose", maximise.spec)
 
 
 def _mixed(solution: lsip.Decomposition, maximise: Maximiser, models: OptimisticSet, q: Array) -> Array:
@@ -206,6 +251,35 @@ def _mixed(solution: lsip.Decomposition, maximise: Maximiser, models: Optimistic
     z[seen] /= q[seen][:, None]
     z[~seen] = fill(models.lower[~seen], models.upper[~seen], states)
     return z
+
+
+def check_proof(plan: Plan) -> None:
+    """ProofError, unless the bounds of a plan are proven and its policy belongs to them."""
+    solution = plan.solution
+    if plan.method == "decompose":
+        known = solution.maximise
+        maximise = Maximiser(known.spec, known.model)  # without the values of its last call
+        for atom in solution.atoms:
+            reached = maximise.point(atom.data, maximise.visits(atom.data))
+            if np.abs(reached - atom.x).max() > 1e-9 * (1 + np.abs(reached).max()):
+                raise lsip.ProofError("A policy of the mixture does not have the return and the visits that it claims.")
+        solution.verify(maximise)
+    elif isinstance(solution, lsip.Solution):
+        solution.verify()
+    else:
+        raise lsip.ProofError(
+            "Nothing is proven: the algorithm as published ends with finitely many index points. Without `tolerance` "
+            "and `iterations`, rl.si_crl ends with a proof."
+        )
+    spec = plan.specification
+    value = float((plan.occupancy * spec.r).sum()) / (1 - spec.gamma)
+    if abs(value - plan.value) > 1e-6 * (1 + abs(value)) or (policy_of(plan.occupancy) != plan.policy).any():
+        raise lsip.ProofError(f"The policy returns {value:.9g}, and is not the one of the proof, {plan.value:.9g}.")
+
+
+def _check_oracle(oracle: Any) -> None:
+    if oracle is not None:
+        checks.oracle(oracle)
 
 
 def refuse_infeasible(solution: Any) -> None:

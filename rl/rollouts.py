@@ -111,10 +111,12 @@ def play_round(
                 f"An episode did not end within {most_steps} steps; give the environment a time limit."
             )
         seen = np.array(observations)  # an environment may use its arrays again
+        _check_finite("observation", seen, running, len(record))
         drawn, log_probs = act(seen)
         actions = to_env(drawn)
         following, rewards, ended, cut, info = env.step(actions)
         earned = np.array(rewards, dtype=float)
+        _check_finite("reward", earned, running, len(record))
         record.append((seen, actions, drawn, log_probs, earned, running.copy()))
         done = running & (np.asarray(ended) | np.asarray(cut))
         if done.any():
@@ -127,6 +129,18 @@ def play_round(
         observations = following
     parts = [np.stack(part) for part in zip(*record, strict=True)]
     return Episodes(**dict(zip(OVER_TIME, parts, strict=True)), terminated=terminated, last=last)
+
+
+def _check_finite(name: str, values: Array, running: NDArray[np.bool_], step: int) -> None:
+    """Refuse what a copy gave that is not a number, unless its episode is over."""
+    if np.isfinite(values).all():
+        return
+    wrong = running & ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+    if wrong.any():
+        raise lsip.ModelError(
+            f"The environment gave the {name} {values[np.argmax(wrong)]} at step {step} of an episode; finite numbers "
+            "are needed."
+        )
 
 
 def joined(rounds: Sequence[Episodes]) -> Episodes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,12 @@ from numpy.typing import NDArray
 import lsip
 
 from . import checkpoint as checkpoints
+from . import checks, updates
 from . import evaluation as evaluations
-from . import updates
-from .evaluation import Evaluation, MonteCarlo
+from .errors import NoGoodPolicyWarning
+from .evaluation import Evaluation, MonteCarlo, check_model
 from .logs import Log, progress
+from .marks import Mark
 from .policies import Categorical, SoftmaxTable, flat_parameters, pick_device, set_flat_parameters
 from .simulator import as_simulator
 from .updates import NPG, Learner, Update
@@ -28,6 +31,8 @@ SETTINGS = ("eta", "learning_rate", "seed", "update", "evaluation", "oracle")
 FACTS = ("iteration", "good_count", "rng", "policy")
 GOOD = ("drawn", "best", "best_reward", "recent")
 ARRAYS = ("parameters", "history", "history_y", "shape")
+PARTS = ("update", "evaluation", "oracle", "policy", "features")  # that `load` takes
+CHANGING = ("iteration", "good_count", "_drawn", "_best", "_recent")  # replaced by an iteration
 CHOICES = ("uniform", "best", "average", "last")
 WINDOW = 100  # good policies that `average` is the mean of
 
@@ -68,7 +73,7 @@ class SICPO:
         A softmax table by default; a `Categorical` policy with what it observes in each state (S, k), one-hot vectors
         by default.
     seed
-        The same seed gives the same run.
+        The same seed gives the same run; None draws one, which `agent.seed` then tells.
     device
         "auto" takes a GPU where there is one.
 
@@ -92,30 +97,37 @@ class SICPO:
         learning_rate: float = 1.0,
         policy: Categorical | None = None,
         features: Any = None,
-        seed: int = 0,
+        seed: int | None = 0,
         device: str = "auto",
     ) -> None:
-        if not eta >= 0:
-            raise lsip.ModelError(f"`eta` must not be negative; got {eta}.")
-        if not learning_rate > 0:
-            raise lsip.ModelError(f"`learning_rate` must be positive; got {learning_rate}.")
+        self.eta = checks.number("eta", eta, "nonnegative")
+        self.learning_rate = checks.number("learning_rate", learning_rate, "positive")
+        self.seed = checks.seed(seed)
         self.simulator = as_simulator(problem)
         self.specification = self.simulator.specification
-        self.update: Update = update or NPG()
-        self.evaluation: Evaluation = evaluation or MonteCarlo()
-        self.oracle = oracle or lsip.oracles.RandomSearch(points=100)
-        self.eta, self.learning_rate, self.seed = float(eta), float(learning_rate), int(seed)
+        self.update: Update = NPG() if update is None else checks.part("update", update, "step", "rl.NPG()")
+        self.evaluation: Evaluation = (
+            MonteCarlo() if evaluation is None else checks.part("evaluation", evaluation, "evaluate", "rl.MonteCarlo()")
+        )
+        check_model(self.evaluation, self.simulator)
+        self.oracle = lsip.oracles.RandomSearch(points=100) if oracle is None else checks.oracle(oracle)
         self.device = pick_device(device)
         S, A = self.specification.r.shape
-        chosen = (policy or SoftmaxTable(S, A)).to(self.device)
+        chosen = SoftmaxTable(S, A) if policy is None else policy
         self.learner = Learner(self.simulator, chosen, _features(chosen, features, (S, A), self.device))
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(self.seed)
         self.iteration = 0
         self.history: list[Iteration] = []
         self.good_count = 0
         self._drawn: torch.Tensor | None = None  # uniform among all good policies so far
         self._best: tuple[float, torch.Tensor] | None = None
         self._recent: list[Array] = []  # tables of the last good policies
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__} with {self.specification.states} states and {self.specification.actions} actions, "
+            f"{self.iteration} iterations done, {self.good_count} of them good"
+        )
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
@@ -132,6 +144,9 @@ class SICPO:
     ) -> SICPO:
         """Go on for so many iterations.
 
+        An interrupt (Ctrl-C) undoes the iteration that it falls into and writes the checkpoint before it goes on, so
+        that the agent, in memory and in the file, can always go on as if there had been none.
+
         Parameters
         ----------
         iterations
@@ -145,17 +160,17 @@ class SICPO:
         callback
             Called with the agent and every `Iteration`; returning True stops.
         """
-        if not isinstance(iterations, int | np.integer) or iterations < 1:
-            raise lsip.ModelError(f"`iterations` must be a positive integer; got {iterations!r}.")
-        if not isinstance(every, int | np.integer) or every < 1:
-            raise lsip.ModelError(f"`every` must be a positive integer; got {every!r}.")
-        checkpoints.check_folder(checkpoint)
+        checks.count("iterations", iterations)
+        checks.count("every", every)
+        checks.function("callback", callback, "agent", "iteration")
+        checkpoints.check_target(checkpoint)
         writer = Log(log, first=self.iteration, tensorboard=tensorboard)
-        started = time.perf_counter()
+        started, mark = time.perf_counter(), self._mark()
         try:
             with progress(int(iterations), verbose) as show:
                 for k in range(int(iterations)):
                     row = self._iterate(started)
+                    mark = self._mark()
                     writer.write(self._row(row))
                     share = self.good_count / self.iteration
                     show(k + 1, f"reward {row.reward:.4f}  violation {row.violation:+.4f}  good {share:.0%}")
@@ -167,9 +182,17 @@ class SICPO:
                         if checkpoint is not None and not due:
                             self.save(checkpoint)
                         break
+        except KeyboardInterrupt:
+            mark.undo()
+            if checkpoint is not None:
+                self.save(checkpoint)
+            raise
         finally:
             writer.close()
         return self
+
+    def _mark(self) -> Mark:
+        return Mark.of(self, CHANGING, ["history"], [self.learner.policy])
 
     def _iterate(self, started: float) -> Iteration:
         spec, learner = self.specification, self.learner
@@ -183,6 +206,11 @@ class SICPO:
         )
         k = int(np.argmax(worst.values))
         y, violation = worst.points[k], float(worst.values[k])
+        if not np.isfinite([violation, found.reward]).all():
+            raise lsip.ModelError(
+                f"The estimates of iteration {self.iteration} are not numbers: reward {found.reward}, violation "
+                f"{violation} at y = {y}. Look at what `cost`, `bound` and the evaluation give there."
+            )
         good = violation <= self.eta
         criterion = spec.r
         if good:
@@ -202,8 +230,7 @@ class SICPO:
             self._drawn = flat_parameters(self.learner.policy)
         if self._best is None or reward > self._best[0]:
             self._best = (reward, flat_parameters(self.learner.policy))
-        self._recent.append(table)
-        del self._recent[:-WINDOW]
+        self._recent = [*self._recent, table][-WINDOW:]
 
     def _row(self, row: Iteration) -> dict[str, float | int | bool]:
         numbers: dict[str, float | int | bool] = {
@@ -219,8 +246,21 @@ class SICPO:
 
     @property
     def policy(self) -> Array:
-        """The policy (S, A) that the algorithm returns: drawn uniformly from the good set."""
+        """The policy (S, A) that the algorithm returns: drawn uniformly from the good set.
+
+        While no iterate has been good it is the last one, with a `NoGoodPolicyWarning`.
+        """
+        self._warn("uniform")
         return self.choose("uniform")
+
+    def _warn(self, choice: str) -> None:
+        if choice != "last" and not self.good_count:
+            warnings.warn(
+                f"None of {self.iteration} iterates kept every constraint to within eta = {self.eta:g}, so this is the "
+                "last one. Learn for longer, or raise `eta` or the bounds.",
+                NoGoodPolicyWarning,
+                stacklevel=3,
+            )
 
     def choose(self, choice: str) -> Array:
         """A policy (S, A) by name; while no iterate has been good, the last one.
@@ -243,7 +283,7 @@ class SICPO:
         return table
 
     def predict(self, states: Any, *, deterministic: bool = False, choice: str = "uniform", seed: Any = None) -> Any:
-        """Actions for states: drawn from the policy, or its most likely ones."""
+        """Actions for states: drawn from the policy, or its most likely ones; `choice` as in `choose`."""
         given = np.asarray(states)
         if (
             not np.issubdtype(given.dtype, np.integer)
@@ -252,9 +292,10 @@ class SICPO:
         ):
             raise lsip.ModelError(f"States are integers from 0 to {self.specification.states - 1}; got {states!r}.")
         rows = self.choose(choice)[given]
+        self._warn(choice)
         if deterministic:
             return rows.argmax(axis=-1)
-        u = np.random.default_rng(seed).random((*given.shape, 1))
+        u = checks.generator(seed).random((*given.shape, 1))
         return (np.cumsum(rows, axis=-1)[..., :-1] < u).sum(axis=-1)
 
     # ---- files ------------------------------------------------------------------------------------------------------
@@ -293,17 +334,19 @@ class SICPO:
         `parts` gives what a file cannot hold: `policy` and `features` for other policies than the softmax table, and
         an `update`, `evaluation` or `oracle` of your own making.
         """
-        try:
-            facts, arrays = checkpoints.read(path, "SICPO")
+        other = [name for name in parts if name not in PARTS]
+        if other:
+            raise lsip.ModelError(
+                f"A loaded run keeps its own {', '.join(other)}; `load` takes {', '.join(PARTS)} and device. To go on "
+                "otherwise, set the attribute afterwards: agent.eta = …"
+            )
+        facts, arrays = checkpoints.read(path, "SICPO")
+        with checkpoints.reading(path, "SICPO"):
             settings = {name: facts["settings"][name] for name in SETTINGS}
             needed = (*ARRAYS, *(GOOD if facts["good_count"] else ()))
             missing = [name for name in needed if name not in arrays] + [n for n in FACTS if n not in facts]
             if missing:
                 raise KeyError(", ".join(missing))
-        except checkpoints.DAMAGED as error:
-            raise lsip.ModelError(
-                f"{path} is not a checkpoint written by SICPO.save, or it is damaged: {error}"
-            ) from error
         for name in ("update", "evaluation", "oracle"):
             if name not in parts:
                 parts[name] = checkpoints.rebuild(settings[name], _homes(), name)
@@ -348,7 +391,11 @@ def _features(policy: Any, features: Any, shape: tuple[int, int], device: torch.
     """What the policy observes in each state, checked to fit."""
     states, actions = shape
     if not isinstance(policy, Categorical):
-        raise lsip.ModelError(f"A tabular problem needs a policy over {actions} actions; got {type(policy).__name__}.")
+        raise lsip.ModelError(
+            f"`policy` must be a policy over {actions} actions with parameters to learn, such as rl.SoftmaxTable("
+            f"{states}, {actions}); got {checks.shown(policy)}."
+        )
+    policy = policy.to(device)
     if isinstance(policy, SoftmaxTable):
         if policy.theta.shape != shape:
             raise lsip.ModelError(
@@ -356,8 +403,8 @@ def _features(policy: Any, features: Any, shape: tuple[int, int], device: torch.
             )
         return torch.arange(states, device=device)
     kind = next(policy.parameters()).dtype
-    table = torch.eye(states) if features is None else torch.as_tensor(np.asarray(features))
-    if len(table) != states:
+    table = torch.eye(states) if features is None else torch.as_tensor(checks.array("features", features))
+    if table.shape[:1] != (states,):
         raise lsip.ModelError(f"`features` needs one row for each of the {states} states; got {tuple(table.shape)}.")
     table = table.to(device, kind)
     try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -18,12 +18,13 @@ from torch import Tensor, nn
 
 import lsip
 
-from . import backprop
+from . import backprop, checks
 from . import checkpoint as checkpoints
 from .advantage import gae
 from .constraint import SemiInfiniteCost, Worst
 from .episode_violation import EpisodeViolation
-from .logs import Log, progress
+from .logs import Log, check_folder, progress
+from .marks import Mark
 from .player import Player
 from .policies import MLPCategorical, MLPGaussian, flat_parameters, layers, pick_device, set_flat_parameters
 from .rollouts import Episodes, as_vector, joined, round_seeds
@@ -69,13 +70,25 @@ class SICPPO:
         How to maximise over Y: any of `lsip.oracles`; multistart trust region by default, with 100 random points where
         it fails. A fixed grid (`rl.baselines.FixedGrid`) gives CRPO.
     seed, device
-        The same seed gives the same run; "auto" takes a GPU where there is one.
+        The same seed gives the same run, and None draws one, which `agent.seed` then tells; "auto" takes a GPU where
+        there is one.
     tensorboard
         A folder for TensorBoard and `progress.csv`.
     workers
         Who plays the episodes: this process by default; "ray", or an `rl.RayRollouts` with settings, plays them on Ray
         across cores or a cluster. The run is the same. `close` ends the workers.
     """
+
+    CHANGING: ClassVar[tuple[str, ...]] = (  # replaced by an iteration
+        "iteration",
+        "total_steps",
+        "good_count",
+        "best",
+        "mean",
+        "square",
+        "seen",
+        "_best_normaliser",
+    )
 
     def __init__(
         self,
@@ -84,7 +97,7 @@ class SICPPO:
         config: SICPPOConfig | None = None,
         *,
         oracle: Any = None,
-        seed: int = 0,
+        seed: int | None = 0,
         device: str = "auto",
         tensorboard: str | Path | None = None,
         workers: Literal["ray"] | RayRollouts | None = None,
@@ -96,19 +109,21 @@ class SICPPO:
             raise lsip.ModelError(
                 f"Unknown settings {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}."
             )
+        if config is not None and not isinstance(config, SICPPOConfig):
+            raise lsip.ModelError(f"`config` must be an rl.SICPPOConfig(…); got {checks.shown(config)}.")
         self.config = replace(config or SICPPOConfig(), **settings)
         self.env = as_vector(env)
         if not isinstance(constraint, SemiInfiniteCost):
             raise lsip.ModelError(f"`constraint` must be an rl.SemiInfiniteCost; got {type(constraint).__name__}.")
-        self.constraint = constraint
-        self.oracle = oracle or lsip.oracles.Multistart()
-        self.seed, self.folder = int(seed), tensorboard
+        self.constraint = constraint.for_steps()
+        self.oracle = lsip.oracles.Multistart() if oracle is None else checks.oracle(oracle)
+        self.seed, self.folder = checks.seed(seed), check_folder(tensorboard)
         self.device = pick_device(device)
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(self.seed)
         self._looking = torch.Generator(device=self.device)  # of predictions; a run has a seed a round instead
-        self._looking.manual_seed(int(seed) + 1)
+        self._looking.manual_seed(self.seed + 1)
         with torch.random.fork_rng():
-            torch.manual_seed(int(seed))
+            torch.manual_seed(self.seed)
             self._build()
         self.iteration = self.total_steps = self.good_count = 0
         self.history: list[Report] = []
@@ -116,6 +131,11 @@ class SICPPO:
         self.best: tuple[float, Tensor] | None = None  # return and parameters of the best feasible policy
         self._best_normaliser = (self.mean, self.square, self.seen)
         self.pool = _open(workers, env, -(-self.config.episodes // self.env.num_envs))
+
+    def __repr__(self) -> str:
+        best = "no feasible policy yet" if self.best is None else f"best feasible return {self.best[0]:.4g}"
+        name = getattr(self.env.spec, "id", None) or type(self.env).__name__
+        return f"{type(self).__name__} on {name}, {self.iteration} iterations, {self.total_steps} steps, {best}"
 
     def close(self) -> None:
         """End the workers, where there are any. Environments are left to whoever made them."""
@@ -161,8 +181,10 @@ class SICPPO:
 
     def predict(self, observation: Any, deterministic: bool = True) -> tuple[Array, None]:
         """An action for an observation, or a batch of them, by the best feasible policy (the current one if none)."""
-        given = np.asarray(observation, dtype=np.float32)
-        single = given.ndim == 1
+        given = checks.array("observation", observation).astype(np.float32)
+        size, single = len(self.mean), given.ndim == 1
+        if given.ndim not in (1, 2) or given.shape[-1] != size:
+            raise lsip.ModelError(f"Observations have shape ({size},), or (N, {size}) for many; got {given.shape}.")
         with self._using_best():
             player = self.player()
             actions = player.to_env(player.draw(given[None] if single else given, self._looking, deterministic)[0])
@@ -197,10 +219,14 @@ class SICPPO:
     ) -> SICPPO:
         """Go on until so many steps have been made in all.
 
+        An interrupt (Ctrl-C) undoes the iteration that it falls into and writes the checkpoint before it goes on, so
+        that the agent, in memory and in the file, can always go on as if there had been none.
+
         Parameters
         ----------
         total_steps
-            Steps of the environment, those of earlier calls included.
+            Steps of the environment, those of earlier calls included. The last iteration is made in full, so that there
+            may be more.
         verbose
             Show a line of progress.
         evaluate_every, feasible
@@ -213,23 +239,25 @@ class SICPPO:
         callback
             Called with the agent and every `Report`; returning True stops.
         """
-        if total_steps < 1:
-            raise lsip.ModelError(f"`total_steps` must be positive; got {total_steps}.")
-        checkpoints.check_folder(checkpoint)
-        for name, count in (("evaluate_every", evaluate_every), ("every", every)):
-            if not isinstance(count, int | np.integer) or count < 1:
-                raise lsip.ModelError(f"`{name}` must be a positive integer; got {count!r}.")
-        total_steps = int(total_steps)
+        total_steps = int(checks.number("total_steps", total_steps, "positive"))
+        checks.count("evaluate_every", evaluate_every)
+        checks.count("every", every)
+        checks.function("callback", callback, "agent", "report")
+        checks.number("feasible", feasible)
+        if target is not None:
+            checks.number("target", target)
+        checkpoints.check_target(checkpoint)
         log = Log(self.folder, first=self.iteration)
         started, threads = time.perf_counter(), torch.get_num_threads()
         torch.set_num_threads(self.config.threads)
-        first = self.total_steps
+        first, mark = self.total_steps, self._mark()
         try:
             with progress(max(total_steps - first, 1), verbose) as show:
                 while self.total_steps < total_steps:
                     report = self._iterate(started)
                     if self.iteration % evaluate_every == 0:
                         self.keep_best(self.evaluate(), feasible)
+                    mark = self._mark()
                     log.write(_row(report))
                     done = min(self.total_steps, total_steps) - first
                     show(done, f"return {report.reward:.3f}  violation {report.violation:+.4f}")
@@ -239,12 +267,21 @@ class SICPPO:
                     enough = target is not None and self.best is not None and self.best[0] >= target
                     if (callback is not None and callback(self, report)) or enough:
                         break
+        except KeyboardInterrupt:
+            mark.undo()
+            if checkpoint is not None:
+                self.save(checkpoint)
+            raise
         finally:
             torch.set_num_threads(threads)
             log.close()
         if checkpoint is not None:
             self.save(checkpoint)
         return self
+
+    def _mark(self) -> Mark:
+        lists = ("history", "evaluations")
+        return Mark.of(self, self.CHANGING, lists, self._nets().values(), self._optimisers().values())
 
     def _iterate(self, started: float) -> Report:
         c = self.config
@@ -388,9 +425,11 @@ class SICPPO:
 
         `oracle` looks for it instead of the training's own.
         """
-        played = self._play(episodes or self.env.num_envs, seed, deterministic)
+        seed, chosen = checks.seed(seed), self.oracle if oracle is None else checks.oracle(oracle)
+        count = self.env.num_envs if episodes is None else checks.count("episodes", episodes)
+        played = self._play(count, seed, deterministic)
         found = EpisodeViolation(self.constraint, played)
-        worst = found.worst(oracle or self.oracle, 0.0, np.random.default_rng(seed))
+        worst = found.worst(chosen, 0.0, np.random.default_rng(seed))
         reward = float(played.returns(self.config.gamma).mean())
         arrived = float(played.terminated.mean())
         return Report(
@@ -462,12 +501,10 @@ class SICPPO:
         Every round of episodes begins with a seeded reset, so that no state of an environment belongs to a run. Device
         and workers do not, either; on another processor, sums may be rounded otherwise.
         """
-        try:
-            facts, arrays = checkpoints.read(path, cls.__name__)
+        facts, arrays = checkpoints.read(path, cls.__name__)
+        with checkpoints.reading(path, cls.__name__):
             config = SICPPOConfig(**{**facts["config"], "hidden": tuple(facts["config"]["hidden"])})
             described, seed = facts["oracle"], facts["seed"]
-        except checkpoints.DAMAGED as error:
-            raise checkpoints.refuse(path, cls.__name__, error) from error
         if constraint is None:
             make = getattr(_innermost(env), "constraint", None)
             if make is None:
@@ -480,12 +517,8 @@ class SICPPO:
 
             oracle = checkpoints.rebuild(described, (lsip.oracles, crpo), "oracle")
         agent = cls(env, constraint, config, oracle=oracle, seed=seed, device=device, tensorboard=tensorboard)
-        try:
+        with checkpoints.reading(path, cls.__name__):
             agent._restore(path, facts, arrays)
-        except lsip.ModelError:
-            raise
-        except checkpoints.DAMAGED as error:
-            raise checkpoints.refuse(path, cls.__name__, error) from error
         agent.pool = _open(workers, env, -(-config.episodes // agent.env.num_envs))
         return agent
 

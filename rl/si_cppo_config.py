@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 import lsip
+
+from . import checks
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,14 @@ class SICPPOConfig:
 
     def __post_init__(self) -> None:
         for name in ("episodes", "epochs", "critic_epochs", "minibatch", "threads"):
-            if not isinstance(getattr(self, name), int | np.integer) or getattr(self, name) < 1:
-                raise lsip.ModelError(f"`{name}` must be a positive integer; got {getattr(self, name)!r}.")
+            checks.count(name, getattr(self, name))
+        checks.count("index_points", self.index_points, 0)
         for name in ("learning_rate", "critic_rate", "clip", "divergence"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise lsip.ModelError(f"`{name}` must be positive; got {getattr(self, name)!r}.")
-        if not isinstance(self.index_points, int | np.integer) or self.index_points < 0:
-            raise lsip.ModelError(f"`index_points` must be an integer, at least 0; got {self.index_points!r}.")
+            checks.number(name, getattr(self, name), "positive")
+        checks.number("eta", self.eta, "nonnegative")
+        checks.number("gamma", self.gamma, "share")
+        checks.number("trace", self.trace, "share")
+        checks.number("log_std", self.log_std)
         try:
             layers_ = tuple(int(size) for size in self.hidden)
         except (TypeError, ValueError):
@@ -48,8 +49,6 @@ class SICPPOConfig:
         if any(size < 1 for size in layers_):
             raise lsip.ModelError(f"`hidden` holds the sizes of layers, such as (64, 64); got {self.hidden!r}.")
         object.__setattr__(self, "hidden", layers_)
-        if not self.eta >= 0 or not 0 <= self.gamma <= 1 or not 0 <= self.trace <= 1:
-            raise lsip.ModelError("`eta` must not be negative, and `gamma` and `trace` lie between 0 and 1.")
 
     @classmethod
     def paper(cls) -> SICPPOConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ from numpy.typing import NDArray
 
 import lsip
 
+from . import checks, plan_file
 from .binary import BinaryModel
-from .dataset import Dataset, OptimisticSet
+from .dataset import Dataset, OptimisticSet, as_dataset
 from .plan import Plan, plan_optimistically, read_plan, refuse_infeasible
 from .planning import optimistic_program
-from .sicmdp import Specification, policy_of
+from .sicmdp import SICMDP, Specification, as_specification, policy_of
 
 Array = NDArray[np.float64]
 
@@ -28,6 +30,10 @@ class Learned(Plan):
     """
 
     models: OptimisticSet | None = field(repr=False, default=None)
+
+    def save(self, path: str | Path) -> None:
+        """Refused: what was learned belongs to its data."""
+        raise lsip.ModelError(plan_file.LEARNED)
 
     @property
     def failure(self) -> float:
@@ -74,7 +80,7 @@ class OnePoint:
 
 def si_crl(
     data: Dataset,
-    specification: Specification,
+    specification: Specification | SICMDP,
     delta: float,
     *,
     tolerance: float | None = None,
@@ -96,7 +102,7 @@ def si_crl(
     data
         Transitions; see `Dataset` and `SICMDP.sample`.
     specification
-        Everything but the transition probabilities: `mdp.specification`.
+        Everything but the transition probabilities: `mdp.specification`. A model stands for its own.
     delta
         Confidence: the true model is in the optimistic set with probability at least 1 - 2 S^2 A delta.
     tolerance, iterations
@@ -136,13 +142,13 @@ def si_crl(
     >>> learned.value >= rl.plan(mdp).value  # optimistic
     True
     """
-    specification.check(data.states, data.actions)
-    if oracle is not None and not isinstance(oracle, lsip.oracles.Oracle):
-        raise lsip.ModelError(f"`oracle` must be one of lsip.oracles, or have their method maximise; got {oracle!r}.")
-    if tolerance is not None and not 0 <= tolerance < np.inf:
-        raise lsip.ModelError(f"`tolerance` is a violation, at least 0; got {tolerance}.")
-    if iterations is not None and (not isinstance(iterations, int | np.integer) or iterations < 1):
-        raise lsip.ModelError(f"`iterations` must be a positive integer; got {iterations!r}.")
+    specification = _fitting(data, specification)
+    if oracle is not None:
+        checks.oracle(oracle)
+    if tolerance is not None:
+        checks.number("tolerance", tolerance, "amount")
+    if iterations is not None:
+        checks.count("iterations", iterations)
     if two_successors:
         binary = BinaryModel(specification)
         inner = si_crl(
@@ -182,7 +188,7 @@ def si_crl(
 
 def si_crl_steps(
     data: Dataset,
-    specification: Specification,
+    specification: Specification | SICMDP,
     delta: float,
     *,
     oracle: Any = None,
@@ -196,12 +202,14 @@ def si_crl_steps(
     Yields a `Learned` for every program, whose `points` are those that it was solved on; ends when no violation is
     found. Parameters are those of `si_crl`.
     """
+    specification = _fitting(data, specification)
     models = data.optimistic_set(delta, denominator=denominator)
     program = optimistic_program(specification, models, form)
     domain = specification.constraint.domain
     first = domain.project(0.5 * (domain.lower + domain.upper)[None, :]) if start is None else np.atleast_2d(start)
     enclosable = program.problem.compile().families[0].enclosable
-    chosen = oracle or (lsip.oracles.BranchAndBound() if enclosable else lsip.oracles.Multistart())
+    default = lsip.oracles.BranchAndBound() if enclosable else lsip.oracles.Multistart()
+    chosen = default if oracle is None else checks.oracle(oracle)
     method = lsip.Exchange(oracle=OnePoint(chosen), start=[first], polish=False, look=False, tol=1e-9, **options)
     points, steps = list(first), lsip.exchange(program.problem, method)
     while True:
@@ -216,3 +224,10 @@ def si_crl_steps(
         yield Learned(found.policy, found.occupancy, last, "lp", specification, found.model, models)
         if iterate.cuts:
             points += list(iterate.points[0])
+
+
+def _fitting(data: Dataset, specification: Specification | SICMDP) -> Specification:
+    """The specification, if the data fit it."""
+    spec = as_specification(specification)
+    spec.check(as_dataset(data).states, data.actions)
+    return spec

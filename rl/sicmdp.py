@@ -19,6 +19,7 @@ from scipy.sparse import linalg as sparse_linalg
 
 import lsip
 
+from . import checks
 from .constraint import CostTable, SemiInfiniteCost, Worst
 from .dataset import Dataset, draw_from_measure, draw_per_pair
 
@@ -28,13 +29,48 @@ SUM = 1e-9  # how far probabilities may be from a sum of one
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """All that is known of a SICMDP before any data: everything but the transition probabilities."""
+    """All that is known of a SICMDP before any data: everything but the transition probabilities.
 
-    r: Array  # (S, A)
+    Parameters
+    ----------
+    r
+        Rewards (S, A).
+    constraint
+        A `SemiInfiniteCost` whose cost has a value for each of the S states, or for each pair.
+    mu
+        Distribution of the first state (S,); None for the uniform one.
+    gamma
+        Discount factor, 0 <= gamma < 1.
+    idle
+        How many of the last states cost nothing, whatever y is.
+    """
+
+    r: Any
     constraint: SemiInfiniteCost
-    mu: Array  # (S,)
-    gamma: float
-    idle: int = 0  # how many of the last states cost nothing, whatever y is
+    mu: Any = None
+    gamma: float = 0.9
+    idle: int = 0
+
+    def __post_init__(self) -> None:
+        r = checks.array("r", self.r)
+        if r.ndim != 2 or not r.size:
+            raise lsip.ModelError(
+                f"`r` must have one number for every state and action, shape (S, A); got {r.shape}. For rewards of "
+                "states alone, repeat them: np.repeat(r[:, None], A, axis=1)."
+            )
+        if not isinstance(self.constraint, SemiInfiniteCost):
+            raise lsip.ModelError(
+                "`constraint` must be an rl.SemiInfiniteCost(domain, cost, bound); got "
+                f"{checks.shown(self.constraint)}."
+            )
+        mu = np.full(len(r), 1 / len(r)) if self.mu is None else checks.array("mu", self.mu)
+        if mu.shape != (len(r),):
+            raise lsip.ModelError(f"`mu` must be a distribution over the {len(r)} states; got shape {mu.shape}.")
+        _check_distribution(mu[None, :], "mu", lambda i: "")
+        checks.count("idle", self.idle, 0)
+        for name, value in (("r", r), ("mu", mu), ("gamma", checks.number("gamma", self.gamma, "discount"))):
+            object.__setattr__(self, name, value)
+        _ = self.costs  # checks the shape of the cost
 
     @property
     def states(self) -> int:
@@ -103,27 +139,21 @@ class SICMDP:
         lipschitz: float | tuple[float, float] | None = None,
     ) -> None:
         self.rows, states, actions = _transitions(P)  # rows (S * A, S), dense or CSR
-        rewards = _numbers(r, "r")
+        rewards = checks.array("r", r)
         if rewards.shape == (states,):
             rewards = np.repeat(rewards[:, None], actions, axis=1)
         if rewards.shape != (states, actions):
             raise lsip.ModelError(f"`r` must have shape ({states}, {actions}) or ({states},); got {rewards.shape}.")
-        start = np.full(states, 1 / states) if mu is None else _numbers(mu, "mu")
-        if start.shape != (states,):
-            raise lsip.ModelError(f"`mu` must be a distribution over the {states} states; got shape {start.shape}.")
-        _check_distribution(start[None, :], "mu", lambda i: "")
-        if not 0 <= gamma < 1:
-            raise lsip.ModelError(f"`gamma` must be at least 0 and below 1; got {gamma}.")
         self.specification = Specification(
-            rewards, SemiInfiniteCost(domain, cost, bound, lipschitz=lipschitz), start, float(gamma)
+            rewards, SemiInfiniteCost(domain, cost, bound, lipschitz=lipschitz), mu, gamma
         )
-        _ = self.specification.costs  # checks the shape of the cost
 
     @classmethod
     def from_specification(cls, P: Any, specification: Specification) -> SICMDP:
         """The model with transition probabilities P, and everything else as specified."""
         mdp = cls.__new__(cls)
         mdp.rows, states, actions = _transitions(P)
+        specification = as_specification(specification)
         if (states, actions) != specification.r.shape:
             raise lsip.ModelError(
                 f"`P` has {states} states and {actions} actions, the specification {specification.r.shape}."
@@ -243,12 +273,13 @@ class SICMDP:
 
         `tol` is how far the proven bound may lie above the value found; `oracle` any of `lsip.oracles`.
         """
-        return self.costs.worst(self.visits(policy), oracle, tol, seed)
+        chosen = None if oracle is None else checks.oracle(oracle)
+        return self.costs.worst(self.visits(policy), chosen, checks.number("tol", tol, "positive"), checks.seed(seed))
 
     def _reward(self, reward: Any) -> Array:
         if reward is None:
             return self.r
-        given = _numbers(reward, "reward")
+        given = checks.array("reward", reward)
         if given.shape == (self.states,):
             given = given[:, None]
         try:
@@ -276,27 +307,59 @@ class SICMDP:
         """
         if (n is None) == (per_pair is None) or (per_pair is not None and measure is not None):
             raise lsip.ModelError("Give either per_pair=…, or the number of samples n and, if wanted, measure=….")
-        rng = np.random.default_rng(seed)
-        count = n if per_pair is None else per_pair
-        if count is None or int(count) != count or count < 1:
-            raise lsip.ModelError(f"The number of samples must be a positive integer; got {count}.")
+        rng = checks.generator(seed)
+        name, asked = ("n", n) if per_pair is None else ("per_pair", per_pair)
+        count = checks.count(name, _whole(asked))
         if per_pair is not None:
-            return draw_per_pair(self.rows, self.states, self.actions, int(count), rng)
-        pairs = np.full(self.r.shape, 1 / self.r.size) if measure is None else _numbers(measure, "measure")
+            return draw_per_pair(self.rows, self.states, self.actions, count, rng)
+        pairs = np.full(self.r.shape, 1 / self.r.size) if measure is None else checks.array("measure", measure)
         if pairs.shape != self.r.shape:
             raise lsip.ModelError(f"`measure` must have shape {self.r.shape}; got {pairs.shape}.")
         _check_distribution(pairs.reshape(1, -1), "measure", lambda i: "")
-        return draw_from_measure(self.rows, self.states, self.actions, int(count), pairs, rng)
+        return draw_from_measure(self.rows, self.states, self.actions, count, pairs, rng)
+
+
+def _whole(value: Any) -> Any:
+    """1e4 as the integer that it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def as_specification(problem: Any) -> Specification:
+    """What is known before any data, of a model or as it is."""
+    found = problem.specification if isinstance(problem, SICMDP) else problem
+    if not isinstance(found, Specification):
+        raise lsip.ModelError(
+            "An rl.Specification(r, constraint, mu, gamma) is needed, or the `specification` of an rl.SICMDP; got "
+            f"{checks.shown(problem)}."
+        )
+    return found
+
+
+def as_model(problem: Any) -> SICMDP:
+    """A model with its transition probabilities, or an error that says how to get one."""
+    if isinstance(problem, SICMDP):
+        return problem
+    hint = ""
+    if isinstance(problem, Specification):
+        hint = (
+            " A specification has no transition probabilities: give them, specification.with_transitions(P), or learn "
+            "from data, rl.si_crl(data, specification, delta)."
+        )
+    raise lsip.ModelError(f"A known model, an rl.SICMDP, is needed; got {checks.shown(problem)}.{hint}")
 
 
 def read_policy(policy: Any, states: int, actions: int) -> Array:
-    """A policy as probabilities (S, A); integers (S,) are the actions of a deterministic one."""
+    """A policy as probabilities (S, A); integers (S,) are the actions of a deterministic one.
+
+    What has a policy, such as a `Plan`, stands for it.
+    """
+    policy = getattr(policy, "policy", policy)
     given = np.asarray(policy)
     if given.shape == (states,) and np.issubdtype(given.dtype, np.integer):
         if (given < 0).any() or (given >= actions).any():
             raise lsip.ModelError(f"A deterministic policy has actions 0 to {actions - 1}; got {given.tolist()}.")
         return np.eye(actions)[given]
-    pi = _numbers(policy, "policy")
+    pi = checks.array("policy", policy)
     if pi.shape != (states, actions):
         raise lsip.ModelError(
             f"A policy has shape ({states}, {actions}), or ({states},) with integer actions; got {pi.shape}."
@@ -307,6 +370,8 @@ def read_policy(policy: Any, states: int, actions: int) -> Array:
 
 def uniform_policy(states: int, actions: int) -> Array:
     """Every action with the same probability."""
+    checks.count("states", states)
+    checks.count("actions", actions)
     return np.full((states, actions), 1 / actions)
 
 
@@ -332,7 +397,7 @@ def _transitions(P: Any) -> tuple[Any, int, int]:
         low, total = rows.data.min(initial=0.0), np.asarray(rows.sum(axis=1)).ravel()
         finite = np.isfinite(rows.data).all()
     else:
-        dense = _numbers(P, "P")
+        dense = checks.array("P", P)
         if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or not dense.size:
             raise lsip.ModelError(f"`P` must have shape (S, A, S), P[s, a, t] = P(t | s, a); got {dense.shape}.")
         states, actions = dense.shape[:2]
@@ -360,16 +425,6 @@ def _check_distribution(rows: Array, name: str, where: Any) -> None:
     if (off > SUM).any():
         i = int(np.argmax(off))
         raise lsip.ModelError(f"`{name}` must sum to one{where(i)}; it sums to {rows[i].sum():.9g}.")
-
-
-def _numbers(value: Any, name: str) -> Array:
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise lsip.ModelError(f"`{name}` must be an array of numbers; got {type(value).__name__}.") from None
-    if not np.isfinite(array).all():
-        raise lsip.ModelError(f"`{name}` must be finite; got nan or inf.")
-    return array
 
 
 def _solve(chain: Any, gamma: float, right: Array) -> Array:

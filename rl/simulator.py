@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 import lsip
 
-from .sicmdp import SICMDP, Specification
+from . import checks
+from .sicmdp import SICMDP, Specification, as_specification
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -104,15 +105,44 @@ def _aliases(rows: Array) -> tuple[Array, Ints]:
     return keep, other
 
 
+class Checked:
+    """A simulator of somebody's own, whose answers are looked at before they are used."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        checks.call("reset", simulator.reset, "count", "rng")
+        checks.call("step", simulator.step, "states", "actions", "rng")
+        self.simulator = simulator
+        self.specification = as_specification(simulator.specification)
+
+    def reset(self, count: int, rng: np.random.Generator) -> Ints:
+        return self._states("reset(count, rng)", self.simulator.reset(count, rng), count)
+
+    def step(self, states: Ints, actions: Ints, rng: np.random.Generator) -> Ints:
+        return self._states("step(states, actions, rng)", self.simulator.step(states, actions, rng), len(states))
+
+    def _states(self, call: str, given: Any, count: int) -> Ints:
+        states, last = np.asarray(given), self.specification.states - 1
+        whole = states.shape == (count,) and np.issubdtype(states.dtype, np.integer)
+        if whole and (not count or (states.min() >= 0 and states.max() <= last)):
+            return states.astype(np.intp, copy=False)
+        came = f"from {states.min()} to {states.max()}" if whole else f"of shape {states.shape} and type {states.dtype}"
+        raise lsip.ModelError(
+            f"`{call}` of the simulator must give one state for each of {count} copies, integers from 0 to {last} in "
+            f"an array of shape ({count},); got numbers {came}."
+        )
+
+
 def as_simulator(problem: Any) -> Simulator:
-    """A model as a simulator, a simulator as it is."""
+    """A model as a simulator; a simulator with its answers checked."""
     if isinstance(problem, SICMDP):
         return TabularSimulator(problem)
-    if isinstance(problem, Simulator):
+    if isinstance(problem, TabularSimulator | Checked):
         return problem
+    if isinstance(problem, Simulator) and not isinstance(problem, type):
+        return Checked(problem)
     raise lsip.ModelError(
         "The problem must be an rl.SICMDP, or an object with `specification`, `reset(count, rng)` and "
-        f"`step(states, actions, rng)`; got {type(problem).__name__}."
+        f"`step(states, actions, rng)`; got {checks.shown(problem)}."
     )
 
 

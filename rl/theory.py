@@ -26,7 +26,8 @@ import operator
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import SupportsFloat, SupportsIndex
+from numbers import Real
+from typing import Any, SupportsFloat, SupportsIndex
 
 from lsip import ModelError
 
@@ -754,20 +755,25 @@ def _count(name: str, value: SupportsIndex) -> int:
     return count
 
 
+def _real(value: Any) -> float:
+    """A number as it is, and nan for anything else, which is in no range."""
+    return float(value) if isinstance(value, Real) else math.nan
+
+
 def _positive(name: str, value: float) -> float:
-    if not 0 < value < math.inf:
+    if not 0 < _real(value) < math.inf:
         raise ModelError(f"`{name}` must be positive and finite; got {value}. Give a number above 0.")
     return float(value)
 
 
 def _probability(name: str, value: float) -> float:
-    if not 0 < value < 1:
+    if not 0 < _real(value) < 1:
         raise ModelError(f"`{name}` is a probability, strictly between 0 and 1; got {value}. Try 0.05.")
     return float(value)
 
 
 def _discount(gamma: float) -> float:
-    if not 0 <= gamma < 1:
+    if not 0 <= _real(gamma) < 1:
         raise ModelError(f"`gamma` must satisfy 0 <= gamma < 1; got {gamma}. Undiscounted problems are not covered.")
     return float(gamma)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import lsip
 
+from . import checks
 from .constraint import SemiInfiniteCost
 from .episode_violation import EpisodeViolation
 from .rollouts import Episodes
@@ -43,15 +44,16 @@ class WorstPoint:
     """
 
     def __init__(self, constraint: SemiInfiniteCost, *, episodes: int = 20, oracle: Any = None, seed: int = 0) -> None:
-        if not isinstance(episodes, int | np.integer) or episodes < 1:
-            raise lsip.ModelError(f"`episodes` must be a positive integer; got {episodes!r}.")
-        self.constraint = constraint
-        self.oracle = oracle or lsip.oracles.RandomSearch(points=100)
+        checks.count("episodes", episodes)
+        if not isinstance(constraint, SemiInfiniteCost):
+            raise lsip.ModelError(f"`constraint` must be an rl.SemiInfiniteCost; got {checks.shown(constraint)}.")
+        self.constraint = constraint.for_steps()
+        self.oracle = lsip.oracles.RandomSearch(points=100) if oracle is None else checks.oracle(oracle)
         domain = constraint.domain
         self.y: Array = domain.project(0.5 * (domain.lower + domain.upper)[None, :])[0]
         self.violation = float("nan")
         self._recent: deque[tuple[Array, Array]] = deque(maxlen=int(episodes))
-        self._rng = np.random.default_rng(seed)
+        self._rng = checks.generator(seed)
 
     @property
     def limit(self) -> float:
@@ -127,7 +129,14 @@ class WorstCost(gymnasium.Wrapper[Any, Any, Any, Any]):
         point: WorstPoint | None = None,
         **options: Any,
     ) -> None:
+        if not isinstance(env, gymnasium.Env):
+            raise lsip.ModelError(
+                f"`env` must be a single Gymnasium environment; got {checks.shown(env)}. Wrap the copies of a vector: "
+                "gymnasium.make_vec(…, vectorization_mode='sync', wrappers=[lambda env: rl.WorstCost(env, …)])."
+            )
         super().__init__(env)
+        if point is not None and not isinstance(point, WorstPoint):
+            raise lsip.ModelError(f"`point` must be an rl.WorstPoint(constraint, …); got {checks.shown(point)}.")
         if point is not None and options:
             raise lsip.ModelError(f"`point` has its own {', '.join(sorted(options))}; give them to WorstPoint.")
         if point is not None and point.constraint is not constraint:

@@ -76,6 +76,22 @@ def _erf(u: Decimal) -> Decimal:
     return 2 / PI.sqrt() * _series(u, lambda k: -u * u * (2 * k - 1) / (k * (2 * k + 1)))
 
 
+def sinc(u: Decimal, order: int) -> Decimal:
+    """The derivative of that order of sin(u) / u: a series near 0, and u s⁽ⁿ⁾ + n s⁽ⁿ⁻¹⁾ = sin⁽ⁿ⁾ u elsewhere."""
+    if abs(u) < Decimal("0.5"):
+        total, power, j = Decimal(0), Decimal(1), 0
+        for j in range(80):
+            if (j + order) % 2 == 0:
+                total += (-1) ** ((j + order) // 2) * power / (j + order + 1)
+            power *= u / (j + 1)
+        return total
+    waves = (_sin(u), _cos(u), -_sin(u), -_cos(u))
+    value = waves[0] / u
+    for n in range(1, order + 1):
+        value = (waves[n] - n * value) / u
+    return value
+
+
 FUNCTIONS: dict[str, Callable[[Decimal], Decimal]] = {
     "sin": _sin,
     "cos": _cos,
@@ -94,7 +110,20 @@ FUNCTIONS: dict[str, Callable[[Decimal], Decimal]] = {
     "erf": _erf,
     "reciprocal": lambda u: 1 / u,
     "square": lambda u: u * u,
+    "sinc": lambda u: sinc(u, 0),
 }
+
+
+def angle(x: float, y: float) -> Decimal:
+    """The angle of a point in (-pi, pi]; 0 at the origin, as NumPy has it."""
+    with localcontext() as context:
+        context.prec = 400
+        a, b = Decimal(float(x)), Decimal(float(y))
+        if a > 0:
+            return _arctan(b / a)
+        if a == 0:
+            return (PI / 2).copy_sign(b) if b else Decimal(0)
+        return _arctan(b / a) + (PI if b >= 0 else -PI)
 
 
 def evaluate(name: str, u: float) -> Decimal:

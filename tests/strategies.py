@@ -160,6 +160,7 @@ _UNARY: list[tuple[str, float, Callable[[float], float]]] = [
     ("erf", np.inf, lambda b: 1.0),
     ("expit", np.inf, lambda b: 1.0),
     ("np.square", 50.0, np.square),
+    ("np.sinc", np.inf, lambda b: 1.0),
     ("np.negative", np.inf, lambda b: b),
     ("np.deg2rad", np.inf, lambda b: b),
 ]
@@ -202,7 +203,7 @@ def _broadcast_shapes(draw: Draw, shape: Shape) -> tuple[Shape, Shape]:
 def _binary(draw: Draw, kind: Kind, shape: Shape, depth: int) -> Formula:
     first, second = _broadcast_shapes(draw, shape)
     a, b = _formula(draw, kind, first, depth - 1), _formula(draw, kind, second, depth - 1)
-    op = draw(st.sampled_from(["+", "-", "*", "*", "/", "hypot", "power"]))
+    op = draw(st.sampled_from(["+", "-", "*", "*", "/", "hypot", "power", "arctan2"]))
     if op in "+-":
         return kind.part(f"({a.source} {op} {b.source})", shape, a.bound + b.bound, a, b)
     if op == "*":
@@ -213,6 +214,9 @@ def _binary(draw: Draw, kind: Kind, shape: Shape, depth: int) -> Formula:
     if op == "hypot":
         inner, reach = _shifted(b)
         return kind.part(f"np.hypot({a.source}, {inner})", shape, a.bound + reach, a, b)
+    if op == "arctan2":
+        inner, _ = _shifted(b)
+        return kind.part(f"np.arctan2({a.source}, {inner})", shape, np.pi / 2, a, b)
     inner, reach = _shifted(a)
     exponent = _shrunk(b, 2.0)
     return kind.part(f"({inner} ** ({exponent}))", shape, max(reach, 2.0) ** 2, a, b)
@@ -238,7 +242,7 @@ def _powers(draw: Draw, kind: Kind, shape: Shape, depth: int) -> Formula:
 def _kinked(draw: Draw, kind: Kind, shape: Shape, depth: int) -> Formula:
     a, b = _formula(draw, kind, shape, depth - 1), _formula(draw, kind, draw(st.sampled_from([shape, ()])), depth - 1)
     bound = max(a.bound, b.bound)
-    ops = ["abs", "maximum", "minimum", "clip"] + ["where", "strict"] * kind.jumps
+    ops = ["abs", "maximum", "minimum", "clip"] + ["where", "strict", "angle"] * kind.jumps
     op = draw(st.sampled_from(ops))
     if op == "abs":
         return kind.part(f"np.abs({a.source})", shape, a.bound, a, smooth=False)
@@ -246,6 +250,9 @@ def _kinked(draw: Draw, kind: Kind, shape: Shape, depth: int) -> Formula:
         return kind.part(f"np.{op}({a.source}, {b.source})", shape, bound, a, b, smooth=False)
     if op == "clip":
         return kind.part(f"np.clip({a.source}, -0.5, {b.bound + 0.5})", shape, max(bound, 0.5) + 0.5, a, smooth=False)
+    if op == "angle":  # on its cut, -0.0 counts as 0.0
+        source = f"np.arctan2({a.source} + 0.0, {b.source})"
+        return kind.part(source, shape, np.pi, a, b, smooth=False, continuous=False)
     c = _formula(draw, kind, shape, depth - 1)
     symbol = draw(st.sampled_from(["<", ">"] if op == "strict" else ["<=", ">="]))
     source = f"np.where({a.source} {symbol} {b.source}, {c.source}, {b.source})"
@@ -466,6 +473,9 @@ def _affine_number(draw: Draw, kind: Kind, depth: int) -> str:
                 "({f22} * w).sum()", "w.sum(axis=0)[1]", "w[1] @ {f2}", "(x - {f3}) @ {f3}",
                 "sum({f3}[i] * x[i] for i in range(3))", "2 * (z - x[1])", "np.vdot({f3}, x)", "x[::2].sum() * {f}",
                 "np.where(np.array([True, False, True]), x, {f3}).sum()", "w.ravel()[3]", "w.T[0, 1] * {f}",
+                "np.trace(w)", "np.trace({f22} @ w)", "np.polyval(x, {f})", "np.cumsum(x)[1]",
+                "np.polyval([2, {f}], z)",
+                "np.cumsum({f3} * x - {f3})[-1]", "np.cumsum(w, axis=1)[0, 1] * {f}",
             ]
         )
     )  # fmt: skip
@@ -487,7 +497,9 @@ def _affine_vector(draw: Draw, kind: Kind, depth: int) -> str:
             [
                 "np.stack([{a}, {b}])", "{f2} * {a}", "{f2} * {a} + {b}", "{f23} @ x", "x[:2]", "w[0]",
                 "w[:, 1] - {f2}", "w.sum(axis=1)",
-                "np.concatenate([x[:1], w[1, :1]])", "({f22} * w).sum(axis=0)", "x[[2, 0]] * {f}", "{f2} - x[1:]",
+                "w @ {f2}", "{f2} @ w", "w.T @ {f2}", "({f22} @ w)[0]", "(w @ {f22}).sum(axis=0)",
+                "(w - {f22}) @ {f2}", "np.concatenate([x[:1], w[1, :1]])", "({f22} * w).sum(axis=0)",
+                "x[[2, 0]] * {f}", "{f2} - x[1:]",
                 "np.array([[1.0, 0.0, 2.0], [0.5, -1.0, 0.0]]) @ x", "x @ ({f23}).T", "np.broadcast_to({a}, (2,))",
             ]
         )

@@ -19,6 +19,7 @@ from lsip.expressions.functions import FUNCTIONS
 from lsip.expressions.graph import Pass, as_expression
 from lsip.expressions.interval import EPS, TINY, Interval, power, reciprocal
 from lsip.expressions.jets import tetrahedron, triangle
+from lsip.expressions.sinc import sinc
 from lsip.expressions.tape import Quadratic, Tape, cubic_weights, middle, quadratic_weights
 from lsip.oracles.quadratic_bound import bound_quadratics
 
@@ -612,6 +613,70 @@ def test_elementary_functions_contain_the_exact_values(name: str, data: st.DataO
             assert exact.contains(wide.lo[i], wide.hi[i], value), (
                 f"{name}({v!r}) = {value:.25}, {wide.lo[i]!r}, {wide.hi[i]!r}"
             )
+
+
+@pytest.mark.parametrize("order", range(4))
+@settings(max_examples=25)
+@given(st.lists(st.one_of(_WAVES, st.floats(-1.5, 1.5), st.just(0.0)), min_size=4, max_size=4))
+def test_derivatives_of_sinc_contain_the_exact_values(order: int, values: list[float]) -> None:
+    u = np.array(values)
+    other = np.roll(u, 1)
+    lower, upper = np.minimum(u, other), np.maximum(u, other)
+    point, wide = sinc(Interval(u, u), order), sinc(Interval(lower, upper), order)
+    assert (point.hi - point.lo <= 1e-13).all()
+    for v in (u, other, 0.3 * u + 0.7 * other):
+        for i in range(len(u)):
+            with localcontext() as context:
+                context.prec = 400
+                value = exact.sinc(Decimal(float(v[i])), order)
+            assert exact.contains(wide.lo[i], wide.hi[i], value)
+            if v is u:
+                assert exact.contains(point.lo[i], point.hi[i], value)
+                assert abs(float(value) - float(sinc(u[i], order))) <= 3e-14
+
+
+def test_sinc_over_everything() -> None:
+    box = sinc(Interval(np.array([-np.inf, 0.0]), np.array([np.inf, np.inf])))
+    assert (box.lo <= -0.217).all()
+    assert (box.hi >= 1).all()
+    assert np.isfinite(box.hi).all()
+
+
+CORNERS = st.sampled_from([-2.0, -1.0, -0.5, -1e-9, -0.0, 0.0, 1e-9, 0.5, 1.0, 2.0])
+SIDES = st.tuples(CORNERS, CORNERS, st.floats(-2, 2), st.floats(-2, 2))
+
+
+@settings(max_examples=150)
+@example((-2.0, -0.5, 0.0, 0.0), (-1.0, 0.0, 0.0, 0.0), True, 0)  # the cut is the upper side of the box
+@example((-2.0, 0.0, 0.0, 0.0), (-1.0, 0.5, 0.0, 0.0), True, 0)  # and here the lower one, up to which it is smooth
+@given(SIDES, SIDES, st.booleans(), st.integers(0, 1000))
+def test_angles_contain_their_values_and_know_their_cut(
+    first: tuple[float, ...], second: tuple[float, ...], rounded: bool, seed: int
+) -> None:
+    """Boxes around and beside the origin and the cut; the angle itself is checked in long decimals."""
+    ends = np.sort(np.array([first[:2], second[:2]] if rounded else [first[2:], second[2:]]), axis=0)
+    lower, upper = ends[:1], ends[1:]
+    index = lsip.Index("y", lsip.Box([-2, -2], [2, 2]))
+    tape = Tape((np.arctan2(index[1], index[0]),), (index,))
+    box, slopes = tape.enclose(lower, upper), tape.gradients(lower, upper)
+    outputs, _, _ = tape.quadratics(lower, upper, order=2 + seed % 2)
+    rng = np.random.default_rng(seed)
+    share = np.concatenate([rng.uniform(size=(20, 2)), [[0, 0], [0, 1], [1, 0], [1, 1], [0.5, 0.5]]])
+    points = np.clip(lower + share * (upper - lower), lower, upper)
+    zero = np.clip(np.zeros(2), lower[0], upper[0])
+    points = np.concatenate([points, points * [1, 0] + zero * [0, 1], zero[None]]) + 0.0  # on the axis if it is there
+    values, gradients = tape.derivatives(points)[:2]
+    np.testing.assert_allclose(values[:, 0], np.arctan2(points[:, 1], points[:, 0]), rtol=1e-15)
+    for point in points[::4]:
+        assert exact.contains(box.lo[0, 0], box.hi[0, 0], exact.angle(*point))
+    assert_contains(box, values, "arctan2")
+    finite = np.isfinite(gradients)
+    assert_contains(slopes, np.where(finite, gradients, np.nan), "the slopes of arctan2")
+    centre, radius = middle(lower, upper)
+    d = np.where(radius > 0, (points - centre) / np.where(radius > 0, radius, 1.0), 0.0)
+    one = Formula("arctan2", (), np.pi, 2)
+    for k in range(len(points)):
+        assert_expansions_contain(outputs, values[k : k + 1], d[k : k + 1], True, one)
 
 
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])

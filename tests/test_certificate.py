@@ -642,8 +642,8 @@ def test_a_loaded_certificate_is_checked_against_the_problem_it_is_loaded_for(tm
     other = lsip.Problem(
         lsip.minimize(x[0] + x[1] / 2 + x[2] / 3), [lsip.forall(t, t ** np.arange(3) @ x >= np.exp(t))]
     )
-    with pytest.raises((ProofError, ModelError)):
-        lsip.Solution.load(tmp_path / "s.npz", other).verify()
+    with pytest.raises(ModelError, match="another model"):
+        lsip.Solution.load(tmp_path / "s.npz", other)
 
 
 def test_problems_without_indices_are_linear_programs() -> None:

@@ -113,9 +113,7 @@ def test_quiet_says_nothing_unless_something_goes_wrong(model: Model, capsys: py
     assert_one_paragraph(err)
 
 
-def test_the_method_can_be_chosen(
-    model: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_method_can_be_chosen(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
     solve = lsip.Problem.solve
 
@@ -134,8 +132,21 @@ def test_the_method_can_be_chosen(
         "time_limit": 20.0,
         "tol": 1e-6,
     }
-    assert cli.main(["solve", model(GOOD), "--quiet", "--master", "nobody"]) == 1
-    assert "no master called 'nobody'" in capsys.readouterr().err
+
+
+def test_a_wrong_option_is_told_before_the_model_is_run(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
+    talkative = GOOD + "    print('hello')\n"
+    for option, expected in (
+        (("--master", "nobody"), "no master called 'nobody'"),
+        (("--tol", "2"), "between 0 and 1"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            cli.main(["solve", model(talkative), *option])
+        assert stop.value.code == 2
+        out, err = capsys.readouterr()
+        assert not out
+        assert_one_paragraph(err)
+        assert expected in " ".join(err.split())
 
 
 def test_a_limit_of_iterations_is_a_failure_with_advice(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,9 +181,10 @@ def test_a_function_that_fails_during_the_solve_is_the_models_fault(
 
 @pytest.mark.parametrize("oracle", sorted(ORACLES))
 def test_every_oracle_can_be_chosen(model: Model, oracle: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["solve", model(GOOD), "--json", "--oracle", oracle, "--tol", "1e-2"]) == 0
+    text = GOOD.replace("np.exp(t)", "2 - t") if oracle == "support" else GOOD  # it needs rows that are affine in t
+    assert cli.main(["solve", model(text), "--json", "--oracle", oracle, "--tol", "1e-2"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert result["certified"] is (oracle == "branch-and-bound")
+    assert result["certified"] is (oracle in ("branch-and-bound", "support"))
     assert ORACLES[oracle] in result["oracle"]
 
 
@@ -244,12 +256,28 @@ def test_what_cannot_be_written_is_told_before_the_solve(
     model: Model, option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, _, file = option.partition("=")
-    for target, expected in ((f"/no/such/directory/{file}", "no directory"), ("file.xyz", "should end in")):
-        assert cli.main(["solve", model(GOOD), name, target]) == 1
+    path = model(GOOD)
+    for target, expected in ((f"{path}/{file}", "a file of that name is in the way"), ("file.xyz", "should end in")):
+        assert cli.main(["solve", path, name, target]) == 1
         out, err = capsys.readouterr()
         assert not out
         assert_one_paragraph(err)
         assert expected in " ".join(err.split())
+
+
+def test_folders_are_made_for_what_is_written(model: Model, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    assert cli.main(["solve", model(GOOD), "--quiet", "--save", str(folder / "s.npz")]) == 0
+    assert [path.name for path in folder.iterdir()] == ["s.npz"]
+
+
+@pytest.mark.parametrize("below", ["", "sub/folder"])
+def test_a_demo_cannot_be_written_into_a_file(model: Model, below: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo", "--out", str(Path(model(GOOD)) / below)]) == 1
+    out, err = capsys.readouterr()
+    assert not out
+    assert_one_paragraph(err)
+    assert "a file of that name is in the way" in " ".join(err.split())
 
 
 @pytest.mark.parametrize(

@@ -238,8 +238,8 @@ def test_exact_is_what_the_model_says(model):
         (lambda: rl.MonteCarlo(mode="fast"), '"auto", "population" or "paths"; got \'fast\''),
         (lambda: rl.TemporalDifference(paths=0), "`paths` must be a positive integer"),
         (lambda: rl.TemporalDifference(horizon=1), "horizon of at least 2"),
-        (lambda: rl.TemporalDifference(trace=1.1), "`trace` is between 0 and 1; got 1.1"),
-        (lambda: rl.TemporalDifference(trace=float("nan")), "`trace` is between 0 and 1; got nan"),
+        (lambda: rl.TemporalDifference(trace=1.1), "`trace` must be between 0 and 1; got 1.1"),
+        (lambda: rl.TemporalDifference(trace=float("nan")), "`trace` must be between 0 and 1; got nan"),
     ],
 )
 def test_options_are_checked(make, message):

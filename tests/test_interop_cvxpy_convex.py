@@ -333,8 +333,8 @@ def test_tampered_certificates_are_refused():
         ({"upper": c.upper - 1e-4}, "below the objective"),
         ({"row_multipliers": -c.row_multipliers}, "dual cone"),
         ({"support": tuple(replace(s, multiplier=2 * s.multiplier) for s in c.support)}, "exceeds"),
-        ({"support": tuple(replace(s, multiplier=-s.multiplier) for s in c.support)}, "not part of a measure"),
-        ({"support": tuple(replace(s, point=s.point + 1) for s in c.support)}, "not part of a measure"),
+        ({"support": tuple(replace(s, multiplier=-s.multiplier) for s in c.support)}, "is negative"),
+        ({"support": tuple(replace(s, point=s.point + 1) for s in c.support)}, "is not in"),
         ({"units": c.units * 1e-6}, "too small to mean anything"),
         ({"x": values[x.id], "upper": 0.9}, "proven only"),
     ):

@@ -77,6 +77,11 @@ ARRAY_FUNCTIONS = [
     "erfc(v)", "np.zeros_like(u)", "np.ones_like(v)", "np.full_like(v, 2.0)", "np.shape(u)", "np.ndim(u)",
     "np.size(u)", "np.array([v[0], 2.0, v[1]]) * v", "[v[0], 1.0, v[2]] @ v", "sum(v)",
     "sum(a * b for a, b in zip(v, v[::-1]))",
+    "np.sinc(v)", "np.sinc(u - 0.5)", "np.arctan2(u, v)", "np.arctan2(v - 1, 2)",
+    "np.arctan2(-0.5, v - 2)", "np.trace(u)", "np.trace(u, 1)", "np.trace(np.stack([u, u]), axis1=1, axis2=2)",
+    "np.cumsum(u)", "np.cumsum(v)", "np.cumsum(u, axis=0)", "np.cumsum(u, axis=-1)", "np.cumsum(np.stack([u, -u]), 1)",
+    "np.polyval([1.0, 2.0, 3.0], v)", "np.polyval(v, 2.0)", "np.polyval(v, u)", "np.polyval([v[0], 2.0], v[1])",
+    "np.polyval(np.array([4.0]), v)", "np.polyval(np.poly1d([1, 2]), u)", "np.polyval([3.0, 1.0], v[0])",
 ]  # fmt: skip
 
 
@@ -224,6 +229,42 @@ def test_sparse_matrices_apply_to_variables(kind: Any) -> None:
     np.testing.assert_allclose(program.violation(0, flat).values(y), y * (dense @ flat) - 1, atol=1e-14)
 
 
+MATRIX_SHAPES = [((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((1, 3), (3, 1)), ((5, 2, 3), (3, 4)), ((3,), (3,)),
+                 ((2, 3), (5, 3, 1)), ((3,), (5, 3, 2))]  # fmt: skip
+
+
+@given(
+    st.sampled_from(MATRIX_SHAPES),
+    st.booleans(),
+    st.sampled_from(["numbers", "index", "csr", "coo"]),
+    st.booleans(),
+    st.integers(0, 1000),
+)
+def test_matrix_products_are_numpy_s(
+    shapes: tuple[tuple[int, ...], tuple[int, ...]], on_the_left: bool, other: str, shifted: bool, seed: int
+) -> None:
+    """A variable of any shape times numbers, index expressions or a sparse matrix, on either side."""
+    rng = np.random.default_rng(seed)
+    mine, theirs = shapes if on_the_left else shapes[::-1]
+    other = "numbers" if len(theirs) != 2 or len(mine) > 2 else other
+    point, matrix, x = rng.uniform(size=2), np.round(rng.normal(size=theirs), 1), rng.normal(size=mine)
+    y, variable = square_index(), lsip.Variable(mine, name="x")
+    shift = rng.normal(size=mine) if shifted else 0.0
+    made: dict[str, Any] = {
+        "numbers": lambda y: matrix,
+        "index": lambda y: np.exp(y[0]) * matrix + y[1],
+        "csr": lambda y: sparse.csr_array(matrix),
+        "coo": lambda y: sparse.coo_matrix(matrix),
+    }
+    factor, known = made[other](y), made["index" if other == "index" else "numbers"](point)
+    got = (variable + shift) @ factor if on_the_left else factor @ (variable + shift)
+    expected = np.asarray((x + shift) @ known if on_the_left else known @ (x + shift))
+    assert got.shape == expected.shape
+    program = lsip.Problem(lsip.minimize(variable.sum()), [lsip.forall(y, got + 0 * y[0] <= 0)]).compile()
+    values = program.violation(0, x.ravel()).values(point[None])
+    np.testing.assert_allclose(values, expected.reshape(1, -1), rtol=1e-12, atol=1e-12)
+
+
 def test_sparse_matrices_apply_to_index_expressions() -> None:
     matrix = sparse.csr_array(np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]]))
     y = square_index()
@@ -359,8 +400,10 @@ REFUSED = {
     "x <= np.ones(2)": r"\(3,\).*\(2,\)",
     "np.ones(2) @ x": r"\(2,\) and \(3,\)",
     "np.ones((3, 2)) @ x": r"\(3, 2\) and \(3,\)",
-    "np.ones(2) @ w": r"\(2,\) and \(2, 2\)",
-    "w @ np.ones(2)": r"w has shape \(2, 2\).*matrix on the left",
+    "np.ones(3) @ w": r"\(3,\) and \(2, 2\)",
+    "w @ np.ones(3)": r"\(2, 2\) and \(3,\)",
+    "w @ sparse.eye(3)": r"\(3, 3\) and \(2, 2\)",
+    "np.ones((3, 4, 2)) @ (np.ones((2, 1, 1)) * w)": r"cannot stack .*\(3, 4, 2\) and \(2, 2, 2\)",
     "y @ np.ones(3)": r"\(2,\) and \(3,\)",
     "t @ x": "`@`",
     "2 @ y": "`@`",

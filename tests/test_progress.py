@@ -8,8 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lsip.progress import REPEAT, WIDTH, Table
+from lsip.rounding import above
 
 
 def iterate(k: int, **changes: Any) -> Any:
@@ -20,8 +23,13 @@ def iterate(k: int, **changes: Any) -> Any:
 def solution(**changes: Any) -> Any:
     status = SimpleNamespace(name="OPTIMAL", value="Proven: nothing is violated.")
     fields = {"value": -1.5, "lower": -1.5, "upper": -1.5, "gap": 1e-9, "certified": True, "max_violation": 1e-10}
-    rest = {"active": [1, 2], "history": [1], "seconds": 0.25, "oracle": "BranchAndBound", "message": ""}
-    return SimpleNamespace(status=status, **{**fields, **rest, **changes})
+    rest = {"active": [1, 2], "history": [1], "seconds": 0.25, "oracle": "BranchAndBound", "message": status.value}
+    proof = {
+        "violation_proven": True,
+        "certificate": SimpleNamespace(finite_violation=0.0),
+        "program": SimpleNamespace(families=[1]),
+    }
+    return SimpleNamespace(status=status, **{**fields, **rest, **proof, **changes})
 
 
 def printed(*rows: Any, end: Any = None) -> list[str]:
@@ -57,11 +65,38 @@ def test_the_summary_says_what_is_proven() -> None:
     assert "OPTIMAL, certified" in certified
     assert "over all index points" in certified
     assert "2 index points" in certified
-    unproven = "\n".join(printed(iterate(1), end=solution(certified=False, upper=math.inf)))
+    unproven = "\n".join(printed(iterate(1), end=solution(certified=False, violation_proven=False, upper=math.inf)))
     assert ", certified" not in unproven
     assert "not excluded" in unproven
+    stopped = "\n".join(printed(iterate(1), end=solution(certified=False, max_violation=-3.2e-5)))
+    assert "-3.20e-05 (at most, over all index points)" in stopped, "a proven number is called so whatever the status"
     nothing = "\n".join(printed(end=solution(value=math.nan, max_violation=math.inf, active=[])))
     assert "value" not in nothing
+
+
+def test_finite_rows_are_reported_apart() -> None:
+    broken = SimpleNamespace(finite_violation=5.41e-16)
+    lines = "\n".join(printed(end=solution(max_violation=-1.5e-8, certificate=broken)))
+    assert "violation  -1.50e-08 (at most, over all index points)" in lines
+    assert "finite     5.41e-16 (measured" in lines
+    assert "finite" not in "\n".join(printed(end=solution()))
+
+
+@given(st.floats(-1e200, 1e200), st.floats(1e-200, 1e200))
+def test_printed_bounds_stay_true(middle: float, width: float) -> None:
+    """Rounding to the nearest digit would move a bound to the side on which it is false."""
+    lower, upper = middle - width, middle + width
+    row = printed(iterate(1, value=middle, lower=lower, upper=upper, bound=width))[-1].split()
+    assert float(row[3]) <= lower
+    assert float(row[4]) >= upper
+    assert float(row[6]) >= width
+    end = printed(end=solution(value=middle, lower=lower, upper=upper, gap=width, max_violation=width))
+    proven = next(line for line in end if "optimum" in line).split()
+    assert float(proven[1]) <= lower <= upper <= float(proven[5].rstrip(","))
+    assert float(next(line for line in end if "violation" in line).split()[1]) >= width
+    text = f"{above(upper, 6):.6g}"
+    assert float(text) >= upper
+    assert float(text) <= upper + 1.01e-5 * abs(upper), "the last digit, and no more"
 
 
 def test_redirected_standard_output_is_respected(capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     }.items():
         monkeypatch.setattr(sewage_si_crl, name, value)
     settled = replace(QUICK, steps="constant", learning_rate=0.1)
-    for name, value in {"PAPER": QUICK, "SETTLED": settled, "ITERATIONS": 25, "EVERY": 10, "ROUNDS": 2, "BLOCK": 2, "WORKERS": 1}.items():
+    short = {"ITERATIONS": 25, "EVERY": 10, "ROUNDS": 2, "BLOCK": 2, "WORKERS": 1}
+    for name, value in {"PAPER": QUICK, "SETTLED": settled, **short}.items():
         monkeypatch.setattr(sewage_si_cpo, name, value)
     for name, value in {"ITERATIONS": 2, "EVERY": 1, "WORKERS": 1, "SHIPS": 4, "MESH": 21}.items():
         monkeypatch.setattr(ship_si_cppo, name, value)

@@ -379,7 +379,7 @@ def test_a_truncated_file_is_damaged(keep, tmp_path):
     _, path = saved(tmp_path)
     data = path.read_bytes()
     path.write_bytes(data[: int(keep * len(data)) if keep < 1 else keep])
-    with pytest.raises(lsip.ModelError, match=r"not a checkpoint written by SICPO\.save, or it is damaged"):
+    with pytest.raises(lsip.ModelError, match=r"not a file written by SICPO\.save, or it is damaged"):
         rl.SICPO.load(path, toy())
 
 
@@ -433,7 +433,7 @@ FOREIGN = {
 def test_a_foreign_file_is_no_checkpoint(what, tmp_path):
     path = tmp_path / "c.npz"
     FOREIGN[what](path)
-    with pytest.raises(lsip.ModelError, match=r"c\.npz is not a checkpoint written by SICPO\.save"):
+    with pytest.raises(lsip.ModelError, match=r"c\.npz is not a file written by SICPO\.save"):
         rl.SICPO.load(path, toy())
 
 
@@ -480,7 +480,7 @@ def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
     for step in ("write_bytes", "replace"):
         with monkeypatch.context() as patch:
             patch.setattr(Path, step, crash)
-            with pytest.raises(OSError, match="disk full"):
+            with pytest.raises(lsip.ModelError, match=r"c\.npz cannot be written: disk full"):
                 made.save(path)
         assert path.read_bytes() == before
     made.save(path)

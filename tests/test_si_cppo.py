@@ -588,7 +588,7 @@ def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
     for step in ("write_bytes", "replace"):
         with monkeypatch.context() as patch:
             patch.setattr(Path, step, crash)
-            with pytest.raises(OSError, match="disk full"):
+            with pytest.raises(lsip.ModelError, match=r"c\.npz cannot be written: disk full"):
                 made.save(path)
         assert path.read_bytes() == before
     made.save(path)
@@ -656,7 +656,7 @@ def parts_of(path: Path) -> dict[str, Any]:
 def test_a_missing_checkpoint_is_named(tmp_path):
     with pytest.raises(lsip.ModelError, match=r"gone\.npz"):
         SICPPO.load(tmp_path / "gone.npz", Pull(), limit())
-    with pytest.raises(lsip.ModelError, match=r"is not a checkpoint"):
+    with pytest.raises(lsip.ModelError, match=r"is a directory, not a file written by SICPPO"):
         SICPPO.load(tmp_path, Pull(), limit())
 
 
@@ -665,7 +665,7 @@ def test_half_a_file_is_no_checkpoint(share, tmp_path):
     _, path = saved(tmp_path)
     data = path.read_bytes()
     path.write_bytes(data[: int(share * len(data))])
-    with pytest.raises(lsip.ModelError, match=r"c\.npz is not a checkpoint"):
+    with pytest.raises(lsip.ModelError, match=r"c\.npz is not a file written by"):
         SICPPO.load(path, Pull(), limit())
 
 
@@ -771,7 +771,7 @@ def test_no_code_is_run_on_loading(tmp_path):
     mark = tmp_path / "mark"
     for name in ("facts", "best", "extra"):
         archive(path, **{**parts, name: np.array([Trap(mark)], dtype=object)})
-        with pytest.raises(lsip.ModelError, match=r"c\.npz is not a checkpoint"):
+        with pytest.raises(lsip.ModelError, match=r"c\.npz is not a file written by"):
             SICPPO.load(path, Pull(), limit())
         assert not mark.exists()
 

@@ -470,6 +470,11 @@ WRONG_MODELS: list[tuple[dict[str, Any], str]] = [
     ({"cost": lambda y: np.ones((len(y), 3)), "domain": UNIT}, r"got shape \(3,\)"),
     ({"cost": lambda y: np.ones((len(y), 2, 3)), "domain": UNIT}, r"got shape \(2, 3\)"),
     ({"bound": 1 + Y[0]}, "`cost` and `bound` must share one index; they use t, y"),
+    *[({"bound": bound}, "`bound` must be a finite number; got") for bound in (None, "one", np.nan, np.inf)],
+    ({"bound": lambda: 1.0, "domain": UNIT, "cost": np.ones(2)}, r"called as bound\(y\); the one given takes \(\)"),
+    ({"cost": lambda y, o, a: y, "domain": UNIT}, r"called as cost\(y\); the one given takes \(y, o, a\)"),
+    *[({"cost": cost}, "`cost` must be") for cost in (None, "x", [None, None], [np.nan, 1])],
+    *[({"gamma": gamma}, "`gamma` must be at least 0 and below 1; got") for gamma in ("x", None)],
     ({"domain": Y}, "`cost` and `bound` depend on t, but `domain` is the index y"),
     ({"domain": SQUARE}, r"The index t lives on \[0, 1\], but `domain` is \[0, 1\]²"),
     ({"domain": lsip.Interval(0, 2)}, r"The index t lives on \[0, 1\], but `domain` is \[0, 2\]"),
@@ -486,10 +491,11 @@ def test_wrong_models_are_refused(parts, message):
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"bound": np.nan}, "nan"),
-        ({"bound": "one"}, "A number or an array of numbers was expected; got 'one'"),
         ({"cost": lambda y: np.full((len(y), 2), np.nan), "domain": UNIT}, "is not finite at y"),
-        ({"cost": lambda y: y * np.ones(2), "bound": lambda y: y, "domain": UNIT}, "must give one number per point"),
+        (
+            {"cost": lambda y: y * np.ones(2), "bound": lambda y: y, "domain": UNIT},
+            r"`bound\(y\)` must give one number a point, shape \(1,\)",
+        ),
         ({"cost": lambda y: y * np.ones(2), "domain": UNIT, "lipschitz": -1}, "`lipschitz` must be a number >= 0"),
     ],
 )

@@ -163,7 +163,8 @@ def test_as_simulator_takes_models_and_simulators():
     made = as_simulator(mdp)
     assert isinstance(made, TabularSimulator)
     assert made.mdp is mdp
-    hidden = Hidden(mdp)
+    hidden = as_simulator(Hidden(mdp))
+    assert hidden.specification is mdp.specification
     assert as_simulator(hidden) is hidden
     assert as_simulator(made) is made
 

@@ -210,7 +210,7 @@ def sewage_sicpo_node(out: Path, full: bool, seeds: int | None, progress: Progre
 
 
 def sewage_sicpo_settled(out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
-    """The same with constant steps and a smaller learning rate, and SI-CPO also with a search that proves its maximum."""
+    """The same with constant steps and a smaller learning rate, and with a search over Y that proves its maximum."""
     iterations = SETTLED_ITERATIONS if full else ITERATIONS
     return _learning_curves(
         out, "sewage_sicpo_settled", SETTLED, SETTLED_METHODS, iterations, _sizes(full, seeds)[1], progress

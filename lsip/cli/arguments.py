@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import ModelError
+from ..writing import check_file, make_folder
 
 SOLVED, FAILED, WRONG_USAGE, NOTHING_TO_FIND, INTERRUPTED = 0, 1, 2, 3, 130
 EXIT_CODES = (
@@ -66,6 +67,14 @@ def positive(text: str) -> float:
     return value
 
 
+def gap(text: str) -> float:
+    """A number between 0 and 1."""
+    value = positive(text)
+    if value >= 1:
+        raise argparse.ArgumentTypeError(f"a relative gap between 0 and 1 is needed; got {text!r}")
+    return value
+
+
 def count(text: str) -> int:
     """A whole number, at least one."""
     return _whole(text, 1, "a positive whole number is needed")
@@ -87,13 +96,13 @@ def _whole(text: str, least: int, needed: str) -> int:
 
 
 def check_target(target: Path | None, *endings: str) -> None:
-    """Find out that a file cannot be written now, rather than after the work; `endings` are those it may have."""
+    """Find out that a file cannot be written now, rather than after the work; `endings` are those it may have.
+
+    The folder that it goes to is made if it is not there.
+    """
     if target is None:
         return
     if endings and target.suffix.lower() not in endings:
         raise ModelError(f"{target} should end in {' or '.join(endings)}; nothing was solved yet.")
-    folder = target.resolve().parent
-    if not folder.is_dir():
-        raise ModelError(f"There is no directory {folder} to write {target.name} to.")
-    if target.is_dir():
-        raise ModelError(f"{target} is a directory; name a file in it, such as {target / 'result'}.")
+    make_folder(target.resolve().parent)
+    check_file(target, f"result{endings[0] if endings else ''}")

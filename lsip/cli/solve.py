@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import ModelError
 from ..model_file import blamed_on, load_problem
-from .arguments import add_command, check_target, count, positive, seed
+from .arguments import add_command, check_target, count, gap, positive, seed
 from .results import describe, exit_code, lines
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ ORACLES = {
     "grid": "Grid",
     "random": "RandomSearch",
     "subgradient": "ProjectedSubgradient",
+    "support": "SupportFunction",
 }
 
 
@@ -37,7 +39,7 @@ def add(commands: Any) -> None:
         "lsip solve model.py --tol 1e-6 --time-limit 60 --json",
     )
     parser.add_argument("model", type=Path, help="a Python file that defines `problem`, or exactly one lsip.Problem")
-    parser.add_argument("--tol", type=positive, help="relative gap to reach (default: 1e-8)")
+    parser.add_argument("--tol", type=gap, help="relative gap to reach (default: 1e-8)")
     names = ", ".join(sorted(ORACLES))
     parser.add_argument(
         "--oracle",
@@ -45,7 +47,7 @@ def add(commands: Any) -> None:
         metavar="NAME",
         help=f"how violated constraints are looked for: {names} (default: chosen)",
     )
-    parser.add_argument("--master", metavar="NAME", help="who solves the finite LPs (default: highs)")
+    parser.add_argument("--master", type=_master, metavar="NAME", help="who solves the finite LPs (default: highs)")
     parser.add_argument("--seed", type=seed, metavar="S", help="for oracles that draw points (default: 0)")
     parser.add_argument("--max-iterations", type=count, metavar="N", help="stop after so many (default: 1000)")
     parser.add_argument("--time-limit", type=positive, metavar="SECONDS", help="stop with the best bounds so far")
@@ -90,6 +92,17 @@ def _solution(problem: Problem, options: argparse.Namespace, aloud: bool) -> Sol
     }
     with blamed_on(options.model):
         return problem.solve(verbose=aloud, **{name: value for name, value in chosen.items() if value is not None})
+
+
+def _master(name: str) -> str:
+    """The name of a master that there is; an unknown one is found before the model is read."""
+    from ..masters import open_master
+
+    try:
+        open_master(name)
+    except ModelError as error:
+        raise argparse.ArgumentTypeError(str(error).rstrip(".")) from error
+    return name
 
 
 def _oracle(name: str | None) -> Oracle | None:

@@ -46,7 +46,7 @@ class Box(Domain):
     def contains(self, y: ArrayLike, tol: float = 1e-9) -> NDArray[np.bool_]:
         """Whether lower <= y <= upper in every coordinate."""
         points = as_points(y, self.dim, finite=False)
-        slack = self._slack(tol)
+        slack = tol * np.maximum(1.0, np.maximum(np.abs(self.lower), np.abs(self.upper)))  # of every axis by itself
         inside: NDArray[np.bool_] = np.all(points >= self.lower - slack, axis=1)
         inside &= np.all(points <= self.upper + slack, axis=1)
         return inside

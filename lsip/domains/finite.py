@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .base import Array, Cell, Domain, Seed, as_points, check_grid, raised
 from .notation import point
-from .points import constant, distinct
+from .points import constant
 
 _MANY = 2000  # beyond this many points, their pairwise distances are not all computed
 
@@ -29,7 +29,9 @@ class Finite(Domain):
     def __init__(self, points: ArrayLike) -> None:
         given = np.asarray(points)
         columns = given[:, None] if given.ndim == 1 else given
-        unique = constant(distinct(constant(columns, "points", 2)), "points", 2)
+        every = constant(columns, "points", 2)
+        first = np.unique(every, axis=0, return_index=True)[1]
+        unique = constant(every[np.sort(first)], "points", 2)
         self._set(
             points=unique,
             lower=constant(unique.min(axis=0), "lower", 1),

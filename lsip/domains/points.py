@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import ModelError
 
 Array = NDArray[np.float64]
+FARTHEST = 1e100  # coordinates of index points
 
 
 def as_points(y: ArrayLike, dim: int, *, finite: bool = True) -> Array:
@@ -41,6 +42,11 @@ def constant(values: ArrayLike, name: str, ndim: int) -> Array:
         raise ModelError(f"`{name}` must be {kind}; got shape {array.shape}.")
     if not np.isfinite(array).all():
         raise ModelError(f"`{name}` must be finite, because index sets are bounded; got {values!r}.")
+    if np.abs(array).max() > FARTHEST:
+        raise ModelError(
+            f"`{name}` must stay below {FARTHEST:g}, so that distances can be squared; got {np.abs(array).max():.3g}. "
+            "Measure the index in other units."
+        )
     array = np.asarray(array)
     array.setflags(write=False)
     return array

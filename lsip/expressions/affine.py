@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..errors import ModelError, NotAffineError
-from .graph import Constant, Expression, Gather, Join, as_expression, full
+from .graph import Constant, Expression, Gather, Join, Linear, as_expression, full
 from .operators import FUNCTION_RULES, RULES, Operators
 from .printing import latex, text
 
@@ -315,37 +316,51 @@ def _divide(a: Any, b: Any) -> Affine:
     return _multiply(a, 1.0 / divisor)
 
 
+def pairing(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[Ints, Ints]:
+    """`@` of shapes a and b as positions in both: multiply what they point at, and sum over the last axis."""
+    if not a or not b:
+        raise ModelError("`@` needs at least one axis on both sides; use * for scalars.")
+    if a[-1] != b[-2 if len(b) > 1 else 0]:
+        raise ModelError(f"`@` needs matching inner sizes; got shapes {a} and {b}.")
+    left, right = (np.arange(prod(shape)).reshape(shape) for shape in (a, b))
+    if len(b) > 1:
+        left, right = left[..., None, :], np.swapaxes(right, -1, -2)
+        right = right[..., None, :, :] if len(a) > 1 else right
+    try:
+        both = np.broadcast_arrays(left, right)
+    except ValueError:
+        raise ModelError(f"`@` cannot stack matrices of shapes {a} and {b}.") from None
+    return both[0], both[1]
+
+
 def _matmul(a: Any, b: Any) -> Affine:
-    if hasattr(a, "tocoo") and isinstance(b, Affine):
+    if hasattr(a, "tocoo"):
         return _sparse_product(a.tocoo(), b)
-    if isinstance(a, Affine) and not isinstance(b, Affine):
-        if a.ndim == 1:
-            transposed = b if np.ndim(b) == 1 else b.T
-            return _matmul(transposed, a)
-        raise ModelError(
-            f"`@` with a variable on the left needs a vector; {a} has shape {a.shape}. Put the matrix on the left."
-        )
-    if isinstance(a, Affine) and isinstance(b, Affine):
+    if hasattr(b, "tocoo"):
+        turned = b.T.tocoo()
+        return _sparse_product(turned, a) if a.ndim == 1 else _sparse_product(turned, a.T).T
+    if isinstance(a, Affine) and isinstance(b, Affine) and a.terms and b.terms:
         raise NotAffineError(f"({a}) @ ({b}) is a product of decision variables; a constraint must be affine in them.")
-    left = as_expression(a)
-    if b.ndim != 1 or not left.shape or left.shape[-1] != b.shape[0]:
-        raise ModelError(f"`@` needs (..., n) @ (n,); got shapes {left.shape} and {b.shape}.")
-    return _multiply(left, b).sum_last()
+    operands = [o if isinstance(o, Affine) else as_expression(o) for o in (a, b)]
+    places = pairing(operands[0].shape, operands[1].shape)
+    left, right = (o.gather(i) if isinstance(o, Affine) else _take(o, i) for o, i in zip(operands, places, strict=True))
+    return _multiply(left, right).sum_last()
 
 
 def _sparse_product(matrix: Any, x: Affine) -> Affine:
-    """A constant sparse matrix times a vector of variables, one triplet a stored entry."""
-    if x.ndim != 1 or matrix.shape[1] != x.size:
-        raise ModelError(f"`@` needs (r, n) @ (n,); got shapes {matrix.shape} and {x.shape}.")
-    entries = x.gather(matrix.col)
-    terms = tuple(
-        Term(t.variable, matrix.row[t.rows].astype(np.intp), t.columns, t.scaled(Constant(matrix.data)))
-        for t in entries.terms
-    )
-    offset = Constant(matrix @ x.offset.value) if isinstance(x.offset, Constant) else None
-    if offset is None:
-        raise ModelError("A sparse matrix can only be applied to variables and constants; use a dense one here.")
-    return Affine((matrix.shape[0],), terms, offset)
+    """A constant sparse matrix times a vector or matrix of variables, one triplet a stored entry and column."""
+    if x.ndim not in (1, 2) or matrix.shape[1] != x.shape[0]:
+        raise ModelError(f"`@` with a sparse matrix needs (r, n) @ (n,) or (n, k); got {matrix.shape} and {x.shape}.")
+    k = x.shape[1] if x.ndim == 2 else 1
+    columns = np.arange(k)
+    entries = x.gather(matrix.col[:, None].astype(np.intp) * k + columns)
+    place = (matrix.row[:, None].astype(np.intp) * k + columns).ravel()
+    factor = Constant(np.repeat(matrix.data, k))
+    terms = tuple(Term(t.variable, place[t.rows], t.columns, t.scaled(factor)) for t in entries.terms)
+    shape = (matrix.shape[0], *x.shape[1:])
+    if isinstance(x.offset, Constant):
+        return Affine(shape, terms, Constant(matrix @ x.offset.value))
+    return Affine(shape, terms, Linear(sparse.kron(matrix, sparse.eye_array(k), format="csr"), x.offset, shape))
 
 
 _LINEAR: dict[str, Callable[..., Affine]] = {
@@ -373,5 +388,8 @@ def compare(a: Any, b: Any, symbol: str, flipped: bool) -> Any:
             _LINEAR["subtract"](a, b) if isinstance(a, Affine) else _add(a, _negative(b)), symbol == "==", origin
         )
     if symbol == "==":
-        return a is b
+        raise ModelError(
+            f"{text(origin)} compares expressions without variables: np.where takes <, <=, > and >= (write two of them "
+            "for ==), and a constraint needs a variable. To ask whether two expressions are one object, use `is`."
+        )
     return Condition(as_expression(RULES["subtract"](b, a)), symbol == "<", origin)

@@ -11,9 +11,11 @@ from functools import wraps
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..errors import ModelError
-from .affine import Affine, Condition, compare, linear_rule, refuse
+from .affine import Affine, Condition, compare, linear_rule, pairing, refuse
+from .angle import Angle
 from .functions import FUNCTIONS
 from .graph import (
     Absolute,
@@ -39,6 +41,8 @@ from .graph import (
 from .monomials import Monomials
 from .operators import FUNCTION_RULES, RULES, Operators
 
+HIGHEST = 1000  # degree of monomials that are looked up in a table of powers
+
 
 def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register an operation for index expressions; affine operands go to their own rule of the same name."""
@@ -51,8 +55,8 @@ def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             operands = tuple(o if isinstance(o, Operators) else _numbers(o, op) for o in operands)
             if any(isinstance(o, Affine) for o in operands):
                 return linear_rule(op, operands)
-            sparse = any(hasattr(o, "tocoo") for o in operands)
-            result = _sparse_map(*operands) if sparse else build(*(as_expression(o) for o in operands))
+            by_matrix = any(hasattr(o, "tocoo") for o in operands)
+            result = _sparse_map(*operands) if by_matrix else build(*(as_expression(o) for o in operands))
             if not any(result is o for o in operands):
                 result.origin = (op, *operands)
             return result
@@ -80,12 +84,14 @@ def _numbers(value: Any, op: str = "") -> Any:
         raise ModelError(f"A number or an array of numbers was expected; got {value!r} of type {type(value).__name__}.")
     if np.isnan(array).any():
         raise ModelError(f"A constant in the model is nan: {array if array.size <= 6 else 'an array with nan'}.")
+    if op in ("multiply", "divide", "matmul", "power") and np.isinf(array).any():
+        raise ModelError(f"A coefficient in the model is infinite, in np.{op}; leave the term or the constraint out.")
     return value if isinstance(value, int | float | np.ndarray | np.generic) else array
 
 
 def _sparse_map(a: Any, b: Any) -> Expression:
     """A constant sparse matrix times a vector, from either side."""
-    matrix, u = (a.tocsr(), b) if hasattr(a, "tocoo") else (b.T.tocsr(), a)
+    matrix, u = (a.tocsr().astype(float), b) if hasattr(a, "tocoo") else (b.T.tocsr().astype(float), a)
     if u.ndim != 1 or matrix.shape[1] != u.size:
         raise ModelError(f"`@` needs (r, n) @ (n,); got shapes {a.shape} and {b.shape}.")
     return Linear(matrix, u, (matrix.shape[0],))
@@ -113,7 +119,7 @@ def add(a: Expression, b: Expression) -> Expression:
 @rule("subtract")
 def subtract(a: Expression, b: Expression) -> Expression:
     _common(a, b)  # so that a mismatch is reported in the operands as they were written
-    return add(a, Constant(-b.value) if isinstance(b, Constant) else Negate(b))
+    return add(a, Constant(-b.value, b.rounded) if isinstance(b, Constant) else Negate(b))
 
 
 @rule("multiply")
@@ -129,10 +135,11 @@ def divide(a: Expression, b: Expression) -> Expression:
             raise ModelError(f"Division by zero in ({a}) / ({b}).")
         # The reciprocal of a power of two is exact.
         mantissa, _ = np.frexp(b.value)
-        if (np.abs(mantissa) == 0.5).all():
+        if (np.abs(mantissa) == 0.5).all() and not b.rounded:
             return multiply(a, 1.0 / b.value)
         shape = _common(a, b)
-        return Divide(broadcast(a, shape), Constant(b.value if b.size == 1 else np.broadcast_to(b.value, shape)), shape)
+        divisor = b if b.size == 1 else Constant(np.broadcast_to(b.value, shape), b.rounded)
+        return Divide(broadcast(a, shape), divisor, shape)
     inverse = Apply(FUNCTIONS["reciprocal"], b)
     return inverse if _scalar(a) == 1.0 and a.shape == () else multiply(a, inverse)
 
@@ -157,7 +164,7 @@ def power(u: Expression, k: Expression) -> Expression:
             return Apply(FUNCTIONS["square"], full(u, shape))
         if _scalar(k) == 0.5:
             return Apply(FUNCTIONS["sqrt"], full(u, shape))
-        if isinstance(u, Index) and u.shape == () and k.size > 1 and (k.value == np.round(np.abs(k.value))).all():
+        if isinstance(u, Index) and u.shape == () and k.size > 1 and _table(k.value):
             return Monomials(u, k.value.reshape(-1, 1).astype(np.intp), shape)
         return Power(broadcast(u, shape), np.broadcast_to(k.value, shape) if k.size > 1 else k.value, shape)
     if isinstance(u, Constant) and (u.value <= 0).any():
@@ -175,7 +182,7 @@ def _elementary(name: str) -> None:
 for _name in FUNCTIONS:
     _elementary(_name)
 
-_LOG2, _LOG10, _DEGREE = (Constant(v, rounded=True) for v in (np.log(2.0), np.log(10.0), np.pi / 180.0))
+_LOG2, _LOG10, _DEGREE, _PI = (Constant(v, rounded=True) for v in (np.log(2.0), np.log(10.0), np.pi / 180.0, np.pi))
 _COMPOSED: dict[str, Callable[..., Any]] = {
     "exp2": lambda u: RULES["exp"](u * _LOG2),
     "log2": lambda u: RULES["log"](u) * (1.0 / _LOG2),
@@ -187,6 +194,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "erfc": lambda u: 1.0 - RULES["erf"](u),
     "expit": lambda u: 1.0 / (1.0 + RULES["exp"](-u)),
     "deg2rad": lambda u: u * _DEGREE,
+    "sinc": lambda u: Apply(FUNCTIONS["sinc"], u * _PI),
 }
 for _name, _build in _COMPOSED.items():
     rule(_name)(_build)
@@ -211,24 +219,21 @@ def minimum(a: Expression, b: Expression) -> Expression:
     return Negate(maximum(negative(a), Constant(-b.value) if isinstance(b, Constant) else negative(b)))
 
 
+@rule("arctan2")
+def arctan2(y: Expression, x: Expression) -> Expression:
+    shape = _common(y, x)
+    return Angle(broadcast(y, shape), broadcast(x, shape), shape)
+
+
 @rule("matmul")
 def matmul(a: Expression, b: Expression) -> Expression:
     """Products with a constant matrix are one linear map; two expressions multiply element by element and sum."""
-    if not a.shape or not b.shape:
-        raise ModelError("`@` needs at least one axis on both sides; use * for scalars.")
     if isinstance(a, Constant) and a.ndim >= 2 and b.ndim == 1 and a.shape[-1] == b.shape[0]:
         return Linear(a.value.reshape(-1, b.size), b, a.shape[:-1])
     if isinstance(b, Constant) and b.ndim == 2 and a.ndim == 1 and a.shape[0] == b.shape[0]:
         return Linear(b.value.T, a, (b.shape[1],))
-    left, right = np.arange(a.size).reshape(a.shape), np.arange(b.size).reshape(b.shape)
-    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
-        raise ModelError(f"`@` needs matching inner sizes; got shapes {a.shape} and {b.shape}.")
-    left = left[..., None, :] if b.ndim > 1 else left
-    right = np.swapaxes(right, -1, -2) if b.ndim > 1 else right
-    right = right[..., None, :, :] if b.ndim > 1 and a.ndim > 1 else right
-    shape = np.broadcast_shapes(left.shape, right.shape)
-    product = Multiply(Gather(a, np.broadcast_to(left, shape)), Gather(b, np.broadcast_to(right, shape)), shape)
-    return Sum(product, shape[-1])
+    left, right = pairing(a.shape, b.shape)
+    return Sum(Multiply(Gather(a, left), Gather(b, right), left.shape), left.shape[-1])
 
 
 _dense_product = RULES["matmul"]
@@ -338,6 +343,8 @@ def total(u: Any, axis: Any = None, **kwargs: Any) -> Any:
     """np.sum."""
     _plain(kwargs, "sum")
     moved, _ = _last(u, axis)
+    if not moved.size and isinstance(moved, Expression):
+        return Constant(np.zeros(moved.shape[:-1]))
     result = moved.sum_last() if isinstance(u, Affine) else Sum(moved, moved.shape[-1])
     result.origin = ("sum", u) if axis is None else ("sum", u, axis)
     return result
@@ -367,6 +374,11 @@ def _fold(name: str) -> Callable[..., Any]:
     return apply
 
 
+def _table(exponents: Any) -> bool:
+    """Whether these are whole numbers, small enough for a table of all powers up to the largest."""
+    return bool((exponents == np.round(np.abs(exponents))).all() and exponents.max(initial=0.0) <= HIGHEST)
+
+
 def _monomials(u: Expression) -> Monomials | None:
     """The product over the last axis, if it is one of whole powers of the coordinates of an index."""
     if not isinstance(u, Power) or u.ndim < 1:
@@ -374,7 +386,7 @@ def _monomials(u: Expression) -> Monomials | None:
     base, exponents = u.args[0], np.broadcast_to(u.exponents, (1, u.size)).reshape(u.shape)
     repeated = isinstance(base, Gather) and isinstance(base.args[0], Index)
     index: Any = base.args[0] if repeated else base
-    if not isinstance(index, Index) or index.shape != u.shape[-1:] or (exponents != np.round(np.abs(exponents))).any():
+    if not isinstance(index, Index) or index.shape != u.shape[-1:] or not _table(exponents):
         return None
     if isinstance(base, Gather) and (base.index.reshape(u.shape) != np.arange(index.size)).any():
         return None
@@ -451,14 +463,19 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     u, yes, no = full(condition.u, shape), full(a, shape), full(b, shape)
     # A node chooses its first branch where u >= 0; "if u > 0" is "unless -u >= 0".
     choice = (Negate(u), no, yes) if condition.strict else (u, yes, no)
-    result = Select(*choice, continuous=False, otherwise=condition.strict, defined=_defined(u))
+    result = Select(*choice, continuous=False, otherwise=condition.strict, **_definedness(u))
     result.origin = ("where", condition, a, b)
     return result
 
 
-def _defined(u: Expression) -> Expression | None:
-    """A scalar that is nonnegative only where u is defined; None if that is everywhere."""
+def _definedness(u: Expression) -> dict[str, Any]:
+    """`defined`, a scalar that is nonnegative only where u is defined (nothing if that is everywhere), and `decisive`.
+
+    Whether an inner np.where is defined is up to the branch that it takes. Where it takes several, element by element,
+    it is not decisive that one of its parts is undefined.
+    """
     margins: list[Expression] = []
+    decisive = True
     seen: set[int] = set()
     waiting = [u]
     while waiting:
@@ -466,6 +483,11 @@ def _defined(u: Expression) -> Expression | None:
         if id(node) in seen:
             continue
         seen.add(id(node))
+        if isinstance(node, Select) and not node.continuous:
+            if node.size == 1:
+                margins += _of_branches(node)
+                continue
+            decisive = False
         waiting.extend(node.args)
         if isinstance(node, Apply) and node.function.partial:
             v, f = node.args[0], node.function
@@ -473,7 +495,21 @@ def _defined(u: Expression) -> Expression | None:
             margins += [f.high - v] if f.high < np.inf else []
         elif isinstance(node, Power) and (node.exponents != np.round(node.exponents)).any():
             margins.append(node.args[0])
-    return Least(Join(tuple(margins)) if len(margins) > 1 else margins[0]) if margins else None
+    if not margins:
+        return {}
+    return {"defined": Least(Join(tuple(margins)) if len(margins) > 1 else margins[0]), "decisive": decisive}
+
+
+def _of_branches(node: Select) -> list[Expression]:
+    """Where the branch that an inner np.where takes is defined, by the same choice."""
+    parts = [_definedness(branch) for branch in node.args[1:3]]
+    if not any(parts):
+        return []
+    first, second = (part.get("defined", Constant(1.0)) for part in parts)
+    defined = node.args[3] if len(node.args) > 3 else None
+    decisive = node.decisive and all(part.get("decisive", True) for part in parts)
+    u = node.args[0] if node.args[0].shape == () else Gather(node.args[0], np.zeros((), dtype=np.intp))
+    return [Select(u, first, second, False, node.otherwise, defined, decisive)]
 
 
 def _masked(mask: Any, a: Any, b: Any) -> Any:
@@ -493,10 +529,52 @@ def _masked(mask: Any, a: Any, b: Any) -> Any:
 
 def clip(u: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **kwargs: Any) -> Any:
     """np.clip, under both of the names that NumPy has for its limits."""
-    low, high = kwargs.pop("min", a_min), kwargs.pop("max", a_max)
+    low, high = (_limit(side) for side in (kwargs.pop("min", a_min), kwargs.pop("max", a_max)))
     _plain({"out": out, **kwargs}, "clip", "limits")
     result = u if low is None else RULES["maximum"](u, low)
     return result if high is None else RULES["minimum"](result, high)
+
+
+def _limit(side: Any) -> Any:
+    """A limit of np.clip; None if it is infinite, which is none."""
+    return None if isinstance(side, int | float) and np.isinf(side) else side
+
+
+def trace(u: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, **kwargs: Any) -> Any:
+    """np.trace: the sum along a diagonal."""
+    _plain(kwargs, "trace", "`offset` and two axes")
+    result = total(FUNCTION_RULES[np.diagonal](u, offset, axis1, axis2), axis=-1)
+    result.origin = ("trace", u)
+    return result
+
+
+def cumsum(u: Any, axis: Any = None, **kwargs: Any) -> Any:
+    """np.cumsum: one sparse matrix of ones, applied to all elements."""
+    _plain(kwargs, "cumsum")
+    if axis is None:
+        return cumsum(u if u.ndim == 1 else u.ravel(), 0)
+    place = np.arange(u.size).reshape(u.shape)
+    try:
+        lines = np.moveaxis(place, axis, -1).reshape(-1, u.shape[axis])  # positions that are added up in turn
+    except (ValueError, IndexError) as error:  # NumPy's AxisError is both
+        raise ModelError(f"np.cumsum of {u}, which has shape {u.shape}: {error}.") from None
+    later, earlier = np.tril_indices(lines.shape[1])
+    rows, columns = lines[:, later].ravel(), lines[:, earlier].ravel()
+    ones = sparse.csr_matrix((np.ones(rows.size), (rows, columns)), shape=(u.size, u.size))
+    result = RULES["matmul"](ones, u.ravel()).reshape(u.shape)
+    result.origin = ("cumsum", u)
+    return result
+
+
+def polyval(p: Any, x: Any) -> Any:
+    """np.polyval by Horner's rule; coefficients may be numbers, index expressions or variables, the highest first."""
+    coefficients = list(p) if isinstance(p, list | tuple | np.poly1d) or np.ndim(p) == 1 else []
+    if not coefficients:
+        raise ModelError(f"np.polyval needs a vector of coefficients, the highest power first; got {p}.")
+    result = _operand(coefficients[0]) * np.ones(np.shape(x)) if np.shape(x) else _operand(coefficients[0])
+    for coefficient in coefficients[1:]:
+        result = result * x + coefficient
+    return result
 
 
 def outer_product(a: Any, b: Any) -> Any:
@@ -520,6 +598,10 @@ FUNCTION_RULES.update(
         np.where: where,
         np.clip: clip,
         np.outer: outer_product,
+        np.trace: trace,
+        np.cumsum: cumsum,
+        np.polyval: polyval,
+        np.sinc: RULES["sinc"],
         np.shape: lambda u: u.shape,
         np.ndim: lambda u: len(u.shape),
         np.size: lambda u: u.size,

@@ -16,6 +16,7 @@ from scipy import special
 from . import interval as iv
 from .interval import Array, Interval
 from .jets import Numbers, square
+from .sinc import sinc
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,14 @@ _TABLE = (
         lambda u, f: 2.0 * f * square(f),
         lambda u, f: -6.0 * square(square(f)),
     ),
+    Function(  # sin(u) / u; np.sinc has a factor pi in it
+        "sinc",
+        sinc,
+        sinc,
+        lambda u, f: sinc(u, 1),
+        lambda u, f: sinc(u, 2),
+        lambda u, f: sinc(u, 3),
+    ),
     Function("square", np.square, Interval.square, lambda u, f: 2.0 * u, lambda u, f: np.full((1, 1), 2.0), None),
 )
 
@@ -200,7 +209,7 @@ def _falling(k: Array, factor: Array, order: int) -> Callable[[Numbers, Numbers]
     def derivative(u: Numbers, f: Numbers) -> Numbers:
         v = power(u, lower)
         if isinstance(v, Interval) and doubt.any():
-            low, high = (1.0 + doubt * np.abs(np.log(end)) for end in (u.hi, u.lo))
+            low, high = (1.0 + doubt * np.abs(np.log(np.maximum(end, 0.0))) for end in (u.hi, u.lo))
             v = Interval(np.where(doubt > 0, v.lo / low, v.lo), np.where(doubt > 0, v.hi * high, v.hi))
         return _rounded(factor, v)
 

@@ -126,7 +126,8 @@ class Constant(Expression):
 class Index(Expression):
     """The index y of a continuum of constraints, ranging over `domain`.
 
-    Over an `Interval` it is a scalar, over every other domain a vector: `y[0]`, `y[1]`, `np.linalg.norm(y - p)`.
+    Over an `Interval` or a union of them it is a scalar, over every other domain a vector: `y[0]`, `y[1]`,
+    `np.linalg.norm(y - p)`.
 
     Examples
     --------
@@ -314,9 +315,11 @@ class Select(Expression):
         continuous: bool,
         otherwise: bool = False,
         defined: Expression | None = None,
+        decisive: bool = True,
     ) -> None:
         self.args = (u, a, b) if defined is None else (u, a, b, defined)
         self.shape, self.continuous = u.shape, continuous
+        self.decisive = decisive and u.size == 1  # whether u is undefined wherever `defined` is negative
         self.otherwise = otherwise  # whether a is also the branch where u is undefined
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
@@ -331,7 +334,7 @@ class Select(Expression):
 
     def _doubtful(self, u: Interval, defined: Interval) -> Interval:
         """u, reaching over to the branch that is taken where u is undefined unless it is sure to be defined."""
-        sure, never = defined.lo >= 0, (defined.hi < 0) & (self.size == 1)
+        sure, never = defined.lo >= 0, (defined.hi < 0) & self.decisive
         end = np.inf if self.otherwise else -np.inf
         lo, hi = (np.where(sure, v, pick(v, end)) for v, pick in ((u.lo, np.minimum), (u.hi, np.maximum)))
         return Interval(np.where(never, end, lo), np.where(never, end, hi))
@@ -346,7 +349,7 @@ class Select(Expression):
         return Jet(value, *(choose(plus, ~plus, a[d], b[d], True, run.entries(d)) for d in range(1, run.order + 1)))
 
     def key(self) -> tuple[Any, ...] | None:
-        return (self.continuous, self.otherwise)
+        return (self.continuous, self.otherwise, self.decisive)
 
 
 class Absolute(Expression):
@@ -445,7 +448,7 @@ def broadcast(u: Expression, shape: Shape) -> Expression:
     if u.shape == shape or u.size == 1:
         return u
     if isinstance(u, Constant):
-        return Constant(np.broadcast_to(u.value, shape))
+        return Constant(np.broadcast_to(u.value, shape), u.rounded)
     return Gather(u, np.broadcast_to(np.arange(u.size).reshape(u.shape), shape))
 
 
@@ -454,5 +457,5 @@ def full(u: Expression, shape: Shape) -> Expression:
     if u.shape == shape:
         return u
     if isinstance(u, Constant):
-        return Constant(np.broadcast_to(u.value, shape))
+        return Constant(np.broadcast_to(u.value, shape), u.rounded)
     return Gather(u, np.broadcast_to(np.arange(u.size).reshape(u.shape), shape))

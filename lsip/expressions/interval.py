@@ -12,6 +12,7 @@ products of points stay points while they round nothing, which makes them cheap;
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,17 @@ def _exact_product(a: Array, b: Any, product: Array) -> NDArray[np.bool_]:
 def _outward(v: Array, exact: NDArray[np.bool_]) -> Interval:
     """A rounded result: a point where nothing was lost."""
     return Interval(v, v) if exact.all() else Interval(np.where(exact, v, down(v)), np.where(exact, v, up(v)))
+
+
+def _hull(products: tuple[Array, ...], ends: tuple[Array, ...]) -> Interval:
+    """From the least to the largest product of ends, outward; nothing is known where one of the ends is not."""
+    lo, hi = reduce(np.minimum, products), reduce(np.maximum, products)
+    if np.isnan(lo).any():
+        known = reduce(np.logical_and, (~np.isnan(end) for end in ends))
+        # fmin and fmax pass over the nan of 0 * inf, which stands for 0 here.
+        lo = np.where(known, reduce(np.fmin, products), np.nan)
+        hi = np.where(known, reduce(np.fmax, products), np.nan)
+    return Interval(down(lo), up(hi))
 
 
 class Interval:
@@ -120,18 +132,16 @@ class Interval:
         return Interval(down(other - self.hi), up(other - self.lo))
 
     def __mul__(self, other: Any) -> Interval:
-        # fmin and fmax pass over the nan of 0 * inf, which stands for 0 here.
         if isinstance(other, Interval):
             if not (self.exact or other.exact):
                 p, q = self.lo * other.lo, self.lo * other.hi
                 r, s = self.hi * other.lo, self.hi * other.hi
-                return Interval(down(np.fmin(np.fmin(p, q), np.fmin(r, s))), up(np.fmax(np.fmax(p, q), np.fmax(r, s))))
+                return _hull((p, q, r, s), (self.lo, self.hi, other.lo, other.hi))
             self, other = (self, other.lo) if other.exact else (other, self.lo)
         p = self.lo * other
         if self.exact:
             return _outward(p, _exact_product(self.lo, other, p))
-        q = self.hi * other
-        return Interval(down(np.fmin(p, q)), up(np.fmax(p, q)))
+        return _hull((p, self.hi * other), (self.lo, self.hi))
 
     __rmul__ = __mul__
 

@@ -137,6 +137,8 @@ class Operators:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         name = ufunc.__name__
         if method == "reduce" and name in ("add", "multiply", "maximum", "minimum"):
+            if set(kwargs) - {"axis"}:
+                raise ModelError(f"np.{name}.reduce takes only `axis` here; got {', '.join(sorted(kwargs))}.")
             reducer = {"add": np.sum, "multiply": np.prod, "maximum": np.max, "minimum": np.min}[name]
             return FUNCTION_RULES[reducer](inputs[0], axis=kwargs.get("axis", 0))
         if name in ("greater_equal", "greater"):

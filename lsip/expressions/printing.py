@@ -89,6 +89,8 @@ class Printer:
         """The text of an operand and how tightly it binds."""
         origin = item if isinstance(item, tuple) else getattr(item, "origin", None)
         if isinstance(item, list):
+            if any(hasattr(part, "origin") for part in item):
+                return self._stack(*item)
             item = np.asarray(item)
         if not origin:
             body = _array(item, self.tex) if isinstance(item, int | float | np.ndarray | np.generic) else "(…)"

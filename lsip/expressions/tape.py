@@ -221,6 +221,25 @@ class Tape:
         shape = (len(lower), jet.value.shape[-1])
         return jet.value.each(lambda v: np.broadcast_to(v, shape))
 
+    def unbounded(self, lower: Array, upper: Array) -> Expression | None:
+        """What the user wrote that has no bounds over a box (1, m), though its parts do; None if that is unknown."""
+        run = Pass(Interval(lower, upper), 0, self.offsets, self.kinks)
+        with np.errstate(all="ignore"):
+            results = self._constants(run)
+            for i, forward, args, _ in self.steps:
+                jet = results[i] = forward([results[a] for a in args], run)  # type: ignore[misc]
+                if not (np.isfinite(jet.value.lo) & np.isfinite(jet.value.hi)).all():
+                    return self._written(i)
+        return None
+
+    def _written(self, i: int) -> Expression | None:
+        """The node itself if the user typed it, else the first one after it that it is part of."""
+        while not self.nodes[i].origin:
+            i = next((j for j in range(i + 1, len(self.nodes)) if i in self.args[j]), -1)
+            if i < 0:
+                return None
+        return self.nodes[i]
+
     def gradients(self, lower: Array, upper: Array) -> Interval:
         """Outward-rounded ranges of all gradients over the boxes: shape (m, N, K)."""
         jet, _ = self._run(Pass(Interval(lower, upper), 1, self.offsets, self.kinks))

@@ -38,13 +38,16 @@ class Conditioning:
         every: Any = rows
         if sparse.issparse(rows):
             every = sparse.vstack([rows, program.A], format="csr")
-            squares = np.asarray(every.multiply(every).sum(axis=0)).ravel()
+            largest = abs(every).max(axis=0).toarray().ravel()
+            shares = every.multiply(1.0 / np.where(largest > 0, largest, 1.0))
+            squares = np.asarray(shares.multiply(shares).sum(axis=0)).ravel()
         else:
             every = np.vstack([rows, program.A.toarray()]) if program.A.shape[0] else rows
-            squares = (every**2).sum(axis=0)
-        norms = np.sqrt(squares / max(every.shape[0], 1))
-        scale: Any = 1.0 / np.where(norms > 0, norms, 1.0)
-        scale = 2.0 ** np.round(np.log2(scale))  # powers of two: scaling then rounds nothing
+            largest = np.abs(every).max(axis=0, initial=0.0)
+            squares = ((every / np.where(largest > 0, largest, 1.0)) ** 2).sum(axis=0)
+        norms = largest * np.sqrt(squares / max(every.shape[0], 1))
+        # Powers of two: scaling then rounds nothing.
+        scale: Any = 2.0 ** -np.round(np.log2(np.where(norms > 0, norms, 1.0)))
         free = np.flatnonzero(np.isinf(program.lower) & np.isinf(program.upper))
         filled = np.count_nonzero(rows) if isinstance(rows, np.ndarray) else rows.nnz
         if filled < 0.3 * rows.shape[0] * max(rows.shape[1], 1) or not 1 < len(free) <= MIXED:
@@ -86,9 +89,8 @@ class Conditioning:
             x[self.mixed] = linalg.solve_triangular(self.factor, z[self.mixed], check_finite=False)
         return x
 
-    def stretched(self, which: NDArray[np.bool_], by: float) -> Conditioning:
-        """The same with some z_j in units `by` times as large: room for x, and visible coefficients, far out."""
-        grow = np.where(which, by, 1.0)
+    def stretched(self, grow: Array) -> Conditioning:
+        """The same with each z_j in units `grow` times as large: room for x, and visible coefficients, far out."""
         if self.factor is None:
             return Conditioning(self.scale * grow, self.mixed, None)
         block = grow[self.mixed]

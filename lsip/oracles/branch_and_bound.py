@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checking import real, whole
 from ..domains import Domain
 from ..errors import ModelError
 from .base import Array, Separation
@@ -20,6 +21,8 @@ MEMORY = 1.5e9  # bytes of enclosures that a family may keep
 MANY = 1500  # boxes beyond which a cover is rather begun anew with expansions of one order more
 LOOKS = 16  # points evaluated exactly in each round, whatever the models say
 CANDIDATES = 64  # points evaluated exactly in each round, or two for every row an index has
+PACE = 1000.0  # boxes split in a second, until that has been measured
+FEW = 64  # boxes that a round splits however little time is left
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,13 @@ class BranchAndBound:
     points: int = 64
     seconds: float = np.inf
     near: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("tol", "near"):
+            real(name, getattr(self, name), "must be at least 0", lambda v: 0 <= v < np.inf)
+        real("seconds", self.seconds, "must be a number", lambda v: v == v)
+        for name, least in (("max_boxes", 1), ("rounds", 0), ("points", 1)):
+            whole(name, getattr(self, name), least)
 
     def maximise(self, violation: Any, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
         family = getattr(violation, "family", None)
@@ -114,32 +124,35 @@ class _Search:
         return max(self.target, 2 * self.best - self.alert) if self.best > self.alert else self.target
 
     def run(self) -> Separation:
-        rounds, started = 0, time.perf_counter()
-        while time.perf_counter() - started <= self.options.seconds:
+        rounds, pace, now = 0, PACE, time.perf_counter()
+        deadline = now + self.options.seconds
+        while now <= deadline:
             open_rows = [np.flatnonzero(b.max(axis=1, initial=-np.inf) > self.goal) for b in self.bounds]
             open_rows = [rows[c.splittable(rows)] for rows, c in zip(open_rows, self.covers, strict=True)]
             if not sum(map(len, open_rows)) or (self.best > self.alert and rounds >= self.options.rounds):
                 break
-            progress = False
-            for k, rows in enumerate(open_rows):
-                progress |= self._split(k, rows) if len(rows) else False
-            if not progress:
+            most = int(max(FEW, min(pace * (deadline - now), 1e9)))  # so that a round ends in time
+            split = sum(self._split(k, rows, most) for k, rows in enumerate(open_rows) if len(rows))
+            if not split:
                 break
+            began, now = now, time.perf_counter()
+            pace = split / max(now - began, 1e-9)
             rounds += 1
         return self._result()
 
-    def _split(self, k: int, rows: Ints) -> bool:
+    def _split(self, k: int, rows: Ints, most: int) -> int:
+        """Split the worst of these boxes, `most` at most; how many it was."""
         cover = self.covers[k]
         # A round in which nearly every box is still open says as much as very many boxes.
         crowded = cover.n + 3 * len(rows) > MANY or (cover.n > MANY // 8 and len(rows) > 0.9 * cover.n)
         if cover.order == 2 and crowded and self.family.differentiable:
             return self._restart(k)
         # On a line, so many boxes mean that rounding, not width, keeps the bound up.
-        most = self.options.max_boxes if cover.dim > 1 else self.options.max_boxes // 10
-        room = min(most, int(MEMORY / cover.row_bytes)) - cover.n
-        batch = max(min(4096, int(2e8 / cover.row_bytes)), 1)
+        boxes = self.options.max_boxes if cover.dim > 1 else self.options.max_boxes // 10
+        room = min(boxes, int(MEMORY / cover.row_bytes)) - cover.n
+        batch = max(min(4096, most, int(2e8 / cover.row_bytes)), 1)
         if not len(rows) or room < 3:
-            return False
+            return 0
         worst = self.bounds[k][rows].max(axis=1)
         if len(rows) > min(batch, room // 3):
             rows = rows[np.argsort(-worst)[: min(batch, max(room // 3, 1))]]
@@ -158,16 +171,16 @@ class _Search:
         grown[children] = bound
         self.bounds[k] = grown
         self._try(points, model, bool(cover.rough[children].any()))
-        return True
+        return len(rows)
 
-    def _restart(self, k: int) -> bool:
+    def _restart(self, k: int) -> int:
         """Go on with sharper expansions on fewer boxes."""
         old = self.covers[k]
         cover = Cover(self.family, old.cell, order=3)
         self.family.covers[self.family.covers.index(old)] = self.covers[k] = cover
         self.bounds[k], points, model = cover.bounds(self.violation.weights, slice(None))
         self._try(points, model, True)
-        return True
+        return cover.n
 
     def _result(self) -> Separation:
         bound = max((float(b.max(initial=-np.inf)) for b in self.bounds), default=-np.inf)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checking import whole
 from ..domains import Domain
 from ..errors import ModelError
 from .attained import attained, discrete_points
@@ -32,8 +33,8 @@ class Grid:
     cuts: int = 16
 
     def __post_init__(self) -> None:
-        if self.points < 1 or self.cuts < 1:
-            raise ModelError(f"`points` and `cuts` must be at least 1; got {self.points} and {self.cuts}.")
+        whole("points", self.points, 1)
+        whole("cuts", self.cuts, 1)
 
     def per_axis(self, m: int) -> int:
         """The largest k with k^m <= points, at least 2 unless `points` is 1 (the centre alone)."""

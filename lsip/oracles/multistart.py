@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..checking import whole
 from ..domains import Domain
 from ..errors import ModelError
 from .attained import attained, discrete_points, unproven
@@ -44,8 +45,8 @@ class Multistart:
     candidates: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        if self.starts < 1 or self.sample < 1:
-            raise ModelError(f"`starts` and `sample` must be at least 1; got {self.starts} and {self.sample}.")
+        whole("starts", self.starts, 1)
+        whole("sample", self.sample, 1)
         if self.method not in get_args(Method):
             raise ModelError(f"`method` must be one of {', '.join(get_args(Method))}; got {self.method!r}.")
 

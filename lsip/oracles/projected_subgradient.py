@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checking import real, whole
 from ..domains import Domain
-from ..errors import ModelError
 from .attained import attained, unproven, worst_component
 from .base import Array, Separation, Violation
 from .differences import derivatives
@@ -38,10 +38,10 @@ class ProjectedSubgradient:
     lipschitz: float | None = None
 
     def __post_init__(self) -> None:
-        if self.iterations < 1:
-            raise ModelError(f"`iterations` must be at least 1; got {self.iterations}.")
-        if self.lipschitz is not None and not 0 < self.lipschitz < np.inf:
-            raise ModelError(f"`lipschitz` must be positive and finite, or None to estimate it; got {self.lipschitz}.")
+        whole("iterations", self.iterations, 1)
+        if self.lipschitz is not None:
+            meaning = "must be positive and finite, or None to estimate it"
+            real("lipschitz", self.lipschitz, meaning, lambda v: 0 < v < np.inf)
 
     def maximise(self, violation: Violation, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The average and the best iterate. Deterministic: `seed` plays no part, nor does `target`."""

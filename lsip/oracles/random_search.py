@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..checking import whole
 from ..domains import Domain
-from ..errors import ModelError
 from .attained import attained, unproven, worst_component
 from .base import Separation, Violation
 from .distinct import distinct
@@ -26,8 +26,7 @@ class RandomSearch:
     points: int = 100
 
     def __post_init__(self) -> None:
-        if self.points < 1:
-            raise ModelError(f"`points` must be at least 1; got {self.points}.")
+        whole("points", self.points, 1)
 
     def maximise(self, violation: Violation, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The worst point of the sample drawn with `seed`; `target` plays no part."""

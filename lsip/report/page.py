@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import ModelError
+from ..writing import whole_file
 from . import sections
 from .payload import families, largest, payload
 
@@ -28,18 +27,9 @@ def write_report(solution: Solution, path: str | Path) -> Path:
     ModelError
         When the folder does not exist, or `path` is one.
     """
-    target = Path(path)
-    if not target.resolve().parent.is_dir():
-        raise ModelError(f"There is no directory {target.resolve().parent} to write {target.name} to; make it first.")
-    if target.is_dir():
-        raise ModelError(f"{target} is a directory; a report is a file, such as {target / 'report.html'}.")
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
+    with whole_file(path, "report.html") as part:
         part.write_text(page(solution), encoding="utf-8")
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
-    return target
+    return Path(path)
 
 
 def page(solution: Solution) -> str:

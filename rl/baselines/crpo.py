@@ -9,6 +9,7 @@ import numpy as np
 
 import lsip
 
+from .. import checks
 from ..si_cpo import SICPO
 from ..simulator import as_simulator
 
@@ -23,8 +24,7 @@ class FixedGrid:
     candidates: ClassVar[bool] = False  # what a constraint suggests besides is not for this oracle
 
     def __post_init__(self) -> None:
-        if not isinstance(self.per_axis, int | np.integer) or self.per_axis < 1:
-            raise lsip.ModelError(f"`per_axis` must be a positive integer; got {self.per_axis!r}.")
+        checks.count("per_axis", self.per_axis)
 
     def maximise(self, violation: Any, domain: lsip.Domain, *, target: float = 0.0, seed: int = 0) -> Any:
         """The worst grid point; nothing is proven."""
@@ -47,6 +47,7 @@ class CRPO(SICPO):
     """
 
     def __init__(self, problem: Any, points: int = 250, **options: Any) -> None:
+        checks.count("points", points)
         m = as_simulator(problem).specification.constraint.domain.dim
         per_axis = GRIDS[points] if m == 2 and points in GRIDS else max(int(np.ceil(points ** (1 / m) - 1e-9)), 1)
         super().__init__(problem, **{"oracle": FixedGrid(per_axis), **options})

@@ -12,10 +12,10 @@ from scipy import sparse
 
 import lsip
 
-from ..dataset import Dataset, OptimisticSet
+from ..dataset import Dataset, OptimisticSet, as_dataset
 from ..errors import InfeasibleError
 from ..planning import optimistic_program, planning_program
-from ..sicmdp import SICMDP, Specification, policy_of
+from ..sicmdp import SICMDP, Specification, as_specification, policy_of
 
 Array = NDArray[np.float64]
 
@@ -29,6 +29,9 @@ class Discretised:
     value: float  # of the finite program: an upper bound of the true optimum
     points: Array  # (k, m)
     model: Array | None = None
+
+    def __repr__(self) -> str:
+        return f"Discretised on {len(self.points)} index points, value {self.value:.9g}, nothing proven between them"
 
 
 def discretise(
@@ -58,11 +61,11 @@ def discretise(
     >>> mdp.worst_violation(naive.policy).value > 1e-6  # between the points, the constraint is broken
     True
     """
-    spec = problem.specification if isinstance(problem, SICMDP) else problem
+    spec = as_specification(problem)
     domain = spec.constraint.domain
     grid = _grid(domain, points)
     if data is not None:
-        spec.check(data.states, data.actions)
+        spec.check(as_dataset(data).states, data.actions)
     if models is None and data is not None:
         if delta is None:
             raise lsip.ModelError("`data` needs `delta`, the confidence of the optimistic set.")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-import lsip
-
+from .. import checks
 from ..constraint import Worst
 from ..si_cppo import SICPPO
 
@@ -33,6 +31,8 @@ class PPOLagrangian(SICPPO):
         Its learning rate.
     """
 
+    CHANGING = (*SICPPO.CHANGING, "multiplier")
+
     def __init__(
         self,
         env: Any,
@@ -42,13 +42,10 @@ class PPOLagrangian(SICPPO):
         multiplier_rate: float = 0.1,
         **options: Any,
     ) -> None:
-        if not 0 <= multiplier < math.inf:
-            raise lsip.ModelError(f"`multiplier` must be a number, not negative; got {multiplier!r}.")
-        if not 0 < multiplier_rate < math.inf:
-            raise lsip.ModelError(f"`multiplier_rate` must be positive; got {multiplier_rate!r}.")
+        price = checks.number("multiplier", multiplier, "amount")
+        rate = checks.number("multiplier_rate", multiplier_rate, "positive")
         super().__init__(env, constraint, *args, **options)
-        self.multiplier = float(multiplier)  # lambda, the price of the worst cost
-        self.multiplier_rate = float(multiplier_rate)
+        self.multiplier, self.multiplier_rate = price, rate  # lambda, the price of the worst cost
 
     def _chosen(self, of_reward: Any, of_cost: Any, worst: Worst, good: bool) -> Any:
         self.multiplier = max(0.0, self.multiplier + self.multiplier_rate * worst.value)

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-import lsip
-
+from .. import checks
 from ..advantage import gae
 from ..policies import Categorical, SoftmaxTable, flat_gradient
 from ..simulator import Simulator, rollout
@@ -110,22 +109,7 @@ def policy_gradient(
     return flat_gradient(surrogate, learner.policy) / (1 - learner.simulator.specification.gamma)
 
 
-def check_ranges(**values: tuple[float, float, float]) -> None:
-    """Numbers between two ends, or a clear error."""
-    for name, (value, low, high) in values.items():
-        if not low <= value <= high:
-            raise lsip.ModelError(f"`{name}` must lie between {low:g} and {high:g}; got {value!r}.")
-
-
-def check_positive(**values: float) -> None:
-    """Positive finite numbers, or a clear error."""
-    for name, value in values.items():
-        if not 0 < value < np.inf:
-            raise lsip.ModelError(f"`{name}` must be positive; got {value!r}.")
-
-
 def check_counts(**counts: int) -> None:
     """Positive integers, or a clear error."""
     for name, value in counts.items():
-        if not isinstance(value, int | np.integer) or value < 1:
-            raise lsip.ModelError(f"`{name}` must be a positive integer; got {value!r}.")
+        checks.count(name, value)

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from .. import checks
 from ..policies import Policy, flat_gradient, flat_parameters, set_flat_parameters
-from .base import Learner, check_counts, check_ranges, collect, policy_gradient, tensors
+from .base import Learner, check_counts, collect, policy_gradient, tensors
 
 Array = NDArray[np.float64]
 
@@ -35,7 +36,8 @@ class FisherNPG:
 
     def __post_init__(self) -> None:
         check_counts(paths=self.paths, horizon=self.horizon, iterations=self.iterations)
-        check_ranges(trace=(self.trace, 0.0, 1.0), damping=(self.damping, 0.0, np.inf))
+        checks.number("trace", self.trace, "share")
+        checks.number("damping", self.damping, "nonnegative")
 
     def step(
         self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 import lsip
 
+from .. import checks
 from ..policies import SoftmaxTable, flat_parameters, set_flat_parameters
 from ..simulator import Draw, Simulator, TabularSimulator, walk
-from .base import Learner, check_counts
+from .base import Learner
 
 Array = NDArray[np.float64]
 
@@ -45,9 +46,9 @@ class NPG:
     steps: str = "decreasing"
 
     def __post_init__(self) -> None:
-        check_counts(samples=self.samples, horizon=self.horizon)
-        if not self.radius > 0:
-            raise lsip.ModelError(f"`radius` must be positive; got {self.radius}.")
+        checks.count("samples", self.samples)
+        checks.count("horizon", self.horizon)
+        checks.number("radius", self.radius, "positive")
         if self.steps not in ("decreasing", "constant"):
             raise lsip.ModelError(f'`steps` is "decreasing" or "constant"; got {self.steps!r}.')
 

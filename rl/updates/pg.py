@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import checks
 from ..policies import flat_parameters, set_flat_parameters
-from .base import Learner, check_counts, check_ranges, collect, policy_gradient, tensors
+from .base import Learner, check_counts, collect, policy_gradient, tensors
 
 Array = NDArray[np.float64]
 
@@ -31,7 +32,7 @@ class PolicyGradient:
 
     def __post_init__(self) -> None:
         check_counts(paths=self.paths, horizon=self.horizon)
-        check_ranges(trace=(self.trace, 0.0, 1.0))
+        checks.number("trace", self.trace, "share")
 
     def step(
         self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator

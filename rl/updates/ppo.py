@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .base import NOISE, Learner, check_counts, check_positive, check_ranges, collect, tensors
+from .. import checks
+from .base import NOISE, Learner, check_counts, collect, tensors
 
 Array = NDArray[np.float64]
 
@@ -39,8 +40,9 @@ class PPO:
 
     def __post_init__(self) -> None:
         check_counts(paths=self.paths, horizon=self.horizon, epochs=self.epochs, minibatches=self.minibatches)
-        check_ranges(trace=(self.trace, 0.0, 1.0))
-        check_positive(clip=self.clip, step_size=self.step_size)
+        checks.number("trace", self.trace, "share")
+        checks.number("clip", self.clip, "positive")
+        checks.number("step_size", self.step_size, "positive")
 
     def step(
         self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator

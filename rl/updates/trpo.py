@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from .. import checks
 from ..policies import flat_gradient, flat_parameters, set_flat_parameters
-from .base import NOISE, Learner, check_counts, check_positive, check_ranges, collect, tensors
+from .base import NOISE, Learner, check_counts, collect, tensors
 from .fisher import conjugate_gradients, fisher_product
 
 Array = NDArray[np.float64]
@@ -41,8 +42,9 @@ class TRPO:
 
     def __post_init__(self) -> None:
         check_counts(paths=self.paths, horizon=self.horizon, iterations=self.iterations, halvings=self.halvings)
-        check_ranges(trace=(self.trace, 0.0, 1.0), damping=(self.damping, 0.0, np.inf))
-        check_positive(radius=self.radius)
+        checks.number("trace", self.trace, "share")
+        checks.number("damping", self.damping, "nonnegative")
+        checks.number("radius", self.radius, "positive")
 
     def step(
         self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator

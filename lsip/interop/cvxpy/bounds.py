@@ -16,7 +16,7 @@ from scipy import sparse
 
 from ...certificate import INFEASIBLE_RADIUS, Support, infeasibility, lower_bound
 from .canonical import Canonical
-from .solution import Model
+from .solution import BALANCE, Model
 
 Array = NDArray[np.float64]
 EXACT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "max_iter": 300}
@@ -56,7 +56,7 @@ class Judge:
         if not self.model.cones.proves_dual(rows):
             return None
         units = np.ones(len(self.canonical.c) + 1)
-        base, radius = infeasibility(self.model.carrier, support, rows, units)
+        base, radius = infeasibility(self.model.carrier, support, rows, units, BALANCE)
         return Bound(base, radius, support, rows, units) if base > 0 and radius >= INFEASIBLE_RADIUS else None
 
     def _multipliers(self, c: Array, cuts: list[Support], master: Any) -> tuple[tuple[Support, ...], Array, Array]:

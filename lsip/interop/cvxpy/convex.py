@@ -8,7 +8,6 @@ rounding.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...certificate import FINITE, LEAST_RADIUS, Certificate, Support, prove_feasible
+from ...clock import Clock
 from ...options import check_options
 from ...oracles import Oracle, Separation, pick_oracle
 from ...program import Program
@@ -53,7 +53,14 @@ class Options:
     callback: Callable[[Iterate], Any] | None = None
 
     def __post_init__(self) -> None:
-        check_options(self.tol, self.max_iterations, self.oracle)
+        check_options(
+            self.tol,
+            self.max_iterations,
+            self.oracle,
+            time_limit=self.time_limit,
+            seed=self.seed,
+            callback=self.callback,
+        )
 
 
 class ConvexRun:
@@ -70,7 +77,7 @@ class ConvexRun:
         maximise: bool,
         name: str,
     ) -> None:
-        self.started = time.perf_counter()
+        self.clock = Clock(options.time_limit)
         self.model, self.canonical, self.layout = model, canonical, layout
         self.master, self.options = master, options
         n = layout.whole.size
@@ -163,8 +170,7 @@ class ConvexRun:
         yield self.stop(Status.ITERATION_LIMIT)
 
     def _limits(self, result: Relaxed) -> ConvexSolution | None:
-        limit = self.options.time_limit
-        if limit is not None and time.perf_counter() - self.started > limit:
+        if self.clock.left() < 0:
             return self.stop(Status.TIME_LIMIT)
         last = self.history[-FROZEN:]
         size = 1 + float(np.abs(self.x).max(initial=0.0))
@@ -224,8 +230,7 @@ class ConvexRun:
         return None
 
     def _separate(self, x: Array) -> list[Separation]:
-        limit = np.inf if self.options.time_limit is None else self.options.time_limit
-        left = limit - (time.perf_counter() - self.started)
+        left = self.clock.left()
         seed = self.options.seed + len(self.history)
         return separate(self.program, self.oracles, x, margin=self.margin, left=left, seed=seed)
 
@@ -235,7 +240,7 @@ class ConvexRun:
         low, high = (self.proven.lower, upper) if sign > 0 else (-upper, -self.proven.lower)
         iterate = Iterate(
             iteration, sign * self._value(self.x), low, high, worst, bound, added, len(self.cuts),
-            time.perf_counter() - self.started, self.x, tuple(s.points for s in found),
+            self.clock.used(), self.x, tuple(s.points for s in found),
         )  # fmt: skip
         self.history.append(iterate)
         return iterate
@@ -315,17 +320,19 @@ class ConvexRun:
         inside = self.master.best_margin(self.scale)
         if inside.status != "optimal" or inside.slack >= 0:
             return
-        s = -max(prove_feasible(self.program, inside.x), default=np.inf)
+        s = -max(prove_feasible(self.program, inside.x, seconds=self.clock.left()), default=np.inf)
         if s <= 0:
             return
         weight = min(v / (s + v) * (1 + 1e-9) + 1e-12, 1.0)
         x = (1 - weight) * self.x + weight * inside.x
-        violation = prove_feasible(self.program, x)
+        violation = prove_feasible(self.program, x, seconds=self.clock.left())
         if max(violation) <= 0:
             self._certify(x, violation)
 
     def stop(self, status: Status) -> ConvexSolution:
         """End with the best bounds that can be proven now; OPTIMAL if they meet after all."""
+        if status in (Status.TIME_LIMIT, Status.INTERRUPTED):
+            self.clock.allow_last_proofs()
         self._retreat()
         if self.proven.lower == -np.inf and self.cuts and self.master.box is None:
             self._bound()
@@ -347,7 +354,7 @@ class ConvexRun:
             certificate=certificate,
             history=tuple(self.history),
             active=merge(self.program, certificate.support, DUST),
-            seconds=time.perf_counter() - self.started,
+            seconds=self.clock.used(),
             tol=self.options.tol,
             oracle=self.oracle_names,
             cuts=tuple(self.cuts),

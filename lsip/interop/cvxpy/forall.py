@@ -149,7 +149,7 @@ def _declared(indices: tuple[Index, ...], constraint: Any) -> ForAll:
     _check(constraint, str(constraint))
     formulas: tuple[Any, ...] = tuple(i.formula for i in indices)
     found = {f for p in constraint.parameters() if isinstance(p, IndexExpression) for f in p.formula.indices()}
-    free = [f.name for f in found if f not in formulas]
+    free = [f.name for f in found if all(f is not g for g in formulas)]
     if free:
         raise ModelError(f"{constraint} depends on {', '.join(free)} too; list every index: forall((…), …).")
     if not found:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...certificate import FINITE, LEAK, Support
+from ...certificate import FINITE, Support, leaks
 from .canonical import Canonical
 from .solution import Model
 
@@ -42,11 +42,12 @@ def find_ray(
             continue
         d = np.where(np.abs(d) < 1e-7, 0.0, d)
         d = np.append(d / np.abs(d).max(), 0.0)
+        allowed = leaks(carrier, d)
         found = [
-            oracle.maximise(carrier.violation(f, d, scale=0.0), family.domain, target=0.5 * LEAK)
+            oracle.maximise(carrier.violation(f, d, scale=0.0), family.domain, target=0.5 * allowed[f])
             for f, (oracle, family) in enumerate(zip(oracles, carrier.families, strict=True))
         ]
-        if max((s.bound for s in found), default=-np.inf) <= 0.5 * LEAK:
+        if all(s.bound <= most for s, most in zip(found, allowed, strict=True)):
             inside = model.cones.residual(-(carrier.A @ d)) <= FINITE
             return (d, tuple(s.bound for s in found)) if inside else (None, ())
         new = [

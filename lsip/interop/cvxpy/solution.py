@@ -11,21 +11,23 @@ from numpy.typing import NDArray
 from ...certificate import (
     FINITE,
     INFEASIBLE_RADIUS,
-    LEAK,
     LEAST_RADIUS,
     infeasibility,
     lagrangian,
+    leaks,
     prove_feasible,
 )
 from ...errors import ModelError, ProofError
 from ...program import Program
 from ...solution import Solution
 from ...status import Status
+from ...verification import verify_support, verify_violations
 from .affine import dense
 from .cones import Cones
 from .package import cp
 
 Array = NDArray[np.float64]
+BALANCE = 1e-7  # of a combination that contradicts itself, relative to its terms: what conic solvers reach
 ROUNDING = 1e-12  # what evaluating an objective in floating point may lose, relative to its size
 
 
@@ -49,8 +51,8 @@ class ModelSolution(Solution):
             return self.values[item.id].copy()
         return item.tree_copy({id(v): cp.Constant(self.values[v.id]) for v in item.variables()}).value
 
-    def verify(self) -> ModelSolution:
-        super().verify()
+    def verify(self, tol: float | None = None) -> ModelSolution:
+        super().verify(tol)
         return self
 
 
@@ -96,6 +98,13 @@ class ConvexSolution(ModelSolution):
     model_of: Model | None = None
     objective: float = np.nan  # at x, as a minimum
 
+    def save(self, path: Any) -> None:
+        """Refused: the proof is about a CVXPY model, and no file without code can hold that."""
+        raise ModelError(
+            "A solution of a convex CVXPY model is not saved, because its proof needs the model. Save the values of the "
+            "variables, and solve again where the proof is wanted."
+        )
+
     @property
     def value(self) -> float:
         if self.status is Status.INFEASIBLE:
@@ -108,11 +117,12 @@ class ConvexSolution(ModelSolution):
     def message(self) -> str:
         finite, scale = self.certificate.finite_violation, 1.0 + float(np.abs(self.x).max(initial=0.0))
         if self.certified or finite <= FINITE * scale:
-            return self.status.value
+            return super().message
         return f"{self.status.value} The solver breaks finite constraints by {finite:.1g}; ask it for more accuracy."
 
-    def verify(self) -> ConvexSolution:
+    def verify(self, tol: float | None = None) -> ConvexSolution:
         """Re-check the proof from the certificate and the model, without a solver; ProofError if it fails."""
+        tol = self.tol if tol is None else tol
         program, certificate, model = self._forgetful(), self.certificate, self.model_of
         if model is None:
             raise ProofError("The solution does not hold the model that it is about.")
@@ -131,8 +141,8 @@ class ConvexSolution(ModelSolution):
         if certificate.lower > -np.inf:
             _check_lower(model, certificate)
         gap = abs(certificate.upper - certificate.lower)
-        if self.status is Status.OPTIMAL and not gap <= self.tol * max(1.0, abs(certificate.upper)) * (1 + 1e-9):
-            raise ProofError(f"The gap {gap:.3g} is not closed to tol = {self.tol:g}.")
+        if self.status is Status.OPTIMAL and not gap <= tol * max(1.0, abs(certificate.upper)) * (1 + 1e-9):
+            raise ProofError(f"The gap {gap:.3g} is not closed to tol = {tol:g}.")
         return self
 
 
@@ -141,15 +151,14 @@ def _check_dual(model: Model, certificate: Any) -> None:
         raise ProofError("The multipliers of the finite part are not proven to lie in the dual cone.")
     if not (np.isfinite(certificate.units).all() and (certificate.units > 0).all()):
         raise ProofError("The region in which the bound holds has no size.")
-    for s in certificate.support:
-        domain = model.carrier.families[s.family].domain
-        if not np.isfinite(s.multiplier) or s.multiplier < 0 or not domain.contains(s.point[None, :])[0]:
-            raise ProofError(f"The atom at {s.point} with multiplier {s.multiplier} is not part of a measure on Y.")
+    verify_support(model.carrier, certificate.support)
 
 
 def _check_infeasible(model: Model, certificate: Any) -> None:
     _check_dual(model, certificate)
-    base, radius = infeasibility(model.carrier, certificate.support, certificate.row_multipliers, certificate.units)
+    base, radius = infeasibility(
+        model.carrier, certificate.support, certificate.row_multipliers, certificate.units, BALANCE
+    )
     if not base > 0 or not certificate.radius >= INFEASIBLE_RADIUS or radius < certificate.radius * (1 - 1e-9):
         raise ProofError(f"The combination does not contradict itself: {base:.3g} within radius {radius:.3g}.")
 
@@ -163,9 +172,7 @@ def _check_feasible(program: Program, model: Model, certificate: Any, values: di
     finite = model.finite_violation(values)
     if (feasible and finite > FINITE * scale) or finite > certificate.finite_violation + 1e-12 * scale:
         raise ProofError(f"The point breaks a finite constraint by {finite:.3g}.")
-    for family, claim, found in zip(program.families, claims, prove_feasible(program, certificate.x), strict=False):
-        if claim <= 0 and not found <= 1e-13 * scale:
-            raise ProofError(f"{family.name}: claimed violation {claim:.3g}, proven only {found:.3g}.")
+    verify_violations(program, certificate.x, claims)
 
 
 def _check_lower(model: Model, certificate: Any) -> None:
@@ -191,6 +198,8 @@ def _check_ray(program: Program, model: Model, certificate: Any) -> None:
         raise ProofError("The direction does not improve the objective.")
     if model.cones.residual(-(carrier.A @ d)) > FINITE:
         raise ProofError("The direction leaves the finite constraints.")
-    for family, found in zip(carrier.families, prove_feasible(carrier, d, scale=0.0, target=LEAK), strict=True):
-        if not found <= LEAK:
+    allowed = leaks(carrier, d)
+    proven = prove_feasible(carrier, d, scale=0.0, target=allowed)
+    for family, found, most in zip(carrier.families, proven, allowed, strict=True):
+        if not found <= most:
             raise ProofError(f"{family.name}: a(y) d may reach {found:.3g} for some y along the direction d.")

@@ -1,0 +1,68 @@
+"""The angle of a point in the plane, np.arctan2(y, x): smooth but for the origin and for its cut, where y = 0 > x.
+
+Across the cut it jumps from pi to -pi; on the cut it is pi. A box that the cut crosses knows both sides, and nothing
+about slopes. Elsewhere derivatives are those of arctan(y / x) or of -arctan(x / y), whichever divides by more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import jets
+from .functions import FUNCTIONS
+from .graph import Expression, Pass, Shape, choose
+from .interval import FUNCTION_ULPS, Interval, down, magnitudes, up
+from .jets import Jet
+
+PI = float(up(np.asarray(np.pi)))  # at least
+
+
+class Angle(Expression):
+    """The angle of (x, y), in (-pi, pi], element by element."""
+
+    def __init__(self, y: Expression, x: Expression, shape: Shape) -> None:
+        self.args, self.shape = (y, x), shape
+
+    def forward(self, args: list[Jet], run: Pass) -> Jet:
+        y, x = args
+        steep, lost, value = self._boxes(y.value, x.value) if isinstance(run.y, Interval) else _points(y.value, x.value)
+        if run.order == 0 or (y.gradient is None and x.gradient is None):
+            return Jet(value)
+        flat, upright = _arctan(y, x, run.order), jets.negate(_arctan(x, y, run.order))
+        derivatives = [
+            choose(~steep, steep, flat[d], upright[d], True, run.entries(d)) for d in range(1, run.order + 1)
+        ]
+        return Jet(value, *(_forgotten(d, lost) for d in derivatives))
+
+    def _boxes(self, y: Interval, x: Interval) -> tuple[Any, Any, Interval]:
+        """Which boxes are rather above or below the origin, on which nothing is known of slopes, and the angles."""
+        near_x, near_y = magnitudes(x)[0], magnitudes(y)[0]
+        origin = (near_x == 0) & (near_y == 0)
+        crossed = (x.lo < 0) & (y.lo < 0) & (y.hi >= 0)
+        # Along every side of a box without origin and cut the angle is monotone; adding 0.0 makes 0.0 of -0.0.
+        corners = np.stack(np.broadcast_arrays(*(np.arctan2(b + 0.0, a) for a in (x.lo, x.hi) for b in (y.lo, y.hi))))
+        lo, hi = down(corners.min(axis=0), FUNCTION_ULPS), up(corners.max(axis=0), FUNCTION_ULPS)
+        right, above = x.lo >= 0, y.lo >= 0
+        lo = np.where(origin, np.where(above, 0.0, np.where(right, -PI / 2, -PI)), np.where(crossed, -PI, lo))
+        hi = np.where(origin, np.where(right, PI / 2, PI), np.where(crossed, PI, hi))
+        return near_y > near_x, origin | crossed, Interval(lo, hi)
+
+
+def _points(y: Any, x: Any) -> tuple[Any, Any, Any]:
+    return np.abs(y) > np.abs(x), np.zeros((1, 1), dtype=bool), np.arctan2(y + 0.0, x)
+
+
+def _arctan(a: Jet, b: Jet, order: int) -> Jet:
+    """arctan(a / b)."""
+    inverse, arctan = FUNCTIONS["reciprocal"], FUNCTIONS["arctan"]
+    below = jets.chain(b, inverse, inverse.first, inverse.second, inverse.third, order)
+    return jets.chain(jets.multiply(a, below, order), arctan, arctan.first, arctan.second, arctan.third, order)
+
+
+def _forgotten(derivative: Any, lost: Any) -> Any:
+    """A derivative without what is not known of it."""
+    if derivative is None or not lost.any():
+        return derivative
+    return Interval(np.where(lost, -np.inf, derivative.lo), np.where(lost, np.inf, derivative.hi))

@@ -1,0 +1,54 @@
+"""sin(u) / u with its removable singularity, and three derivatives of it.
+
+All of them are integrals, s⁽ⁿ⁾(u) = ∫₀¹ τⁿ cos⁽ⁿ⁾(τ u) dτ. So |s⁽ⁿ⁾| <= 1 / (n + 1), and s⁽ⁿ⁾ changes by at most
+1 / (n + 2) times the change of u, which is all that an enclosure needs beside the value at the middle of a box.
+"""
+
+from __future__ import annotations
+
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+from .interval import EPS, Array, Interval, down, up
+
+TERMS = 22  # powers of u in the series, which is used for |u| < 1: what is left out is below 1e-22
+# What the computed values may be off by. In the series, the coefficient of u^(2k) meets 2k + 1 roundings and is at most
+# 1 / (2k)!: a few units. Beyond |u| = 1, order 0 is a sine of 4 units and a division; the recurrence takes n times the
+# error of the order before, that of a sine, and three roundings: less than 5, 11, 29 and 95 units for n = 0, 1, 2, 3.
+ERROR = tuple(units * EPS for units in (8, 128, 128, 128))
+
+
+def sinc(u: Any, order: int = 0) -> Any:
+    """The derivative of that order of sin(u) / u, at points or over intervals."""
+    return _enclosed(u, order) if isinstance(u, Interval) else _values(np.asarray(u, dtype=float), order)
+
+
+def _values(u: Array, order: int) -> Array:
+    small = np.abs(u) < 1
+    far = np.where(small, 1.0, u)
+    waves = (np.sin(far), np.cos(far), -np.sin(far), -np.cos(far))  # the derivatives of sin
+    value = waves[0] / far
+    for n in range(1, order + 1):  # u s = sin u, differentiated n times: u s⁽ⁿ⁾ + n s⁽ⁿ⁻¹⁾ = sin⁽ⁿ⁾ u
+        value = (waves[n] - n * value) / far
+    return np.where(small, _series(np.where(small, u, 0.0), order), value)
+
+
+def _series(u: Array, order: int) -> Array:
+    """The Taylor series, whose terms hold the powers of u with the parity of the order."""
+    first = order % 2
+    total = np.zeros_like(u)
+    for j in range(first + TERMS, first - 1, -2):
+        sign = -1.0 if (j + order) // 2 % 2 else 1.0
+        total = total * (u * u) + sign / ((j + order + 1) * factorial(j))
+    return total * u if first else total
+
+
+def _enclosed(u: Interval, order: int) -> Interval:
+    middle = 0.5 * u.lo + 0.5 * u.hi
+    radius = up(np.maximum(u.hi - middle, middle - u.lo))
+    value, room = _values(middle, order), up(radius / (order + 2), 2.0) + ERROR[order]
+    most = float(up(np.asarray(1.0 / (order + 1))))
+    # fmax and fmin pass over the nan of an infinite box, where only the last bound is known.
+    return Interval(np.fmax(down(value - room, 2.0), -most), np.fmin(up(value + room, 2.0), most))

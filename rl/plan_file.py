@@ -1,0 +1,108 @@
+"""Plans in files: the file of a written-out program is that of its solution; a mixture of policies has its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import lsip
+from lsip.certificate import Support
+from lsip.decompose import Atom, Step
+
+from . import checkpoint
+from .optimistic import Greedy, KnownModel, Maximiser
+from .planning import planning_program
+from .sicmdp import SICMDP
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+KIND = "Plan"
+LEARNED = (
+    "Only the plan of a known model can be saved; what was learned belongs to its data. Keep those, as in "
+    "np.save('counts.npy', data.counts), and learn from rl.Dataset(counts) again."
+)
+STEP = ("iteration", "value", "lower", "upper", "violation", "bound", "points", "rows", "seconds")
+
+
+def save(plan: Plan, path: str | Path) -> None:
+    """Write the plan of a known model."""
+    checkpoint.check_target(path)
+    if plan.model is not None:
+        raise lsip.ModelError(LEARNED)
+    if isinstance(plan.solution, lsip.Solution):
+        plan.solution.save(path)
+    else:
+        checkpoint.write(path, *_parts(plan.solution))
+
+
+def load(path: str | Path, mdp: SICMDP) -> Plan:
+    """The plan of a known model, with its proof checked."""
+    from .plan import mixture_problem, read_mixture, read_plan
+
+    facts, arrays = checkpoint.parts(path, KIND)
+    if facts.get("kind") == KIND:
+        maximise = Maximiser(mdp.specification, KnownModel(mdp))
+        with checkpoint.reading(path, KIND):
+            solution = _decomposition(facts, arrays, mixture_problem(maximise), maximise)
+        return read_mixture(solution, maximise).verify()
+    program = planning_program(mdp)
+    return read_plan(program, lsip.Solution.load(path, program.problem)).verify()
+
+
+def _parts(solution: lsip.Decomposition) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Everything in names and numbers."""
+    facts = {
+        "kind": KIND,
+        "status": solution.status.name,
+        "numbers": [solution.lower, solution.upper, solution.seconds, solution.tol],
+        "calls": solution.calls,
+        "support": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in solution.support],
+        "active": [[a.constraint, a.point.tolist(), a.multiplier, a.family, a.component] for a in solution.active],
+        "history": [[getattr(step, name) for name in STEP] for step in solution.history],
+    }
+    arrays = {
+        "x": solution.x,
+        "weights": np.array([atom.weight for atom in solution.atoms]),
+        "points": np.array([atom.x for atom in solution.atoms]),
+        "actions": np.array([atom.data.actions for atom in solution.atoms]),
+        "row_multipliers": solution.row_multipliers,
+        "violation": np.array(solution.violation),
+    }
+    return facts, arrays
+
+
+def _decomposition(
+    facts: dict[str, Any], arrays: dict[str, Any], problem: lsip.Problem, maximise: Maximiser
+) -> lsip.Decomposition:
+    """The solution again; ValueError or KeyError for what does not fit."""
+    (S, A), n, k = maximise.spec.r.shape, maximise.size, len(arrays["weights"])
+    shapes = {"x": (n,), "weights": (k,), "points": (k, n), "actions": (k, S)}
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
+            raise ValueError(f"{name} has shape {arrays[name].shape}, where this model needs finite numbers {shape}")
+    actions = arrays["actions"]
+    if not np.issubdtype(actions.dtype, np.integer) or (actions < 0).any() or (actions >= A).any():
+        raise ValueError(f"its policies have other actions than 0 to {A - 1}")
+    atoms = zip(arrays["weights"], arrays["points"], actions, strict=True)
+    lower, upper, seconds, tol = map(float, facts["numbers"])
+    return lsip.Decomposition(
+        status=lsip.Status[facts["status"]],
+        program=problem.compile(),
+        x=arrays["x"],
+        atoms=tuple(Atom(float(w), x, Greedy(a, None)) for w, x, a in atoms),
+        active=tuple(lsip.ActivePoint(c, np.array(y), v, int(f), int(i)) for c, y, v, f, i in facts["active"]),
+        support=tuple(Support(int(f), int(i), np.array(y), float(v)) for f, i, y, v in facts["support"]),
+        row_multipliers=arrays["row_multipliers"],
+        lower=lower,
+        upper=upper,
+        violation=tuple(map(float, arrays["violation"])),
+        history=tuple(Step(*row) for row in facts["history"]),
+        seconds=seconds,
+        tol=tol,
+        calls=int(facts["calls"]),
+        problem=problem,
+        maximise=maximise,
+    )

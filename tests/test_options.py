@@ -1,0 +1,101 @@
+"""Options that cannot mean anything: one sentence that names the option, and says what it should be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lsip
+from lsip.oracles import Grid, Multistart, ProjectedSubgradient, RandomSearch
+
+X, T = lsip.Variable(2, name="x", lower=-9, upper=9), lsip.Index("t", lsip.Interval(0, 1))
+PROBLEM = lsip.Problem(lsip.minimize(X[0] + X[1] / 2), [lsip.forall(T, X[0] + X[1] * T >= np.exp(T))])
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"tol": "a"}, "`tol` is a relative gap between 0 and 1; got 'a'"),
+    ({"tol": 2}, "`tol` is a relative gap between 0 and 1; got 2"),
+    ({"tol": np.nan}, "`tol` is a relative gap"),
+    ({"tol": None}, "`tol` is a relative gap"),
+    ({"method": "x"}, r"`method` must be an lsip\.Exchange, such as lsip\.Exchange\(oracle=…\); got 'x'"),
+    ({"max_iterations": 1e3}, r"`max_iterations` must be a whole number, at least 1; got 1000\.0; write 1000"),
+    ({"max_iterations": 0}, "`max_iterations` must be a whole number, at least 1; got 0"),
+    ({"max_iterations": True}, "`max_iterations` must be a whole number"),
+    ({"time_limit": "a"}, "`time_limit` is a number of seconds, or None for no limit; got 'a'"),
+    ({"time_limit": -1}, "`time_limit` is a number of seconds"),
+    ({"warm_start": "a"}, "`warm_start` is a solution of the same or a similar problem; got 'a'"),
+    ({"callback": 3}, "`callback` is a function of an iterate; got 3"),
+    ({"oracle": Grid}, r"`oracle` is a class; make one with parentheses: Grid\(\)"),
+    ({"oracle": "x"}, r"`oracle` must have a method maximise.*Grid\(\).*got 'x'"),
+    ({"seed": None}, "`seed` must be a whole number, at least 0; got None"),
+    ({"seed": "a", "oracle": RandomSearch()}, "`seed` must be a whole number, at least 0; got 'a'"),
+    ({"seed": -1, "oracle": RandomSearch()}, "`seed` must be a whole number, at least 0; got -1"),
+    ({"tool": 1, "tol": "a"}, "Unknown option tool; the options of solve are oracle, .* start, method and verbose"),
+]
+
+
+@pytest.mark.parametrize(("options", "expected"), WRONG, ids=str)
+def test_an_option_that_means_nothing_is_named(options: dict[str, Any], expected: str) -> None:
+    for solve in (PROBLEM.solve, PROBLEM.compile().solve):
+        with pytest.raises(lsip.ModelError, match=expected):
+            solve(verbose=False, **options)
+    if not {"method", "tool"} & set(options):
+        with pytest.raises(lsip.ModelError, match=expected):
+            lsip.Exchange(**options)
+
+
+@pytest.mark.parametrize("given", [lsip.Exchange(tol=1e-6), 1e-6, None])
+def test_options_need_their_names(given: Any) -> None:
+    with pytest.raises(
+        lsip.ModelError, match=r"by name, as in solve\(tol=1e-6\) or solve\(method=lsip\.Exchange\(\)\)"
+    ):
+        PROBLEM.solve(given)
+
+
+def test_numpy_s_numbers_are_numbers() -> None:
+    options = {
+        "tol": np.float32(0.01),
+        "max_iterations": np.int64(50),
+        "seed": np.uint8(3),
+        "time_limit": np.float64(60),
+    }
+    assert PROBLEM.solve(verbose=False, **options).certified
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "model.py"])
+def test_only_models_can_be_solved(wrong: Any) -> None:
+    with pytest.raises(lsip.ModelError, match=r"An lsip\.Problem or an lsip\.Program is needed; got"):
+        next(lsip.exchange(wrong))
+    with pytest.raises(lsip.ModelError, match=r"`method` must be an lsip\.Exchange"):
+        next(lsip.exchange(PROBLEM, wrong or 3))
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda: RandomSearch("a"), "`points` must be a whole number, at least 1; got 'a'"),  # type: ignore[arg-type]
+        (lambda: RandomSearch(0), "`points` must be a whole number, at least 1; got 0"),
+        (lambda: Grid(points=None), "`points` must be a whole number"),  # type: ignore[arg-type]
+        (lambda: Grid(cuts=2.5), "`cuts` must be a whole number"),  # type: ignore[arg-type]
+        (lambda: Multistart(starts=2.0), r"`starts` must be a whole number, at least 1; got 2\.0; write 2"),  # type: ignore[arg-type]
+        (lambda: ProjectedSubgradient(lipschitz="a"), "`lipschitz` must be positive and finite"),  # type: ignore[arg-type]
+        (lambda: ProjectedSubgradient(iterations="a"), "`iterations` must be a whole number"),  # type: ignore[arg-type]
+    ],
+)
+def test_settings_of_oracles_are_checked_when_they_are_made(make: Any, expected: str) -> None:
+    with pytest.raises(lsip.ModelError, match=expected):
+        make()
+
+
+def test_what_a_solution_and_a_problem_are_asked() -> None:
+    solution = PROBLEM.solve(verbose=False)
+    for wrong in (5, -1, "a", None):
+        with pytest.raises(lsip.ModelError, match="`family`"):
+            solution.violation(wrong)
+    with pytest.raises(lsip.ModelError, match="x needs numbers; got 'a'"):
+        PROBLEM.worst_violation("a")
+    with pytest.raises(lsip.ModelError, match="x needs numbers"):
+        PROBLEM.worst_violation({X: "a"})
+    with pytest.raises(lsip.ModelError, match="`tol` is how far"):
+        PROBLEM.worst_violation([0, 0], tol="a")  # type: ignore[arg-type]

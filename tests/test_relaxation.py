@@ -1,0 +1,119 @@
+"""The finite relaxation: coordinates that follow the cuts, and time that is kept to."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+
+import numpy as np
+import pytest
+
+import lsip
+from lsip.certificate import Support, prove_feasible
+from lsip.clock import GRACE
+from lsip.oracles import branch_and_bound
+
+exchange = importlib.import_module("lsip.exchange")
+
+
+def hedge(strikes: np.ndarray, top: float, side: str, wide: float = np.inf) -> lsip.Problem:
+    """The cheapest portfolio of cash, stock and calls above s^2 for every price s, or the dearest one below."""
+    s = lsip.Index("s", lsip.Interval(0, top))
+    x = lsip.Variable(len(strikes) + 2, name="x", lower=-wide, upper=wide)
+    prices = np.concatenate([[1, 1], 0.5 * (1.5 - strikes) ** 2])  # as if s were uniform on [1/2, 3/2]
+    worth = x[0] + x[1] * s + np.maximum(s - strikes, 0) @ x[2:]
+    if side == "super":
+        return lsip.Problem(lsip.minimize(prices @ x), [lsip.forall(s, worth >= s**2)])
+    return lsip.Problem(lsip.maximize(prices @ x), [lsip.forall(s, worth <= s**2)])
+
+
+@pytest.mark.parametrize(("count", "top", "side"), list(itertools.product([5, 9], [3.0, 5.0], ["sub", "super"])))
+def test_close_kinks_and_free_variables(count, top, side):
+    strikes = np.linspace(0.8, 1.2, count)
+    free, held = hedge(strikes, top, side), hedge(strikes, top, side, wide=1e4)
+    found, expected = (p.solve(verbose=False) for p in (free, held))
+    assert expected.status is lsip.Status.OPTIMAL
+    assert found.status is lsip.Status.OPTIMAL
+    assert found.value == pytest.approx(expected.value, abs=2e-8 * max(1, abs(expected.value)))
+    found.verify()
+    for iterate in found.history:  # what the table shows does not contradict the proof
+        assert iterate.lower <= found.upper + 1e-8
+        assert iterate.upper >= found.lower - 1e-8
+
+
+def test_coordinates_are_fitted_again_to_kinks_between_samples():
+    strikes = np.array([0.9, 1.0, 1.0005, 1.001, 1.3])  # three of them lie between neighbouring samples
+    problem = hedge(strikes, 4.0, "super")
+    run = exchange._Run(problem, lsip.Exchange())
+    first = run.relaxation.conditioning
+    point = Support(0, 0, np.array([1.0008]), 0.0)
+    row = run.relaxation.matrix([point])[0]
+    assert np.abs(first.rows(row)).max() > 1e3
+    run.relaxation.add([point])
+    run.relaxation.renew()
+    again = run.relaxation.conditioning
+    assert again is not first
+    assert np.abs(again.rows(row)).max() < 1e3
+    z = np.linspace(-1, 1, len(strikes) + 2)
+    np.testing.assert_allclose(again.rows(row) @ z, row @ again.x(z), rtol=1e-9)
+    assert problem.solve(verbose=False).certified
+
+
+def wavy() -> lsip.Problem:
+    """A proof that takes many boxes."""
+    h = lsip.Variable(name="h")
+    y = lsip.Index("y", lsip.Box([0] * 3, [1] * 3))
+    e = np.sin(9 * y.sum()) * np.cos(7 * y[0] * y[1]) * np.exp(y[2] * np.sin(8 * y[0]))
+    return lsip.Problem(lsip.minimize(h), [lsip.forall(y, e <= h)])
+
+
+def test_a_proof_that_runs_out_of_time_is_valid_and_not_tight():
+    found = wavy().solve(verbose=False, tol=1e-4)
+    x = found.x + 1e-3
+    hurried, thorough = (max(prove_feasible(wavy().compile(), x, seconds=s)) for s in (0.0, np.inf))
+    assert thorough <= 0 < hurried < np.inf
+
+
+def test_the_last_proofs_of_an_interrupted_solve_have_a_deadline(monkeypatch):
+    asked = []
+    original = exchange.separate
+
+    def separate(*args, left, **kwargs):
+        asked.append(left)
+        return original(*args, left=left, **kwargs)
+
+    monkeypatch.setattr(exchange, "separate", separate)
+    run = exchange._Run(wavy(), lsip.Exchange(look=False, polish=False))
+    steps = run.iterates()
+    next(steps)
+    assert asked == [np.inf]  # no limit was set
+    steps.close()
+    run.violation = (np.inf,)
+    assert run.stop(lsip.Status.INTERRUPTED).status is lsip.Status.INTERRUPTED
+    assert len(asked) > 1
+    assert max(asked[1:]) <= max(GRACE, 0.1 * run.clock.used())
+
+
+def test_rounds_shrink_with_the_time_that_is_left(monkeypatch):
+    problem = wavy()
+    x = problem.solve(verbose=False, tol=1e-4).x + 1e-3
+    program, rounds = problem.compile(), []
+    original = branch_and_bound._Search._split
+
+    def split(self, k, rows, most):
+        done = original(self, k, rows, most)
+        rounds.append((len(rows), most, done))
+        return done
+
+    clock = itertools.count()  # a second passes with every look at it
+    monkeypatch.setattr(branch_and_bound._Search, "_split", split)
+    monkeypatch.setattr(branch_and_bound, "PACE", 1.0)
+    monkeypatch.setattr(branch_and_bound, "FEW", 4)
+    monkeypatch.setattr(branch_and_bound.time, "perf_counter", lambda: float(next(clock)))
+    lsip.oracles.BranchAndBound(seconds=4.5).maximise(program.violation(0, x), program.families[0].domain)
+    assert rounds[0][1] == 4
+    for left, (_, _, before), (_, most, done) in zip((3.5, 2.5, 1.5, 0.5), rounds, rounds[1:], strict=False):
+        assert most == max(4, int(before * left))
+        assert done <= most
+    assert len(rounds) == 5
+    assert any(wanted > done for wanted, _, done in rounds)

@@ -1,0 +1,201 @@
+"""Solutions on disk: read back only for the model that they belong to, written completely or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import lsip
+from lsip.fingerprint import fingerprint
+
+Build = Callable[..., lsip.Problem]
+
+
+def curve(
+    factor: float = 2.0,
+    end: float = 1.0,
+    cost: float = 0.5,
+    upper: float = 9.0,
+    limit: float = 7.0,
+    name: str = "x",
+    maximise: bool = False,
+) -> lsip.Problem:
+    """A line above a curve; every argument is something that the fingerprint has to see, but for the name."""
+    x, t = lsip.Variable(2, name=name, lower=-9, upper=upper), lsip.Index("t", lsip.Interval(0, end))
+    objective = x[0] + cost * x[1]
+    return lsip.Problem(
+        lsip.maximize(-objective) if maximise else lsip.minimize(objective),
+        [lsip.forall(t, x[0] + x[1] * t >= factor * np.sin(t)), x[0] + x[1] <= limit],
+    )
+
+
+def black_box(factor: float = 1.0) -> lsip.Problem:
+    x = lsip.Variable(2, name="x", lower=-9, upper=9)
+
+    def a(y: np.ndarray) -> np.ndarray:
+        return np.array([[-1.0, -float(v)] for v in y[:, 0]])
+
+    def b(y: np.ndarray) -> np.ndarray:
+        return np.array([-factor * float(np.sin(v)) for v in y[:, 0]])
+
+    return lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [lsip.Family(lsip.Interval(0, 1), a, b).on(x)])
+
+
+def saved(problem: Any, path: Path) -> Path:
+    problem.solve(verbose=False, tol=1e-4).save(path)
+    return path
+
+
+DIFFERENT: dict[str, tuple[dict[str, Any], str]] = {
+    "formula": ({"factor": 5.0}, "the constraints over index points"),
+    "barely another constant": ({"factor": 2.0 + 1e-12}, "the constraints over index points"),
+    "index set": ({"end": 2.0}, "the constraints over index points"),
+    "cost": ({"cost": 0.6}, "the objective"),
+    "sense": ({"maximise": True}, "the objective"),
+    "bounds": ({"upper": 8.0}, "the bounds of the variables"),
+    "finite row": ({"limit": 6.0}, "the finite constraints"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(DIFFERENT))
+def test_a_solution_of_another_model_is_refused(case: str, tmp_path: Path) -> None:
+    changes, expected = DIFFERENT[case]
+    path = saved(curve(), tmp_path / "s.npz")
+    with pytest.raises(lsip.ModelError, match=rf"solution of another model: {expected}.* differ"):
+        lsip.Solution.load(path, curve(**changes))
+    assert lsip.Solution.load(path, curve(name="z")).verify().certified, "names are not content"
+
+
+def test_functions_without_a_formula_are_known_by_their_values(tmp_path: Path) -> None:
+    path = saved(black_box(), tmp_path / "s.npz")
+    assert lsip.Solution.load(path, black_box()).x.shape == (2,)
+    with pytest.raises(lsip.ModelError, match="another model"):
+        lsip.Solution.load(path, black_box(1.001))
+
+
+def test_programs_are_read_back_too(tmp_path: Path) -> None:
+    family = lsip.Family(lsip.Interval(0, 1), lambda y: -(y ** np.arange(2)), lambda y: -np.exp(y[:, 0]))
+    programs = [
+        lsip.Program.from_arrays([1, c], bounds=(-9, 9), families=[family], A_ub=sparse.eye(2), b_ub=[5, 5])
+        for c in (0.5, 0.5, 0.6)
+    ]
+    path = saved(programs[0], tmp_path / "s.npz")
+    assert lsip.Solution.load(path, programs[1]).verify().certified
+    with pytest.raises(lsip.ModelError, match="another model"):
+        lsip.Solution.load(path, programs[2])
+
+
+EVERYTHING = """
+import json
+import numpy as np, lsip
+from lsip.fingerprint import fingerprint
+
+x, w = lsip.Variable(3, name="x", lower=0), lsip.Variable((2, 2), name="w", upper=1)
+t, y = lsip.Index("t", lsip.Interval(0, 1) | lsip.Interval(2, 3)), lsip.Index("y", lsip.Ball([0, 0], 1))
+p = lsip.Index("p", lsip.Polytope([[-1, 0], [0, -1], [1, 1]], [0, 0, 1]))
+big = np.random.default_rng(0).normal(size=(100, 2))
+problem = lsip.Problem(
+    lsip.minimize(x.sum() + w.sum()),
+    [
+        lsip.forall(t, x @ t ** np.arange(3) >= np.where(t > 0.5, np.sin(t), np.abs(t - 0.2) ** 1.5)),
+        lsip.forall((t, y), w @ y + t >= -np.maximum(y[0], y[1])),
+        lsip.forall(p, x[0] >= np.prod(p ** np.array([2, 1])) + (big @ p).max()),
+        x[0] + w[0, 0] == 1,
+    ],
+)
+found = json.dumps(fingerprint(problem.compile()))
+"""
+
+
+def test_fingerprints_are_the_same_in_every_session() -> None:
+    names: dict[str, Any] = {}
+    exec(EVERYTHING, names)
+    command, environment = [sys.executable, "-c", EVERYTHING + "print(found)"], {**os.environ, "PYTHONHASHSEED": "7"}
+    other = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert json.loads(other.stdout) == json.loads(names["found"])
+    assert len(set(json.loads(names["found"]).values())) == 6
+
+
+def test_equal_numbers_of_another_kind_make_the_same_model() -> None:
+    assert fingerprint(curve(end=1.0, limit=7.0).compile()) == fingerprint(curve(end=1, limit=7).compile())
+
+
+def test_a_file_without_a_fingerprint_is_refused(tmp_path: Path) -> None:
+    path = saved(curve(), tmp_path / "s.npz")
+    with np.load(path) as data:
+        arrays = dict(data)
+    facts = json.loads(str(arrays["facts"]))
+    del facts["model"]
+    arrays["facts"] = np.array(json.dumps(facts))
+    np.savez(path, **arrays)
+    with pytest.raises(lsip.ModelError, match=r"did not store which model it belongs to\. Solve the model again"):
+        lsip.Solution.load(path, curve())
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "model.py", lsip.Interval(0, 1)])
+def test_only_models_have_solutions(wrong: Any, tmp_path: Path) -> None:
+    path = saved(curve(), tmp_path / "s.npz")
+    with pytest.raises(lsip.ModelError, match=r"lsip\.Problem or an lsip\.Program is needed"):
+        lsip.Solution.load(path, wrong)
+
+
+WRITERS: dict[str, Callable[[lsip.Solution, Any], Any]] = {
+    "save": lambda s, path: s.save(path),
+    "report": lambda s, path: s.report(path),
+    "plot": lambda s, path: s.plot(path),
+}
+
+
+@pytest.mark.parametrize("writer", sorted(WRITERS))
+def test_what_cannot_be_written_is_one_error_and_leaves_nothing(writer: str, tmp_path: Path) -> None:
+    solution, write = curve().solve(verbose=False), WRITERS[writer]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(lsip.ModelError, match=r"is a directory; name a file in it"):
+        write(solution, folder)
+    with pytest.raises(lsip.ModelError, match=r"There is no directory .* to write file\.png to; make it first"):
+        write(solution, tmp_path / "none" / "file.png")
+    with pytest.raises(lsip.ModelError, match=r"A file name such as .* is needed; got 3"):
+        write(solution, 3)
+    assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
+
+
+@pytest.mark.parametrize("writer", sorted(WRITERS))
+def test_a_full_disk_keeps_the_old_file(writer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    solution, path = curve().solve(verbose=False), tmp_path / "file.png"
+    path.write_text("old")
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(lsip.ModelError, match=r"file.png cannot be written: No space left on device\."):
+        WRITERS[writer](solution, path)
+    assert [p.name for p in tmp_path.iterdir()] == ["file.png"]
+    assert path.read_text() == "old"
+
+
+def test_variables_by_name() -> None:
+    x, s, auto = lsip.Variable((2, 2), name="x", lower=1), lsip.Variable(name="s", lower=2), lsip.Variable(2, lower=3)
+    solution = lsip.Problem(lsip.minimize(x.sum() + s + auto.sum())).solve(verbose=False)
+    assert solution["x"].shape == (2, 2)
+    assert solution["s"] == solution[s]
+    assert (solution[auto.name] == solution[auto]).all()
+    with pytest.raises(lsip.ModelError, match=r"no variable called 'y'; the variables are x, s, x\d+"):
+        solution["y"]
+
+
+def test_two_variables_of_one_name_are_refused() -> None:
+    a, b, t = lsip.Variable(name="x"), lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    with pytest.raises(lsip.ModelError, match="Two variables of the problem are called 'x'"):
+        lsip.Problem(lsip.minimize(a), [lsip.forall(t, a + t * b[0] >= 1)])
+    lsip.Problem(lsip.minimize(lsip.Variable() + lsip.Variable()))  # names that nobody gave are different
