@@ -180,6 +180,12 @@ class DeclaredFamily:
         a, b = self._split(flat)
         return np.concatenate([a, b[..., None]], axis=-1)
 
+    def largest(self) -> float:
+        """A proven bound of |a(y)|, for every coefficient and over the whole index set; inf if there is none."""
+        box = self.tape.enclose(self.domain.lower[None, :], self.domain.upper[None, :])
+        sizes = np.maximum(np.abs(box.lo), np.abs(box.hi))[:, : self.columns.size]
+        return float(np.where(np.isnan(sizes), np.inf, sizes).max(initial=0.0))
+
     def enclosed(self, y: Array, component: Ints) -> tuple[Interval, Interval]:
         """Outward-rounded coefficients (N, K) and right-hand sides (N,) of row `component[n]` at the point y[n]."""
         if self.linear is not None:
@@ -272,6 +278,14 @@ class BlackBoxFamily:
 
     def chosen_derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
         return None
+
+    def largest(self) -> float:
+        """A bound of |a(y)|, of all coefficients over the whole index set, if `lipschitz` is right; inf without it."""
+        if self.lipschitz is None:
+            return np.inf
+        centre = self.domain.project(0.5 * (self.domain.lower + self.domain.upper)[None, :])
+        reach = np.maximum(self.domain.upper - centre, centre - self.domain.lower).max()
+        return float(np.abs(self.rows(centre)[0]).max(initial=0.0) + self.lipschitz[0] * reach) * (1 + 1e-12)
 
     def enclosed(self, y: Array, component: Ints) -> tuple[Interval, Interval]:
         """The functions are taken at their word: points, not intervals."""

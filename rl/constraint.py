@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lsip
+from lsip.rounding import above
 
 from . import checks
 
@@ -34,9 +35,7 @@ class Worst:
         return self.value
 
     def __str__(self) -> str:
-        ceiling = np.nextafter(self.bound, np.inf) if self.certified else np.inf
-        shown = f"{ceiling:.6g}" if float(f"{ceiling:.6g}") >= self.bound else f"{ceiling + 1e-5 * abs(ceiling):.6g}"
-        proof = f"at most {shown} over all of Y" if self.certified else "not proven elsewhere"
+        proof = f"at most {above(self.bound, 6):.6g} over all of Y" if self.certified else "not proven elsewhere"
         return f"{self.value:.6g} at y = {np.array2string(self.y, precision=6)} ({proof})"
 
 
@@ -250,11 +249,11 @@ class CostTable:
         """c_y @ visits - u_y as a function of y, for the oracles of `lsip`; visits have the total 1 / (1 - gamma)."""
         return self._program.violation(0, visits)
 
-    def worst(self, visits: Array, oracle: Any = None, tol: float = 1e-9, seed: int = 0) -> Worst:
+    def worst(self, visits: Array, oracle: Any = None, tol: float = 1e-9, seed: int = 0, doubt: float = 0.0) -> Worst:
         """The largest violation over Y.
 
         Without an oracle, branch-and-bound where the cost can be enclosed in at most four dimensions (proven to
-        within `tol`), else multistart.
+        within `tol`), else multistart. The bound has room for visits that are wrong by `doubt` in all.
         """
         domain, violation = self.constraint.domain, self.violation(visits)
         if oracle is not None:
@@ -264,7 +263,21 @@ class CostTable:
         else:
             found = lsip.oracles.Multistart().maximise(violation, domain, target=0.0, seed=seed)
         k = int(np.argmax(found.values))
-        return Worst(float(found.values[k]), found.points[k], float(found.bound))
+        room = self.room(doubt) if np.isfinite(found.bound) else 0.0
+        return Worst(float(found.values[k]), found.points[k], float(found.bound) + room)
+
+    def keeps(self, visits: Array, doubt: float = 0.0) -> bool:
+        """Whether it is proven that no y is violated, even if the visits are wrong by `doubt` in all."""
+        family = self._program.families[0]
+        if not family.enclosable or self.constraint.domain.dim > 4:
+            return False
+        room = self.room(doubt)
+        found = lsip.oracles.BranchAndBound().maximise(self.violation(visits), self.constraint.domain, target=-room)
+        return bool(found.bound <= -room)
+
+    def room(self, doubt: float) -> float:
+        """What visits that are wrong by `doubt` in all can change in a violation, at most."""
+        return doubt * self._program.families[0].largest() * (1 + 1e-12) if doubt else 0.0
 
 
 def _read_domain(domain: Any, cost: Any, bound: Any) -> tuple[lsip.Index | None, lsip.Domain]:

@@ -22,6 +22,7 @@ from .sicmdp import SICMDP, Specification, as_model, as_specification, policy_of
 
 Array = NDArray[np.float64]
 LARGE = 1_000  # possible transitions (s, a, s') from which on policies are generated instead of writing one large LP
+CLOSED = 2.0  # times the tolerance: the gap between the value of the policy itself and the bound, at most
 METHODS = ("auto", "lp", "decompose")
 DECOMPOSE_OPTIONS = [
     name
@@ -44,6 +45,8 @@ class Plan:
     method: str  # "lp" or "decompose"
     specification: Specification = field(repr=False)
     model: Array | None = field(repr=False, default=None)  # P' (S, A, S) that the policy is optimistic about
+    # In a known model, V_r of the policy, rounded down; -inf unless it is proven to keep the constraint.
+    reached: float | None = field(default=None, kw_only=True)
 
     @property
     def value(self) -> float:
@@ -53,7 +56,8 @@ class Plan:
     @property
     def lower(self) -> float:
         """The optimum is at least this."""
-        return float(self.solution.lower)
+        lower = float(self.solution.lower)
+        return lower if self.reached is None else min(lower, self.reached)
 
     @property
     def upper(self) -> float:
@@ -63,12 +67,18 @@ class Plan:
     @property
     def gap(self) -> float:
         """(upper - lower) / max(1, |value|)."""
-        return float(self.solution.gap)
+        return (self.upper - self.lower) / max(1.0, abs(self.value))
 
     @property
     def certified(self) -> bool:
-        """Whether the bounds, and the constraint for every y, are proven."""
-        return bool(self.solution.certified)
+        """Whether the bounds, and the constraint for every y, are proven.
+
+        In a known model, that is about the policy itself: with a discount close to 1, even the rounding of an occupancy
+        measure is amplified to a policy that breaks the constraint, and then this is False.
+        """
+        if self.reached is None or not self.solution.certified:
+            return bool(self.solution.certified)
+        return self.gap <= CLOSED * self.solution.tol
 
     @property
     def status(self) -> lsip.Status:
@@ -153,8 +163,18 @@ def plan(
     """
     mdp = as_model(mdp)
     if _choose(method, int(np.count_nonzero(mdp.rows.data if sparse.issparse(mdp.rows) else mdp.rows))) == "decompose":
-        return _decomposed(mdp.specification, KnownModel(mdp), None, tol, oracle, verbose, options)
-    return _solved(planning_program(mdp), tol, oracle, verbose, options)
+        found = _decomposed(mdp.specification, KnownModel(mdp), None, tol, oracle, verbose, options)
+    else:
+        found = _solved(planning_program(mdp), tol, oracle, verbose, options)
+    return replace(found, reached=proven_value(mdp, found.policy))
+
+
+def proven_value(mdp: SICMDP, policy: Array) -> float:
+    """V_r of a policy, rounded down; -inf unless it is proven to keep the constraint for every y."""
+    if not mdp.keeps(policy):
+        return -np.inf
+    value, doubt = mdp.value(policy), mdp.doubt(policy)
+    return float(value - 2 * doubt * np.abs(mdp.r).max())
 
 
 def plan_optimistically(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,16 +41,18 @@ def save(plan: Plan, path: str | Path) -> None:
 
 def load(path: str | Path, mdp: SICMDP) -> Plan:
     """The plan of a known model, with its proof checked."""
-    from .plan import mixture_problem, read_mixture, read_plan
+    from .plan import mixture_problem, proven_value, read_mixture, read_plan
 
     facts, arrays = checkpoint.parts(path, KIND)
     if facts.get("kind") == KIND:
         maximise = Maximiser(mdp.specification, KnownModel(mdp))
         with checkpoint.reading(path, KIND):
             solution = _decomposition(facts, arrays, mixture_problem(maximise), maximise)
-        return read_mixture(solution, maximise).verify()
-    program = planning_program(mdp)
-    return read_plan(program, lsip.Solution.load(path, program.problem)).verify()
+        found = read_mixture(solution, maximise)
+    else:
+        program = planning_program(mdp)
+        found = read_plan(program, lsip.Solution.load(path, program.problem))
+    return replace(found, reached=proven_value(mdp, found.policy)).verify()
 
 
 def _parts(solution: lsip.Decomposition) -> tuple[dict[str, Any], dict[str, Any]]:

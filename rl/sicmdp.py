@@ -274,7 +274,28 @@ class SICMDP:
         `tol` is how far the proven bound may lie above the value found; `oracle` any of `lsip.oracles`.
         """
         chosen = None if oracle is None else checks.oracle(oracle)
-        return self.costs.worst(self.visits(policy), chosen, checks.number("tol", tol, "positive"), checks.seed(seed))
+        checks.number("tol", tol, "positive")
+        return self.costs.worst(self.visits(policy), chosen, tol, checks.seed(seed), self.doubt(policy))
+
+    def keeps(self, policy: Any) -> bool:
+        """Whether it is proven that the policy keeps the constraint for every y in Y."""
+        return self.costs.keeps(self.visits(policy), self.doubt(policy))
+
+    def doubt(self, policy: Any) -> float:
+        """How far, at most, the discounted visits of a policy are from those computed, all in all.
+
+        The residual of the flow equations is spread by 1 / (1 - gamma) at most, and again by the scale of visits.
+        """
+        pi = self.policy(policy)
+        chain, d = self.chain(pi), self.occupancy(pi).sum(axis=1)
+        flow = self.gamma * (chain.T @ d)
+        start = (1 - self.gamma) * self.mu
+        terms = (self.states * self.actions + 8) * np.finfo(float).eps
+        residual = np.abs(start + flow - d).sum() + terms * (start + flow + np.abs(d)).sum()
+        shrinking = 1 - self.gamma * (1 + terms)
+        if not shrinking > 0:
+            return np.inf
+        return float(residual / shrinking + terms * np.abs(d).sum()) / (1 - self.gamma)
 
     def _reward(self, reward: Any) -> Array:
         if reward is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -276,3 +277,56 @@ def test_a_forged_tolerance():
     with pytest.raises(lsip.ProofError):
         loose.verify(tol=1e-6)
     honest.verify(tol=1e-6)
+
+
+# ---- decision processes ----------------------------------------------------------------------------------------------
+
+
+def exact_value(P, policy, reward, mu, gamma) -> Fraction:
+    """V(mu), solved in fractions."""
+    S, A = policy.shape
+    q = [[Fraction(float(v)) for v in row] for row in policy]
+    rows = [
+        [
+            (Fraction(int(s == t)) - Fraction(gamma) * sum(q[s][a] * Fraction(float(P[s, a, t])) for a in range(A)))
+            for t in range(S)
+        ]
+        + [sum(q[s][a] * Fraction(float(reward[s, a])) for a in range(A))]
+        for s in range(S)
+    ]
+    for i in range(S):
+        pivot = next(r for r in range(i, S) if rows[r][i])
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [v / rows[i][i] for v in rows[i]]
+        for r in range(S):
+            if r != i:
+                rows[r] = [v - rows[r][i] * w for v, w in zip(rows[r], rows[i], strict=True)]
+    return sum((Fraction(float(m)) * row[-1] for m, row in zip(mu, rows, strict=True)), Fraction(0))
+
+
+@pytest.mark.parametrize("k", [4, 10, 20, 30])
+def test_violations_of_policies_are_bounded_in_exact_arithmetic(k):
+    rl = pytest.importorskip("rl")
+    y, gamma, (S, A) = lsip.Index("y", UNIT), 1 - 2.0**-k, (4, 2)
+    rng = np.random.default_rng(k)
+    for _ in range(10):
+        P = rng.multinomial(64, np.ones(S) / S, size=(S, A)) / 64.0
+        cost, policy = rng.integers(0, 16, (S, A)) / 16.0, rng.multinomial(8, [0.5, 0.5], size=S) / 8.0
+        mu = np.full(S, 0.25)
+        mdp = rl.SICMDP(P, cost, 0.5 * y + cost, 1.0 + 0 * y, y, mu, gamma)
+        exact = exact_value(P, policy, cost + 0.5, mu, gamma) - 1  # costs are largest at y = 1
+        worst = mdp.worst_violation(policy)
+        assert Fraction(worst.bound) >= exact
+        assert worst.bound <= float(exact) * (1 + 1e-4) + 1e-6
+
+
+@pytest.mark.parametrize("gamma", [0.9, 0.999, 0.9999, 1 - 1e-8])
+def test_a_plan_is_certified_for_its_policy(gamma):
+    rl, envs = pytest.importorskip("rl"), pytest.importorskip("envs")
+    mdp = envs.sewage(states=8, actions=4, gamma=gamma, seed=0)
+    best = rl.plan(mdp)
+    assert best.certified == (best.lower > -np.inf)
+    assert best.certified or gamma > 0.999
+    if best.certified:
+        assert mdp.worst_violation(best.policy).value <= 0
+        assert best.lower <= mdp.value(best.policy) <= best.upper

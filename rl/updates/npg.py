@@ -21,7 +21,7 @@ import lsip
 from .. import checks
 from ..policies import SoftmaxTable, flat_parameters, set_flat_parameters
 from ..simulator import Draw, Simulator, TabularSimulator, walk
-from .base import Learner
+from .base import Learner, check_counts
 
 Array = NDArray[np.float64]
 
@@ -46,8 +46,7 @@ class NPG:
     steps: str = "decreasing"
 
     def __post_init__(self) -> None:
-        checks.count("samples", self.samples)
-        checks.count("horizon", self.horizon)
+        check_counts(samples=self.samples, horizon=self.horizon)
         checks.number("radius", self.radius, "positive")
         if self.steps not in ("decreasing", "constant"):
             raise lsip.ModelError(f'`steps` is "decreasing" or "constant"; got {self.steps!r}.')

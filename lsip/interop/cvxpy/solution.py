@@ -101,8 +101,8 @@ class ConvexSolution(ModelSolution):
     def save(self, path: Any) -> None:
         """Refused: the proof is about a CVXPY model, and no file without code can hold that."""
         raise ModelError(
-            "A solution of a convex CVXPY model is not saved, because its proof needs the model. Save the values of the "
-            "variables, and solve again where the proof is wanted."
+            "A solution of a convex CVXPY model is not saved, because its proof needs the model. Save the "
+            "values of the variables, and solve again where the proof is wanted."
         )
 
     @property
