@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,14 +120,14 @@ def evaluation(rounds: int) -> Figures:
     return {**found, "speed": speed, "error": dict(zip(ways, apart, strict=True))}
 
 
-def learning(seeds: int, length: int) -> Figures:
+def learning(setting: experiment.Setting, names: Sequence[str], seeds: int, length: int) -> Figures:
     """Final errors over environments, by method and by choice of the policy."""
-    runs = experiment.runs_of(experiment.PAPER, experiment.METHODS, seeds, length)
+    runs = experiment.runs_of(setting, names, seeds, length)
     with tempfile.TemporaryDirectory() as folder:
         found = experiment.outcomes(runs, Path(folder), lambda done, total: say(f"learning: {done}/{total} runs"))
     methods = []
-    for i, name in enumerate(experiment.METHODS):
-        means = experiment.summary(found[i :: len(experiment.METHODS)])
+    for i, name in enumerate(names):
+        means = experiment.summary(found[i :: len(names)])
         row: Figures = {"method": name, "good_share": means["good_share"]}
         for choice in experiment.CHOICES:
             row[choice] = means[choice]["mean"][-1]
@@ -170,8 +170,11 @@ def show(figures: Figures) -> str:
             table(figures["iterations"]["methods"], columns),
             "of an iteration: " + ", ".join(f"{k} {1000 * v:.3g} ms" for k, v in figures["parts"].items()),
             table(ways, {"way": "evaluation", "seconds": "seconds", "cpu_seconds": "processor"}),
-            f"{figures['learning']['seeds']} environments, T = {figures['learning']['iterations']}\n"
-            + table(figures["learning"]["methods"], learned),
+            *(
+                f"{figures[part]['seeds']} environments, T = {figures[part]['iterations']}, {steps}\n"
+                + table(figures[part]["methods"], learned)
+                for part, steps in (("learning", "the paper's steps"), ("settled", "constant steps, alpha = 0.1"))
+            ),
             table(figures["goals"], {"goal": "goal", "figure": "figure", "target": "target", "met": "met"}),
         ]
     )
@@ -195,6 +198,14 @@ def run(options: Options) -> Figures:
         "quick": quick,
         "machine": before,
         **clock,
-        "learning": learning(1 if quick else 3, 200 if quick else experiment.PAPER_ITERATIONS),
+        "learning": learning(
+            experiment.PAPER, experiment.METHODS, 1 if quick else 3, 200 if quick else experiment.PAPER_ITERATIONS
+        ),
+        "settled": learning(
+            experiment.SETTLED,
+            experiment.SETTLED_METHODS,
+            1 if quick else 3,
+            100 if quick else experiment.SETTLED_ITERATIONS,
+        ),
     }
     return figures | {"goals": goals(figures), "seconds": time.perf_counter() - start}
