@@ -11,12 +11,14 @@ variables are bounded).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse import linalg
 
 from .errors import ProofError
 from .expressions.interval import EPS, Interval
@@ -29,6 +31,7 @@ FINITE = 1e-7  # how far finite rows may be broken, relative to the size of x: t
 LEAK = 1e-13  # how far a(y) d may exceed zero, relative to the size of its terms: what rounding the data means
 INFEASIBLE_RADIUS = 1e6  # how far from the origin a contradiction must hold to be called one
 SIZED = 64  # index points at which the size of terms is measured
+ROUNDS = 2000  # of an iterative least-squares solver, at most
 LEAST_RADIUS = 10.0  # a bound that holds only nearer than this proves nothing worth the name
 
 
@@ -211,19 +214,26 @@ def _balance(
     kept = tuple(s for s in support if s.multiplier > 1e-4 * heaviest)
     mid, _, _ = point_rows(program, kept)
     held = np.flatnonzero(row_multipliers)
-    matrix = np.concatenate([mid, program.A[held].toarray()])[:, free]
+    matrix = sparse.csc_matrix(sparse.vstack([sparse.csr_matrix(mid), program.A[held]]))[:, free]
     weight = np.concatenate([[s.multiplier for s in kept], row_multipliers[held]])
     size = np.maximum(np.abs(weight), 1e-3 * heaviest)  # corrections are sought in proportion
-    terms = np.abs(c[free]) + np.abs(matrix).T @ np.abs(weight)
+    terms = np.abs(c[free]) + abs(matrix).T @ np.abs(weight)
     per = 1.0 / np.where(terms > 0, terms, 1.0)  # every variable's equation counts in its own units
-    scaled = (size[:, None] * matrix * per).T
+    correct = _least_squares(sparse.diags(per) @ matrix.T @ sparse.diags(size))
     for _ in range(3):
-        over = (c[free] + matrix.T @ weight) * per
-        weight = weight - size * np.linalg.lstsq(scaled, over, rcond=None)[0]
+        weight = weight - size * correct((c[free] + matrix.T @ weight) * per)
     rows = row_multipliers.copy()
     rows[held] = weight[len(kept) :]
     atoms = tuple(replace(s, multiplier=max(float(w), 0.0)) for s, w in zip(kept, weight, strict=False))
     return atoms, admissible(program, rows)
+
+
+def _least_squares(matrix: Any) -> Callable[[Array], Array]:
+    """b -> the least x that comes closest to `matrix` x = b."""
+    if min(matrix.shape) <= DENSE and matrix.shape[0] * matrix.shape[1] <= 4 * DENSE**2:
+        dense = matrix.toarray()
+        return lambda b: np.linalg.lstsq(dense, b, rcond=None)[0]
+    return lambda b: linalg.lsmr(matrix, b, atol=EPS, btol=EPS, maxiter=ROUNDS)[0]
 
 
 def infeasibility(

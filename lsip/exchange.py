@@ -274,7 +274,7 @@ class _Run:
         support, rows = self.relaxation.atoms(proof)
         gap, radius = infeasibility(self.program, support, rows, self.relaxation.units)
         if gap > 0 and (best.status != "optimal" or best.slack > 1e-9 * self.relaxation.scale):
-            if radius < INFEASIBLE_RADIUS and self.program.n <= DENSE:
+            if radius < INFEASIBLE_RADIUS:
                 support, rows = contradiction(self.program, support, rows)
                 _, radius = infeasibility(self.program, support, rows, self.relaxation.units)
             if radius < INFEASIBLE_RADIUS:

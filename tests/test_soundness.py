@@ -74,6 +74,17 @@ def test_infeasible_is_still_proven(free):
     found.verify()
 
 
+@pytest.mark.parametrize("lower", [-np.inf, 0.0])
+def test_infeasible_is_still_proven_in_large_sparse_models(lower):
+    x, t = lsip.Variable(1500, name="x", lower=lower), lsip.Index("t", UNIT)
+    rows = [lsip.forall(t, x[0] >= 1 + 0.1 * np.sin(t)), x[1:] == x[:-1] * (0.999 / 0.9991)]
+    problem = lsip.Problem(lsip.minimize(x[:20].sum()), [*rows, lsip.forall(t, x[15] <= 0.5 * t)])
+    found = problem.solve(verbose=False)
+    assert found.status is lsip.Status.INFEASIBLE
+    assert found.certificate.radius > 1e9
+    found.verify()
+
+
 def test_a_combination_that_is_only_small_is_refused():
     x, t = lsip.Variable(name="x"), lsip.Index("t", lsip.Interval(0, 16))
     problem = lsip.Problem(lsip.minimize(x), [lsip.forall(t, x * np.exp(-t) >= 1)])
