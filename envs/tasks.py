@@ -13,6 +13,7 @@ import numpy as np
 
 import lsip
 import rl
+from lsip.writing import make_folder
 
 
 def _ship() -> rl.SemiInfiniteCost:
@@ -56,12 +57,11 @@ def find(name: str) -> Task:
 
 
 def check_writable(out: Path) -> None:
-    """Find out now, rather than after minutes of work."""
-    folder = out.resolve().parent
-    if not folder.is_dir():
-        raise lsip.ModelError(f"There is no directory {folder} to write {out.name} to.")
+    """Make the folder of a file; find out now, rather than after minutes of work, if that cannot be written to."""
     if out.is_dir():
         raise lsip.ModelError(f"{out} is a directory; name a file with --out.")
+    folder = out.resolve().parent
+    make_folder(folder)
     if not os.access(folder, os.W_OK):
         raise lsip.ModelError(f"The directory {folder} cannot be written to; name a file elsewhere with --out.")
 

@@ -76,12 +76,12 @@ def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[Any, Any
         component = np.array([support[i].component for i in mine])
         a, b = family.enclosed(y, component)
         a_lo, a_hi = a.lo, a.hi
-        centre = 0.5 * a_lo + 0.5 * a_hi
+        with np.errstate(invalid="ignore"):  # at a pole; whoever reads the rows finds nan there
+            centre = 0.5 * a_lo + 0.5 * a_hi
+            radius = np.maximum(a_hi - centre, centre - a_lo)
         columns = family.columns[component]
         place = np.broadcast_to(np.array(mine)[:, None], columns.shape)
-        entries.append(
-            (centre.ravel(), np.maximum(a_hi - centre, centre - a_lo).ravel(), place.ravel(), columns.ravel())
-        )
+        entries.append((centre.ravel(), radius.ravel(), place.ravel(), columns.ravel()))
         low[mine], high[mine] = b.lo, b.hi
     if not entries:
         empty = np.zeros(shape) if program.n <= DENSE else sparse.csr_matrix(shape)
@@ -192,7 +192,7 @@ def refit(
     """
     near = 1e-9 * (1 + np.abs(x))
     free = (x > program.lower + near) & (x < program.upper - near)
-    return _balance(program, program.c, support, row_multipliers, free)
+    return _balance(program, program.c, support, row_multipliers, free, exactly=False)
 
 
 def contradiction(
@@ -203,13 +203,16 @@ def contradiction(
     _, low, high, _ = combination(program, zero, support, row_multipliers)
     only_low, only_high, neither = _unbounded_sides(program)
     free = neither | (only_low & (low < 0)) | (only_high & (high > 0))
-    return _balance(program, zero, support, row_multipliers, free)
+    return _balance(program, zero, support, row_multipliers, free, exactly=True)
 
 
 def _balance(
-    program: Program, c: Array, support: tuple[Support, ...], row_multipliers: Array, free: Mask
+    program: Program, c: Array, support: tuple[Support, ...], row_multipliers: Array, free: Mask, exactly: bool
 ) -> tuple[tuple[Support, ...], Array]:
-    """The heavier atoms and the finite rows, such that they cancel c in the variables that are `free`."""
+    """The heavier atoms and the finite rows, such that they cancel c in the variables that are `free`.
+
+    Where that has to be exact, every variable's equation counts in its own units.
+    """
     heaviest = max((s.multiplier for s in support), default=0.0)
     kept = tuple(s for s in support if s.multiplier > 1e-4 * heaviest)
     mid, _, _ = point_rows(program, kept)
@@ -218,7 +221,7 @@ def _balance(
     weight = np.concatenate([[s.multiplier for s in kept], row_multipliers[held]])
     size = np.maximum(np.abs(weight), 1e-3 * heaviest)  # corrections are sought in proportion
     terms = np.abs(c[free]) + abs(matrix).T @ np.abs(weight)
-    per = 1.0 / np.where(terms > 0, terms, 1.0)  # every variable's equation counts in its own units
+    per = 1.0 / np.where((terms > 1e-290) & exactly, terms, 1.0)
     correct = _least_squares(sparse.diags(per) @ matrix.T @ sparse.diags(size))
     for _ in range(3):
         weight = weight - size * correct((c[free] + matrix.T @ weight) * per)

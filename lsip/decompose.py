@@ -29,6 +29,7 @@ from .masters.columns import ColumnMaster, Combination
 from .options import check_options
 from .oracles import Oracle, Separation, pick_oracle
 from .program import Program
+from .rounding import above, below
 from .scout import Scout
 from .separate import separate
 from .solution import ActivePoint, merge
@@ -200,7 +201,8 @@ class Decomposition:
         lines = [f"{self.status.name}: {self.status.value}"]
         if self.status is not Status.INFEASIBLE:
             lines.append(f"value     {self.value:.10g}")
-            lines.append(f"bounds    [{self.lower:.10g}, {self.upper:.10g}], relative gap {self.gap:.2g}")
+            low, high = below(self.lower, 10), above(self.upper, 10)
+            lines.append(f"bounds    [{low:.10g}, {high:.10g}], relative gap {self.gap:.2g}")
             lines.append(f"mixture   of {len(self.atoms)} points, found by {self.calls} linear maximisations")
         if self.active:
             lines.append("active    " + "\n          ".join(str(a) for a in self.active[:10]))

@@ -250,7 +250,10 @@ class _Run:
             wanted = min(wanted, 1e-3 * self.relaxation.scale)
             if not 0.3 < self.margin / wanted < 1.2:
                 self.margin = wanted
-                again = self.relaxation.master.solve(self.margin)
+                try:
+                    again = self.relaxation.master.solve(self.margin)
+                except MasterError:  # cuts from the other margin are cuts all the same
+                    return result
                 if again.status == "optimal":
                     result = again
                     self._accept(result)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import lsip
+from lsip.rounding import above, below
 
 from . import checks, plan_file
 from .dataset import OptimisticSet
@@ -112,7 +113,7 @@ class Plan:
 
     def __str__(self) -> str:
         lines = [
-            f"value  {self.value:.9g}, optimum within [{self.lower:.9g}, {self.upper:.9g}]"
+            f"value  {self.value:.9g}, optimum within [{below(self.lower, 9):.9g}, {above(self.upper, 9):.9g}]"
             + (", proven" if self.certified else f" ({self.status.name})"),
         ]
         for a in self.active:

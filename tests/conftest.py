@@ -1,6 +1,12 @@
 """One profile for every property-based test: the same examples on every run, and no clock."""
 
+import signal
+
 from hypothesis import HealthCheck, settings
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and all processes that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "lsip",

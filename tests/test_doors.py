@@ -83,10 +83,6 @@ OTHERWISE: dict[tuple[str, str], tuple[Status, str]] = {
         Status.STALLED,
         "as arches_1000, with 10000 variables: the gap stays at 7e-8",
     ),
-    ("cvxpy:CLARABEL", "weakly_infeasible"): (
-        Status.STALLED,
-        "no finite combination contradicts itself; HiGHS finds one that does so within its rounding",
-    ),
 }
 
 # Nothing is proven over a simplex in R^5, and what the search for a violation finds depends on the master's vertices.
@@ -141,6 +137,11 @@ def test_same_value_and_status_through_every_door(door: str, entry: Entry) -> No
     except LicenceError as error:
         assert EVERYTHING, "the quick problems are small enough for every licence"
         pytest.skip(str(error))
+    if "weak" in entry.tags:  # no finite combination contradicts itself: the bound rises until rounding ends it
+        assert not solution.certified
+        assert solution.certificate.lower > 1e3
+        assert solution.upper == np.inf
+        return
     expected = reference(entry.name)
     status, _ = OTHERWISE.get((door, entry.name), (expected.status, ""))
     assert solution.status is status

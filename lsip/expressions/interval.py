@@ -22,16 +22,19 @@ Array = NDArray[np.float64]
 
 EPS = 2.0**-52
 TINY = 2.0**-1074
+LARGEST = float(np.finfo(float).max)
 FUNCTION_ULPS = 4.0
 
 
 def down(v: Array, ulps: float = 1.0) -> Array:
     """A value strictly below everything that rounds to `v` within `ulps` units in the last place."""
+    v = np.minimum(v, LARGEST)  # what overflowed is at least that
     return v - (np.abs(v) * (ulps * EPS) + ulps * TINY)
 
 
 def up(v: Array, ulps: float = 1.0) -> Array:
     """A value strictly above everything that rounds to `v` within `ulps` units in the last place."""
+    v = np.maximum(v, -LARGEST)
     return v + (np.abs(v) * (ulps * EPS) + ulps * TINY)
 
 

@@ -39,7 +39,7 @@ class Conditioning:
         if sparse.issparse(rows):
             every = sparse.vstack([rows, program.A], format="csr")
             largest = abs(every).max(axis=0).toarray().ravel()
-            shares = every.multiply(1.0 / np.where(largest > 0, largest, 1.0))
+            shares = every.multiply(1.0 / np.where(largest > 1e-290, largest, 1.0))
             squares = np.asarray(shares.multiply(shares).sum(axis=0)).ravel()
         else:
             every = np.vstack([rows, program.A.toarray()]) if program.A.shape[0] else rows
