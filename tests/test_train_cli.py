@@ -383,7 +383,8 @@ def test_targets_are_looked_at_before_anything_is_learned(trained, tmp_path, cap
 
     monkeypatch.setattr(rl.SICPPO, "learn", never)
     (tmp_path / "folder").mkdir()
-    for out in (tmp_path / "no" / "ship.zip", tmp_path / "folder"):
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "file" / "ship.zip", tmp_path / "folder"):
         for words in (("train", "ship"), ("render", trained)):
             if words[0] == "train" or out.suffix:
                 picture = out.with_suffix(".png") if words[0] == "render" else out
@@ -394,6 +395,11 @@ def test_targets_are_looked_at_before_anything_is_learned(trained, tmp_path, cap
     err = capsys.readouterr().err
     assert_one_paragraph(err)
     assert "cannot be written" in " ".join(err.split())
+
+
+def test_folders_are_made(trained, tmp_path):
+    assert run("render", trained, "--out", tmp_path / "new" / "folder" / "route.png") == 0
+    assert (tmp_path / "new" / "folder" / "route.png").stat().st_size > 0
 
 
 def test_an_unknown_device(tmp_path, capsys):
