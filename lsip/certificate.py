@@ -28,10 +28,11 @@ from .program import DENSE, Program
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 FINITE = 1e-7  # how far finite rows may be broken, relative to the size of x: the accuracy of LP solvers
-LEAK = 1e-13  # how far a(y) d may exceed zero, relative to the size of its terms: what rounding the data means
+LEAK = 8 * EPS  # how far a(y) d may exceed zero, relative to the size of its terms: what rounding the data means
 INFEASIBLE_RADIUS = 1e6  # how far from the origin a contradiction must hold to be called one
 SIZED = 64  # index points at which the size of terms is measured
 ROUNDS = 2000  # of an iterative least-squares solver, at most
+TILT = 1e-3  # what a combination may leave over in all, relative to its terms, and still be called a bound
 LEAST_RADIUS = 10.0  # a bound that holds only nearer than this proves nothing worth the name
 
 
@@ -137,11 +138,14 @@ def combination(
 
 def lagrangian(
     program: Program, c: Array, support: tuple[Support, ...], row_multipliers: Array, units: Array
-) -> tuple[float, float]:
-    """(base, drift): c x >= base - radius drift for every feasible x in the region of that radius >= 1."""
-    base, low, high, _ = combination(program, c, support, row_multipliers)
+) -> tuple[float, float, float]:
+    """(base, drift, terms): c x >= base - radius drift for every feasible x in the region of that radius >= 1.
+
+    `terms` is the size of what cancelled to leave the drift.
+    """
+    base, low, high, size = combination(program, c, support, row_multipliers)
     if not (np.isfinite(base) and np.isfinite(low).all() and np.isfinite(high).all()):  # a pole, or an overflow
-        return -np.inf, np.inf
+        return -np.inf, np.inf, 0.0
     # min over the box of l . x: an end that is finite is used, the rest is charged to the radius.
     rise, fall = np.maximum(high, 0.0), np.maximum(-low, 0.0)
     with np.errstate(invalid="ignore"):
@@ -158,7 +162,8 @@ def lagrangian(
     gain = np.where(only_high & (high > 0), np.minimum(at_upper, 0.0), gain)
     charge = np.where(neither, np.maximum(rise, fall) * units, charge)
     total = base + float(gain.sum()) - (program.n + 4) * EPS * (float(np.abs(gain).sum()) + abs(base))
-    return total, float(charge.sum()) * (1 + (program.n + 4) * EPS)
+    terms = float((size * units)[charge > 0].sum())
+    return total, float(charge.sum()) * (1 + (program.n + 4) * EPS), terms
 
 
 def _unbounded_sides(program: Program) -> tuple[Mask, Mask, Mask]:
@@ -171,14 +176,24 @@ def lower_bound(
     program: Program, support: tuple[Support, ...], row_multipliers: Array, units: Array, slack: float
 ) -> tuple[float, float]:
     """(lower, radius): no feasible x within the radius is below `lower`; at most `slack` is given up for reach."""
-    base, drift = lagrangian(program, program.c, support, row_multipliers, units)
+    base, drift, terms = lagrangian(program, program.c, support, row_multipliers, units)
     base += program.constant
     if drift == 0:
         return base, np.inf
-    radius = slack / drift
-    if radius < LEAST_RADIUS:
-        radius = LEAST_RADIUS
+    if drift > max(TILT * terms, 1e-300):
+        return -np.inf, LEAST_RADIUS
+    radius = max(slack / drift, LEAST_RADIUS)
     return base - radius * drift, radius
+
+
+def lower_at(
+    program: Program, support: tuple[Support, ...], row_multipliers: Array, units: Array, radius: float
+) -> float:
+    """What multipliers prove within a given radius; -inf if what they leave over is no rounding, but a slope."""
+    base, drift, terms = lagrangian(program, program.c, support, row_multipliers, units)
+    if drift > max(TILT * terms, 1e-300):
+        return -np.inf
+    return base + program.constant - (radius * drift if drift else 0.0)
 
 
 def refit(
@@ -248,7 +263,7 @@ def infeasibility(
     coefficient that is small, but is not zero, only says that feasible points are far away. The radius is 0 then.
     """
     zero = np.zeros(program.n)
-    base, drift = lagrangian(program, zero, support, row_multipliers, units)
+    base, drift, _ = lagrangian(program, zero, support, row_multipliers, units)
     if not base > 0:
         return base, 0.0
     _, low, high, size = combination(program, zero, support, row_multipliers)

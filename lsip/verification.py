@@ -13,9 +13,9 @@ from .certificate import (
     Support,
     admissible,
     infeasibility,
-    lagrangian,
     leaks,
     leaves,
+    lower_at,
     prove_feasible,
     upper_bound,
 )
@@ -135,8 +135,7 @@ def _verify_bounds(program: Program, certificate: Certificate) -> None:
     units = _region(program, certificate)
     if not certificate.radius >= LEAST_RADIUS or (units < np.abs(certificate.x) * (1 - 1e-12)).any():
         raise ProofError("The region in which the lower bound holds is too small to mean anything.")
-    base, drift = lagrangian(program, program.c, certificate.support, certificate.row_multipliers, units)
-    lower = base + program.constant - (certificate.radius * drift if drift else 0.0)
+    lower = lower_at(program, certificate.support, certificate.row_multipliers, units, certificate.radius)
     if not certificate.lower <= lower + 1e-12 * (1 + abs(lower)):
         raise ProofError(f"The lower bound {certificate.lower!r} exceeds what the multipliers prove, {lower!r}.")
 

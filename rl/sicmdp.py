@@ -292,7 +292,7 @@ class SICMDP:
         start = (1 - self.gamma) * self.mu
         terms = (self.states * self.actions + 8) * np.finfo(float).eps
         residual = np.abs(start + flow - d).sum() + terms * (start + flow + np.abs(d)).sum()
-        shrinking = 1 - self.gamma * (1 + terms)
+        shrinking = 1 - self.gamma * float(chain.sum(axis=1).max()) * (1 + terms)  # rows of P sum to nearly 1
         if not shrinking > 0:
             return np.inf
         return float(residual / shrinking + terms * np.abs(d).sum()) / (1 - self.gamma)

@@ -111,6 +111,26 @@ def test_a_direction_that_leaks_is_none():
     assert_true(solution, 1e12)
 
 
+@pytest.mark.parametrize(("slope", "room"), [(1e12, 0.05), (1e6, 1e-8), (1e10, 1e-4)])
+def test_a_direction_that_leaks_where_terms_are_small_is_none(slope, room):
+    x, t = lsip.Variable(name="x"), lsip.Index("t", UNIT)
+    problem = lsip.Problem(lsip.maximize(x), [lsip.forall(t, x * (slope * (t - 1) + room) <= 1)])
+    assert_true(problem.solve(verbose=False), 1 / room)
+
+
+@pytest.mark.parametrize(("rate", "tol"), [(30, 1e-8), (20, 1e-4), (33, 1e-8)])
+def test_a_slope_is_not_charged_to_a_tiny_region(rate, tol):
+    x, t = lsip.Variable(name="x"), lsip.Index("t", UNIT)
+    problem = lsip.Problem(lsip.maximize(x), [lsip.forall(t, x * (1.05 - np.exp(rate * (1 - t))) <= 1)])
+    solution = problem.solve(verbose=False, tol=tol)
+    assert solution.lower <= 20 <= solution.upper
+    assert solution.certified or rate == 33
+    empty = replace(solution.certificate, x=np.zeros(1), lower=-1e-9, upper=1e-9, radius=10.0, support=())
+    empty = replace(empty, units=np.full(1, 1e-12), violation=(-1.0,))
+    with pytest.raises(lsip.ProofError, match="exceeds what the multipliers prove"):
+        verify(problem.compile(), empty, lsip.Status.OPTIMAL, 1e-8)
+
+
 @pytest.mark.parametrize("extra", [False, True])
 def test_unbounded_is_still_proven(extra):
     z, t = lsip.Variable(3, name="z"), lsip.Index("t", UNIT)
@@ -187,6 +207,38 @@ def test_where_over_a_part_that_is_undefined(split, name, strict, level, corner,
     assert family.domain == domain
     assert not (found.lo[0, 0] > values.min() + 1e-12)
     assert not (found.hi[0, 0] < values.max() - 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("domain", "make", "optimum"),
+    [
+        ((-1, 1.3), lambda t: np.where(np.sqrt(t) >= -1, 0.0, 5 * np.exp(-1e6 * (t + 0.005) ** 2)), 5.0),
+        ((-0.15, 3), lambda t: np.where(np.sqrt(np.log(t + 0.19)) >= -0.71, 0.21 * t, t + 0.74), 1.55),
+        ((-1, 1), lambda t: np.where(np.log(t) > 3, 1.0, np.where(np.arcsin(2 * t) <= 9, t, 2 - t)), 3.0),
+    ],
+)
+def test_the_side_of_a_condition_that_is_undefined(domain, make, optimum):
+    t = lsip.Index("t", lsip.Interval(*domain))
+    solution = least(make(t), t, lower=-100, upper=100)
+    assert_true(solution, optimum)
+    x = lsip.Variable(name="x")
+    problem = lsip.Problem(lsip.minimize(x), [lsip.forall(t, x >= make(t))])
+    assert problem.worst_violation([0.5]).bound >= optimum - 0.5 - 1e-9
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda s: np.where(np.sin(1 / s) <= 2, 0.0, 5.0),
+        lambda s: np.where(np.sin(s**-3) <= 2, 0.0, 5.0),
+        lambda s: np.where(np.sinc(1 / s) <= 2, 0.0, 5.0),
+        lambda s: np.where(s * np.log(s) <= 1, 0.0, 5.0),
+    ],
+)
+def test_a_condition_at_a_pole(make):
+    s, x = lsip.Index("s", UNIT), lsip.Variable(name="x")  # at 0, NumPy has nan, which is not below anything
+    problem = lsip.Problem(lsip.minimize(x), [lsip.forall(s, x >= make(s))])
+    assert problem.worst_violation([1.0]).bound >= 4
 
 
 def test_rounded_constants_stay_rounded():
@@ -329,6 +381,15 @@ def test_violations_of_policies_are_bounded_in_exact_arithmetic(k):
         worst = mdp.worst_violation(policy)
         assert Fraction(worst.bound) >= exact
         assert worst.bound <= float(exact) * (1 + 1e-4) + 1e-6
+
+
+def test_transitions_that_sum_to_more_than_one():
+    rl = pytest.importorskip("rl")
+    y, more = lsip.Index("y", UNIT), 9e-10
+    P = np.array([[[0.5, 0.5 + more]], [[0.5 + more, 0.5]]])
+    mdp = rl.SICMDP(P, [[1.0], [1.0]], np.ones((2, 1)) * (1 + 0 * y), 5.0 + y, y, [0.5, 0.5], 1 - 1e-10)
+    assert not mdp.keeps(np.ones((2, 1)))
+    assert mdp.worst_violation(np.ones((2, 1))).bound == np.inf
 
 
 @pytest.mark.parametrize("gamma", [0.9, 0.999, 0.9999, 1 - 1e-8])

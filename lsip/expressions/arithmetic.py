@@ -38,9 +38,11 @@ from .graph import (
     broadcast,
     full,
 )
+from .interval import TINY
 from .monomials import Monomials
 from .operators import FUNCTION_RULES, RULES, Operators
 
+POLES = ("log", "log1p")  # infinite at the end of their domain
 HIGHEST = 1000  # degree of monomials that are looked up in a table of powers
 
 
@@ -491,10 +493,15 @@ def _definedness(u: Expression) -> dict[str, Any]:
         waiting.extend(node.args)
         if isinstance(node, Apply) and node.function.partial:
             v, f = node.args[0], node.function
-            margins += [v - f.low] if f.low > -np.inf else []
-            margins += [f.high - v] if f.high < np.inf else []
+            room = TINY if f.name in POLES else 0.0  # where the end itself is a pole, it does not count
+            margins += [v - f.low - room] if f.low > -np.inf else []
+            margins += [f.high - v - room] if f.high < np.inf else []
         elif isinstance(node, Power) and (node.exponents != np.round(node.exponents)).any():
             margins.append(node.args[0])
+        if (isinstance(node, Apply) and node.function is FUNCTIONS["reciprocal"]) or (
+            isinstance(node, Power) and (node.exponents < 0).any()
+        ):
+            margins.append(Apply(FUNCTIONS["square"], node.args[0]) - TINY)
     if not margins:
         return {}
     return {"defined": Least(Join(tuple(margins)) if len(margins) > 1 else margins[0]), "decisive": decisive}

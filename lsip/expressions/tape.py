@@ -71,6 +71,8 @@ class Tape:
         live = self._live()
         kinked = [(i, n) for i, n in enumerate(self.nodes) if live[i] and isinstance(n, Select | Absolute)]
         self.kink_arguments = [self.args[i][0] for i, _ in kinked]
+        # The expressions that say where arguments are defined, with their kinks.
+        self.margins = [(self.args[i][3], kink) for i, kink in kinked if len(self.args[i]) > 3]
         for _, kink in kinked:
             self.kinks[id(kink)] = slice(self.kink_count, self.kink_count + kink.size)
             self.kink_count += kink.size
@@ -175,7 +177,7 @@ class Tape:
 
     def _lifetimes(self, order: list[int]) -> list[list[int]]:
         """For every step, the results that are not needed after it."""
-        keep = {self.output, *self.kink_arguments}
+        keep = {self.output, *self.kink_arguments, *(i for i, _ in self.margins)}
         last: dict[int, int] = {}
         for i in order:
             for a in self.args[i]:
@@ -186,14 +188,16 @@ class Tape:
                 done[i].append(a)
         return done
 
-    def _run(self, run: Pass) -> tuple[Jet, list[Jet]]:
+    def _run(self, run: Pass) -> tuple[Jet, list[Jet], list[Jet]]:
+        """The outputs, the arguments of all kinks, and where some of these are defined."""
         with np.errstate(all="ignore"):
             results = self._constants(run)
             for i, forward, args, done in self.steps:
                 results[i] = forward([results[a] for a in args], run)  # type: ignore[misc]
                 for a in done:
                     results[a] = None
-        return results[self.output], [results[a] for a in self.kink_arguments]  # type: ignore[return-value, misc]
+        found: list[Any] = results
+        return found[self.output], [found[a] for a in self.kink_arguments], [found[a] for a, _ in self.margins]
 
     def _constants(self, run: Pass) -> list[Jet | None]:
         """The results of all nodes that do not depend on the index; computed once for points and once for boxes."""
@@ -207,17 +211,17 @@ class Tape:
 
     def values(self, y: Array) -> Array:
         """All outputs at the points y (N, m): shape (N, K)."""
-        jet, _ = self._run(Pass(y, 0, self.offsets))
+        jet, _, _ = self._run(Pass(y, 0, self.offsets))
         return _spread(jet.value, (len(y), jet.value.shape[-1]))
 
     def derivatives(self, y: Array, order: int = 2) -> tuple[Array, Array, Array]:
         """Values (N, K), gradients (m, N, K) and Hessians (m (m+1) / 2, N, K) at the points y."""
-        jet, _ = self._run(Pass(y, order, self.offsets))
+        jet, _, _ = self._run(Pass(y, order, self.offsets))
         return tuple(_dense(jet, len(y), self.dim))  # type: ignore[return-value]
 
     def enclose(self, lower: Array, upper: Array) -> Interval:
         """Outward-rounded ranges of all outputs over the boxes [lower, upper] (N, m)."""
-        jet, _ = self._run(Pass(Interval(lower, upper), 0, self.offsets, self.kinks))
+        jet, _, _ = self._run(Pass(Interval(lower, upper), 0, self.offsets, self.kinks))
         shape = (len(lower), jet.value.shape[-1])
         return jet.value.each(lambda v: np.broadcast_to(v, shape))
 
@@ -242,7 +246,7 @@ class Tape:
 
     def gradients(self, lower: Array, upper: Array) -> Interval:
         """Outward-rounded ranges of all gradients over the boxes: shape (m, N, K)."""
-        jet, _ = self._run(Pass(Interval(lower, upper), 1, self.offsets, self.kinks))
+        jet, _, _ = self._run(Pass(Interval(lower, upper), 1, self.offsets, self.kinks))
         shape = (self.dim, len(lower), jet.value.shape[-1])
         if jet.gradient is None:
             return Interval.point(np.zeros(shape))
@@ -253,7 +257,7 @@ class Tape:
         if self.kink_count or any(isinstance(self.nodes[i], Apply | Power) for i, *_ in self.steps):
             return None
         origin = np.zeros((1, self.dim))
-        jet, _ = self._run(Pass(Interval(origin, origin), 2, self.offsets, self.kinks))
+        jet, _, _ = self._run(Pass(Interval(origin, origin), 2, self.offsets, self.kinks))
         if jet.hessian is not None:
             return None
         size = jet.value.shape[-1]
@@ -275,12 +279,16 @@ class Tape:
         if self.kink_count:
             run.straddles = np.zeros((2 * n, self.kink_count), dtype=bool)
             run.pieces = None if pieces is None else np.concatenate([pieces, pieces])
-        jet, arguments = self._run(run)
+        jet, arguments, margins = self._run(run)
         outputs = self._quadratic(jet, n, radius, order)
         if not self.kink_count:
             return outputs, None, None
         parts = [self._quadratic(a, n, radius, order) for a in arguments]
         kinks = Quadratic(*(np.concatenate(list(field), axis=-1) for field in zip(*parts, strict=True)))
+        for (_, kink), margin in zip(self.margins, margins, strict=True):
+            # Where an argument may be undefined, its enclosure says nothing about the side that is taken there.
+            sure = _spread(margin.value.lo, (2 * n, 1))[n:, 0] >= 0
+            kinks.error[~sure, self.kinks[id(kink)]] = np.inf
         return outputs, kinks, run.straddles[n:]  # type: ignore[index]
 
     def _quadratic(self, jet: Jet, n: int, radius: Array, order: int) -> Quadratic:

@@ -13,8 +13,8 @@ from ...certificate import (
     INFEASIBLE_RADIUS,
     LEAST_RADIUS,
     infeasibility,
-    lagrangian,
     leaks,
+    lower_at,
     prove_feasible,
 )
 from ...errors import ModelError, ProofError
@@ -181,9 +181,9 @@ def _check_lower(model: Model, certificate: Any) -> None:
     np.maximum.at(seen, model.place, np.abs(certificate.x))
     if not certificate.radius >= LEAST_RADIUS or (certificate.units < seen * (1 - 1e-12)).any():
         raise ProofError("The region in which the lower bound holds is too small to mean anything.")
-    carrier = model.carrier
-    base, drift = lagrangian(carrier, carrier.c, certificate.support, certificate.row_multipliers, certificate.units)
-    lower = base + carrier.constant - (certificate.radius * drift if drift else 0.0)
+    lower = lower_at(
+        model.carrier, certificate.support, certificate.row_multipliers, certificate.units, certificate.radius
+    )
     if not certificate.lower <= lower + ROUNDING * (1 + abs(lower)):
         raise ProofError(f"The lower bound {certificate.lower!r} exceeds what the multipliers prove, {lower!r}.")
 
