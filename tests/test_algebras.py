@@ -349,7 +349,7 @@ def test_derivatives_match_differences(formula: Formula, seed: int) -> None:
 def test_third_derivatives_match_differences_of_second_ones(formula: Formula, seed: int) -> None:
     y = np.random.default_rng(seed).uniform(-REACH + 0.1, REACH - 0.1, (2, formula.dim))
     tape = tape_of(formula)
-    jet, _ = tape._run(Pass(y, 3, tape.offsets))
+    jet, _, _ = tape._run(Pass(y, 3, tape.offsets))
     i, _, _, jk, _, _ = tetrahedron(formula.dim)
     third = np.zeros((len(i), 2, jet.value.shape[-1])) if jet.third is None else jet.third
 

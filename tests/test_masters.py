@@ -341,7 +341,8 @@ def test_no_licence_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
         open_master("gurobi")(*one_row())
 
 
-def test_a_failing_solver_stalls_the_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("forever", [True, False])
+def test_a_failing_solver_stalls_the_exchange(forever: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cvxpy")
     from lsip.masters import cvxpy as door
 
@@ -349,13 +350,15 @@ def test_a_failing_solver_stalls_the_exchange(monkeypatch: pytest.MonkeyPatch) -
     real = door._solve
 
     def sometimes(*arguments: object) -> str:
-        if next(solves) == 1:
+        k = next(solves)
+        if k == 1 or (k > 1 and forever):
             raise MasterError("failed on purpose")
         return real(*arguments)
 
     monkeypatch.setattr(door, "_solve", sometimes)
     solution = lsip.catalogue.get("abs_d10").build().solve(master="cvxpy", verbose=False)
-    assert solution.status is lsip.Status.STALLED
+    # One failure, of the second solve with another margin, is made good by the next iteration.
+    assert solution.status is (lsip.Status.STALLED if forever else lsip.Status.OPTIMAL)
     assert solution.lower <= lsip.catalogue.get("abs_d10").value
 
 
