@@ -24,9 +24,7 @@ LARGEST = 1e16  # right-hand side that LP solvers can still tell from infinity, 
 REACH = 1e3  # infinite bounds of the master, in its own coordinates
 CORNERS = 8  # up to this dimension, corners of the index set are among the first points
 STRETCH = 10.0  # how much farther those coordinates reach each time that this proves too little
-FOREIGN = (
-    1e3  # a cut with larger entries, in coordinates where sampled rows have entries about 1, sees what they do not
-)
+FOREIGN = 1e3  # sampled rows have entries about 1: a cut with larger ones sees what they do not
 
 
 class Relaxation:

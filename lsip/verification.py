@@ -141,16 +141,21 @@ def _verify_bounds(program: Program, certificate: Certificate) -> None:
 
 
 def _verify_ray(program: Program, certificate: Certificate) -> None:
-    d = certificate.direction
-    if d is None or d.shape != (program.n,) or not np.isfinite(d).all() or not d.any():
-        raise ProofError("There is no direction.")
-    d = d / np.abs(d).max()  # a direction is no better for being short
-    if not program.c @ d < -1e-9 * np.abs(program.c).max():
-        raise ProofError("The direction does not improve the objective.")
+    d = verify_direction(program, certificate.direction)
     if leaves(program, d):
         raise ProofError("The direction leaves a finite constraint or a bound.")
+
+
+def verify_direction(program: Program, direction: Array | None) -> Array:
+    """The direction in unit size: it improves the objective, and satisfies the rows of every index."""
+    if direction is None or direction.shape != (program.n,) or not np.isfinite(direction).all() or not direction.any():
+        raise ProofError("There is no direction.")
+    d = direction / np.abs(direction).max()  # a direction is no better for being short
+    if not program.c @ d < -1e-9 * np.abs(program.c).max():
+        raise ProofError("The direction does not improve the objective.")
     allowed = leaks(program, d)
     proven = prove_feasible(program, d, scale=0.0, target=allowed)
     for family, found, most in zip(program.families, proven, allowed, strict=True):
         if not found <= most:
             raise ProofError(f"{family.name}: a(y) d may reach {found:.3g} for some y along the direction d.")
+    return d
