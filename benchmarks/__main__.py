@@ -18,7 +18,15 @@ def main(arguments: list[str] | None = None) -> int:
         "--only", metavar="PATTERN", help="only problems of these names: text or shell patterns, with commas"
     )
     parser.add_argument("--quick", action="store_true", help="few repeats and low limits: a look, not a measurement")
+    parser.add_argument(
+        "--tries", type=int, metavar="N", help="how many random models (soundness, tame), or mutants (check)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="the seed of the first of them, or of all")
+    parser.add_argument("--jobs", type=int, default=1, metavar="J", help="processes at a time (soundness)")
+    parser.add_argument("--compare", metavar="FILE", help="list what differs from the JSON of an earlier run (record)")
     given = parser.parse_args(arguments)
+    if (given.tries is not None and given.tries < 1) or given.jobs < 1 or given.seed < 0:
+        parser.error("--tries and --jobs are at least 1, and --seed is at least 0")
     known = benchmarks()
     if given.name is None:
         width = max(map(len, known))
@@ -27,8 +35,9 @@ def main(arguments: list[str] | None = None) -> int:
     if given.name not in known:
         parser.error(f"there is no benchmark called {given.name!r}; choose from {', '.join(sorted(known))}")
     chosen = known[given.name]
+    options = Options(given.only, given.quick, given.tries, given.seed, given.jobs, given.compare)
     try:
-        figures = plain({"benchmark": chosen.name, **chosen.run(Options(given.only, given.quick))})
+        figures = plain({"benchmark": chosen.name, **chosen.run(options)})
     except (LookupError, KeyboardInterrupt) as error:
         print(f"{parser.prog}: {str(error) or 'interrupted'}", file=sys.stderr)
         return 1

@@ -14,8 +14,8 @@ from typing import Any
 
 import lsip
 from lsip import catalogue
+from lsip.model.families import FamilyViolation
 from lsip.oracles import BranchAndBound, Grid, Multistart, Oracle, RandomSearch
-from lsip.row_families import FamilyViolation
 
 from .harness.clock import forget, interleave, timed
 from .harness.figures import machine, median, table
@@ -56,14 +56,13 @@ def measure(name: str, repeats: int) -> Iterator[dict[str, Any]]:
 
 
 def _contest(violation: FamilyViolation, repeats: int) -> dict[str, Any]:
-    domain = violation.family.domain
     found: dict[str, Any] = {}
 
     def contestant(label: str, oracle: Oracle) -> Callable[[], float]:
         def run() -> float:
-            violation.family.covers = []
+            violation.family.memory.forget()
             forget()
-            seconds, found[label] = timed(lambda: oracle.maximise(violation, domain, target=0.0))
+            seconds, found[label] = timed(lambda: oracle.maximise(violation, target=0.0))
             return seconds
 
         return run
@@ -72,7 +71,7 @@ def _contest(violation: FamilyViolation, repeats: int) -> dict[str, Any]:
     best = max(s.worst for s in found.values())
     # Asked to prove no more than what is attained, branch-and-bound goes on until that is the supremum.
     slack = 1e-9 * (1.0 + abs(best))
-    bound = BranchAndBound(max_boxes=50_000).maximise(violation, domain, target=best + slack).bound
+    bound = BranchAndBound(max_boxes=50_000).maximise(violation, target=best + slack).bound
     tight = bound <= best + 2 * slack
     return {
         "supremum": best if tight else None,

@@ -89,10 +89,9 @@ def parts(rounds: int) -> Figures:
     rng, spec = np.random.default_rng(0), mdp.specification
     policy = agent.learner.table()
     visits = agent.evaluation.evaluate(agent.simulator, policy, rng).visits
-    domain = spec.constraint.domain
     work: dict[str, Callable[[], Any]] = {
         "evaluation": lambda: agent.evaluation.evaluate(agent.simulator, policy, rng),
-        "search": lambda: agent.oracle.maximise(spec.costs.violation(visits), domain, target=setting.eta, seed=0),
+        "search": lambda: agent.oracle.maximise(spec.costs.violation(visits), target=setting.eta, seed=0),
         "update": lambda: agent.update.step(agent.learner, spec.r, 1.0, 1e-9, rng),
         "iteration": lambda: agent.learn(1),
     }

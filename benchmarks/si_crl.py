@@ -18,8 +18,8 @@ import numpy as np
 
 import envs
 import lsip
+from rl.occupancy import optimistic_program
 from rl.plan import plan_optimistically
-from rl.planning import optimistic_program
 
 from .harness import linear
 from .harness.clock import interleave, timed
@@ -57,7 +57,7 @@ def exchange_points(spec: Any, models: Any, most: int = 60) -> list[dict[str, fl
         start=[centre],
         oracle=lsip.oracles.BranchAndBound(points=1),
         polish=False,
-        look=False,
+        sample_first=False,
         tol=1e-9,
         max_iterations=most,
     )
@@ -78,17 +78,19 @@ def grid_solve(spec: Any, models: Any, per_axis: int, options: dict[str, Any]) -
     return program, x
 
 
-def grid_violation(spec: Any, models: Any, per_axis: int, level: float, judge: Any) -> float:
+def grid_violation(spec: Any, models: Any, per_axis: int, level: float, reference: Any) -> float:
     """The true violation of the grid's solution."""
     _, x = grid_solve(spec, models, per_axis, linear.DEFAULT)
-    return max(lsip.oracles.supremum(judge.violation(0, x), spec.constraint.domain, tol=0.1 * level).worst, 0.0)
+    return max(lsip.oracles.supremum(reference.violation(0, x), tol=0.1 * level).worst, 0.0)
 
 
-def coarsest(spec: Any, models: Any, level: float, first: int, judge: Any) -> tuple[int, bool, list[dict[str, float]]]:
+def coarsest(
+    spec: Any, models: Any, level: float, first: int, reference: Any
+) -> tuple[int, bool, list[dict[str, float]]]:
     """The coarsest grid at a level, whether it is fine enough, and what was seen on the way."""
     trail, k = [], first
     while True:
-        violation = grid_violation(spec, models, k, level, judge)
+        violation = grid_violation(spec, models, k, level, reference)
         trail.append({"points": k * k, "violation": violation})
         if violation <= level:
             return k, True, trail
@@ -116,9 +118,9 @@ def against_grid(states: int, actions: int, seeds: int, region: float, levels: t
     for seed in range(seeds):
         spec, models = case(states, actions, seed, region)
         trail = exchange_points(spec, models)
-        judge, grid_trail, k, found = optimistic_program(spec, models).problem.compile(), [], 2, []
+        reference, grid_trail, k, found = optimistic_program(spec, models).problem.compile(), [], 2, []
         for level in levels:
-            k, fine, seen = coarsest(spec, models, level, k, judge)
+            k, fine, seen = coarsest(spec, models, level, k, reference)
             grid_trail += seen
             rival = grid_seconds(spec, models, k)
             mine = next((t["points"] for t in trail if t["violation"] <= level), None)

@@ -73,7 +73,7 @@ def draw(paper: str, ink: str, path: Path) -> None:
     side = np.linspace(0, 1, SIDE)
     places = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     naive = on_grid(places)
-    worst = lsip.oracles.supremum(solution.program.violation(0, naive), lsip.Box([0, 0], [1, 1]), tol=1e-6).worst
+    worst = lsip.oracles.supremum(solution.program.violation(0, naive), tol=1e-6).worst
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.2, 5.2), layout="constrained", facecolor=paper)
     found = f"kept at all {SIDE**2} places; between them, up to {100 * worst:.0f} % over"
     panel(left, naive, f"a grid of {SIDE} × {SIDE} places", found, ink)

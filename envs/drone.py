@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 import lsip
 import rl
-from rl import checks
+from rl import validation
 
 Array = NDArray[np.float64]
 ACTIONS = ("survey", "rest", "north", "east", "south", "west")
@@ -88,12 +88,12 @@ def drone(
     """
     cells = _check(rows, columns, tasks)
     for name, value in (("current", current), ("thickness", thickness)):
-        checks.number(name, value, "positive")
-    if not 0 < checks.number("battery", battery) <= 1:
+        validation.number(name, value, "positive")
+    if not 0 < validation.number("battery", battery) <= 1:
         raise lsip.ModelError(f"`battery` is a mean power, 0 < battery <= 1; got {battery}.")
     for name, share in (("fade", fade), ("slip", slip), ("gamma", gamma)):
-        checks.number(name, share, "discount")
-    rng = checks.generator(seed)
+        validation.number(name, share, "discount")
+    rng = validation.generator(seed)
     depths = rng.uniform(size=cells)
     places = rng.choice(cells, size=tasks, replace=False)
     values = rng.uniform(0.5, 1, size=tasks)
@@ -115,7 +115,7 @@ def drone(
 
 def _check(rows: int, columns: int, tasks: int) -> int:
     for name, count, least in (("rows", rows, 1), ("columns", columns, 1), ("tasks", tasks, 2)):
-        checks.count(name, count, least)
+        validation.count(name, count, least)
     if tasks > rows * columns:
         raise lsip.ModelError(f"A map of {rows} x {columns} cells has no room for {tasks} tasks, each in its own cell.")
     return rows * columns

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 import lsip
 import rl
-from rl import checks
+from rl import validation
 
 Array = NDArray[np.float64]
 LARGEST = 1000  # states: the table of transition probabilities has S * A * S entries, most of them zero
@@ -90,11 +90,11 @@ def load_balancing(
     [0.0, 0.0, 1.0]
     """
     _check(sites, units, region=region, reach=reach, snr=snr)
-    if not 0 < checks.number("slack", slack) < 1:
+    if not 0 < validation.number("slack", slack) < 1:
         raise lsip.ModelError(f"`slack` must be above 0, so that there is room, and below 1; got {slack}.")
     for name, share in (("wander", wander), ("handover", handover), ("gamma", gamma)):
-        checks.number(name, share, "discount")
-    rng = checks.generator(seed)
+        validation.number(name, share, "discount")
+    rng = validation.generator(seed)
     positions = rng.uniform(0, region, size=(sites, 2))
     prices = rng.uniform(0, 1 - handover, size=sites)
     counts = _spreads(units, sites)
@@ -117,7 +117,7 @@ def load_balancing(
 
 def _check(sites: int, units: int, **positive: float) -> None:
     for name, count, least in (("sites", sites, 2), ("units", units, 1)):
-        checks.count(name, count, least)
+        validation.count(name, count, least)
     states = comb(int(units + sites - 1), int(sites - 1))
     if states > LARGEST:
         raise lsip.ModelError(
@@ -125,7 +125,7 @@ def _check(sites: int, units: int, **positive: float) -> None:
             "allowed; choose fewer units or sites."
         )
     for name, value in positive.items():
-        checks.number(name, value, "positive")
+        validation.number(name, value, "positive")
 
 
 def _spreads(units: int, sites: int) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import lsip
 import rl
-from rl import checks
+from rl import validation
 
 Array = NDArray[np.float64]
 
@@ -66,12 +66,12 @@ def sewage(
     >>> mdp
     SICMDP with 4 states, 2 actions, discount 0.9, and a constraint for every y in [0, 1]²
     """
-    checks.count("states", states)
-    checks.count("actions", actions)
-    checks.number("region", region, "positive")
-    checks.number("slack", slack, "amount")
-    checks.number("gamma", gamma, "discount")
-    rng = checks.generator(seed)
+    validation.count("states", states)
+    validation.count("actions", actions)
+    validation.number("region", region, "positive")
+    validation.number("slack", slack, "amount")
+    validation.number("gamma", gamma, "discount")
+    rng = validation.generator(seed)
     outfalls = rng.uniform(0, region, size=(states, 2))
     if transitions == "dirichlet":
         P = rng.dirichlet(np.ones(states), size=(states, actions))

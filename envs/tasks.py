@@ -13,7 +13,7 @@ import numpy as np
 
 import lsip
 import rl
-from lsip.writing import make_folder
+from lsip.files import make_folder
 
 
 def _ship() -> rl.SemiInfiniteCost:

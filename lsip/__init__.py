@@ -1,20 +1,14 @@
 """Linear programs with a continuum of constraints: declared like the mathematics, solved with proof."""
 
-from . import catalogue, oracles
-from .decompose import Decomposition, Extreme, decompose
+from . import bases, catalogue, oracles, plotting, report  # noqa: F401  (each registers how it shows a solution)
 from .domains import Ball, Box, Budget, Domain, Finite, Interval, Polytope, Product, Simplex, Union
-from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, ProofError
-from .exchange import Exchange, exchange
+from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, OutOfTime, ProofError
 from .expressions import Constraint, Expression, Index, Variable
-from .family import Family
-from .judge import WorstViolation
-from .linsip import linsip
-from .problem import Problem, forall, maximize, minimize
-from .program import Program
+from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution
-from .status import Status
-
-__version__ = "0.1.0"
+from .solver import Decomposition, Exchange, Extreme, decompose, exchange
+from .solver.linsip import linsip
+from .version import __version__ as __version__
 
 __all__ = [
     "ActivePoint",
@@ -36,6 +30,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "NotAffineError",
+    "OutOfTime",
     "Polytope",
     "Problem",
     "Product",
@@ -47,6 +42,7 @@ __all__ = [
     "Union",
     "Variable",
     "WorstViolation",
+    "bases",
     "catalogue",
     "decompose",
     "exchange",
@@ -56,3 +52,8 @@ __all__ = [
     "minimize",
     "oracles",
 ]
+
+
+def __dir__() -> list[str]:
+    """What users use; rooms that they need not know are left out."""
+    return sorted([*__all__, "__version__"])

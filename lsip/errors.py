@@ -14,7 +14,11 @@ class NotAffineError(ModelError, TypeError):
 
 
 class ConversionError(ModelError, TypeError):
-    """An expression was asked to become a number."""
+    """An expression was asked to become a number, or an array of numbers."""
+
+
+class FixedError(ModelError, AttributeError, TypeError):
+    """A part of a model was to be changed; it stays as it was made."""
 
 
 class ProofError(LSIPError, AssertionError):
@@ -23,3 +27,7 @@ class ProofError(LSIPError, AssertionError):
 
 class MissingExtraError(LSIPError, ImportError):
     """An optional package is needed and not installed; the message names the extra to install."""
+
+
+class OutOfTime(LSIPError, TimeoutError):  # noqa: N818
+    """A time limit has passed before an answer was found; nothing was found to be wrong."""

@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 
 from .domains import Domain
 from .errors import MissingExtraError, ModelError
+from .files import check_file, whole_file
+from .model.status import Status
 from .oracles.attained import attained, is_box
-from .status import Status
-from .writing import check_file, whole_file
+from .solution.views import view
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from .oracles.base import Violation
-    from .solution import Solution
+    from .solution.solution import Solution
 
 Array = NDArray[np.float64]
 Kind = Literal["violation", "convergence"]
@@ -54,6 +55,7 @@ MESH, FINE_MESH, SCAN = (
 CLOUD = 4096  # points of an index set that has no area
 
 
+@view("plot")
 def plot_solution(
     solution: Solution, path: str | Path | None = None, family: int | str | None = None, kind: Kind | None = None
 ) -> Figure:

@@ -7,17 +7,21 @@ import os
 import sys
 import textwrap
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
-from .rounding import above, below
+from .solution.rounding import above, below
 
 if TYPE_CHECKING:
-    from .solution import Solution
+    from .solution.solution import Solution
+
+__all__ = ["Bar", "Table", "clock", "number", "power", "summary"]
 
 COLUMNS = (
     ("iter", 5),
     ("rows", 6),
     ("cuts", 5),
+    ("relaxed", 16),
     ("lower", 16),
     ("upper", 16),
     ("violation", 10),
@@ -35,8 +39,9 @@ TEXT = 110  # characters of a line of prose
 class Table:
     """Prints a solve as it happens.
 
-    `lower` and `upper` enclose the optimal value; `violation` is the largest found and `proven` a bound on it over all
-    index points; `gap` is relative to max(1, |value|). What is not known yet shows as ``-``.
+    `relaxed` is the value of the relaxation, which proves nothing by itself; `lower` and `upper` are proven to enclose
+    the optimal value; `violation` is the largest found and `proven` a bound on it over all
+    index points; `gap` is relative to the value. What is not known yet shows as ``-``.
 
     Parameters
     ----------
@@ -46,6 +51,7 @@ class Table:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
         self._lines = 0
+        self.rest: Callable[[], None] = _nothing  # called after every line: no sign of life is needed for a while
 
     def start(self, lines: list[str]) -> None:
         """Print what is about to be solved, and how."""
@@ -57,15 +63,18 @@ class Table:
     def row(self, iterate: Any) -> None:
         """Print one iteration, given as a row of `Solution.history`."""
         if self._lines % REPEAT == 0:
-            self._print("".join(f" {title:>{width}}" for title, width in COLUMNS))
+            self._titles()
         self._lines += 1
         gap = (
-            (iterate.upper - iterate.lower) / max(1.0, abs(iterate.value)) if math.isfinite(iterate.value) else math.inf
+            (iterate.upper - iterate.lower) / max(abs(iterate.value), 1e-300)
+            if math.isfinite(iterate.value)
+            else math.inf
         )
         cells = (
             str(iterate.iteration),
             str(iterate.rows),
             str(iterate.cuts),
+            number(iterate.value),
             number(below(iterate.lower, DIGITS)),
             number(above(iterate.upper, DIGITS)),
             power(iterate.violation),
@@ -74,6 +83,14 @@ class Table:
             clock(iterate.seconds),
         )
         self._print("".join(f" {cell:>{width}}" for cell, (_, width) in zip(cells, COLUMNS, strict=True)))
+        self.rest()
+
+    def beat(self, doing: str, seconds: float) -> None:
+        """Print a sign of life while one iteration takes long: what is being done."""
+        self._print(f" {'·':>5} {doing:<{WIDTH - 17}} {clock(seconds):>8}")
+
+    def _titles(self) -> None:
+        self._print("".join(f" {title:>{width}}" for title, width in COLUMNS))
 
     def finish(self, solution: Solution) -> None:
         """Print the result and what is proven about it."""
@@ -85,6 +102,10 @@ class Table:
     def _print(self, line: str) -> None:
         # The stream is looked up late, so that redirected standard output is respected.
         print(line.rstrip(), file=self._stream if self._stream is not None else sys.stdout, flush=True)
+
+
+def _nothing() -> None:
+    pass
 
 
 def summary(solution: Solution) -> list[str]:
@@ -113,7 +134,10 @@ def _violations(solution: Solution) -> list[str]:
         lines.append(f"   violation  {power(above(worst, 3))} (at most, over all index points)")
     elif solution.program.families and math.isfinite(worst):
         lines.append(f"   violation  {power(worst)} (found; larger ones are not excluded)")
-    if finite > 0:
+    if len(solution.certificate.box) and math.isfinite(solution.certificate.upper):
+        reach = power(above(float(solution.certificate.box.max()), 3))
+        lines.append(f"   equalities hold exactly at a point within {reach} of x, and so does all the rest")
+    elif finite > 0:
         lines.append(f"   finite     {power(finite)} (measured: by how much finite rows or bounds are broken)")
     return lines
 

@@ -16,7 +16,7 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 
 import lsip
-from lsip.writing import check_file, whole_file
+from lsip.files import check_file, whole_file
 
 EXAMPLE = "agent.npz"  # what a file could be called
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lsip
-from lsip.rounding import above
+from lsip.solution import above
 
-from . import checks
+from . import validation
 
 Array = NDArray[np.float64]
 
@@ -25,17 +25,21 @@ class Worst:
     value: float
     y: Array  # (m,)
     bound: float  # inf when nothing is proven
+    assumptions: tuple[str, ...] = ()  # what the bound takes on trust, in sentences
 
     @property
     def certified(self) -> bool:
-        """Whether `bound` is a theorem about every y in Y."""
-        return bool(np.isfinite(self.bound))
+        """Whether `bound` is a theorem about every y in Y, with nothing taken on trust."""
+        return bool(np.isfinite(self.bound)) and not self.assumptions
 
     def __float__(self) -> float:
         return self.value
 
     def __str__(self) -> str:
-        proof = f"at most {above(self.bound, 6):.6g} over all of Y" if self.certified else "not proven elsewhere"
+        proof = "not proven elsewhere"
+        if np.isfinite(self.bound):
+            proof = f"at most {above(self.bound, 6):.6g} over all of Y"
+            proof += f", if {' and '.join(self.assumptions)}" if self.assumptions else ""
         return f"{self.value:.6g} at y = {np.array2string(self.y, precision=6)} ({proof})"
 
 
@@ -79,8 +83,8 @@ class SemiInfiniteCost:
         gamma: float = 1.0,
         candidates: Callable[[Any], Array] | None = None,
     ) -> None:
-        self.gamma, self.candidates = checks.number("gamma", gamma, "share"), candidates
-        checks.function("candidates", candidates, "observations")
+        self.gamma, self.candidates = validation.number("gamma", gamma, "share"), candidates
+        validation.function("candidates", candidates, "observations")
         cost = _array(cost)
         self.index, self.domain = _read_domain(domain, cost, bound)
         if np.ndim(bound) if not isinstance(bound, lsip.Expression) else bound.ndim:
@@ -90,9 +94,9 @@ class SemiInfiniteCost:
                 "`cost` and `bound` must both be expressions in the index, or both functions of points."
             )
         if _is_function(bound):
-            checks.call("bound", bound, "y")
+            validation.call("bound", bound, "y")
         elif not isinstance(bound, lsip.Expression):
-            bound = checks.number("bound", bound)
+            bound = validation.number("bound", bound)
         self.cost: Any = cost if self.index is not None or callable(cost) else _constant(cost)
         self.bound: Any = bound if self.index is not None or callable(bound) else _constant(bound)
         self.lipschitz = lipschitz
@@ -108,7 +112,7 @@ class SemiInfiniteCost:
         """Finitely many costs of an environment, each a function of observations and actions with values (B,)."""
         if len(costs) != len(bounds) or not costs:
             raise lsip.ModelError(f"Each cost needs one bound; got {len(costs)} costs and {len(bounds)} bounds.")
-        limits = np.array([checks.number(f"bounds[{i}]", b) for i, b in enumerate(bounds)])
+        limits = np.array([validation.number(f"bounds[{i}]", b) for i, b in enumerate(bounds)])
 
         def cost(y: Array, observations: Any, actions: Any) -> Array:
             return np.stack([np.asarray(costs[int(i)](observations, actions), dtype=float) for i in y[:, 0]])
@@ -143,7 +147,7 @@ class SemiInfiniteCost:
         """The constraint itself, if it is one of an environment."""
         if self.index is not None:
             raise lsip.ModelError("The cost of an environment is a function cost(y, observations, actions).")
-        checks.call("cost", self.cost, "y", "observations", "actions")
+        validation.call("cost", self.cost, "y", "observations", "actions")
         return self
 
     def table(self, states: int, actions: int) -> CostTable:
@@ -179,7 +183,7 @@ class CostTable:
         c = self.constraint
         if c.index is not None:
             return tuple(np.shape(c.cost)) if not isinstance(c.cost, lsip.Expression) else c.cost.shape
-        checks.call("cost", c.cost, "y")
+        validation.call("cost", c.cost, "y")
         point = c.domain.project(0.5 * (c.domain.lower + c.domain.upper)[None, :])
         c.bounds(point)  # checks its shape
         return np.shape(c.cost(point))[1:]
@@ -233,7 +237,7 @@ class CostTable:
 
     def at(self, y: Any) -> tuple[Array, Array]:
         """Costs (N, size) and bounds (N,) at the points y (N, m)."""
-        points, m = checks.array("y", y), self.constraint.domain.dim
+        points, m = validation.array("y", y), self.constraint.domain.dim
         if m == 1 and points.ndim < 2:
             points = points.reshape(-1, 1)
         points = np.atleast_2d(points)
@@ -255,16 +259,16 @@ class CostTable:
         Without an oracle, branch-and-bound where the cost can be enclosed in at most four dimensions (proven to
         within `tol`), else multistart. The bound has room for visits that are wrong by `doubt` in all.
         """
-        domain, violation = self.constraint.domain, self.violation(visits)
+        violation = self.violation(visits)
         if oracle is not None:
-            found = oracle.maximise(violation, domain, target=0.0, seed=seed)
-        elif self._program.families[0].enclosable and domain.dim <= 4:
-            found = lsip.oracles.supremum(violation, domain, tol=tol)
+            found = oracle.maximise(violation, target=0.0, seed=seed)
+        elif self._program.families[0].enclosable and violation.domain.dim <= 4:
+            found = lsip.oracles.supremum(violation, tol=tol)
         else:
-            found = lsip.oracles.Multistart().maximise(violation, domain, target=0.0, seed=seed)
+            found = lsip.oracles.Multistart().maximise(violation, target=0.0, seed=seed)
         k = int(np.argmax(found.values))
         room = self.room(doubt) if np.isfinite(found.bound) else 0.0
-        return Worst(float(found.values[k]), found.points[k], float(found.bound) + room)
+        return Worst(float(found.values[k]), found.points[k], float(found.bound) + room, found.trusts)
 
     def keeps(self, visits: Array, doubt: float = 0.0) -> bool:
         """Whether it is proven that no y is violated, even if the visits are wrong by `doubt` in all."""
@@ -272,7 +276,7 @@ class CostTable:
         if not family.enclosable or self.constraint.domain.dim > 4:
             return False
         room = self.room(doubt)
-        found = lsip.oracles.BranchAndBound().maximise(self.violation(visits), self.constraint.domain, target=-room)
+        found = lsip.oracles.BranchAndBound().maximise(self.violation(visits), target=-room)
         return bool(found.bound <= -room)
 
     def room(self, doubt: float) -> float:
@@ -309,10 +313,10 @@ def _array(cost: Any) -> Any:
         return cost
     table = np.asarray(cost)
     if table.dtype != object:
-        return checks.array("cost", table)
+        return validation.array("cost", table)
     if not table.ndim or not any(isinstance(entry, lsip.Expression) for entry in table.flat):
         raise lsip.ModelError(
-            f"`cost` must be an expression in the index, a function of points or numbers; got {checks.shown(cost)}."
+            f"`cost` must be an expression in the index, a function of points or numbers; got {validation.shown(cost)}."
         )
     rows = [np.stack(list(row)) if np.ndim(row) else row for row in table]
     return np.stack(rows)

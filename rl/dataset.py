@@ -13,7 +13,7 @@ from scipy import sparse
 
 import lsip
 
-from . import checks
+from . import validation
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -58,8 +58,8 @@ class Dataset:
     @classmethod
     def from_transitions(cls, transitions: Any, *, states: int, actions: int) -> Dataset:
         """Count transitions: an array (n, 3) of (s, a, s'), or three arrays of length n."""
-        checks.count("states", states)
-        checks.count("actions", actions)
+        validation.count("states", states)
+        validation.count("actions", actions)
         try:
             table = np.asarray(transitions)
         except ValueError:
@@ -87,8 +87,8 @@ class Dataset:
     @classmethod
     def from_csv(cls, path: str | Path, *, states: int, actions: int) -> Dataset:
         """Count the transitions of a CSV file with columns s, a, s'; a header line is allowed."""
-        checks.count("states", states)
-        checks.count("actions", actions)
+        validation.count("states", states)
+        validation.count("actions", actions)
         try:
             lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
@@ -165,7 +165,7 @@ class Dataset:
         that was never tried is not constrained at all. `denominator="triple"` divides by n(s, a, s') instead, which
         no proof supports; it is there to replicate experiments that did so.
         """
-        delta = checks.number("delta", delta, "probability")
+        delta = validation.number("delta", delta, "probability")
         if denominator not in ("pair", "triple"):
             raise lsip.ModelError(f'`denominator` is "pair" or "triple"; got {denominator!r}.')
         n = self.visits[:, :, None] if denominator == "pair" else self.counts
@@ -191,7 +191,7 @@ class OptimisticSet:
     upper: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        centre, radius = checks.array("centre", self.centre), checks.array("radius", self.radius)
+        centre, radius = validation.array("centre", self.centre), validation.array("radius", self.radius)
         if centre.ndim != 3 or centre.shape[0] != centre.shape[2] or radius.shape != centre.shape:
             raise lsip.ModelError(
                 f"`centre` and `radius` must have shape (S, A, S); got {centre.shape}, {radius.shape}."
@@ -235,7 +235,7 @@ def as_dataset(data: Any) -> Dataset:
     if not isinstance(data, Dataset):
         raise lsip.ModelError(
             "`data` must be an rl.Dataset, as mdp.sample(…) and rl.Dataset.from_transitions(…) give; got "
-            f"{checks.shown(data)}."
+            f"{validation.shown(data)}."
         )
     return data
 

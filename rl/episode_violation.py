@@ -31,6 +31,11 @@ class EpisodeViolation:
         self.observations, self.actions = e.flat(e.observations), e.flat(e.actions)
         self.weights = self.constraint.gamma**times / e.count
 
+    @property
+    def domain(self) -> lsip.Domain:
+        """The index set Y."""
+        return self.constraint.domain
+
     def values(self, y: Array) -> Array:
         """g at points (N, m): (N, 1)."""
         y = np.asarray(y, dtype=float)
@@ -55,23 +60,22 @@ class EpisodeViolation:
 
         Where the oracle fails, 100 random points stand in for it.
         """
-        domain = self.constraint.domain
         seed = int(rng.integers(2**31))
         try:
-            found = oracle.maximise(self, domain, target=target, seed=seed)
+            found = oracle.maximise(self, target=target, seed=seed)
         except (ArithmeticError, ValueError, lsip.LSIPError):
             found = None
         if found is None or not len(found.values) or not np.isfinite(found.values).all():
-            found = lsip.oracles.RandomSearch(points=100).maximise(self, domain, target=target, seed=seed)
+            found = lsip.oracles.RandomSearch(points=100).maximise(self, target=target, seed=seed)
         k = int(np.argmax(found.values))
-        best = Worst(float(found.values[k]), found.points[k], float(found.bound))
+        best = Worst(float(found.values[k]), found.points[k], float(found.bound), found.trusts)
         if self.constraint.candidates is not None and getattr(oracle, "candidates", True):
             points = np.asarray(self.constraint.candidates(self.observations), dtype=float)
             if not len(points):
                 return best
-            points = domain.project(points)
+            points = self.domain.project(points)
             values = self.values(points)[:, 0]
             k = int(np.argmax(values))
             if values[k] > best.value:
-                best = Worst(float(values[k]), points[k], best.bound)
+                best = Worst(float(values[k]), points[k], best.bound, best.assumptions)
         return best

@@ -15,7 +15,7 @@ from scipy import sparse
 
 import lsip
 
-from . import checks
+from . import validation
 from .simulator import Simulator, TabularSimulator, rollout
 
 Array = NDArray[np.float64]
@@ -59,8 +59,8 @@ class MonteCarlo:
     mode: str = "auto"
 
     def __post_init__(self) -> None:
-        checks.count("paths", self.paths)
-        checks.count("horizon", self.horizon)
+        validation.count("paths", self.paths)
+        validation.count("horizon", self.horizon)
         if self.mode not in ("auto", "population", "paths"):
             raise lsip.ModelError(f'`mode` is "auto", "population" or "paths"; got {self.mode!r}.')
 
@@ -140,11 +140,11 @@ class TemporalDifference:
     trace: float = 0.0
 
     def __post_init__(self) -> None:
-        checks.count("paths", self.paths)
-        checks.count("horizon", self.horizon)
+        validation.count("paths", self.paths)
+        validation.count("horizon", self.horizon)
         if self.horizon < 2:
             raise lsip.ModelError("Temporal differences need a horizon of at least 2.")
-        checks.number("trace", self.trace, "share")
+        validation.number("trace", self.trace, "share")
 
     def evaluate(self, simulator: Simulator, policy: Array, rng: np.random.Generator) -> Estimate:
         spec = simulator.specification

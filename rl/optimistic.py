@@ -17,13 +17,15 @@ from scipy import linalg, sparse
 from scipy.sparse import linalg as sparse_linalg
 
 import lsip
+from lsip.deadline import afford_factors, check
 
 from .dataset import OptimisticSet
-from .planning import fill
-from .sicmdp import SICMDP, Specification
+from .occupancy import fill
+from .sicmdp import SICMDP, Specification, swept
 
 Array = NDArray[np.float64]
 BLOCK = 64  # states filled at a time
+SETTLED, STALLS = 2e-15, 10  # rise of a value, relative to the largest, that no longer counts; sweeps without gain
 EPS = np.finfo(float).eps
 
 
@@ -95,6 +97,7 @@ class Maximiser:
     def __init__(self, spec: Specification, model: KnownModel | ModelSet) -> None:
         self.spec, self.model = spec, model
         self.values: Array | None = None
+        self.known: dict[int, tuple[Greedy, Array]] = {}  # the visits of the policies that it has found
         self.sweeps = 0
 
     @property
@@ -109,15 +112,16 @@ class Maximiser:
         reward = direction[0] * spec.r
         reward[: spec.costs.states] += direction[1:].reshape(spec.costs.states, -1)
         values = self.values if self.values is not None else np.full(S, reward.max() / (1 - gamma))
-        best = -np.inf
+        best, stalls = -np.inf, 0
         for _ in range(200):
+            check("best policy")
             future, order = self.model.backup(values)
             q = reward + gamma * future.reshape(S, A)
             self.sweeps += 1
             improved = q.max(axis=1)
             rise = float((improved - values).max())
             # From below, values grow to the optimum; the first sweep starts from those of another reward.
-            if np.isfinite(best) and rise <= 1e-13 * (1 + np.abs(improved).max()):
+            if np.isfinite(best) and rise <= SETTLED * np.abs(improved).max():
                 break
             greedy = Greedy(q.argmax(axis=1), order)
             chain = self.model.chain(greedy)
@@ -125,16 +129,35 @@ class Maximiser:
             values = factors(np.take_along_axis(reward, greedy.actions[:, None], axis=1)[:, 0], False)
             value = float(spec.mu @ values)
             if value <= best + 1e-14 * (1 + abs(best)):
+                # States that are hardly ever visited may still rise, and the bound holds for all of them.
                 future, order = self.model.backup(values)
                 rise = float(((reward + gamma * future.reshape(S, A)).max(axis=1) - values).max())
-                break
-            best, last = value, (greedy, factors)
+                stalls += 1
+                if rise <= SETTLED * np.abs(values).max() or stalls >= STALLS:
+                    break
+            best, last = max(value, best), (greedy, factors)
         self.values = values
         greedy, factors = last
-        visits = factors(spec.mu, True)
+        self.known[id(greedy)] = greedy, factors(spec.mu, True)
+        x, radius = self.reached(*self.known[id(greedy)])
         doubt = 4 * (S + 10) * EPS * (np.abs(reward).max() + 2 * np.abs(values).max())
         bound = float(spec.mu @ values) + (max(rise, 0.0) + doubt) / (1 - gamma)
-        return lsip.Extreme(self.point(greedy, visits), bound, greedy)
+        return lsip.Extreme(x, bound, greedy, radius)
+
+    def reached(self, greedy: Greedy, visits: Array) -> tuple[Array, Array]:
+        """(V_r, visits) of a deterministic policy, and how far the exact numbers may be from them.
+
+        What is left over in v = mu + gamma P' v is amplified by at most 1 / (1 - gamma), in the sum of all visits.
+        """
+        spec, chain = self.spec, self.model.chain(greedy)
+        S, gamma, size = spec.states, spec.gamma, float(np.abs(visits).sum())
+        residual = spec.mu - (visits - gamma * np.asarray(chain.T @ visits).ravel())
+        rounding = 2 * (S + 8) * EPS * (1 + 2 * size)  # of the residual, and of transitions that were filled in
+        off = 2 * (float(np.abs(residual).sum()) + rounding) / (1 - gamma)
+        x = self.point(greedy, visits)
+        radius = np.full(len(x), off)
+        radius[0] = (off + 2 * (spec.r.size + 8) * EPS * size) * float(np.abs(spec.r).max())
+        return x, radius
 
     def point(self, greedy: Greedy, visits: Array) -> Array:
         """(V_r, visits) of a deterministic policy with these state visits (S,)."""
@@ -147,7 +170,9 @@ class Maximiser:
         """q(s, a) of a policy in its own model, of sum one."""
         S, A = self.spec.r.shape
         q = np.zeros((S, A))
-        q[np.arange(S), greedy.actions] = (1 - self.spec.gamma) * self.visits(greedy)
+        known = self.known.get(id(greedy))
+        visits = self.visits(greedy) if known is None else known[1]
+        q[np.arange(S), greedy.actions] = (1 - self.spec.gamma) * visits
         return q
 
     def visits(self, greedy: Greedy) -> Array:
@@ -159,6 +184,11 @@ def _factor(chain: Any, gamma: float) -> Any:
     """(I - gamma chain) x = b, or its transpose, for several b."""
     if sparse.issparse(chain):
         system = sparse.eye(chain.shape[0], format="csc") - gamma * sparse.csc_matrix(chain)
+        try:
+            afford_factors(system)
+        except lsip.OutOfTime:
+            turned = sparse.csr_matrix(chain.T)
+            return lambda b, transposed: swept(turned if transposed else chain, gamma, b)
         lu = sparse_linalg.splu(system)
         return lambda b, transposed: lu.solve(b, trans="T" if transposed else "N")
     system = np.eye(len(chain)) - gamma * chain

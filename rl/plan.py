@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import lsip
-from lsip.rounding import above, below
+from lsip.deadline import within
+from lsip.solution import above, below
 
-from . import checks, plan_file
+from . import plan_file, validation
 from .dataset import OptimisticSet
 from .errors import InfeasibleError
+from .occupancy import OccupancyProgram, fill, optimistic_program, planning_program
 from .optimistic import KnownModel, Maximiser, ModelSet
-from .planning import OccupancyProgram, fill, optimistic_program, planning_program
 from .sicmdp import SICMDP, Specification, as_model, as_specification, policy_of
 
 Array = NDArray[np.float64]
 LARGE = 1_000  # possible transitions (s, a, s') from which on policies are generated instead of writing one large LP
+KEPT, MOST_KEPT = 0.1, 1.0  # the share of a time limit, and the seconds, for proving what the policy itself returns
 CLOSED = 2.0  # times the tolerance: the gap between the value of the policy itself and the bound, at most
 METHODS = ("auto", "lp", "decompose")
 DECOMPOSE_OPTIONS = [
@@ -48,6 +51,7 @@ class Plan:
     model: Array | None = field(repr=False, default=None)  # P' (S, A, S) that the policy is optimistic about
     # In a known model, V_r of the policy, rounded down; -inf unless it is proven to keep the constraint.
     reached: float | None = field(default=None, kw_only=True)
+    mdp: SICMDP | None = field(repr=False, default=None, kw_only=True)  # the known model that this is about
 
     @property
     def value(self) -> float:
@@ -162,12 +166,21 @@ def plan(
     >>> best.certified, abs(best.value - mdp.value(best.policy)) < 1e-9, mdp.worst_violation(best.policy).value <= 1e-9
     (True, True, True)
     """
-    mdp = as_model(mdp)
+    began, mdp = time.perf_counter(), as_model(mdp)
+    limit = options.get("time_limit")
+    if limit is not None:
+        options["time_limit"] = limit - min(KEPT * limit, MOST_KEPT)
     if _choose(method, int(np.count_nonzero(mdp.rows.data if sparse.issparse(mdp.rows) else mdp.rows))) == "decompose":
         found = _decomposed(mdp.specification, KnownModel(mdp), None, tol, oracle, verbose, options)
     else:
         found = _solved(planning_program(mdp), tol, oracle, verbose, options)
-    return replace(found, reached=proven_value(mdp, found.policy))
+    left = None if limit is None else max(began + limit - time.perf_counter(), 0.0)
+    try:
+        with within(left):
+            reached = proven_value(mdp, found.policy)
+    except lsip.OutOfTime:
+        reached = -np.inf
+    return replace(found, reached=reached, mdp=mdp)
 
 
 def proven_value(mdp: SICMDP, policy: Array) -> float:
@@ -193,7 +206,8 @@ def plan_optimistically(
     spec = as_specification(spec)
     if not isinstance(models, OptimisticSet):
         raise lsip.ModelError(
-            f"`models` must be an rl.OptimisticSet, as data.optimistic_set(delta) gives; got {checks.shown(models)}."
+            f"`models` must be an rl.OptimisticSet, as data.optimistic_set(delta) gives; got "
+            f"{validation.shown(models)}."
         )
     spec.check(*models.lower.shape[:2])
     if _choose(method, int(np.count_nonzero(models.upper))) == "decompose":
@@ -281,8 +295,8 @@ def check_proof(plan: Plan) -> None:
         known = solution.maximise
         maximise = Maximiser(known.spec, known.model)  # without the values of its last call
         for atom in solution.atoms:
-            reached = maximise.point(atom.data, maximise.visits(atom.data))
-            if np.abs(reached - atom.x).max() > 1e-9 * (1 + np.abs(reached).max()):
+            reached, radius = maximise.reached(atom.data, maximise.visits(atom.data))
+            if not (np.abs(reached - atom.x) <= radius + atom.radius).all() or not (radius <= 4 * atom.radius).all():
                 raise lsip.ProofError("A policy of the mixture does not have the return and the visits that it claims.")
         solution.verify(maximise)
     elif isinstance(solution, lsip.Solution):
@@ -296,11 +310,15 @@ def check_proof(plan: Plan) -> None:
     value = float((plan.occupancy * spec.r).sum()) / (1 - spec.gamma)
     if abs(value - plan.value) > 1e-6 * (1 + abs(value)) or (policy_of(plan.occupancy) != plan.policy).any():
         raise lsip.ProofError(f"The policy returns {value:.9g}, and is not the one of the proof, {plan.value:.9g}.")
+    if plan.mdp is not None or plan.reached is not None:
+        proven = -np.inf if plan.mdp is None else proven_value(plan.mdp, plan.policy)
+        if plan.reached is None or not plan.reached <= proven:
+            raise lsip.ProofError("The policy itself is not proven to return what is claimed and keep the constraint.")
 
 
 def _check_oracle(oracle: Any) -> None:
     if oracle is not None:
-        checks.oracle(oracle)
+        validation.oracle(oracle)
 
 
 def refuse_infeasible(solution: Any) -> None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import lsip
-from lsip.certificate import Support
-from lsip.decompose import Atom, Step
+from lsip.proof import Support, TrustAssumption
+from lsip.solver import Atom, Step
 
 from . import checkpoint
+from .occupancy import planning_program
 from .optimistic import Greedy, KnownModel, Maximiser
-from .planning import planning_program
 from .sicmdp import SICMDP
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def load(path: str | Path, mdp: SICMDP) -> Plan:
     else:
         program = planning_program(mdp)
         found = read_plan(program, lsip.Solution.load(path, program.problem))
-    return replace(found, reached=proven_value(mdp, found.policy)).verify()
+    return replace(found, reached=proven_value(mdp, found.policy), mdp=mdp).verify()
 
 
 def _parts(solution: lsip.Decomposition) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -62,6 +62,7 @@ def _parts(solution: lsip.Decomposition) -> tuple[dict[str, Any], dict[str, Any]
         "status": solution.status.name,
         "numbers": [solution.lower, solution.upper, solution.seconds, solution.tol],
         "calls": solution.calls,
+        "assumptions": list(solution.assumptions),
         "support": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in solution.support],
         "active": [[a.constraint, a.point.tolist(), a.multiplier, a.family, a.component] for a in solution.active],
         "history": [[getattr(step, name) for name in STEP] for step in solution.history],
@@ -70,6 +71,8 @@ def _parts(solution: lsip.Decomposition) -> tuple[dict[str, Any], dict[str, Any]
         "x": solution.x,
         "weights": np.array([atom.weight for atom in solution.atoms]),
         "points": np.array([atom.x for atom in solution.atoms]),
+        "radii": np.array([np.broadcast_to(atom.radius, atom.x.shape) for atom in solution.atoms]),
+        "box": solution.box,
         "actions": np.array([atom.data.actions for atom in solution.atoms]),
         "row_multipliers": solution.row_multipliers,
         "violation": np.array(solution.violation),
@@ -82,20 +85,20 @@ def _decomposition(
 ) -> lsip.Decomposition:
     """The solution again; ValueError or KeyError for what does not fit."""
     (S, A), n, k = maximise.spec.r.shape, maximise.size, len(arrays["weights"])
-    shapes = {"x": (n,), "weights": (k,), "points": (k, n), "actions": (k, S)}
+    shapes = {"x": (n,), "box": (n,), "weights": (k,), "points": (k, n), "radii": (k, n), "actions": (k, S)}
     for name, shape in shapes.items():
         if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
             raise ValueError(f"{name} has shape {arrays[name].shape}, where this model needs finite numbers {shape}")
     actions = arrays["actions"]
     if not np.issubdtype(actions.dtype, np.integer) or (actions < 0).any() or (actions >= A).any():
         raise ValueError(f"its policies have other actions than 0 to {A - 1}")
-    atoms = zip(arrays["weights"], arrays["points"], actions, strict=True)
+    atoms = zip(arrays["weights"], arrays["points"], actions, arrays["radii"], strict=True)
     lower, upper, seconds, tol = map(float, facts["numbers"])
     return lsip.Decomposition(
         status=lsip.Status[facts["status"]],
         program=problem.compile(),
         x=arrays["x"],
-        atoms=tuple(Atom(float(w), x, Greedy(a, None)) for w, x, a in atoms),
+        atoms=tuple(Atom(float(w), x, Greedy(a, None), r) for w, x, a, r in atoms),
         active=tuple(lsip.ActivePoint(c, np.array(y), v, int(f), int(i)) for c, y, v, f, i in facts["active"]),
         support=tuple(Support(int(f), int(i), np.array(y), float(v)) for f, i, y, v in facts["support"]),
         row_multipliers=arrays["row_multipliers"],
@@ -106,6 +109,8 @@ def _decomposition(
         seconds=seconds,
         tol=tol,
         calls=int(facts["calls"]),
+        box=arrays["box"],
+        assumptions=tuple(map(TrustAssumption, facts["assumptions"])),
         problem=problem,
         maximise=maximise,
     )

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import lsip
 
-from . import checks
+from . import validation
 
 Array = NDArray[np.float64]
 
@@ -96,8 +96,8 @@ class SoftmaxTable(Categorical):
 
     def __init__(self, states: int, actions: int) -> None:
         super().__init__()
-        checks.count("states", states)
-        checks.count("actions", actions)
+        validation.count("states", states)
+        validation.count("actions", actions)
         self.theta = nn.Parameter(torch.zeros(states, actions, dtype=torch.float64))
 
     def logits(self, observations: Tensor) -> Tensor:

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 import lsip
 
 from . import checkpoint as checkpoints
-from . import checks, updates
 from . import evaluation as evaluations
+from . import updates, validation
 from .errors import NoGoodPolicyWarning
 from .evaluation import Evaluation, MonteCarlo, check_model
 from .logs import Log, progress
-from .marks import Mark
 from .policies import Categorical, SoftmaxTable, flat_parameters, pick_device, set_flat_parameters
 from .simulator import as_simulator
+from .snapshot import Snapshot
 from .updates import NPG, Learner, Update
 
 Array = NDArray[np.float64]
@@ -100,17 +100,19 @@ class SICPO:
         seed: int | None = 0,
         device: str = "auto",
     ) -> None:
-        self.eta = checks.number("eta", eta, "nonnegative")
-        self.learning_rate = checks.number("learning_rate", learning_rate, "positive")
-        self.seed = checks.seed(seed)
+        self.eta = validation.number("eta", eta, "nonnegative")
+        self.learning_rate = validation.number("learning_rate", learning_rate, "positive")
+        self.seed = validation.seed(seed)
         self.simulator = as_simulator(problem)
         self.specification = self.simulator.specification
-        self.update: Update = NPG() if update is None else checks.part("update", update, "step", "rl.NPG()")
+        self.update: Update = NPG() if update is None else validation.part("update", update, "step", "rl.NPG()")
         self.evaluation: Evaluation = (
-            MonteCarlo() if evaluation is None else checks.part("evaluation", evaluation, "evaluate", "rl.MonteCarlo()")
+            MonteCarlo()
+            if evaluation is None
+            else validation.part("evaluation", evaluation, "evaluate", "rl.MonteCarlo()")
         )
         check_model(self.evaluation, self.simulator)
-        self.oracle = lsip.oracles.RandomSearch(points=100) if oracle is None else checks.oracle(oracle)
+        self.oracle = lsip.oracles.RandomSearch(points=100) if oracle is None else validation.oracle(oracle)
         self.device = pick_device(device)
         S, A = self.specification.r.shape
         chosen = SoftmaxTable(S, A) if policy is None else policy
@@ -160,17 +162,17 @@ class SICPO:
         callback
             Called with the agent and every `Iteration`; returning True stops.
         """
-        checks.count("iterations", iterations)
-        checks.count("every", every)
-        checks.function("callback", callback, "agent", "iteration")
+        validation.count("iterations", iterations)
+        validation.count("every", every)
+        validation.function("callback", callback, "agent", "iteration")
         checkpoints.check_target(checkpoint)
         writer = Log(log, first=self.iteration, tensorboard=tensorboard)
-        started, mark = time.perf_counter(), self._mark()
+        started, before = time.perf_counter(), self._snapshot()
         try:
             with progress(int(iterations), verbose) as show:
                 for k in range(int(iterations)):
                     row = self._iterate(started)
-                    mark = self._mark()
+                    before = self._snapshot()
                     writer.write(self._row(row))
                     share = self.good_count / self.iteration
                     show(k + 1, f"reward {row.reward:.4f}  violation {row.violation:+.4f}  good {share:.0%}")
@@ -183,7 +185,7 @@ class SICPO:
                             self.save(checkpoint)
                         break
         except KeyboardInterrupt:
-            mark.undo()
+            before.undo()
             if checkpoint is not None:
                 self.save(checkpoint)
             raise
@@ -191,18 +193,15 @@ class SICPO:
             writer.close()
         return self
 
-    def _mark(self) -> Mark:
-        return Mark.of(self, CHANGING, ["history"], [self.learner.policy])
+    def _snapshot(self) -> Snapshot:
+        return Snapshot.of(self, CHANGING, ["history"], [self.learner.policy])
 
     def _iterate(self, started: float) -> Iteration:
         spec, learner = self.specification, self.learner
         table = learner.table()
         found = self.evaluation.evaluate(self.simulator, table, self.rng)
         worst = self.oracle.maximise(
-            spec.costs.violation(found.visits),
-            spec.constraint.domain,
-            target=self.eta,
-            seed=int(self.rng.integers(2**31)),
+            spec.costs.violation(found.visits), target=self.eta, seed=int(self.rng.integers(2**31))
         )
         k = int(np.argmax(worst.values))
         y, violation = worst.points[k], float(worst.values[k])
@@ -295,7 +294,7 @@ class SICPO:
         self._warn(choice)
         if deterministic:
             return rows.argmax(axis=-1)
-        u = checks.generator(seed).random((*given.shape, 1))
+        u = validation.generator(seed).random((*given.shape, 1))
         return (np.cumsum(rows, axis=-1)[..., :-1] < u).sum(axis=-1)
 
     # ---- files ------------------------------------------------------------------------------------------------------
@@ -393,7 +392,7 @@ def _features(policy: Any, features: Any, shape: tuple[int, int], device: torch.
     if not isinstance(policy, Categorical):
         raise lsip.ModelError(
             f"`policy` must be a policy over {actions} actions with parameters to learn, such as rl.SoftmaxTable("
-            f"{states}, {actions}); got {checks.shown(policy)}."
+            f"{states}, {actions}); got {validation.shown(policy)}."
         )
     policy = policy.to(device)
     if isinstance(policy, SoftmaxTable):
@@ -403,7 +402,7 @@ def _features(policy: Any, features: Any, shape: tuple[int, int], device: torch.
             )
         return torch.arange(states, device=device)
     kind = next(policy.parameters()).dtype
-    table = torch.eye(states) if features is None else torch.as_tensor(checks.array("features", features))
+    table = torch.eye(states) if features is None else torch.as_tensor(validation.array("features", features))
     if table.shape[:1] != (states,):
         raise lsip.ModelError(f"`features` needs one row for each of the {states} states; got {tuple(table.shape)}.")
     table = table.to(device, kind)

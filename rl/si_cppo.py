@@ -18,17 +18,17 @@ from torch import Tensor, nn
 
 import lsip
 
-from . import backprop, checks
+from . import backprop, validation
 from . import checkpoint as checkpoints
 from .advantage import gae
 from .constraint import SemiInfiniteCost, Worst
 from .episode_violation import EpisodeViolation
 from .logs import Log, check_folder, progress
-from .marks import Mark
 from .player import Player
 from .policies import MLPCategorical, MLPGaussian, flat_parameters, layers, pick_device, set_flat_parameters
 from .rollouts import Episodes, as_vector, joined, round_seeds
 from .si_cppo_config import SICPPOConfig
+from .snapshot import Snapshot
 
 if TYPE_CHECKING:
     from .rollouts_ray import RayPool, RayRollouts
@@ -110,14 +110,14 @@ class SICPPO:
                 f"Unknown settings {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}."
             )
         if config is not None and not isinstance(config, SICPPOConfig):
-            raise lsip.ModelError(f"`config` must be an rl.SICPPOConfig(…); got {checks.shown(config)}.")
+            raise lsip.ModelError(f"`config` must be an rl.SICPPOConfig(…); got {validation.shown(config)}.")
         self.config = replace(config or SICPPOConfig(), **settings)
         self.env = as_vector(env)
         if not isinstance(constraint, SemiInfiniteCost):
             raise lsip.ModelError(f"`constraint` must be an rl.SemiInfiniteCost; got {type(constraint).__name__}.")
         self.constraint = constraint.for_steps()
-        self.oracle = lsip.oracles.Multistart() if oracle is None else checks.oracle(oracle)
-        self.seed, self.folder = checks.seed(seed), check_folder(tensorboard)
+        self.oracle = lsip.oracles.Multistart() if oracle is None else validation.oracle(oracle)
+        self.seed, self.folder = validation.seed(seed), check_folder(tensorboard)
         self.device = pick_device(device)
         self.rng = np.random.default_rng(self.seed)
         self._looking = torch.Generator(device=self.device)  # of predictions; a run has a seed a round instead
@@ -181,7 +181,7 @@ class SICPPO:
 
     def predict(self, observation: Any, deterministic: bool = True) -> tuple[Array, None]:
         """An action for an observation, or a batch of them, by the best feasible policy (the current one if none)."""
-        given = checks.array("observation", observation).astype(np.float32)
+        given = validation.array("observation", observation).astype(np.float32)
         size, single = len(self.mean), given.ndim == 1
         if given.ndim not in (1, 2) or given.shape[-1] != size:
             raise lsip.ModelError(f"Observations have shape ({size},), or (N, {size}) for many; got {given.shape}.")
@@ -239,25 +239,25 @@ class SICPPO:
         callback
             Called with the agent and every `Report`; returning True stops.
         """
-        total_steps = int(checks.number("total_steps", total_steps, "positive"))
-        checks.count("evaluate_every", evaluate_every)
-        checks.count("every", every)
-        checks.function("callback", callback, "agent", "report")
-        checks.number("feasible", feasible)
+        total_steps = int(validation.number("total_steps", total_steps, "positive"))
+        validation.count("evaluate_every", evaluate_every)
+        validation.count("every", every)
+        validation.function("callback", callback, "agent", "report")
+        validation.number("feasible", feasible)
         if target is not None:
-            checks.number("target", target)
+            validation.number("target", target)
         checkpoints.check_target(checkpoint)
         log = Log(self.folder, first=self.iteration)
         started, threads = time.perf_counter(), torch.get_num_threads()
         torch.set_num_threads(self.config.threads)
-        first, mark = self.total_steps, self._mark()
+        first, before = self.total_steps, self._snapshot()
         try:
             with progress(max(total_steps - first, 1), verbose) as show:
                 while self.total_steps < total_steps:
                     report = self._iterate(started)
                     if self.iteration % evaluate_every == 0:
                         self.keep_best(self.evaluate(), feasible)
-                    mark = self._mark()
+                    before = self._snapshot()
                     log.write(_row(report))
                     done = min(self.total_steps, total_steps) - first
                     show(done, f"return {report.reward:.3f}  violation {report.violation:+.4f}")
@@ -268,7 +268,7 @@ class SICPPO:
                     if (callback is not None and callback(self, report)) or enough:
                         break
         except KeyboardInterrupt:
-            mark.undo()
+            before.undo()
             if checkpoint is not None:
                 self.save(checkpoint)
             raise
@@ -279,9 +279,9 @@ class SICPPO:
             self.save(checkpoint)
         return self
 
-    def _mark(self) -> Mark:
+    def _snapshot(self) -> Snapshot:
         lists = ("history", "evaluations")
-        return Mark.of(self, self.CHANGING, lists, self._nets().values(), self._optimisers().values())
+        return Snapshot.of(self, self.CHANGING, lists, self._nets().values(), self._optimisers().values())
 
     def _iterate(self, started: float) -> Report:
         c = self.config
@@ -425,8 +425,8 @@ class SICPPO:
 
         `oracle` looks for it instead of the training's own.
         """
-        seed, chosen = checks.seed(seed), self.oracle if oracle is None else checks.oracle(oracle)
-        count = self.env.num_envs if episodes is None else checks.count("episodes", episodes)
+        seed, chosen = validation.seed(seed), self.oracle if oracle is None else validation.oracle(oracle)
+        count = self.env.num_envs if episodes is None else validation.count("episodes", episodes)
         played = self._play(count, seed, deterministic)
         found = EpisodeViolation(self.constraint, played)
         worst = found.worst(chosen, 0.0, np.random.default_rng(seed))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import lsip
 
-from . import checks
+from . import validation
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class SICPPOConfig:
 
     def __post_init__(self) -> None:
         for name in ("episodes", "epochs", "critic_epochs", "minibatch", "threads"):
-            checks.count(name, getattr(self, name))
-        checks.count("index_points", self.index_points, 0)
+            validation.count(name, getattr(self, name))
+        validation.count("index_points", self.index_points, 0)
         for name in ("learning_rate", "critic_rate", "clip", "divergence"):
-            checks.number(name, getattr(self, name), "positive")
-        checks.number("eta", self.eta, "nonnegative")
-        checks.number("gamma", self.gamma, "share")
-        checks.number("trace", self.trace, "share")
-        checks.number("log_std", self.log_std)
+            validation.number(name, getattr(self, name), "positive")
+        validation.number("eta", self.eta, "nonnegative")
+        validation.number("gamma", self.gamma, "share")
+        validation.number("trace", self.trace, "share")
+        validation.number("log_std", self.log_std)
         try:
             layers_ = tuple(int(size) for size in self.hidden)
         except (TypeError, ValueError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 import lsip
 
-from . import checks, plan_file
+from . import plan_file, validation
 from .binary import BinaryModel
 from .dataset import Dataset, OptimisticSet, as_dataset
+from .occupancy import optimistic_program
 from .plan import Plan, plan_optimistically, read_plan, refuse_infeasible
-from .planning import optimistic_program
 from .sicmdp import SICMDP, Specification, as_specification, policy_of
 
 Array = NDArray[np.float64]
@@ -71,11 +71,13 @@ class OnePoint:
 
     oracle: Any
 
-    def maximise(self, violation: Any, domain: lsip.Domain, *, target: float = 0.0, seed: int = 0) -> Any:
+    def maximise(self, violation: lsip.oracles.Violation, *, target: float = 0.0, seed: int = 0) -> Any:
         """What the oracle says, cut down to its first point."""
-        found = self.oracle.maximise(violation, domain, target=target, seed=seed)
+        found = self.oracle.maximise(violation, target=target, seed=seed)
         worst = np.argsort(-found.values, kind="stable")[:1]
-        return lsip.oracles.Separation(found.points[worst], found.values[worst], found.bound, found.components[worst])
+        return replace(
+            found, points=found.points[worst], values=found.values[worst], components=found.components[worst], rows=None
+        )
 
 
 def si_crl(
@@ -144,11 +146,11 @@ def si_crl(
     """
     specification = _fitting(data, specification)
     if oracle is not None:
-        checks.oracle(oracle)
+        validation.oracle(oracle)
     if tolerance is not None:
-        checks.number("tolerance", tolerance, "amount")
+        validation.number("tolerance", tolerance, "amount")
     if iterations is not None:
-        checks.count("iterations", iterations)
+        validation.count("iterations", iterations)
     if two_successors:
         binary = BinaryModel(specification)
         inner = si_crl(
@@ -209,8 +211,10 @@ def si_crl_steps(
     first = domain.project(0.5 * (domain.lower + domain.upper)[None, :]) if start is None else np.atleast_2d(start)
     enclosable = program.problem.compile().families[0].enclosable
     default = lsip.oracles.BranchAndBound() if enclosable else lsip.oracles.Multistart()
-    chosen = default if oracle is None else checks.oracle(oracle)
-    method = lsip.Exchange(oracle=OnePoint(chosen), start=[first], polish=False, look=False, tol=1e-9, **options)
+    chosen = default if oracle is None else validation.oracle(oracle)
+    method = lsip.Exchange(
+        oracle=OnePoint(chosen), start=[first], polish=False, sample_first=False, tol=1e-9, **options
+    )
     points, steps = list(first), lsip.exchange(program.problem, method)
     while True:
         try:

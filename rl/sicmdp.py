@@ -18,8 +18,9 @@ from scipy import sparse
 from scipy.sparse import linalg as sparse_linalg
 
 import lsip
+from lsip.deadline import afford_factors, check
 
-from . import checks
+from . import validation
 from .constraint import CostTable, SemiInfiniteCost, Worst
 from .dataset import Dataset, draw_from_measure, draw_per_pair
 
@@ -52,7 +53,7 @@ class Specification:
     idle: int = 0
 
     def __post_init__(self) -> None:
-        r = checks.array("r", self.r)
+        r = validation.array("r", self.r)
         if r.ndim != 2 or not r.size:
             raise lsip.ModelError(
                 f"`r` must have one number for every state and action, shape (S, A); got {r.shape}. For rewards of "
@@ -61,14 +62,14 @@ class Specification:
         if not isinstance(self.constraint, SemiInfiniteCost):
             raise lsip.ModelError(
                 "`constraint` must be an rl.SemiInfiniteCost(domain, cost, bound); got "
-                f"{checks.shown(self.constraint)}."
+                f"{validation.shown(self.constraint)}."
             )
-        mu = np.full(len(r), 1 / len(r)) if self.mu is None else checks.array("mu", self.mu)
+        mu = np.full(len(r), 1 / len(r)) if self.mu is None else validation.array("mu", self.mu)
         if mu.shape != (len(r),):
             raise lsip.ModelError(f"`mu` must be a distribution over the {len(r)} states; got shape {mu.shape}.")
         _check_distribution(mu[None, :], "mu", lambda i: "")
-        checks.count("idle", self.idle, 0)
-        for name, value in (("r", r), ("mu", mu), ("gamma", checks.number("gamma", self.gamma, "discount"))):
+        validation.count("idle", self.idle, 0)
+        for name, value in (("r", r), ("mu", mu), ("gamma", validation.number("gamma", self.gamma, "discount"))):
             object.__setattr__(self, name, value)
         _ = self.costs  # checks the shape of the cost
 
@@ -139,7 +140,7 @@ class SICMDP:
         lipschitz: float | tuple[float, float] | None = None,
     ) -> None:
         self.rows, states, actions = _transitions(P)  # rows (S * A, S), dense or CSR
-        rewards = checks.array("r", r)
+        rewards = validation.array("r", r)
         if rewards.shape == (states,):
             rewards = np.repeat(rewards[:, None], actions, axis=1)
         if rewards.shape != (states, actions):
@@ -273,9 +274,9 @@ class SICMDP:
 
         `tol` is how far the proven bound may lie above the value found; `oracle` any of `lsip.oracles`.
         """
-        chosen = None if oracle is None else checks.oracle(oracle)
-        checks.number("tol", tol, "positive")
-        return self.costs.worst(self.visits(policy), chosen, tol, checks.seed(seed), self.doubt(policy))
+        chosen = None if oracle is None else validation.oracle(oracle)
+        validation.number("tol", tol, "positive")
+        return self.costs.worst(self.visits(policy), chosen, tol, validation.seed(seed), self.doubt(policy))
 
     def keeps(self, policy: Any) -> bool:
         """Whether it is proven that the policy keeps the constraint for every y in Y."""
@@ -300,7 +301,7 @@ class SICMDP:
     def _reward(self, reward: Any) -> Array:
         if reward is None:
             return self.r
-        given = checks.array("reward", reward)
+        given = validation.array("reward", reward)
         if given.shape == (self.states,):
             given = given[:, None]
         try:
@@ -328,12 +329,12 @@ class SICMDP:
         """
         if (n is None) == (per_pair is None) or (per_pair is not None and measure is not None):
             raise lsip.ModelError("Give either per_pair=…, or the number of samples n and, if wanted, measure=….")
-        rng = checks.generator(seed)
+        rng = validation.generator(seed)
         name, asked = ("n", n) if per_pair is None else ("per_pair", per_pair)
-        count = checks.count(name, _whole(asked))
+        count = validation.count(name, _whole(asked))
         if per_pair is not None:
             return draw_per_pair(self.rows, self.states, self.actions, count, rng)
-        pairs = np.full(self.r.shape, 1 / self.r.size) if measure is None else checks.array("measure", measure)
+        pairs = np.full(self.r.shape, 1 / self.r.size) if measure is None else validation.array("measure", measure)
         if pairs.shape != self.r.shape:
             raise lsip.ModelError(f"`measure` must have shape {self.r.shape}; got {pairs.shape}.")
         _check_distribution(pairs.reshape(1, -1), "measure", lambda i: "")
@@ -351,7 +352,7 @@ def as_specification(problem: Any) -> Specification:
     if not isinstance(found, Specification):
         raise lsip.ModelError(
             "An rl.Specification(r, constraint, mu, gamma) is needed, or the `specification` of an rl.SICMDP; got "
-            f"{checks.shown(problem)}."
+            f"{validation.shown(problem)}."
         )
     return found
 
@@ -366,7 +367,7 @@ def as_model(problem: Any) -> SICMDP:
             " A specification has no transition probabilities: give them, specification.with_transitions(P), or learn "
             "from data, rl.si_crl(data, specification, delta)."
         )
-    raise lsip.ModelError(f"A known model, an rl.SICMDP, is needed; got {checks.shown(problem)}.{hint}")
+    raise lsip.ModelError(f"A known model, an rl.SICMDP, is needed; got {validation.shown(problem)}.{hint}")
 
 
 def read_policy(policy: Any, states: int, actions: int) -> Array:
@@ -380,7 +381,7 @@ def read_policy(policy: Any, states: int, actions: int) -> Array:
         if (given < 0).any() or (given >= actions).any():
             raise lsip.ModelError(f"A deterministic policy has actions 0 to {actions - 1}; got {given.tolist()}.")
         return np.eye(actions)[given]
-    pi = checks.array("policy", policy)
+    pi = validation.array("policy", policy)
     if pi.shape != (states, actions):
         raise lsip.ModelError(
             f"A policy has shape ({states}, {actions}), or ({states},) with integer actions; got {pi.shape}."
@@ -391,8 +392,8 @@ def read_policy(policy: Any, states: int, actions: int) -> Array:
 
 def uniform_policy(states: int, actions: int) -> Array:
     """Every action with the same probability."""
-    checks.count("states", states)
-    checks.count("actions", actions)
+    validation.count("states", states)
+    validation.count("actions", actions)
     return np.full((states, actions), 1 / actions)
 
 
@@ -418,7 +419,7 @@ def _transitions(P: Any) -> tuple[Any, int, int]:
         low, total = rows.data.min(initial=0.0), np.asarray(rows.sum(axis=1)).ravel()
         finite = np.isfinite(rows.data).all()
     else:
-        dense = checks.array("P", P)
+        dense = validation.array("P", P)
         if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or not dense.size:
             raise lsip.ModelError(f"`P` must have shape (S, A, S), P[s, a, t] = P(t | s, a); got {dense.shape}.")
         states, actions = dense.shape[:2]
@@ -452,9 +453,25 @@ def _solve(chain: Any, gamma: float, right: Array) -> Array:
     """(I - gamma chain)^-1 right, with one step of refinement."""
     if sparse.issparse(chain):
         system = sparse.eye(chain.shape[0], format="csc") - gamma * sparse.csc_matrix(chain)
+        try:
+            afford_factors(system)
+        except lsip.OutOfTime:
+            return swept(chain, gamma, right)
         factors = sparse_linalg.splu(system)
         x = factors.solve(right)
         return x + factors.solve(right - system @ x)
     system = np.eye(len(chain)) - gamma * chain
     x = np.linalg.solve(system, right)
     return x + np.linalg.solve(system, right - system @ x)
+
+
+def swept(chain: Any, gamma: float, right: Array) -> Array:
+    """The same without factors, where they would take longer than is left: sweeps, each of which shrinks the error."""
+    x = right.copy()
+    for _ in range(int(np.ceil(40.0 / (1 - gamma)))):
+        check("policy evaluation")
+        change = right + gamma * np.asarray(chain @ x).ravel() - x
+        x = x + change
+        if np.abs(change).max() <= np.finfo(float).eps * np.abs(x).max():
+            break
+    return x

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import lsip
 
-from . import checks
+from . import validation
 from .sicmdp import SICMDP, Specification, as_specification
 
 Array = NDArray[np.float64]
@@ -109,8 +109,8 @@ class Checked:
     """A simulator of somebody's own, whose answers are looked at before they are used."""
 
     def __init__(self, simulator: Simulator) -> None:
-        checks.call("reset", simulator.reset, "count", "rng")
-        checks.call("step", simulator.step, "states", "actions", "rng")
+        validation.call("reset", simulator.reset, "count", "rng")
+        validation.call("step", simulator.step, "states", "actions", "rng")
         self.simulator = simulator
         self.specification = as_specification(simulator.specification)
 
@@ -142,7 +142,7 @@ def as_simulator(problem: Any) -> Simulator:
         return Checked(problem)
     raise lsip.ModelError(
         "The problem must be an rl.SICMDP, or an object with `specification`, `reset(count, rng)` and "
-        f"`step(states, actions, rng)`; got {checks.shown(problem)}."
+        f"`step(states, actions, rng)`; got {validation.shown(problem)}."
     )
 
 

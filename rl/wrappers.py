@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import lsip
 
-from . import checks
+from . import validation
 from .constraint import SemiInfiniteCost
 from .episode_violation import EpisodeViolation
 from .rollouts import Episodes
@@ -44,16 +44,16 @@ class WorstPoint:
     """
 
     def __init__(self, constraint: SemiInfiniteCost, *, episodes: int = 20, oracle: Any = None, seed: int = 0) -> None:
-        checks.count("episodes", episodes)
+        validation.count("episodes", episodes)
         if not isinstance(constraint, SemiInfiniteCost):
-            raise lsip.ModelError(f"`constraint` must be an rl.SemiInfiniteCost; got {checks.shown(constraint)}.")
+            raise lsip.ModelError(f"`constraint` must be an rl.SemiInfiniteCost; got {validation.shown(constraint)}.")
         self.constraint = constraint.for_steps()
-        self.oracle = lsip.oracles.RandomSearch(points=100) if oracle is None else checks.oracle(oracle)
+        self.oracle = lsip.oracles.RandomSearch(points=100) if oracle is None else validation.oracle(oracle)
         domain = constraint.domain
         self.y: Array = domain.project(0.5 * (domain.lower + domain.upper)[None, :])[0]
         self.violation = float("nan")
         self._recent: deque[tuple[Array, Array]] = deque(maxlen=int(episodes))
-        self._rng = checks.generator(seed)
+        self._rng = validation.generator(seed)
 
     @property
     def limit(self) -> float:
@@ -131,12 +131,12 @@ class WorstCost(gymnasium.Wrapper[Any, Any, Any, Any]):
     ) -> None:
         if not isinstance(env, gymnasium.Env):
             raise lsip.ModelError(
-                f"`env` must be a single Gymnasium environment; got {checks.shown(env)}. Wrap the copies of a vector: "
-                "gymnasium.make_vec(…, vectorization_mode='sync', wrappers=[lambda env: rl.WorstCost(env, …)])."
+                f"`env` must be a single Gymnasium environment; got {validation.shown(env)}. Wrap the copies of a "
+                "vector: gymnasium.make_vec(…, vectorization_mode='sync', wrappers=[lambda env: rl.WorstCost(env, …)])."
             )
         super().__init__(env)
         if point is not None and not isinstance(point, WorstPoint):
-            raise lsip.ModelError(f"`point` must be an rl.WorstPoint(constraint, …); got {checks.shown(point)}.")
+            raise lsip.ModelError(f"`point` must be an rl.WorstPoint(constraint, …); got {validation.shown(point)}.")
         if point is not None and options:
             raise lsip.ModelError(f"`point` has its own {', '.join(sorted(options))}; give them to WorstPoint.")
         if point is not None and point.constraint is not constraint:

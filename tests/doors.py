@@ -15,8 +15,8 @@ import numpy as np
 import lsip
 from lsip.expressions import graph
 from lsip.expressions.monomials import Monomials
-from lsip.program import Program
-from lsip.row_families import DeclaredFamily
+from lsip.model.families import DeclaredFamily
+from lsip.model.program import Program
 
 
 class NotThroughThisDoor(Exception):  # noqa: N818 - not a failure: the door does not offer what the problem needs

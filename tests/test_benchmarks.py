@@ -167,7 +167,7 @@ def test_rows_match_the_violation() -> None:
         rows = linear.rows_at(program, points)
         expected = np.concatenate([program.violation(f, x).values(y).ravel() for f, y in points])
         assert rows.matrix @ x - rows.rhs == pytest.approx(expected, abs=1e-9)
-        support = [lsip.certificate.Support(f, 0, y[1], 1.0) for f, y in points]
+        support = [lsip.proof.certificate.Support(f, 0, y[1], 1.0) for f, y in points]
         single = linear.rows_of(program, support)
         values = [program.violation(f, x).values(y[1:2])[0, 0] for f, y in points]
         assert single.matrix @ x - single.rhs == pytest.approx(values, abs=1e-9)

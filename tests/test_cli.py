@@ -150,7 +150,7 @@ def test_a_wrong_option_is_told_before_the_model_is_run(model: Model, capsys: py
 
 
 def test_a_limit_of_iterations_is_a_failure_with_advice(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
-    hard = "from lsip.demo import clean_air\nproblem = clean_air()\n"
+    hard = "from lsip.cli.clean_air import clean_air\nproblem = clean_air()\n"
     assert cli.main(["solve", model(hard), "--max-iterations", "1", "--quiet"]) == 1
     err = capsys.readouterr().err
     assert_one_paragraph(err)
@@ -324,7 +324,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_time_limit_is_a_failure_with_advice(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
-    hard = "from lsip.demo import clean_air\nproblem = clean_air()\n"
+    hard = "from lsip.cli.clean_air import clean_air\nproblem = clean_air()\n"
     assert cli.main(["solve", model(hard), "--time-limit", "1e-9"]) == 1
     assert_one_paragraph(capsys.readouterr().err)
 
@@ -449,10 +449,13 @@ def test_benchmarks_are_listed_and_run(capfd: pytest.CaptureFixture[str]) -> Non
     assert cli.main(["bench", "lsip", "--quick", "--json", "--only", "abs_d2"]) == 0
     figures = json.loads(capfd.readouterr().out)
     assert figures["benchmark"] == "lsip"
+    assert cli.main(["bench", "soundness", "--json", "--only", "interval", "--tries", "1", "--seed", "7"]) == 0
+    figures = json.loads(capfd.readouterr().out)
+    assert (figures["seed"], figures["summary"]["tries"]) == (7, 1)
     assert cli.main(["bench", "no_such_benchmark"]) == 1
     err = capfd.readouterr().err
     assert_one_paragraph(err)
-    assert "choose from lsip" in err
+    assert "choose from check, " in err
 
 
 def test_benchmarks_need_a_checkout(

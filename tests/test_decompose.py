@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import lsip
-from lsip.certificate import Support
 from lsip.errors import ModelError, ProofError
+from lsip.proof.certificate import Support
+from lsip.solver.decomposition import mixture
 
 from .test_planning import DOMAINS, Model, models
 
@@ -421,7 +422,9 @@ def claim(shares: tuple[float, float], bound: float, *support: Support) -> lsip.
     honest = lsip.decompose(FLAT, DISC)
     atoms = tuple(replace(honest.atoms[0], weight=w, x=x) for w, x in zip(shares, (EAST, WEST), strict=True))
     x = sum(a.weight * a.x for a in atoms)
-    return replace(honest, x=x, atoms=atoms, support=support, lower=float(x[0]), upper=bound)
+    x, box = mixture(atoms, 2) if min(shares) >= 0 and sum(shares) == 1 else (x, honest.box)
+    low = float(x[0]) - 1e-12
+    return replace(honest, x=x, box=2 * box, atoms=atoms, support=support, lower=low, upper=bound)
 
 
 FALSE = {
@@ -454,7 +457,7 @@ def test_the_supremum_lies_between_a_value_and_its_bound(model, tol, shift):
     program = lsip.Problem(lsip.minimize(x[0]), [shifted(model, x)]).compile()
     domain = DOMAINS[model.domain]
     violation = program.violation(0, np.append(visits, shift))
-    found = lsip.oracles.supremum(violation, domain, tol=tol)
+    found = lsip.oracles.supremum(violation, tol=tol)
     assert found.worst <= found.bound <= found.worst + tol + 1e-12 * (1 + abs(found.bound))
     at = violation.values(found.points)[:, 0]
     assert at.max() == pytest.approx(found.worst, rel=1e-12, abs=1e-12)
@@ -474,7 +477,7 @@ def shifted(model: Model, x: Any) -> Any:
 def test_a_supremum_without_enough_boxes_is_still_a_bound():
     model = Model("box", "kinks", states=6)
     violation = model.build().costs.violation(np.ones(6))
-    found = lsip.oracles.supremum(violation, DOMAINS["box"], tol=1e-12, max_boxes=20)
+    found = lsip.oracles.supremum(violation, tol=1e-12, max_boxes=20)
     assert violation.values(DOMAINS["box"].grid(60)).max() <= found.bound
     assert found.worst <= found.bound
 

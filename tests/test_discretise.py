@@ -12,8 +12,8 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import lsip
-from lsip.discretise import FiniteLP, discretise
-from lsip.row_families import BlackBoxFamily, DeclaredFamily
+from lsip.model.discretisation import FiniteLP, discretise
+from lsip.model.families import BlackBoxFamily, DeclaredFamily
 
 BOUNDED = ("tfi2_tan_n3", "abs_d10", "watson8_2d", "triangle_above", "scenarios_above", "robust_disc", "kissing_dim3")
 

@@ -85,6 +85,16 @@ OTHERWISE: dict[tuple[str, str], tuple[Status, str]] = {
     ),
 }
 
+for _name in ("ks_exp_n20", "ks_tan_n20"):
+    OTHERWISE["gurobi", _name] = (
+        Status.UNCERTIFIED,
+        "monomials of degree 19: rows known to the last digit leave multipliers open that balance exactly",
+    )
+OTHERWISE["cvxpy:CLARABEL", "hyperbola_inf"] = (
+    Status.STALLED,
+    "the infimum lies at infinity, and an interior point on the way there is too rough for a gap of 1e-8",
+)
+
 # Nothing is proven over a simplex in R^5, and what the search for a violation finds depends on the master's vertices.
 MISSED = {("gurobi", "copositive_cycle5"), ("cvxpy:CLARABEL", "copositive_cycle5")}
 
@@ -141,6 +151,10 @@ def test_same_value_and_status_through_every_door(door: str, entry: Entry) -> No
         assert not solution.certified
         assert solution.certificate.lower > 1e3
         assert solution.upper == np.inf
+        return
+    if "last_digits" in entry.tags:  # whether there is a proof depends on the master's last digits
+        assert np.isinf(entry.value) or within(solution.value, entry)
+        assert solution.status in (Status.UNCERTIFIED, Status.STALLED)
         return
     expected = reference(entry.name)
     status, _ = OTHERWISE.get((door, entry.name), (expected.status, ""))

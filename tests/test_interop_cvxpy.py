@@ -39,6 +39,10 @@ BODIES = {
     "a vector": lambda: np.outer(Y, Y) @ X[:2] - X[1:] * Y[0],
     "a matrix": lambda: S * T - np.eye(2) + cp.reshape(cp.hstack([X, T]), (2, 2), order="F"),
     "kinks": lambda: np.where(T <= 0.5, T, 1 - T) * X[0] + abs(T - 0.3) * X[1] + np.maximum(T, 0.2),
+    "NumPy's polynomials of coefficients in a list": lambda: np.polynomial.chebyshev.chebval(T, list(X)) + X[0],
+    "NumPy's polynomial of an index": lambda: np.polynomial.Legendre([1.0, 2.0, 3.0])(T) * X[0],
+    "bases": lambda: lsip.bases.chebyshev(T, 2) @ X + lsip.bases.legendre(T, 2, (0, 1)) @ X,
+    "an array of objects": lambda: X[0] * (np.array([T, 1.0, T**2]) @ np.ones(3) * T),
     "constants of NumPy on the left": lambda: np.arange(3.0) @ X * T + np.float64(2) * T - np.array([1.0, 2, 3]) @ X,
 }
 
@@ -99,6 +103,47 @@ REFUSED = {
     "not convex": (lambda: Problem(cp.Minimize(cp.sqrt(X[0])), [forall(T, X[0] >= T)]).solve(), "DCP"),
     "unknown option": (lambda: solved(forall(T, X[0] >= T), tolerance=1), "Unknown option tolerance"),
     "a rule that fails": (lambda: forall(lsip.Interval(0, 1), lambda t: X[7] >= t), "neither with an index"),
+    **{
+        f"one coefficient for NumPy's polynomials: {name}": (
+            lambda evaluate=evaluate: forall(T, evaluate(T, X) >= np.exp(T)),
+            r"is 0 at every index point.*lsip\.bases",
+        )
+        for name, evaluate in {
+            "chebval": np.polynomial.chebyshev.chebval,
+            "polyval": np.polynomial.polynomial.polyval,
+            "legval": np.polynomial.legendre.legval,
+            "hermval": np.polynomial.hermite.hermval,
+            "lagval": np.polynomial.laguerre.lagval,
+            "Polynomial": lambda t, x: np.polynomial.Polynomial(x)(t),
+        }.items()
+    },
+    "one coefficient at two points": (
+        lambda: forall(Y, np.polynomial.polynomial.polyval(Y, X[:2]) >= 0), "is 0 at every index point"
+    ),
+    "nan": (lambda: forall(T, np.array([1.0, np.nan, 2.0]) @ X * T <= 1), "nan"),
+    "nan in a finite constraint": (lambda: Problem(cp.Minimize(X[0]), [np.array([np.nan, 1, 1]) @ X <= 1]), "nan"),
+    "nan in the objective": (lambda: Problem(cp.Minimize(np.nan * X[0])), "nan"),
+    "nan with an index": (lambda: T * np.nan, "nan"),
+    "complex": (lambda: T * np.array([1 + 0j]), "complex"),
+    "masked": (lambda: T * np.ma.masked_array([1.0, 2.0], mask=[0, 1]), "masked"),
+    "text": (lambda: T * "2", "text"),
+    "more digits than a double": (lambda: T * (2**53 + 1), "doubles"),
+    "a number of an index": (lambda: float(T), "stands for many numbers"),
+    "a number of an index, by math": (lambda: np.vectorize(float)(T), "stands for many numbers"),
+    "an array of numbers": (lambda: np.array(Y, dtype=float), "stands for many numbers"),
+    "writing into an array": (lambda: np.add(1.0, T, out=np.zeros(())), "cannot write an expression"),
+    "a remainder": (lambda: T % 1, "`%` is not part"),
+    "a comparison as a number": (lambda: (T <= 0.5) * X[0], "no truth value"),
+    "a comparison compared": (lambda: X[0] >= (T > 0), "no truth value"),
+    "a comparison with True": (lambda: (T <= 0.5) == True, "no truth value"),  # noqa: E712
+    "a name of an index": (lambda: setattr(T, "name", "s"), "stays as it was made"),
+    "a value of an index": (lambda: setattr(T, "value", 0.5), "stays as it was made"),
+    "a domain of an index": (lambda: setattr(T, "domain", None), "stays as it was made"),
+    "an element of an index": (lambda: Y.__setitem__(0, 1.0), "cannot be set"),
+    "a second index of the same name": (
+        lambda: forall(Index("t", lsip.Interval(0, 1)), X[0] >= T), "another index that is called t too"
+    ),
+    "CVXPY expressions in an array of objects": (lambda: T * np.array([X[0], 1.0]), "cannot hold CVXPY expressions"),
     "lipschitz": (
         lambda: forall(lsip.Interval(0, 1), lambda t: X[0] >= float(t), lipschitz=-1),
         "`lipschitz` must be",
@@ -116,6 +161,27 @@ def test_what_cannot_mean_anything_is_refused_with_advice(name):
     attempt, message = REFUSED[name]
     with pytest.raises(lsip.ModelError, match=rf"(?s){message}"):
         attempt()
+
+
+def test_arrays_of_others_on_the_left_leave_operations_to_an_index():
+    class Labelled:
+        __pandas_priority__ = 4000
+
+        def __mul__(self, other):
+            return NotImplemented if getattr(other, "__pandas_priority__", 0) > 4000 else [other] * 3
+
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3.0)
+
+    assert (Labelled() * T).shape == (3,)
+    assert len(Y) == 2
+    matrix = np.array([[1.0, 0.0], [2.0, 3.0]])
+    from scipy import sparse
+
+    np.testing.assert_allclose(
+        Tape(((sparse.csr_array(matrix) @ Y).formula,), (Y.formula,)).values(np.array([[0.5, 0.25]]))[0],
+        matrix @ [0.5, 0.25],
+    )
 
 
 def test_a_parameter_without_a_value_is_named():

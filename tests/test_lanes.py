@@ -55,7 +55,7 @@ def test_enclosures_of_lanes(parts: list[Formula], seed: int) -> None:
     tape = tape_of(parts)
     assume(not tape.kink_count)
     y, lanes = points_and_lanes(tape, seed)
-    box = enclose_lanes(tape, y, lanes)
+    box = enclose_lanes(tape, y, y, lanes)
     values = np.take_along_axis(tape.values(y), lanes, axis=1)
     assert box.lo.shape == box.hi.shape == lanes.shape
     assert not (values < box.lo).any(), parts
@@ -84,7 +84,7 @@ def test_chosen_rows_of_a_family_with_many(seed: int) -> None:
         violation.at(points, component), violation.values(points)[np.arange(7), component], atol=1e-12
     )
     a, b = family.rows(points)
-    low, right = family.enclosed(points, component)
+    low, right = family.enclosed(points, points, component)
     picked = a[np.arange(7), component], b[np.arange(7), component]
     for box, value in zip((low, right), picked, strict=True):
         assert (box.lo <= value).all()

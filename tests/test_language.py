@@ -119,7 +119,7 @@ def test_compiled_rows_equal_brute_force(model: tuple[AffineFormula, AffineFormu
     index = Formula("y", (), 1.0, left.dim, left.scalar).index()
     x = variables()
     anchored = {name: v + 0 for name, v in x.items()}  # the same lines must work on sums as on variables
-    body = left(index, **x) - right(index, **anchored) + 0 * x["z"]
+    body = left(index, **x) - right(index, **anchored) + 0 * x["z"] + 0 * np.sum(index)
     zero = np.zeros(left.shape)
     constraint = body <= zero if symbol == "<=" else body >= zero
     objective = lsip.minimize(sum(v.sum() for v in x.values()))

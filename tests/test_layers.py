@@ -7,6 +7,7 @@ only those who call it. Layer rules hold for both; rules about outside packages 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -24,26 +25,49 @@ SLOW = ("scipy.stats", "scipy.optimize")  # parts of the core that would make `i
 OWNERS = {  # optional packages: the only files of lsip that may import them, inside functions
     "matplotlib": {"lsip/plotting.py"},
     "gurobipy": {"lsip/masters/gurobi.py"},
-    "cvxpy": {"lsip/discretise.py", "lsip/masters/cvxpy.py", "lsip/interop/cvxpy/package.py"},
+    "cvxpy": {"lsip/model/discretisation.py", "lsip/masters/cvxpy.py", "lsip/interop/cvxpy/package.py"},
     "pyomo": {
         "lsip/masters/pyomo.py",
         *(
             f"lsip/interop/pyomo/{room}.py"
-            for room in ("asked", "continuum", "formula", "model", "results", "solver", "tracing")
+            for room in ("evaluation", "continuum", "formula", "model", "results", "solver", "tracing")
         ),
     },
 }
-ONLY = {  # a room of lsip: all that it may import from other rooms
+BASE = {"lsip.deadline", "lsip.errors", "lsip.validation"}
+LANGUAGE = {*BASE, "lsip.domains", "lsip.expressions"}
+ENGINE = {*LANGUAGE, "lsip.cones", "lsip.masters", "lsip.oracles", "lsip.model"}
+ANSWERS = {*ENGINE, "lsip.files", "lsip.proof", "lsip.solution"}
+ONLY = {  # every room of lsip, the innermost first: all that it may import from other rooms
     "lsip.errors": set(),
-    "lsip.domains": {"lsip.errors"},
-    "lsip.expressions": {"lsip.errors", "lsip.domains"},
+    "lsip.version": set(),
+    "lsip.deadline": {"lsip.errors"},
+    "lsip.validation": {"lsip.errors"},
+    "lsip.files": {"lsip.errors"},
+    "lsip.domains": BASE,
+    "lsip.bases": {*BASE, "lsip.domains"},
+    "lsip.expressions": {*BASE, "lsip.domains"},
+    "lsip.cones": {"lsip.errors", "lsip.expressions"},
+    "lsip.masters": {"lsip.deadline", "lsip.errors"},
+    "lsip.oracles": LANGUAGE,
+    "lsip.model": {*LANGUAGE, "lsip.cones", "lsip.masters", "lsip.oracles"},
+    "lsip.proof": ENGINE,
+    "lsip.solution": {*ENGINE, "lsip.files", "lsip.proof"},
+    "lsip.progress": {"lsip.solution"},
+    "lsip.solver": {*ANSWERS, "lsip.progress"},
+    "lsip.plotting": ANSWERS,
+    "lsip.report": {*ANSWERS, "lsip.version"},
+    "lsip.catalogue": {*LANGUAGE, "lsip.model"},
+    "lsip.interop": {*ANSWERS, "lsip.progress", "lsip.solver", "lsip.version"},
+    "lsip.cli": {*ANSWERS, "lsip.catalogue", "lsip.progress", "lsip.solver", "lsip.version"},
+    "lsip.__main__": {"lsip.cli"},
 }
-NEVER = {  # a room: what it must not import
+NEVER = {  # a package: what it must not import
     "lsip": ("rl", "envs", "tests", "benchmarks"),
     "rl": ("envs", "tests", "benchmarks"),
     "envs": ("tests", "benchmarks"),
-    "lsip.oracles": ("lsip.exchange", "lsip.masters", "lsip.problem"),
 }
+ALONE = {"lsip/proof/checker.py": "flint"}  # a file that shares no code with ours: all that it may import from outside
 DOOR = "lsip.cli"  # the outermost room: nothing imports it but `python -m lsip`
 
 
@@ -111,12 +135,19 @@ def complaints(files: dict[str, str]) -> list[str]:
 def _broken(path: str, item: Import) -> Iterator[str]:
     name = module_name(path)
     here = room(name)
+    if path in ALONE:
+        top = item.module.partition(".")[0]
+        if top != ALONE[path] and top not in sys.stdlib_module_names:
+            yield f"{path} imports {ALONE[path]} and the standard library only"
+        return
     for package, banned in NEVER.items():
         if name == package or name.startswith(package + "."):
             yield from (f"{package} must not import {other}" for other in banned if item.within(other))
     if item.within(DOOR) and not name.startswith(DOOR) and name != "lsip.__main__":
         yield "nothing imports the command line"
-    if here in ONLY and item.within("lsip") and not any(item.within(other) for other in ONLY[here] | {here}):
+    if here.startswith("lsip.") and here not in ONLY:
+        yield f"{here} has no list of what it may import"
+    elif here in ONLY and item.within("lsip") and not any(item.within(other) for other in ONLY[here] | {here}):
         yield f"{here} may import only {', '.join(sorted(ONLY[here] | {here}))}"
     if name == "lsip" or name.startswith("lsip."):
         yield from _outside(path, item)
@@ -150,28 +181,42 @@ def test_every_import_keeps_to_the_layers() -> None:
 
 
 PLANTED = {
-    "lsip must not import rl": ("lsip/problem.py", "import rl"),
+    "lsip must not import rl": ("lsip/model/problem.py", "import rl"),
     "lsip must not import envs": ("lsip/catalogue/a.py", "def f():\n    from envs.ship import Ship"),
     "lsip must not import benchmarks": (
-        "lsip/a.py",
+        "lsip/cli/a.py",
         "from importlib import import_module\nimport_module('benchmarks.x')",
     ),
     "rl must not import envs": ("rl/updates/npg.py", "import envs as e"),
-    "lsip.domains may import only lsip.domains, lsip.errors": ("lsip/domains/ball.py", "from ..problem import Problem"),
+    "lsip.domains may import only lsip.deadline, lsip.domains, lsip.errors, lsip.validation": (
+        "lsip/domains/ball.py",
+        "from ..model.problem import Problem",
+    ),
     "lsip.domains may import only": ("lsip/domains/ball.py", "import lsip"),
     "lsip.expressions may import only": ("lsip/expressions/graph.py", "from .. import oracles"),
     "lsip.errors may import only": ("lsip/errors.py", "from .domains import Box"),
-    "lsip.oracles must not import lsip.exchange": ("lsip/oracles/grid.py", "from ..exchange import Exchange"),
-    "lsip.oracles must not import lsip.masters": ("lsip/oracles/grid.py", "from ..masters.highs import Highs"),
-    "lsip.oracles must not import lsip.problem": ("lsip/oracles/grid.py", "from lsip import problem"),
+    "lsip.masters may import only": ("lsip/masters/highs.py", "from ..model.program import Program"),
+    "lsip.oracles may import only": ("lsip/oracles/grid.py", "from ..solver import Exchange"),
+    "lsip.model may import only": ("lsip/model/program.py", "def solve():\n    from ..solver import solve"),
+    "lsip.proof may import only": ("lsip/proof/prove.py", "from ..solution import Solution"),
+    "lsip.solution may import only": (
+        "lsip/solution/solution.py",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..report import write_report",
+    ),
+    "lsip.solver may import only": ("lsip/solver/driver.py", "from lsip import catalogue"),
+    "lsip.catalogue may import only": ("lsip/catalogue/kissing.py", "import lsip"),
+    "lsip.interop may import only": ("lsip/interop/cvxpy/problem.py", "from ...report import write_report"),
+    "lsip.attic has no list of what it may import": ("lsip/attic/chest.py", "import numpy"),
     "nothing imports the command line": ("lsip/__init__.py", "from .cli import main"),
-    "(none)": ("lsip/program.py", "import pandas"),
+    "(none)": ("lsip/model/program.py", "import pandas"),
     "outside packages live in the file that owns them (lsip/plotting.py)": (
-        "lsip/solution.py",
+        "lsip/solution/solution.py",
         "def plot():\n    import matplotlib.pyplot",
     ),
+    "imports flint and the standard library only": ("lsip/proof/checker.py", "import numpy as np"),
+    "flint and the standard library only": ("lsip/proof/checker.py", "from .rows import Rows"),
     "inside the function": ("lsip/plotting.py", "from matplotlib import pyplot"),
-    "slow to import": ("lsip/cover.py", "from scipy import optimize"),
+    "slow to import": ("lsip/oracles/cover.py", "from scipy import optimize"),
 }
 
 
@@ -193,14 +238,229 @@ def test_a_planted_bad_import_is_caught(rule: str) -> None:
         ("lsip/plotting.py", "def f():\n    from matplotlib import pyplot"),
         ("lsip/plotting.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import matplotlib"),
         ("lsip/masters/highs.py", "import highspy\nimport scipy.sparse as sp"),
-        ("lsip/hull.py", "def f():\n    from scipy.optimize import linprog"),
+        ("lsip/domains/hull.py", "def f():\n    from scipy.optimize import linprog"),
         ("lsip/__main__.py", "from .cli import main"),
+        ("lsip/proof/checker.py", "import json\nfrom flint import arb"),
         ("rl/policies.py", "import torch\nimport lsip"),
         ("envs/ship.py", "import rl\nimport gymnasium"),
     ],
 )
 def test_a_good_import_passes(path: str, source: str) -> None:
     assert complaints({path: source}) == []
+
+
+# ---- no circles ------------------------------------------------------------------------------------------------------
+
+
+def graph(files: dict[str, str]) -> dict[str, set[str]]:
+    """Which modules of lsip a module imports; imports in functions, or for the type checker, count like any other."""
+    names = {module_name(path) for path in files}
+    found: dict[str, set[str]] = {name: set() for name in names}
+    for path, source in files.items():
+        for item in imports(path, source):
+            module = item.module
+            while module and module not in names:  # `from a.b import c` names a.b, unless c is a module
+                module = module.rpartition(".")[0]
+            found[module_name(path)] |= {module} - {"", module_name(path)}
+        text = {node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}
+        found[module_name(path)] |= text & names - {"lsip"}  # modules that are imported by a name kept in a table
+    return found
+
+
+def circle(edges: dict[str, set[str]]) -> list[str]:
+    """Some modules that import each other in a circle, the first one again at the end; none if there are none."""
+    done: set[str] = set()
+    for start in sorted(edges):
+        way: list[tuple[str, Iterator[str]]] = [(start, iter(sorted(edges[start])))]
+        while way and start not in done:
+            here, others = way[-1]
+            for other in others:
+                on_the_way = [name for name, _ in way]
+                if other in on_the_way:
+                    return [*on_the_way[on_the_way.index(other) :], other]
+                if other not in done:
+                    way.append((other, iter(sorted(edges[other]))))
+                    break
+            else:
+                done.add(here)
+                way.pop()
+    return []
+
+
+def test_no_module_of_lsip_imports_itself_by_a_detour() -> None:
+    files = {path: source for path, source in sources().items() if path.startswith("lsip/")}
+    edges = graph(files)
+    assert "lsip.model.program" in edges["lsip.solver.driver"]
+    assert circle(edges) == []
+
+
+def test_no_room_of_lsip_imports_itself_by_a_detour() -> None:
+    assert set(ONLY) == {room(name) for name in map(module_name, sources()) if name.startswith("lsip.")}
+    assert circle({name: set(allowed) - {name} for name, allowed in ONLY.items()}) == []
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "from .b import f",
+        "def g():\n    from lsip.b import f",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import b",
+        "import lsip",
+        "from importlib import import_module\nimport_module('lsip.b')",
+        "TABLE = {'b': 'lsip.b'}",
+    ],
+)
+def test_a_planted_circle_is_found(back: str) -> None:
+    files = {"lsip/__init__.py": "from . import b", "lsip/b.py": "from .a import g", "lsip/a.py": back}
+    assert set(circle(graph(files))) >= {"lsip.a", "lsip.b"}
+    assert circle(graph(files | {"lsip/a.py": "import numpy"})) == []
+
+
+# ---- public names ----------------------------------------------------------------------------------------------------
+
+
+def private_names(files: dict[str, str], public: dict[str, set[str]]) -> list[str]:
+    """Every name of lsip in `rl` and `envs` that is in no list of public names, as a sentence."""
+    found = []
+    for path, source in files.items():
+        tree = ast.parse(source, path)
+        used = [(item.line, item.module) for item in imports(path, source) if item.within("lsip")]
+        used += [(node.lineno, ast.unparse(node)) for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+        used = [(line, name) for line, name in used if re.fullmatch(r"lsip(\.\w+)+|lsip", name)]
+        found += [f"{path}:{line} uses {name}" for line, name in used if not _is_public(name, public)]
+    return sorted(set(found))
+
+
+def _is_public(name: str, public: dict[str, set[str]]) -> bool:
+    """Whether a dotted name begins with a room and one of the names in its `__all__`; what follows is up to that."""
+    parts = name.split(".")
+    if name in public:
+        return True
+    rooms = [".".join(parts[:k]) for k in range(len(parts) - 1, 0, -1)]
+    home = next(r for r in rooms if r in public)
+    return parts[home.count(".") + 1] in public[home]
+
+
+def public_names() -> dict[str, set[str]]:
+    """The `__all__` of lsip, and of each of its rooms: of a package that of its `__init__`, of a file its own."""
+    found = {}
+    for path, source in sources().items():
+        name = module_name(path)
+        if name != "lsip" and (name != room(name) or not name.startswith("lsip.")):
+            continue
+        for node in ast.parse(source, path).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                found[name] = set(ast.literal_eval(node.value))
+    return found
+
+
+def outer_sources() -> dict[str, str]:
+    return {path: source for path, source in sources().items() if path.startswith(("rl/", "envs/"))}
+
+
+def test_rl_and_envs_use_public_names_only() -> None:
+    public = public_names()
+    assert "Problem" in public["lsip"]
+    assert "Support" in public["lsip.proof"]
+    assert private_names(outer_sources(), public) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from lsip.proof.certificate import Support",
+        "from lsip.solver.decomposition import Atom",
+        "def f():\n    from lsip.solver import driver",
+        "import lsip\nlsip.solver.driver.solve(1)",
+        "import lsip.model.program",
+        "from lsip import _secret",
+        "from lsip.files import _half",
+    ],
+)
+def test_a_planted_private_name_is_caught(source: str) -> None:
+    assert len(private_names({"rl/a.py": source}, public_names())) >= 1
+    good = "import lsip\nfrom lsip.proof import Support\nfrom lsip import ModelError\nlsip.oracles.Grid(3).maximise"
+    assert private_names({"envs/a.py": good}, public_names()) == []
+
+
+def test_dir_shows_what_users_use() -> None:
+    import lsip
+
+    assert set(dir(lsip)) == {*lsip.__all__, "__version__"}
+
+
+# ---- capabilities, not classes ---------------------------------------------------------------------------------------
+
+SEAMS = {  # what implements a seam: the method by which such a class is known, and where its name may be tested
+    "lsip/oracles/": "maximise",
+    "lsip/model/families.py": "chosen",
+}
+
+
+def implementations(files: dict[str, str]) -> dict[str, str]:
+    """Concrete oracles and families by name, each with the only place that may tell it from others."""
+    found = {}
+    for path, source in files.items():
+        for node in ast.walk(ast.parse(source, path)):
+            if not isinstance(node, ast.ClassDef) or any("Protocol" in ast.unparse(base) for base in node.bases):
+                continue
+            methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+            for home, known in SEAMS.items():
+                if path.startswith(home) and known in methods:
+                    found[node.name] = home
+    return found
+
+
+def classes_asked_for(source: str) -> Iterator[tuple[int, str]]:
+    """Names that isinstance, issubclass, `type(x) is …` and `case …()` compare with, with their lines."""
+    for node in ast.walk(ast.parse(source)):
+        asked: list[ast.expr] = []
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"isinstance", "issubclass"}:
+            asked = node.args[1:]
+        elif isinstance(node, ast.Compare) and any("type(" in ast.unparse(e) for e in (node.left, *node.comparators)):
+            asked = [node.left, *node.comparators]
+        elif isinstance(node, ast.MatchClass):
+            asked = [node.cls]
+        for part in asked:
+            for name in ast.walk(part):
+                if isinstance(name, ast.Name | ast.Attribute):
+                    yield node.lineno, name.id if isinstance(name, ast.Name) else name.attr
+
+
+def told_apart(files: dict[str, str], known: dict[str, str]) -> list[str]:
+    """Every test on a concrete oracle or family outside its own room, as a sentence."""
+    return sorted(
+        f"{path}:{line} asks for {name}; ask for what it can do (lsip.oracles.base has the protocols)"
+        for path, source in files.items()
+        for line, name in classes_asked_for(source)
+        if name in known and not path.startswith(known[name])
+    )
+
+
+def test_nobody_asks_for_a_concrete_oracle_or_family() -> None:
+    files = sources()
+    known = implementations(files)
+    assert {"BranchAndBound", "SupportFunction", "Grid", "Multistart", "DeclaredFamily", "BlackBoxFamily"} <= set(known)
+    assert not {"Oracle", "RowFamily"} & set(known)
+    assert told_apart(files, known) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "isinstance(oracle, BranchAndBound)",
+        "isinstance(oracle, (int, lsip.oracles.BranchAndBound))",
+        "isinstance(family, DeclaredFamily | BlackBoxFamily)",
+        "type(oracle) is BranchAndBound",
+        "type(oracle) in (Grid, Multistart)",
+        "match oracle:\n    case BranchAndBound():\n        pass",
+    ],
+)
+def test_a_planted_test_on_a_class_is_caught(source: str) -> None:
+    known = implementations(sources())
+    assert told_apart({"lsip/solver/driver.py": source}, known)
+    home = "lsip/model/families.py" if "Family" in source else "lsip/oracles/choice.py"
+    assert told_apart({home: source, "rl/a.py": "isinstance(oracle, Oracle)"}, known) == []
 
 
 def test_importing_lsip_loads_nothing_slow() -> None:

@@ -93,9 +93,9 @@ def test_what_a_solution_and_a_problem_are_asked() -> None:
     for wrong in (5, -1, "a", None):
         with pytest.raises(lsip.ModelError, match="`family`"):
             solution.violation(wrong)
-    with pytest.raises(lsip.ModelError, match="x needs numbers; got 'a'"):
+    with pytest.raises(lsip.ModelError, match="x must be real numbers; got text, 'a'"):
         PROBLEM.worst_violation("a")
-    with pytest.raises(lsip.ModelError, match="x needs numbers"):
+    with pytest.raises(lsip.ModelError, match="x must be real numbers; got text"):
         PROBLEM.worst_violation({X: "a"})
     with pytest.raises(lsip.ModelError, match="`tol` is how far"):
         PROBLEM.worst_violation([0, 0], tol="a")  # type: ignore[arg-type]

@@ -312,13 +312,14 @@ def test_functions_that_trace_are_as_good_as_expressions(method, by_state):
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.6])
-def test_lipschitz_constants_certify_functions_that_do_not_trace(gamma):
+def test_lipschitz_constants_bound_functions_that_do_not_trace(gamma):
     """Each cost has slope at most 4 (3/4)^(3/2) < 2.6 / 2 along an interval, and the bound 1 / (1 - gamma) as much."""
     model = Model("interval", "bumps", gamma=gamma, slack=0.1)
     mdp = from_functions(model, lipschitz=(1.3, 1.3 / (1 - gamma)))
     for method in METHODS:
         best = rl.plan(mdp, method=method, tol=1e-3)
-        assert best.certified
+        assert not best.certified, "the constants are taken on trust"
+        assert best.gap <= 1e-3
         assert best.value == pytest.approx(rl.plan(model.build()).value, abs=1e-3 * max(1.0, best.value))
         assert model.build().worst_violation(best.policy).value <= 1e-8
         best.solution.verify() if method == "lp" else best.solution.verify(maximiser(mdp))
@@ -339,7 +340,7 @@ def test_lipschitz_constants_are_those_of_the_cost_not_of_its_discounted_sum():
     P[:, 0, 0] = P[:, 1, 1] = 1  # action a leads to state a
     mdp = rl.SICMDP(P, [0, 1], cost, 0.05, lsip.Interval(0, 1), [1, 0], 0.99, lipschitz=(1.0, 0.0))
     best = rl.plan(mdp, tol=1e-3, time_limit=10)
-    assert best.certified
+    assert best.gap <= 1e-3
     assert mdp.violations(best.policy, [[at]])[0] <= 1e-8
 
 

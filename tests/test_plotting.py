@@ -12,8 +12,8 @@ import pytest
 
 from lsip.domains import Ball, Box, Domain, Finite, Interval, Simplex
 from lsip.errors import MissingExtraError, ModelError
+from lsip.model.status import Status
 from lsip.plotting import plot_solution
-from lsip.status import Status
 
 pytest.importorskip("matplotlib")
 

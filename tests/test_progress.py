@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lsip.progress import REPEAT, WIDTH, Table
-from lsip.rounding import above
+from lsip.solution.rounding import above
 
 
 def iterate(k: int, **changes: Any) -> Any:
@@ -26,7 +26,7 @@ def solution(**changes: Any) -> Any:
     rest = {"active": [1, 2], "history": [1], "seconds": 0.25, "oracle": "BranchAndBound", "message": status.value}
     proof = {
         "violation_proven": True,
-        "certificate": SimpleNamespace(finite_violation=0.0),
+        "certificate": SimpleNamespace(finite_violation=0.0, box=(), upper=2.0),
         "program": SimpleNamespace(families=[1]),
     }
     return SimpleNamespace(status=status, **{**fields, **rest, **proof, **changes})
@@ -52,7 +52,7 @@ def test_columns_are_aligned_and_unknowns_are_dashes() -> None:
     assert lines[0] == "LSIP with 3 variables"
     table = lines[2:]
     assert {len(line) for line in table} == {WIDTH}
-    assert table[1].split() == ["1", "3", "2", "-", "-", "1.00e-03", "-", "-", "0.50s"]
+    assert table[1].split() == ["1", "3", "2", "-1.50000000", "-", "-", "1.00e-03", "-", "-", "0.50s"]
 
 
 def test_titles_are_repeated_in_long_tables() -> None:
@@ -75,7 +75,7 @@ def test_the_summary_says_what_is_proven() -> None:
 
 
 def test_finite_rows_are_reported_apart() -> None:
-    broken = SimpleNamespace(finite_violation=5.41e-16)
+    broken = SimpleNamespace(finite_violation=5.41e-16, box=(), upper=2.0)
     lines = "\n".join(printed(end=solution(max_violation=-1.5e-8, certificate=broken)))
     assert "violation  -1.50e-08 (at most, over all index points)" in lines
     assert "finite     5.41e-16 (measured" in lines
@@ -87,9 +87,9 @@ def test_printed_bounds_stay_true(middle: float, width: float) -> None:
     """Rounding to the nearest digit would move a bound to the side on which it is false."""
     lower, upper = middle - width, middle + width
     row = printed(iterate(1, value=middle, lower=lower, upper=upper, bound=width))[-1].split()
-    assert float(row[3]) <= lower
-    assert float(row[4]) >= upper
-    assert float(row[6]) >= width
+    assert float(row[4]) <= lower
+    assert float(row[5]) >= upper
+    assert float(row[7]) >= width
     end = printed(end=solution(value=middle, lower=lower, upper=upper, gap=width, max_violation=width))
     proven = next(line for line in end if "optimum" in line).split()
     assert float(proven[1]) <= lower <= upper <= float(proven[5].rstrip(","))

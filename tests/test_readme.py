@@ -13,6 +13,7 @@ import pytest
 import lsip
 from benchmarks.harness.registry import benchmarks
 from envs.experiments import EXPERIMENTS
+from lsip.expressions.functions import FUNCTIONS
 from lsip.expressions.operators import FUNCTION_RULES, RULES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,6 +42,18 @@ def tidy(output: str) -> str:
     return "\n".join(line.rstrip() for line in output.strip().splitlines())
 
 
+@pytest.fixture
+def language():
+    """What a page adds to the language is gone after it."""
+    tables = (RULES, FUNCTIONS)
+    before = [dict(table) for table in tables]
+    yield
+    for table, entries in zip(tables, before, strict=True):
+        table.clear()
+        table.update(entries)
+
+
+@pytest.mark.usefixtures("language")
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_every_snippet_runs_as_printed(path, tmp_path, monkeypatch):
     """Blocks of one page share their names, as in a reader's session; a `console` block is a picture, not compared."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 
 import numpy as np
 import pytest
 
 import lsip
-from lsip.certificate import Support, prove_feasible
-from lsip.clock import GRACE
 from lsip.oracles import branch_and_bound
-
-exchange = importlib.import_module("lsip.exchange")
+from lsip.proof.certificate import Support
+from lsip.proof.families import Bounds, family_bounds
+from lsip.solver import driver
+from lsip.solver.clock import GRACE
 
 
 def hedge(strikes: np.ndarray, top: float, side: str, wide: float = np.inf) -> lsip.Problem:
@@ -44,7 +43,7 @@ def test_close_kinks_and_free_variables(count, top, side):
 def test_coordinates_are_fitted_again_to_kinks_between_samples():
     strikes = np.array([0.9, 1.0, 1.0005, 1.001, 1.3])  # three of them lie between neighbouring samples
     problem = hedge(strikes, 4.0, "super")
-    run = exchange._Run(problem, lsip.Exchange())
+    run = driver._Run(problem, lsip.Exchange())
     first = run.relaxation.conditioning
     point = Support(0, 0, np.array([1.0008]), 0.0)
     row = run.relaxation.matrix([point])[0]
@@ -70,25 +69,25 @@ def wavy() -> lsip.Problem:
 def test_a_proof_that_runs_out_of_time_is_valid_and_not_tight():
     found = wavy().solve(verbose=False, tol=1e-4)
     x = found.x + 1e-3
-    hurried, thorough = (max(prove_feasible(wavy().compile(), x, seconds=s)) for s in (0.0, np.inf))
+    hurried, thorough = (family_bounds(wavy().compile(), x, seconds=s).worst for s in (0.0, np.inf))
     assert thorough <= 0 < hurried < np.inf
 
 
 def test_the_last_proofs_of_an_interrupted_solve_have_a_deadline(monkeypatch):
     asked = []
-    original = exchange.separate
+    original = driver.separate
 
     def separate(*args, left, **kwargs):
         asked.append(left)
         return original(*args, left=left, **kwargs)
 
-    monkeypatch.setattr(exchange, "separate", separate)
-    run = exchange._Run(wavy(), lsip.Exchange(look=False, polish=False))
+    monkeypatch.setattr(driver, "separate", separate)
+    run = driver._Run(wavy(), lsip.Exchange(sample_first=False, polish=False))
     steps = run.iterates()
     next(steps)
     assert asked == [np.inf]  # no limit was set
     steps.close()
-    run.violation = (np.inf,)
+    run.violation = Bounds((np.inf,))
     assert run.stop(lsip.Status.INTERRUPTED).status is lsip.Status.INTERRUPTED
     assert len(asked) > 1
     assert max(asked[1:]) <= max(GRACE, 0.1 * run.clock.used())
@@ -110,7 +109,7 @@ def test_rounds_shrink_with_the_time_that_is_left(monkeypatch):
     monkeypatch.setattr(branch_and_bound, "PACE", 1.0)
     monkeypatch.setattr(branch_and_bound, "FEW", 4)
     monkeypatch.setattr(branch_and_bound.time, "perf_counter", lambda: float(next(clock)))
-    lsip.oracles.BranchAndBound(seconds=4.5).maximise(program.violation(0, x), program.families[0].domain)
+    lsip.oracles.BranchAndBound(seconds=4.5).maximise(program.violation(0, x))
     assert rounds[0][1] == 4
     for left, (_, _, before), (_, most, done) in zip((3.5, 2.5, 1.5, 0.5), rounds, rounds[1:], strict=False):
         assert most == max(4, int(before * left))

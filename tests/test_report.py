@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,12 +20,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lsip
-from lsip.demo import clean_air
+from lsip.cli.clean_air import clean_air
+from lsip.model.status import Status
+from lsip.proof.certificate import RegionAssumption
 from lsip.report import page as page_module
+from lsip.report.claims import DOWN, UP, brief, claims, number
 from lsip.report.mathml import mathml
 from lsip.report.payload import families
-from lsip.report.words import DOWN, UP, brief, claims, number
-from lsip.status import Status
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -252,9 +253,21 @@ def test_an_optimum_is_proven_with_its_bounds() -> None:
 
 def test_the_radius_is_told_where_the_bound_needs_one() -> None:
     solution = solved("curve")
-    assert np.isfinite(solution.certificate.radius)
-    assert f"{brief(solution.certificate.radius, DOWN)} uⱼ" in said(solution, "proven")
-    assert "finite constraints hold" in said(solution, "measured")
+    assert "among all x" not in said(solution, "proven")
+    region = RegionAssumption("The bound on the optimal value holds where |x[0]| <= 2e+07, not beyond.")
+    certificate = replace(solution.certificate, radius=1e7, units=np.array([2.0, 3.0, 4.0]), assumptions=(region,))
+    within = replace(solution, status=Status.UNCERTIFIED, certificate=certificate)
+    assert f"{brief(1e7, DOWN)} uⱼ" in said(within, "proven")
+    assert region in said(within, "trusted")
+
+
+def test_finite_constraints_hold_exactly_or_in_a_box_or_as_far_as_was_measured() -> None:
+    solution = solved("curve")
+    assert "every finite constraint and every bound exactly" in said(solution, "proven")
+    boxed = replace(solution, certificate=replace(solution.certificate, box=np.full(3, 2e-16)))
+    assert "differs from x by at most 2 · 10⁻¹⁶" in said(boxed, "proven").replace("\u00a0", " ")
+    broken = replace(solution.certificate, upper=np.inf, finite_violation=0.25)
+    assert "hold to 0.25" in said(replace(solution, status=Status.STALLED, certificate=broken), "measured")
 
 
 def test_without_a_proof_the_page_says_so_and_reports_what_its_own_pictures_find(tmp_path: Path) -> None:
@@ -291,7 +304,11 @@ def test_lipschitz_constants_and_black_boxes_are_named_as_trust() -> None:
         )
 
     trusted = lsip.linsip([1, 1], [family((1, 1))], sense="max", tol=1e-2)
-    assert "Lipschitz constants 1 and 1" in said(trusted, "trusted")
+    assert trusted.status is Status.UNCERTIFIED
+    assert trusted.certificate.trusts[0] in said(trusted, "trusted")
+    assert "Lipschitz constants" in said(trusted, "trusted")
+    assert "at every index point" in said(trusted, "trusted")
+    assert "at every index point" not in said(trusted, "proven")
     assert "black box" in said(lsip.linsip([1, 1], [family(None)], sense="max"), "trusted")
 
 

@@ -296,7 +296,7 @@ class Failing:
     def __init__(self, answer: Any) -> None:
         self.answer = answer
 
-    def maximise(self, violation: Any, domain: Any, *, target: float = 0.0, seed: int = 0) -> Any:
+    def maximise(self, violation: Any, *, target: float = 0.0, seed: int = 0) -> Any:
         if isinstance(self.answer, BaseException):
             raise self.answer
         values = np.array(self.answer, dtype=float)

@@ -73,7 +73,7 @@ class Oracle:
     def __init__(self, violations: list[Any]) -> None:
         self.violations, self.asked = iter(violations), []
 
-    def maximise(self, violation: Any, domain: Any, *, target: float = 0.0, seed: int = 0) -> lsip.oracles.Separation:
+    def maximise(self, violation: Any, *, target: float = 0.0, seed: int = 0) -> lsip.oracles.Separation:
         values = np.atleast_1d(np.array(next(self.violations), dtype=float))
         points = np.linspace(0.25, 0.75, len(values))[:, None]
         self.asked.append((target, seed, violation.values(points)))
@@ -327,8 +327,8 @@ class Corners:
 
     scale: float = 1.0
 
-    def maximise(self, violation: Any, domain: Any, *, target: float = 0.0, seed: int = 0) -> lsip.oracles.Separation:
-        points = np.array([domain.lower, domain.upper]) * self.scale
+    def maximise(self, violation: Any, *, target: float = 0.0, seed: int = 0) -> lsip.oracles.Separation:
+        points = np.array([violation.domain.lower, violation.domain.upper]) * self.scale
         return lsip.oracles.Separation(points, violation.values(points)[:, 0], np.inf, np.zeros(2, dtype=np.intp))
 
 
@@ -709,7 +709,7 @@ def test_crpo_counts_along_one_axis():
 def test_a_fixed_grid_finds_its_worst_point():
     mdp = square()
     visits = mdp.visits(rl.uniform_policy(2, 2))
-    found = FixedGrid(5).maximise(mdp.costs.violation(visits), mdp.domain, seed=3)
+    found = FixedGrid(5).maximise(mdp.costs.violation(visits), seed=3)
     values = mdp.violations(rl.uniform_policy(2, 2), mdp.domain.grid(5))
     assert found.values[0] == pytest.approx(values.max())
     np.testing.assert_allclose(found.points[0], mdp.domain.grid(5)[values.argmax()])

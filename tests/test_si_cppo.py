@@ -134,7 +134,7 @@ class Oracle:
         self.violations, self.points = iter(violations), np.array(points, dtype=float)
         self.asked: list[tuple[float, int, np.ndarray]] = []
 
-    def maximise(self, violation: Any, domain: Any, *, target: float = 0.0, seed: int = 0) -> lsip.oracles.Separation:
+    def maximise(self, violation: Any, *, target: float = 0.0, seed: int = 0) -> lsip.oracles.Separation:
         values = np.atleast_1d(np.array(next(self.violations), dtype=float))
         points = self.points[: len(values)]
         self.asked.append((target, seed, violation.values(points)[:, 0]))

@@ -15,7 +15,7 @@ import pytest
 from scipy import sparse
 
 import lsip
-from lsip.fingerprint import fingerprint
+from lsip.model.fingerprint import fingerprint
 
 Build = Callable[..., lsip.Problem]
 
@@ -97,7 +97,7 @@ def test_programs_are_read_back_too(tmp_path: Path) -> None:
 EVERYTHING = """
 import json
 import numpy as np, lsip
-from lsip.fingerprint import fingerprint
+from lsip.model.fingerprint import fingerprint
 
 x, w = lsip.Variable(3, name="x", lower=0), lsip.Variable((2, 2), name="w", upper=1)
 t, y = lsip.Index("t", lsip.Interval(0, 1) | lsip.Interval(2, 3)), lsip.Index("y", lsip.Ball([0, 0], 1))

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import lsip
-from lsip.certificate import Certificate, Support
 from lsip.expressions.interval import Interval
 from lsip.expressions.tape import Tape
-from lsip.verification import verify
+from lsip.proof.certificate import Certificate, Support
+from lsip.proof.verify import verify
 
 UNIT, SQUARE = lsip.Interval(0, 1), lsip.Box([0, 0], [1, 1])
 
@@ -88,9 +88,7 @@ def test_infeasible_is_still_proven_in_large_sparse_models(lower):
 def test_a_combination_that_is_only_small_is_refused():
     x, t = lsip.Variable(name="x"), lsip.Index("t", lsip.Interval(0, 16))
     problem = lsip.Problem(lsip.minimize(x), [lsip.forall(t, x * np.exp(-t) >= 1)])
-    forged = Certificate(
-        "infeasible", np.zeros(1), np.inf, np.inf, 1e6, (Support(0, 0, np.array([16.0]), 1.0),), units=np.full(1, 1e-3)
-    )
+    forged = Certificate("infeasible", np.zeros(1), np.inf, np.inf, support=(Support(0, 0, np.array([16.0]), 1.0),))
     with pytest.raises(lsip.ProofError, match="does not contradict itself"):
         verify(problem.compile(), forged, lsip.Status.INFEASIBLE, 1e-8)
 
@@ -100,8 +98,10 @@ def test_small_coefficients_bound_a_direction(small):
     x, t = lsip.Variable(name="x"), lsip.Index("t", UNIT)
     problem = lsip.Problem(lsip.maximize(x), [lsip.forall(t, -x <= 1 + t), small * x <= 1])
     assert_true(problem.solve(verbose=False), 1 / small)
-    forged = Certificate("unbounded", np.zeros(1), -np.inf, 0.0, violation=(-1.0,), direction=np.ones(1), drift=(-1.0,))
-    with pytest.raises(lsip.ProofError, match="leaves a finite constraint"):
+    forged = Certificate(
+        "unbounded", np.zeros(1), -np.inf, 1e-9, violation=(-1.0,), direction=np.ones(1), drift=(-1.0,)
+    )
+    with pytest.raises(lsip.ProofError, match="direction is not proven"):
         verify(problem.compile(), forged, lsip.Status.UNBOUNDED, 1e-8)
 
 
@@ -125,10 +125,14 @@ def test_a_slope_is_not_charged_to_a_tiny_region(rate, tol):
     solution = problem.solve(verbose=False, tol=tol)
     assert solution.lower <= 20 <= solution.upper
     assert solution.certified or rate == 33
-    empty = replace(solution.certificate, x=np.zeros(1), lower=-1e-9, upper=1e-9, radius=10.0, support=())
-    empty = replace(empty, units=np.full(1, 1e-12), violation=(-1.0,))
+    nothing = np.zeros(0, dtype=np.intp)
+    empty = replace(solution.certificate, x=np.zeros(1), lower=-1e-9, upper=1e-9, support=(), basis=nothing)
+    empty = replace(empty, balanced=nothing, violation=(-1.0,))
     with pytest.raises(lsip.ProofError, match="exceeds what the multipliers prove"):
         verify(problem.compile(), empty, lsip.Status.OPTIMAL, 1e-8)
+    tiny = replace(empty, radius=10.0, units=np.full(1, 1e-12))
+    with pytest.raises(lsip.ProofError, match="in a region only"):
+        verify(problem.compile(), tiny, lsip.Status.OPTIMAL, 1e-8)
 
 
 @pytest.mark.parametrize("extra", [False, True])
@@ -402,3 +406,18 @@ def test_a_plan_is_certified_for_its_policy(gamma):
     if best.certified:
         assert mdp.worst_violation(best.policy).value <= 0
         assert best.lower <= mdp.value(best.policy) <= best.upper
+
+
+@pytest.mark.parametrize("method", ["lp", "decompose"])
+def test_a_forged_word_about_a_policy(method):
+    rl, envs = pytest.importorskip("rl"), pytest.importorskip("envs")
+    honest = rl.plan(envs.sewage(states=8, actions=4, gamma=0.9, seed=0), method=method)
+    assert honest.certified
+    honest.verify()
+    with pytest.raises(lsip.ProofError):
+        replace(honest, reached=honest.upper).verify()
+    best = rl.plan(envs.sewage(states=8, actions=4, gamma=1 - 1e-8, seed=0), method=method)
+    if not best.certified:
+        for reached in (best.upper, None):
+            with pytest.raises(lsip.ProofError):
+                replace(best, reached=reached).verify()

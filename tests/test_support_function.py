@@ -48,12 +48,12 @@ def test_the_bound_is_the_supremum(name: str, m: int, rows: int, seed: int) -> N
     domain = DOMAINS[name](m)
     program = robust(domain, 4, rows, seed).compile()
     violation = program.violation(0, np.random.default_rng(seed).normal(size=4))
-    found = SupportFunction().maximise(violation, domain)
+    found = SupportFunction().maximise(violation)
     assert found.bound <= found.worst + 1e-12
     assert domain.contains(found.points).all()
     np.testing.assert_allclose(found.values, violation.at(found.points, found.components), atol=1e-13)
     assert (np.diff(found.values) <= 0).all()
-    proven = BranchAndBound(tol=1e-6, max_boxes=5_000).maximise(violation, domain, target=found.worst)
+    proven = BranchAndBound(tol=1e-6, max_boxes=5_000).maximise(violation, target=found.worst)
     assert proven.worst <= found.bound
     assert proven.bound >= found.worst - 1e-12
     assert (violation.values(domain.sample(200, seed)) <= found.bound).all()
@@ -68,7 +68,7 @@ def test_the_bound_covers_rounding(m: int, seed: int) -> None:
     variable, y = lsip.Variable(3), lsip.Index("y", lsip.Box(-np.ones(m), np.ones(m)))
     problem = lsip.Problem(lsip.minimize(variable.sum()), [lsip.forall(y, (slope @ y) @ variable <= 1)])
     violation = problem.compile().violation(0, x)
-    found = SupportFunction().maximise(violation, y.domain)
+    found = SupportFunction().maximise(violation)
     exact = [sum(Fraction(a) * Fraction(b) for a, b in zip(column, x, strict=True)) for column in slope.T]
     top = sum((abs(d) for d in exact), start=Fraction(-1))
     assert Fraction(found.bound) >= top

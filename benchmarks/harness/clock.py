@@ -68,8 +68,8 @@ def interleave(
 def phases() -> Iterator[dict[str, float]]:
     """Seconds spent in the parts of a solve: compiling, separation, and the linear programs of the master."""
     from lsip.masters.highs import HighsMaster
+    from lsip.model.problem import Problem
     from lsip.oracles import BranchAndBound, Multistart
-    from lsip.problem import Problem
 
     spent = {"compile": 0.0, "separation": 0.0, "master": 0.0}
     master = [

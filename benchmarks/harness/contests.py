@@ -89,7 +89,7 @@ def _facts(entry: catalogue.Entry, solution: lsip.Solution) -> Part:
         "certified": solution.certified,
         "gap": solution.gap,
         "iterations": len(solution.history),
-        "boxes": sum(c.n for f in program.families for c in f.covers),
+        "boxes": sum(f.memory.boxes for f in program.families),
         "oracle": solution.oracle,
     }
 
@@ -200,15 +200,13 @@ def _against_grid_pass(entry: catalogue.Entry, solution: lsip.Solution, effort: 
     bounds: list[float] = []
 
     def prove(program: Any) -> float:
-        seconds, found = timed(
-            lambda: [oracle.maximise(program.violation(f, x), program.families[f].domain, target=0.0) for f in flat]
-        )
+        seconds, found = timed(lambda: [oracle.maximise(program.violation(f, x), target=0.0) for f in flat])
         bounds.append(max(s.bound for s in found))
         return seconds
 
     def from_nothing() -> float:
         for f in flat:
-            fresh.families[f].covers = []
+            fresh.families[f].memory.forget()
         return prove(fresh)
 
     def evaluate() -> float:
@@ -222,7 +220,7 @@ def _against_grid_pass(entry: catalogue.Entry, solution: lsip.Solution, effort: 
             "warm": seconds["warm"],
             "pass": seconds["pass"],
             "points": sum(map(len, grids)),
-            "boxes": sum(c.n for f in flat for c in fresh.families[f].covers),
+            "boxes": sum(fresh.families[f].memory.boxes for f in flat),
             "bound": max(bounds),
             "proven": max(bounds) <= 0,
             "fresh_ratio": ratio(seconds["fresh"], seconds["pass"]),

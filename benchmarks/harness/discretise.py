@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from lsip.domains import Domain
 from lsip.errors import LSIPError
-from lsip.masters import Conditioning
-from lsip.oracles import BranchAndBound, Multistart
+from lsip.model.problem import Problem
+from lsip.model.program import Program
+from lsip.oracles import BranchAndBound, Multistart, Oracle
 from lsip.oracles.attained import discrete_points
-from lsip.problem import Problem
-from lsip.program import Program
+from lsip.solver.conditioning import Conditioning
 
 from . import linear
 from .clock import timed
@@ -113,8 +113,8 @@ class Search:
         self.problem, self.infeasible, self.most_rows, self.limit = problem, infeasible, most_rows, limit
         self.deadline = time.perf_counter() + seconds
         self.patience = seconds / 50  # grids that take longer are doubled at once
-        self.judge = problem.compile()  # its covers are kept from one check to the next
-        self.sizes = [GridSize(family.domain) for family in self.judge.families]
+        self.program = problem.compile()  # what it remembers is kept from one check to the next
+        self.sizes = [GridSize(family.domain) for family in self.program.families]
         self.way = WAYS[0]
         self.raced: set[int] = set()  # grids solved in every way already
 
@@ -154,12 +154,12 @@ class Search:
         return low if low > k else high
 
     def _rows(self, k: int) -> float:
-        return sum(len(f.columns) * size(k) for f, size in zip(self.judge.families, self.sizes, strict=True))
+        return sum(len(f.columns) * size(k) for f, size in zip(self.program.families, self.sizes, strict=True))
 
     def _forbidden(self, k: int) -> str | None:
         if self._rows(k) > self.most_rows:
             return "rows"
-        entries = sum(f.columns.size * size(k) for f, size in zip(self.judge.families, self.sizes, strict=True))
+        entries = sum(f.columns.size * size(k) for f, size in zip(self.program.families, self.sizes, strict=True))
         too_many = any(not size.discrete and float(k) ** size.domain.dim > BOX_POINTS for size in self.sizes)
         return "memory" if entries > ENTRIES or too_many else None
 
@@ -167,7 +167,7 @@ class Search:
         shot = self._fast_enough(k)
         if shot.status != "optimal":
             return Rival(k, shot, np.nan, True, shot.status == "infeasible" and self.infeasible)
-        violation, proven = true_violation(self.judge, shot.x)
+        violation, proven = true_violation(self.program, shot.x)
         return Rival(k, shot, violation, proven, violation <= TOLERATED)
 
     def _fast_enough(self, k: int) -> OneShot:
@@ -204,7 +204,7 @@ class Search:
         shot = self._race(rival.per_axis, rival.shot)
         if shot is rival.shot or not rival.fine or shot.status != "optimal":
             return replace(rival, shot=shot)
-        violation, proven = true_violation(self.judge, shot.x)
+        violation, proven = true_violation(self.program, shot.x)
         return replace(rival, shot=shot, violation=violation, proven=proven) if violation <= TOLERATED else rival
 
 
@@ -236,15 +236,15 @@ def true_violation(program: Program, x: Array) -> tuple[float, bool]:
     """The largest violation found over all families, and whether it is settled that it is tolerated, or not."""
     worst, bound = -np.inf, -np.inf
     # Local searches are quick to refute; only what passes them is worth a proof.
-    for oracle in (Multistart(), BranchAndBound(rounds=0)):
+    for proving in (False, True):
         bound = -np.inf
         for f, family in enumerate(program.families):
-            if isinstance(oracle, BranchAndBound):
-                if not family.enclosable or family.domain.dim > 4:
-                    bound = np.inf
-                    continue
-                oracle = replace(oracle, max_boxes=int(np.clip(BOXES // family.columns.size, 500, 20_000)))
-            found = oracle.maximise(program.violation(f, x), family.domain, target=TOLERATED)
+            if proving and (not family.enclosable or family.domain.dim > 4):
+                bound = np.inf
+                continue
+            boxes = int(np.clip(BOXES // family.columns.size, 500, 20_000))
+            oracle: Oracle = BranchAndBound(rounds=0, max_boxes=boxes) if proving else Multistart()
+            found = oracle.maximise(program.violation(f, x), target=TOLERATED)
             worst, bound = max(worst, found.worst), max(bound, found.bound)
             if worst > TOLERATED:
                 return worst, True

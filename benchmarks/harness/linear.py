@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from lsip.certificate import Support
-from lsip.program import Program
+from lsip.model.program import Program
+from lsip.proof.certificate import Support
 
 Array = NDArray[np.float64]
 CHUNK = 4_000_000  # numbers evaluated at a time

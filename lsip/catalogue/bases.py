@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import lsip
+from ..expressions import Index, Variable
+from ..model import Problem, forall, minimize
 
 # The quadratics in two variables as their literature orders them: 1, s, t, s^2, st, t^2.
 QUADRATIC = np.array([[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]])
@@ -33,12 +34,12 @@ def sphere(angles: Any) -> Any:
     return np.stack([np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)])
 
 
-def best_approximation(index: lsip.Index, basis: Any, target: Any) -> lsip.Problem:
+def best_approximation(index: Index, basis: Any, target: Any) -> Problem:
     """Chebyshev approximation: the combination of `basis` that is nearest to `target`, uniformly over the index."""
-    x = lsip.Variable(basis.shape[0], name="x")
-    error = lsip.Variable(name="error")
+    x = Variable(basis.shape[0], name="x")
+    error = Variable(name="error")
     residual = target - basis @ x
-    return lsip.Problem(
-        lsip.minimize(error),
-        [lsip.forall(index, [residual <= error, residual >= -error])],
+    return Problem(
+        minimize(error),
+        [forall(index, [residual <= error, residual >= -error])],
     )

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-import lsip
-
+from ..domains import Interval
+from ..expressions import Index, Variable
+from ..model import Problem, forall, minimize
 from .bases import best_approximation
 from .entry import known
 
@@ -20,9 +21,9 @@ POWELL = "Powell (1992)"
     tags=("chebyshev", "cutest"),
     source="Oettershagen (1982), CUTEst OET1",
 )
-def oet1() -> lsip.Problem:
+def oet1() -> Problem:
     """The best uniform approximation of t^2 by t and exp(t) on [0, 2]."""
-    t: Any = lsip.Index("t", lsip.Interval(0, 2))
+    t: Any = Index("t", Interval(0, 2))
     return best_approximation(t, np.stack([t, np.exp(t)]), t**2)
 
 
@@ -32,9 +33,9 @@ def oet1() -> lsip.Problem:
     tags=("chebyshev", "cutest"),
     source="Oettershagen (1982), CUTEst OET3",
 )
-def oet3() -> lsip.Problem:
+def oet3() -> Problem:
     """The best uniform approximation of sin by a parabola on [0, 1]."""
-    t = lsip.Index("t", lsip.Interval(0, 1))
+    t = Index("t", Interval(0, 1))
     return best_approximation(t, t ** np.arange(3), np.sin(t))
 
 
@@ -44,22 +45,22 @@ def oet3() -> lsip.Problem:
     tags=("minimax", "cutest"),
     source="Polak & Tits (1982), CUTEst PT",
 )
-def pt() -> lsip.Problem:
+def pt() -> Problem:
     """The mixture of two parabolas on [0, 1] with the smallest maximum."""
-    x = lsip.Variable(name="x")
-    top = lsip.Variable(name="top")
-    t = lsip.Index("t", lsip.Interval(0, 1))
-    return lsip.Problem(
-        lsip.minimize(top),
-        [lsip.forall(t, (2 * t**2 - 1) * x + t * (1 - t) * (1 - x) <= top)],
+    x = Variable(name="x")
+    top = Variable(name="top")
+    t = Index("t", Interval(0, 1))
+    return Problem(
+        minimize(top),
+        [forall(t, (2 * t**2 - 1) * x + t * (1 - t) * (1 - x) <= top)],
     )
 
 
-def disc_by_tangents(lower: Any) -> lsip.Problem:
+def disc_by_tangents(lower: Any) -> Problem:
     """The lowest point of the unit disc, which is given by its tangents."""
-    x = lsip.Variable(2, name="x", lower=lower)
-    t = lsip.Index("t", lsip.Interval(0, 2 * np.pi))
-    return lsip.Problem(lsip.minimize(x[1]), [lsip.forall(t, np.cos(t) * x[0] + np.sin(t) * x[1] >= -1)])
+    x = Variable(2, name="x", lower=lower)
+    t = Index("t", Interval(0, 2 * np.pi))
+    return Problem(minimize(x[1]), [forall(t, np.cos(t) * x[0] + np.sin(t) * x[1] >= -1)])
 
 
 @known(
@@ -68,7 +69,7 @@ def disc_by_tangents(lower: Any) -> lsip.Problem:
     tags=("trig", "cutest", "unbounded_start"),
     source=f"{POWELL}, CUTEst SIPOW1",
 )
-def sipow1() -> lsip.Problem:
+def sipow1() -> Problem:
     """The lowest point of the unit disc, by tangents."""
     return disc_by_tangents(-np.inf)
 
@@ -79,18 +80,18 @@ def sipow1() -> lsip.Problem:
     tags=("trig", "cutest", "unbounded_start"),
     source=f"{POWELL}, CUTEst SIPOW2",
 )
-def sipow2() -> lsip.Problem:
+def sipow2() -> Problem:
     """The lowest point of the unit disc, by tangents, where the first coordinate is at least -1."""
     return disc_by_tangents(np.array([-1, -np.inf]))
 
 
-def plane_below(t: lsip.Index, xi: Any, eta: Any) -> lsip.Problem:
+def plane_below(t: Index, xi: Any, eta: Any) -> Problem:
     """A plane below xi^2 eta on a closed curve with the smallest largest distance."""
-    plane = lsip.Variable(3, name="plane")
-    error = lsip.Variable(name="error")
+    plane = Variable(3, name="plane")
+    error = Variable(name="error")
     height = plane[0] + plane[1] * xi + plane[2] * eta
     f = xi**2 * eta
-    return lsip.Problem(lsip.minimize(error), [lsip.forall(t, [height + error >= f, height <= f])])
+    return Problem(minimize(error), [forall(t, [height + error >= f, height <= f])])
 
 
 @known(
@@ -100,17 +101,17 @@ def plane_below(t: lsip.Index, xi: Any, eta: Any) -> lsip.Problem:
     source=f"{POWELL}, CUTEst SIPOW3",
     note="4 - 2 sqrt(3); the values that CUTEst gives grow with its number of points and stay below.",
 )
-def sipow3() -> lsip.Problem:
+def sipow3() -> Problem:
     """The best plane below xi^2 eta on the boundary of the unit square."""
-    t: Any = lsip.Index("t", lsip.Interval(0, 4))
+    t: Any = Index("t", Interval(0, 4))
     xi = np.clip(t - 1, 0, 1) - np.clip(t - 3, 0, 1)
     eta = np.clip(t, 0, 1) - np.clip(t - 2, 0, 1)
     return plane_below(t, xi, eta)
 
 
-def plane_below_on_circle(end: float) -> lsip.Problem:
+def plane_below_on_circle(end: float) -> Problem:
     """As `plane_below`, on the circle through the corners of the unit square, up to the angle `end`."""
-    t = lsip.Index("t", lsip.Interval(0, end))
+    t = Index("t", Interval(0, end))
     xi = 0.5 - np.sqrt(0.5) * np.cos(np.pi / 4 - t)
     eta = 0.5 - np.sqrt(0.5) * np.sin(np.pi / 4 - t)
     return plane_below(t, xi, eta)
@@ -123,7 +124,7 @@ def plane_below_on_circle(end: float) -> lsip.Problem:
     source=f"{POWELL}, CUTEst SIPOW4 as it is coded",
     note="The description speaks of the whole circle, but the code stops half way; see sipow4_full.",
 )
-def sipow4_half() -> lsip.Problem:
+def sipow4_half() -> Problem:
     """The best plane below xi^2 eta on a half circle."""
     return plane_below_on_circle(np.pi)
 
@@ -134,6 +135,6 @@ def sipow4_half() -> lsip.Problem:
     tags=("trig", "cutest", "multi_family"),
     source=f"{POWELL}, CUTEst SIPOW4 as it is described",
 )
-def sipow4_full() -> lsip.Problem:
+def sipow4_full() -> Problem:
     """The best plane below xi^2 eta on a circle."""
     return plane_below_on_circle(2 * np.pi)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import ModelError
 
 if TYPE_CHECKING:
-    from ..problem import Problem
+    from ..model.problem import Problem
 
 Build = Callable[[], "Problem"]
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-import lsip
-
+from ..domains import Box, Interval
+from ..expressions import Index, Variable
+from ..model import Problem, forall, maximize
 from .bases import QUADRATIC, monomials
 from .entry import known
 
 
-def largest_coefficient(n: int) -> lsip.Problem:
+def largest_coefficient(n: int) -> Problem:
     """The largest first coefficient of a nonnegative cosine polynomial of degree n with mean 1."""
-    a = lsip.Variable(n, name="a")
-    t = lsip.Index("t", lsip.Interval(0, np.pi))
-    return lsip.Problem(
-        lsip.maximize(a[0]),
-        [lsip.forall(t, 1 + np.cos(t * np.arange(1, n + 1)) @ a >= 0)],
+    a = Variable(n, name="a")
+    t = Index("t", Interval(0, np.pi))
+    return Problem(
+        maximize(a[0]),
+        [forall(t, 1 + np.cos(t * np.arange(1, n + 1)) @ a >= 0)],
     )
 
 
@@ -28,7 +29,7 @@ def largest_coefficient(n: int) -> lsip.Problem:
     source="Fejer (1916)",
     note="2 cos(pi/7).",
 )
-def fejer_n5() -> lsip.Problem:
+def fejer_n5() -> Problem:
     """The largest first coefficient of a nonnegative cosine polynomial of degree 5."""
     return largest_coefficient(5)
 
@@ -40,17 +41,17 @@ def fejer_n5() -> lsip.Problem:
     source="Fejer (1916)",
     note="2 cos(pi/42).",
 )
-def fejer_n40() -> lsip.Problem:
+def fejer_n40() -> Problem:
     """The largest first coefficient of a nonnegative cosine polynomial of degree 40."""
     return largest_coefficient(40)
 
 
-def largest_functional(c: NDArray[np.floating]) -> lsip.Problem:
+def largest_functional(c: NDArray[np.floating]) -> Problem:
     """The largest value of a linear functional over the polynomials bounded by 1 on [-1, 1]."""
-    x = lsip.Variable(len(c), name="x")
-    t = lsip.Index("t", lsip.Interval(-1, 1))
+    x = Variable(len(c), name="x")
+    t = Index("t", Interval(-1, 1))
     p = t ** np.arange(len(c)) @ x
-    return lsip.Problem(lsip.maximize(c @ x), [lsip.forall(t, [p <= 1, p >= -1])])
+    return Problem(maximize(c @ x), [forall(t, [p <= 1, p >= -1])])
 
 
 @known(
@@ -60,7 +61,7 @@ def largest_functional(c: NDArray[np.floating]) -> lsip.Problem:
     source="A. A. Markov (1889)",
     note="The Chebyshev polynomial has the largest slope: 10^2.",
 )
-def markov10() -> lsip.Problem:
+def markov10() -> Problem:
     """The largest slope at 1 of a polynomial of degree 10 bounded by 1 on [-1, 1]."""
     return largest_functional(np.arange(11.0))
 
@@ -72,7 +73,7 @@ def markov10() -> lsip.Problem:
     source="Chebyshev; as an optimal design, Elfving (1952), Hoel & Levine (1964)",
     note="T_6(2).",
 )
-def extrap6() -> lsip.Problem:
+def extrap6() -> Problem:
     """The largest value at 2 of a polynomial of degree 6 bounded by 1 on [-1, 1]."""
     return largest_functional(2.0 ** np.arange(7))
 
@@ -84,7 +85,7 @@ def extrap6() -> lsip.Problem:
     source="Chebyshev; as an optimal design, Elfving (1952), Hoel & Levine (1964)",
     note="T_10(2).",
 )
-def extrap10() -> lsip.Problem:
+def extrap10() -> Problem:
     """The largest value at 2 of a polynomial of degree 10 bounded by 1 on [-1, 1]."""
     return largest_functional(2.0 ** np.arange(11))
 
@@ -96,12 +97,12 @@ def extrap10() -> lsip.Problem:
     source="Elfving (1952)",
     note="st itself is extremal; its four corners carry the optimal design.",
 )
-def copt_xy() -> lsip.Problem:
+def copt_xy() -> Problem:
     """The largest coefficient of st in a quadratic bounded by 1 on a square."""
-    x = lsip.Variable(6, name="x")
-    y = lsip.Index("y", lsip.Box([-1, -1], [1, 1]))
+    x = Variable(6, name="x")
+    y = Index("y", Box([-1, -1], [1, 1]))
     p = monomials(y, QUADRATIC) @ x
-    return lsip.Problem(lsip.maximize(x[4]), [lsip.forall(y, [p <= 1, p >= -1])])
+    return Problem(maximize(x[4]), [forall(y, [p <= 1, p >= -1])])
 
 
 @known(
@@ -111,12 +112,12 @@ def copt_xy() -> lsip.Problem:
     source="Lukacs (1918)",
     note="(k + 1)^2 / 2 for degree 2k, here k = 4; the integral is a finite equality beside the family.",
 )
-def lukacs8() -> lsip.Problem:
+def lukacs8() -> Problem:
     """The largest value at 1 of a nonnegative polynomial of degree 8 with integral 1 over [-1, 1]."""
-    x = lsip.Variable(9, name="x")
-    t = lsip.Index("t", lsip.Interval(-1, 1))
+    x = Variable(9, name="x")
+    t = Index("t", Interval(-1, 1))
     integrals = (1 - (-1.0) ** np.arange(1, 10)) / np.arange(1, 10)
-    return lsip.Problem(
-        lsip.maximize(x.sum()),
-        [lsip.forall(t, t ** np.arange(9) @ x >= 0), integrals @ x == 1],
+    return Problem(
+        maximize(x.sum()),
+        [forall(t, t ** np.arange(9) @ x >= 0), integrals @ x == 1],
     )

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-import lsip
-
+from ..domains import Interval
+from ..expressions import Index, Variable
+from ..model import Problem, forall, minimize
 from .entry import known
 
 SOURCE = "Delsarte, Goethals & Seidel (1977); Odlyzko & Sloane (1979)"
@@ -21,29 +22,29 @@ def gegenbauer(t: Any, dimension: int, degree: int) -> Any:
     return np.stack(p)
 
 
-def delsarte(dimension: int, degree: int) -> lsip.Problem:
+def delsarte(dimension: int, degree: int) -> Problem:
     """The best bound from polynomials of this degree: nonnegative coefficients, the first fixed at 1."""
-    f = lsip.Variable(
+    f = Variable(
         degree + 1,
         name="f",
         lower=np.r_[1, np.zeros(degree)],
         upper=np.r_[1, np.full(degree, np.inf)],
     )
-    t = lsip.Index("t", lsip.Interval(-1, 0.5))
-    return lsip.Problem(
-        lsip.minimize(f.sum()),
-        [lsip.forall(t, gegenbauer(t, dimension, degree) @ f <= 0)],
+    t = Index("t", Interval(-1, 0.5))
+    return Problem(
+        minimize(f.sum()),
+        [forall(t, gegenbauer(t, dimension, degree) @ f <= 0)],
     )
 
 
 @known(13.158314347285451, digits=10, tags=("polynomial", "fixed_var", "smooth"), source=SOURCE)
-def kissing_dim3() -> lsip.Problem:
+def kissing_dim3() -> Problem:
     """A bound on the kissing number of R^3, by degree 20."""
     return delsarte(3, 20)
 
 
 @known(25.5584290974341, digits=10, tags=("polynomial", "fixed_var", "smooth"), source=SOURCE)
-def kissing_dim4() -> lsip.Problem:
+def kissing_dim4() -> Problem:
     """A bound on the kissing number of R^4, by degree 9."""
     return delsarte(4, 9)
 
@@ -55,7 +56,7 @@ def kissing_dim4() -> lsip.Problem:
     source=SOURCE,
     note="Exactly the kissing number: the roots of E8.",
 )
-def kissing_dim8() -> lsip.Problem:
+def kissing_dim8() -> Problem:
     """A bound on the kissing number of R^8, by degree 8."""
     return delsarte(8, 8)
 
@@ -67,6 +68,6 @@ def kissing_dim8() -> lsip.Problem:
     source=SOURCE,
     note="Exactly the kissing number: the shortest vectors of the Leech lattice.",
 )
-def kissing_dim24() -> lsip.Problem:
+def kissing_dim24() -> Problem:
     """A bound on the kissing number of R^24, by degree 14."""
     return delsarte(24, 14)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import lsip
-
+from ..domains import Interval
+from ..expressions import Index, Variable
+from ..model import Problem, forall, minimize
 from .entry import known
 
 Array = NDArray[np.float64]
@@ -27,14 +28,14 @@ def scattered(n: int, low: float, high: float, seed: int = 0) -> Array:
     source="constructed",
     note="The k-th peak is 1/(ke), at t = 1/k: the harmonic number of 10 over e.",
 )
-def envelopes() -> lsip.Problem:
+def envelopes() -> Problem:
     """The smallest bounds above t exp(-kt) on [0, 2] for k from 1 to 10."""
-    x = lsip.Variable(10, name="x")
-    t = lsip.Index("t", lsip.Interval(0, 2))
-    return lsip.Problem(lsip.minimize(x.sum()), [lsip.forall(t, x >= t * np.exp(-np.arange(1, 11) * t))])
+    x = Variable(10, name="x")
+    t = Index("t", Interval(0, 2))
+    return Problem(minimize(x.sum()), [forall(t, x >= t * np.exp(-np.arange(1, 11) * t))])
 
 
-def arches(n: int) -> lsip.Problem:
+def arches(n: int) -> Problem:
     """The cheapest piecewise linear function above n parabolic arches, its values at the joints the variables.
 
     The chord from p to q stays above an arch h^2 t(1 - t) exactly if sqrt(p) + sqrt(q) >= h. In the square roots u the
@@ -44,11 +45,11 @@ def arches(n: int) -> lsip.Problem:
     multipliers = scattered(n, 0.5, 1.5, seed=1)
     cost = (np.r_[0, multipliers] + np.r_[multipliers, 0]) / (2 * u)
     squares = (u[:-1] + u[1:]) ** 2
-    x = lsip.Variable(n + 1, name="x")
-    t = lsip.Index("t", lsip.Interval(0, 1))
-    return lsip.Problem(
-        lsip.minimize(cost @ x),
-        [lsip.forall(t, x[:-1] * (1 - t) + x[1:] * t >= squares * (t * (1 - t)))],
+    x = Variable(n + 1, name="x")
+    t = Index("t", Interval(0, 1))
+    return Problem(
+        minimize(cost @ x),
+        [forall(t, x[:-1] * (1 - t) + x[1:] * t >= squares * (t * (1 - t)))],
     )
 
 
@@ -65,7 +66,7 @@ ARCHES = (
     source="constructed",
     note=ARCHES,
 )
-def arches_1000() -> lsip.Problem:
+def arches_1000() -> Problem:
     """The cheapest piecewise linear function above 1000 parabolic arches."""
     return arches(1000)
 
@@ -78,18 +79,18 @@ def arches_1000() -> lsip.Problem:
     note="By complementary slackness: every dome touches the chosen heights at one place, and the cost of a height is "
     "what chosen multipliers exert there. Each row has two entries.",
 )
-def ring_1000() -> lsip.Problem:
+def ring_1000() -> Problem:
     """The cheapest heights around a ring of 1000 posts that hold up a dome between any two neighbours."""
     heights = scattered(1000, 1, 2)
     p, q = scattered(1000, 0.2, 0.8, seed=1), scattered(1000, 0.2, 0.8, seed=2)
     multipliers = scattered(1000, 0.5, 1.5, seed=3)
     cost = multipliers * np.exp(p) + np.roll(multipliers * np.cos(q), 1)
-    x = lsip.Variable(1000, name="x")
-    s = lsip.Index("s", lsip.Interval(0, 1))
-    t = lsip.Index("t", lsip.Interval(0, 1))
+    x = Variable(1000, name="x")
+    s = Index("s", Interval(0, 1))
+    t = Index("t", Interval(0, 1))
 
     def support(x: Any) -> Any:
         return x * np.exp(s) + np.roll(x, -1) * np.cos(t)
 
     domes = support(heights) - 4 * ((s - p) ** 2 + (t - q) ** 2)
-    return lsip.Problem(lsip.minimize(cost @ x), [lsip.forall((s, t), support(x) >= domes)])
+    return Problem(minimize(cost @ x), [forall((s, t), support(x) >= domes)])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-import lsip
-
+from ..domains import Interval
+from ..expressions import Index, Variable
+from ..model import Problem, forall, maximize, minimize
 from .entry import known
 
 
@@ -16,14 +17,14 @@ from .entry import known
     source="Cantelli (1928)",
     note="s^2 / (s^2 + d^2) = 4/13 with s = 1 and d = 3/2.",
 )
-def cantelli() -> lsip.Problem:
+def cantelli() -> Problem:
     """The largest probability of X >= 2.5 when X in [0, 5] has mean 1 and variance 1."""
-    x = lsip.Variable(3, name="x")
-    s = lsip.Index("s", lsip.Interval(2.5, 5))
-    t = lsip.Index("t", lsip.Interval(0, 5))
-    return lsip.Problem(
-        lsip.minimize(x[0] + x[1] + 2 * x[2]),
-        [lsip.forall(s, s ** np.arange(3) @ x >= 1), lsip.forall(t, t ** np.arange(3) @ x >= 0)],
+    x = Variable(3, name="x")
+    s = Index("s", Interval(2.5, 5))
+    t = Index("t", Interval(0, 5))
+    return Problem(
+        minimize(x[0] + x[1] + 2 * x[2]),
+        [forall(s, s ** np.arange(3) @ x >= 1), forall(t, t ** np.arange(3) @ x >= 0)],
     )
 
 
@@ -34,13 +35,13 @@ def cantelli() -> lsip.Problem:
     source="Scarf (1958); Lo (1987)",
     note="(sqrt(5/4) - 1/2) / 2.",
 )
-def scarf() -> lsip.Problem:
+def scarf() -> Problem:
     """The largest expected payoff of a call with strike 5.5 when the price in [0, 10] has mean 5 and variance 1."""
-    x = lsip.Variable(3, name="x")
-    s = lsip.Index("s", lsip.Interval(0, 10))
-    return lsip.Problem(
-        lsip.minimize(x[0] + 5 * x[1] + 26 * x[2]),
-        [lsip.forall(s, s ** np.arange(3) @ x >= np.maximum(s - 5.5, 0))],
+    x = Variable(3, name="x")
+    s = Index("s", Interval(0, 10))
+    return Problem(
+        minimize(x[0] + 5 * x[1] + 26 * x[2]),
+        [forall(s, s ** np.arange(3) @ x >= np.maximum(s - 5.5, 0))],
     )
 
 
@@ -54,11 +55,11 @@ LEBESGUE = np.array([2, 0, 2 / 3, 0, 2 / 5, 0, 2 / 7, 0, 2 / 9])  # moments 0 to
     source="Christoffel's function; Chebyshev, Markov & Stieltjes",
     note="128/225.",
 )
-def christoffel8() -> lsip.Problem:
+def christoffel8() -> Problem:
     """The largest mass at 0 of a measure with the moments 0 to 8 of Lebesgue measure on [-1, 1]."""
-    x = lsip.Variable(9, name="x", lower=np.r_[1, np.full(8, -np.inf)])
-    t = lsip.Index("t", lsip.Interval(-1, 1))
-    return lsip.Problem(lsip.minimize(LEBESGUE @ x), [lsip.forall(t, t ** np.arange(9) @ x >= 0)])
+    x = Variable(9, name="x", lower=np.r_[1, np.full(8, -np.inf)])
+    t = Index("t", Interval(-1, 1))
+    return Problem(minimize(LEBESGUE @ x), [forall(t, t ** np.arange(9) @ x >= 0)])
 
 
 @known(
@@ -68,14 +69,14 @@ def christoffel8() -> lsip.Problem:
     source="Chebyshev, Markov & Stieltjes",
     note="289/450.",
 )
-def markov_cdf8() -> lsip.Problem:
+def markov_cdf8() -> Problem:
     """The largest probability of X <= 0 when X has the first 8 moments of the uniform law on [-1, 1]."""
-    x = lsip.Variable(9, name="x")
-    s = lsip.Index("s", lsip.Interval(-1, 0))
-    t = lsip.Index("t", lsip.Interval(-1, 1))
-    return lsip.Problem(
-        lsip.minimize(LEBESGUE / 2 @ x),
-        [lsip.forall(s, s ** np.arange(9) @ x >= 1), lsip.forall(t, t ** np.arange(9) @ x >= 0)],
+    x = Variable(9, name="x")
+    s = Index("s", Interval(-1, 0))
+    t = Index("t", Interval(-1, 1))
+    return Problem(
+        minimize(LEBESGUE / 2 @ x),
+        [forall(s, s ** np.arange(9) @ x >= 1), forall(t, t ** np.arange(9) @ x >= 0)],
     )
 
 
@@ -86,14 +87,14 @@ def markov_cdf8() -> lsip.Problem:
     source="Markov's inequality",
     note="The mean over the threshold: 1/4. The multiplier of the mean has a sign, as a finite constraint.",
 )
-def markov_inequality() -> lsip.Problem:
+def markov_inequality() -> Problem:
     """The largest probability of X >= 4 when X in [0, 10] has mean at most 1."""
-    x = lsip.Variable(2, name="x")
-    s = lsip.Index("s", lsip.Interval(4, 10))
-    t = lsip.Index("t", lsip.Interval(0, 10))
-    return lsip.Problem(
-        lsip.minimize(x[0] + x[1]),
-        [lsip.forall(s, x[0] + x[1] * s >= 1), lsip.forall(t, x[0] + x[1] * t >= 0), x[1] >= 0],
+    x = Variable(2, name="x")
+    s = Index("s", Interval(4, 10))
+    t = Index("t", Interval(0, 10))
+    return Problem(
+        minimize(x[0] + x[1]),
+        [forall(s, x[0] + x[1] * s >= 1), forall(t, x[0] + x[1] * t >= 0), x[1] >= 0],
     )
 
 
@@ -105,15 +106,15 @@ def markov_inequality() -> lsip.Problem:
     note="236/135, by a closed form in the parameter. The parabola touches one bound at the end t = 1, where both "
     "the first and the second order degenerate.",
 )
-def bifurcation() -> lsip.Problem:
+def bifurcation() -> Problem:
     """The largest functional of a parabola below two hyperbolas on [0, 1]."""
-    x = lsip.Variable(3, name="x")
-    t = lsip.Index("t", lsip.Interval(0, 1))
+    x = Variable(3, name="x")
+    t = Index("t", Interval(0, 1))
     weight, zero = 0.2, 0.2
     r = zero * (zero**2 - 9 * zero + 12) / ((zero - 2) ** 2 * (zero - 1))
     c = np.array([4 * (7 * weight + 1) / 3, 4 * (35 * weight - 3) / 15, 4 * (9 * weight - 1) / 5])
     p = t ** np.arange(3) @ x
-    return lsip.Problem(
-        lsip.maximize(c @ x),
-        [lsip.forall(t, [p <= 1 / (2 - t), p <= 1 / (1 + r + (1 - r) * t)])],
+    return Problem(
+        maximize(c @ x),
+        [forall(t, [p <= 1 / (2 - t), p <= 1 / (1 + r + (1 - r) * t)])],
     )

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import lsip
-
+from ..domains import Interval
+from ..expressions import Index, Variable
+from ..model import Problem, forall, minimize
 from .entry import known
 from .large import scattered
 
@@ -59,20 +60,20 @@ class Shipping:
     source="constructed",
     note="The cost of a plan that is optimal by complementary slackness; three times of the day are active.",
 )
-def shipping_100() -> lsip.Problem:
+def shipping_100() -> Problem:
     """The cheapest plan from 100 sources to 100 sinks whose emissions stay under a limit all day."""
     data = Shipping.of_size(100)
-    x = lsip.Variable((100, 100), name="x", lower=0)
-    t = lsip.Index("t", lsip.Interval(0, 1))
+    x = Variable((100, 100), name="x", lower=0)
+    t = Index("t", Interval(0, 1))
     emission = np.stack([(data.rate[..., k] * x).sum() for k in range(3)])
     planned = np.einsum("ijk,ij->k", data.rate, data.plan)
     slack = 100 * np.prod(1 - np.cos(2 * np.pi * (t - HOURS)))
-    return lsip.Problem(
-        lsip.minimize((data.cost * x).sum()),
+    return Problem(
+        minimize((data.cost * x).sum()),
         [
             x.sum(axis=1) == data.plan.sum(axis=1),
             x.sum(axis=0) == data.plan.sum(axis=0),
-            lsip.forall(t, harmonics(t) @ emission <= harmonics(t) @ planned + slack),
+            forall(t, harmonics(t) @ emission <= harmonics(t) @ planned + slack),
         ],
     )
 
@@ -112,7 +113,7 @@ class Grid:
     note="The cost of a flow that is optimal by complementary slackness. The index turns the limit on apparent power, "
     "a quarter of a disc for each line, into its tangents.",
 )
-def power_grid_20() -> lsip.Problem:
+def power_grid_20() -> Problem:
     """The cheapest flow of active and reactive power through a grid of 20 x 20 nodes with rated lines."""
     from scipy import sparse
 
@@ -120,14 +121,14 @@ def power_grid_20() -> lsip.Problem:
     lines = grid.ends.shape[1]
     signs = np.repeat([1.0, -1.0], lines)
     incidence = sparse.csr_array((signs, (grid.ends.ravel(), np.tile(np.arange(lines), 2))), shape=(400, lines))
-    active = lsip.Variable(lines, name="active", lower=0)
-    reactive = lsip.Variable(lines, name="reactive", lower=0)
-    angle = lsip.Index("angle", lsip.Interval(0, np.pi / 2))
-    return lsip.Problem(
-        lsip.minimize(grid.cost[0] @ active + grid.cost[1] @ reactive),
+    active = Variable(lines, name="active", lower=0)
+    reactive = Variable(lines, name="reactive", lower=0)
+    angle = Index("angle", Interval(0, np.pi / 2))
+    return Problem(
+        minimize(grid.cost[0] @ active + grid.cost[1] @ reactive),
         [
             incidence @ active == incidence @ grid.flow[0],
             incidence @ reactive == incidence @ grid.flow[1],
-            lsip.forall(angle, np.cos(angle) * active + np.sin(angle) * reactive <= grid.rating),
+            forall(angle, np.cos(angle) * active + np.sin(angle) * reactive <= grid.rating),
         ],
     )

@@ -6,19 +6,20 @@ from typing import Any
 
 import numpy as np
 
-import lsip
-
+from ..domains import Box, Interval
+from ..expressions import Index, Variable
+from ..model import Problem, forall, maximize, minimize
 from .bases import sphere
 from .entry import known
 
 
-def hyperbola(objective: int, upper: Any) -> lsip.Problem:
+def hyperbola(objective: int, upper: Any) -> Problem:
     """The smallest coordinate of a point above the branch x1 x2 = 1 of the hyperbola, given by its tangents."""
-    x = lsip.Variable(2, name="x", upper=upper)
-    t = lsip.Index("t", lsip.Interval(0, 1))
-    return lsip.Problem(
-        lsip.minimize(x[objective]),
-        [lsip.forall(t, t**2 * x[0] + (1 - t) ** 2 * x[1] >= 2 * t * (1 - t))],
+    x = Variable(2, name="x", upper=upper)
+    t = Index("t", Interval(0, 1))
+    return Problem(
+        minimize(x[objective]),
+        [forall(t, t**2 * x[0] + (1 - t) ** 2 * x[1] >= 2 * t * (1 - t))],
     )
 
 
@@ -30,7 +31,7 @@ def hyperbola(objective: int, upper: Any) -> lsip.Problem:
     source="textbook example",
     note="x = (h, 1/h) is feasible for every h > 0, and no point with x1 = 0 is.",
 )
-def hyperbola_inf() -> lsip.Problem:
+def hyperbola_inf() -> Problem:
     """The smallest x1 above a hyperbola: an infimum that is not attained."""
     return hyperbola(0, np.inf)
 
@@ -42,7 +43,7 @@ def hyperbola_inf() -> lsip.Problem:
     source="textbook example",
     note="(1/1000, 1000) is optimal.",
 )
-def hyperbola_box() -> lsip.Problem:
+def hyperbola_box() -> Problem:
     """The smallest x1 above a hyperbola where x2 is at most 1000."""
     return hyperbola(0, np.array([np.inf, 1000]))
 
@@ -56,7 +57,7 @@ def hyperbola_box() -> lsip.Problem:
     note="Every finite subsystem is feasible, so that no combination of finitely many rows proves it.",
     slater=False,
 )
-def weakly_infeasible() -> lsip.Problem:
+def weakly_infeasible() -> Problem:
     """A point above a hyperbola with x1 at most 0."""
     return hyperbola(1, np.array([0, np.inf]))
 
@@ -70,33 +71,34 @@ def weakly_infeasible() -> lsip.Problem:
     note="The value is 0, but finite relaxations have values that tend to -1 at best.",
     slater=False,
 )
-def duality_gap() -> lsip.Problem:
+def duality_gap() -> Problem:
     """A semidefinite program with a duality gap, through the quadratic forms of unit vectors."""
-    x = lsip.Variable(2, name="x")
-    y = lsip.Index("y", lsip.Box([0, 0], [np.pi, 2 * np.pi]))
+    x = Variable(2, name="x")
+    y = Index("y", Box([0, 0], [np.pi, 2 * np.pi]))
     v = sphere(y)
     form = 2 * v[0] * v[1] * x[0] + v[1] ** 2 * x[1] + v[2] ** 2 * (1 + x[0])
-    return lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, form >= 0)])
+    return Problem(minimize(x[0]), [forall(y, form >= 0)])
 
 
-def parabola_at_a_third(bound: float) -> lsip.Problem:
+def parabola_at_a_third(bound: float) -> Problem:
     """The smallest value at 1/3 of a parabola above exp on [0, 1]."""
-    x = lsip.Variable(3, name="x", lower=-bound, upper=bound)
-    t = lsip.Index("t", lsip.Interval(0, 1))
-    return lsip.Problem(
-        lsip.minimize(x[0] + x[1] / 3 + x[2] / 9),
-        [lsip.forall(t, t ** np.arange(3) @ x >= np.exp(t))],
+    x = Variable(3, name="x", lower=-bound, upper=bound)
+    t = Index("t", Interval(0, 1))
+    return Problem(
+        minimize(x[0] + x[1] / 3 + x[2] / 9),
+        [forall(t, t ** np.arange(3) @ x >= np.exp(t))],
     )
 
 
 @known(
     1.3956124250860895,
     digits=11,
-    tags=("always_unbounded", "hard", "constructed", "unbounded_start"),
+    tags=("always_unbounded", "hard", "constructed", "unbounded_start", "last_digits"),
     source="constructed",
-    note="exp(1/3). The objective lies on the boundary of the moment cone: relaxations without 1/3 are unbounded.",
+    note="exp(1/3). The objective lies on the boundary of the moment cone, by rounding 6e-18 inside of it: relaxations "
+    "without 1/3 are unbounded, and multipliers that balance exactly need rows with more digits than doubles have.",
 )
-def boundary_eval() -> lsip.Problem:
+def boundary_eval() -> Problem:
     """The smallest value at 1/3 of a parabola above exp on [0, 1]."""
     return parabola_at_a_third(np.inf)
 
@@ -108,7 +110,7 @@ def boundary_eval() -> lsip.Problem:
     source="constructed",
     note="exp(1/3).",
 )
-def boundary_eval_box() -> lsip.Problem:
+def boundary_eval_box() -> Problem:
     """The smallest value at 1/3 of a parabola above exp on [0, 1], its coefficients at most 50."""
     return parabola_at_a_third(50.0)
 
@@ -117,15 +119,16 @@ def boundary_eval_box() -> lsip.Problem:
     np.inf,
     digits=0,
     status="unbounded",
-    tags=("unbounded", "trig", "constructed", "unbounded_start"),
+    tags=("unbounded", "trig", "constructed", "unbounded_start", "last_digits"),
     source="constructed",
-    note="(0, 1) is the only direction of recession that improves, and it touches the tangents at both ends.",
+    note="(0, 1) is the only direction of recession that improves, and it touches the tangents at both ends; with "
+    "np.pi in place of π only directions such as (1.8e-16, 1) are proven to be one.",
 )
-def halfdisc_unbounded() -> lsip.Problem:
+def halfdisc_unbounded() -> Problem:
     """The highest point under the tangents of the lower half of a circle."""
-    x = lsip.Variable(2, name="x")
-    t = lsip.Index("t", lsip.Interval(np.pi, 2 * np.pi))
-    return lsip.Problem(lsip.maximize(x[1]), [lsip.forall(t, np.cos(t) * x[0] + np.sin(t) * x[1] <= 1)])
+    x = Variable(2, name="x")
+    t = Index("t", Interval(np.pi, 2 * np.pi))
+    return Problem(maximize(x[1]), [forall(t, np.cos(t) * x[0] + np.sin(t) * x[1] <= 1)])
 
 
 @known(
@@ -136,11 +139,11 @@ def halfdisc_unbounded() -> lsip.Problem:
     source="constructed",
     note="Every direction near (0, 0, 1) is one of recession, with room to spare.",
 )
-def cap_unbounded() -> lsip.Problem:
+def cap_unbounded() -> Problem:
     """The highest point inside the tangent planes of a cap at the bottom of a sphere."""
-    x = lsip.Variable(3, name="x")
-    y = lsip.Index("y", lsip.Box([2 * np.pi / 3, 0], [np.pi, 2 * np.pi]))
-    return lsip.Problem(lsip.maximize(x[2]), [lsip.forall(y, sphere(y) @ x <= 1)])
+    x = Variable(3, name="x")
+    y = Index("y", Box([2 * np.pi / 3, 0], [np.pi, 2 * np.pi]))
+    return Problem(maximize(x[2]), [forall(y, sphere(y) @ x <= 1)])
 
 
 @known(
@@ -152,14 +155,14 @@ def cap_unbounded() -> lsip.Problem:
     note="Infeasible by a hair: the best quartic errs by 0.06762.",
     slater=False,
 )
-def infeasible_abs() -> lsip.Problem:
+def infeasible_abs() -> Problem:
     """A quartic within 0.067 of |t| on [-1, 1]."""
-    x = lsip.Variable(5, name="x")
-    t = lsip.Index("t", lsip.Interval(-1, 1))
+    x = Variable(5, name="x")
+    t = Index("t", Interval(-1, 1))
     p = t ** np.arange(5) @ x
-    return lsip.Problem(
-        lsip.minimize(x[0]),
-        [lsip.forall(t, [p <= np.abs(t) + 0.067, p >= np.abs(t) - 0.067])],
+    return Problem(
+        minimize(x[0]),
+        [forall(t, [p <= np.abs(t) + 0.067, p >= np.abs(t) - 0.067])],
     )
 
 
@@ -172,13 +175,13 @@ def infeasible_abs() -> lsip.Problem:
     note="The best plane errs by 1/4, so that a band of width 1/2 would be needed; the four corners prove it.",
     slater=False,
 )
-def infeasible_plane() -> lsip.Problem:
+def infeasible_plane() -> Problem:
     """A plane between st and st + 0.4 on the unit square."""
-    x = lsip.Variable(3, name="x")
-    y = lsip.Index("y", lsip.Box([0, 0], [1, 1]))
+    x = Variable(3, name="x")
+    y = Index("y", Box([0, 0], [1, 1]))
     plane = x[0] + y @ x[1:]
     product = y[0] * y[1]
-    return lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, [plane >= product, plane <= product + 0.4])])
+    return Problem(minimize(x[0]), [forall(y, [plane >= product, plane <= product + 0.4])])
 
 
 @known(
@@ -190,17 +193,17 @@ def infeasible_plane() -> lsip.Problem:
     note="The smallest ripple is 0.0457.",
     slater=False,
 )
-def infeasible_fir() -> lsip.Problem:
+def infeasible_fir() -> Problem:
     """A low-pass filter of length 20 with ripple 0.02 and a stop band below 0.01."""
-    h = lsip.Variable(10, name="h")
-    w = lsip.Index("w", lsip.Interval(0, np.pi / 2))
-    v = lsip.Index("v", lsip.Interval(2 * np.pi / 3, np.pi))
+    h = Variable(10, name="h")
+    w = Index("w", Interval(0, np.pi / 2))
+    v = Index("v", Interval(2 * np.pi / 3, np.pi))
     passed = 2 * np.cos((np.arange(10) - 9.5) * w) @ h
     stopped = 2 * np.cos((np.arange(10) - 9.5) * v) @ h
-    return lsip.Problem(
-        lsip.minimize(0 * h[0]),
+    return Problem(
+        minimize(0 * h[0]),
         [
-            lsip.forall(w, [passed <= 1.02, passed >= 0.98]),
-            lsip.forall(v, [stopped <= 0.01, stopped >= -0.01]),
+            forall(w, [passed <= 1.02, passed >= 0.98]),
+            forall(v, [stopped <= 0.01, stopped >= -0.01]),
         ],
     )

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import lsip
-
+from ..domains import Box, Interval
+from ..expressions import Index, Variable
+from ..model import Problem, forall, maximize, minimize
 from .bases import exponents, monomials
 from .entry import known
 
@@ -20,14 +21,14 @@ from .entry import known
     source="Collatz (1959), one-sided inclusion for the torsion of a square bar",
     note="A lower bound on the exact 0.5893708 at the centre.",
 )
-def torsion4() -> lsip.Problem:
+def torsion4() -> Problem:
     """The best lower bound at the centre of a twisted square bar from four harmonic polynomials."""
-    a = lsip.Variable(4, name="a")
-    t = lsip.Index("t", lsip.Interval(0, 1))
+    a = Variable(4, name="a")
+    t = Index("t", Interval(0, 1))
     k = np.arange(4)
     # On the edge z = 1 + it: the real part of z^(4k).
     harmonics = (1 + t**2) ** (2 * k) * np.cos(4 * k * np.arctan(t))
-    return lsip.Problem(lsip.maximize(a[0]), [lsip.forall(t, harmonics @ a <= (1 + t**2) / 2)])
+    return Problem(maximize(a[0]), [forall(t, harmonics @ a <= (1 + t**2) / 2)])
 
 
 @known(
@@ -37,20 +38,20 @@ def torsion4() -> lsip.Problem:
     source="Anderson (thesis, 1975); Krabs (1979)",
     note="The interior is an index set of dimension 2, the edges are of dimension 1.",
 )
-def pde_defect() -> lsip.Problem:
+def pde_defect() -> Problem:
     """The polynomial of degree 6 with the smallest defect for -Laplace u = 2, u = 0 on the edges of a square."""
     powers = exponents(2, 6)
-    u = lsip.Variable(len(powers), name="u")
-    defect = lsip.Variable(name="defect")
-    y = lsip.Index("y", lsip.Box([-1, -1], [1, 1]))
-    s: Any = lsip.Index("s", lsip.Interval(-1, 1))
+    u = Variable(len(powers), name="u")
+    defect = Variable(name="defect")
+    y = Index("y", Box([-1, -1], [1, 1]))
+    s: Any = Index("s", Interval(-1, 1))
     equation = laplacian(y, powers) @ u + 2
     edges = np.stack([monomials(np.stack(edge), powers) for edge in ((s, -1), (s, 1), (-1, s), (1, s))]) @ u
-    return lsip.Problem(
-        lsip.minimize(defect),
+    return Problem(
+        minimize(defect),
         [
-            lsip.forall(y, [equation <= defect, equation >= -defect]),
-            lsip.forall(s, [edges <= defect, edges >= -defect]),
+            forall(y, [equation <= defect, equation >= -defect]),
+            forall(s, [edges <= defect, edges >= -defect]),
         ],
     )
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-import lsip
-
+from ..domains import Ball, Box, Polytope
+from ..expressions import Index, Variable
+from ..model import Problem, forall, maximize
 from .bases import sphere
 from .entry import known
 
 BEN_TAL = "Ben-Tal & Nemirovski (1999)"
 
 
-def ellipsoidal_row(centre: NDArray[np.float64], axes: NDArray[np.float64], angles: lsip.Box) -> lsip.Problem:
+def ellipsoidal_row(centre: NDArray[np.float64], axes: NDArray[np.float64], angles: Box) -> Problem:
     """The largest sum of variables under one row that ranges over an ellipsoid, its surface given by angles."""
-    x = lsip.Variable(len(centre), name="x")
-    y = lsip.Index("y", angles)
-    return lsip.Problem(lsip.maximize(x.sum()), [lsip.forall(y, (centre + axes @ sphere(y)) @ x <= 1)])
+    x = Variable(len(centre), name="x")
+    y = Index("y", angles)
+    return Problem(maximize(x.sum()), [forall(y, (centre + axes @ sphere(y)) @ x <= 1)])
 
 
 @known(
@@ -27,11 +28,11 @@ def ellipsoidal_row(centre: NDArray[np.float64], axes: NDArray[np.float64], angl
     source=BEN_TAL,
     note="The gauge of the ellipsoid at (1, 1, 1), a root of a quadratic.",
 )
-def robust_ellipsoid3() -> lsip.Problem:
+def robust_ellipsoid3() -> Problem:
     """A robust program in R^3 with one ellipsoidal row."""
     centre = np.array([0.2, 0.1, -0.1])
     axes = np.array([[1, 0.2, 0], [0, 0.5, 0.1], [0.1, 0, 0.25]])
-    return ellipsoidal_row(centre, axes, lsip.Box([0, 0], [np.pi, 2 * np.pi]))
+    return ellipsoidal_row(centre, axes, Box([0, 0], [np.pi, 2 * np.pi]))
 
 
 @known(
@@ -41,11 +42,11 @@ def robust_ellipsoid3() -> lsip.Problem:
     source=BEN_TAL,
     note="The gauge of the ellipsoid at (1, 1, 1, 1), a root of a quadratic.",
 )
-def robust_ellipsoid4() -> lsip.Problem:
+def robust_ellipsoid4() -> Problem:
     """A robust program in R^4 with one ellipsoidal row."""
     centre = np.array([0.1, -0.1, 0.05, 0.02])
     axes = np.diag([1, 0.5, 0.25, 0.1]) + 0.05
-    return ellipsoidal_row(centre, axes, lsip.Box([0, 0, 0], [np.pi, np.pi, 2 * np.pi]))
+    return ellipsoidal_row(centre, axes, Box([0, 0, 0], [np.pi, np.pi, 2 * np.pi]))
 
 
 @known(
@@ -55,17 +56,17 @@ def robust_ellipsoid4() -> lsip.Problem:
     source=BEN_TAL,
     note="Checked by solving the equivalent second-order cone program.",
 )
-def robust_lp10() -> lsip.Problem:
+def robust_lp10() -> Problem:
     """A robust program with 10 nonnegative variables and three ellipsoidal rows."""
     random = np.random.RandomState(7)  # the legacy generator, because its stream never changes
-    x = lsip.Variable(10, name="x", lower=0)
-    y = lsip.Index("y", lsip.Box([0, 0], [np.pi, 2 * np.pi]))
+    x = Variable(10, name="x", lower=0)
+    y = Index("y", Box([0, 0], [np.pi, 2 * np.pi]))
     rows = []
     for bound in (1, 2, 3):
         centre = random.uniform(0.5, 1.5, 10)
         axes = random.uniform(-0.4, 0.4, (10, 3))
         rows.append((centre + axes @ sphere(y)) @ x <= bound)
-    return lsip.Problem(lsip.maximize(random.uniform(0.5, 1.5, 10) @ x), [lsip.forall(y, rows)])
+    return Problem(maximize(random.uniform(0.5, 1.5, 10) @ x), [forall(y, rows)])
 
 
 @known(
@@ -75,11 +76,11 @@ def robust_lp10() -> lsip.Problem:
     source=BEN_TAL,
     note="4 / (4 + sqrt(2)), with equal variables by symmetry.",
 )
-def robust_disc() -> lsip.Problem:
+def robust_disc() -> Problem:
     """A robust program with one row whose two coefficients range over a disc."""
-    x = lsip.Variable(2, name="x")
-    u = lsip.Index("u", lsip.Ball([0, 0], 1))
-    return lsip.Problem(lsip.maximize(x.sum()), [lsip.forall(u, (1 + u / 2) @ x <= 1)])
+    x = Variable(2, name="x")
+    u = Index("u", Ball([0, 0], 1))
+    return Problem(maximize(x.sum()), [forall(u, (1 + u / 2) @ x <= 1)])
 
 
 @known(
@@ -89,12 +90,12 @@ def robust_disc() -> lsip.Problem:
     source="Bertsimas & Sim (2004)",
     note="2/3, with equal variables by symmetry.",
 )
-def robust_budget() -> lsip.Problem:
+def robust_budget() -> Problem:
     """A robust program whose three coefficients may grow within a budget of 3/2."""
-    x = lsip.Variable(3, name="x", lower=0)
-    budget = lsip.Polytope(np.vstack([np.eye(3), -np.eye(3), np.ones((1, 3))]), np.array([1, 1, 1, 0, 0, 0, 1.5]))
-    u = lsip.Index("u", budget)
-    return lsip.Problem(lsip.maximize(x.sum()), [lsip.forall(u, (1 + u) @ x <= 1)])
+    x = Variable(3, name="x", lower=0)
+    budget = Polytope(np.vstack([np.eye(3), -np.eye(3), np.ones((1, 3))]), np.array([1, 1, 1, 0, 0, 0, 1.5]))
+    u = Index("u", budget)
+    return Problem(maximize(x.sum()), [forall(u, (1 + u) @ x <= 1)])
 
 
 @known(
@@ -104,8 +105,8 @@ def robust_budget() -> lsip.Problem:
     source="constructed",
     note="The gauge of the convex hull at (3, 1): 5 / (3 + sqrt(3/2)), where the ray meets the disc.",
 )
-def robust_union() -> lsip.Problem:
+def robust_union() -> Problem:
     """A robust program whose row ranges over a square and a disc beside it."""
-    x = lsip.Variable(2, name="x")
-    u = lsip.Index("u", lsip.Box([-1, -1], [1, 1]) | lsip.Ball([2, 0], 1))
-    return lsip.Problem(lsip.maximize(3 * x[0] + x[1]), [lsip.forall(u, u @ x <= 1)])
+    x = Variable(2, name="x")
+    u = Index("u", Box([-1, -1], [1, 1]) | Ball([2, 0], 1))
+    return Problem(maximize(3 * x[0] + x[1]), [forall(u, u @ x <= 1)])

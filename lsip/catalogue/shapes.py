@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-import lsip
-
+from ..domains import Ball, Finite, Interval, Polytope, Simplex
+from ..expressions import Index, Variable
+from ..model import Problem, forall, maximize, minimize
 from .entry import known
 
 TRIANGLE = (np.array([[-1, 0], [0, -1], [1, 1]]), np.array([0, 0, 1]))
@@ -18,12 +19,12 @@ TRIANGLE = (np.array([[-1, 0], [0, -1], [1, 1]]), np.array([0, 0, 1]))
     source="convexity",
     note="The plane through the values at the corners is optimal: (1 + e + e^2) / 6.",
 )
-def triangle_above() -> lsip.Problem:
+def triangle_above() -> Problem:
     """The plane above exp(s + 2t) on a triangle with the smallest integral."""
-    x = lsip.Variable(3, name="x")
-    y = lsip.Index("y", lsip.Polytope(*TRIANGLE))
+    x = Variable(3, name="x")
+    y = Index("y", Polytope(*TRIANGLE))
     plane = x[0] + y @ x[1:]
-    return lsip.Problem(lsip.minimize((x[0] + x[1:].sum() / 3) / 2), [lsip.forall(y, plane >= np.exp(y[0] + 2 * y[1]))])
+    return Problem(minimize((x[0] + x[1:].sum() / 3) / 2), [forall(y, plane >= np.exp(y[0] + 2 * y[1]))])
 
 
 @known(
@@ -33,12 +34,12 @@ def triangle_above() -> lsip.Problem:
     source="Jensen's inequality",
     note="The tangent at the centroid is optimal: e/2.",
 )
-def triangle_below() -> lsip.Problem:
+def triangle_below() -> Problem:
     """The plane below exp(s + 2t) on a triangle with the largest integral."""
-    x = lsip.Variable(3, name="x")
-    y = lsip.Index("y", lsip.Polytope(*TRIANGLE))
+    x = Variable(3, name="x")
+    y = Index("y", Polytope(*TRIANGLE))
     plane = x[0] + y @ x[1:]
-    return lsip.Problem(lsip.maximize((x[0] + x[1:].sum() / 3) / 2), [lsip.forall(y, plane <= np.exp(y[0] + 2 * y[1]))])
+    return Problem(maximize((x[0] + x[1:].sum() / 3) / 2), [forall(y, plane <= np.exp(y[0] + 2 * y[1]))])
 
 
 @known(
@@ -48,15 +49,15 @@ def triangle_below() -> lsip.Problem:
     source="Jensen's inequality",
     note="The tangent at the centre is optimal: exp(1/2).",
 )
-def ball_below() -> lsip.Problem:
+def ball_below() -> Problem:
     """The affine function below a convex one on a ball of R^3 with the largest mean."""
     centre = np.array([0.5, 0.25, -0.25])
-    x = lsip.Variable(4, name="x")
-    y = lsip.Index("y", lsip.Ball(centre, 1))
+    x = Variable(4, name="x")
+    y = Index("y", Ball(centre, 1))
     convex = np.exp(y.sum()) + ((y - centre) ** 2).sum()
-    return lsip.Problem(
-        lsip.maximize(x[0] + centre @ x[1:]),
-        [lsip.forall(y, x[0] + y @ x[1:] <= convex)],
+    return Problem(
+        maximize(x[0] + centre @ x[1:]),
+        [forall(y, x[0] + y @ x[1:] <= convex)],
     )
 
 
@@ -67,25 +68,25 @@ def ball_below() -> lsip.Problem:
     source="Gibbs' inequality, shifted away from the boundary",
     note="The tangent at the weights is optimal, so that the value is that of the concave function there.",
 )
-def simplex_entropy() -> lsip.Problem:
+def simplex_entropy() -> Problem:
     """The linear function above an entropy on the simplex with the smallest mean under given weights."""
     weights = np.array([0.5, 0.3, 0.2])
-    x = lsip.Variable(3, name="x")
-    y = lsip.Index("y", lsip.Simplex(3))
+    x = Variable(3, name="x")
+    y = Index("y", Simplex(3))
     entropy = -((y + 0.1) * np.log(y + 0.1)).sum()
-    return lsip.Problem(lsip.minimize(weights @ x), [lsip.forall(y, y @ x >= entropy)])
+    return Problem(minimize(weights @ x), [forall(y, y @ x >= entropy)])
 
 
-def stability_number(vertices: int, edges: list[tuple[int, int]]) -> lsip.Problem:
+def stability_number(vertices: int, edges: list[tuple[int, int]]) -> Problem:
     """The size of the largest independent set of a graph, as a copositive program."""
-    size = lsip.Variable(name="size")
-    x = lsip.Variable(len(edges), name="x")
-    y = lsip.Index("y", lsip.Simplex(vertices))
+    size = Variable(name="size")
+    x = Variable(len(edges), name="x")
+    y = Index("y", Simplex(vertices))
     tails, heads = np.array(edges).T
     # On the simplex the square of the sum is 1.
-    return lsip.Problem(
-        lsip.minimize(size),
-        [lsip.forall(y, size * (y**2).sum() + (2 * y[tails] * y[heads]) @ x >= 1)],
+    return Problem(
+        minimize(size),
+        [forall(y, size * (y**2).sum() + (2 * y[tails] * y[heads]) @ x >= 1)],
     )
 
 
@@ -96,7 +97,7 @@ def stability_number(vertices: int, edges: list[tuple[int, int]]) -> lsip.Proble
     source="Motzkin & Straus (1965); de Klerk & Pasechnik (2002)",
     note="The two ends of the path are independent: 2.",
 )
-def copositive_path3() -> lsip.Problem:
+def copositive_path3() -> Problem:
     """The stability number of a path with three vertices."""
     return stability_number(3, [(0, 1), (1, 2)])
 
@@ -108,7 +109,7 @@ def copositive_path3() -> lsip.Problem:
     source="Motzkin & Straus (1965); de Klerk & Pasechnik (2002)",
     note="2, where the sum-of-squares bound of Lovasz gives sqrt(5).",
 )
-def copositive_cycle5() -> lsip.Problem:
+def copositive_cycle5() -> Problem:
     """The stability number of the pentagon."""
     return stability_number(5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)])
 
@@ -120,12 +121,12 @@ def copositive_cycle5() -> lsip.Problem:
     source="convexity",
     note="The chord of the largest end values is optimal: (1 + e^3/3) / 2.",
 )
-def scenarios_above() -> lsip.Problem:
+def scenarios_above() -> Problem:
     """The line above exp(kt)/k on [0, 1] in three scenarios k with the smallest integral."""
-    x = lsip.Variable(2, name="x")
-    y = lsip.Index("y", lsip.Finite([[1], [2], [3]]) * lsip.Interval(0, 1))
+    x = Variable(2, name="x")
+    y = Index("y", Finite([[1], [2], [3]]) * Interval(0, 1))
     k, t = y[0], y[1]
-    return lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [lsip.forall(y, x[0] + x[1] * t >= np.exp(k * t) / k)])
+    return Problem(minimize(x[0] + x[1] / 2), [forall(y, x[0] + x[1] * t >= np.exp(k * t) / k)])
 
 
 @known(
@@ -135,12 +136,12 @@ def scenarios_above() -> lsip.Problem:
     source="convexity",
     note="A sum of two chords is optimal: (1 + e)/2 + 1/2. It touches along both rims and at both centres.",
 )
-def cylinder_above() -> lsip.Problem:
+def cylinder_above() -> Problem:
     """The combination of 1, height and squared radius above a function on a cylinder with the smallest mean."""
-    x = lsip.Variable(3, name="x")
-    y = lsip.Index("y", lsip.Ball([0, 0], 1) * lsip.Interval(0, 1))
+    x = Variable(3, name="x")
+    y = Index("y", Ball([0, 0], 1) * Interval(0, 1))
     square, height = y[0] ** 2 + y[1] ** 2, y[2]
-    return lsip.Problem(
-        lsip.minimize(x[0] + x[1] / 2 + x[2] / 2),
-        [lsip.forall(y, x[0] + x[1] * height + x[2] * square >= np.exp(height) + square**2)],
+    return Problem(
+        minimize(x[0] + x[1] / 2 + x[2] / 2),
+        [forall(y, x[0] + x[1] * height + x[2] * square >= np.exp(height) + square**2)],
     )

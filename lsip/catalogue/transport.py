@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-import lsip
-
+from ..domains import Box, Interval
+from ..expressions import Index, Variable
+from ..model import Problem, forall, maximize, minimize
 from .bases import QUADRATIC, monomials
 from .entry import known
 
@@ -17,17 +18,17 @@ from .entry import known
     source="Kantorovich duality; the optimal map is t = 2s",
     note="1/3. The constraint is active along the whole graph of the optimal map.",
 )
-def ot_1d() -> lsip.Problem:
+def ot_1d() -> Problem:
     """The cost of moving the uniform law on [0, 1] to that on [0, 2], with cubic potentials."""
-    u = lsip.Variable(4, name="u")
-    v = lsip.Variable(3, name="v")
-    s = lsip.Index("s", lsip.Interval(0, 1))
-    t = lsip.Index("t", lsip.Interval(0, 2))
+    u = Variable(4, name="u")
+    v = Variable(3, name="v")
+    s = Index("s", Interval(0, 1))
+    t = Index("t", Interval(0, 2))
     k = np.arange(1, 4)
     potentials = s ** np.arange(4) @ u + t**k @ v
-    return lsip.Problem(
-        lsip.maximize(1 / np.arange(1, 5) @ u + 2.0**k / (k + 1) @ v),
-        [lsip.forall((s, t), potentials <= (s - t) ** 2)],
+    return Problem(
+        maximize(1 / np.arange(1, 5) @ u + 2.0**k / (k + 1) @ v),
+        [forall((s, t), potentials <= (s - t) ** 2)],
     )
 
 
@@ -38,18 +39,18 @@ def ot_1d() -> lsip.Problem:
     source="Kantorovich duality; Brenier (1991), the optimal map is the given symmetric matrix",
     note="3/4. The constraint is active on a surface of dimension 2 in an index set of dimension 4.",
 )
-def ot_2d() -> lsip.Problem:
+def ot_2d() -> Problem:
     """The cost of moving the uniform law on a square to its image under a matrix, with quadratic potentials."""
-    u = lsip.Variable(6, name="u")
-    v = lsip.Variable(5, name="v")
-    y = lsip.Index("y", lsip.Box([0, 0], [1, 1]))
-    z = lsip.Index("z", lsip.Box([0, 0], [1, 1]))
+    u = Variable(6, name="u")
+    v = Variable(5, name="v")
+    y = Index("y", Box([0, 0], [1, 1]))
+    z = Index("z", Box([0, 0], [1, 1]))
     image = np.array([[2, 0.5], [0.5, 1]]) @ z
     mean = np.array([1, 1 / 2, 1 / 2, 1 / 3, 1 / 4, 1 / 3])
     potentials = monomials(y, QUADRATIC) @ u + monomials(z, QUADRATIC[1:]) @ v
-    return lsip.Problem(
-        lsip.maximize(mean @ u + mean[1:] @ v),
-        [lsip.forall((y, z), potentials <= ((y - image) ** 2).sum())],
+    return Problem(
+        maximize(mean @ u + mean[1:] @ v),
+        [forall((y, z), potentials <= ((y - image) ** 2).sum())],
     )
 
 
@@ -60,15 +61,15 @@ def ot_2d() -> lsip.Problem:
     source="after d'Aspremont & El Ghaoui (2006)",
     note="9/80, by a linear program over the corners of the pieces: the grid {0, 1/2, 1}^4.",
 )
-def basket4() -> lsip.Problem:
+def basket4() -> Problem:
     """The cheapest portfolio of cash, four assets and four calls that covers a call on their basket."""
-    cash = lsip.Variable(name="cash")
-    assets = lsip.Variable(4, name="assets")
-    calls = lsip.Variable(4, name="calls")
-    price = lsip.Index("price", lsip.Box(np.zeros(4), np.ones(4)))
+    cash = Variable(name="cash")
+    assets = Variable(4, name="assets")
+    calls = Variable(4, name="calls")
+    price = Index("price", Box(np.zeros(4), np.ones(4)))
     basket = np.array([0.4, 0.3, 0.2, 0.1]) @ price
     portfolio = cash + price @ assets + np.maximum(price - 0.5, 0) @ calls
-    return lsip.Problem(
-        lsip.minimize(cash + 0.5 * assets.sum() + 0.125 * calls.sum()),
-        [lsip.forall(price, portfolio >= np.maximum(basket - 0.55, 0))],
+    return Problem(
+        minimize(cash + 0.5 * assets.sum() + 0.125 * calls.sum()),
+        [forall(price, portfolio >= np.maximum(basket - 0.55, 0))],
     )

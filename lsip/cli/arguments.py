@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import ModelError
-from ..writing import check_file, make_folder
+from ..files import check_file, make_folder
 
 SOLVED, FAILED, WRONG_USAGE, NOTHING_TO_FIND, INTERRUPTED = 0, 1, 2, 3, 130
 EXIT_CODES = (

@@ -12,6 +12,11 @@ from typing import Any
 from ..errors import ModelError
 from .arguments import FAILED, SOLVED, add_command
 
+COUNTS = {
+    "tries": "how many random models (soundness) or mutants (check)",
+    "seed": "the seed of the first of them (soundness, check)",
+    "jobs": "processes at a time (soundness)",
+}
 PACKAGE = Path(__file__).resolve().parents[2]  # the folder of a checkout, if this is one
 
 
@@ -30,6 +35,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, and nothing else")
     parser.add_argument("--quick", action="store_true", help="few repeats and low limits: a look, not a measurement")
     parser.add_argument("--only", metavar="PATTERN", help="only problems of these names: text or shell patterns")
+    for flag, meaning in COUNTS.items():
+        parser.add_argument(f"--{flag}", type=int, metavar="N", help=meaning)
     parser.set_defaults(run=run)
 
 
@@ -45,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
     if not (checkout / "benchmarks" / f"{options.name}.py").is_file():  # Asking for the list imports all of them.
         raise ModelError(f"There is no benchmark called {options.name!r}; choose from {', '.join(_listed(checkout))}.")
     words = [options.name, *(f"--{flag}" for flag in ("json", "quick") if getattr(options, flag))]
+    words += [f"--{flag}={given}" for flag in COUNTS if (given := getattr(options, flag)) is not None]
     if options.only is not None:
         words.append(f"--only={options.only}")
     sys.stdout.flush()

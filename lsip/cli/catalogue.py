@@ -16,7 +16,7 @@ from .results import describe, finite
 
 if TYPE_CHECKING:
     from ..catalogue import Entry
-    from ..solution import Solution
+    from ..model.method import Answer
 
 FIELDS = ("name", "title", "status", "value", "tags", "source", "note")
 
@@ -107,7 +107,7 @@ def _compare(entry: Entry) -> tuple[dict[str, Any], str]:
     )
 
 
-def _agrees(entry: Entry, solution: Solution) -> bool:
+def _agrees(entry: Entry, solution: Answer) -> bool:
     """Whether the answer is right about a problem whose answer is known."""
     status = solution.status.name.lower()
     if entry.status in ("infeasible", "unbounded"):

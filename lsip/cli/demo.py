@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Solve the example, write its picture and its report, and say where they are."""
-    from ..demo import run as demonstrate
+    from .clean_air import run as demonstrate
 
     with contextlib.redirect_stdout(io.StringIO()) if options.json else contextlib.nullcontext():
         solution = demonstrate(options.out)

@@ -18,9 +18,9 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from ..errors import LSIPError
-from . import bench, catalogue, demo, solve
+from ..version import __version__
+from . import bench, catalogue, check, demo, solve
 from .arguments import EXIT_CODES, INTERRUPTED, SOLVED, Parser, fail
 
 
@@ -73,7 +73,7 @@ def _parser(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Any]:
     )
     parser.add_argument("--version", action="version", version=f"lsip {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (demo, solve, catalogue, bench):
+    for command in (demo, solve, check, catalogue, bench):
         command.add(commands)
     asked = next((word for word in arguments if not word.startswith("-")), None)
     if asked not in commands.choices:  # Other packages may be slow to import, so they are asked only when it matters.

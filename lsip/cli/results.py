@@ -11,11 +11,11 @@ import numpy as np
 from .arguments import FAILED, INTERRUPTED, NOTHING_TO_FIND, SOLVED, fail
 
 if TYPE_CHECKING:
-    from ..problem import Problem
-    from ..solution import Solution
+    from ..model.method import Answer
+    from ..model.problem import Problem
 
 
-def exit_code(solution: Solution) -> int:
+def exit_code(solution: Answer) -> int:
     """0 when there is an answer; otherwise a paragraph, and a code that says what kind of failure it was."""
     status = solution.status.name
     if status in ("OPTIMAL", "UNCERTIFIED", "NO_INTERIOR"):
@@ -28,7 +28,7 @@ def exit_code(solution: Solution) -> int:
     return fail(solution.status.value, INTERRUPTED if status == "INTERRUPTED" else FAILED)
 
 
-def describe(problem: Problem, solution: Solution) -> dict[str, Any]:
+def describe(problem: Problem, solution: Answer) -> dict[str, Any]:
     """The result as JSON can hold it; null where a number is not known, or where there is no x."""
     infeasible = solution.status.name == "INFEASIBLE"
     return {
@@ -63,7 +63,7 @@ def _numbers(values: Any) -> Any:
     return [_numbers(value) for value in nested] if isinstance(nested, list) else finite(nested)
 
 
-def lines(problem: Problem, solution: Solution) -> list[str]:
+def lines(problem: Problem, solution: Answer) -> list[str]:
     """The variables and the active points, as a person reads them."""
     found = []
     if solution.status.name != "INFEASIBLE":

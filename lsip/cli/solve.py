@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ModelError
-from ..model_file import blamed_on, load_problem
 from .arguments import add_command, check_target, count, gap, positive, seed
+from .model_file import blamed_on, load_problem
 from .results import describe, exit_code, lines
 
 if TYPE_CHECKING:
+    from ..model.method import Answer
+    from ..model.problem import Problem
     from ..oracles import Oracle
-    from ..problem import Problem
-    from ..solution import Solution
 
 ORACLES = {
     "branch-and-bound": "BranchAndBound",
@@ -53,9 +53,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--time-limit", type=positive, metavar="SECONDS", help="stop with the best bounds so far")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write a page about the solution (.html)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="save a picture of the violation (.png, .pdf, .svg)")
-    parser.add_argument(
-        "--save", type=Path, metavar="FILE", help="save the solution, to be read with lsip.Solution.load"
-    )
+    parser.add_argument("--save", type=Path, metavar="FILE", help="save the solution, to be read with lsip.Answer.load")
     parser.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
     parser.add_argument("--quiet", action="store_true", help="say nothing unless something goes wrong")
     parser.set_defaults(run=run)
@@ -81,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     return exit_code(solution)
 
 
-def _solution(problem: Problem, options: argparse.Namespace, aloud: bool) -> Solution:
+def _solution(problem: Problem, options: argparse.Namespace, aloud: bool) -> Answer:
     chosen = {
         "tol": options.tol,
         "oracle": _oracle(options.oracle),
@@ -112,7 +110,7 @@ def _oracle(name: str | None) -> Oracle | None:
     return made
 
 
-def _write(solution: Solution, options: argparse.Namespace, aloud: bool) -> None:
+def _write(solution: Answer, options: argparse.Namespace, aloud: bool) -> None:
     written = []
     if options.save is not None:
         solution.save(options.save)

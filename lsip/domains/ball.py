@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import gamma, pi
 from typing import Any, final
 
@@ -10,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import Array, Cell, Domain, as_points, raised
+from .base import Array, Cell, Domain, as_points
 from .notation import point
 from .points import constant, unit_ball
+from .proven import Directions, above, add_down, add_up, dot_bounds, raised, two_sum
 
 
 @final
@@ -26,13 +28,18 @@ class Ball(Domain):
 
     centre: Array  # (m,)
     radius: float
+    _square: float  # of the radius, rounded up so that the inequality leaves out no point of the ball
 
     def __init__(self, centre: ArrayLike, radius: float) -> None:
         c, r = constant(centre, "centre", 1), float(constant(radius, "radius", 0))
         if r <= 0:
             raise ModelError(f"A ball needs a positive radius; got {r:g}. For a single point use Finite.")
         self._set(
-            centre=c, radius=r, lower=constant(c - r, "centre - radius", 1), upper=constant(c + r, "centre + radius", 1)
+            centre=c,
+            radius=r,
+            lower=constant(add_down(c, -r), "centre - radius", 1),
+            upper=constant(add_up(c, r), "centre + radius", 1),
+            _square=above(Fraction(r) ** 2),
         )
 
     @property
@@ -65,11 +72,41 @@ class Ball(Domain):
 
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
         """The centre, moved by the radius along d."""
-        directions = as_points(d, self.dim)
-        length = np.linalg.norm(directions, axis=1)
-        y = self.centre + self.radius * directions / np.maximum(length, 1e-300)[:, None]
-        top, size = directions @ self.centre + self.radius * length, np.abs(directions) @ np.abs(self.centre)
-        return np.clip(y, self.lower, self.upper), raised(top, size + self.radius * length, self.dim + 8)
+        towards = Directions.of(as_points(d, self.dim))
+        unit = towards.unit
+        length = np.linalg.norm(unit, axis=1)
+        y = self.centre + self.radius * unit / np.where(length > 0, length, 1.0)[:, None]
+        top, size = unit @ self.centre + self.radius * length, np.abs(unit) @ np.abs(self.centre)
+        tops = raised(top, size + self.radius * length, self.dim + 8)
+        return np.clip(y, self.lower, self.upper), towards.given(tops)
+
+    def witness(self, y: ArrayLike) -> tuple[Array, Array]:
+        """Pull what is not inside towards the centre, by an ulp of the radius, two, four, …."""
+        points = self.project(y)
+        todo = np.flatnonzero(~self._holds(points))
+        start, step = points[todo] - self.centre, 2.0**-53
+        while len(todo):
+            step *= 2
+            points[todo] = self.centre + (1 - min(step, 1.0)) * start
+            left = np.zeros(len(todo), dtype=bool) if step >= 1 else ~self._holds(points[todo])
+            todo, start = todo[left], start[left]
+        return points, points.copy()
+
+    def _holds(self, y: Array) -> NDArray[np.bool_]:
+        """Whether points are proven to belong to the ball."""
+        # In units of the radius, so that nothing underflows; y - centre is offset + error exactly.
+        unit = float(np.ldexp(1.0, min(-int(np.frexp(self.radius)[1]), 1000)))
+        parts = two_sum(y, -self.centre)
+        offset, error = (part * unit for part in parts)
+        radius = self.radius * unit
+        inside: NDArray[np.bool_] = (offset**2).sum(axis=1) <= (1 - 1e-6) * radius**2  # beyond any doubt
+        close = ~inside
+        offset, error, r = offset[close], error[close], np.full((int(close.sum()), 1), radius)
+        # The distance squared, less the radius squared, term by term.
+        excess = dot_bounds(np.hstack([offset, 2 * offset, error, r]), np.hstack([offset, error, error, -r]))[1]
+        inside[close] = excess <= 0
+        kept = np.logical_and.reduce([part * unit / unit == part for part in parts]).all(axis=1)  # nothing underflowed
+        return inside & (kept | ~close)
 
     def bend(self, y: Array) -> tuple[Array, Array]:
         """The sphere has the curvature 1 / radius."""
@@ -81,13 +118,11 @@ class Ball(Domain):
 
     def cells(self) -> tuple[Cell, ...]:
         """The bounding box, cut by one quadratic inequality."""
-        # Outward by an ulp: the corner centre - radius may have been rounded into the ball.
-        lower, upper = np.nextafter(self.lower, -np.inf), np.nextafter(self.upper, np.inf)
-        return (Cell(lower[None], upper[None], self._inside),)
+        return (Cell(self.lower[None], self.upper[None], self._inside),)
 
     def _inside(self, y: Any) -> Any:
         # A product with a row of ones gives one component rather than a number, for arrays and expressions alike.
-        return self.radius**2 - np.ones((1, self.dim)) @ (y - self.centre) ** 2
+        return self._square - np.ones((1, self.dim)) @ (y - self.centre) ** 2
 
     def _arguments(self) -> tuple[object, ...]:
         return self.centre, self.radius

@@ -9,22 +9,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from .points import additive_recurrence, as_points, distinct
-
-if TYPE_CHECKING:
-    from .product import Product
-    from .union import Union
+from .proven import Directions, raised
 
 Array = NDArray[np.float64]
 Seed = int | np.random.Generator
 
 MAX_GRID = 50_000_000
+COMBINED: dict[str, Callable[[Domain, Domain], Domain]] = {}  # what * and | make; products and unions enter themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +31,9 @@ class Cell:
 
     lower: Array  # (K, m), lower corners of K boxes; a box with lower == upper is a point
     upper: Array  # (K, m)
-    inside: (
-        Callable[[Any], Any] | None
-    )  # y of shape (m,) -> (q,), all >= 0 exactly on the domain; None: the whole boxes
+    # y of shape (m,) -> (q,), all >= 0 on the domain in exact arithmetic, and some < 0 off it, up to rounding.
+    # None: the boxes belong to the domain as they are.
+    inside: Callable[[Any], Any] | None
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -47,7 +45,7 @@ class Domain(ABC):
 
     scalar: ClassVar[bool] = False  # True when the index is a number t rather than a vector y
 
-    lower: Array  # (m,), the tight bounding box
+    lower: Array  # (m,), the bounding box: tight, but for the rounding that makes it hold the whole set
     upper: Array  # (m,)
 
     @property
@@ -90,7 +88,7 @@ class Domain(ABC):
 
     @abstractmethod
     def cells(self) -> tuple[Cell, ...]:
-        """Boxes and inequalities that together describe exactly this set."""
+        """Boxes and inequalities that together describe this set, and leave out none of its points."""
 
     @abstractmethod
     def _arguments(self) -> tuple[object, ...]:
@@ -102,6 +100,21 @@ class Domain(ABC):
         None where there is no formula for them; constraints that are affine in the index are separated by it.
         """
         return None
+
+    def witness(self, y: ArrayLike) -> tuple[Array, Array]:
+        """Boxes, lower and upper of shape (N, m), near the points y, each proven to contain a point of the domain.
+
+        Most are points, lower == upper. Rows are nan where nothing could be proven: by default, everywhere but in boxes
+        without inequalities. "Proven" means exact arithmetic or outward rounding; `contains` and `project` only round.
+        """
+        points = as_points(y, self.dim)
+        proven = np.zeros(len(points), dtype=bool)
+        for cell in self.cells():
+            if cell.inside is None:
+                for lower, upper in zip(cell.lower, cell.upper, strict=True):
+                    proven |= ((points >= lower) & (points <= upper)).all(axis=1)
+        known = np.where(proven[:, None], points, np.nan)
+        return known, known.copy()
 
     def bend(self, y: Array) -> tuple[Array, Array] | None:
         """Outward normals (N, m) of a smooth boundary at points (N, m) on it, zero elsewhere, and its curvatures (N,).
@@ -153,15 +166,11 @@ class Domain(ABC):
         """Absolute tolerance for membership: `tol`, relative to coordinates beyond 1."""
         return tol * max(1.0, float(np.abs(self.lower).max()), float(np.abs(self.upper).max()))
 
-    def __mul__(self, other: Domain) -> Product:
-        from .product import Product
+    def __mul__(self, other: Domain) -> Domain:
+        return COMBINED["*"](self, other) if isinstance(other, Domain) else NotImplemented
 
-        return Product(self, other) if isinstance(other, Domain) else NotImplemented
-
-    def __or__(self, other: Domain) -> Union:
-        from .union import Union
-
-        return Union(self, other) if isinstance(other, Domain) else NotImplemented
+    def __or__(self, other: Domain) -> Domain:
+        return COMBINED["|"](self, other) if isinstance(other, Domain) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -189,13 +198,14 @@ def box_grid(lower: Array, upper: Array, per_axis: int) -> Array:
 def box_support(d: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
     """Maximisers of d · y over a box, and proven upper bounds of the maxima."""
     y = np.where(d > 0, upper, lower)
-    terms = d * y
-    return y, raised(terms.sum(axis=1), np.abs(terms).sum(axis=1), len(lower) + 2)
+    towards = Directions.of(d)
+    terms = towards.unit * y
+    return y, towards.given(raised(terms.sum(axis=1), np.abs(terms).sum(axis=1), len(lower) + 2))
 
 
-def raised(value: Array, size: Array, operations: float) -> Array:
-    """A proven upper bound of what rounds to `value` in so many operations, whose terms add up to `size`."""
-    return value + operations * 2.0**-52 * size + operations * 1e-300
+def no_witness(y: Array) -> tuple[Array, Array]:
+    """Boxes for points (N, m) near which no point of a domain is known."""
+    return np.full(y.shape, np.nan), np.full(y.shape, np.nan)
 
 
 def check_grid(per_axis: int, dim: int) -> None:
@@ -217,4 +227,4 @@ def _show(argument: object) -> str:
     return repr(argument)
 
 
-__all__ = ["Array", "Cell", "Domain", "Seed", "as_points", "box_grid", "box_support", "check_grid", "raised"]
+__all__ = ["Array", "Cell", "Domain", "Seed", "as_points", "box_grid", "box_support", "check_grid", "no_witness"]

@@ -63,6 +63,11 @@ class Box(Domain):
         """An end of every side."""
         return box_support(as_points(d, self.dim), self.lower, self.upper)
 
+    def witness(self, y: ArrayLike) -> tuple[Array, Array]:
+        """The nearest point: clipping rounds nothing."""
+        nearest = self.project(y)
+        return nearest, nearest.copy()
+
     def cells(self) -> tuple[Cell, ...]:
         """The box itself."""
         return (Cell(self.lower[None], self.upper[None], None),)

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import Array, Cell, Domain, Seed, as_points, raised
+from .base import Array, Cell, Domain, Seed, as_points
 from .notation import superscript
 from .points import constant
+from .proven import Directions, add_down, raised, sum_bounds
 
 _LIKELY = 1e-2  # the least share of the cube for which uniform points are found by rejection
 _SWEEPS = 40  # of the random walk otherwise
@@ -112,14 +113,31 @@ class Budget(Domain):
 
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
         """Spend the budget on the largest entries of d."""
-        directions = as_points(d, self.dim)
-        size = np.abs(directions)
-        order = np.argsort(-size, axis=1, kind="stable")
+        given = as_points(d, self.dim)
+        order = np.argsort(-np.abs(given), axis=1, kind="stable")
         spent = np.clip(self.budget - np.arange(self.dim), 0.0, 1.0)
-        y = np.empty_like(directions)
-        np.put_along_axis(y, order, spent * np.sign(np.take_along_axis(directions, order, axis=1)) + 0.0, axis=1)
-        top = (size * np.abs(y)).sum(axis=1)
-        return y, raised(top, top, 2 * self.dim + 4)
+        y = np.empty_like(given)
+        np.put_along_axis(y, order, spent * np.sign(np.take_along_axis(given, order, axis=1)) + 0.0, axis=1)
+        towards = Directions.of(given)
+        top = (np.abs(towards.unit) * np.abs(y)).sum(axis=1)
+        return y, towards.given(raised(top, top, 2 * self.dim + 4))
+
+    def witness(self, y: ArrayLike) -> tuple[Array, Array]:
+        """Take what the deviations spend too much off the largest one."""
+        points = as_points(y, self.dim)
+        outside = ~self.contains(points, tol=1e-9 * min(self.budget, 1.0))
+        points = np.clip(points, self.lower, self.upper)
+        if outside.any():
+            points[outside] = self.project(as_points(y, self.dim)[outside])
+        todo = np.arange(len(points))
+        while len(todo):
+            spent = np.column_stack([np.abs(points[todo]), np.full(len(todo), -self.budget)])
+            over = sum_bounds(spent)[1]
+            todo, over = todo[over > 0], over[over > 0]
+            largest = np.abs(points[todo]).argmax(axis=1)
+            value = points[todo, largest]
+            points[todo, largest] = np.copysign(np.maximum(add_down(np.abs(value), -over), 0.0), value)
+        return points, points.copy()
 
     def cells(self) -> tuple[Cell, ...]:
         """The bounding box, cut by one inequality with kinks."""

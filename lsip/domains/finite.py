@@ -8,9 +8,11 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .base import Array, Cell, Domain, Seed, as_points, check_grid, raised
+from ..validation import numbers
+from .base import Array, Cell, Domain, Seed, as_points, check_grid
 from .notation import point
 from .points import constant
+from .proven import Directions, raised
 
 _MANY = 2000  # beyond this many points, their pairwise distances are not all computed
 
@@ -27,7 +29,7 @@ class Finite(Domain):
     points: Array  # (K, m), distinct
 
     def __init__(self, points: ArrayLike) -> None:
-        given = np.asarray(points)
+        given = numbers(points, "`points`", nan=True)
         columns = given[:, None] if given.ndim == 1 else given
         every = constant(columns, "points", 2)
         first = np.unique(every, axis=0, return_index=True)[1]
@@ -96,10 +98,15 @@ class Finite(Domain):
 
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
         """The best of the points."""
-        directions = as_points(d, self.dim)
-        best = (directions @ self.points.T).argmax(axis=1)
-        values = raised(directions @ self.points.T, np.abs(directions) @ np.abs(self.points.T), self.dim + 2)
-        return self.points[best], values.max(axis=1)
+        towards = Directions.of(as_points(d, self.dim))
+        values = towards.unit @ self.points.T
+        tops = raised(values, np.abs(towards.unit) @ np.abs(self.points.T), self.dim + 2)
+        return self.points[values.argmax(axis=1)], towards.given(tops.max(axis=1))
+
+    def witness(self, y: ArrayLike) -> tuple[Array, Array]:
+        """The nearest of the points."""
+        nearest = self.project(y)
+        return nearest, nearest.copy()
 
     def cells(self) -> tuple[Cell, ...]:
         """One box of no width a point."""

@@ -1,29 +1,29 @@
-"""The geometry of {y : A y <= b}: its affine hull, bounding box, corners, volume, uniform points and projection."""
+"""The geometry of {y : A y <= b} in floats: its affine hull, corners, volume, uniform points and projection."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial, gamma, pi
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelError
+from .halfspaces import Frame, Halfspaces, largest_ball, linear_program
 from .points import choose, distinct, unit_ball, unit_simplex
 
 Array = NDArray[np.float64]
 
-_FLAT = 1e-9  # an inscribed ball smaller than this, relative to the data, counts as none
+FLAT = 1e-9  # an inscribed ball smaller than this, relative to the bounding box, counts as none
 _TRIANGULATED = 6  # the largest dimension in which corners are enumerated
 
 
 @dataclass(frozen=True, eq=False)
 class Hull:
-    """A polytope in coordinates of its affine hull: y = origin + basis z with rows z <= sides, where sides > 0."""
+    """A polytope in coordinates of its affine hull: y = origin + size basis z with rows z <= sides, where sides > 0."""
 
     origin: Array  # (m,), inside, far from all faces
+    size: float  # about the width of the polytope, so that z is about 1
     basis: Array  # (m, k), orthonormal columns; the identity when the polytope has full dimension
     rows: Array  # (q, k), of length 1
     sides: Array  # (q,), distances of the origin from the faces
@@ -40,7 +40,7 @@ class Hull:
 
     def lift(self, z: Array) -> Array:
         """From coordinates of the hull to points y."""
-        lifted: Array = self.origin + z @ self.basis.T
+        lifted: Array = self.origin + self.size * (z @ self.basis.T)
         return lifted
 
     @cached_property
@@ -83,12 +83,13 @@ class Hull:
         """The volume in dimension k; 1 for a single point."""
         if self.dim == 0:
             return 1.0
+        unit = self.size**self.dim
         if self.small:
-            return float(self._simplices[1].sum())
+            return float(self._simplices[1].sum()) * unit
         normal = np.random.default_rng(0).normal(size=(100_000, self.dim))
         direction = normal / np.linalg.norm(normal, axis=1, keepdims=True)
         ball = pi ** (self.dim / 2) / gamma(self.dim / 2 + 1)
-        return float(ball * np.mean(self._reach(np.zeros_like(direction), direction) ** self.dim))
+        return float(ball * np.mean(self._reach(np.zeros_like(direction), direction) ** self.dim)) * unit
 
     def place(self, u: Array) -> Array:
         """Map the unit cube of dimension k onto the polytope, evenly when it is small."""
@@ -120,7 +121,7 @@ class Hull:
 
     def project(self, y: Array) -> Array:
         """The nearest points of the polytope, in coordinates of the hull."""
-        z = (y - self.origin) @ self.basis
+        z = (y - self.origin) @ self.basis / self.size
         outside = np.flatnonzero((z @ self.rows.T > self.sides).any(axis=1))
         for i in outside:
             z[i] = self._nearest(z[i])
@@ -144,39 +145,24 @@ class Hull:
         return nearest
 
 
-def unit_rows(rows: Array, sides: Array) -> tuple[Array, Array]:
-    """The same inequalities with rows of length 1; those that say nothing (0 <= 1) are dropped."""
-    norms = np.linalg.norm(rows, axis=1)
-    trivial = norms == 0
-    if (trivial & (sides < 0)).any():
-        raise ModelError(f"The polytope is empty: row {np.argmax(trivial & (sides < 0))} says 0 <= a negative number.")
-    if trivial.all():
-        raise ModelError("The polytope is unbounded: all rows of `A` are zero.")
-    return rows[~trivial] / norms[~trivial, None], sides[~trivial] / norms[~trivial]
+def affine_hull(system: Halfspaces, lower: Array, upper: Array) -> Hull:
+    """Describe a polytope that is not empty, given with its bounding box, in its affine hull."""
+    frame = system.box_frame(lower, upper)
+    frame = Frame.of(system, frame.centre, np.full(system.dim, frame.extent.max() / 2))  # one unit for all coordinates
+    norms = np.linalg.norm(frame.rows, axis=1)
+    rows, sides, near = frame.rows / norms[:, None], frame.sides / norms, frame.near
+    centre, radius = frame.largest_ball() or (np.zeros(system.dim), 0.0)
+    if radius > FLAT:
+        basis, sides = np.eye(system.dim), sides - rows @ centre
+    else:
+        centre, basis, rows, sides = _flat(rows[near], sides[near], centre)
+    return Hull(frame.to_points(centre), float(frame.extent[0]), basis, rows, sides)
 
 
-def largest_ball(rows: Array, sides: Array) -> tuple[Array, float]:
-    """Centre and radius of the largest ball within unit rows; a radius of 0 if the polytope is flat; raise if empty."""
-    dim = rows.shape[1]
-    scale = 1.0 + float(np.abs(sides).max())  # no ball in a bounded polytope is larger, so it only caps the others
-    cost = np.append(np.zeros(dim), -1.0)
-    result = _linprog(cost, np.column_stack([rows, np.ones(len(rows))]), sides, [(None, None)] * dim + [(None, scale)])
-    if result.status != 0:
-        raise ModelError(f"The polytope could not be examined: {result.message}")
-    radius = float(result.x[-1])
-    if radius < -_FLAT * scale:
-        raise ModelError(
-            f"The polytope is empty: every point violates some inequality by a distance of {-radius:.3g} or more."
-        )
-    return np.array(result.x[:-1]), radius if radius > _FLAT * scale else 0.0
-
-
-def affine_hull(rows: Array, sides: Array, centre: Array, radius: float) -> Hull:
-    """Describe a bounded polytope, given by unit rows and its largest ball, in its affine hull."""
-    if radius > 0:
-        return Hull(centre, np.eye(len(centre)), rows, sides - rows @ centre)
-    slack = _FLAT * (1.0 + float(np.abs(sides).max()))
-    least = np.array([_linprog(row, rows, sides + slack).fun for row in rows])
+def _flat(rows: Array, sides: Array, centre: Array) -> tuple[Array, Array, Array, Array]:
+    """The origin and the basis of a flat polytope, and the inequalities between its faces in these coordinates."""
+    slack = FLAT * (1.0 + float(np.abs(sides).max()))
+    least = np.array([linear_program(row, rows, sides + slack).fun for row in rows], dtype=float)
     equal = least > sides - 100 * slack
     _, singular, directions = np.linalg.svd(rows[equal])
     basis = directions[int((singular > 1e-9).sum()) :].T
@@ -185,49 +171,6 @@ def affine_hull(rows: Array, sides: Array, centre: Array, radius: float) -> Hull
     lengths = np.linalg.norm(across, axis=1)
     proper = ~equal & (lengths > 1e-9)
     across, room = across[proper] / lengths[proper, None], room[proper] / lengths[proper]
-    middle = largest_ball(across, room)[0] if basis.shape[1] else np.zeros(0)
-    return Hull(base + basis @ middle, basis, across, room - across @ middle)
-
-
-def outer_box(rows: Array, sides: Array) -> tuple[Array, Array, float]:
-    """The bounding box of a polytope that is not empty, and a margin by which it must grow to be proven.
-
-    Multipliers w >= 0 of the linear program for +-y[j] prove +-y[j] <= w·sides + r·y with a tiny remainder r =
-    +-e[j] - w rows. If all remainders have ||r||_1 <= rho < 1, then every |y[j]| <= max |w·sides| / (1 - rho).
-    """
-    dim = rows.shape[1]
-    bounds, remainder = np.empty((2, dim)), 0.0
-    for j in range(dim):
-        for i, sign in enumerate((-1.0, 1.0)):
-            towards = np.zeros(dim)
-            towards[j] = sign
-            result = _linprog(-towards, rows, sides)
-            if result.status != 0:
-                side = "above" if sign > 0 else "below"
-                raise ModelError(
-                    f"The polytope is unbounded: y[{j}] has no bound {side}. Add inequalities, e.g. a box."
-                )
-            multipliers = np.maximum(-result.ineqlin.marginals, 0)
-            bounds[i, j] = sign * (multipliers @ sides)
-            rounding = 1e-15 * len(sides) * (multipliers @ np.abs(rows)).sum()
-            remainder = max(remainder, float(np.abs(towards - multipliers @ rows).sum() + rounding))
-    largest = float(np.abs(bounds).max()) + 1e-300
-    if remainder > 0.5:
-        raise ModelError("The bounding box of the polytope could not be proven; rescale its inequalities.")
-    margin = largest * (remainder / (1 - remainder) + 1e-15 * len(sides))
-    return np.minimum(bounds[0], bounds[1]), bounds[1], margin
-
-
-def furthest(rows: Array, sides: Array, towards: Array) -> tuple[Array, Array]:
-    """The point of {y : rows y <= sides} that is furthest in a direction, and the multipliers of its rows."""
-    result = _linprog(-towards, rows, sides)
-    if result.status != 0:
-        raise ModelError(f"The polytope could not be searched along {towards}: {result.message}")
-    return np.array(result.x), np.maximum(-result.ineqlin.marginals, 0.0)
-
-
-def _linprog(cost: Array, rows: Array, sides: Array, bounds: Any = (None, None)) -> Any:
-    from scipy.optimize import linprog
-
-    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    return linprog(cost, A_ub=rows, b_ub=sides, bounds=bounds, method="highs", options=options)
+    ball = largest_ball(across, room) if basis.shape[1] else None
+    middle = np.zeros(basis.shape[1]) if ball is None else ball[0]
+    return base + basis @ middle, basis, across, room - across @ middle

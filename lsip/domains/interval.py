@@ -59,6 +59,11 @@ class Interval(Domain):
         """One of the ends."""
         return box_support(as_points(d, 1), self.lower, self.upper)
 
+    def witness(self, y: ArrayLike) -> tuple[Array, Array]:
+        """The nearest point: clipping rounds nothing."""
+        nearest = self.project(y)
+        return nearest, nearest.copy()
+
     def cells(self) -> tuple[Cell, ...]:
         """The interval itself."""
         return (Cell(self.lower[None], self.upper[None], None),)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..validation import numbers
 
 Array = NDArray[np.float64]
 FARTHEST = 1e100  # coordinates of index points
@@ -13,10 +14,7 @@ FARTHEST = 1e100  # coordinates of index points
 
 def as_points(y: ArrayLike, dim: int, *, finite: bool = True) -> Array:
     """Read one point (m,), many (N, m) or, when m = 1, many numbers (N,), as an array of shape (N, m)."""
-    try:
-        points = np.asarray(y, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"Index points must be real numbers; got {type(y).__name__}: {error}.") from None
+    points = numbers(y, "Index points", nan=True)
     if dim == 1 and points.ndim <= 1:
         points = points.reshape(-1, 1)
     elif points.ndim == 1 and len(points) == dim:
@@ -33,10 +31,7 @@ def as_points(y: ArrayLike, dim: int, *, finite: bool = True) -> Array:
 
 def constant(values: ArrayLike, name: str, ndim: int) -> Array:
     """A finite read-only copy of a constructor's argument, with no negative zeros so that equal means equal bytes."""
-    try:
-        array: Array = np.array(values, dtype=float) + 0.0
-    except (TypeError, ValueError):
-        raise ModelError(f"`{name}` must be an array of real numbers; got {values!r}.") from None
+    array: Array = numbers(values, f"`{name}`", nan=True) + 0.0
     if array.ndim != ndim or array.size == 0:
         kind = ("a number", "a vector", "a matrix")[ndim]
         raise ModelError(f"`{name}` must be {kind}; got shape {array.shape}.")
@@ -56,8 +51,9 @@ def distinct(points: Array) -> Array:
     """Drop repeated points, equal up to rounding, and keep the order of the others."""
     if len(points) < 2:
         return points
-    scale = max(1.0, float(np.abs(points).max()))
-    _, first = np.unique(np.round(points / scale, 12) + 0.0, axis=0, return_index=True)
+    offset = points - points.min(axis=0)
+    scale = max(float(offset.max()), 1e-3 * float(np.abs(points).max()), 1e-300)
+    _, first = np.unique(np.round(offset / scale, 12) + 0.0, axis=0, return_index=True)
     return points[np.sort(first)]
 
 

@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import Array, Cell, Domain, Seed, as_points
-from .hull import Hull, affine_hull, furthest, largest_ball, outer_box, unit_rows
+from .base import Array, Cell, Domain, Seed, as_points, no_witness
+from .chart import Chart, find_chart
+from .halfspaces import Halfspaces, outer_box
+from .hull import Hull, affine_hull
 from .notation import superscript
 from .points import constant
+from .proven import Directions
 
 
 @final
@@ -21,7 +24,10 @@ from .points import constant
 class Polytope(Domain):
     """The polytope {y : A y <= b}, with `A` of shape (q, m) and `b` of shape (q,).
 
-    It must be bounded and not empty; both are checked here. It may be flat: equations are pairs of inequalities.
+    It must be bounded and not empty; both are proven here, in rational arithmetic where floats cannot tell, up to
+    2,000 numbers in `A`. It may be flat: equations are pairs of opposite inequalities. One that is larger than that and
+    flat, or almost, is accepted without proof, and `witness` then finds nothing; leave rows out, or use a Simplex or a
+    product of smaller sets.
     Sampling is exactly uniform up to dimension 6 and by a random walk (hit and run) beyond.
 
     >>> triangle = Polytope([[-1, 0], [0, -1], [1, 1]], [0, 0, 1])
@@ -33,8 +39,9 @@ class Polytope(Domain):
 
     A: Array  # (q, m)
     b: Array  # (q,)
+    _system: Halfspaces
     _hull: Hull
-    _margin: float  # the polytope is proven to lie in its bounding box grown by this much on every side
+    _chart: Chart | None
 
     def __init__(self, A: ArrayLike, b: ArrayLike) -> None:
         rows, sides = constant(A, "A", 2), constant(b, "b", 1)
@@ -42,16 +49,16 @@ class Polytope(Domain):
             raise ModelError(
                 f"A polytope A y <= b needs one number in `b` a row of `A`; got {len(rows)} rows, {len(sides)}."
             )
-        unit = unit_rows(rows, sides)
-        ball = largest_ball(*unit)
-        lower, upper, margin = outer_box(*unit)
+        system = Halfspaces.read(rows, sides)
+        lower, upper = outer_box(system)
         self._set(
             A=rows,
             b=sides,
             lower=constant(lower, "lower", 1),
             upper=constant(upper, "upper", 1),
-            _hull=affine_hull(*unit, *ball),
-            _margin=margin,
+            _system=system,
+            _hull=affine_hull(system, lower, upper),
+            _chart=find_chart(system, lower, upper),
         )
 
     def _lift(self, z: Array) -> Array:
@@ -86,7 +93,8 @@ class Polytope(Domain):
         """Solve a small least-distance problem for each point outside."""
         points = as_points(y, self.dim).copy()
         # In a flat polytope rounding alone moves points off the hull, so only a tiny distance counts as inside.
-        outside = ~self.contains(points, tol=0.0 if self._hull.dim == self.dim else 1e-15)
+        tiny = 1e-15 * min(1.0, float((self.upper - self.lower).max()))
+        outside = ~self.contains(points, tol=0.0 if self._hull.dim == self.dim else tiny)
         if outside.any():
             points[outside] = self._lift(self._hull.project(points[outside]))
         return points
@@ -106,20 +114,33 @@ class Polytope(Domain):
         return self._lift(self._hull.sample(n, rng))
 
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
-        """A linear program each; its multipliers w >= 0 prove d · y <= w · b + |d - w A| · |y|."""
-        directions = as_points(d, self.dim)
-        points, tops = np.empty_like(directions), np.empty(len(directions))
-        reach = np.maximum(np.abs(self.lower), np.abs(self.upper)) + self._margin
-        size, rounding = np.abs(self.A), (len(self.b) + self.dim + 8) * 2.0**-52
-        for i, towards in enumerate(directions):
-            points[i], w = furthest(self.A, self.b, towards)
-            rest = np.abs(towards - w @ self.A) + rounding * (np.abs(towards) + w @ size)
-            tops[i] = w @ self.b + rest @ reach * (1 + rounding) + rounding * (w @ np.abs(self.b))
-        return self.project(points), tops
+        """A linear program each; its multipliers w >= 0 prove d · y <= w · b + (d - w A) · y."""
+        towards = Directions.of(as_points(d, self.dim))
+        points, multipliers = np.empty_like(towards.unit), np.zeros((len(towards.unit), len(self._system.sides)))
+        frame = self._system.box_frame(self.lower, self.upper)
+        for i, unit in enumerate(towards.unit):
+            found = frame.furthest(unit)
+            if found is None:  # without multipliers the bounding box remains
+                points[i] = np.where(unit > 0, self.upper, self.lower)
+            else:
+                points[i], multipliers[i] = found
+        tops = self._system.bound(towards.unit, multipliers).over(self.lower, self.upper)
+        return self.project(points), towards.given(tops)
+
+    def witness(self, y: ArrayLike) -> tuple[Array, Array]:
+        """Solve the equations, and pull what is not inside a few ulps towards the middle."""
+        points = as_points(y, self.dim)
+        if self._chart is None:
+            return no_witness(points)
+        far = ~self.contains(points, tol=1e-9 * float((self.upper - self.lower).max()) / self._slack(1.0))
+        if far.any():
+            points = points.copy()
+            points[far] = self.project(points[far])
+        return self._chart.witness(points)
 
     def cells(self) -> tuple[Cell, ...]:
         """The bounding box, cut by the inequalities."""
-        return (Cell(self.lower[None] - self._margin, self.upper[None] + self._margin, self._inside),)
+        return (Cell(self.lower[None], self.upper[None], self._inside),)
 
     def _inside(self, y: Any) -> Any:
         return self.b - self.A @ y

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import Array, Cell, Domain, Seed, as_points, check_grid, raised
+from .base import COMBINED, Array, Cell, Domain, Seed, as_points, check_grid
 from .notation import latex_power, power
 from .points import constant
+from .proven import raised
 from .union import Union
 
 
@@ -102,7 +103,17 @@ class Product(Domain):
         if len(parts) < len(found):
             return None
         tops = np.stack([top for _, top in parts], axis=1)
-        return np.hstack([y for y, _ in parts]), raised(tops.sum(axis=1), np.abs(tops).sum(axis=1), len(parts))
+        with np.errstate(over="ignore"):
+            total = raised(tops.sum(axis=1), np.abs(tops).sum(axis=1), len(parts))
+        return np.hstack([y for y, _ in parts]), total
+
+    def witness(self, y: ArrayLike) -> tuple[Array, Array]:
+        """Each part by its factor; nothing where one of them proves nothing."""
+        found = [f.witness(part) for f, part in zip(self.factors, self.split(y), strict=True)]
+        lower, upper = np.hstack([part[0] for part in found]), np.hstack([part[1] for part in found])
+        unknown = np.isnan(lower).any(axis=1)
+        lower[unknown] = upper[unknown] = np.nan
+        return lower, upper
 
     def cells(self) -> tuple[Cell, ...]:
         """All combinations of the factors' cells."""
@@ -138,3 +149,6 @@ def _conjunction(cuts: list[tuple[slice, Callable[[Any], Any]]]) -> Callable[[An
         return values[0] if len(values) == 1 else np.concatenate(values)
 
     return inside
+
+
+COMBINED["*"] = Product

@@ -14,6 +14,7 @@ from ..errors import ModelError
 from .base import Array, Cell, Domain, as_points, check_grid
 from .notation import superscript
 from .points import constant, unit_simplex
+from .proven import sum_bounds
 
 
 @final
@@ -92,6 +93,22 @@ class Simplex(Domain):
         """The vertex of the largest entry."""
         directions = as_points(d, self.dim)
         return np.eye(self.dim)[directions.argmax(axis=1)], directions.max(axis=1)
+
+    def witness(self, y: ArrayLike) -> tuple[Array, Array]:
+        """Let the largest coordinate be what the others leave: an interval of an ulp or two, or a point."""
+        points = as_points(y, self.dim)
+        outside = ~self.contains(points)
+        points = np.maximum(points, 0.0)
+        if outside.any():
+            points[outside] = self.project(as_points(y, self.dim)[outside])
+        n, largest = np.arange(len(points)), points.argmax(axis=1)
+        others = -points
+        others[n, largest] = 1.0
+        lower, upper = points, points.copy()
+        lower[n, largest], upper[n, largest] = sum_bounds(others)
+        unknown = lower[n, largest] < 0  # what is left may be negative: only where the coordinates are too many
+        lower[unknown] = upper[unknown] = np.nan
+        return lower, upper
 
     def cells(self) -> tuple[Cell, ...]:
         """The unit cube, cut by the plane as two inequalities."""

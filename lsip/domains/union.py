@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import Array, Cell, Domain, Seed, as_points
+from .base import COMBINED, Array, Cell, Domain, Seed, as_points, no_witness
 from .points import choose, constant, distinct
 
 
@@ -127,6 +127,25 @@ class Union(Domain):
         points: Array = np.stack([y for y, _ in found])[best, n]
         return points, tops.max(axis=0)
 
+    def witness(self, y: ArrayLike) -> tuple[Array, Array]:
+        """The nearest of those that the members around the point prove."""
+        points = as_points(y, self.dim).copy()
+        outside = ~self.contains(points)
+        if outside.any():
+            points[outside] = self.project(points[outside])
+        lower, upper = no_witness(points)
+        distance = np.full(len(points), np.inf)
+        for member in self.members:
+            mine = np.flatnonzero(member.contains(points))
+            if not len(mine):
+                continue
+            low, high = member.witness(points[mine])
+            far = np.maximum(np.abs(low - points[mine]), np.abs(high - points[mine])).max(axis=1)
+            nearer = far < distance[mine]  # False where nothing is proven
+            chosen = mine[nearer]
+            lower[chosen], upper[chosen], distance[chosen] = low[nearer], high[nearer], far[nearer]
+        return lower, upper
+
     def cells(self) -> tuple[Cell, ...]:
         """The cells of all members; those without inequalities are gathered in one."""
         cells = [c for d in self.members for c in d.cells()]
@@ -146,3 +165,6 @@ class Union(Domain):
     def latex(self) -> str:
         """The members, joined."""
         return r" \cup ".join(d.latex() for d in self.members)
+
+
+COMBINED["|"] = Union

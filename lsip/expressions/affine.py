@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import ModelError, NotAffineError
+from ..validation import Array, kept, numbers, shown
 from .graph import Constant, Expression, Gather, Join, Linear, as_expression, full
-from .operators import FUNCTION_RULES, RULES, Operators
+from .operators import RULES, Operators, Statement, call, operand
 from .printing import latex, text
 
 Ints = NDArray[np.intp]
@@ -36,11 +37,17 @@ class Term:
     def scaled(self, factor: Expression) -> Expression:
         """The coefficients times `factor`, which has one element a row."""
         if isinstance(factor, Constant) and isinstance(self.coefficient, Constant):
-            return Constant(self.coefficient.value * factor.value.ravel()[self.rows])
+            return _within(np.multiply, self.coefficient.value, factor.value.ravel()[self.rows])
         per_entry = Gather(factor, self.rows)
         if isinstance(self.coefficient, Constant) and (self.coefficient.value == 1.0).all():
             return per_entry
         return as_expression(per_entry * self.coefficient)
+
+    def divided(self, divisor: Array) -> Expression:
+        """The coefficients divided by numbers, one a row; rounded once, so that 49 x / 49 is x."""
+        if isinstance(self.coefficient, Constant):
+            return _within(np.divide, self.coefficient.value, divisor[self.rows])
+        return as_expression(self.coefficient / divisor[self.rows])
 
 
 class Affine(Operators):
@@ -63,9 +70,10 @@ class Affine(Operators):
     @staticmethod
     def of(value: Any) -> Affine:
         """An affine array as it is; an index expression or numbers as one without variables."""
-        if isinstance(value, Affine):
-            return value
-        e = as_expression(value)
+        found = operand(value)
+        if isinstance(found, Affine):
+            return found
+        e = as_expression(found)
         result = Affine(e.shape, (), e)
         result.origin = e.origin
         return result
@@ -152,12 +160,16 @@ class Variable(Affine):
     x[0] + 2 x[1]
     """
 
+    hint = "Give bounds when it is made, as in Variable(3, lower=0), or write constraints, as in x >= 0."
+
     def __init__(
         self, shape: int | tuple[int, ...] = (), *, name: str | None = None, lower: Any = -np.inf, upper: Any = np.inf
     ) -> None:
-        given = (shape,) if isinstance(shape, int | np.integer) else shape
-        if not (isinstance(given, tuple | list) and all(isinstance(s, int | np.integer) and s >= 1 for s in given)):
-            raise ModelError(f"A variable needs a positive whole size along every axis; got shape {shape!r}.")
+        given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+        if not all(isinstance(s, int | np.integer) and not isinstance(s, bool) and s >= 1 for s in given):
+            raise ModelError(f"A variable needs a positive whole size along every axis; got shape {shown(shape)}.")
+        if name is not None and not isinstance(name, str):
+            raise ModelError(f"The name of a variable is text; got {shown(name)}.")
         self.shape = tuple(int(s) for s in given)
         self.number = next(_NUMBER)
         self.name = name if name is not None else f"x{self.number}"
@@ -174,28 +186,33 @@ class Variable(Affine):
         self.origin = ("name", self.name)
 
     def _bound(self, value: Any, label: str) -> NDArray[np.float64]:
+        given = numbers(value, f"`{label}` of {self.name}", nan=True)
         try:
-            bound = np.broadcast_to(np.asarray(value, dtype=float), self.shape).ravel().copy()
+            bound = np.broadcast_to(given, self.shape).ravel()
         except ValueError:
-            raise ModelError(
-                f"`{label}` of {self.name} must broadcast to {self.shape}; got {np.shape(value)}."
-            ) from None
+            raise ModelError(f"`{label}` of {self.name} must broadcast to {self.shape}; got {given.shape}.") from None
         if np.isnan(bound).any():
             raise ModelError(f"`{label}` of {self.name} holds nan; use -inf or inf for no bound.")
-        return bound
+        return kept(bound)
 
 
 @dataclass(frozen=True, eq=False)
-class Constraint:
+class Constraint(Statement):
     """body <= 0 or body == 0, element by element."""
 
     body: Affine
     equality: bool
     origin: tuple[Any, ...]
 
-    def __bool__(self) -> bool:
-        raise ModelError(
-            f"The constraint {text(self)} has no truth value: write `0 <= e` and `e <= 1` instead of `0 <= e <= 1`."
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.body.shape
+
+    def advice(self) -> str:
+        return (
+            f"The constraint {text(self)} has no truth value and is no number; hand it to forall or to a Problem. "
+            "Write `0 <= e` and `e <= 1` instead of `0 <= e <= 1`; there is no `if`, `and`, max or sum of constraints, "
+            "and an np.array of expressions cannot be compared: use np.stack([…])."
         )
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -211,22 +228,28 @@ class Constraint:
 
 
 @dataclass(frozen=True, eq=False)
-class Condition:
+class Condition(Statement):
     """u >= 0 (or u > 0 when `strict`) for an index expression u: what np.where asks."""
 
     u: Expression
     strict: bool
     origin: tuple[Any, ...]
 
-    def __bool__(self) -> bool:
-        raise ModelError(
-            f"{text(self)} is a comparison of index expressions and has no truth value; use np.where(condition, a, b)."
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.u.shape
+
+    def advice(self) -> str:
+        return (
+            f"{text(self)} is a comparison of index expressions: it has no truth value and is no number. Use it in "
+            "np.where(condition, a, b) instead of `if`, np.where(condition, 1, 0) for 0 and 1, and np.maximum and "
+            "np.minimum instead of max and min."
         )
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func is not np.where:
             raise ModelError(f"np.{func.__name__} does not take the comparison {text(self)}; only np.where does.")
-        return FUNCTION_RULES[np.where](*args, **kwargs)
+        return call(func, args, kwargs)
 
     def __and__(self, other: Any) -> Any:
         raise ModelError(f"Conditions do not combine; nest np.where({text(self)}, np.where(…), …) instead.")
@@ -245,10 +268,10 @@ def _take(e: Expression, index: Any) -> Expression:
 
 def refuse(op: str, operands: tuple[Any, ...]) -> NotAffineError:
     """The error for an operation that is not affine in the variables; names the term."""
-    shown = ", ".join(str(o) for o in operands)
+    listed = ", ".join(text(o) for o in operands)
     names = sorted({t.variable.name for o in operands if isinstance(o, Affine) for t in o.terms})
     return NotAffineError(
-        f"{op}({shown}) is not affine in the decision variable{'s' if len(names) > 1 else ''} {', '.join(names)}. "
+        f"{op}({listed}) is not affine in the decision variable{'s' if len(names) > 1 else ''} {', '.join(names)}. "
         "Coefficients may depend on the index in any way, on the variables not at all."
     )
 
@@ -292,28 +315,50 @@ def _multiply(a: Any, b: Any) -> Affine:
             )
         a, b = (a, b.offset) if a.terms else (b, a.offset)
     affine, factor = (a, as_expression(b)) if isinstance(a, Affine) else (b, as_expression(a))
-    try:
-        shape = np.broadcast_shapes(affine.shape, factor.shape)
-    except ValueError:
-        raise ModelError(f"Cannot multiply shapes {factor.shape} and {affine.shape}: {factor} * {affine}.") from None
+    shape = _together(affine, factor, "multiply")
     affine, factor = affine.broadcast(shape), full(factor, shape)
     terms = tuple(Term(t.variable, t.rows, t.columns, t.scaled(factor)) for t in affine.terms)
     if not affine.offset_matters:
         return Affine(shape, terms)
     if isinstance(factor, Constant) and isinstance(affine.offset, Constant):
-        return Affine(shape, terms, Constant(factor.value * affine.offset.value))
+        return Affine(shape, terms, _within(np.multiply, affine.offset.value, factor.value))
     return Affine(shape, terms, as_expression(factor * affine.offset))
 
 
 def _divide(a: Any, b: Any) -> Affine:
     if isinstance(b, Affine):
-        raise NotAffineError(f"({a}) / ({b}) divides by a decision variable; a constraint must be affine in them.")
+        raise NotAffineError(
+            f"({text(a)}) / ({text(b)}) divides by a decision variable; a constraint must be affine in them."
+        )
     if isinstance(b, Expression):
         return _multiply(a, RULES["reciprocal"](b))
-    divisor = np.asarray(b, dtype=float)
-    if (divisor == 0).any():
+    if (b == 0).any():
         raise ModelError(f"Division by zero in ({a}) / ({text(b)}).")
-    return _multiply(a, 1.0 / divisor)
+    shape = _together(a, b, "divide")
+    affine, divisor = a.broadcast(shape), np.broadcast_to(b, shape)
+    terms = tuple(Term(t.variable, t.rows, t.columns, t.divided(divisor.ravel())) for t in affine.terms)
+    if isinstance(affine.offset, Constant):
+        return Affine(shape, terms, _within(np.divide, affine.offset.value, divisor))
+    return Affine(shape, terms, as_expression(affine.offset / divisor))
+
+
+def _together(a: Any, b: Any, verb: str) -> tuple[int, ...]:
+    """The shape of both, broadcast."""
+    try:
+        return np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        raise ModelError(f"Cannot {verb} shapes {b.shape} and {a.shape}: {text(b)} * {a}.") from None
+
+
+def _within(operation: Any, a: Array, b: Array) -> Constant:
+    """Numbers that come of numbers, refused where they are beyond all doubles."""
+    with np.errstate(over="ignore"):
+        value = operation(a, b)
+    if not np.isfinite(value).all():
+        raise ModelError(
+            f"A coefficient in the model, {text(a)} with {text(b)} in np.{operation.__name__}, is infinite."
+        )
+    return Constant(value)
 
 
 def pairing(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[Ints, Ints]:
@@ -375,7 +420,7 @@ _LINEAR: dict[str, Callable[..., Affine]] = {
 
 
 def _neg_expression(b: Any) -> Any:
-    return RULES["negative"](b) if isinstance(b, Expression) else -np.asarray(b, dtype=float)
+    return RULES["negative"](b) if isinstance(b, Expression) else -b
 
 
 def compare(a: Any, b: Any, symbol: str, flipped: bool) -> Any:
@@ -383,10 +428,15 @@ def compare(a: Any, b: Any, symbol: str, flipped: bool) -> Any:
     origin = (">" + symbol[1:], b, a) if flipped else (symbol, a, b)
     if isinstance(a, Affine) or isinstance(b, Affine):
         if symbol == "<":
-            raise ModelError(f"Strict inequalities have no minimum: write <= or >= in {text(origin)}.")
-        return Constraint(
-            _LINEAR["subtract"](a, b) if isinstance(a, Affine) else _add(a, _negative(b)), symbol == "==", origin
-        )
+            raise ModelError(
+                f"Strict inequalities have no minimum: write <= or >= in {text(origin)}. A comparison with a variable "
+                "is a constraint and has no truth value, so that no `if`, max, min or sorted can ask for it."
+            )
+        body = _LINEAR["subtract"](a, b) if isinstance(a, Affine) else _add(a, _negative(b))
+        ends = body.offset.value if isinstance(body.offset, Constant) else np.zeros(0)
+        if (ends == np.inf).any() or (symbol == "==" and np.isinf(ends).any()):
+            raise ModelError(f"{text(origin)} cannot hold, since no number is infinite.")
+        return Constraint(body, symbol == "==", origin)
     if symbol == "==":
         raise ModelError(
             f"{text(origin)} compares expressions without variables: np.where takes <, <=, > and >= (write two of them "

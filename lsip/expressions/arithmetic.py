@@ -14,8 +14,10 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import ModelError
+from ..validation import mask, matrix
 from .affine import Affine, Condition, compare, linear_rule, pairing, refuse
 from .angle import Angle
+from .elementary import Function
 from .functions import FUNCTIONS
 from .graph import (
     Absolute,
@@ -26,8 +28,8 @@ from .graph import (
     Expression,
     Gather,
     Index,
+    Irrational,
     Join,
-    Least,
     Linear,
     Multiply,
     Negate,
@@ -38,11 +40,9 @@ from .graph import (
     broadcast,
     full,
 )
-from .interval import TINY
 from .monomials import Monomials
-from .operators import FUNCTION_RULES, RULES, Operators
+from .operators import FUNCTION_RULES, RULES, Operators, operand
 
-POLES = ("log", "log1p")  # infinite at the end of their domain
 HIGHEST = 1000  # degree of monomials that are looked up in a table of powers
 
 
@@ -71,32 +71,25 @@ def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _numbers(value: Any, op: str = "") -> Any:
-    """Plain numbers as an array; lists and object arrays that hold expressions are stacked."""
+    """Numbers as an array of doubles, lists and arrays that hold expressions as one; a sparse matrix for `@` only."""
     if hasattr(value, "tocoo"):
         if op != "matmul":
             raise ModelError(f"A sparse matrix can only be applied with `@`, not with np.{op}; use .toarray().")
-        return value
-    array = np.asarray(value)
-    if array.dtype == object and any(isinstance(v, Operators) for v in array.ravel()):
-        parts = list(array.ravel())
-        shape = next(v.shape for v in parts if isinstance(v, Operators))
-        stacked = FUNCTION_RULES[np.stack](parts)
-        return stacked if array.ndim == 1 else FUNCTION_RULES[np.reshape](stacked, array.shape + shape)
-    if array.dtype.kind not in "biuf":
-        raise ModelError(f"A number or an array of numbers was expected; got {value!r} of type {type(value).__name__}.")
-    if np.isnan(array).any():
-        raise ModelError(f"A constant in the model is nan: {array if array.size <= 6 else 'an array with nan'}.")
-    if op in ("multiply", "divide", "matmul", "power") and np.isinf(array).any():
-        raise ModelError(f"A coefficient in the model is infinite, in np.{op}; leave the term or the constraint out.")
-    return value if isinstance(value, int | float | np.ndarray | np.generic) else array
+        return matrix(value, "A sparse matrix in a model")
+    found = operand(value)
+    if isinstance(found, Operators):
+        return found
+    if op and np.isinf(found).any():
+        raise ModelError(f"A number in the model is infinite, in np.{op}; leave the term or the constraint out.")
+    return found
 
 
 def _sparse_map(a: Any, b: Any) -> Expression:
     """A constant sparse matrix times a vector, from either side."""
-    matrix, u = (a.tocsr().astype(float), b) if hasattr(a, "tocoo") else (b.T.tocsr().astype(float), a)
-    if u.ndim != 1 or matrix.shape[1] != u.size:
+    table, u = (a, b) if hasattr(a, "tocoo") else (b.T.tocsr(), a)
+    if u.ndim != 1 or table.shape[1] != u.size:
         raise ModelError(f"`@` needs (r, n) @ (n,); got shapes {a.shape} and {b.shape}.")
-    return Linear(matrix, u, (matrix.shape[0],))
+    return Linear(table, u, (table.shape[0],))
 
 
 def _common(*operands: Expression) -> tuple[int, ...]:
@@ -121,7 +114,7 @@ def add(a: Expression, b: Expression) -> Expression:
 @rule("subtract")
 def subtract(a: Expression, b: Expression) -> Expression:
     _common(a, b)  # so that a mismatch is reported in the operands as they were written
-    return add(a, Constant(-b.value, b.rounded) if isinstance(b, Constant) else Negate(b))
+    return add(a, Constant(-b.value) if isinstance(b, Constant) else Negate(b))
 
 
 @rule("multiply")
@@ -137,10 +130,10 @@ def divide(a: Expression, b: Expression) -> Expression:
             raise ModelError(f"Division by zero in ({a}) / ({b}).")
         # The reciprocal of a power of two is exact.
         mantissa, _ = np.frexp(b.value)
-        if (np.abs(mantissa) == 0.5).all() and not b.rounded:
+        if (np.abs(mantissa) == 0.5).all():
             return multiply(a, 1.0 / b.value)
         shape = _common(a, b)
-        divisor = b if b.size == 1 else Constant(np.broadcast_to(b.value, shape), b.rounded)
+        divisor = b if b.size == 1 else Constant(np.broadcast_to(b.value, shape))
         return Divide(broadcast(a, shape), divisor, shape)
     inverse = Apply(FUNCTIONS["reciprocal"], b)
     return inverse if _scalar(a) == 1.0 and a.shape == () else multiply(a, inverse)
@@ -171,32 +164,28 @@ def power(u: Expression, k: Expression) -> Expression:
         return Power(broadcast(u, shape), np.broadcast_to(k.value, shape) if k.size > 1 else k.value, shape)
     if isinstance(u, Constant) and (u.value <= 0).any():
         raise ModelError(f"({u}) ** ({k}) needs a positive base, since its exponent depends on the index.")
-    base = Constant(np.log(u.value), rounded=True) if isinstance(u, Constant) else Apply(FUNCTIONS["log"], u)
-    return Apply(FUNCTIONS["exp"], multiply(k, base))
+    return Apply(FUNCTIONS["exp"], multiply(k, Apply(FUNCTIONS["log"], u)), spelled_out=True)
 
 
-def _elementary(name: str) -> None:
-    @rule(name)
+def register(function: Function) -> None:
+    """Add an elementary function to the language, under the name of the ufunc that stands for it."""
+    if function.name in RULES:
+        raise ModelError(f"np.{function.name} is part of the language already; register another function.")
+    FUNCTIONS[function.name] = function
+
+    @rule(function.name)
     def apply(u: Expression) -> Expression:
-        return Apply(FUNCTIONS[name], u)
+        return Apply(function, u)
 
 
-for _name in FUNCTIONS:
-    _elementary(_name)
+for _function in tuple(FUNCTIONS.values()):
+    register(_function)
 
-_LOG2, _LOG10, _DEGREE, _PI = (Constant(v, rounded=True) for v in (np.log(2.0), np.log(10.0), np.pi / 180.0, np.pi))
+PI, DEGREE = Irrational("pi", 3.141592653589793), Irrational("pi / 180", 0.017453292519943295)
 _COMPOSED: dict[str, Callable[..., Any]] = {
-    "exp2": lambda u: RULES["exp"](u * _LOG2),
-    "log2": lambda u: RULES["log"](u) * (1.0 / _LOG2),
-    "log10": lambda u: RULES["log"](u) * (1.0 / _LOG10),
-    "arcsinh": lambda u: RULES["log"](u + RULES["sqrt"](RULES["square"](u) + 1.0)),
-    "arccosh": lambda u: RULES["log"](u + RULES["sqrt"](RULES["square"](u) - 1.0)),
-    "arctanh": lambda u: 0.5 * RULES["log"]((1.0 + u) / (1.0 - u)),
-    "hypot": lambda u, v: RULES["sqrt"](RULES["square"](u) + RULES["square"](v)),
-    "erfc": lambda u: 1.0 - RULES["erf"](u),
-    "expit": lambda u: 1.0 / (1.0 + RULES["exp"](-u)),
-    "deg2rad": lambda u: u * _DEGREE,
-    "sinc": lambda u: Apply(FUNCTIONS["sinc"], u * _PI),
+    "hypot": lambda u, v: Apply(FUNCTIONS["sqrt"], RULES["square"](u) + RULES["square"](v), spelled_out=True),
+    "deg2rad": lambda u: u * DEGREE,
+    "sinc": lambda u: Apply(FUNCTIONS["sinc"], u * PI),
 }
 for _name, _build in _COMPOSED.items():
     rule(_name)(_build)
@@ -208,7 +197,7 @@ def absolute(u: Expression) -> Expression:
     return Absolute(u)
 
 
-@rule("maximum", "fmax")
+@rule("maximum")
 def maximum(a: Expression, b: Expression) -> Expression:
     shape = _common(a, b)
     a, b = full(a, shape), full(b, shape)
@@ -216,9 +205,34 @@ def maximum(a: Expression, b: Expression) -> Expression:
     return Select(difference, a, b, continuous=True)
 
 
-@rule("minimum", "fmin")
+@rule("minimum")
 def minimum(a: Expression, b: Expression) -> Expression:
     return Negate(maximum(negative(a), Constant(-b.value) if isinstance(b, Constant) else negative(b)))
+
+
+@rule("fmax")
+def fmax(a: Expression, b: Expression) -> Expression:
+    _refuse_undefined("fmax", "maximum", a, b)
+    return maximum(a, b)
+
+
+@rule("fmin")
+def fmin(a: Expression, b: Expression) -> Expression:
+    _refuse_undefined("fmin", "minimum", a, b)
+    return minimum(a, b)
+
+
+def _refuse_undefined(name: str, other: str, *operands: Expression) -> None:
+    """np.fmax takes the other operand where one is undefined: a jump that nobody means, and that no kink describes."""
+    for u in operands:
+        for node in u.nodes():
+            if (isinstance(node, Apply) and (node.function.partial or not np.isnan(node.function.pole))) or (
+                isinstance(node, Power) and not _table(node.exponents)
+            ):
+                raise ModelError(
+                    f"np.{name} passes over operands that are undefined, as ({u}) may be. Write np.{other}, or "
+                    "np.where with the condition under which it is defined."
+                )
 
 
 @rule("arctan2")
@@ -236,23 +250,6 @@ def matmul(a: Expression, b: Expression) -> Expression:
         return Linear(b.value.T, a, (b.shape[1],))
     left, right = pairing(a.shape, b.shape)
     return Sum(Multiply(Gather(a, left), Gather(b, right), left.shape), left.shape[-1])
-
-
-_dense_product = RULES["matmul"]
-
-
-def product(a: Any, b: Any) -> Any:
-    """`@`, with a sparse matrix of constants as one linear map."""
-    if hasattr(a, "tocsr") and isinstance(b, Expression):
-        if b.ndim != 1 or a.shape[1] != b.size:
-            raise ModelError(f"`@` needs (r, n) @ (n,); got shapes {a.shape} and {b.shape}.")
-        result = Linear(a.tocsr().astype(float), b, (a.shape[0],))
-        result.origin = ("matmul", a, b)
-        return result
-    return _dense_product(a, b)
-
-
-RULES["matmul"] = product
 
 
 def getitem(u: Any, key: Any) -> Any:
@@ -285,10 +282,18 @@ def _structural(function: Any) -> None:
     """A NumPy function that only moves elements: let it move their positions, then gather."""
 
     def apply(u: Any, *args: Any, **kwargs: Any) -> Any:
+        others = (*args, *kwargs.values())
+        given = not isinstance(u, Affine | Expression) or any(isinstance(v, Operators) for v in others)
+        if given or "out" in kwargs:
+            raise ModelError(
+                f"np.{function.__name__} moves the elements of one expression, to where numbers say, into no `out`."
+            )
         try:
             index = np.asarray(function(np.arange(u.size).reshape(u.shape), *args, **kwargs))
-        except (ValueError, IndexError) as error:
+        except (ValueError, IndexError, TypeError) as error:
             raise ModelError(f"np.{function.__name__} of {u}, which has shape {u.shape}: {error}.") from None
+        if any(index is v for v in others):
+            raise ModelError(f"np.{function.__name__} cannot write an expression into an array of numbers.")
         result = u.gather(index) if isinstance(u, Affine) else Gather(u, index)
         result.origin = (function.__name__, u)
         return result
@@ -296,17 +301,35 @@ def _structural(function: Any) -> None:
     FUNCTION_RULES[function] = apply
 
 
-for _function in (
+for _structure in (
     np.reshape, np.ravel, np.transpose, np.squeeze, np.expand_dims, np.broadcast_to, np.tile, np.repeat, np.roll,
     np.flip, np.moveaxis, np.swapaxes, np.take, np.atleast_1d, np.atleast_2d, np.diagonal,
 ):  # fmt: skip
-    _structural(_function)
+    _structural(_structure)
+
+
+def _each(function: Any) -> None:
+    """A NumPy function that takes any number of arrays: one by one."""
+    alone = FUNCTION_RULES[function]
+
+    def apply(*arrays: Any) -> Any:
+        found = tuple(alone(v) if isinstance(v, Operators) else function(operand(v)) for v in arrays)
+        return found[0] if len(found) == 1 else found
+
+    FUNCTION_RULES[function] = apply
+
+
+_each(np.atleast_1d)
+_each(np.atleast_2d)
 
 
 def _stacking(function: Any) -> None:
     """A NumPy function that puts arrays together: let it arrange positions in their concatenation, then gather."""
 
     def apply(parts: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+        more = {f"argument {k}": v for k, v in enumerate(args[1:], start=3)}
+        _plain({k: v for k, v in kwargs.items() if k != "axis"} | more, function.__name__)
+        parts = [_numbers(p, function.__name__) for p in parts]
         affine = any(isinstance(p, Affine) for p in parts)
         items: list[Any] = [Affine.of(p) if affine else as_expression(p) for p in parts]
         starts = np.cumsum([0] + [p.size for p in items])
@@ -408,8 +431,9 @@ def mean(u: Any, axis: Any = None, **kwargs: Any) -> Any:
     return result
 
 
-def _operand(v: Any) -> Any:
-    return v if isinstance(v, Operators) else as_expression(_numbers(v))
+def _operand(v: Any, op: str = "dot") -> Any:
+    found = _numbers(v, op)
+    return found if isinstance(found, Operators) else as_expression(found)
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -454,73 +478,25 @@ def norm(u: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 def where(condition: Any, a: Any, b: Any) -> Any:
     """np.where with a comparison of index expressions, or a constant mask, as its condition."""
-    if not isinstance(condition, Condition | Expression | Affine) and np.asarray(condition).dtype == bool:
-        return _masked(np.asarray(condition), a, b)
+    if not isinstance(condition, Condition | Operators) and (chosen := mask(condition, "A condition")) is not None:
+        return _masked(chosen, a, b)
     if isinstance(a, Affine) or isinstance(b, Affine):
         raise refuse("np.where", (condition, a, b))
     if not isinstance(condition, Condition):
         raise ModelError("np.where needs a comparison of index expressions, such as np.where(t <= 0.5, a, b).")
-    a, b = as_expression(a), as_expression(b)
+    a, b = (as_expression(_numbers(v, "where")) for v in (a, b))
     shape = _common(condition.u, a, b)
     u, yes, no = full(condition.u, shape), full(a, shape), full(b, shape)
     # A node chooses its first branch where u >= 0; "if u > 0" is "unless -u >= 0".
     choice = (Negate(u), no, yes) if condition.strict else (u, yes, no)
-    result = Select(*choice, continuous=False, otherwise=condition.strict, **_definedness(u))
+    result = Select(*choice, continuous=False, otherwise=condition.strict)
     result.origin = ("where", condition, a, b)
     return result
 
 
-def _definedness(u: Expression) -> dict[str, Any]:
-    """`defined`, a scalar that is nonnegative only where u is defined (nothing if that is everywhere), and `decisive`.
-
-    Whether an inner np.where is defined is up to the branch that it takes. Where it takes several, element by element,
-    it is not decisive that one of its parts is undefined.
-    """
-    margins: list[Expression] = []
-    decisive = True
-    seen: set[int] = set()
-    waiting = [u]
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, Select) and not node.continuous:
-            if node.size == 1:
-                margins += _of_branches(node)
-                continue
-            decisive = False
-        waiting.extend(node.args)
-        if isinstance(node, Apply) and node.function.partial:
-            v, f = node.args[0], node.function
-            room = TINY if f.name in POLES else 0.0  # where the end itself is a pole, it does not count
-            margins += [v - f.low - room] if f.low > -np.inf else []
-            margins += [f.high - v - room] if f.high < np.inf else []
-        elif isinstance(node, Power) and (node.exponents != np.round(node.exponents)).any():
-            margins.append(node.args[0])
-        if (isinstance(node, Apply) and node.function is FUNCTIONS["reciprocal"]) or (
-            isinstance(node, Power) and (node.exponents < 0).any()
-        ):
-            margins.append(Apply(FUNCTIONS["square"], node.args[0]) - TINY)
-    if not margins:
-        return {}
-    return {"defined": Least(Join(tuple(margins)) if len(margins) > 1 else margins[0]), "decisive": decisive}
-
-
-def _of_branches(node: Select) -> list[Expression]:
-    """Where the branch that an inner np.where takes is defined, by the same choice."""
-    parts = [_definedness(branch) for branch in node.args[1:3]]
-    if not any(parts):
-        return []
-    first, second = (part.get("defined", Constant(1.0)) for part in parts)
-    defined = node.args[3] if len(node.args) > 3 else None
-    decisive = node.decisive and all(part.get("decisive", True) for part in parts)
-    u = node.args[0] if node.args[0].shape == () else Gather(node.args[0], np.zeros((), dtype=np.intp))
-    return [Select(u, first, second, False, node.otherwise, defined, decisive)]
-
-
 def _masked(mask: Any, a: Any, b: Any) -> Any:
     """Elements of a where the mask is true, of b elsewhere."""
+    a, b = _numbers(a, "where"), _numbers(b, "where")
     affine = isinstance(a, Affine) or isinstance(b, Affine)
     parts: list[Any] = [Affine.of(v) if affine else as_expression(v) for v in (a, b)]
     first, second = (np.arange(p.size).reshape(p.shape) for p in parts)
@@ -584,6 +560,11 @@ def polyval(p: Any, x: Any) -> Any:
     return result
 
 
+def full_like(u: Any, fill_value: Any, shape: Any = None) -> Any:
+    """np.full_like, with a number or an expression."""
+    return np.broadcast_to(_numbers(fill_value, "full_like"), u.shape if shape is None else shape)
+
+
 def outer_product(a: Any, b: Any) -> Any:
     column, row = _operand(a), _operand(b)
     result = column.reshape(-1, 1) * row.reshape(1, -1)
@@ -611,9 +592,9 @@ FUNCTION_RULES.update(
         np.sinc: RULES["sinc"],
         np.shape: lambda u: u.shape,
         np.ndim: lambda u: len(u.shape),
-        np.size: lambda u: u.size,
-        np.zeros_like: lambda u, **_: np.zeros(u.shape),
-        np.ones_like: lambda u, **_: np.ones(u.shape),
-        np.full_like: lambda u, v, **_: np.full(u.shape, v),
+        np.size: lambda u, axis=None: u.size if axis is None else u.shape[axis],
+        np.zeros_like: lambda u, shape=None: np.zeros(u.shape if shape is None else shape),
+        np.ones_like: lambda u, shape=None: np.ones(u.shape if shape is None else shape),
+        np.full_like: full_like,
     }
 )

@@ -7,6 +7,7 @@ the user typed, for printing only.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import comb, prod
 from typing import Any
@@ -15,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domains import Domain
-from ..errors import ModelError
+from ..errors import ModelError, NotAffineError
 from . import jets
-from .functions import Function, power, power_first, power_second, power_third
-from .interval import FUNCTION_ULPS, Array, Interval, absolute, apply_matrix, down, up
+from .defined import MAYBE, NEVER, SURE, WILD, Doubt, either, silent, vanishing, worst
+from .elementary import Function
+from .interval import Array, Interval, absolute, apply_matrix, down, up
 from .jets import Jet, Numbers
-from .operators import Operators
+from .operators import Operators, operand
+from .powers import power, power_doubt, power_first, power_second, power_third
 from .printing import latex, text
 
 Shape = tuple[int, ...]
@@ -31,7 +34,8 @@ class Pass:
     """One evaluation of a graph: the points or boxes, the derivatives wanted, and how kinks are treated.
 
     `pieces` fixes the branch of every kink (+1, -1) or leaves it to the data (0); `straddles` comes back with the
-    kinks whose argument changes sign on a box.
+    kinks whose argument changes sign on a box. `doubts` holds, for every np.where, where its condition may be undefined
+    over the boxes, and `sides` the boxes on which it takes its first and its second branch.
     """
 
     y: Numbers  # (N, m)
@@ -40,6 +44,8 @@ class Pass:
     kinks: dict[int, slice] = field(default_factory=dict)
     pieces: NDArray[np.int8] | None = None
     straddles: NDArray[np.bool_] | None = None
+    doubts: dict[int, Doubt] = field(default_factory=dict)
+    sides: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = field(default_factory=dict)
 
     def known(self, value: Array) -> Numbers:
         """Numbers that are exact: points among boxes."""
@@ -65,15 +71,17 @@ class Expression(Operators):
     def ndim(self) -> int:
         return len(self.shape)
 
-    def __len__(self) -> int:
-        # Functions of a batch of points ask for its length, which is 1 when they are traced. Nothing else may have one:
-        # SciPy would take the expression for a list and never ask what a sparse matrix times it means.
-        if self.shape[:1] != (1,):
-            raise TypeError(f"{self} has no length; ask for its shape, {self.shape}.")
-        return 1
-
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         raise NotImplementedError
+
+    @property
+    def partial(self) -> bool:
+        """Whether it may be undefined at finite arguments though its enclosure is finite."""
+        return False
+
+    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        """Where the result may be undefined over boxes, given the arguments, what is doubtful of them, and itself."""
+        return worst(silent(value), *doubts)
 
     def key(self) -> tuple[Any, ...] | None:
         """What, beside the arguments, makes two nodes the same; None when a node is only equal to itself."""
@@ -87,27 +95,30 @@ class Expression(Operators):
     def _repr_latex_(self) -> str:
         return f"${latex(self)}$"
 
-    def indices(self) -> tuple[Index, ...]:
-        """The indices that this expression depends on, in order of appearance."""
-        found: dict[Index, None] = {}
+    def nodes(self) -> Iterator[Expression]:
+        """The expression and all that it is made of, each once."""
         seen: set[int] = set()
         stack: list[Expression] = [self]
         while stack:
             node = stack.pop()
             if id(node) not in seen:
                 seen.add(id(node))
-                if isinstance(node, Index):
-                    found[node] = None
+                yield node
                 stack.extend(reversed(node.args))
-        return tuple(found)
+
+    def indices(self) -> tuple[Index, ...]:
+        """The indices that this expression depends on, in order of appearance."""
+        return tuple(dict.fromkeys(node for node in self.nodes() if isinstance(node, Index)))
 
 
 class Constant(Expression):
-    """Known numbers; exact, as floats, in every algebra, unless they are `rounded` from irrational ones."""
+    """Known numbers; exact, as floats, in every algebra."""
 
-    def __init__(self, value: Any, rounded: bool = False) -> None:
+    rounded = False  # whether the numbers stand for irrational ones
+
+    def __init__(self, value: Any) -> None:
         self.value: Array = np.asarray(value, dtype=float)
-        self.shape, self.rounded = self.value.shape, rounded
+        self.shape = self.value.shape
         self.origin = ("constant", self.value)
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
@@ -115,12 +126,26 @@ class Constant(Expression):
 
     def numbers(self, value: Array, run: Pass) -> Numbers:
         """Some of the numbers, as the algebra of this pass knows them."""
-        if self.rounded and isinstance(run.y, Interval):
-            return Interval(down(value, FUNCTION_ULPS), up(value, FUNCTION_ULPS))
         return run.known(value)
 
     def key(self) -> tuple[Any, ...] | None:
-        return (self.shape, self.rounded, self.value.tobytes()) if self.size <= 64 else None
+        return (self.shape, self.value.tobytes()) if self.size <= 64 else None
+
+
+class Irrational(Constant):
+    """A scalar that is no float: its name, and a float that is off by less than one unit in the last place."""
+
+    rounded = True
+
+    def __init__(self, name: str, value: float) -> None:
+        self.name = name
+        super().__init__(value)
+
+    def numbers(self, value: Array, run: Pass) -> Numbers:
+        return Interval(down(value), up(value)) if isinstance(run.y, Interval) else value
+
+    def key(self) -> tuple[Any, ...] | None:
+        return (self.name, self.value.tobytes())
 
 
 class Index(Expression):
@@ -157,17 +182,29 @@ class Index(Expression):
 
 
 class Apply(Expression):
-    """An elementary function, element by element."""
+    """An elementary function, element by element.
 
-    def __init__(self, function: Function, u: Expression) -> None:
-        self.function, self.args, self.shape = function, (u,), u.shape
+    `spelled_out` says that it ends the formula of a function of NumPy's which is defined more often than its parts:
+    1 ** nan is 1, and hypot(inf, nan) is inf.
+    """
+
+    def __init__(self, function: Function, u: Expression, spelled_out: bool = False) -> None:
+        self.function, self.args, self.shape, self.spelled_out = function, (u,), u.shape, spelled_out
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         f = self.function
         return jets.chain(args[0], f, f.first, f.second, f.third, run.order)
 
+    @property
+    def partial(self) -> bool:
+        return self.function.partial
+
+    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        found = worst(super().doubt(args, doubts, value, run), self.function.doubt(args[0].value))
+        return np.where(found == SURE, SURE, WILD) if self.spelled_out else found
+
     def key(self) -> tuple[Any, ...] | None:
-        return (self.function.name,)
+        return (self.function.name, self.spelled_out)
 
 
 class Power(Expression):
@@ -179,6 +216,14 @@ class Power(Expression):
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         k = self.exponents
         return jets.chain(args[0], lambda u: power(u, k), power_first(k), power_second(k), power_third(k), run.order)
+
+    @property
+    def partial(self) -> bool:
+        return bool((self.exponents != np.round(self.exponents)).any())
+
+    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        found = worst(super().doubt(args, doubts, value, run), power_doubt(args[0].value, self.exponents))
+        return np.where(self.exponents == 0, SURE, found)  # nan ** 0 is 1
 
     def key(self) -> tuple[Any, ...] | None:
         return (self.shape, self.exponents.tobytes())
@@ -202,6 +247,9 @@ class Multiply(Expression):
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         return jets.multiply(args[0], args[1], run.order)
+
+    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        return worst(super().doubt(args, doubts, value, run), vanishing(args[0].value, args[1].value))
 
 
 class Divide(Expression):
@@ -239,6 +287,9 @@ class Gather(Expression):
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         return jets.each(args[0], lambda v: v[..., self.index])
 
+    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        return doubts[0][..., self.index]
+
     def key(self) -> tuple[Any, ...] | None:
         return (self.shape, self.index.tobytes())
 
@@ -252,6 +303,10 @@ class Join(Expression):
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         return Jet(*(join([jet[d] for jet in args], self.sizes) for d in range(run.order + 1)))
+
+    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        n = max(len(d) for d in doubts)
+        return np.concatenate([np.broadcast_to(d, (n, s)) for d, s in zip(doubts, self.sizes, strict=True)], axis=1)
 
 
 class Sum(Expression):
@@ -267,6 +322,10 @@ class Sum(Expression):
 
         return jets.each(args[0], total)
 
+    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        terms = doubts[0].reshape(len(doubts[0]), -1, self.k).max(-1, initial=SURE)
+        return super().doubt(args, [terms], value, run)
+
     def key(self) -> tuple[Any, ...] | None:
         return (self.k,)
 
@@ -281,63 +340,53 @@ class Linear(Expression):
         m = self.matrix
         return jets.each(args[0], lambda v: v.linear(m) if isinstance(v, Interval) else apply_matrix(m, v))
 
+    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        """A zero of the matrix makes nan of what is infinite, unless it is not stored: then nobody knows."""
+        u = args[0].value
+        doubtful = (doubts[0] != SURE) | np.isinf(u.lo) | np.isinf(u.hi)
+        return super().doubt(args, [np.where(doubtful.any(-1, keepdims=True), WILD, SURE)], value, run)
+
     def key(self) -> tuple[Any, ...] | None:
         return None
-
-
-class Least(Expression):
-    """The least element; nobody asks for its derivatives."""
-
-    def __init__(self, u: Expression) -> None:
-        self.args, self.shape = (u,), ()
-
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
-        def least(v: Array) -> Array:
-            return v.min(axis=-1, keepdims=True)
-
-        u = args[0].value
-        return Jet(u.each(least) if isinstance(u, Interval) else least(u))
 
 
 class Select(Expression):
     """a where u >= 0, b elsewhere; `np.where` in general, and `np.maximum` when u is a - b.
 
     Each element of u is a kink. On a box where u keeps its sign, or on a fixed piece, the node is as smooth as its
-    branch. `defined` is a scalar expression that is nonnegative only where all of u is defined; enclosures of u are
-    silent about the rest of a box.
+    branch. Where u is undefined, NumPy has nan, and a comparison with that is false: b is chosen, or a if `otherwise`.
     """
 
-    def __init__(
-        self,
-        u: Expression,
-        a: Expression,
-        b: Expression,
-        continuous: bool,
-        otherwise: bool = False,
-        defined: Expression | None = None,
-        decisive: bool = True,
-    ) -> None:
-        self.args = (u, a, b) if defined is None else (u, a, b, defined)
-        self.shape, self.continuous = u.shape, continuous
-        self.decisive = decisive and u.size == 1  # whether u is undefined wherever `defined` is negative
-        self.otherwise = otherwise  # whether a is also the branch where u is undefined
+    def __init__(self, u: Expression, a: Expression, b: Expression, continuous: bool, otherwise: bool = False) -> None:
+        self.args, self.shape, self.continuous, self.otherwise = (u, a, b), u.shape, continuous, otherwise
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
-        u, a, b = args[:3]
+        u, a, b = args
         if not isinstance(run.y, Interval):
             return self._at_points(u, a, b, run)
-        value = u.value if len(args) == 3 else self._doubtful(u.value, args[3].value)
-        plus, minus = branches(value, run, run.kinks[id(self)], closed=self.continuous)
+        value = self._doubtful(u.value, run.doubts[id(self)]) if id(self) in run.doubts else u.value
+        plus, minus = run.sides[id(self)] = branches(value, run, run.kinks[id(self)], closed=self.continuous)
         # Across a jump not even the gradient is bounded; across a kink it lies between those of the branches.
         hull = (True, self.continuous, False, False)
         return Jet(*(choose(plus, minus, a[d], b[d], hull[d], run.entries(d)) for d in range(run.order + 1)))
 
-    def _doubtful(self, u: Interval, defined: Interval) -> Interval:
-        """u, reaching over to the branch that is taken where u is undefined unless it is sure to be defined."""
-        sure, never = defined.lo >= 0, (defined.hi < 0) & self.decisive
+    def _doubtful(self, u: Interval, doubt: Doubt) -> Interval:
+        """u, reaching over to the branch that is taken where it is undefined, if it may be."""
+        if not doubt.any():
+            return u
         end = np.inf if self.otherwise else -np.inf
-        lo, hi = (np.where(sure, v, pick(v, end)) for v, pick in ((u.lo, np.minimum), (u.hi, np.maximum)))
-        return Interval(np.where(never, end, lo), np.where(never, end, hi))
+        maybe, wild, never = doubt == MAYBE, doubt == WILD, doubt == NEVER
+        lo = np.where(wild | (maybe & (end < 0)), -np.inf, np.where(never, end, u.lo))
+        hi = np.where(wild | (maybe & (end > 0)), np.inf, np.where(never, end, u.hi))
+        return Interval(lo, hi)
+
+    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        """Whether np.where is defined is up to the branch that it takes; a maximum is if both of its operands are."""
+        if self.continuous:
+            return super().doubt(args, doubts[1:], value, run)
+        plus, minus = run.sides[id(self)]
+        _, a, b = doubts
+        return worst(silent(value), np.where(plus, a, np.where(minus, b, either(a, b))))
 
     def _at_points(self, u: Jet, a: Jet, b: Jet, run: Pass) -> Jet:
         """As NumPy has it: a maximum with an undefined operand is undefined, and an undefined condition is false."""
@@ -349,7 +398,7 @@ class Select(Expression):
         return Jet(value, *(choose(plus, ~plus, a[d], b[d], True, run.entries(d)) for d in range(1, run.order + 1)))
 
     def key(self) -> tuple[Any, ...] | None:
-        return (self.continuous, self.otherwise, self.decisive)
+        return (self.continuous, self.otherwise)
 
 
 class Absolute(Expression):
@@ -438,17 +487,34 @@ def _side_by_side(parts: list[Array | None], sizes: list[int], lead: Shape) -> A
     return out
 
 
+def picked(e: Expression, index: NDArray[np.intp]) -> Expression:
+    """Some elements of an expression, without the parts of it that none of them comes from."""
+    while isinstance(e, Gather):
+        index = e.index[index]
+        e = e.args[0]
+    if not isinstance(e, Join):
+        return Gather(e, index)
+    starts = np.cumsum([0, *e.sizes])
+    part = np.searchsorted(starts, index, side="right") - 1
+    used, order = np.unique(part), np.argsort(part, kind="stable")
+    parts = tuple(picked(e.args[k], index[part == k] - starts[k]) for k in used)
+    return Gather(Join(parts), np.argsort(order, kind="stable"))
+
+
 def as_expression(value: Any) -> Expression:
-    """An expression as it is, numbers as a `Constant`."""
-    return value if isinstance(value, Expression) else Constant(value)
+    """An expression as it is, numbers as a `Constant`; what else there is in the language has variables in it."""
+    found = operand(value)
+    if isinstance(found, Operators) and not isinstance(found, Expression):
+        raise NotAffineError(f"{found} has decision variables in it, where only numbers and the index may be.")
+    return found if isinstance(found, Expression) else Constant(found)
 
 
 def broadcast(u: Expression, shape: Shape) -> Expression:
     """`u` repeated to `shape`; scalars stay scalars, since every rule broadcasts them."""
     if u.shape == shape or u.size == 1:
         return u
-    if isinstance(u, Constant):
-        return Constant(np.broadcast_to(u.value, shape), u.rounded)
+    if isinstance(u, Constant) and not u.rounded:
+        return Constant(np.broadcast_to(u.value, shape))
     return Gather(u, np.broadcast_to(np.arange(u.size).reshape(u.shape), shape))
 
 
@@ -456,6 +522,6 @@ def full(u: Expression, shape: Shape) -> Expression:
     """`u` repeated to exactly `shape`."""
     if u.shape == shape:
         return u
-    if isinstance(u, Constant):
-        return Constant(np.broadcast_to(u.value, shape), u.rounded)
+    if isinstance(u, Constant) and not u.rounded:
+        return Constant(np.broadcast_to(u.value, shape))
     return Gather(u, np.broadcast_to(np.arange(u.size).reshape(u.shape), shape))

@@ -1,9 +1,9 @@
 """Arrays of intervals with outward rounding: the arithmetic that turns a computation into a proof.
 
 Every operation is done in double precision, rounded to nearest, and then moved outward by at least one unit in the
-last place, so that the result contains every value that exact arithmetic could give. Elementary functions are moved
-outward by `FUNCTION_ULPS` units, more than the error that NumPy's kernels admit. An endpoint that cannot be computed
-is nan, which means "nothing is known"; whoever reads an enclosure treats it as infinite.
+last place, so that the result contains every value that exact arithmetic could give. Powers and elementary functions
+are moved outward by as many units as each of them declares. An endpoint that cannot be computed is nan, which means
+"nothing is known"; whoever reads an enclosure treats it as infinite.
 
 Constants, and derivatives that are constant, are points: intervals whose two ends are one and the same array. Sums and
 products of points stay points while they round nothing, which makes them cheap; once anything rounds, they do not.
@@ -22,8 +22,8 @@ Array = NDArray[np.float64]
 
 EPS = 2.0**-52
 TINY = 2.0**-1074
+NORMAL = 2.0**-1022  # the least number with all its digits
 LARGEST = float(np.finfo(float).max)
-FUNCTION_ULPS = 4.0
 
 
 def down(v: Array, ulps: float = 1.0) -> Array:
@@ -36,6 +36,15 @@ def up(v: Array, ulps: float = 1.0) -> Array:
     """A value strictly above everything that rounds to `v` within `ulps` units in the last place."""
     v = np.maximum(v, -LARGEST)
     return v + (np.abs(v) * (ulps * EPS) + ulps * TINY)
+
+
+def widened(low: Array, high: Array, ulps: float) -> Interval:
+    """From `low` to `high`, results of a function whose kernel is right to so many units.
+
+    Results that are not normal numbers are not trusted: some kernels flush them to zero.
+    """
+    low, high = np.minimum(low, LARGEST), np.maximum(high, -LARGEST)
+    return Interval(low - (np.abs(low) * (ulps * EPS) + NORMAL), high + (np.abs(high) * (ulps * EPS) + NORMAL))
 
 
 def _exact(a: Array, b: Any, total: Array) -> NDArray[np.bool_]:
@@ -211,76 +220,5 @@ def reciprocal(u: Interval) -> Interval:
     return Interval(lo, hi)
 
 
-def monotone(
-    function: Callable[[Array], Array], low: float = -np.inf, high: float = np.inf
-) -> Callable[[Interval], Interval]:
-    """The enclosure of an increasing function with values in [low, high]."""
-
-    def enclose(u: Interval) -> Interval:
-        lo, hi = down(function(u.lo), FUNCTION_ULPS), up(function(u.hi), FUNCTION_ULPS)
-        return Interval(np.maximum(lo, low), np.minimum(hi, high))
-
-    return enclose
-
-
-def decreasing(
-    function: Callable[[Array], Array], low: float = -np.inf, high: float = np.inf
-) -> Callable[[Interval], Interval]:
-    """The enclosure of a decreasing function with values in [low, high]."""
-    increasing = monotone(function, low, high)
-    return lambda u: increasing(Interval(u.hi, u.lo))
-
-
-def _reaches(u: Interval, phase: float) -> NDArray[np.bool_]:
-    """Whether some 2 pi k + phase may lie in u; says yes when rounding leaves a doubt."""
-    a, b = (u.lo - phase) / (2 * np.pi), (u.hi - phase) / (2 * np.pi)
-    doubt = 8 * EPS * (1 + np.maximum(np.abs(a), np.abs(b)))
-    return ~(np.floor(b + doubt) < np.ceil(a - doubt))
-
-
-def _wave(function: Callable[[Array], Array], peak: float) -> Callable[[Interval], Interval]:
-    def enclose(u: Interval) -> Interval:
-        a, b = function(u.lo), function(u.hi)
-        lo = np.where(_reaches(u, peak + np.pi), -1.0, np.maximum(down(np.minimum(a, b), FUNCTION_ULPS), -1.0))
-        hi = np.where(_reaches(u, peak), 1.0, np.minimum(up(np.maximum(a, b), FUNCTION_ULPS), 1.0))
-        return Interval(lo, hi)
-
-    return enclose
-
-
-cos = _wave(np.cos, 0.0)
-sin = _wave(np.sin, np.pi / 2)
-
-
-def tan(u: Interval) -> Interval:
-    """tan, unbounded when a pole may lie in u."""
-    lo, hi = down(np.tan(u.lo), FUNCTION_ULPS), up(np.tan(u.hi), FUNCTION_ULPS)
-    pole = _reaches(u, np.pi / 2) | _reaches(u, -np.pi / 2)
-    return Interval(np.where(pole, -np.inf, lo), np.where(pole, np.inf, hi))
-
-
-def cosh(u: Interval) -> Interval:
-    low, high = magnitudes(u)
-    return Interval(np.maximum(down(np.cosh(low), FUNCTION_ULPS), 1.0), up(np.cosh(high), FUNCTION_ULPS))
-
-
 def absolute(u: Interval) -> Interval:
     return Interval(*magnitudes(u))
-
-
-def power(u: Interval, k: Array) -> Interval:
-    """u ** k for constant exponents k (broadcast against u): integers of either sign, other reals where u >= 0."""
-    whole = k == np.round(k)
-    negative, even, n = k < 0, k % 2 == 0, np.abs(k)
-    base = Interval(np.where(whole, u.lo, np.where(u.hi >= 0, np.maximum(u.lo, 0.0), np.nan)), u.hi)
-    low, high = magnitudes(base)
-    a = np.where(even & whole, low, base.lo) ** n
-    b = np.where(even & whole, high, base.hi) ** n
-    lo, hi = down(a, FUNCTION_ULPS), up(b, FUNCTION_ULPS)
-    lo = np.where((even & whole) | (base.lo >= 0), np.maximum(lo, 0.0), lo)
-    exact = (n == 0) | (n == 1)  # v ** 0 and v ** 1 are computed without error
-    result = Interval(np.where(exact, a, lo), np.where(exact, b, hi))
-    if not negative.any():
-        return result
-    inverse = reciprocal(result)
-    return Interval(np.where(negative, inverse.lo, result.lo), np.where(negative, inverse.hi, result.hi))

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import jets
-from .functions import power, power_first, power_second, power_third
-from .graph import Constant, Expression, Gather, Index, Join, Least, Linear, Pass, Power, Sum, choose
+from .graph import Constant, Expression, Gather, Index, Join, Linear, Pass, Power, Sum, choose
 from .interval import Array, Interval
 from .jets import Jet, triangle
 from .monomials import Monomials
+from .powers import power, power_first, power_second, power_third
 from .tape import Tape
 
 Lanes = NDArray[np.intp]
@@ -37,9 +37,9 @@ def evaluate_lanes(tape: Tape, y: Array, lanes: Lanes, order: int) -> tuple[Arra
     return value, gradient, hessian
 
 
-def enclose_lanes(tape: Tape, y: Array, lanes: Lanes) -> Interval:
-    """Outward-rounded outputs `lanes[n]` (N, s) at the points y[n], for graphs without kinks."""
-    walk = _Walk(tape, Pass(Interval(y, y), 0, tape.offsets))
+def enclose_lanes(tape: Tape, lower: Array, upper: Array, lanes: Lanes) -> Interval:
+    """Outward-rounded outputs `lanes[n]` (N, s) over the boxes [lower[n], upper[n]], for graphs without kinks."""
+    walk = _Walk(tape, Pass(Interval(lower, upper), 0, tape.offsets))
     with np.errstate(all="ignore"):
         value = walk.visit(tape.output, lanes).value
     return _ends(value, lambda v: np.broadcast_to(v, lanes.shape))
@@ -76,7 +76,7 @@ class _Walk:
             return self._join(node, args, lanes)
         if isinstance(node, Sum):
             return self._sum(node, args[0], lanes)
-        if isinstance(node, Linear | Monomials | Least):
+        if isinstance(node, Linear | Monomials):
             return self._whole(node, args, lanes)
         if isinstance(node, Power):
             k = node.exponents.ravel()[lanes if node.exponents.size > 1 else np.zeros_like(lanes)]

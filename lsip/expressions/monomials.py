@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .functions import power
+from .defined import MAYBE, SURE, Doubt
 from .graph import Expression, Index, Pass
-from .interval import Array
+from .interval import Array, Interval
 from .jets import Jet, Numbers, tetrahedron, triangle
+from .powers import power
 
 
 class Monomials(Expression):
@@ -46,6 +47,10 @@ class Monomials(Expression):
         ends = np.cumsum([0] + [len(o) for o in _by_order(m, run.order)])
         blocks = [_levels_first(result[:, a:b]) for a, b in pairwise(ends)]
         return Jet(blocks[0][0], *(_embed(b, d, m, dim, start) for d, b in enumerate(blocks[1:], start=1)))
+
+    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        """Coordinates are finite; their powers may overflow, and meet a zero."""
+        return np.where(np.isfinite(value.lo) & np.isfinite(value.hi), SURE, MAYBE)
 
     def _plan(self, order: int) -> tuple[list[Any], Array]:
         """For every coordinate the power left of it (levels, K) in each derivative, and the factors in front."""

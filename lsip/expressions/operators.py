@@ -1,27 +1,37 @@
 """Python's operators and NumPy's protocols, shared by index expressions and by what is affine in the variables.
 
 The rules themselves register in `RULES` (by ufunc name) and in `FUNCTION_RULES` (by NumPy function), so that an
-operator, a ufunc and a method such as `.sum()` always mean the same thing.
+operator, a ufunc and a method such as `.sum()` always mean the same thing. What would make something else of an
+expression (a number, an array of one object, a truth value) is refused where it is written.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import cache
+from types import FrameType
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..errors import ConversionError, ModelError
+from ..errors import ConversionError, FixedError, ModelError
+from ..validation import OBJECT, kept, numbers, refuse_wrapped
 
 RULES: dict[str, Callable[..., Any]] = {}
 FUNCTION_RULES: dict[Any, Callable[..., Any]] = {}
+WHAT = "Numbers in a model"
+FIRST = 10_000  # pandas leaves an operation to whatever has a higher priority than its own, at most 4,000
 
 
 class Operators:
     """Operators, ufuncs and array functions, looked up in the tables of rules."""
 
     shape: tuple[int, ...]
+    hint = "Make a new one instead."  # to those who try to change one
     __hash__ = object.__hash__
+    __pandas_priority__ = FIRST
 
     def __add__(self, other: Any) -> Any:
         return RULES["add"](self, other)
@@ -47,7 +57,9 @@ class Operators:
     def __rtruediv__(self, other: Any) -> Any:
         return RULES["divide"](other, self)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            raise ModelError("pow with a modulus is not part of the language.")
         return RULES["power"](self, other)
 
     def __rpow__(self, other: Any) -> Any:
@@ -92,14 +104,51 @@ class Operators:
             "use np.where(condition, a, b) instead of `if`."
         )
 
-    def __float__(self) -> float:
+    def _no_number(self, *_: Any) -> NoReturn:
         raise ConversionError(
-            "An expression stands for many numbers, so it cannot become one; use NumPy's functions, such as np.sin, "
-            "instead of those of math."
+            f"{self} stands for many numbers, so it cannot become one, nor be written into an array of numbers. Use "
+            "NumPy's functions, such as np.sin, instead of those of math; np.stack([…]) puts expressions together."
         )
+
+    def __float__(self) -> float:
+        self._no_number()
+
+    __int__ = __index__ = __complex__ = __round__ = __floor__ = __ceil__ = __trunc__ = _no_number
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return as_objects(self, dtype, inspect.currentframe())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Rules write the origin, for printing, when all the rest is in place: with it an expression is complete.
+        if name != "origin" and "origin" in self.__dict__:
+            raise FixedError(f"`{name}` of {self} cannot be set: a part of a model stays as it was made. {self.hint}")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise FixedError(f"`{name}` of {self} cannot be deleted: a part of a model stays as it was made.")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise FixedError(
+            f"Elements of {self} cannot be set: an expression stays as it was made. Write a constraint, such as "
+            "x[0] == 1, to fix a variable, and np.stack([…]) to put an array together."
+        )
+
+    def __delitem__(self, key: Any) -> None:
+        self.__setitem__(key, None)
+
+    def __copy__(self) -> Any:
+        return self  # it never changes, and a copy of a variable would be another variable
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
 
     def __getitem__(self, key: Any) -> Any:
         return RULES["getitem"](self, key)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"{self} is a scalar and has no length.")
+        return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
@@ -136,15 +185,23 @@ class Operators:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         name = ufunc.__name__
+        if "out" in kwargs or method == "at":
+            raise ModelError(
+                f"np.{name} cannot write an expression into an array of numbers, as `a += x`, `out=a` and np.{name}.at "
+                "would: write `a = a + x`."
+            )
         if method == "reduce" and name in ("add", "multiply", "maximum", "minimum"):
             if set(kwargs) - {"axis"}:
                 raise ModelError(f"np.{name}.reduce takes only `axis` here; got {', '.join(sorted(kwargs))}.")
             reducer = {"add": np.sum, "multiply": np.prod, "maximum": np.max, "minimum": np.min}[name]
             return FUNCTION_RULES[reducer](inputs[0], axis=kwargs.get("axis", 0))
+        if method != "__call__" or kwargs:
+            what = f"np.{name}.{method}" if method != "__call__" else f"np.{name} with {', '.join(sorted(kwargs))}"
+            raise ModelError(f"{what} is not part of the language; np.{name}(…) of expressions alone may be.")
         if name in ("greater_equal", "greater"):
             rule = RULES["less_equal" if name == "greater_equal" else "less"]
             return rule(inputs[1], inputs[0], flipped=True)
-        if method != "__call__" or name not in RULES or kwargs:
+        if name not in RULES:
             raise ModelError(
                 f"np.{name} is not part of the language. Available: {', '.join(sorted(RULES))}. A function without a "
                 "formula can still be used as a black box through lsip.linsip."
@@ -155,4 +212,137 @@ class Operators:
         if func not in FUNCTION_RULES:
             known = sorted({f.__name__ for f in FUNCTION_RULES})
             raise ModelError(f"np.{func.__name__} is not part of the language. Available: {', '.join(known)}.")
-        return FUNCTION_RULES[func](*args, **kwargs)
+        return call(func, args, kwargs)
+
+
+def _refusing(symbol: str) -> Callable[..., NoReturn]:
+    def refuse(self: Operators, *_: Any) -> NoReturn:
+        raise ModelError(f"`{symbol}` is not part of the language: {self} has no formula for it.")
+
+    return refuse
+
+
+for _name, _symbol in (("mod", "%"), ("floordiv", "//"), ("divmod", "divmod"), ("and", "&"), ("or", "|"), ("xor", "^"),
+                       ("lshift", "<<"), ("rshift", ">>")):  # fmt: skip
+    setattr(Operators, f"__{_name}__", _refusing(_symbol))
+    setattr(Operators, f"__r{_name}__", _refusing(_symbol))
+setattr(Operators, "__invert__", _refusing("~"))  # noqa: B010
+
+
+class Statement:
+    """What a comparison gives: neither a number nor true or false. It is handed on, and every other use is refused."""
+
+    __hash__ = object.__hash__
+    __pandas_priority__ = FIRST
+
+    def advice(self) -> str:
+        """What it is for, and what to write instead of what was tried."""
+        raise NotImplementedError
+
+    def refuse(self, *_: Any, **__: Any) -> NoReturn:
+        """Say that it is no number."""
+        raise ModelError(self.advice())
+
+
+_BINARY = (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "divmod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+)
+_UNARY = (
+    "neg",
+    "pos",
+    "abs",
+    "invert",
+    "bool",
+    "len",
+    "float",
+    "int",
+    "complex",
+    "index",
+    "round",
+    "trunc",
+    "floor",
+    "ceil",
+)
+_OTHER = ("lt", "le", "eq", "ne", "gt", "ge", "getitem", "contains", "array", "array_ufunc")
+for _name in (*_BINARY, *(f"r{name}" for name in _BINARY), *_UNARY, *_OTHER):
+    setattr(Statement, f"__{_name}__", Statement.refuse)
+
+
+def operand(value: Any) -> Any:
+    """An expression as it is; lists and arrays of objects that hold some, stacked; anything else as fixed numbers."""
+    if isinstance(value, Operators):
+        return value
+    if isinstance(value, Statement):
+        value.refuse()
+    if isinstance(value, list | tuple):
+        if any(map(_symbolic, value)):
+            return FUNCTION_RULES[np.stack]([operand(v) for v in value])
+    elif _symbolic(value):
+        refuse_wrapped(value, WHAT)
+        array = np.asarray(value)
+        stacked = FUNCTION_RULES[np.stack]([operand(v) for v in array.ravel()])
+        return FUNCTION_RULES[np.reshape](stacked, array.shape + stacked.shape[1:])
+    return kept(numbers(value, WHAT))
+
+
+def _symbolic(value: Any) -> bool:
+    """Whether it is, or holds, an expression or a comparison."""
+    if isinstance(value, Operators | Statement):
+        return True
+    if isinstance(value, list | tuple):
+        return any(map(_symbolic, value))
+    return getattr(value, "dtype", None) == OBJECT and any(map(_symbolic, np.asarray(value).ravel()))
+
+
+def as_objects(expression: Any, dtype: Any, frame: FrameType | None) -> NDArray[Any]:
+    """The elements of an expression as an array of objects: all that NumPy can make of it without losing something.
+
+    Sparse matrices of SciPy ask for an array too, when one stands on the left of `@`; they leave the operation to the
+    expression if they get a single object. `frame` is that of `__array__`, below which they show.
+    """
+    if dtype is not None and np.dtype(dtype) != OBJECT:
+        raise ConversionError(
+            f"{expression} stands for many numbers and cannot be written into an array of them ({np.dtype(dtype)}). "
+            "Work with it as it is; np.stack([…]) puts expressions together."
+        )
+    caller = frame.f_back.f_globals.get("__name__", "") if frame is not None and frame.f_back is not None else ""
+    if caller.startswith("numpy.ma."):
+        raise ConversionError(
+            f"{expression} cannot be combined with a masked array. Say what its masked entries are, as in .filled(0), "
+            "or leave them out with .compressed()."
+        )
+    places = list(np.ndindex(expression.shape)) if not caller.startswith("scipy.sparse._") else []
+    objects = np.empty(max(len(places), 1), dtype=object)
+    objects[0] = expression
+    if not places or not expression.shape:
+        return objects.reshape(())
+    for k, place in enumerate(places):
+        objects[k] = expression[place]
+    return objects.reshape(expression.shape)
+
+
+def call(func: Any, args: Any, kwargs: Any) -> Any:
+    """The rule of a NumPy function, if it can be called like this."""
+    try:
+        _signature(FUNCTION_RULES[func]).bind(*args, **kwargs)
+    except TypeError as error:
+        raise ModelError(f"np.{func.__name__} cannot be called like this with expressions: {error}.") from None
+    return FUNCTION_RULES[func](*args, **kwargs)
+
+
+@cache
+def _signature(rule: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(rule)

@@ -13,11 +13,25 @@ import numpy as np
 
 from .interval import EPS, Array, Interval, down, up
 
+CHECKED = (-1e8, 1e8)  # beyond, kernels of sin and cos lose digits near multiples of pi / 2: 2,000 units at 2e14
+WAVE_ULPS = 4.0  # what np.sin and np.cos may be off by in between
 TERMS = 22  # powers of u in the series, which is used for |u| < 1: what is left out is below 1e-22
-# What the computed values may be off by. In the series, the coefficient of u^(2k) meets 2k + 1 roundings and is at most
-# 1 / (2k)!: a few units. Beyond |u| = 1, order 0 is a sine of 4 units and a division; the recurrence takes n times the
-# error of the order before, that of a sine, and three roundings: less than 5, 11, 29 and 95 units for n = 0, 1, 2, 3.
-ERROR = tuple(units * EPS for units in (8, 128, 128, 128))
+
+
+def _errors() -> tuple[float, ...]:
+    """What the computed values of each order may be off by.
+
+    In the series, the coefficient of u^(2k) meets 2k + 1 roundings and is at most 1 / (2k)!: less than 8 units. Beyond
+    |u| = 1, order 0 is a sine and a division, and the recurrence takes n times the error of the order before, that of
+    a sine, and three roundings of numbers below 2.
+    """
+    units = [WAVE_ULPS + 1.0]
+    for n in range(1, 4):
+        units.append(n * units[-1] + WAVE_ULPS + 3.0)
+    return tuple(max(8.0, 1.25 * u) * EPS for u in units)
+
+
+ERROR = _errors()
 
 
 def sinc(u: Any, order: int = 0) -> Any:
@@ -49,6 +63,7 @@ def _enclosed(u: Interval, order: int) -> Interval:
     middle = 0.5 * u.lo + 0.5 * u.hi
     radius = up(np.maximum(u.hi - middle, middle - u.lo))
     value, room = _values(middle, order), up(radius / (order + 2), 2.0) + ERROR[order]
+    # Where the box leaves the checked arguments, or is infinite, only the last bound is known.
+    room = np.where((u.lo >= CHECKED[0]) & (u.hi <= CHECKED[1]), room, np.inf)
     most = float(up(np.asarray(1.0 / (order + 1))))
-    # fmax and fmin pass over the nan of an infinite box, where only the last bound is known.
     return Interval(np.fmax(down(value - room, 2.0), -most), np.fmin(up(value + room, 2.0), most))

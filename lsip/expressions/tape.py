@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..deadline import check
+from .defined import SURE, Doubt
 from .graph import (
     Absolute,
     Apply,
@@ -35,7 +37,7 @@ from .graph import (
     Power,
     Select,
 )
-from .interval import EPS, Array, Interval, up
+from .interval import EPS, NORMAL, Array, Interval, up
 from .jets import Jet, tetrahedron, triangle
 
 
@@ -71,11 +73,12 @@ class Tape:
         live = self._live()
         kinked = [(i, n) for i, n in enumerate(self.nodes) if live[i] and isinstance(n, Select | Absolute)]
         self.kink_arguments = [self.args[i][0] for i, _ in kinked]
-        # The expressions that say where arguments are defined, with their kinks.
-        self.margins = [(self.args[i][3], kink) for i, kink in kinked if len(self.args[i]) > 3]
         for _, kink in kinked:
             self.kinks[id(kink)] = slice(self.kink_count, self.kink_count + kink.size)
             self.kink_count += kink.size
+        # A jump is decided by a comparison, which has to know where its operands are undefined.
+        self.jumps = {i for i, kink in kinked if isinstance(kink, Select) and not kink.continuous}
+        self.watched = self._below({self.args[i][0] for i in self.jumps})
         varies: list[bool] = []
         for node, args in zip(self.nodes, self.args, strict=True):
             varies.append(isinstance(node, Index | Select | Absolute) or any(varies[a] for a in args))
@@ -84,6 +87,7 @@ class Tape:
         self.steps = [(i, self.nodes[i].forward, self.args[i], last_use[i]) for i in order]
         self.still = [i for i, v in enumerate(varies) if not v and live[i]]
         self.constants: dict[bool, list[Jet | None]] = {}
+        self.still_doubts: dict[int, Doubt | None] = {}
 
     def _sort(self, root: Expression) -> int:
         """Depth first, without recursion; nodes that compute the same thing are merged."""
@@ -118,8 +122,8 @@ class Tape:
         """A cheaper node that computes the same from other arguments; None if that is the first argument itself."""
         if isinstance(node, Gather) and node.identity:  # values travel flat: a new shape is nothing to compute
             return None, args
-        if isinstance(node, Gather) and isinstance(known := self.nodes[args[0]], Constant):
-            return Constant(known.value.ravel()[node.index], known.rounded), ()
+        if isinstance(node, Gather) and isinstance(known := self.nodes[args[0]], Constant) and not known.rounded:
+            return Constant(known.value.ravel()[node.index]), ()
         if isinstance(node, Multiply):
             for factor, other in (args, args[::-1]):
                 sign, u = self.nodes[factor], self.nodes[other]
@@ -148,7 +152,10 @@ class Tape:
         return Linear(matrix.toarray() if few else matrix, self.nodes[base], node.shape), (base,)
 
     def _map(self, i: int) -> tuple[int, Any] | None:
-        """A result as a sparse matrix applied to an earlier one: gathered elements of it, times constants."""
+        """A result as a sparse matrix applied to an earlier one: gathered elements of it, times one constant each.
+
+        A second constant would have to be multiplied with the first, which rounds.
+        """
         node, args = self.nodes[i], self.args[i]
         if isinstance(node, Gather):
             index = node.index
@@ -157,7 +164,7 @@ class Tape:
         if isinstance(node, Multiply):
             for factor, other in (args, args[::-1]):
                 constant, found = self.nodes[factor], self._map(other)
-                if found and isinstance(constant, Constant) and not constant.rounded:
+                if found and isinstance(constant, Constant) and not constant.rounded and (found[1].data == 1.0).all():
                     factors = np.broadcast_to(constant.value.ravel(), node.size)
                     return (found[0], sparse.diags(factors) @ found[1]) if found[1].shape[0] == node.size else None
         if isinstance(node, Join):
@@ -168,16 +175,20 @@ class Tape:
 
     def _live(self) -> list[bool]:
         """Which nodes the output depends on; simplifying leaves some behind."""
-        live = [i == self.output for i in range(len(self.nodes))]
-        for i in range(self.output, -1, -1):
-            if live[i]:
-                for a in self.args[i]:
-                    live[a] = True
-        return live
+        below = self._below({self.output})
+        return [i in below for i in range(len(self.nodes))]
+
+    def _below(self, roots: set[int]) -> set[int]:
+        """Some nodes and all that they depend on."""
+        found = set(roots)
+        for i in range(len(self.nodes) - 1, -1, -1):
+            if i in found:
+                found.update(self.args[i])
+        return found
 
     def _lifetimes(self, order: list[int]) -> list[list[int]]:
         """For every step, the results that are not needed after it."""
-        keep = {self.output, *self.kink_arguments, *(i for i, _ in self.margins)}
+        keep = {self.output, *self.kink_arguments}
         last: dict[int, int] = {}
         for i in order:
             for a in self.args[i]:
@@ -188,16 +199,53 @@ class Tape:
                 done[i].append(a)
         return done
 
-    def _run(self, run: Pass) -> tuple[Jet, list[Jet], list[Jet]]:
-        """The outputs, the arguments of all kinks, and where some of these are defined."""
+    def _run(self, run: Pass) -> tuple[Jet, list[Jet]]:
+        """The outputs, and the arguments of all kinks."""
         with np.errstate(all="ignore"):
             results = self._constants(run)
-            for i, forward, args, done in self.steps:
-                results[i] = forward([results[a] for a in args], run)  # type: ignore[misc]
-                for a in done:
-                    results[a] = None
+            boxes = isinstance(run.y, Interval)
+            if self.jumps and boxes:
+                self._run_doubting(results, run)
+            else:
+                for i, forward, args, done in self.steps:
+                    if boxes:
+                        check("enclosures")
+                    results[i] = forward([results[a] for a in args], run)  # type: ignore[misc]
+                    for a in done:
+                        results[a] = None
         found: list[Any] = results
-        return found[self.output], [found[a] for a in self.kink_arguments], [found[a] for a, _ in self.margins]
+        return found[self.output], [found[a] for a in self.kink_arguments]
+
+    def _run_doubting(self, results: list[Any], run: Pass) -> None:
+        """The same over boxes, where every jump has to know on which its condition may be undefined."""
+        doubts = self._still_doubts(results, run)
+        for i, forward, args, done in self.steps:
+            check("enclosures")
+            node = self.nodes[i]
+            doubt = doubts[args[0]] if i in self.jumps else None
+            if doubt is not None:
+                run.doubts[id(node)] = doubt
+            results[i] = forward([results[a] for a in args], run)
+            if i in self.watched:
+                doubts[i] = self._doubt(i, results, doubts, run)
+            for a in done:
+                results[a] = None
+
+    def _doubt(self, i: int, results: list[Any], doubts: dict[int, Doubt | None], run: Pass) -> Doubt | None:
+        """What is doubtful of a result; None if it is finite, and nothing is."""
+        node, value, args = self.nodes[i], results[i].value, self.args[i]
+        if not node.partial and all(doubts[a] is None for a in args) and np.isfinite(value.lo.sum() + value.hi.sum()):
+            return None
+        known = [_sure(results[a].value) if (d := doubts[a]) is None else d for a in args]
+        return np.broadcast_to(node.doubt([results[a] for a in args], known, value, run), value.shape)
+
+    def _still_doubts(self, results: list[Any], run: Pass) -> dict[int, Doubt | None]:
+        """Those of nodes that do not depend on the index; computed once."""
+        if not self.still_doubts:
+            for i in self.still:
+                if i in self.watched:
+                    self.still_doubts[i] = self._doubt(i, results, self.still_doubts, run)
+        return self.still_doubts.copy()
 
     def _constants(self, run: Pass) -> list[Jet | None]:
         """The results of all nodes that do not depend on the index; computed once for points and once for boxes."""
@@ -205,23 +253,25 @@ class Tape:
         if boxes not in self.constants:
             results: list[Jet | None] = [None] * len(self.nodes)
             for i in self.still:
+                if boxes:
+                    check("enclosures")
                 results[i] = self.nodes[i].forward([results[a] for a in self.args[i]], run)  # type: ignore[misc]
             self.constants[boxes] = results
         return self.constants[boxes].copy()
 
     def values(self, y: Array) -> Array:
         """All outputs at the points y (N, m): shape (N, K)."""
-        jet, _, _ = self._run(Pass(y, 0, self.offsets))
+        jet, _ = self._run(Pass(y, 0, self.offsets))
         return _spread(jet.value, (len(y), jet.value.shape[-1]))
 
     def derivatives(self, y: Array, order: int = 2) -> tuple[Array, Array, Array]:
         """Values (N, K), gradients (m, N, K) and Hessians (m (m+1) / 2, N, K) at the points y."""
-        jet, _, _ = self._run(Pass(y, order, self.offsets))
+        jet, _ = self._run(Pass(y, order, self.offsets))
         return tuple(_dense(jet, len(y), self.dim))  # type: ignore[return-value]
 
     def enclose(self, lower: Array, upper: Array) -> Interval:
         """Outward-rounded ranges of all outputs over the boxes [lower, upper] (N, m)."""
-        jet, _, _ = self._run(Pass(Interval(lower, upper), 0, self.offsets, self.kinks))
+        jet, _ = self._run(Pass(Interval(lower, upper), 0, self.offsets, self.kinks))
         shape = (len(lower), jet.value.shape[-1])
         return jet.value.each(lambda v: np.broadcast_to(v, shape))
 
@@ -246,7 +296,7 @@ class Tape:
 
     def gradients(self, lower: Array, upper: Array) -> Interval:
         """Outward-rounded ranges of all gradients over the boxes: shape (m, N, K)."""
-        jet, _, _ = self._run(Pass(Interval(lower, upper), 1, self.offsets, self.kinks))
+        jet, _ = self._run(Pass(Interval(lower, upper), 1, self.offsets, self.kinks))
         shape = (self.dim, len(lower), jet.value.shape[-1])
         if jet.gradient is None:
             return Interval.point(np.zeros(shape))
@@ -257,7 +307,7 @@ class Tape:
         if self.kink_count or any(isinstance(self.nodes[i], Apply | Power) for i, *_ in self.steps):
             return None
         origin = np.zeros((1, self.dim))
-        jet, _, _ = self._run(Pass(Interval(origin, origin), 2, self.offsets, self.kinks))
+        jet, _ = self._run(Pass(Interval(origin, origin), 2, self.offsets, self.kinks))
         if jet.hessian is not None:
             return None
         size = jet.value.shape[-1]
@@ -279,16 +329,17 @@ class Tape:
         if self.kink_count:
             run.straddles = np.zeros((2 * n, self.kink_count), dtype=bool)
             run.pieces = None if pieces is None else np.concatenate([pieces, pieces])
-        jet, arguments, margins = self._run(run)
+        jet, arguments = self._run(run)
+        check("enclosures")
         outputs = self._quadratic(jet, n, radius, order)
         if not self.kink_count:
             return outputs, None, None
         parts = [self._quadratic(a, n, radius, order) for a in arguments]
         kinks = Quadratic(*(np.concatenate(list(field), axis=-1) for field in zip(*parts, strict=True)))
-        for (_, kink), margin in zip(self.margins, margins, strict=True):
+        for kink, doubt in run.doubts.items():
             # Where an argument may be undefined, its enclosure says nothing about the side that is taken there.
-            sure = _spread(margin.value.lo, (2 * n, 1))[n:, 0] >= 0
-            kinks.error[~sure, self.kinks[id(kink)]] = np.inf
+            error = kinks.error[:, self.kinks[kink]]
+            error[np.broadcast_to(doubt, (2 * n, error.shape[-1]))[n:] != SURE] = np.inf
         return outputs, kinks, run.straddles[n:]  # type: ignore[index]
 
     def _quadratic(self, jet: Jet, n: int, radius: Array, order: int) -> Quadratic:
@@ -314,7 +365,7 @@ class Tape:
             # Scaling by r rounded too; a few ulps of every kept term cover it.
             scaling = 8 * EPS * np.abs(g).sum(0)
             first, error = first + scaling, error + scaling
-            second = second + scaling + 8 * EPS * np.abs(q).sum(0)
+            second = _unless(_underflown(rr, r[i], r[j]), second + scaling + 8 * EPS * np.abs(q).sum(0))
             zeroth = np.where(np.isfinite(flat_error), flat_error, np.inf)
             use2 = second <= zeroth  # a nan compares false
             use1 = ~use2 & (first <= zeroth)
@@ -348,6 +399,7 @@ class Tape:
         fourth = error + (quadratic_weights(m)[:, None, None] * rr * h_doubt).sum(0)
         fourth = fourth + (cubic_weights(m)[:, None, None] * rrr * t_rad).sum(0)
         fourth = fourth + 8 * EPS * (np.abs(central).sum(0) + np.abs(t).sum(0))
+        fourth = _unless(_underflown(rrr, r[a], r[b], r[c]), fourth)
         use3 = fourth <= second
         return (
             np.where(use3, t, 0.0),
@@ -380,6 +432,10 @@ def cubic_weights(m: int) -> Array:
     return np.array([1.0, 0.5, 1.0 / 6.0])[same] * (1 + 4 * EPS)
 
 
+def _sure(value: Interval) -> Doubt:
+    return np.full(value.shape, SURE)
+
+
 def _spread(v: Array, shape: tuple[int, ...]) -> Array:
     return v if v.shape == shape else np.broadcast_to(v, shape)
 
@@ -408,6 +464,23 @@ def middle(lower: Array, upper: Array) -> tuple[Array, Array]:
     """Centres, and half-widths that reach both ends in spite of rounding."""
     centre = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
     return centre, up(np.maximum(upper - centre, centre - lower)) * (upper > lower)
+
+
+def _underflown(product: Array, *factors: Array) -> NDArray[np.bool_] | None:
+    """Where products of radii (levels, n, 1) have lost digits, which matters beside huge derivatives; None if nowhere.
+
+    A box has no width along some axes, mostly because it is a point: there, zero is what the product is.
+    """
+    if not product.size or product.min() >= NORMAL:
+        return None
+    positive = np.logical_and.reduce([v > 0 for v in factors])
+    lost: NDArray[np.bool_] = ((product < NORMAL) & positive).any(axis=0)
+    return lost if lost.any() else None
+
+
+def _unless(unknown: NDArray[np.bool_] | None, error: Array) -> Array:
+    """Errors (n, size), nan on boxes of which nothing is known."""
+    return error if unknown is None else np.where(unknown, np.nan, error)
 
 
 def _dense(jet: Jet, n: int, m: int) -> list[Array]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..deadline import check, left
 from ..errors import ModelError
 from .base import Array, Master, MasterError, MasterResult
 from .magnified import magnified
@@ -24,6 +25,16 @@ INTERIOR = "CLARABEL"  # an interior-point solver that comes with CVXPY
 # How much solvers have to be magnified: those that can be as accurate as they are asked to be, not at all.
 UNITS = {**dict.fromkeys(("HIGHS", "SCIPY", "CLARABEL", "OSQP", "SCS", "ECOS"), 1.0), "GUROBI": 16.0}
 UNKNOWN = 1024.0  # tolerances of 1e-7 are usual
+# Where a solver is told how many seconds it has: the group of its options, if they have one, and the name.
+TIMED = {
+    "HIGHS": ("highs_options", "time_limit"),
+    "SCIPY": ("scipy_options", "time_limit"),
+    "CLARABEL": ("", "time_limit"),
+    "GUROBI": ("", "TimeLimit"),
+    "OSQP": ("", "time_limit"),
+    "SCS": ("", "time_limit_secs"),
+}
+LEAST = 0.01  # seconds: some take none at all for no limit
 CLOSE = 1e-7  # residuals at which an answer that the solver doubts is used; the certificate checks it anyway
 IDLE = 1e-9  # multipliers below this part of the largest, on rows with room, are what an interior point leaves
 
@@ -67,9 +78,6 @@ class CvxpyMaster:
 
     def drop(self, keep: NDArray[np.bool_]) -> None:
         self._cuts.drop(keep)
-
-    def set_box(self, lower: Array, upper: Array) -> None:
-        self._box = lower, upper
 
     def solve(self, margin: float) -> MasterResult:
         return self._solve(margin, elastic=False)
@@ -155,18 +163,31 @@ def _solve(problem: Any, solver: str, tol: float) -> str:
     """CVXPY's status; an `inaccurate` one is judged by the caller, not announced by a warning."""
     cp, failure = _cvxpy(), None
     for settings in _settings(solver, tol):
+        check("linear program")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                problem.solve(solver=solver, **settings)
+                problem.solve(solver=solver, **timed(solver, settings))
                 failure = None
             except cp.SolverError as error:
                 failure = error
         if failure is None and problem.status in ("optimal", "infeasible"):
             break
+    if failure is not None or problem.status not in ("optimal", "infeasible"):
+        check("linear program")  # which is why a solver may have stopped early
     if failure is not None:
         raise MasterError(f"{solver}, called by CVXPY, failed on a bounded LP: {failure}") from failure
     return str(problem.status)
+
+
+def timed(solver: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The options with the time that is left, where a solver can be told of it."""
+    seconds = left()
+    if seconds == np.inf or solver not in TIMED:
+        return settings
+    group, name = TIMED[solver]
+    limit = {name: max(seconds, LEAST)}
+    return settings | ({group: settings.get(group, {}) | limit} if group else limit)
 
 
 def _settings(solver: str, tol: float) -> tuple[dict[str, Any], ...]:

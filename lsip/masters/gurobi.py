@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..deadline import check, left
+from ..errors import OutOfTime
 from .base import Array, LicenceError, MasterError, MasterResult
 from .magnified import magnified
 from .rows import Sides, scaled
 
 NO_LICENCE, TOO_LARGE = 10009, 10010  # Gurobi's error codes
-OPTIMAL, INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, SUBOPTIMAL = 2, 3, 4, 13  # and its statuses
+OPTIMAL, INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, TIME_LIMIT, SUBOPTIMAL = 2, 3, 4, 9, 13  # and its statuses
 UNIT = 16.0  # makes up for tolerances that cannot be set below 1e-9
 CLOSE = 1e-7  # residuals at which an answer that Gurobi doubts is used; the certificate checks it anyway
 
@@ -71,9 +73,6 @@ class GurobiMaster:
         self._cuts = [cut for cut, stays in zip(self._cuts, keep, strict=True) if stays]
         self._scale = self._scale[keep]
 
-    def set_box(self, lower: Array, upper: Array) -> None:
-        self._x[: self.n].LB, self._x[: self.n].UB = lower, upper
-
     def solve(self, margin: float) -> MasterResult:
         self._ask(self.c, -margin, -margin)
         return self._run()
@@ -109,24 +108,24 @@ class GurobiMaster:
     def _optimise(self, model: Any) -> None:
         import gurobipy
 
+        check("linear program")
+        model.setParam("TimeLimit", max(min(left(), 1e100), 0.0))
         try:
             model.optimize()
         except gurobipy.GurobiError as error:
             _refuse(error, f"{model.NumVars} variables and {model.NumConstrs} rows")
+        if model.Status == TIME_LIMIT:
+            raise OutOfTime("Gurobi ran out of time.")
 
     def _run(self) -> MasterResult:
         model = self._model
         self._optimise(model)
         if model.Status not in (OPTIMAL, INFEASIBLE):
-            for options in _OTHERS:
-                for key, value in options.items():
-                    model.setParam(key, value)
-                model.reset()
-                self._optimise(model)
-                if model.Status in (OPTIMAL, INFEASIBLE):
-                    break
-            for key in ("NumericFocus", *_USUAL):
-                model.setParam(key, _USUAL.get(key, 0))
+            try:
+                self._try_others(model)
+            finally:
+                for key in ("NumericFocus", *_USUAL):
+                    model.setParam(key, _USUAL.get(key, 0))
         if model.Status in (INFEASIBLE, INFEASIBLE_OR_UNBOUNDED):
             return self._infeasible()
         if model.Status != OPTIMAL and not (model.SolCount and max(model.ConstrVio, model.DualVio) <= CLOSE):
@@ -142,6 +141,15 @@ class GurobiMaster:
             row,
             np.array(self._x.RC)[: self.n],
         )
+
+    def _try_others(self, model: Any) -> None:
+        for options in _OTHERS:
+            for key, value in options.items():
+                model.setParam(key, value)
+            model.reset()
+            self._optimise(model)
+            if model.Status in (OPTIMAL, INFEASIBLE):
+                break
 
     def _infeasible(self) -> MasterResult:
         """The multipliers of Gurobi's Farkas proof, which has the opposite sign of its dual values."""

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..deadline import beat, check, left, watching
+from ..errors import OutOfTime
 from .base import Array, MasterError, MasterResult
 
-_GOOD = highspy.HighsModelStatus.kOptimal
+_GOOD, _LATE = highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit
 _BAD = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
 
 _USUAL: dict[str, Any] = {"presolve": "off", "solver": "simplex", "simplex_strategy": 1}
@@ -93,9 +95,6 @@ class HighsMaster:
             self._highs.deleteRows(len(gone), gone)
             self._scale = self._scale[keep]
 
-    def set_box(self, lower: Array, upper: Array) -> None:
-        self._highs.changeColsBounds(self.n, np.arange(self.n, dtype=np.int32), lower, upper)
-
     def solve(self, margin: float) -> MasterResult:
         if self._elastic:
             self._highs.changeColsCost(self.n + 1, np.arange(self.n + 1, dtype=np.int32), self.c)
@@ -111,14 +110,17 @@ class HighsMaster:
             return None
         for key, value in _CENTRAL.items():
             h.setOptionValue(key, value)
-        h.run()
-        # Without crossover there is no basis, which HiGHS reports as an unknown status; the point is what counts.
-        z = np.array(h.getSolution().col_value)
-        for key, value in _USUAL.items():
-            h.setOptionValue(key, value)
-        h.clearSolver()
-        h.setBasis(basis)
-        return z[: self.n] if len(z) == self.n + 1 and np.isfinite(z).all() else None
+        try:
+            status = timed_run(h)
+            # Without crossover there is no basis, which HiGHS reports as an unknown status; the point is what counts.
+            z = np.array(h.getSolution().col_value)
+        finally:
+            for key, value in _USUAL.items():
+                h.setOptionValue(key, value)
+            h.clearSolver()
+            h.setBasis(basis)
+        found = status != _LATE and len(z) == self.n + 1 and np.isfinite(z).all()
+        return z[: self.n] if found else None
 
     def best_margin(self, most: float) -> MasterResult:
         cost = np.zeros(self.n + 1)
@@ -156,28 +158,62 @@ class HighsMaster:
 
 
 def run(h: Any) -> bool:
-    """Solve a bounded LP: whether it is feasible. MasterError if HiGHS fails in every way that it knows."""
-    h.run()
-    status = h.getModelStatus()
-    if status != _GOOD and status not in _BAD:
-        # A warm start can leave the dual simplex stuck on badly scaled rows: start again, then try other methods.
-        for options in ({}, {"simplex_strategy": 4}, {"presolve": "on"}, {"solver": "ipm"}):
-            for key, value in (_USUAL | options).items():
-                h.setOptionValue(key, value)
-            h.clearSolver()
-            h.run()
-            status = h.getModelStatus()
-            if status == _GOOD or status in _BAD:
-                break
-        for key, value in _USUAL.items():
-            h.setOptionValue(key, value)
+    """Solve a bounded LP: whether it is feasible. MasterError if HiGHS fails in every way that it knows.
+
+    Raises `OutOfTime` at the deadline, whichever way it was on.
+    """
+    status = timed_run(h)
+    if status not in (_GOOD, _LATE, *_BAD):
+        status = _otherwise(h)
     if status in _BAD:
         return False
+    if status == _LATE:
+        raise OutOfTime("HiGHS ran out of time.")
     # HiGHS doubts some answers because of one large number; the certificate checks them anyway.
     info = h.getInfo()
     if status != _GOOD and not (info.max_primal_infeasibility <= 1e-7 and info.max_dual_infeasibility <= 1e-7):
         raise MasterError(f"HiGHS stopped with '{h.modelStatusToString(status)}' on a bounded LP.")
     return True
+
+
+def _otherwise(h: Any) -> Any:
+    """A warm start can leave the dual simplex stuck on badly scaled rows: start again, then try other methods."""
+    status: Any = None
+    try:
+        for options in ({}, {"simplex_strategy": 4}, {"presolve": "on"}, {"solver": "ipm"}):
+            for key, value in (_USUAL | options).items():
+                h.setOptionValue(key, value)
+            h.clearSolver()
+            status = timed_run(h)
+            if status in (_GOOD, _LATE, *_BAD):
+                break
+    finally:
+        for key, value in _USUAL.items():
+            h.setOptionValue(key, value)
+    return status
+
+
+def timed_run(h: Any) -> Any:
+    """Run within the time that is left; the status."""
+    check("linear program")
+    limit, told = left(), None
+    # HiGHS counts the seconds of all runs of a model.
+    h.setOptionValue("time_limit", highspy.kHighsInf if limit == np.inf else h.getRunTime() + max(limit, 0.0))
+    if watching():
+        told = highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt
+        h.setCallback(_tell, None)
+        h.startCallback(told)
+    try:
+        h.run()
+    finally:
+        if told is not None:
+            h.stopCallback(told)
+    return h.getModelStatus()
+
+
+def _tell(_kind: Any, _message: str, _out: Any, _in: Any, _user: Any) -> None:
+    """Say now and then that the simplex is still under way; it keeps the deadline itself."""
+    beat("linear program")
 
 
 def new_highs(tol: float) -> Any:

@@ -42,18 +42,11 @@ class Magnified:
         self.unit, self.c = unit, c
         self.inner: Master = make(unit * c, unit * lower, unit * upper, A, unit * row_lower, unit * row_upper, tol)
 
-    @property
-    def cuts(self) -> int:
-        return self.inner.cuts
-
     def add(self, rows: Any, rhs: Array) -> None:
         self.inner.add(rows, self.unit * rhs)
 
     def drop(self, keep: NDArray[np.bool_]) -> None:
         self.inner.drop(keep)
-
-    def set_box(self, lower: Array, upper: Array) -> None:
-        self.inner.set_box(self.unit * lower, self.unit * upper)
 
     def solve(self, margin: float) -> MasterResult:
         return self._back(self.inner.solve(self.unit * margin), self.unit)

@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..deadline import check, left
 from ..errors import ModelError
 from .base import Array, LicenceError, Master, MasterError, MasterResult
 from .highs import HighsMaster
 from .magnified import magnified
 from .rows import SMALL, Cuts, Sides, contradiction, solved_or_infeasible
 
+LEAST = 0.01  # seconds: some take none at all for no limit
 # Solvers for LPs that give multipliers, the ones that keep their model first; the first that is there is the default.
 LP_SOLVERS = (
     *("appsi_highs", "gurobi_persistent", "cplex_persistent", "xpress_persistent", "mosek_persistent"),
@@ -63,7 +65,7 @@ class PyomoMaster:
         model.dual = pyo.Suffix(direction=pyo.Suffix.IMPORT)
         self._z = [model.z[j] for j in range(self.n)]
         self._handle = _Handle(self.solver, model, tol)
-        self.set_box(lower, upper)
+        self._set_box(lower, upper)
         self._handle.bounds(model.s, 0.0, 0.0)
         if "highs" in solver:
             # HiGHS hears of its options with a solve, and must know before the first row which coefficients count.
@@ -94,7 +96,7 @@ class PyomoMaster:
         self._rows = [row for row, stays in zip(self._rows, keep, strict=True) if stays]
         self._cuts.drop(keep)
 
-    def set_box(self, lower: Array, upper: Array) -> None:
+    def _set_box(self, lower: Array, upper: Array) -> None:
         self._box = lower, upper
         for z, low, high in zip(self._z, lower.tolist(), upper.tolist(), strict=True):
             self._handle.bounds(z, low, high)
@@ -214,8 +216,9 @@ class _Handle:
         """Whether the model is feasible, with the solution loaded into it if so."""
         from pyomo.opt import TerminationCondition
 
+        check("linear program")
         try:
-            results = self.solver.solve(self.model, load_solutions=False)
+            results = self.solver.solve(self.model, load_solutions=False, **self._limit())
         except Exception as error:  # every interface lets its solver's own errors through
             if "size-limited" in str(error):
                 raise LicenceError(
@@ -231,7 +234,19 @@ class _Handle:
         # The LP is bounded, so that a solver which cannot tell infeasible from unbounded has told.
         if found in (TerminationCondition.infeasible, TerminationCondition.infeasibleOrUnbounded):
             return False
+        check("linear program")  # which is why it may have stopped early
         raise MasterError(f"{self.name}, called by Pyomo, stopped with '{found}' on a bounded LP.")
+
+    def _limit(self) -> dict[str, Any]:
+        """The time that is left, in the words of the interface."""
+        seconds = left()
+        config: Any = getattr(self.solver, "config", None)
+        if hasattr(config, "time_limit"):  # APPSI interfaces keep theirs until it is changed
+            used = getattr(getattr(self.solver, "_solver_model", None), "getRunTime", None)  # HiGHS counts all runs
+            before = 0.0 if used is None else used()
+            config.time_limit = None if seconds == np.inf else before + max(seconds, LEAST)
+            return {}
+        return {} if seconds == np.inf else {"timelimit": max(seconds, LEAST)}
 
 
 def _linear(values: Array, variables: list[Any]) -> Any:

@@ -1,9 +1,10 @@
-"""Separation oracles: each maximises a `Violation` over a domain, one method a file."""
+"""Separation oracles: each maximises a `Violation` over its domain, one method a file."""
 
-from .base import Oracle, Separation, Violation
+from .base import EnclosableViolation, Oracle, Rows, Separation, Timed, Violation, is_costly, is_instant, tuned
 from .branch_and_bound import BranchAndBound
-from .choice import pick_oracle, prover
+from .choice import is_prover, pick_oracle, prover
 from .grid import Grid
+from .memory import Memory
 from .multistart import Multistart
 from .projected_subgradient import ProjectedSubgradient
 from .random_search import RandomSearch
@@ -12,15 +13,23 @@ from .supremum import supremum
 
 __all__ = [
     "BranchAndBound",
+    "EnclosableViolation",
     "Grid",
+    "Memory",
     "Multistart",
     "Oracle",
     "ProjectedSubgradient",
     "RandomSearch",
+    "Rows",
     "Separation",
     "SupportFunction",
+    "Timed",
     "Violation",
+    "is_costly",
+    "is_instant",
+    "is_prover",
     "pick_oracle",
     "prover",
     "supremum",
+    "tuned",
 ]

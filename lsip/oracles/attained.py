@@ -7,9 +7,12 @@ from numpy.typing import NDArray
 
 from ..domains import Domain
 from ..errors import ModelError
-from .base import Array, Separation, Violation
+from ..expressions.interval import EPS
+from .base import Array, EnclosableViolation, Separation, Violation
 
 CHUNK = 16_384  # points evaluated at once; what an evaluation holds in between grows with it
+NUMBERS = 2e6  # coefficients enclosed at once
+TINY = 1e-300  # more than a product that underflows can lose
 
 
 def attained(violation: Violation, points: Array, chunk: int = CHUNK) -> Array:
@@ -31,6 +34,34 @@ def attained(violation: Violation, points: Array, chunk: int = CHUNK) -> Array:
     return np.where(defined, values, -np.inf)
 
 
+def largest(violation: EnclosableViolation, points: Array, numbers: float = NUMBERS) -> float:
+    """A proven bound of g at all of the `points` (N, m): in outward-rounded arithmetic, inf where g has no bounds."""
+    p, k = violation.family.columns.shape
+    step = max(int(numbers / (p * (k + 1))), 1)
+    top = -np.inf
+    for i in range(0, len(points), step):
+        y = np.repeat(points[i : i + step], p, axis=0)
+        top = max(top, float(_raised(violation, y, np.tile(np.arange(p), len(y) // p)).max()))
+    return top
+
+
+def _raised(violation: EnclosableViolation, y: Array, component: NDArray[np.intp]) -> Array:
+    """Upper bounds (N,) of component `component[n]` at the point y[n], for every choice of weights in their box."""
+    a, b = violation.family.enclosed(y, y, component)
+    low = np.concatenate([a.lo, b.lo[:, None]], axis=1)
+    high = np.concatenate([a.hi, b.hi[:, None]], axis=1)
+    w = violation.weights[component]
+    with np.errstate(all="ignore"):
+        size = np.maximum(np.abs(low), np.abs(high))
+        total = np.maximum(low * w, high * w).sum(axis=1)
+        # Half a unit in the last place for every product and sum, and products may underflow.
+        operations = w.shape[1] + 4
+        total += operations * (EPS * (size * np.abs(w)).sum(axis=1) + TINY)
+        if violation.spread is not None:
+            total += (size * violation.spread[component]).sum(axis=1) * (1 + operations * EPS) + operations * TINY
+    return np.where(np.isnan(total), np.inf, total)
+
+
 def worst_component(values: Array) -> tuple[Array, NDArray[np.intp]]:
     """The largest component of each row of `values` (N, p), and which one it is: two arrays of shape (N,)."""
     component = values.argmax(axis=1).astype(np.intp)
@@ -39,7 +70,7 @@ def worst_component(values: Array) -> tuple[Array, NDArray[np.intp]]:
 
 def unproven(points: Array, values: Array, components: NDArray[np.intp], chosen: NDArray[np.intp]) -> Separation:
     """The chosen points as a `Separation` that claims nothing about the others."""
-    return Separation(points[chosen], values[chosen], np.inf, components[chosen])
+    return Separation(points[chosen], values[chosen], np.inf, components[chosen], trusts=())
 
 
 def discrete_points(domain: Domain) -> Array | None:

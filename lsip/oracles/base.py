@@ -1,16 +1,29 @@
-"""What every separation oracle speaks: it maximises a `Violation` over a domain and returns a `Separation`."""
+"""What every separation oracle speaks: it maximises a `Violation` over its domain and returns a `Separation`.
+
+What an oracle needs beyond values and derivatives is a capability, and has a protocol of its own: enclosures of rows
+over boxes are those of an `EnclosableViolation`. Oracles ask for protocols, never for the classes that implement them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domains import Domain
+from ..domains import Cell, Domain
+
+if TYPE_CHECKING:
+    from ..expressions.interval import Interval
+    from ..expressions.tape import Quadratic
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Pieces = NDArray[np.int8] | None
+Enclosure = Callable[[Array, Array, Pieces, int], tuple["Quadratic", "Quadratic | None", NDArray[np.bool_] | None]]
+OWN_WORD = "the bound is the oracle's own word"
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,10 +33,9 @@ class Separation:
     points: Array  # (k, m), all in the domain, worst first
     values: Array  # (k,), attained at the points
     bound: float  # sup over the domain (and over all components) is at most this; inf if nothing is proven
-    components: NDArray[np.intp] = field(
-        default_factory=lambda: np.zeros(0, dtype=np.intp)
-    )  # (k,), the row of each point
+    components: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))  # (k,), the row of each point
     rows: tuple[Array, Array] | None = None  # coefficients (k, K) and rhs (k,) of those rows, if they are known already
+    trusts: tuple[str, ...] = (OWN_WORD,)  # what a finite bound takes on trust; empty where lsip itself has proven it
 
     @property
     def worst(self) -> float:
@@ -32,24 +44,160 @@ class Separation:
 
 
 class Violation(Protocol):
-    """A function g(y) with p components, to be maximised over y and over the components."""
+    """A function g(y) with p components, to be maximised over y in `domain` and over the components."""
 
-    components: int
+    @property
+    def components(self) -> int:
+        """How many components g has: p."""
+
+    @property
+    def domain(self) -> Domain:
+        """The index set over which g is to be maximised; a proof is about this set and no other."""
 
     def values(self, y: Array) -> Array:
         """g at the points y (N, m): shape (N, p)."""
 
-    def derivatives(self, y: Array, component: NDArray[np.intp]) -> tuple[Array, Array, Array] | None:
+    def derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
         """Value (N,), gradient (N, m) and Hessian (N, m, m) of one component a point; None for a black box."""
+
+
+class AffineForm(Protocol):
+    """Rows that are affine in the index: value + slope · y, known up to a doubt; the rhs is the last column."""
+
+    @property
+    def value(self) -> Array:
+        """(p, K + 1)."""
+
+    @property
+    def value_doubt(self) -> Array:
+        """(p, K + 1)."""
+
+    @property
+    def slope(self) -> Array:
+        """(m, p, K + 1)."""
+
+    @property
+    def slope_doubt(self) -> Array:
+        """(m, p, K + 1)."""
+
+
+class EnclosureMemory(Protocol):
+    """What a branch-and-bound keeps of a family between calls; `Memory` is it."""
+
+    def covers(self, family: Rows, domain: Domain) -> list[Any]:
+        """One cover (boxes with their enclosures) for each cell of `domain`. The list may be changed."""
+
+    def forget(self) -> None:
+        """Keep nothing: the next proof begins anew."""
+
+
+class Rows(Protocol):
+    """What a proof needs to know of rows a(y) x <= b(y): p of them for every index point, K coefficients each."""
+
+    @property
+    def name(self) -> str:
+        """What messages call them."""
+
+    @property
+    def domain(self) -> Domain:
+        """The whole index set."""
+
+    @property
+    def columns(self) -> Ints:
+        """(p, K): the variables that the coefficients of each row belong to."""
+
+    @property
+    def enclosable(self) -> bool:
+        """Whether `quadratics` proves anything."""
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether expansions of a higher order are sharper."""
+
+    @property
+    def linear(self) -> AffineForm | None:
+        """The rows as functions of the index, if they are known to be affine in it."""
+
+    @property
+    def memory(self) -> EnclosureMemory:
+        """What a branch-and-bound keeps between calls, which does not depend on x."""
+
+    @property
+    def data_key(self) -> Hashable:
+        """Of what else the enclosures depend on than the index set; equal for equal data."""
+
+    def quadratics(self, cell: Cell) -> Enclosure:
+        """Enclosures over boxes of a cell: of all (p, K + 1) numbers, and of functions that are >= 0 on the domain."""
+
+    def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
+        """Outward-rounded coefficients (N, K) and right-hand sides (N,) of row `component[n]` over the n-th box."""
+
+    def trusts(self, domain: Domain) -> tuple[str, ...]:
+        """What enclosures over this index set take on trust, in sentences; empty for a formula."""
+
+
+@runtime_checkable
+class EnclosableViolation(Violation, Protocol):
+    """g(y) = (a(y), b(y)) · w for rows of a family and weights w = (x, -scale), or the largest over a box of weights.
+
+    What it can be asked for is said by its rows: `family.enclosable` and `family.linear`.
+    """
+
+    @property
+    def family(self) -> Rows:
+        """The rows."""
+
+    @property
+    def weights(self) -> Array:
+        """(p, K + 1), the middles of the weights."""
+
+    @property
+    def spread(self) -> Array | None:
+        """(p, K + 1), their half-widths; None where they are points. A bound holds for every choice of weights."""
+
+    def at(self, y: Array, component: Ints) -> Array:
+        """Component `component[n]` at the point y[n]: shape (N,)."""
+
+
+def can_enclose(violation: Violation) -> TypeGuard[EnclosableViolation]:
+    """Whether the violation can be bounded over boxes."""
+    return isinstance(violation, EnclosableViolation) and violation.family.enclosable
 
 
 @runtime_checkable
 class Oracle(Protocol):
-    """A separation method. Implementations are frozen dataclasses: their options, and this one method."""
+    """A separation method. Implementations are frozen dataclasses: their options, and this one method.
 
-    def maximise(self, violation: Any, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
-        """Look for the largest value of `violation` over `domain`.
+    What else the solver may make use of is optional: a method `within` (see `Timed`), and the class attributes
+    `instant` and `costly` (see `is_instant` and `is_costly`).
+    """
+
+    def maximise(self, violation: Any, *, target: float = 0.0, seed: int = 0) -> Separation:
+        """Look for the largest value of `violation` over its domain.
 
         `target` is the largest value that the caller tolerates: nothing needs to be proven more sharply than that.
         `seed` makes oracles that sample reproducible.
         """
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """An oracle that can be given less time, or less to do."""
+
+    def within(self, seconds: float, near: float) -> Oracle:
+        """The same oracle, ending after `seconds`; values so `near` below the target count as violations."""
+
+
+def tuned(oracle: Oracle, *, seconds: float = np.inf, near: float = 0.0) -> Oracle:
+    """The oracle with that much time and room, if it can make use of them."""
+    return oracle.within(seconds, near) if isinstance(oracle, Timed) else oracle
+
+
+def is_instant(oracle: Oracle) -> bool:
+    """Whether an answer costs no more than evaluating a few rows, so that nothing is gained by asking less often."""
+    return bool(getattr(oracle, "instant", False))
+
+
+def is_costly(oracle: Oracle) -> bool:
+    """Whether an answer is a proof that is worth its price only once samples show no violation any more."""
+    return bool(getattr(oracle, "costly", False))

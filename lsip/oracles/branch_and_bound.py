@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..checking import real, whole
+from ..deadline import beat, left
 from ..domains import Domain
-from ..errors import ModelError
-from .base import Array, Separation
+from ..errors import ModelError, OutOfTime
+from ..validation import real, whole
+from .base import Array, EnclosableViolation, Ints, Separation, Violation, can_enclose
 from .cover import Cover
 from .distinct import distinct
+from .memory import MEMORY
 
-Ints = NDArray[np.intp]
-MEMORY = 1.5e9  # bytes of enclosures that a family may keep
 MANY = 1500  # boxes beyond which a cover is rather begun anew with expansions of one order more
 LOOKS = 16  # points evaluated exactly in each round, whatever the models say
 CANDIDATES = 64  # points evaluated exactly in each round, or two for every row an index has
-PACE = 1000.0  # boxes split in a second, until that has been measured
-FEW = 64  # boxes that a round splits however little time is left
+PACE = 1000.0  # boxes split in a second, at most, until that has been measured
+FEW = 8  # boxes that a round splits however little time is left
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,8 @@ class BranchAndBound:
     """Prove `sup g <= bound`, and find the distinct local maximisers on the way.
 
     Boxes are bounded by quadratic enclosures (third-order accurate) and split while their bound exceeds both the
-    target and twice the worst violation found. What does not depend on x is kept in the family and reused from one
-    call to the next.
+    target and twice the worst violation found. What does not depend on x is kept in the family's `memory`, and reused
+    by later calls about the same index set.
 
     Parameters
     ----------
@@ -45,7 +44,7 @@ class BranchAndBound:
     points
         The most points returned by one call (one for every row an index has, if that is more).
     seconds
-        Stop splitting after this long; the bound returned is still valid.
+        Stop splitting after this long; the bound returned is still valid. The deadline of a solve counts, too.
     near
         Values this little below the target count as violations: a cut is cheaper than proving so fine a difference.
     """
@@ -56,6 +55,7 @@ class BranchAndBound:
     points: int = 64
     seconds: float = np.inf
     near: float = 0.0
+    costly: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("tol", "near"):
@@ -64,40 +64,45 @@ class BranchAndBound:
         for name, least in (("max_boxes", 1), ("rounds", 0), ("points", 1)):
             whole(name, getattr(self, name), least)
 
-    def maximise(self, violation: Any, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
-        family = getattr(violation, "family", None)
-        if family is None or not family.enclosable:
+    def within(self, seconds: float, near: float) -> BranchAndBound:
+        """The same search, ending after `seconds` at the latest, with `near` as given."""
+        return replace(self, seconds=min(self.seconds, seconds), near=near)
+
+    def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
+        """The distinct maximisers found, worst first, and a proven bound. Deterministic: `seed` plays no part."""
+        if not can_enclose(violation):
             raise ModelError(
                 "BranchAndBound needs a violation that can be enclosed: write the constraint in the language, or give "
                 "`lipschitz` for a black box; otherwise use Multistart, Grid or RandomSearch."
             )
-        if not family.covers:
-            family.covers = [Cover(family, cell) for cell in domain.cells()]
-        search = _Search(violation, domain, target + self.tol, self)
-        for cover in family.covers:
-            search.add(cover)
+        search = _Search(violation, target + self.tol, self)
+        for k in range(len(search.covers)):
+            search.begin(k)
         return search.run()
 
 
 class _Search:
     """One call: the bounds of all boxes for this x, and the best points so far."""
 
-    def __init__(self, violation: Any, domain: Domain, target: float, options: BranchAndBound) -> None:
-        self.violation, self.domain, self.target, self.options = violation, domain, target, options
+    def __init__(self, violation: EnclosableViolation, target: float, options: BranchAndBound) -> None:
+        self.violation, self.domain, self.target, self.options = violation, violation.domain, target, options
         self.family = violation.family
-        self.covers: list[Cover] = []
-        self.bounds: list[Array] = []  # (N, p) a cover
+        self.trusts = self.family.trusts(violation.domain)
+        self.covers: list[Cover] = self.family.memory.covers(self.family, self.domain)  # replaced there as well as here
+        self.bounds: list[Array] = [np.zeros((0, 0))] * len(self.covers)  # (N, p) a cover
         self.points: list[Array] = []
         self.values: list[Array] = []
         self.components: list[Ints] = []
         self.best = -np.inf
         self.alert = target - options.near
 
-    def add(self, cover: Cover) -> None:
-        bound, points, model = cover.bounds(self.violation.weights, slice(None))
-        self.covers.append(cover)
-        self.bounds.append(bound)
+    def begin(self, k: int) -> None:
+        """Bound all boxes of a cover, and look where they promise most."""
+        self.bounds[k], points, model = self._bounds(self.covers[k], slice(None))
         self._try(points, model, True)
+
+    def _bounds(self, cover: Cover, rows: slice | Ints) -> tuple[Array, Array, Array]:
+        return cover.bounds(self.violation.weights, rows, self.violation.spread)
 
     def _try(self, points: Array, model: Array, blind: bool) -> None:
         """Evaluate exactly where the models are largest: at many points if they promise a violation, else at a few.
@@ -124,15 +129,20 @@ class _Search:
         return max(self.target, 2 * self.best - self.alert) if self.best > self.alert else self.target
 
     def run(self) -> Separation:
-        rounds, pace, now = 0, PACE, time.perf_counter()
-        deadline = now + self.options.seconds
+        rounds, now = 0, time.perf_counter()
+        pace = min((PACE, *(cover.pace for cover in self.covers)))
+        deadline = now + min(self.options.seconds, left())
         while now <= deadline:
             open_rows = [np.flatnonzero(b.max(axis=1, initial=-np.inf) > self.goal) for b in self.bounds]
             open_rows = [rows[c.splittable(rows)] for rows, c in zip(open_rows, self.covers, strict=True)]
             if not sum(map(len, open_rows)) or (self.best > self.alert and rounds >= self.options.rounds):
                 break
             most = int(max(FEW, min(pace * (deadline - now), 1e9)))  # so that a round ends in time
-            split = sum(self._split(k, rows, most) for k, rows in enumerate(open_rows) if len(rows))
+            beat(f"branch-and-bound, {sum(cover.n for cover in self.covers)} boxes")
+            try:
+                split = sum(self._split(k, rows, most) for k, rows in enumerate(open_rows) if len(rows))
+            except OutOfTime:
+                break
             if not split:
                 break
             began, now = now, time.perf_counter()
@@ -159,7 +169,7 @@ class _Search:
         before = cover.n
         spread = cover.influence(self.violation.weights, rows)
         children = cover.refine(rows, spread)
-        bound, points, model = cover.bounds(self.violation.weights, children)
+        bound, points, model = self._bounds(cover, children)
         # Children replaced their parents in place; the others moved to the end, or the tail closed up.
         old = self.bounds[k]
         if cover.n >= before:
@@ -175,17 +185,14 @@ class _Search:
 
     def _restart(self, k: int) -> int:
         """Go on with sharper expansions on fewer boxes."""
-        old = self.covers[k]
-        cover = Cover(self.family, old.cell, order=3)
-        self.family.covers[self.family.covers.index(old)] = self.covers[k] = cover
-        self.bounds[k], points, model = cover.bounds(self.violation.weights, slice(None))
-        self._try(points, model, True)
-        return cover.n
+        self.covers[k] = Cover(self.family, self.covers[k].cell, order=3)
+        self.begin(k)
+        return self.covers[k].n
 
     def _result(self) -> Separation:
         bound = max((float(b.max(initial=-np.inf)) for b in self.bounds), default=-np.inf)
         if not self.points:
-            return Separation(np.zeros((0, self.domain.dim)), np.zeros(0), bound, np.zeros(0, dtype=np.intp))
+            return Separation(np.zeros((0, self.domain.dim)), np.zeros(0), bound, trusts=self.trusts)
         y, g, component = np.concatenate(self.points), np.concatenate(self.values), np.concatenate(self.components)
         # Everything that violates is worth a cut; otherwise the few worst, which the certificate reports.
         floor = self.alert if self.best > self.alert else self.best - 0.1 * abs(self.best) - 1e-12
@@ -196,12 +203,15 @@ class _Search:
         if self.violation.components > most:  # one point for every row is enough, and cheap to find
             order = np.argsort(-g, kind="stable")
             chosen = order[np.unique(component[order], return_index=True)[1]]
-            return Separation(y[chosen], g[chosen], max(bound, float(g.max(initial=-np.inf))), component[chosen])
+            return self._answer(y[chosen], g[chosen], component[chosen], bound)
         chosen = distinct(y, g, component, radius, most)
         if self.best > self.alert:
             y, g, component = self._climb(y[chosen], g[chosen], component[chosen])
             chosen = distinct(y, g, component, 2 * radius, most)
-        return Separation(y[chosen], g[chosen], max(bound, float(g.max(initial=-np.inf))), component[chosen])
+        return self._answer(y[chosen], g[chosen], component[chosen], bound)
+
+    def _answer(self, y: Array, g: Array, component: Ints, bound: float) -> Separation:
+        return Separation(y, g, max(bound, float(g.max(initial=-np.inf))), component, trusts=self.trusts)
 
     def _climb(self, y: Array, g: Array, component: Ints) -> tuple[Array, Array, Ints]:
         """One Newton step up from every point, kept where it helps."""

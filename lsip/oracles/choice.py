@@ -1,28 +1,36 @@
-"""Which oracle suits a family of constraints."""
+"""Which oracle suits a family of constraints, and whose bounds are proofs."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from .base import Oracle
+from ..domains import Domain
+from .base import Oracle, Rows, is_instant
 from .branch_and_bound import BranchAndBound
+from .grid import Grid
 from .multistart import Multistart
 from .support_function import SupportFunction
 
 DIMENSIONS = 4  # up to here, a branch-and-bound is cheap enough to be asked in every iteration
+PROVERS: dict[str, type] = {kind.__name__: kind for kind in (BranchAndBound, SupportFunction, Grid)}
 
 
-def prover(family: Any) -> Oracle | None:
-    """The oracle that can prove something about the family; None if there is none."""
-    if family.linear is not None and family.domain.support(np.zeros((1, family.domain.dim))) is not None:
+def prover(family: Rows, domain: Domain | None = None) -> Oracle | None:
+    """The oracle that can prove something about the family, over its domain or a part of it; None if there is none."""
+    domain = family.domain if domain is None else domain
+    if family.linear is not None and domain.support(np.zeros((1, domain.dim))) is not None:
         return SupportFunction()
     return BranchAndBound() if family.enclosable else None
 
 
-def pick_oracle(family: Any) -> Oracle:
+def pick_oracle(family: Rows) -> Oracle:
     """Certified where that is possible and cheap, else the best guess."""
     chosen = prover(family)
-    cheap = isinstance(chosen, SupportFunction) or family.domain.dim <= DIMENSIONS
-    return chosen if chosen is not None and cheap else Multistart()
+    if chosen is None or not (is_instant(chosen) or family.domain.dim <= DIMENSIONS):
+        return Multistart()
+    return chosen
+
+
+def is_prover(oracle: Oracle) -> bool:
+    """Whether finite bounds of this oracle are lsip's own proofs. A subclass may do as it likes, and does not count."""
+    return PROVERS.get(type(oracle).__name__) is type(oracle)

@@ -12,6 +12,7 @@ would need boxes of the size of the tolerance.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..domains import Cell
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 from ..expressions.tape import Quadratic, cubic_weights, middle, quadratic_weights
+from .base import Rows
 from .quadratic_bound import bound_quadratics
 
 Array = NDArray[np.float64]
@@ -30,12 +32,13 @@ HALVINGS = {1: 3, 2: 2, 3: 2}  # cuts of one box in each round, at least
 MOST_HALVINGS = 4  # and at most
 CHEAP = 3000  # coefficients enclosed at once that cost little more than one
 MOST_PIECES = 3  # kinks that straddle one box are told apart up to this many
+LOST = 1e-300  # more than all products of a box that underflow can lose
 
 
 class Cover:
     """Boxes of one cell of a domain, and the enclosures of a family over them."""
 
-    def __init__(self, family: Any, cell: Cell, order: int = 2) -> None:
+    def __init__(self, family: Rows, cell: Cell, order: int = 2) -> None:
         self.cell, self.order = cell, order
         self.p, k = family.columns.shape
         self.width = k + 1
@@ -47,8 +50,11 @@ class Cover:
         self.kinks = 0
         lower, upper = _first_boxes(cell, CHEAP / (self.p * self.width))
         self.scale = np.maximum((upper - lower).max(axis=0), 1e-300)
+        began = time.perf_counter()
         rows = self._rows(lower, upper, None)
         self.n = len(rows["lower"])
+        # Boxes that can be split in a second, about: each into a few, of which each costs as much as one did here.
+        self.pace = self.n / (4 * max(time.perf_counter() - began, 1e-9))
         self._store = rows
 
     def __getattr__(self, name: str) -> Array:
@@ -124,8 +130,13 @@ class Cover:
             result["pieces"] = pieces
         return result
 
-    def bounds(self, weights: Array, rows: slice | NDArray[np.intp]) -> tuple[Array, Array, Array]:
-        """Upper bounds (N, p) of the violation over boxes, the points (N, p, m) behind them, and the model there."""
+    def bounds(
+        self, weights: Array, rows: slice | NDArray[np.intp], spread: Array | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Upper bounds (N, p) of the violation over boxes, the points (N, p, m) behind them, and the model there.
+
+        With a `spread` (p, K + 1) of half-widths, the bounds hold for all weights that differ by no more than that.
+        """
         table, error = self.table[rows], self.error[rows]
         n, p, m = len(table), self.p, self.dim
         size = np.abs(weights)
@@ -136,10 +147,12 @@ class Cover:
             else:
                 q = np.einsum("nplk,pk->npl", table, weights).reshape(n * p, self.levels)
                 rest = np.einsum("npk,pk->np", error, size).ravel()
+            if spread is not None:
+                rest = rest + self._swing(table, error, spread)
             if self.order == 3:  # what is left of the cubic terms once the coefficients have cancelled
                 rest = rest + np.abs(q[:, self.quadratic :]) @ cubic_weights(m)
                 q = q[:, : self.quadratic]
-            rest = rest * (1 + 1e-13)
+            rest = rest * (1 + 1e-13) + np.tile(LOST * size.any(axis=1), n)
             bound, d = bound_quadratics(q[:, 0], q[:, 1 : 1 + m], q[:, 1 + m :])
             bound = bound + rest
             if "side" in self._store:
@@ -150,6 +163,19 @@ class Cover:
         model = _evaluate(q, d, m).reshape(n, p)
         points = self.centre[rows][:, None, :] + self.radius[rows][:, None, :] * d.reshape(n, p, m)
         return bound, points, np.where(np.isfinite(model), model, -np.inf)
+
+    def _swing(self, table: Array, error: Array, spread: Array) -> Array:
+        """How far the violation over a box may move with weights within `spread`, (N p,): |coefficient| times spread.
+
+        Coefficients are polynomials in d with |d_i| <= 1 up to their errors: no larger than their terms in all.
+        """
+        m = self.dim
+        weight = np.concatenate([np.ones(1 + m), quadratic_weights(m), cubic_weights(m) if self.order == 3 else []])
+        swing = np.zeros(error.shape[:2])
+        for level, share in enumerate(weight):  # a product a level, so that no copy of the table is made
+            swing += share * np.einsum("npk,pk->np", np.abs(table[:, :, level]), spread)
+        swing += np.einsum("npk,pk->np", error, spread)
+        return (swing * (1 + (self.width + self.levels + 8) * EPS)).ravel()
 
     def _use_sides(self, rows: Any, q: Array, rest: Array, bound: Array, d: Array) -> None:
         """Improve bounds and points, in place, on boxes where some u >= 0 cuts off a part."""
@@ -162,7 +188,8 @@ class Cover:
         side = np.where(active[..., None], np.repeat(self.side[rows], p, axis=0)[some], 0.0)
         error = np.where(active, np.repeat(self.side_error[rows], p, axis=0)[some], 0.0)
         multiplier = _balance(q[some, 1 : 1 + m], side[..., 1 : 1 + m])
-        extra = (multiplier * error).sum(1) + 16 * EPS * np.einsum("ns,nsl->n", multiplier, np.abs(side))
+        rounding = (16 + side.shape[1]) * EPS  # an operation for every side, and a few
+        extra = (multiplier * error).sum(1) + rounding * np.einsum("ns,nsl->n", multiplier, np.abs(side))
         relaxed = q[some] + np.einsum("ns,nsl->nl", multiplier, side)
         slope_norm = np.sqrt((side[..., 1 : 1 + m] ** 2).sum(2))
         n = np.arange(len(some))
@@ -289,9 +316,9 @@ def _bend(q: Array, side: Array, side_error: Array, multiplier: Array, m: int) -
     # Where the side passes beside the centre, that tilted the model: balance it again.
     shift = np.maximum(-side[:, 0] * (w * s).sum(1) / norm[:, 0], total - multiplier)
     bent += shift[:, None] * side
-    side_error = side_error * (1 + np.abs(shift) / np.maximum(total, 1e-300))
-    error = total * (np.abs(side[:, 1 + m :]) @ quadratic_weights(m) + side_error) * (1 + 1e-12)
-    return bent, error + 32 * EPS * total * np.abs(side).sum(1)
+    moved = total + np.abs(shift)
+    error = (total * (np.abs(side[:, 1 + m :]) @ quadratic_weights(m)) + moved * side_error) * (1 + 1e-12)
+    return bent, error + 32 * EPS * moved * np.abs(side).sum(1)
 
 
 def _evaluate(q: Array, d: Array, m: int) -> Array:

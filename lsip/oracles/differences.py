@@ -15,7 +15,7 @@ FIT = 1e-6  # the same for a gradient fitted to neighbours on one side, whose er
 
 
 def derivatives(
-    violation: Violation, domain: Domain, y: Array, component: NDArray[np.intp], hessian: bool = True
+    violation: Violation, y: Array, component: NDArray[np.intp], hessian: bool = True
 ) -> tuple[Array, Array, Array]:
     """Value (N,), gradient (N, m) and Hessian (N, m, m) of one component a point.
 
@@ -25,7 +25,7 @@ def derivatives(
     """
     exact = violation.derivatives(y, component)
     if exact is None:
-        exact = from_values(violation, domain, y, component, hessian)
+        exact = from_values(violation, y, component, hessian)
     value, gradient, curvature = exact
     return (
         np.where(np.isfinite(value), value, -np.inf),
@@ -35,18 +35,19 @@ def derivatives(
 
 
 def from_values(
-    violation: Violation, domain: Domain, y: Array, component: NDArray[np.intp], hessian: bool
+    violation: Violation, y: Array, component: NDArray[np.intp], hessian: bool
 ) -> tuple[Array, Array, Array]:
     """The same by differences: central where the stencil fits into the domain, fitted elsewhere."""
+    domain = violation.domain
     count, m = y.shape
     centre, shifts = stencil(domain, y, hessian)
     fits = domain.contains((centre + shifts[:, None, :]).reshape(-1, m)).reshape(-1, count).all(axis=0)
     value, gradient, curvature = np.empty(count), np.empty((count, m)), np.zeros((count, m, m))
     if fits.any():
-        parts = central_differences(violation, domain, y[fits], component[fits], hessian)
+        parts = central_differences(violation, y[fits], component[fits], hessian)
         value[fits], gradient[fits], curvature[fits] = parts
     if not fits.all():
-        value[~fits], gradient[~fits] = fitted_gradient(violation, domain, y[~fits], component[~fits])
+        value[~fits], gradient[~fits] = fitted_gradient(violation, y[~fits], component[~fits])
     return value, gradient, curvature
 
 
@@ -68,9 +69,10 @@ def pairs(m: int) -> list[tuple[int, int]]:
 
 
 def central_differences(
-    violation: Violation, domain: Domain, y: Array, component: NDArray[np.intp], hessian: bool = True
+    violation: Violation, y: Array, component: NDArray[np.intp], hessian: bool = True
 ) -> tuple[Array, Array, Array]:
     """Second-order differences around a centre near y, carried over to y by their own expansion."""
+    domain = violation.domain
     count, m = y.shape
     h = STEP * (domain.upper - domain.lower)
     centre, shifts = stencil(domain, y, hessian)
@@ -95,8 +97,9 @@ def central_differences(
     return value, gradient + np.einsum("nij,nj->ni", curvature, y - centre), curvature
 
 
-def fitted_gradient(violation: Violation, domain: Domain, y: Array, component: NDArray[np.intp]) -> tuple[Array, Array]:
+def fitted_gradient(violation: Violation, y: Array, component: NDArray[np.intp]) -> tuple[Array, Array]:
     """Value, and the gradient that best explains the values at neighbours projected on the domain."""
+    domain = violation.domain
     count, m = y.shape
     axes = np.eye(m) * (FIT * (domain.upper - domain.lower))
     moved = y + np.concatenate([axes, -axes])[:, None, :]

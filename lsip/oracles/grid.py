@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checking import whole
-from ..domains import Domain
 from ..errors import ModelError
-from .attained import attained, discrete_points
-from .base import Array, Separation, Violation
+from ..validation import whole
+from .attained import attained, discrete_points, largest
+from .base import Array, EnclosableViolation, Separation, Violation
 from .distinct import distinct
 
 
@@ -21,7 +20,8 @@ class Grid:
 
     A grid point is a local maximum when no neighbour (diagonal ones included) has a larger value of the same component.
     On a domain with finitely many points all of them are evaluated, whatever `points` says, and `bound` is their
-    maximum: the one case in which this oracle proves something.
+    maximum, rounded up, if the violation belongs to rows that can be enclosed: the one case in which this oracle proves
+    something.
 
     Parameters
     ----------
@@ -49,11 +49,16 @@ class Grid:
             )
         return k
 
-    def maximise(self, violation: Violation, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
+    def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The local maxima of the grid. Deterministic: `seed` plays no part, nor does `target`."""
+        domain = violation.domain
         everything = discrete_points(domain)
         if everything is not None:
-            return self._select(everything, attained(violation, everything), np.zeros(domain.dim), exhaustive=True)
+            found = self._select(everything, attained(violation, everything), np.zeros(domain.dim))
+            if not isinstance(violation, EnclosableViolation):
+                return found
+            bound = max(largest(violation, everything), found.worst)
+            return replace(found, bound=bound, trusts=violation.family.trusts(domain))
         k = self.per_axis(domain.dim)
         points = domain.grid(k)
         step = (domain.upper - domain.lower) / max(k - 1, 1)
@@ -62,7 +67,7 @@ class Grid:
         # One and a half steps: peaks are further apart than that anyway, and a plateau is thinned out.
         return self._select(points, np.where(peaks, values, -np.inf), 1.5 * step)
 
-    def _select(self, points: Array, values: Array, radius: Array, exhaustive: bool = False) -> Separation:
+    def _select(self, points: Array, values: Array, radius: Array) -> Separation:
         p = values.shape[1]
         rows = np.repeat(np.arange(len(points)), p)
         components = np.tile(np.arange(p, dtype=np.intp), len(points))
@@ -71,8 +76,7 @@ class Grid:
         candidates = np.flatnonzero(np.isfinite(flat))
         rows, components, flat = rows[candidates], components[candidates], flat[candidates]
         chosen = distinct(points[rows], flat, components, radius, self.cuts)
-        bound = float(flat.max()) if exhaustive else np.inf
-        return Separation(points[rows[chosen]], flat[chosen], bound, components[chosen])
+        return Separation(points[rows[chosen]], flat[chosen], np.inf, components[chosen], trusts=())
 
 
 def local_maxima(points: Array, values: Array, lower: Array, step: Array, k: int) -> NDArray[np.bool_]:

@@ -9,9 +9,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checking import whole
 from ..domains import Domain
 from ..errors import ModelError
+from ..validation import whole
 from .attained import attained, discrete_points, unproven
 from .base import Array, Separation, Violation
 from .differences import derivatives
@@ -50,21 +50,23 @@ class Multistart:
         if self.method not in get_args(Method):
             raise ModelError(f"`method` must be one of {', '.join(get_args(Method))}; got {self.method!r}.")
 
-    def maximise(self, violation: Violation, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
+    def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The distinct maxima found, worst first. Deterministic: `seed` plays no part, nor does `target`."""
+        domain = violation.domain
         width = domain.upper - domain.lower
-        points, components = self._starts(violation, domain)
+        points, components = self._starts(violation)
         if discrete_points(domain) is not None:
             ends, values = points, attained(violation, points)[np.arange(len(points)), components]
         else:
             if self.method != "trust-region":
-                points = search_with_scipy(violation, domain, points, components, self.method)
+                points = search_with_scipy(violation, points, components, self.method)
             spacing = self.sample ** (-1 / domain.dim)
-            ends, values = ascend(violation, domain, points, components, radius=float(np.clip(spacing, 0.02, 0.25)))
+            ends, values = ascend(violation, points, components, radius=float(np.clip(spacing, 0.02, 0.25)))
         return unproven(ends, values, components, distinct(ends, values, components, 1e-6 * width, self.starts))
 
-    def _starts(self, violation: Violation, domain: Domain) -> tuple[Array, NDArray[np.intp]]:
+    def _starts(self, violation: Violation) -> tuple[Array, NDArray[np.intp]]:
         """Where to start, (K, m), and the component that each start climbs, (K,)."""
+        domain = violation.domain
         points, neighbours = _sample(domain, self.sample)
         known = len(points)
         if self.candidates is not None:
@@ -97,14 +99,13 @@ def _sample(domain: Domain, size: int) -> tuple[Array, NDArray[np.intp]]:
     return points, nearest[:, 1:].astype(np.intp)
 
 
-def search_with_scipy(
-    violation: Violation, domain: Domain, points: Array, components: NDArray[np.intp], method: Method
-) -> Array:
+def search_with_scipy(violation: Violation, points: Array, components: NDArray[np.intp], method: Method) -> Array:
     """One scipy.optimize search a start over the bounding box; ends (K, m) on the domain, none lower than its start."""
     import warnings
 
     from scipy.optimize import Bounds, minimize
 
+    domain = violation.domain
     lower, width = domain.lower, np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
     # In coordinates of the unit box: scipy's first trust radius and finite termination tests assume such a scale.
     bounds = Bounds(np.zeros(domain.dim), np.where(domain.upper > domain.lower, 1.0, 0.0), keep_feasible=True)
@@ -114,7 +115,7 @@ def search_with_scipy(
 
         def at(z: Array, row: NDArray[np.intp] = row) -> tuple[Array, Array, Array]:
             y = np.clip(lower + z * width, lower, domain.upper)
-            value, gradient, hessian = derivatives(violation, domain, y[None, :], row)
+            value, gradient, hessian = derivatives(violation, y[None, :], row)
             return value[0], gradient[0] * width, hessian[0] * width * width[:, None]
 
         options = (

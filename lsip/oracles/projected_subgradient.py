@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checking import real, whole
-from ..domains import Domain
+from ..validation import real, whole
 from .attained import attained, unproven, worst_component
 from .base import Array, Separation, Violation
 from .differences import derivatives
@@ -43,10 +42,11 @@ class ProjectedSubgradient:
             meaning = "must be positive and finite, or None to estimate it"
             real("lipschitz", self.lipschitz, meaning, lambda v: 0 < v < np.inf)
 
-    def maximise(self, violation: Violation, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
+    def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The average and the best iterate. Deterministic: `seed` plays no part, nor does `target`."""
+        domain = violation.domain
         y = domain.project((domain.lower + domain.upper)[None, :] / 2)  # y_0
-        lipschitz = self.lipschitz or estimate_lipschitz(violation, domain)
+        lipschitz = self.lipschitz or estimate_lipschitz(violation)
         if lipschitz == 0.0:  # The violation is flat as far as one can see: y_0 is as good as any point.
             values, components = worst_component(attained(violation, y))
             return unproven(y, values, components, np.zeros(1, dtype=np.intp))
@@ -55,7 +55,7 @@ class ProjectedSubgradient:
         path = np.empty((self.iterations, domain.dim))  # y_1, ..., y_T
         for t in range(self.iterations):
             component = worst_at(violation, y)
-            _, g, _ = derivatives(violation, domain, y, component, hessian=False)
+            _, g, _ = derivatives(violation, y, component, hessian=False)
             y = domain.project(y + alpha * g)
             path[t] = y[0]
 
@@ -75,13 +75,14 @@ def worst_at(violation: Violation, y: Array) -> NDArray[np.intp]:
     return worst_component(attained(violation, y))[1]
 
 
-def estimate_lipschitz(violation: Violation, domain: Domain, sample: int = SAMPLE) -> float:
+def estimate_lipschitz(violation: Violation, sample: int = SAMPLE) -> float:
     """The largest Euclidean norm of a gradient, over all components, at about `sample` points of the domain."""
+    domain = violation.domain
     points = domain.spread(sample)
     if 2**domain.dim <= sample:
         # A concave function is steepest on the boundary, and corners are where several slopes add up.
         points = np.concatenate([points, domain.grid(2)])
     repeated = np.repeat(points, violation.components, axis=0)
     components = np.tile(np.arange(violation.components, dtype=np.intp), len(points))
-    _, gradient, _ = derivatives(violation, domain, repeated, components, hessian=False)
+    _, gradient, _ = derivatives(violation, repeated, components, hessian=False)
     return float(np.linalg.norm(gradient, axis=1).max())

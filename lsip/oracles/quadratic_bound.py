@@ -53,7 +53,7 @@ def _bound_concave(v: Array, g: Array, h: Array, free: NDArray[np.bool_], d: Arr
     size = np.abs(h).sum((1, 2))
     if m == 2:
         a, b, c = h[:, 0, 0], h[:, 0, 1], h[:, 1, 1]
-        largest = 0.5 * (a + c) + np.sqrt((0.5 * (a - c)) ** 2 + b * b)
+        largest = 0.5 * (a + c) + np.hypot(0.5 * (a - c), b)  # squares would underflow
     else:
         largest = np.full(len(v), np.inf)
         known = np.isfinite(size)

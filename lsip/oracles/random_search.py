@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..checking import whole
-from ..domains import Domain
+from ..validation import whole
 from .attained import attained, unproven, worst_component
 from .base import Separation, Violation
 from .distinct import distinct
@@ -28,8 +27,8 @@ class RandomSearch:
     def __post_init__(self) -> None:
         whole("points", self.points, 1)
 
-    def maximise(self, violation: Violation, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
+    def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The worst point of the sample drawn with `seed`; `target` plays no part."""
-        sample = domain.sample(self.points, seed)
+        sample = violation.domain.sample(self.points, seed)
         values, components = worst_component(attained(violation, sample))
         return unproven(sample, values, components, distinct(sample, values, components, 0.0, limit=1))

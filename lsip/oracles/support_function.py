@@ -7,14 +7,13 @@ supremum is v plus the support function of Y at d. This is what makes robust lin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..domains import Domain
 from ..errors import ModelError
-from ..expressions.interval import EPS
-from .base import Separation
+from ..expressions.interval import EPS, TINY
+from .base import AffineForm, Array, EnclosableViolation, Separation, Violation
 
 
 @dataclass(frozen=True)
@@ -34,15 +33,16 @@ class SupportFunction:
     True 0.369398
     """
 
-    def maximise(self, violation: Any, domain: Domain, *, target: float = 0.0, seed: int = 0) -> Separation:
+    instant: ClassVar[bool] = True
+
+    def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The worst point of every row, worst first. Exact: `seed` plays no part, nor does `target`."""
-        form = getattr(getattr(violation, "family", None), "linear", None)
-        if form is None:
+        if not isinstance(violation, EnclosableViolation) or violation.family.linear is None:
             raise ModelError(
                 "SupportFunction needs a constraint that is affine in the index, written in the language; for others "
                 "use BranchAndBound, Multistart, Grid or RandomSearch."
             )
-        w = violation.weights  # (p, K + 1)
+        form, domain, w = violation.family.linear, violation.domain, violation.weights  # (p, K + 1)
         size = np.abs(w)
         constant, constant_doubt = _weighted(form.value, form.value_doubt, w, size)
         d, d_doubt = _weighted(form.slope, form.slope_doubt, w, size)  # (m, p)
@@ -54,18 +54,32 @@ class SupportFunction:
         reach = np.maximum(np.abs(domain.lower), np.abs(domain.upper)) + 1e-6 * (domain.upper - domain.lower).max()
         sup = constant + top
         sup += constant_doubt + reach @ d_doubt * (1 + EPS * domain.dim) + 4 * EPS * (np.abs(constant) + np.abs(top))
+        if violation.spread is not None:
+            sup += _swing(form, reach, violation.spread)
         component = np.arange(len(w))
         values = violation.at(y, component)
         order = np.argsort(-values, kind="stable")
         bound = max(float(sup.max()), float(values.max()))
-        return Separation(y[order], values[order], bound, component[order])
+        return Separation(
+            y[order], values[order], bound, component[order], trusts=violation.family.trusts(violation.domain)
+        )
+
+
+def _swing(form: AffineForm, reach: Array, spread: Array) -> Any:
+    """How far rows (p,) move with weights within `spread`, at most: the largest coefficients where |y| <= reach."""
+    largest = np.abs(form.value) + form.value_doubt
+    largest = largest + np.tensordot(reach, np.abs(form.slope) + form.slope_doubt, axes=1) + 2 * len(reach) * TINY
+    operations = spread.shape[1] + len(reach) + 8
+    return (largest * spread).sum(axis=-1) * (1 + operations * EPS) + operations * TINY
 
 
 def _weighted(mid: Any, doubt: Any, w: Any, size: Any) -> tuple[Any, Any]:
     """Sums of numbers (..., p, K + 1) known up to `doubt`, times the weights (p, K + 1), and what is not known of them.
 
     Half a unit in the last place for every product and every sum, and as much again for the sums of doubts themselves.
+    Products that are not zero may underflow.
     """
     operations = w.shape[1] + 4
-    total = (mid * w).sum(axis=-1)
-    return total, ((doubt + operations * EPS * np.abs(mid)) * size).sum(axis=-1) * (1 + operations * EPS)
+    total, largest = (mid * w).sum(axis=-1), np.abs(mid)
+    lost = operations * TINY * (((largest > 0) | (doubt > 0)) & (size > 0)).any(axis=-1)
+    return total, ((doubt + operations * EPS * largest) * size).sum(axis=-1) * (1 + operations * EPS) + 4 * lost

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deadline import beat, left
 from ..domains import Domain
 from .attained import is_box
 from .base import Array, Violation
@@ -14,7 +15,7 @@ INNER = 12  # projected gradient steps on the model where the Newton step leaves
 
 
 def ascend(
-    violation: Violation, domain: Domain, y: Array, component: NDArray[np.intp], radius: float, iterations: int = 60
+    violation: Violation, y: Array, component: NDArray[np.intp], radius: float, iterations: int = 60
 ) -> tuple[Array, Array]:
     """Climb from each point of y (N, m), each along its own component, to a local maximum in the domain.
 
@@ -29,22 +30,24 @@ def ascend(
     -------
     The points (N, m) and their values (N,).
     """
+    domain = violation.domain
     width = domain.upper - domain.lower
     # A box is scaled axis by axis; elsewhere projections are Euclidean, and only one scale for all axes respects them.
     scale = np.where(width > 0, width, 1.0) if is_box(domain) else np.full(domain.dim, max(width.max(), 1e-300))
     y = y.copy()
-    value, gradient, hessian = _scaled_derivatives(violation, domain, y, component, scale)
+    value, gradient, hessian = _scaled_derivatives(violation, y, component, scale)
     trust = np.full(len(y), radius)
     live = np.flatnonzero(np.isfinite(value))
     for _ in range(iterations):
-        if not len(live):
+        if not len(live) or left() < 0:
             break
+        beat("local searches")
         g, h, base, delta = gradient[live], hessian[live], y[live], trust[live]
         step = _model_step(domain, base, g, h, delta, scale)
         trial = domain.project(base + step * scale)
         step = (trial - base) / scale
         predicted = _model(g, h, step)
-        found, slope, bend = _scaled_derivatives(violation, domain, trial, component[live], scale)
+        found, slope, bend = _scaled_derivatives(violation, trial, component[live], scale)
         gained = found - value[live]
 
         better = gained > 0
@@ -62,9 +65,9 @@ def ascend(
 
 
 def _scaled_derivatives(
-    violation: Violation, domain: Domain, y: Array, component: NDArray[np.intp], scale: Array
+    violation: Violation, y: Array, component: NDArray[np.intp], scale: Array
 ) -> tuple[Array, Array, Array]:
-    value, gradient, hessian = derivatives(violation, domain, y, component)
+    value, gradient, hessian = derivatives(violation, y, component)
     return value, gradient * scale, hessian * scale * scale[:, None]
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..expressions.printing import latex
-from ..family import FamilyOn
-from ..problem import ForAll, Problem
+from ..model.callables import FamilyOn
+from ..model.problem import ForAll, Problem
 
 if TYPE_CHECKING:
-    from ..program import Program
-    from ..solution import Solution
+    from ..model.program import Program
+    from ..solution.solution import Solution
 
 MOST_LINES = 40
 

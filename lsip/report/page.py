@@ -9,16 +9,18 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..writing import whole_file
+from ..files import whole_file
+from ..solution.views import view
 from . import sections
 from .payload import families, largest, payload
 
 if TYPE_CHECKING:
-    from ..solution import Solution
+    from ..solution.solution import Solution
 
 SCRIPTS = ("drawing.js", "reading.js", "heat.js", "violation.js", "convergence.js", "tables.js", "start.js")
 
 
+@view("report")
 def write_report(solution: Solution, path: str | Path) -> Path:
     """Write the page to `path` and return it; the file appears complete or not at all.
 

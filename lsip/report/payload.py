@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..row_families import FamilyViolation
-from ..status import Status
+from ..model.families import FamilyViolation
+from ..model.status import Status
 from . import sampling
-from .words import UP, brief, shortened
+from .claims import UP, brief, shortened
 
 if TYPE_CHECKING:
-    from ..solution import ActivePoint, Solution
+    from ..solution.solution import ActivePoint, Solution
 
 Array = NDArray[np.float64]
 
@@ -103,7 +103,7 @@ class _Family:
         self.domain = self.family.domain
         self.violation = shown(solution, number)
         mine = [a for a in solution.active if a.family == number]
-        self.marks = np.array([a.point for a in mine]).reshape(-1, self.domain.dim)
+        self.active = np.array([a.point for a in mine]).reshape(-1, self.domain.dim)
         self.components = list(dict.fromkeys(a.component for a in mine))
         self.meshed = self.domain.dim > 1 and not sampling.flat(self.domain)
         self.bound = _at(
@@ -122,7 +122,7 @@ class _Family:
             fit = max(0, share - 1) if self.meshed else MOST_ROWS
             self.rows += named if len(named) <= fit else []
         if self.meshed:
-            self.cuts = sampling.slices(self.violation, self.domain, self.marks, max(1, share // len(self.rows)))
+            self.cuts = sampling.slices(self.violation, self.domain, self.active, max(1, share // len(self.rows)))
 
     def data(self, side: int, fine: int) -> dict[str, Any]:
         domain, labels = self.domain, self.family.labels
@@ -136,7 +136,7 @@ class _Family:
             "upper": domain.upper.tolist(),
             "bound": self.bound,
             "proven": None if self.bound is None else brief(self.bound, UP),
-            "active": len(self.marks),
+            "active": len(self.active),
             "rows": [None if row is None else {"row": row, "label": shortened(labels[row])} for row in self.rows],
             "count": len(labels),
             "seen": _number(self.seen),
@@ -146,11 +146,11 @@ class _Family:
     def _picture(self, side: int, fine: int) -> dict[str, Any]:
         domain, g = self.domain, self.violation
         if domain.dim == 1 and domain.measure[0] == 1:
-            t = sampling.line(domain, self.marks)
+            t = sampling.line(domain, self.active)
             values = None if g is None else self._encoded(sampling.along(g, t, self.rows))
             return {"picture": "curve", "t": encoded(t, np.float64), "values": values}
         if not self.meshed:
-            y = sampling.cloud(domain, self.marks)
+            y = sampling.cloud(domain, self.active)
             values = None if g is None else self._encoded(sampling.evaluate(g, y, self.rows))
             return {"picture": "cloud", "points": encoded(y), "values": values}
         maps = [self._map(cut, side, fine) for cut in self.cuts]

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domains import Domain
+from ..model.families import FamilyViolation
 from ..oracles.attained import is_box
-from ..row_families import FamilyViolation
 
 Array = NDArray[np.float64]
 
@@ -49,10 +49,10 @@ def _chosen(values: Array, rows: Sequence[int | None]) -> Array:
     return np.stack([np.fmax.reduce(values, axis=1) if row is None else values[:, row] for row in rows])
 
 
-def line(domain: Domain, marks: Array) -> Array:
-    """Points (N, 1) along a one-dimensional domain, the marks among them; gaps are single NaNs."""
+def line(domain: Domain, active: Array) -> Array:
+    """Points (N, 1) along a one-dimensional domain, the active ones among them; gaps are single NaNs."""
     t = np.linspace(domain.lower[0], domain.upper[0], CURVE)
-    t = np.unique(np.concatenate([t, marks[:, 0]]))
+    t = np.unique(np.concatenate([t, active[:, 0]]))
     inside = domain.contains(t[:, None])
     return np.where(inside, t, np.nan)[:, None]
 
@@ -65,29 +65,31 @@ def along(violation: FamilyViolation, t: Array, rows: Sequence[int | None]) -> A
     return values
 
 
-def cloud(domain: Domain, marks: Array) -> Array:
-    """Points (N, m) of a domain that has no area to be meshed, the marks last."""
-    return np.concatenate([domain.spread(CLOUD), marks])
+def cloud(domain: Domain, active: Array) -> Array:
+    """Points (N, m) of a domain that has no area to be meshed, the active ones last."""
+    return np.concatenate([domain.spread(CLOUD), active])
 
 
-def worst_point(violation: FamilyViolation, domain: Domain, marks: Array) -> Array:
-    """The point at which the violation is largest, among many and the marks; a mark, where they are as good."""
-    trial = np.concatenate([domain.spread(TRIAL), marks])
+def worst_point(violation: FamilyViolation, domain: Domain, active: Array) -> Array:
+    """The point at which the violation is largest, among many and the active ones; one of these if as good."""
+    trial = np.concatenate([domain.spread(TRIAL), active])
     g = evaluate(violation, trial, [None])[0]
     if np.isnan(g).all():
         return domain.project((domain.lower + domain.upper)[None] / 2)[0]
-    if len(marks) and np.nanmax(g[-len(marks) :]) >= np.nanmax(g) - 1e-6 * np.nanmax(np.abs(g)):
-        return marks[0]
+    if len(active) and np.nanmax(g[-len(active) :]) >= np.nanmax(g) - 1e-6 * np.nanmax(np.abs(g)):
+        return active[0]
     return trial[int(np.nanargmax(g))]
 
 
-def slices(violation: FamilyViolation | None, domain: Domain, marks: Array, most: int) -> list[Slice]:
+def slices(violation: FamilyViolation | None, domain: Domain, active: Array, most: int) -> list[Slice]:
     """The planes to show, at most `most`: all pairs of axes through the worst point, then through active points.
 
     Where not all pairs fit, those come first along which the violation varies most.
     """
-    start = marks[0] if violation is None and len(marks) else domain.project((domain.lower + domain.upper)[None] / 2)[0]
-    worst = start if violation is None else worst_point(violation, domain, marks)
+    start = (
+        active[0] if violation is None and len(active) else domain.project((domain.lower + domain.upper)[None] / 2)[0]
+    )
+    worst = start if violation is None else worst_point(violation, domain, active)
     if domain.dim == 2:
         return [Slice((0, 1), worst, "")]
     pairs = list(combinations(range(min(domain.dim, 8)), 2))
@@ -97,7 +99,7 @@ def slices(violation: FamilyViolation | None, domain: Domain, marks: Array, most
     if violation is None:
         return [Slice(pair, worst, "") for pair in pairs]
     through = [(worst, "the worst point")]
-    through += [(mark, f"active point {k + 1}") for k, mark in enumerate(marks) if (mark != worst).any()]
+    through += [(y, f"active point {k + 1}") for k, y in enumerate(active) if (y != worst).any()]
     through = through[: max(1, most // len(pairs))]
     return [Slice(pair, point, name) for point, name in through for pair in pairs]
 

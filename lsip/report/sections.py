@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import __version__
-from ..status import Status
+from ..model.status import Status
+from ..version import __version__
+from .claims import DOWN, UP, brief, claims, number, shortened, worst_found
 from .mathml import mathml
 from .model import model_lines
 from .payload import MOST_FAMILIES
 from .tables import MOST_ROWS, dual_table, dual_title, x_table, x_title
-from .words import DOWN, UP, brief, claims, number, shortened, worst_found
 
 if TYPE_CHECKING:
-    from ..solution import Solution
+    from ..solution.solution import Solution
 
 TONES = {Status.OPTIMAL: "good", Status.INFEASIBLE: "bad", Status.UNBOUNDED: "bad"}  # the others: careful
 MARKS = {

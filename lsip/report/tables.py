@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..status import Status
+from ..model.status import Status
+from .claims import brief, number, shortened
 from .payload import shown
-from .words import brief, number, shortened
 
 if TYPE_CHECKING:
-    from ..solution import Solution
+    from ..solution.solution import Solution
 
 MOST_ROWS = 500
 MOST_ENTRIES = 240  # of x

@@ -9,7 +9,7 @@ import numpy as np
 
 import lsip
 
-from .. import checks
+from .. import validation
 from ..si_cpo import SICPO
 from ..simulator import as_simulator
 
@@ -24,11 +24,11 @@ class FixedGrid:
     candidates: ClassVar[bool] = False  # what a constraint suggests besides is not for this oracle
 
     def __post_init__(self) -> None:
-        checks.count("per_axis", self.per_axis)
+        validation.count("per_axis", self.per_axis)
 
-    def maximise(self, violation: Any, domain: lsip.Domain, *, target: float = 0.0, seed: int = 0) -> Any:
+    def maximise(self, violation: lsip.oracles.Violation, *, target: float = 0.0, seed: int = 0) -> Any:
         """The worst grid point; nothing is proven."""
-        points = domain.grid(self.per_axis)
+        points = violation.domain.grid(self.per_axis)
         values = violation.values(points).max(axis=1)
         k = int(np.argmax(values))
         return lsip.oracles.Separation(points[[k]], values[[k]], np.inf, np.zeros(1, dtype=np.intp))
@@ -47,7 +47,7 @@ class CRPO(SICPO):
     """
 
     def __init__(self, problem: Any, points: int = 250, **options: Any) -> None:
-        checks.count("points", points)
+        validation.count("points", points)
         m = as_simulator(problem).specification.constraint.domain.dim
         per_axis = GRIDS[points] if m == 2 and points in GRIDS else max(int(np.ceil(points ** (1 / m) - 1e-9)), 1)
         super().__init__(problem, **{"oracle": FixedGrid(per_axis), **options})

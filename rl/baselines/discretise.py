@@ -14,7 +14,7 @@ import lsip
 
 from ..dataset import Dataset, OptimisticSet, as_dataset
 from ..errors import InfeasibleError
-from ..planning import optimistic_program, planning_program
+from ..occupancy import optimistic_program, planning_program
 from ..sicmdp import SICMDP, Specification, as_specification, policy_of
 
 Array = NDArray[np.float64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import checks
+from .. import validation
 from ..constraint import Worst
 from ..si_cppo import SICPPO
 
@@ -42,8 +42,8 @@ class PPOLagrangian(SICPPO):
         multiplier_rate: float = 0.1,
         **options: Any,
     ) -> None:
-        price = checks.number("multiplier", multiplier, "amount")
-        rate = checks.number("multiplier_rate", multiplier_rate, "positive")
+        price = validation.number("multiplier", multiplier, "amount")
+        rate = validation.number("multiplier_rate", multiplier_rate, "positive")
         super().__init__(env, constraint, *args, **options)
         self.multiplier, self.multiplier_rate = price, rate  # lambda, the price of the worst cost
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import validation
 from ..advantage import gae
 from ..policies import Categorical, SoftmaxTable, flat_gradient
 from ..simulator import Simulator, rollout
@@ -112,4 +112,4 @@ def policy_gradient(
 def check_counts(**counts: int) -> None:
     """Positive integers, or a clear error."""
     for name, value in counts.items():
-        checks.count(name, value)
+        validation.count(name, value)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import validation
 from ..policies import Policy, flat_gradient, flat_parameters, set_flat_parameters
 from .base import Learner, check_counts, collect, policy_gradient, tensors
 
@@ -36,8 +36,8 @@ class FisherNPG:
 
     def __post_init__(self) -> None:
         check_counts(paths=self.paths, horizon=self.horizon, iterations=self.iterations)
-        checks.number("trace", self.trace, "share")
-        checks.number("damping", self.damping, "nonnegative")
+        validation.number("trace", self.trace, "share")
+        validation.number("damping", self.damping, "nonnegative")
 
     def step(
         self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import lsip
 
-from .. import checks
+from .. import validation
 from ..policies import SoftmaxTable, flat_parameters, set_flat_parameters
 from ..simulator import Draw, Simulator, TabularSimulator, walk
 from .base import Learner, check_counts
@@ -47,7 +47,7 @@ class NPG:
 
     def __post_init__(self) -> None:
         check_counts(samples=self.samples, horizon=self.horizon)
-        checks.number("radius", self.radius, "positive")
+        validation.number("radius", self.radius, "positive")
         if self.steps not in ("decreasing", "constant"):
             raise lsip.ModelError(f'`steps` is "decreasing" or "constant"; got {self.steps!r}.')
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import validation
 from ..policies import flat_parameters, set_flat_parameters
 from .base import Learner, check_counts, collect, policy_gradient, tensors
 
@@ -32,7 +32,7 @@ class PolicyGradient:
 
     def __post_init__(self) -> None:
         check_counts(paths=self.paths, horizon=self.horizon)
-        checks.number("trace", self.trace, "share")
+        validation.number("trace", self.trace, "share")
 
     def step(
         self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator

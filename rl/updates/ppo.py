@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import validation
 from .base import NOISE, Learner, check_counts, collect, tensors
 
 Array = NDArray[np.float64]
@@ -40,9 +40,9 @@ class PPO:
 
     def __post_init__(self) -> None:
         check_counts(paths=self.paths, horizon=self.horizon, epochs=self.epochs, minibatches=self.minibatches)
-        checks.number("trace", self.trace, "share")
-        checks.number("clip", self.clip, "positive")
-        checks.number("step_size", self.step_size, "positive")
+        validation.number("trace", self.trace, "share")
+        validation.number("clip", self.clip, "positive")
+        validation.number("step_size", self.step_size, "positive")
 
     def step(
         self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import validation
 from ..policies import flat_gradient, flat_parameters, set_flat_parameters
 from .base import NOISE, Learner, check_counts, collect, tensors
 from .fisher import conjugate_gradients, fisher_product
@@ -42,9 +42,9 @@ class TRPO:
 
     def __post_init__(self) -> None:
         check_counts(paths=self.paths, horizon=self.horizon, iterations=self.iterations, halvings=self.halvings)
-        checks.number("trace", self.trace, "share")
-        checks.number("damping", self.damping, "nonnegative")
-        checks.number("radius", self.radius, "positive")
+        validation.number("trace", self.trace, "share")
+        validation.number("damping", self.damping, "nonnegative")
+        validation.number("radius", self.radius, "positive")
 
     def step(
         self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +16,15 @@ from lsip.domains import Cell, Domain
 from lsip.errors import ModelError
 
 Array = NDArray[np.float64]
+Meets = Callable[[list[Fraction], list[Fraction]], bool]  # whether a box, lower and upper, has a point of the domain
 
 
-def check_domain(domain: Domain, seed: int = 0) -> None:
-    """Raise AssertionError, naming the promise, if `domain` breaks one."""
+def check_domain(domain: Domain, seed: int = 0, meets: Meets | None = None) -> None:
+    """Raise AssertionError, naming the promise, if `domain` breaks one.
+
+    A box that `witness` gives is refused if the inequalities of all cells exclude it, in rational arithmetic. Where
+    inequalities need more than sums, products, whole powers and absolute values, give an exact test of yours, `meets`.
+    """
     rng = np.random.default_rng(seed)
     scale = max(1.0, float(np.abs([domain.lower, domain.upper]).max()))
     inside = domain.sample(60, seed)
@@ -28,6 +37,7 @@ def check_domain(domain: Domain, seed: int = 0) -> None:
     _check_spread(domain)
     _check_cells(domain, np.concatenate([inside, domain.spread(20)]), around, scale)
     _check_support(domain, inside, rng)
+    _check_witness(domain, np.concatenate([inside, domain.project(around)]), around, scale, meets)
     _check_identity(domain)
     _check_errors(domain)
 
@@ -165,6 +175,99 @@ def _check_support(domain: Domain, inside: Array, rng: np.random.Generator) -> N
     assert (attained >= top - size).all(), "the maximum is attained"
     others = directions @ np.concatenate([inside, domain.spread(50)]).T
     assert (others.max(axis=1) <= top + size).all(), "no point of the domain is further out"
+    for direction, bound, lower, upper in zip(directions, top, *domain.witness(y), strict=True):
+        if not np.isnan(lower).any():
+            ends = [
+                sorted([Fraction(d) * a, Fraction(d) * b])
+                for d, a, b in zip(direction, *_exact(lower, upper), strict=True)
+            ]
+            assert sum(low for low, _ in ends) <= Fraction(bound), "bounds of support hold in exact arithmetic"
+
+
+def _check_witness(domain: Domain, inside: Array, around: Array, scale: float, meets: Meets | None) -> None:
+    """Boxes with a point of the domain in them: near the given points, and never a false one."""
+    lower, upper = domain.witness(np.concatenate([inside, around]))
+    assert lower.shape == upper.shape == (len(inside) + len(around), domain.dim), "witness gives boxes (N, m)"
+    known = ~np.isnan(lower).any(axis=1)
+    assert (np.isnan(lower) == np.isnan(upper)).all(), "a witness is known or not"
+    assert np.isnan(lower[~known]).all(), "a witness is known or not, in all coordinates alike"
+    assert (lower[known] <= upper[known]).all(), "a witness has lower <= upper"
+    for box in zip(lower[known], upper[known], strict=True):
+        found = (meets or (lambda a, b: any(_may_meet(cell, a, b) for cell in domain.cells())))(*_exact(*box))
+        assert found, f"a witness holds a point of the domain; none is in {box}"
+    near, close = known[: len(inside)], inside[known[: len(inside)]]
+    for end in (lower, upper):
+        moved = np.abs(end[: len(inside)][near] - close)
+        assert moved.max(initial=0.0) <= 1e-8 * scale, "a witness is close to a point that belongs to the domain"
+
+
+def _exact(*points: Array) -> list[list[Fraction]]:
+    return [[Fraction(float(v)) for v in point] for point in points]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A closed interval of rational numbers; NumPy's operators work on arrays of them, without rounding anything."""
+
+    low: Fraction
+    high: Fraction
+
+    @staticmethod
+    def of(value: Any) -> Span:
+        return value if isinstance(value, Span) else Span(Fraction(value), Fraction(value))
+
+    def __add__(self, other: Any) -> Span:
+        o = Span.of(other)
+        return Span(self.low + o.low, self.high + o.high)
+
+    def __neg__(self) -> Span:
+        return Span(-self.high, -self.low)
+
+    def __sub__(self, other: Any) -> Span:
+        return self + -Span.of(other)
+
+    def __rsub__(self, other: Any) -> Span:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Span:
+        o = Span.of(other)
+        ends = [a * b for a in (self.low, self.high) for b in (o.low, o.high)]
+        return Span(min(ends), max(ends))
+
+    def __truediv__(self, other: float) -> Span:
+        return self * (1 / Fraction(other))
+
+    def __abs__(self) -> Span:
+        inner = max(self.low, -self.high, Fraction(0))
+        return Span(inner, max(abs(self.low), abs(self.high)))
+
+    def __pow__(self, k: int) -> Span:
+        if k != int(k) or k < 0:
+            raise TypeError(f"only whole powers are rational; got {k}")
+        base = abs(self) if k % 2 == 0 else self
+        return Span(base.low ** int(k), base.high ** int(k))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+
+def _may_meet(cell: Cell, lower: list[Fraction], upper: list[Fraction]) -> bool:
+    """Whether neither boxes nor inequalities of a cell exclude a box; for a single point, whether it is in the cell."""
+    parts = [
+        [(max(a, Fraction(c)), min(b, Fraction(d))) for a, b, c, d in zip(lower, upper, low, high, strict=True)]
+        for low, high in zip(cell.lower, cell.upper, strict=True)
+    ]
+    for part in parts:
+        if all(a <= b for a, b in part):
+            if cell.inside is None:
+                return True
+            try:
+                values = cell.inside(np.array([Span(a, b) for a, b in part], dtype=object))
+            except TypeError as error:
+                raise AssertionError(f"these inequalities are not rational; give `meets` ({error})") from error
+            if all(Span.of(v).high >= 0 for v in values):
+                return True
+    return False
 
 
 def _check_identity(domain: Domain) -> None:
@@ -183,7 +286,7 @@ def _check_identity(domain: Domain) -> None:
 
 def _check_errors(domain: Domain) -> None:
     wrong = np.zeros((2, domain.dim + 1))
-    for method in (domain.contains, domain.project):
+    for method in (domain.contains, domain.project, domain.witness):
         with pytest.raises(ModelError, match="expected shape"):
             method(wrong)
     with pytest.raises(ModelError, match="finite"):

@@ -19,6 +19,7 @@ from scipy import sparse
 from ...errors import ModelError, NotAffineError
 from ...expressions.affine import Affine, Term, Variable
 from ...expressions.graph import Constant, Expression, Gather, Join, Linear, Negate, as_expression
+from ...validation import numbers
 from .index import IndexExpression
 from .package import cp
 
@@ -74,7 +75,7 @@ class Layout:
 
 def dense(value: Any) -> Array:
     """A CVXPY value as an array."""
-    return np.asarray(value.toarray() if sparse.issparse(value) else value, dtype=float)
+    return numbers(value.toarray() if sparse.issparse(value) else value, "Values in a CVXPY model", nan=True)
 
 
 def fixed(expression: Any) -> Any:

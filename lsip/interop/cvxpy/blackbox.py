@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...family import Family
+from ...model.callables import Family
+from ...model.families import BlackBoxFamily
 from ...oracles.attained import discrete_points
-from ...row_families import BlackBoxFamily
 from .affine import Layout, dense, has_tensor, tensor
-from .forall import ForAll
+from .constraint import Quantified
 from .package import cp
 
 Array = NDArray[np.float64]
 
 
-def black_boxes(c: ForAll, name: str, layout: Layout) -> list[BlackBoxFamily]:
+def black_boxes(c: Quantified, name: str, layout: Layout) -> list[BlackBoxFamily]:
     """One family for each element of a rule that is only known at points."""
     constants = Family(c.domain, c.at, c.at, c.lipschitz).constants
     if constants is None and discrete_points(c.domain) is not None:
@@ -48,7 +48,7 @@ def black_boxes(c: ForAll, name: str, layout: Layout) -> list[BlackBoxFamily]:
 class _Table:
     """Rows of a rule at points; the last answer is kept, since coefficients and right-hand sides are asked apart."""
 
-    def __init__(self, c: ForAll) -> None:
+    def __init__(self, c: Quantified) -> None:
         self.c, self.variables = c, list(c.variables())
         self.builds: dict[Any, Any] = {}  # CVXPY's coefficients for each build of the expression; None if it has none
         self.key: bytes | None = None

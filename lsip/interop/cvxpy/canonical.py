@@ -6,6 +6,7 @@ The rows come in the order zero, nonnegative, second-order, semidefinite (upper 
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...cones import Cone, Exponential, Power, SecondOrder, Semidefinite
 from ...errors import ModelError
 from .affine import Layout
-from .cones import Cones
 from .package import cp
 
 Array = NDArray[np.float64]
@@ -31,7 +32,10 @@ class Canonical:
     constant: float
     A: sparse.csr_matrix
     b: Array
-    cones: Cones
+    zero: int  # rows with slack zero
+    nonneg: int  # rows with nonnegative slacks, which come next
+    cones: tuple[Cone, ...]  # of all the others
+    dims: Any  # the same in CVXPY's words
     place: NDArray[np.intp]  # (n,), the position in z of every element of the layout; len(c) where it is always 0
     problem: Any  # the CVXPY problem behind it: the finite part and the probe
     steps: tuple[Any, ...]  # CVXPY's reductions with what they need to be undone
@@ -55,42 +59,48 @@ class Canonical:
         place = np.full(len(rows), A.shape[1], dtype=np.intp)
         place[np.diff(seen.indptr) == 1] = seen.indices
         kept = np.delete(np.arange(A.shape[0]), rows)
-        cones = Cones.of(dims, nonneg=dims.nonneg - len(rows))
-        if A.shape[0] != len(rows) + sum(block.stop - block.start for _, block, _ in cones.blocks()):
+        zero, nonneg, cones = int(dims.zero), int(dims.nonneg) - len(rows), read_cones(dims)
+        if len(kept) != zero + nonneg + sum(cone.size for cone in cones):
             raise ModelError("CVXPY's form of this model has a cone that is not known here.")
         offset = float(inverse[-1][cp.settings.OFFSET])
         return Canonical(
-            np.asarray(data["c"], dtype=float), offset, A[kept], data["b"][kept], cones, place, problem, steps,
-            chain.solver, kept,
+            np.asarray(data["c"], dtype=float), offset, A[kept], data["b"][kept], zero, nonneg, cones, dims, place,
+            problem, steps, chain.solver, kept,
         )  # fmt: skip
 
     @property
     def rows(self) -> int:
         return int(self.A.shape[0])
 
+    @property
+    def linear(self) -> bool:
+        """Whether this is a linear program."""
+        return not self.cones
+
     def user(self, z: Array) -> Array:
-        """The user's variables, in the order of the layout, from a canonical point."""
-        return np.append(z, 0.0)[self.place]
+        """The user's variables, in the order of the layout, from a canonical point with a zero behind it."""
+        return z[self.place]
 
-    def solve(self, c: Array, b: Array, cuts: Any, rhs: Array, **options: Any) -> tuple[str, Array, Array, Array]:
-        """Minimise c z with b - A z in K and cuts z <= rhs: status, z, multipliers of the rows and of the cuts."""
-        at = self.cones.zero + self.cones.nonneg
-        data = {
-            "c": c,
-            "A": sparse.csc_matrix(sparse.vstack([self.A[:at], cuts, self.A[at:]])),
-            "b": np.concatenate([b[:at], rhs, b[at:]]),
-            "dims": self.cones.with_rows(len(rhs)),
-        }
-        raw = self.solver.solve_via_data(data, False, False, options)
-        z, dual = np.array(raw.x, dtype=float), np.array(raw.z, dtype=float)
-        k = len(rhs)
-        return str(raw.status), z, np.concatenate([dual[:at], dual[at + k :]]), dual[at : at + k]
+    def lifted(self, x: Array) -> Array:
+        """The user's variables among canonical ones, with a zero behind them; what CVXPY has added is zero."""
+        z = np.zeros(len(self.c) + 1)
+        z[self.place] = x
+        z[-1] = 0.0
+        return z
 
-    def store(self, present: bool, z: Array, rows: Array, values: dict[int, Array] | None = None) -> None:
+    def solve(self, c: Array, A: Any, b: Array, more: int, options: dict[str, Any]) -> tuple[str, Array, Array]:
+        """Minimise c z over rows like these, `more` of them nonnegative: Clarabel's status, z and the multipliers."""
+        dims = copy(self.dims)
+        dims.zero, dims.nonneg = self.zero, self.nonneg + more
+        raw = self.solver.solve_via_data(
+            {"c": c, "A": sparse.csc_matrix(A), "b": b, "dims": dims}, False, False, options
+        )
+        return str(raw.status), np.array(raw.x, dtype=float), np.array(raw.z, dtype=float)
+
+    def store(self, present: bool, z: Array, rows: Array) -> None:
         """Set the values of the user's variables and the dual values of the finite constraints, as CVXPY does.
 
-        `values` are those of the variables, by id; without them they are read from the canonical point z. With nothing
-        `present`, as for an infeasible model, all are None.
+        With nothing `present`, as for an infeasible model, all are None.
         """
         if not present:
             duals = [d for c in self.problem.constraints for d in c.dual_variables]
@@ -101,10 +111,21 @@ class Canonical:
         every[self.kept] = rows
         found = _undone(self.steps, z, every)
         for v in self.problem.variables():
-            v.save_value(found.primal_vars[v.id] if values is None else values[v.id])
+            v.save_value(found.primal_vars[v.id])
         for c in self.problem.constraints:
             if c.id in found.dual_vars:
                 c.save_dual_value(found.dual_vars[c.id])
+
+
+def read_cones(dims: Any) -> tuple[Cone, ...]:
+    """The cones behind the zero and the nonnegative rows, in the order of the rows."""
+    return (
+        *(SecondOrder(int(n)) for n in dims.soc),
+        *(Semidefinite(int(k)) for k in dims.psd),
+        *(Exponential() for _ in range(int(dims.exp))),
+        *(Power((float(a), 1.0 - float(a))) for a in dims.p3d),
+        *(Power(tuple(map(float, a))) for a in dims.pnd),
+    )
 
 
 def _undone(steps: tuple[Any, ...], z: Array, rows: Array) -> Any:

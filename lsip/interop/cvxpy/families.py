@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...expressions.affine import Affine
+from ...model.families import FamilyViolation
+from ...model.problem import declared_family
+from ...oracles.memory import Memory
 from ...oracles.supremum import supremum
-from ...problem import _family
-from ...row_families import FamilyViolation
-from ...solution import ActivePoint
+from ...solution.solution import ActivePoint
 from .affine import Layout, read_affine
 from .blackbox import black_boxes
-from .forall import ForAll
+from .constraint import Quantified
 
 Array = NDArray[np.float64]
 CHECKS = 6  # points at which a rule is compared with its trace
@@ -27,7 +29,7 @@ class Compiled:
     """Row families over the vector of all variables, and whose rows they are."""
 
     families: tuple[Any, ...]
-    owners: tuple[tuple[tuple[ForAll, int], ...], ...]  # a family, a component: the constraint and its element
+    owners: tuple[tuple[tuple[Quantified, int], ...], ...]  # a family, a component: the constraint and its element
 
     def measure(self, active: tuple[ActivePoint, ...]) -> dict[int, list[tuple[Any, Any]]]:
         """The dual measure of every constraint, by its Python id: points and multipliers, heaviest first."""
@@ -44,11 +46,11 @@ class Compiled:
         }
 
 
-def compile_families(constraints: list[ForAll], layout: Layout) -> Compiled:
+def compile_families(constraints: Sequence[Quantified], layout: Layout) -> Compiled:
     """Constraints over the same indices share one family; a black box has a family for each element."""
     families: list[Any] = []
-    owners: list[tuple[tuple[ForAll, int], ...]] = []
-    groups: dict[tuple[Any, ...], list[ForAll]] = {}
+    owners: list[tuple[tuple[Quantified, int], ...]] = []
+    groups: dict[tuple[Any, ...], list[Quantified]] = {}
     for c in constraints:
         if c.traced:
             groups.setdefault(c.indices, []).append(c)
@@ -57,7 +59,7 @@ def compile_families(constraints: list[ForAll], layout: Layout) -> Compiled:
         labels = tuple(_name(m) if m.size == 1 else f"({_name(m)})[{i}]" for m in members for i in range(m.size))
         name = "; ".join(map(_name, members))
         body = Affine.join(bodies) if len(bodies) > 1 else bodies[0]
-        families.append(_family(name, indices, members[0].domain, body, labels, {layout.whole: 0}))
+        families.append(declared_family(name, indices, members[0].domain, body, labels, {layout.whole: 0}))
         owners.append(tuple((m, i) for m in members for i in range(m.size)))
     for c in constraints:
         if not c.traced:
@@ -66,11 +68,11 @@ def compile_families(constraints: list[ForAll], layout: Layout) -> Compiled:
     return Compiled(tuple(families), tuple(owners))
 
 
-def _name(c: ForAll) -> str:
+def _name(c: Quantified) -> str:
     return str(c).partition("   for all")[0]
 
 
-def agree(traced: ForAll, box: ForAll) -> bool:
+def agree(traced: Quantified, box: Quantified) -> bool:
     """Whether a rule gives the same rows at a few points as its trace; taken for granted without parameter values."""
     if any(p.value is None for p in traced.parameters()):
         return True
@@ -99,12 +101,12 @@ def moved(families: tuple[Any, ...], place: NDArray[np.intp]) -> tuple[Any, ...]
     copies = []
     for family in families:
         other = copy(family)
-        other.columns = place[family.columns]
+        other.columns, other.memory = place[family.columns], Memory()
         copies.append(other)
     return tuple(copies)
 
 
-def proven_violation(c: ForAll) -> float:
+def proven_violation(c: Quantified) -> float:
     """A proven bound of the largest violation at the variables' current values; at least 0."""
     layout = Layout.of(c.variables())
     compiled, x = compile_families([c], layout), layout.values()
@@ -112,5 +114,5 @@ def proven_violation(c: ForAll) -> float:
     for family in compiled.families:
         if not family.enclosable:
             return float("inf")
-        worst = max(worst, supremum(FamilyViolation(family, x), family.domain).bound)
+        worst = max(worst, supremum(FamilyViolation(family, x)).bound)
     return worst

@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 from ...domains import Domain, Product
 from ...errors import ModelError, NotAffineError
 from ...expressions.graph import Index as Formula
-from ...family import Family
-from .affine import fixed
+from ...expressions.tape import Tape
+from ...model.callables import Family
+from ...model.problem import check_indices
+from .affine import dense, fixed
+from .families import agree, proven_violation
 from .index import Index, IndexCondition, IndexExpression
 from .package import cp
 
 Array = NDArray[np.float64]
+ROUNDED = 1e-300  # more than outward rounding makes of 0
 
 
 class ForAll:
@@ -86,8 +90,6 @@ class ForAll:
 
         Zero when it holds everywhere; inf when nothing can be proven, as for black boxes without `lipschitz`.
         """
-        from .families import proven_violation
-
         return proven_violation(self)
 
     def __str__(self) -> str:
@@ -148,14 +150,39 @@ def _declared(indices: tuple[Index, ...], constraint: Any) -> ForAll:
         raise ModelError(f"{constraint} has no decision variable in it, so there is nothing to constrain.")
     _check(constraint, str(constraint))
     formulas: tuple[Any, ...] = tuple(i.formula for i in indices)
-    found = {f for p in constraint.parameters() if isinstance(p, IndexExpression) for f in p.formula.indices()}
-    free = [f.name for f in found if all(f is not g for g in formulas)]
-    if free:
-        raise ModelError(f"{constraint} depends on {', '.join(free)} too; list every index: forall((…), …).")
-    if not found:
-        names = ", ".join(f.name for f in formulas)
-        raise ModelError(f"{constraint} does not depend on {names}: leave it outside of forall.")
+    parts = [p for p in constraint.parameters() if isinstance(p, IndexExpression)]
+    check_indices(str(constraint), formulas, [f for p in parts for f in p.formula.indices()])
+    for part in constraint.args:
+        _refuse_vanishing(part)
     return ForAll(formulas, constraint)
+
+
+def _refuse_vanishing(e: Any) -> None:
+    """Refuse a sum of a vector and a term that is 0 at every index point.
+
+    NumPy's polynomials (chebval, polyval, …) take a vector of CVXPY variables for one coefficient, and give x + 0 t.
+    """
+    if type(e).__name__ == "AddExpression" and any(_alone(arg).size > 1 and arg.variables() for arg in e.args):
+        for term in map(_alone, e.args):
+            if isinstance(term, IndexExpression) and _vanishes(term.formula):
+                raise ModelError(
+                    f"In {e}, the term {term} is 0 at every index point: leave it out. If this came of one of NumPy's "
+                    "polynomials, which take a CVXPY variable for one number, use lsip.bases.chebyshev(t, degree) @ x."
+                )
+    for arg in e.args:
+        _refuse_vanishing(arg)
+
+
+def _alone(e: Any) -> Any:
+    """What CVXPY repeats to give it the shape of the other terms."""
+    return e.args[0] if type(e).__name__ == "Promote" else e
+
+
+def _vanishes(formula: Any) -> bool:
+    indices = formula.indices()
+    ends = (np.concatenate([getattr(i.domain, end) for i in indices])[None, :] for end in ("lower", "upper"))
+    range_ = Tape((formula,), indices).enclose(*ends)
+    return bool((range_.lo > -ROUNDED).all() and (range_.hi < ROUNDED).all())
 
 
 def _check(constraint: Any, shown: str) -> None:
@@ -171,6 +198,7 @@ def _check(constraint: Any, shown: str) -> None:
         raise ModelError(
             f"forall needs a CVXPY inequality such as a @ x <= b, or a function that gives one; got {kind}."
         )
+    refuse_nan(constraint, shown)
     if not constraint.variables():
         raise ModelError(f"{shown} has no decision variable in it, so there is nothing to constrain.")
     if not _body(constraint).is_affine():
@@ -178,6 +206,12 @@ def _check(constraint: Any, shown: str) -> None:
             f"{shown} is not affine in the variables, as a constraint for all y must be. Give the curved part a "
             "variable of its own, as in cp.norm(x) <= s and forall(t, s <= …)."
         )
+
+
+def refuse_nan(part: Any, shown: str) -> None:
+    """Refuse an objective or a constraint with nan among its numbers."""
+    if any(np.isnan(dense(constant.value)).any() for constant in part.constants()):
+        raise ModelError(f"{shown} has nan among its numbers.")
 
 
 def _body(constraint: Any) -> Any:
@@ -195,8 +229,6 @@ def _from_rule(index: Index, rule: Callable[[Any], Any], lipschitz: Any) -> Any:
         boxes = _black_box(index.formula, rule, lipschitz, TypeError("it can"))
     except ModelError:
         return traced
-    from .families import agree
-
     pairs = zip(traced, boxes, strict=True) if isinstance(traced, list) else [(traced, boxes)]
     return traced if all(agree(a, b) for a, b in pairs) else boxes
 

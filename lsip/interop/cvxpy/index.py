@@ -2,11 +2,12 @@
 
 `x[1] * t` must be an ordinary CVXPY expression, `np.tan(t)` must keep its formula. So an index, and everything that is
 computed from indices alone, is a `cvxpy.Parameter` that carries an lsip expression; once a CVXPY variable takes part,
-CVXPY's own operators are used.
+CVXPY's own operators are used. What lsip's language refuses, an index refuses here too.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from ...domains import Domain
-from ...errors import ModelError
+from ...errors import FixedError, ModelError
 from ...expressions.affine import Condition
 from ...expressions.graph import Expression
 from ...expressions.graph import Index as Formula
-from ...expressions.operators import RULES
+from ...expressions.operators import FIRST, RULES, Statement, as_objects
 from ...expressions.printing import POWER, Printer
+from ...validation import OBJECT
 from .package import cp
 
 
@@ -27,10 +29,26 @@ class IndexExpression(cp.Parameter):  # type: ignore[misc]
     """What is computed from indices, as a CVXPY parameter without a value; `formula` is the lsip expression."""
 
     def __init__(self, formula: Expression) -> None:
-        self.formula = formula
         super().__init__(formula.shape, name="index")
+        self.formula = formula
 
     __hash__ = object.__hash__
+    __pandas_priority__ = FIRST
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # CVXPY itself keeps what it has found out about a parameter in attributes of its own, and copies `args`.
+        own = name.startswith("_") or name.endswith("__") or name in ("args", "attributes")
+        if "formula" in self.__dict__ and not own:
+            raise FixedError(
+                f"`{name}` of {self} cannot be set: an index stands for all points of its set and stays as it was made."
+            )
+        super().__setattr__(name, value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return as_objects(self, dtype, inspect.currentframe())
+
+    def __len__(self) -> int:
+        return len(self.formula)
 
     def name(self) -> str:
         """The formula; written when asked for, since what a recurrence reads like doubles with every step."""
@@ -112,13 +130,13 @@ class IndexExpression(cp.Parameter):  # type: ignore[misc]
 
 
 @dataclass(frozen=True, eq=False)
-class IndexCondition:
+class IndexCondition(Statement):
     """A comparison of index expressions: what np.where asks."""
 
     formula: Condition
 
-    def __bool__(self) -> bool:
-        return bool(self.formula)  # says why that has no answer
+    def advice(self) -> str:
+        return self.formula.advice()
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         plain = {key: unwrap(value) for key, value in kwargs.items()}
@@ -166,7 +184,20 @@ def unwrap(value: Any) -> Any:
         return value.value
     if isinstance(value, list | tuple):
         return type(value)(unwrap(v) for v in value)
+    if getattr(value, "dtype", None) == OBJECT and not all(map(_known, np.asarray(value).ravel())):
+        raise ModelError("An array of objects cannot hold CVXPY expressions; use CVXPY's own, such as cp.hstack.")
+    if getattr(value, "dtype", None) == OBJECT:
+        return _objects(value, unwrap)
     return value
+
+
+def _objects(value: Any, function: Callable[[Any], Any]) -> Any:
+    """An array of objects with a function applied to each of them."""
+    array = np.ma.asanyarray(value) if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
+    found = array.copy()
+    for k, item in enumerate(array.ravel()):
+        found.reshape(-1)[k] = function(item)
+    return found
 
 
 def _known(value: Any) -> bool:
@@ -215,3 +246,17 @@ for _name, _rule, _flipped in (("le", "less_equal", False), ("ge", "less_equal",
                                ("lt", "less", False), ("gt", "less", True)):  # fmt: skip
     setattr(IndexExpression, f"__{_name}__", _comparison(f"__{_name}__", _rule, _flipped))
 IndexExpression.__eq__ = _equal  # type: ignore[method-assign,assignment]
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def apply(self: IndexExpression, *arguments: Any) -> Any:
+        return getattr(self.formula, name)(*arguments)  # says what to write instead
+
+    return apply
+
+
+for _name in ("float", "int", "index", "complex", "round", "floor", "ceil", "trunc", "setitem", "delitem", "invert"):
+    setattr(IndexExpression, f"__{_name}__", _refused(f"__{_name}__"))
+for _name in ("mod", "floordiv", "divmod", "and", "or", "xor", "lshift", "rshift"):
+    setattr(IndexExpression, f"__{_name}__", _refused(f"__{_name}__"))
+    setattr(IndexExpression, f"__r{_name}__", _refused(f"__r{_name}__"))

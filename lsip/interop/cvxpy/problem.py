@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from ...deadline import watched
 from ...errors import ModelError
-from ...exchange import Exchange
-from ...program import Program
-from ...solution import Solution
-from ...status import Status
-from .affine import Layout, dense, fixed
-from .canonical import Canonical
+from ...model.program import Program
+from ...model.status import Status
+from ...progress import Table
+from ...solution.solution import Solution
+from ...solver.clock import Clock
+from ...solver.driver import Exchange, solve
+from ...validation import shown
+from .affine import Layout, dense
+from .canonical import JUDGE, Canonical
+from .carrier import Carrier
 from .convex import ConvexRun, Options
-from .families import Compiled, compile_families, moved
-from .forall import ForAll
+from .cuts import Cuts
+from .families import Compiled, compile_families
+from .forall import ForAll, refuse_nan
 from .index import IndexExpression
-from .linear import Linear
+from .interior import Interior
 from .master import Master
 from .package import cp
-from .solution import Model
+from .solution import ModelSolution
 
 NAMES = {  # how CVXPY calls the ends of a solve
     Status.OPTIMAL: "optimal",
@@ -74,6 +81,7 @@ class Problem:
         self.finite: list[Any] = [c for c in self.constraints if not isinstance(c, ForAll)]
         self.foralls: list[ForAll] = [c for c in self.constraints if isinstance(c, ForAll)]
         _refuse_index(objective, f"The objective {objective}", "introduce a variable and bound it with forall instead")
+        refuse_nan(objective, f"The objective {objective}")
         self.solution: Any = None
         self.status: str | None = None
         self.value: float | None = None
@@ -125,73 +133,61 @@ class Problem:
         """
         if not self.is_dcp():
             raise ModelError(f"The finite part is not convex by CVXPY's rules (DCP):\n{self}")
-        layout = Layout.of(self.variables())
-        compiled = compile_families(self.foralls, layout)
-        canonical = Canonical.of(self.objective, self.finite, layout)
-        maximise = isinstance(self.objective, cp.Maximize)
-        if canonical.cones.linear and solver is None:
-            return self._solve_linear(canonical, compiled, maximise, verbose, options)
-        return self._solve_convex(canonical, compiled, layout, solver, verbose, options)
+        carrier, compiled = self._carrier()
+        if carrier.canonical.linear and solver is None:
+            found = self._exchange(carrier, verbose, options)
+        else:
+            found = self._convex(carrier, solver, verbose, options)
+        status = NAMES.get(found.status, "user_limit")
+        present = status in cp.settings.SOLUTION_PRESENT
+        # The dual values are those of the proof.
+        carrier.canonical.store(present, found.x[:-1], carrier.multipliers(found.certificate))
+        values = {v.id: dense(v.value) for v in self.variables()} if present else {}
+        return self._keep(replace(found, values=values), compiled, status)  # type: ignore[call-arg]
 
     def compile(self) -> Program:
         """The linear program that lsip solves for a model with a linear finite part."""
-        layout = Layout.of(self.variables())
-        canonical = Canonical.of(self.objective, self.finite, layout)
-        if not canonical.cones.linear:
+        carrier, _ = self._carrier()
+        if not carrier.canonical.linear:
             raise ModelError("The finite part is convex, not linear, and has no linear program.")
-        compiled = compile_families(self.foralls, layout)
-        return Linear.of(canonical, compiled, isinstance(self.objective, cp.Maximize), self.name).program
+        return carrier.program
 
-    def _solve_linear(
-        self, canonical: Canonical, compiled: Compiled, maximise: bool, verbose: bool, options: Any
-    ) -> Any:
-        linear = Linear.of(canonical, compiled, maximise, self.name)
+    def _carrier(self) -> tuple[Carrier, Compiled]:
+        """CVXPY's canonical form, with all parameters at their current values."""
+        layout = Layout.of(self.variables())
+        compiled = compile_families(self.foralls, layout)
+        canonical = Canonical.of(self.objective, self.finite, layout)
+        return Carrier.of(canonical, compiled, isinstance(self.objective, cp.Maximize), self.name), compiled
+
+    def _exchange(self, carrier: Carrier, verbose: bool, options: Any) -> Solution:
+        """By lsip's own exchange: the finite part is linear."""
         unknown = ", ".join(k for k in options if k not in Exchange.__dataclass_fields__)
         if unknown:
             known = ", ".join(Exchange.__dataclass_fields__)
             raise ModelError(f"Unknown option {unknown}; the options of a linear model are {known} and verbose.")
-        found = linear.solve(verbose=verbose, **options)
-        status = NAMES.get(found.status, "user_limit")
-        present = status in cp.settings.SOLUTION_PRESENT
-        canonical.store(present, found.x[:-1], linear.row_multipliers(found))
-        values = {v.id: dense(v.value) for v in self.variables()} if present else {}
-        stats = cp.problems.problem.SolverStats
-        self.solver_stats = stats("HIGHS", solve_time=found.seconds, num_iters=len(found.history))
-        return self._keep(linear.answer(found, values), compiled, status)
+        found = solve(carrier.program, None, verbose=verbose, **options)
+        self._statistics("HIGHS", found)
+        return ModelSolution(**{f.name: getattr(found, f.name) for f in fields(Solution)})
 
-    def _solve_convex(
-        self, canonical: Canonical, compiled: Compiled, layout: Layout, solver: Any, verbose: bool, options: Any
-    ) -> Any:
+    def _convex(self, carrier: Carrier, solver: Any, verbose: bool, options: Any) -> Solution:
+        """By the exchange with a convex solver."""
         ours = {k: v for k, v in options.items() if k in Options.__dataclass_fields__}
         theirs = {k: v for k, v in options.items() if k not in ours}
-        master = Master(self.objective, self.finite, layout, solver, theirs)
-        run = ConvexRun(
-            self._model(canonical, compiled), canonical, compiled, layout, master, Options(**ours),
-            isinstance(self.objective, cp.Maximize), self.name,
-        )  # fmt: skip
-        solution = _drive(run, verbose)
-        status = NAMES.get(solution.status, "user_limit")
-        # The dual values are those of the proof, whatever the master said last; the values are those of the solution.
-        rows = solution.certificate.row_multipliers
-        rows = rows if len(rows) else np.zeros(canonical.rows)
-        present = status in cp.settings.SOLUTION_PRESENT
-        canonical.store(present, np.zeros(len(canonical.c)), rows, solution.values)
-        self.solver_stats = master.stats
-        return self._keep(solution, compiled, status)
+        named = solver is not None and str(solver).upper() != JUDGE
+        chosen, cuts = Options(**ours), Cuts(carrier.program)
+        interior = Interior(carrier.canonical, cuts, {} if named else theirs, Clock(chosen.time_limit))
+        master = None
+        if named:
+            layout = Layout.of(self.variables())
+            master = Master(self.objective, self.finite, layout, carrier.canonical, cuts, solver, theirs)
+        solution = _drive(ConvexRun(carrier, interior, master, chosen), verbose)
+        self._statistics(JUDGE, solution)
+        self.solver_stats = self.solver_stats if master is None else master.stats
+        return solution
 
-    def _model(self, canonical: Canonical, compiled: Compiled) -> Model:
-        """What a convex proof is about, with all parameters at their current values."""
-        n = len(canonical.c)
-        free = np.append(np.full(n, np.inf), 0.0)
-        carrier = Program(
-            np.append(canonical.c, 0.0), canonical.constant, -free, free,
-            sparse.csr_matrix(sparse.hstack([canonical.A, sparse.csr_matrix((canonical.rows, 1))])),
-            canonical.b, canonical.b, moved(compiled.families, canonical.place), name=self.name,
-        )  # fmt: skip
-        sign = -1 if isinstance(self.objective, cp.Maximize) else 1
-        objective = sign * fixed(self.objective.expr)
-        finite = tuple(map(fixed, self.finite))
-        return Model(carrier, canonical.cones, canonical.place, objective, finite, tuple(self.variables()))
+    def _statistics(self, name: str, found: Solution) -> None:
+        stats = cp.problems.problem.SolverStats
+        self.solver_stats = stats(name, solve_time=found.seconds, num_iters=len(found.history))
 
     def _keep(self, solution: Solution, compiled: Compiled, status: str) -> Solution:
         """Remember what was found, where CVXPY's users look for it."""
@@ -215,9 +211,14 @@ class Problem:
 
 def _drive(run: ConvexRun, verbose: bool) -> Any:
     """Step through a run, with a table and a callback."""
-    from ...progress import Table
+    with ExitStack() as stack:
+        table = Table() if verbose else None
+        if table:
+            table.rest = stack.enter_context(watched(lambda doing: table.beat(doing, run.clock.used())))
+        return _driven(run, table)
 
-    table = Table() if verbose else None
+
+def _driven(run: ConvexRun, table: Table | None) -> Any:
     if table:
         table.start(run.describe())
     solution: Any = None
@@ -246,12 +247,13 @@ def _flatten(items: Iterable[Any]) -> Iterable[Any]:
             yield item
         elif isinstance(item, cp.Constraint):
             _refuse_index(item, str(item), "wrap it in forall(…)")
+            refuse_nan(item, str(item))
             yield item
         else:
-            raise ModelError(f"A constraint was expected, got {item!r}. Did a comparison collapse to True or False?")
+            raise ModelError(f"A constraint was expected; got {shown(item)}. Did a comparison collapse into a truth?")
 
 
-def _refuse_index(part: Any, shown: str, advice: str) -> None:
+def _refuse_index(part: Any, name: str, advice: str) -> None:
     found = {f.name for p in part.parameters() if isinstance(p, IndexExpression) for f in p.formula.indices()}
     if found:
-        raise ModelError(f"{shown} depends on the index {', '.join(sorted(found))}: {advice}.")
+        raise ModelError(f"{name} depends on the index {', '.join(sorted(found))}: {advice}.")

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ...expressions.affine import Affine, Constraint, Term, Variable
 from ...expressions.graph import Index
-from ...problem import ForAll, Problem, minimize
-from ...row_families import BlackBoxFamily
-from .asked import Numbers, numbers
+from ...model.families import BlackBoxFamily
+from ...model.problem import ForAll, Problem, minimize
 from .basis import Basis
 from .columns import Columns
 from .continuum import Piece
+from .evaluation import Numbers, numbers
 from .tracing import Formula, Symbols, check_points
 
 Array = NDArray[np.float64]
@@ -45,7 +45,7 @@ def declared(formulas: list[tuple[Piece, Formula]], symbols: Symbols, n: int) ->
         return []
     x = Variable(n, name="x")
     rows = [ForAll(i, Constraint(_affine(x, lines), False, ("name", "rows"))) for i, lines in groups.items()]
-    compiled = Problem(minimize(x[0]), rows).compile().families
+    compiled: tuple[Any, ...] = Problem(minimize(x[0]), rows).compile().families
     for family, lines in zip(compiled, groups.values(), strict=True):
         family.labels = tuple(line.label for line in lines)
         family.name = "; ".join(dict.fromkeys(line.owner.piece.component.name for line in lines))

@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from ...errors import ModelError, NotAffineError
-from ...program import Program
-from .asked import linear
+from ...model.program import Program
 from .columns import Columns
 from .continuum import Piece, factors, is_continuum, is_semi_infinite, pieces
+from .evaluation import linear
 from .families import BlackBox, Owner, declared
 from .tracing import Formula, Symbols, trace
 

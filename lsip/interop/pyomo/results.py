@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...certificate import point_rows
 from ...errors import LSIPError
-from ...solution import Solution
-from ...status import Status
+from ...model.status import Status
+from ...proof.rows import point_rows
+from ...solution.solution import Solution
 from .continuum import Piece
 from .families import UPPER, Owner
 from .model import Reading

@@ -7,9 +7,9 @@ import time
 from typing import Any
 
 from ...errors import MissingExtraError, ModelError
-from ...exchange import Exchange, solve
-from ...solution import Solution
-from ...status import Status
+from ...model.status import Status
+from ...solution.solution import Solution
+from ...solver.driver import Exchange, solve
 from .families import Incomplete
 from .model import read
 from .results import Answer, NoSolutionError
@@ -75,7 +75,7 @@ class LSIPSolver:
 
     def version(self) -> tuple[int, ...]:
         """The version of lsip."""
-        from ... import __version__
+        from ...version import __version__
 
         return tuple(int(part) for part in __version__.split("."))
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from ...errors import ModelError
 from ...expressions.graph import Index, Join, as_expression
 from ...expressions.tape import Tape
-from .asked import Numbers, Sides, first_line, numbers, sides
 from .columns import Columns
 from .continuum import Piece
+from .evaluation import Numbers, Sides, first_line, numbers, sides
 from .formula import Reader, Row, Untraceable
 
 Array = NDArray[np.float64]
@@ -50,6 +50,8 @@ class Symbols:
             place = (id(set_), sum(other is set_ for other in piece.sets[:i]))
             if place not in self.found:
                 domain = Piece(piece.component, (set_,), (0,), ((),)).domain
+                taken = {index.name for index, _ in self.found.values()}
+                name = f"{set_.name}{name.removeprefix(set_.local_name)}" if name in taken else name
                 self.found[place] = (Index(name, domain), IndexTemplate(set_))
             pairs.append(self.found[place])
         return tuple(index for index, _ in pairs), tuple(template for _, template in pairs)

@@ -1,0 +1,20 @@
+"""Models of other tools' documentation and tests, with what was published of them: one file a kind of source."""
+
+from . import arrays, chebfun, codes, convex, filters, polynomials, robust, rules, sets, sollya
+from .claims import MODELS, Claim, Model
+
+__all__ = [
+    "MODELS",
+    "Claim",
+    "Model",
+    "arrays",
+    "chebfun",
+    "codes",
+    "convex",
+    "filters",
+    "polynomials",
+    "robust",
+    "rules",
+    "sets",
+    "sollya",
+]

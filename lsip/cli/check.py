@@ -1,0 +1,40 @@
+"""`lsip check`."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ..errors import MissingExtraError
+from .arguments import add_command
+
+CHECKER = Path(__file__).resolve().parent.parent / "proof" / "checker.py"
+CODES = (
+    "exit code: 0 proven again; 1 not proven, or an error; 2 wrong usage, or no proof that can be read; 3 refused: "
+    "something in it is not known to the checker; 130 interrupted"
+)
+
+
+def add(commands: Any) -> None:
+    """Add the command to the subparsers of `lsip`."""
+    parser = add_command(
+        commands,
+        "check",
+        "prove a solution again, with a program that shares no code with lsip",
+        "lsip check proof.json    # written by solution.export('proof.json')",
+        note=CODES,
+    )
+    parser.add_argument("proof", type=Path, help="what solution.export(…) wrote")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the checker by its path, in an interpreter that knows nothing of lsip."""
+    if find_spec("flint") is None:
+        raise MissingExtraError("The checker needs python-flint: pip install 'lsip[check]'.")
+    sys.stdout.flush()
+    return subprocess.run([sys.executable, "-I", str(CHECKER), str(options.proof)], check=False).returncode

@@ -1,0 +1,62 @@
+"""`lsip demo`: clean air over a whole town at least cost, from the model to a certified answer and a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..domains import Box
+from ..errors import MissingExtraError
+from ..expressions import Index, Variable
+from ..files import make_folder
+from ..model.problem import Problem, forall, minimize
+
+if TYPE_CHECKING:
+    from ..model.method import Answer
+
+# Five factories in a town [0, 1]^2: where they stand, how much they emit, and what cutting all of it would cost.
+FACTORIES = np.array([[0.15, 0.25], [0.35, 0.75], [0.55, 0.40], [0.80, 0.70], [0.85, 0.15]])
+EMISSIONS = np.array([1.0, 0.8, 1.2, 0.9, 0.7])
+COSTS = np.array([2.0, 3.0, 5.0, 2.5, 1.0])
+SCHOOL = np.array([0.62, 0.58])  # Around it the limit is stricter.
+
+
+def clean_air() -> Problem:
+    """Cut emissions by fractions x at least cost so that the concentration respects the limit at *every* point y.
+
+    The concentration at y is the sum over factories of e_s (1 - x_s) / (1 + 30 |y - p_s|^2).
+    """
+    x = Variable(len(FACTORIES), name="x", lower=0, upper=1)
+    y = Index("y", Box([0, 0], [1, 1]))
+    reach = 1 / (1 + 30 * ((y - FACTORIES) ** 2).sum(axis=-1))
+    limit = 1 - 0.4 * np.exp(-12 * ((y - SCHOOL) ** 2).sum())
+    return Problem(minimize(COSTS @ x), [forall(y, (EMISSIONS * reach) @ (1 - x) <= limit)], name="clean air")
+
+
+def run(out: Path) -> Answer:
+    """Model, solve, verify, explain, and draw; returns the solution."""
+    make_folder(out)
+    problem = clean_air()
+    print(
+        "Clean air over a town: five factories may have to cut their emissions by fractions x, at least cost, so that"
+    )
+    print("the concentration stays below a limit at every point y of the town, stricter around a school.\n")
+    print(problem)
+    print()
+    solution = problem.solve()
+    solution.verify()
+    print("\nThe proof was re-checked without the solver.\n")
+    for s, (place, cut) in enumerate(zip(FACTORIES, solution.x, strict=True)):
+        print(f"  factory {s} at ({place[0]:.2f}, {place[1]:.2f}) cuts {100 * cut:5.1f} % of its emissions")
+    print("\nWhat it costs to keep the limit, and where (the dual measure):")
+    for active in solution.active:
+        print(f"  y = ({active.point[0]:.6f}, {active.point[1]:.6f})   multiplier {active.multiplier:.6f}")
+    picture = out / "demo.png"
+    try:
+        solution.plot(picture)
+        print(f"\nA picture of the violation over the town, with these points, is in {picture}")
+    except MissingExtraError as missing:
+        print(f"\nThere is no picture: {missing}")
+    return solution

@@ -1,0 +1,131 @@
+"""The time that is left: one deadline for all that runs inside of a solve, a check or a proof, however deep.
+
+Whoever is given a time limit opens `within(seconds)`; whatever may take long asks `left()` before it begins, or calls
+`check()` between its steps, which raises `OutOfTime`. Deadlines nest, and the earliest counts. The same calls carry the
+news that work goes on: inside of `watched(say)`, `say` is called about every two seconds with what is being done.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from .errors import OutOfTime
+
+__all__ = [
+    "SPARSE_SPEED",
+    "SPEED",
+    "afford",
+    "afford_factors",
+    "beat",
+    "check",
+    "left",
+    "watched",
+    "watching",
+    "within",
+]
+
+SPEED = 8e9  # operations a second of dense products, about
+SPARSE_SPEED = 5e8  # and of sparse factorisations
+EVERY = 1.5  # seconds between two signs of life, at least; steps between two calls of `check` take their time, too
+
+_end: ContextVar[float] = ContextVar("end", default=math.inf)  # as `time.perf_counter` tells it
+_watch: ContextVar[_Watch | None] = ContextVar("watch", default=None)
+
+
+class _Watch:
+    """Who wants to know that work goes on, and when that was last said."""
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self.say, self.last = say, time.perf_counter()
+
+    def look(self, now: float, doing: str) -> None:
+        if now - self.last >= EVERY:
+            self.last = now
+            self.say(doing)
+
+
+@contextmanager
+def within(seconds: float | None) -> Iterator[None]:
+    """Let all that runs inside end after so many seconds; None, or inf, leaves the time as it is."""
+    end = _end.get() if seconds is None else min(_end.get(), time.perf_counter() + seconds)
+    token = _end.set(end)
+    try:
+        yield
+    finally:
+        _end.reset(token)
+
+
+@contextmanager
+def watched(say: Callable[[str], object]) -> Iterator[Callable[[], None]]:
+    """Call `say` with what is being done, about every two seconds; what is yielded puts that off until later."""
+    watch = _Watch(say)
+    token = _watch.set(watch)
+
+    def rest() -> None:
+        watch.last = time.perf_counter()
+
+    try:
+        yield rest
+    finally:
+        _watch.reset(token)
+
+
+def watching() -> bool:
+    """Whether somebody wants to know that work goes on."""
+    return _watch.get() is not None
+
+
+def left() -> float:
+    """Seconds to the deadline, inf without one; negative when it has passed."""
+    end = _end.get()
+    return end if end == math.inf else end - time.perf_counter()
+
+
+def beat(doing: str) -> None:
+    """Between two steps: say what is being done, now and then, if somebody wants to know."""
+    watch = _watch.get()
+    if watch is not None:
+        watch.look(time.perf_counter(), doing)
+
+
+def check(doing: str) -> None:
+    """Between two steps: say what is being done, now and then; raise `OutOfTime` if the deadline has passed."""
+    beat(doing)
+    if left() < 0:
+        raise OutOfTime("The time is up.")
+
+
+def afford(seconds: float, doing: str) -> None:
+    """Before a step that cannot be stopped: raise `OutOfTime` if it would take longer than is left."""
+    check(doing)
+    if seconds > left():
+        raise OutOfTime("The time that is left is too short.")
+
+
+def afford_factors(matrix: Any) -> None:
+    """Before a sparse factorisation: raise `OutOfTime` if it would take longer than is left.
+
+    The envelope of the matrix in Cuthill and McKee's order bounds what fills up; it is looked at only if time is short.
+    """
+    n = matrix.shape[0]
+    if 2.0 / 3.0 * n**3 / SPARSE_SPEED <= left():  # whatever fills up
+        return
+    from scipy import sparse
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    pattern = sparse.csr_matrix(abs(matrix) + abs(matrix).T)
+    order = reverse_cuthill_mckee(pattern, symmetric_mode=True)
+    place = np.empty(n, dtype=np.intp)
+    place[order] = np.arange(n)
+    entries = pattern.tocoo()
+    first = np.arange(n)
+    np.minimum.at(first, place[entries.row], place[entries.col])
+    width = np.arange(n) - first + 1.0
+    afford(2.0 * float((width**2).sum()) / SPARSE_SPEED, "factorisation")

@@ -1,0 +1,293 @@
+"""Systems of inequalities A y <= b: linear programs over them, and what their multipliers prove.
+
+A linear program is only ever a guess here. Multipliers w >= 0 prove d · y <= w · b + (d - w A) · y for every y with
+A y <= b, whatever they are and however they were found, and the right-hand side is bounded with outward rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..deadline import check
+from ..errors import ModelError
+from .proven import add_up, dot_bounds, raised, two_product
+from .rational import Deepest, Form, as_form, deepest
+
+Array = NDArray[np.float64]
+
+_ROUNDS = 4  # of linear programs in ever smaller frames, at most
+_ALIKE = 1e-3  # widths of a bounding box that differ by less than this factor share one scale
+_POINT = 1e-200  # what is smaller than this is a point
+_FAR = 1e30
+_EXACT = 2000  # numbers in A up to which questions are settled in rational arithmetic, within about a second
+_SHOWN = 6  # rows named in a message
+
+
+@dataclass(frozen=True, eq=False)
+class Halfspaces:
+    """Rows of A y <= b, small ones multiplied by powers of two; none is zero."""
+
+    rows: Array  # (q, m), the largest entry of each is at least 1/2
+    sides: Array  # (q,)
+    names: NDArray[np.intp]  # (q,), which rows of the given A these are
+    exponents: NDArray[np.intc]  # (q,), they are multiplied by two to the power of minus this
+
+    @classmethod
+    def read(cls, rows: Array, sides: Array) -> Halfspaces:
+        """Scale the rows exactly, and drop those that say nothing (0 <= 1)."""
+        trivial = (rows == 0).all(axis=1)
+        if (trivial & (sides < 0)).any():
+            bad = int(np.argmax(trivial & (sides < 0)))
+            raise ModelError(f"The polytope is empty: row {bad} of A y <= b says 0 <= {sides[bad]:g}.")
+        if trivial.all():
+            raise ModelError("The polytope is unbounded: all rows of `A` are zero.")
+        names = np.flatnonzero(~trivial)
+        rows, sides = rows[names], sides[names]
+        exponents = np.frexp(np.abs(rows).max(axis=1))[1]
+        # Large rows stay as they are, so that none of their entries underflows; no right-hand side overflows.
+        exponents = np.clip(exponents, np.frexp(sides)[1] - 1000, 0)
+        return cls(np.ldexp(rows, -exponents[:, None]), np.ldexp(sides, -exponents), names, exponents)
+
+    @property
+    def dim(self) -> int:
+        """The number m of coordinates."""
+        return int(self.rows.shape[1])
+
+    @property
+    def small(self) -> bool:
+        """Whether rational arithmetic is quick enough."""
+        return self.rows.size <= _EXACT
+
+    def forms(self) -> list[Form]:
+        """The slacks b - A y as exact forms."""
+        return [as_form(-row, side) for row, side in zip(self.rows, self.sides, strict=True)]
+
+    def unit_frame(self) -> Frame:
+        """Coordinates in which the right-hand sides are at most 1."""
+        largest = float(np.abs(self.sides / np.abs(self.rows).max(axis=1)).max())
+        return Frame.of(self, np.zeros(self.dim), np.full(self.dim, largest if largest > 0 else 1.0))
+
+    def box_frame(self, lower: Array, upper: Array) -> Frame:
+        """Coordinates in which a bounding box has its centre at 0 and widths of about 1."""
+        width = upper - lower
+        largest = max(float(width.max() or np.abs(lower).max()), _POINT)
+        thin = (width < _ALIKE * largest) & (width > _POINT)
+        return Frame.of(self, lower + width / 2, np.where(thin, width, largest))
+
+    def single(self) -> tuple[Array, Array]:
+        """The box of the rows that bound one coordinate alone, rounded outward; infinite where there are none."""
+        lower, upper = np.full(self.dim, -np.inf), np.full(self.dim, np.inf)
+        alone = np.flatnonzero((self.rows != 0).sum(axis=1) == 1)
+        which = np.abs(self.rows[alone]).argmax(axis=1)
+        entries = self.rows[alone, which]
+        with np.errstate(over="ignore", invalid="ignore"):
+            quotients = self.sides[alone] / entries
+            product, error = two_product(quotients, entries)
+        exact = (quotients == 0) & (self.sides[alone] == 0) | (product == self.sides[alone]) & (error == 0)
+        exact &= (np.abs(product) > 1e-250) | (quotients == 0)  # where the error itself is sure
+        above, below = np.nextafter(quotients, np.inf), np.nextafter(quotients, -np.inf)
+        np.minimum.at(upper, which[entries > 0], np.where(exact, quotients, above)[entries > 0])
+        np.maximum.at(lower, which[entries < 0], np.where(exact, quotients, below)[entries < 0])
+        return lower, upper
+
+    def bound(self, d: Array, w: Array) -> Bound:
+        """What multipliers w >= 0 (N, q) prove about d[n] · y."""
+        low, high, value = np.empty_like(d), np.empty_like(d), np.empty(len(d))
+        for n, weights in enumerate(w):
+            used = np.flatnonzero(weights)
+            table = np.vstack([np.column_stack([-self.rows[used].T, d[n]]), np.append(self.sides[used], 0.0)])
+            least, most = dot_bounds(np.tile(np.append(weights[used], 1.0), (self.dim + 1, 1)), table)
+            low[n], high[n], value[n] = least[:-1], most[:-1], most[-1]
+        return Bound(low, high, value)
+
+    def clash(self, proof: Deepest) -> ModelError:
+        """That the polytope is empty, with the combination of rows that proves it."""
+        weights = {
+            int(name): w / Fraction(2) ** int(e)
+            for name, e, w in zip(self.names, self.exponents, proof.multipliers, strict=True)
+            if w > 0
+        }
+        largest = max(weights.values())
+        terms = [f"{float(w / largest):.6g} × row {i}" for i, w in sorted(weights.items())]
+        if len(terms) > _SHOWN:
+            terms[_SHOWN:] = [f"{len(terms) - _SHOWN} others"]
+        return ModelError(
+            f"The polytope is empty: of A y <= b, {' + '.join(terms)} says 0 <= {float(proof.depth / largest):.6g}."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """For every y with A y <= b there is an r between `low` and `high` with d · y <= value + r · y."""
+
+    low: Array  # (N, m)
+    high: Array  # (N, m)
+    value: Array  # (N,)
+
+    def over(self, lower: Array, upper: Array) -> Array:
+        """Upper bounds (N,) of d · y, where all y lie in a box."""
+        corners = np.stack([self.low * lower, self.low * upper, self.high * lower, self.high * upper])
+        zero = (self.low == 0) & (self.high == 0)
+        rest, size = np.where(zero, 0.0, corners.max(axis=0)), np.where(zero, 0.0, np.abs(corners).max(axis=0))
+        extra = raised(rest.sum(axis=1), size.sum(axis=1), self.low.shape[1] + 4)
+        return add_up(self.value, np.where(zero.all(axis=1), 0.0, extra))
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The inequalities in coordinates z, y = centre + extent z, in which linear programs are well scaled."""
+
+    centre: Array  # (m,)
+    extent: Array  # (m,), powers of two
+    rows: Array  # (q, m), largest entries in [1/2, 1)
+    sides: Array  # (q,), rounded; those that are far away are only said to be so
+    factors: Array  # (q,), powers of two: A extent / factors = rows
+
+    @classmethod
+    def of(cls, system: Halfspaces, centre: Array, extent: Array) -> Frame:
+        """The frame around a centre, with an extent rounded to powers of two."""
+        extent = np.ldexp(1.0, np.frexp(extent)[1])
+        rows = system.rows * extent
+        factors = np.ldexp(1.0, np.frexp(np.abs(rows).max(axis=1))[1])
+        terms = np.column_stack([system.rows, system.sides])
+        low, high = dot_bounds(np.tile(np.append(-centre, 1.0), (len(terms), 1)), terms)
+        with np.errstate(over="ignore"):
+            sides = np.minimum((low / 2 + high / 2) / factors, _FAR)
+        return cls(centre, extent, rows / factors[:, None], sides, factors)
+
+    @property
+    def dim(self) -> int:
+        """The number m of coordinates."""
+        return len(self.centre)
+
+    def to_points(self, z: Array) -> Array:
+        """From z to y."""
+        return self.centre + self.extent * z
+
+    def same(self, other: Frame) -> bool:
+        """Whether another frame would make little difference to a linear program."""
+        moved = np.abs(self.centre - other.centre).max() > 64 * other.extent.max()
+        ratio = self.extent / other.extent
+        return bool(not moved and ratio.max() <= 64 and ratio.min() >= 1 / 64)
+
+    def furthest(self, towards: Array) -> tuple[Array, Array] | None:
+        """The point y that is furthest in a direction, and the multipliers of the rows of A; None if that fails."""
+        cost = towards * self.extent
+        size = float(np.abs(cost).max())
+        scale = size if size > 0 else 1.0
+        result = linear_program(-cost / scale, self.rows, self.sides)
+        if result.status != 0:
+            return None
+        multipliers = np.maximum(-result.ineqlin.marginals, 0.0) * scale / self.factors
+        return self.to_points(np.array(result.x)), multipliers
+
+    @property
+    def near(self) -> NDArray[np.bool_]:
+        """Which rows can matter where no |z[j]| exceeds 1."""
+        return self.sides <= 4.0 * self.dim
+
+    def largest_ball(self) -> tuple[Array, float] | None:
+        """Centre z and radius (negative if there is none) of the largest ball in z; None if that fails."""
+        return largest_ball(self.rows[self.near], self.sides[self.near])
+
+
+def outer_box(system: Halfspaces) -> tuple[Array, Array]:
+    """A box that is proven to hold the polytope, tight up to rounding; raise if the polytope is empty or unbounded."""
+    frame, box = system.unit_frame(), None
+    for _ in range(_ROUNDS):
+        towards = np.concatenate([-np.eye(system.dim), np.eye(system.dim)])
+        found = [frame.furthest(d) for d in towards]
+        if any(f is None for f in found):
+            if box is None:
+                raise _diagnosed(system, int(np.argmax([f is None for f in found])))
+            break
+        multipliers = np.stack([f[1] for f in found if f is not None])
+        tighter = _tightened(system, towards, multipliers, frame.extent, box)
+        if tighter is None:
+            if box is None:
+                raise ModelError("The bounding box of the polytope could not be proven; rescale its inequalities.")
+            break
+        box = tighter
+        if (box[0] > box[1]).any():
+            raise _crossed(system, *box)
+        finer = system.box_frame(*box)
+        if frame.same(finer):
+            break
+        frame = finer
+    assert box is not None
+    return box
+
+
+def _tightened(
+    system: Halfspaces, towards: Array, w: Array, extent: Array, box: tuple[Array, Array] | None
+) -> tuple[Array, Array] | None:
+    """A proven box from multipliers for -y and +y; None if they prove nothing.
+
+    If the remainders r = d - w A, in units of `extent`, have ||r||_1 <= rho < 1, every |y[j]| / extent[j] is at most
+    the largest w · b / extent, divided by 1 - rho. With that box the multipliers give a better one.
+    """
+    bound = system.bound(towards, w)
+    if box is None:
+        units = np.tile(extent, 2)
+        rest = np.maximum(np.abs(bound.low), np.abs(bound.high)) @ extent
+        rho = float((rest / units).max()) * (1 + 1e-12)
+        if not rho < 0.5:
+            return None
+        reach = float(np.maximum(bound.value / units, 0.0).max()) / (1 - rho) * (1 + 1e-12) + 1e-290
+        if not np.isfinite(reach):
+            return None
+        lower, upper = system.single()
+        box = np.maximum(-reach * extent, lower), np.minimum(reach * extent, upper)
+    for _ in range(2):
+        tops = bound.over(*box)
+        box = np.fmax(box[0], -tops[: system.dim]), np.fmin(box[1], tops[system.dim :])  # nan proves nothing
+    return box
+
+
+def _crossed(system: Halfspaces, lower: Array, upper: Array) -> ModelError:
+    """That a polytope is empty, because its bounding box is."""
+    if system.small:
+        proof = deepest(system.forms(), np.zeros(system.dim))
+        if proof is not None and proof.depth < 0:
+            return system.clash(proof)
+    j = int(np.argmax(lower - upper))
+    return ModelError(
+        f"The polytope is empty: it follows from A y <= b that {float(lower[j])!r} <= y[{j}] <= {float(upper[j])!r}."
+    )
+
+
+def _diagnosed(system: Halfspaces, which: int) -> ModelError:
+    """Why a polytope has no bounding box: it is empty, or unbounded in the first direction that failed."""
+    if system.small:
+        proof = deepest(system.forms(), np.zeros(system.dim))
+        if proof is not None and proof.depth < 0:
+            return system.clash(proof)
+    else:
+        ball = system.unit_frame().largest_ball()
+        if ball is None or ball[1] < 0:
+            return ModelError("The polytope seems to be empty: a linear program finds no point of it.")
+    side, j = ("below", which) if which < system.dim else ("above", which - system.dim)
+    return ModelError(f"The polytope is unbounded: y[{j}] has no bound {side}. Add inequalities, e.g. a box.")
+
+
+def largest_ball(rows: Array, sides: Array) -> tuple[Array, float] | None:
+    """Centre and radius of the largest ball in {z : rows z <= sides}, of size 1 at most, about; None if that fails."""
+    dim = rows.shape[1]
+    cost, norms = np.append(np.zeros(dim), -1.0), np.linalg.norm(rows, axis=1)
+    limits = [(None, None)] * dim + [(None, 8.0 * dim)]
+    result = linear_program(cost, np.column_stack([rows, norms]), sides, limits)
+    return (np.array(result.x[:-1]), float(result.x[-1])) if result.status == 0 else None
+
+
+def linear_program(cost: Array, rows: Array, sides: Array, bounds: Any = (None, None)) -> Any:
+    """Minimise over {z : rows z <= sides}."""
+    from scipy.optimize import linprog
+
+    check("linear program over an index set")
+    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    return linprog(cost, A_ub=rows, b_ub=sides, bounds=bounds, method="highs", options=options)

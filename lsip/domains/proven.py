@@ -1,0 +1,111 @@
+"""Sums and products of floats with proven bounds, for many points at once.
+
+Error-free transformations (Knuth's sum, Dekker's product) say exactly what an operation has rounded away. What they
+leave in doubt is of second order, and nothing at all where nothing was rounded: a point on a face is seen to lie on it.
+Where something overflows, bounds are nan or infinite, and prove nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .points import FARTHEST
+
+Array = NDArray[np.float64]
+
+_SPLIT = 134217729.0  # 2^27 + 1
+_SMALL = 1e-250  # products below this may lose digits of their rounding error
+_LOST = 1e-265  # more than all of that error
+_LEAST = 2.0**-1074  # the least positive float
+_LARGEST = float(np.finfo(float).max)
+
+
+def two_sum(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
+    """The rounded sum and its error: together exactly a + b."""
+    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def two_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """The rounded product and its error: together exactly a b, up to `_LOST` where the product is below `_SMALL`."""
+    product = a * b
+    p, q = _SPLIT * a, _SPLIT * b
+    p, q = p - (p - a), q - (q - b)
+    return product, ((p * q - product) + p * (b - q) + (a - p) * q) + (a - p) * (b - q)
+
+
+def add_up(a: ArrayLike, b: ArrayLike) -> Array:
+    """The least float that is not below a + b."""
+    total, error = two_sum(a, b)
+    return np.where(error <= 0, total, np.nextafter(total, np.inf))
+
+
+def add_down(a: ArrayLike, b: ArrayLike) -> Array:
+    """The largest float that is not above a + b."""
+    total, error = two_sum(a, b)
+    return np.where(error >= 0, total, np.nextafter(total, -np.inf))
+
+
+def sum_bounds(terms: Array) -> tuple[Array, Array]:
+    """Lower and upper bounds of the sums of `terms` (..., n) along the last axis: the neighbouring floats, mostly."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = correction = doubt = np.zeros(terms.shape[:-1])
+        for k in range(terms.shape[-1]):
+            total, error = two_sum(total, terms[..., k])
+            correction, left = two_sum(correction, error)
+            doubt = doubt + np.abs(left)
+        doubt = doubt * (1 + 2.0**-51 * (terms.shape[-1] + 1))
+        # Exactly, the sum is total + correction + something of size at most doubt.
+        total, correction = two_sum(total, correction)
+        return add_down(total, add_down(correction, -doubt)), add_up(total, add_up(correction, doubt))
+
+
+def dot_bounds(a: Array, b: Array) -> tuple[Array, Array]:
+    """Lower and upper bounds of the sums of a b along the last axis; a and b of one shape (..., n)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        product, error = two_product(a, b)
+        lost = _LOST * ((np.abs(product) < _SMALL) & (a != 0) & (b != 0)).sum(axis=-1)
+        lower, upper = sum_bounds(np.concatenate([product, error], axis=-1))
+        return add_down(lower, -lost), add_up(upper, lost)
+
+
+def raised(value: Array, size: Array, operations: float) -> Array:
+    """A proven upper bound of what rounds to `value` in so many operations, whose terms add up to `size`."""
+    bound: Array = value + operations * 2.0**-52 * size + operations * 1e-300
+    return bound
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """Rows of d (N, m) times powers of two, whose largest entries lie in [1/2, 1), so that nothing overflows."""
+
+    unit: Array  # (N, m)
+    exponent: NDArray[np.intc]  # (N,)
+    lost: NDArray[np.bool_]  # (N,), whether some small entry has underflowed
+
+    @classmethod
+    def of(cls, d: Array) -> Directions:
+        """Scale the rows of d."""
+        exponent = np.frexp(np.abs(d).max(axis=1, initial=0.0))[1]
+        unit = np.ldexp(d, -exponent[:, None])
+        return cls(unit, exponent, (np.ldexp(unit, exponent[:, None]) != d).any(axis=1))
+
+    def given(self, top: Array) -> Array:
+        """Upper bounds (N,) along the scaled rows, as upper bounds along the given ones; nan becomes inf."""
+        missed = self.unit.shape[1] * _LEAST * FARTHEST * 4
+        top = np.where(np.isnan(top), np.inf, np.where(self.lost, add_up(top, missed), top))
+        with np.errstate(over="ignore"):
+            scaled = np.maximum(np.ldexp(top, self.exponent), -_LARGEST)
+        return np.where(np.abs(scaled) < 1e-300, np.nextafter(scaled, np.inf), scaled)
+
+
+def above(value: Fraction) -> float:
+    """The least float that is not below a rational number."""
+    rounded = float(value)
+    return rounded if Fraction(rounded) >= value else float(np.nextafter(rounded, np.inf))

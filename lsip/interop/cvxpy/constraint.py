@@ -1,0 +1,56 @@
+"""What a constraint for all indices has to say of itself, so that rows can be made of it: `ForAll` does."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...domains import Domain
+
+Array = NDArray[np.float64]
+
+
+class Quantified(Protocol):
+    """A CVXPY constraint that holds for every value of its indices."""
+
+    @property
+    def indices(self) -> tuple[Any, ...]:
+        """The indices, as formulas."""
+
+    @property
+    def domain(self) -> Domain:
+        """Where they live."""
+
+    @property
+    def lipschitz(self) -> Any:
+        """The constants given for a black box."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the constraint at one index point."""
+
+    @property
+    def size(self) -> int:
+        """How many rows it has at one index point."""
+
+    @property
+    def traced(self) -> bool:
+        """Whether it is known as a formula of the index."""
+
+    @property
+    def body(self) -> Any:
+        """The CVXPY expression that must be <= 0, if it is."""
+
+    def at(self, point: Array) -> Any:
+        """The CVXPY constraint of a black box at one index point."""
+
+    def body_at(self, point: Array) -> Any:
+        """The CVXPY expression that must be <= 0 at one index point; for a black box."""
+
+    def variables(self) -> list[Any]:
+        """The CVXPY variables in it."""
+
+    def parameters(self) -> list[Any]:
+        """The user's own CVXPY parameters in it."""

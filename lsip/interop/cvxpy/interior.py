@@ -1,0 +1,311 @@
+"""The canonical problem with cuts, solved by Clarabel a little inside of everything that has an inside.
+
+A solver keeps constraints to some 1e-10, and a proof allows nothing. So every row in a cone keeps a distance, the
+`inset`, from its boundary, and every multiplier one, the `outset`, from that of the dual cone:
+
+    min (c + outset A' e) z   with   b - inset e - A z in K,     y = outset e + (the solver's multipliers),
+
+where e is inside of both cones. What the insets cost in the objective is the sum of multipliers, what the outsets cost
+that of slacks. All of this is in coordinates in which rows, blocks of rows and columns have entries about 1, so that
+small units are not lost in the solver's tolerance; they are powers of two, and follow the last solution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ...cones import grouped
+from ...deadline import check
+from ...deadline import left as remaining
+from ...errors import ModelError
+from ...solver.clock import Clock
+from .canonical import Canonical
+from .cuts import Cuts
+
+Array = NDArray[np.float64]
+ACCURATE = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "max_iter": 200}
+STATUS = {
+    "PrimalInfeasible": "infeasible",
+    "AlmostPrimalInfeasible": "infeasible",
+    "DualInfeasible": "unbounded",
+    "AlmostDualInfeasible": "unbounded",
+}
+FIRST = 1e-8  # insets and outsets before anything is known about what they cost
+LEAST, MOST = 1e-12, 1e-6  # and between what they stay
+IDLE = 1e-7  # growth along a direction, in good units, that a solver means to be zero
+FACES = 6  # directions that are looked at, one after the other
+LEAST_TIME = 0.05  # seconds that a solve always gets
+OFF = 1e-5  # a solution that misses the constraints by more, in units of their entries, is none
+CALM = 4.0  # units are left alone within 2^±4 of where they are
+MOVED = 7.0  # and a problem is solved again where they were wrong by more than 2^7
+LOOKS = 2  # solutions after which units no longer shrink
+RESCALES = 4  # times that a problem is solved again for its units
+SMALL = 1e-3  # the least unit of a variable, as a share of what would fill its rows, and of its first unit
+PASSES = 6  # in which right-hand sides tell the first units of the variables
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What one solve says; nothing of it is proven."""
+
+    status: str  # "optimal", "infeasible", "unbounded" or "failed"
+    z: Array  # (n + 1,), the last always 0
+    rows: Array  # (q,), multipliers of the canonical rows
+    cuts: Array  # (k,), multipliers of the cuts
+    value: float = np.nan  # of the objective
+    price: float = 0.0  # what an inset of 1 costs
+    slack: float = 0.0  # what an outset of 1 costs
+    depth: float = 0.0  # how far inside of everything z is, in units of the rows
+    leaning: bool = False  # whether z touches the box
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """The canonical rows and the cuts in good units, with the factors that make them so."""
+
+    A: sparse.csr_matrix
+    b: Array
+    cuts: sparse.csr_matrix
+    rhs: Array
+    factors: Array
+    cut_factors: Array
+
+
+class Interior:
+    """The relaxation of a run: its units, insets and outsets."""
+
+    def __init__(self, canonical: Canonical, cuts: Cuts, options: dict[str, Any], clock: Clock) -> None:
+        self.canonical, self.cuts, self.clock = canonical, cuts, clock
+        self.options = ACCURATE | options
+        self.at = canonical.zero + canonical.nonneg
+        self.centre = np.concatenate(
+            [np.zeros(canonical.zero), np.ones(canonical.nonneg), *(cone.centre() for cone in canonical.cones)]
+        )
+        self.block = np.concatenate(
+            [np.arange(self.at), *(np.full(cone.size, self.at + i) for i, cone in enumerate(canonical.cones))]
+        ).astype(np.intp)
+        self.inset = self.outset = FIRST
+        self.looks = self.rescales = 0
+        self.units = self.first = self._first_units()
+
+    # ---- the problems ---------------------------------------------------------------------------------------------
+
+    def solve(self, margin: float, reach: float | None = None) -> Answer:
+        """The relaxation with every cut kept by `margin` and, within `reach` units, the user's variables."""
+        scaled = self._scaled(self.canonical.b, self.cuts.rows, self.cuts.rhs - margin)
+        c = self.units * self.canonical.c
+        size = float(np.abs(c).max(initial=0.0)) or 1.0
+        n, k = len(c), len(self.cuts)
+        box = sparse.csr_matrix((0, n))
+        if reach is not None:
+            mine = np.unique(self.canonical.place[self.canonical.place < n])
+            box = sparse.eye_array(n, format="csr")[mine]
+            box = sparse.csr_matrix(sparse.vstack([box, -box]))
+        rows = sparse.vstack([scaled.cuts, box])
+        rhs = np.concatenate([scaled.rhs, np.full(box.shape[0], reach or 0.0)])
+        status, z, y = self._run(c / size, scaled.A, scaled.b, rows, rhs, self.inset, self.outset)
+        dual, weight = np.delete(y, np.s_[self.at : self.at + len(rhs)]), y[self.at : self.at + k]
+        left = scaled.b - scaled.A @ z
+        inside = self.centre != 0
+        full = np.append(self.units * z, 0.0)
+        return Answer(
+            status,
+            full,
+            dual * scaled.factors * size,
+            np.maximum(weight, 0.0) * scaled.cut_factors * size,
+            float(self.canonical.c @ full[:-1]) + self.canonical.constant,
+            size * float(np.maximum(dual * self.centre, 0.0)[inside].sum()),
+            size * float(np.maximum(left * self.centre, 0.0)[inside].sum()),
+            leaning=reach is not None and bool((np.abs(box @ z) >= 0.99 * reach).any()),
+        )
+
+    def deepest(self) -> Answer:
+        """The point that is farthest inside of all rows and cuts at once, at most 1 in their units."""
+        rows, cuts = np.ones(self.canonical.rows), np.ones(len(self.cuts))
+        return self._deepest(
+            self._scaled(self.canonical.b, self.cuts.rows, self.cuts.rhs), rows, 0.0 * rows, 0.0 * cuts
+        )
+
+    def contradiction(self, deepest: Answer) -> Answer:
+        """The same where no point is inside, with multipliers that have room as far as they can.
+
+        Along a direction in which points get farther inside of a row for ever, its multiplier has to vanish; of a cone
+        they may only touch the boundary, if the direction does.
+        """
+        scaled = self._scaled(self.canonical.b, self.cuts.rows, self.cuts.rhs)
+        push = float(np.clip(1e-2 * -deepest.depth / max(deepest.slack, 1.0), LEAST, 10 * MOST))
+        kept, pushed, cuts = np.ones(self.canonical.rows), self.centre != 0, np.ones(len(self.cuts), dtype=bool)
+        for _ in range(FACES):
+            found = self._deepest(scaled, kept, push * pushed, push * cuts)
+            if found.status != "unbounded":
+                return found
+            d = found.z[:-1] / self.units
+            d = d / (float(np.abs(d).max(initial=0.0)) or 1.0)
+            growth = -(scaled.A @ d)
+            deeper = np.where(self.centre != 0, growth, 0.0)
+            for cone, rows in grouped(self.canonical.cones):
+                deeper[self.at + rows] = -cone.shortfall(growth[self.at + rows])[:, None]
+            grown = np.zeros(self.at + len(self.canonical.cones))
+            np.add.at(grown, self.block, self.centre * growth)
+            pushed = pushed & (grown <= IDLE)[self.block]
+            kept = np.where(deeper > IDLE, 0.0, kept)
+            cuts = cuts & (-(scaled.cuts @ d) <= IDLE)
+        return deepest
+
+    def _deepest(self, scaled: _Scaled, kept: Array, outset: Array, cut_outset: Array) -> Answer:
+        """Rows that are not kept are replaced by ones that always hold."""
+        n, k, e = len(self.units), len(self.cuts), self.centre
+        A = sparse.hstack([sparse.diags_array(kept) @ scaled.A, -sparse.csr_matrix((kept * e)[:, None])])
+        rows = sparse.vstack(
+            [sparse.hstack([scaled.cuts, -np.ones((k, 1))]), sparse.csr_matrix(([-1.0], ([0], [n])), (1, n + 1))]
+        )
+        rhs, right = np.append(scaled.rhs, 1.0), np.where(kept > 0, scaled.b, e)
+        tilt = rows.T @ np.append(cut_outset, 0.0)
+        status, z, y = self._run(np.append(np.zeros(n), 1.0) + tilt, A, right, rows, rhs, 0.0, kept * outset)
+        dual, weight = np.delete(y, np.s_[self.at : self.at + len(rhs)]), y[self.at : self.at + k] + cut_outset
+        left = np.concatenate([e * (scaled.b - scaled.A @ z[:-1]), scaled.rhs - scaled.cuts @ z[:-1]])
+        return Answer(
+            status,
+            np.append(self.units * z[:-1], 0.0),
+            np.where(kept > 0, dual * scaled.factors, 0.0),
+            np.maximum(weight, 0.0) * scaled.cut_factors,
+            slack=float(np.maximum(left, 0.0).sum()),
+            depth=-float(z[-1]),
+        )
+
+    def direction(self, rows: sparse.csr_matrix, margin: float, inset: float) -> Answer:
+        """The best direction of the cone of all rows, and of these further ones, within a unit box."""
+        n = len(self.units)
+        scaled = self._scaled(np.zeros(self.canonical.rows), rows, np.zeros(rows.shape[0]))
+        box = sparse.vstack([sparse.eye_array(n), -sparse.eye_array(n)])
+        rhs = np.concatenate([np.full(rows.shape[0], -margin), np.ones(2 * n)])
+        c = self.units * self.canonical.c
+        c = c / (float(np.abs(c).max(initial=0.0)) or 1.0)
+        status, z, _ = self._run(c, scaled.A, scaled.b, sparse.vstack([scaled.cuts, box]), rhs, inset, 0.0)
+        return Answer(status, np.append(self.units * z, 0.0), np.zeros(0), np.zeros(0), float(c @ z))
+
+    def _run(
+        self, c: Array, A: Any, b: Array, rows: Any, rhs: Array, inset: float, outset: float | Array
+    ) -> tuple[str, Array, Array]:
+        """Clarabel's answer a little inside: its status, z, and the multipliers of all rows."""
+        at, e = self.at, self.centre
+        data = sparse.vstack([sparse.csr_matrix(A)[:at], rows, sparse.csr_matrix(A)[at:]])
+        right = b - inset * e
+        check("cone program")
+        seconds = min(self.clock.left(), remaining())
+        limit = {"time_limit": max(seconds, LEAST_TIME)} if seconds < np.inf else {}
+        try:
+            status, z, y = self.canonical.solve(
+                c + A.T @ (outset * e),
+                data,
+                np.concatenate([right[:at], rhs, right[at:]]),
+                len(rhs),
+                self.options | limit,
+            )
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"CLARABEL cannot be used with these options: {error}") from error
+        found = STATUS.get(status, "optimal")
+        z, y = (np.where(np.isfinite(v), v, 0.0) for v in (z, y))
+        if found == "optimal":
+            left = b - A @ z
+            missed = [np.abs(left[: self.canonical.zero]), -left[self.canonical.zero : at], rows @ z - rhs]
+            if max(float(part.max(initial=0.0)) for part in missed) > OFF * (1 + float(np.abs(z).max(initial=0.0))):
+                found = "failed"
+        k = len(rhs)
+        y[:at] += (outset * e)[:at]
+        y[at + k :] += (outset * e)[at:]
+        return found, z, y
+
+    # ---- units ----------------------------------------------------------------------------------------------------
+
+    def _scaled(self, b: Array, cuts: sparse.csr_matrix, rhs: Array) -> _Scaled:
+        """Rows, and all rows of a cone alike, with entries about 1."""
+        A = sparse.csr_matrix(self.canonical.A @ sparse.diags_array(self.units))
+        cuts = sparse.csr_matrix(cuts @ sparse.diags_array(self.units))
+        sizes = np.zeros(self.at + len(self.canonical.cones))
+        np.maximum.at(sizes, self.block, np.maximum(_largest(A), np.abs(b)))
+        factors, cut_factors = _powers(sizes)[self.block], _powers(np.maximum(_largest(cuts), np.abs(rhs)))
+        return _Scaled(
+            sparse.csr_matrix(sparse.diags_array(factors) @ A),
+            factors * b,
+            sparse.csr_matrix(sparse.diags_array(cut_factors) @ cuts),
+            cut_factors * rhs,
+            factors,
+            cut_factors,
+        )
+
+    def rescale(self, z: Array) -> bool:
+        """Units after the sizes of a solution; whether it was found in units that were far off."""
+        z = np.abs(z[:-1])
+        self.looks += 1
+        if self.looks > LOOKS and (z <= 2.0**CALM * self.units).all():
+            return False
+        filling = self._filling(*self._terms(z))
+        wanted = np.maximum(z, SMALL * np.maximum(filling, self.first))
+        change = np.round(np.log2(wanted / self.units))
+        self.units = np.where(np.abs(change) > CALM, self.units * 2.0**change, self.units)
+        self.rescales += bool((np.abs(change) > MOVED).any())
+        return self.rescales <= RESCALES and bool((np.abs(change) > MOVED).any())
+
+    def _first_units(self) -> Array:
+        """Units with which rows have terms of the size of their right-hand sides; 1 where that is near."""
+        units = np.zeros(len(self.canonical.c))
+        for _ in range(PASSES):
+            units = np.where(units > 0, units, self._filling(*self._terms(units)))
+            if (units > 0).all():
+                break
+        powers = np.round(np.log2(np.where(units > 0, units, 1.0)))
+        return np.where(np.abs(powers) > CALM, 2.0**powers, 1.0)
+
+    def _terms(self, sizes: Array) -> tuple[sparse.csr_matrix, Array]:
+        """All rows, and the largest term of each, or of its cone, for variables of such sizes."""
+        rows = sparse.csr_matrix(sparse.vstack([self.canonical.A, self.cuts.rows]))
+        right = np.abs(np.concatenate([self.canonical.b, self.cuts.rhs]))
+        terms = np.maximum(_largest(sparse.csr_matrix(rows @ sparse.diags_array(sizes))), right)
+        blocks = np.zeros(self.at + len(self.canonical.cones))
+        np.maximum.at(blocks, self.block, terms[: len(self.block)])
+        terms[: len(self.block)] = blocks[self.block]
+        # Rows such as x >= 0 tell nothing of the size of x.
+        terms[: self.at][(np.diff(rows.indptr) <= 1)[: self.at] & (right[: self.at] == 0)] = 0.0
+        return rows, terms
+
+    def _filling(self, A: sparse.csr_matrix, terms: Array) -> Array:
+        """How large each variable would have to be to fill its rows; zero where no row tells.
+
+        A quartile is taken over its rows, because some terms vanish, as cosines do at some points.
+        """
+        i, j, entry = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr)), A.indices, np.abs(A.data)
+        telling = (entry > 0) & (terms[i] > 0)
+        i, j, value = i[telling], j[telling], terms[i[telling]] / entry[telling]
+        order = np.lexsort((value, j))
+        names, starts, counts = np.unique(j[order], return_index=True, return_counts=True)
+        filling = np.zeros(A.shape[1])
+        filling[names] = value[order][starts + counts // 4]
+        return filling
+
+    def afford(self, found: Answer, budget: float) -> None:
+        """Insets and outsets that cost about as much as the budget each."""
+        self.inset = float(np.clip(budget / max(found.price, 1e-300), LEAST, MOST))
+        self.outset = float(np.clip(budget / max(found.slack, 1e-300), LEAST, MOST))
+
+    def margin_within(self, depth: float) -> float:
+        """The margin of cuts, in their own units, that is so deep in those of the rows."""
+        factors = self._scaled(self.canonical.b, self.cuts.rows, self.cuts.rhs).cut_factors
+        return depth / float(factors.max(initial=1e-300))
+
+
+def _largest(A: sparse.csr_matrix) -> Array:
+    """The largest entry of every row."""
+    found: Array = abs(A).max(axis=1).toarray().ravel() if A.shape[0] and A.shape[1] else np.zeros(A.shape[0])
+    return found
+
+
+def _powers(sizes: Array) -> Any:
+    """Powers of two that bring sizes near 1."""
+    found: Any = 2.0 ** -np.round(np.log2(np.where(sizes > 0, sizes, 1.0)))
+    return found

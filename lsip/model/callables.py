@@ -1,0 +1,185 @@
+"""Functions in place of expressions: a `Family` holds a(y) @ x <= b(y) for every y, and is traced if it can be.
+
+A family's functions are first called with an index expression in place of the points. If that gives an expression, and
+if it agrees with the functions at a sample of points, the family has derivatives and enclosures like one that was
+declared. If not, the functions are black boxes: nothing but their values at points is known, and their Lipschitz
+constants if these are given. A trace is trusted between those points: a function that gives one thing for arrays and
+another for expressions is certified as the latter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..domains import Domain
+from ..errors import ModelError
+from ..expressions.affine import Affine
+from ..expressions.graph import Expression, Gather, Index, as_expression
+from ..expressions.printing import latex
+from ..expressions.tape import Tape, constant_value
+from ..oracles.attained import discrete_points
+from ..validation import numbers
+from .families import BlackBoxFamily, DeclaredFamily
+
+Array = NDArray[np.float64]
+CHECKS = 32  # points at which a trace is compared with the functions, besides the corners
+ENTRIES = 2_000_000  # numbers that such a comparison may hold
+AGREE = 1e-9  # how closely, relative to the size of each coefficient
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """A continuum of rows: a(y) @ x <= b(y) for every y in `domain`.
+
+    Parameters
+    ----------
+    domain
+        The index set, of dimension m.
+    a
+        Points (N, m) -> coefficients (N, n), dense or SciPy sparse.
+    b
+        Points (N, m) -> right-hand sides (N,).
+    lipschitz
+        (L_a, L_b), or one number for both: every coefficient of a, and b, changes by at most L times the largest
+        change of a coordinate of y. Taken on trust, and used only where the functions cannot be traced.
+
+    Examples
+    --------
+    >>> import numpy as np, lsip
+    >>> lsip.Family(lsip.Interval(0, 1), lambda y: -(y ** np.arange(3)), lambda y: -np.tan(y[:, 0])).domain
+    Interval(0.0, 1.0)
+    """
+
+    domain: Domain
+    a: Callable[[Any], Any]
+    b: Callable[[Any], Any]
+    lipschitz: float | tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise ModelError(f"`domain` must be an index set such as lsip.Interval(0, 1); got {self.domain!r}.")
+        for name, function, result in (("a", self.a, "(N, n)"), ("b", self.b, "(N,)")):
+            if not callable(function):
+                raise ModelError(
+                    f"`{name}` must be a function of points y of shape (N, {self.domain.dim}) that gives shape "
+                    f"{result}; got {type(function).__name__}. A constant is lambda y: np.full(len(y), value)."
+                )
+        _ = self.constants
+
+    @property
+    def constants(self) -> tuple[float, float] | None:
+        """(L_a, L_b), None when nothing was said."""
+        if self.lipschitz is None:
+            return None
+        try:
+            pair = np.broadcast_to(numbers(self.lipschitz, "`lipschitz`"), (2,))
+        except ValueError:  # also of `numbers`
+            pair = np.full(2, np.nan)
+        if not (np.isfinite(pair).all() and (pair >= 0).all()):
+            raise ModelError(
+                "`lipschitz` must be a number >= 0 or a pair (L_a, L_b) of them, or None when no constant is known; "
+                f"got {self.lipschitz!r}."
+            )
+        return float(pair[0]), float(pair[1])
+
+    def on(self, x: Any) -> FamilyOn:
+        """The constraint a(y) @ x <= b(y) for all y, for variables or a slice of them: for use in a `Problem`.
+
+        Examples
+        --------
+        >>> import numpy as np, lsip
+        >>> x = lsip.Variable(3, name="x")
+        >>> above = lsip.Family(lsip.Interval(0, 1), lambda y: -(y ** np.arange(3)), lambda y: -np.tan(y[:, 0]))
+        >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2 + x[2] / 3), [above.on(x)])
+        >>> round(problem.solve(verbose=False).value, 7)
+        0.6490421
+        """
+        body = Affine.of(x)
+        if body.ndim != 1 or not _plain(body):
+            raise ModelError(f"`on` takes a vector of variables, such as x or x[:3]; got {x}.")
+        return FamilyOn(self, body)
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyOn:
+    """A family of rows, applied to some of the variables of a problem."""
+
+    family: Family
+    body: Affine  # (n,), variables only
+
+    def __str__(self) -> str:
+        return f"a(y) @ {self.body} ≤ b(y)   for all y ∈ {self.family.domain}"
+
+    def latex(self) -> str:
+        """The constraint for Jupyter."""
+        return rf"a(y)^\top {latex(self.body)} \le b(y) \quad \forall y \in {self.family.domain.latex()}"
+
+
+def _plain(body: Affine) -> bool:
+    """Whether every entry is one variable, and nothing else."""
+    rows = np.concatenate([t.rows for t in body.terms]) if body.terms else np.zeros(0)
+    alone = len(rows) == body.size and len(np.unique(rows)) == body.size
+    return (
+        alone
+        and not body.offset_matters
+        and all(not t.coefficient.indices() and bool(np.all(constant_value(t.coefficient) == 1)) for t in body.terms)
+    )
+
+
+def compile_family(family: Family, name: str, n: int) -> DeclaredFamily | BlackBoxFamily:
+    """The family as solvers see it: traced if that is possible, a black box otherwise."""
+    constants = family.constants
+    if constants is None and discrete_points(family.domain) is not None:
+        constants = (0.0, 0.0)  # every index point can be tried, and between them there is nothing to bound
+    box = BlackBoxFamily(name, family.domain, family.a, family.b, n, constants)
+    points = _check_points(family.domain, n)
+    a, b = box.rows(points)  # says what is wrong with the shapes or the values, if anything is
+    traced = _trace(family, name, n)
+    if traced is None:
+        return box
+    shown = np.zeros((len(points), n + 1))
+    flat = traced.tape.values(points)
+    shown[:, np.append(traced.columns[0], n)] = flat
+    wanted = np.concatenate([a[:, 0], b], axis=1)
+    allowed = AGREE * (np.abs(wanted) + np.abs(wanted).max(axis=0))
+    with np.errstate(invalid="ignore"):
+        same = (np.abs(shown - wanted) <= allowed).all()  # a nan compares false
+    return traced if same else box
+
+
+def _check_points(domain: Domain, n: int) -> Array:
+    """Corners and edges, where functions change their definition, and points that are spread evenly.
+
+    A finite index set is checked at all of its points, unless that takes too much memory.
+    """
+    corners = domain.grid(3 if domain.dim <= 2 else 2) if domain.dim <= 8 else domain.grid(1)
+    return np.concatenate([corners[: max(1000, ENTRIES // n)], domain.spread(CHECKS)])
+
+
+def _trace(family: Family, name: str, n: int) -> DeclaredFamily | None:
+    """Call the functions with an index expression of shape (1, m); None when they need numbers."""
+    index = Index("y", family.domain)
+    y = index.reshape(1, family.domain.dim)
+    try:
+        a, b = _expression(family.a(y), (1, n)), _expression(family.b(y), (1,))
+    except Exception:  # Whatever a function raises on an expression only says that it needs numbers.
+        return None
+    if a is None or b is None:
+        return None
+    # Coefficients that vanish for every y need no column: rows that are sparse by construction stay so.
+    range_ = Tape((a,), (index,)).enclose(family.domain.lower[None, :], family.domain.upper[None, :])
+    used = np.flatnonzero((range_.lo[0] != 0) | (range_.hi[0] != 0))
+    columns = (used if len(used) else np.zeros(1, dtype=np.intp)).astype(np.intp)
+    return DeclaredFamily(name, (index,), family.domain, Gather(a, columns), columns[None, :], b, (name,))
+
+
+def _expression(value: Any, shape: tuple[int, ...]) -> Expression | None:
+    """What a traced function gave, if it has the right shape: an expression, numbers, or an array of both."""
+    found = as_expression(value.toarray() if sparse.issparse(value) else value)
+    return found if found.shape == shape else None

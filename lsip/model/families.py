@@ -1,0 +1,547 @@
+"""Families of rows a(y) x <= b(y), one for every y in a domain: declared in the language, or given by functions.
+
+A `FamilyViolation` is such a family at a given x: what separation oracles maximise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..deadline import check
+from ..domains import Cell, Domain
+from ..errors import ModelError
+from ..expressions.graph import Constant, Expression, Index, Linear, picked
+from ..expressions.interval import EPS, TINY, Interval, down, up
+from ..expressions.jets import tetrahedron, triangle
+from ..expressions.lanes import enclose_lanes, evaluate_lanes
+from ..expressions.tape import Quadratic, Tape
+from ..oracles.attained import discrete_points
+from ..oracles.base import Array, Enclosure, Ints, Pieces, Rows
+from ..oracles.memory import Memory
+from ..validation import numbers
+from .undefined import where_undefined
+
+BLOCK = 4_000_000  # numbers in a table of slopes that is read at once
+MANY_ROWS = 16  # with more rows an index, only those that are asked for are evaluated
+POINTS = 16  # at which functions without a formula are compared
+
+
+@runtime_checkable
+class RowFamily(Rows, Protocol):
+    """p rows for every index point: row i holds `coefficients[i] . x[columns[i]] <= rhs[i]`."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """(p,), what each row is called in reports."""
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """(m,), names of the coordinates of y."""
+
+    @property
+    def indices(self) -> tuple[Index, ...]:
+        """The indices of the model that y consists of; none where the rows are functions."""
+
+    @property
+    def lipschitz(self) -> tuple[float, float] | None:
+        """Constants given for coefficients and right-hand sides, in the sup norm; None for a formula."""
+
+    @property
+    def linear(self) -> LinearForm | None:
+        """The rows as functions of the index, if they are known to be affine in it."""
+
+    def rows(self, y: Array) -> tuple[Array, Array]:
+        """Coefficients (N, p, K) and right-hand sides (N, p) at the points y (N, m)."""
+
+    def chosen(self, y: Array, component: Ints) -> tuple[Array, Array]:
+        """Coefficients (N, K) and right-hand sides (N,) of row `component[n]` at the point y[n]."""
+
+    def chosen_derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
+        """The same with derivatives, rhs as last column: (N, K + 1), (m, N, K + 1), packed Hessians; or None."""
+
+    def largest(self) -> float:
+        """A bound of |a(y)|, for every coefficient and over the whole index set; inf if there is none."""
+
+    def affine_in(self, used: NDArray[np.bool_]) -> LinearForm | None:
+        """Coefficients of the variables that are `used` (n,), zero for others, without the rhs; None if not affine."""
+
+    def undefined_at(self) -> str | None:
+        """Where some number has no bounds however small the box, and which, as a sentence; None if nowhere."""
+
+    def identity(self) -> Iterator[object]:
+        """What makes the rows what they are, beside index set and columns: equal for equal rows."""
+
+
+class LinearForm(NamedTuple):
+    """Rows that are affine in the index: value + slope · y, known up to a doubt; the rhs is the last column."""
+
+    value: Array  # (p, K + 1)
+    value_doubt: Array
+    slope: Array  # (m, p, K + 1)
+    slope_doubt: Array
+
+    def at(self, y: Array, component: Ints) -> Array:
+        """Row `component[n]` at the point y[n]: shape (N, K + 1)."""
+        parts = [
+            self.value[component[some]] + np.einsum("nm,mnk->nk", y[some], self.slope[:, component[some]])
+            for some in self._blocks(len(y))
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _blocks(self, count: int) -> Iterator[slice]:
+        """Points a few at a time, so that no table becomes large; raises `OutOfTime` at the deadline."""
+        m, _, width = self.slope.shape
+        size = max(BLOCK // (m * width), 1)
+        for start in range(0, max(count, 1), size):
+            check("rows")
+            yield slice(start, start + size)
+
+    def enclosed(self, lower: Array, upper: Array, component: Ints) -> Interval:
+        """The same over the boxes [lower[n], upper[n]], outward rounded; exact where nothing is rounded."""
+        parts = [self._enclosed(lower[s], upper[s], component[s]) for s in self._blocks(len(lower))]
+        if len(parts) == 1:
+            return parts[0]
+        return Interval(np.concatenate([p.lo for p in parts]), np.concatenate([p.hi for p in parts]))
+
+    def _enclosed(self, lower: Array, upper: Array, component: Ints) -> Interval:
+        y = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
+        width = up(np.maximum(upper - y, y - lower)) * (upper > lower)
+        mid, size, operations = self.at(y, component), np.abs(y), len(self.slope) + 4
+        bend = np.abs(self.slope[:, component])  # (m, N, K + 1)
+        # Where neither a slope nor y moves it, the value is the one that is known.
+        at_zero = (size + width).T[:, :, None] == 0
+        still = ((bend == 0) & (self.slope_doubt[:, component] == 0)) | at_zero
+        still = still.all(axis=0) & (self.value_doubt[component] == 0)
+        doubt = self.value_doubt[component] + operations * EPS * np.abs(self.value[component])
+        slope = self.slope_doubt[:, component] + operations * EPS * bend
+        doubt = (doubt + np.einsum("nm,mnk->nk", size, slope)) * (1 + operations * EPS)
+        doubt = doubt + np.einsum("nm,mnk->nk", width, bend + slope) * (1 + operations * EPS)
+        doubt = doubt + 4 * operations * TINY  # of products that underflow
+        return Interval(np.where(still, mid, down(mid - doubt)), np.where(still, mid, up(mid + doubt)))
+
+
+class DeclaredFamily:
+    """A family written in the language: it has derivatives and enclosures."""
+
+    enclosable = True
+    differentiable = True
+    lipschitz = None
+    data_key: Hashable = ()
+
+    def __init__(
+        self,
+        name: str,
+        indices: tuple[Index, ...],
+        domain: Domain,
+        coefficient: Expression,
+        columns: Ints,
+        rhs: Expression,
+        labels: tuple[str, ...],
+    ) -> None:
+        self.name, self.indices, self.domain, self.columns, self.labels = name, indices, domain, columns, labels
+        self.coordinates = tuple(
+            i.name if i.domain.scalar else f"{i.name}[{k}]" for i in indices for k in range(i.domain.dim)
+        )
+        self.outputs = (coefficient, rhs)
+        self.tape = Tape(self.outputs, indices)
+        self.memory = Memory()
+
+    @property
+    def count(self) -> int:
+        return len(self.columns)
+
+    @cached_property
+    def linear(self) -> LinearForm | None:
+        """The rows as functions of the index, if they are affine in it."""
+        found = self.tape.linear()
+        if found is None:
+            return None
+        parts = []
+        for ends in found:
+            mid = 0.5 * (ends.lo + ends.hi)
+            doubt = up(np.maximum(ends.hi - mid, mid - ends.lo), 2.0) * (ends.hi > ends.lo)
+            parts += [self._together(mid), self._together(doubt)]
+        return LinearForm(*parts)
+
+    def affine_in(self, used: NDArray[np.bool_]) -> LinearForm | None:
+        """Coefficients of the variables that are `used` (n,), zero for others, without the rhs; None if not affine."""
+        places = np.flatnonzero(used[self.columns].ravel())
+        shape = self.columns.shape
+        if not len(places):
+            return LinearForm(*(np.zeros((*lead, *shape)) for lead in ((), (), (self.domain.dim,), (self.domain.dim,))))
+        found = Tape((picked(self.outputs[0], places),), self.indices).linear()
+        if found is None:
+            return None
+        parts = []
+        for ends in found:
+            lead = ends.lo.shape[:-1]
+            for flat in (ends.lo, ends.hi - ends.lo):
+                table = np.zeros((*lead, self.columns.size))
+                table[..., places] = flat
+                parts.append(table.reshape(*lead, *shape))
+        return LinearForm(*parts)
+
+    def _split(self, flat: Array) -> tuple[Array, Array]:
+        p, k = self.columns.shape
+        return flat[..., : p * k].reshape(*flat.shape[:-1], p, k), flat[..., p * k :]
+
+    def rows(self, y: Array) -> tuple[Array, Array]:
+        if self.linear is not None:
+            table = self.linear.value + np.tensordot(y, self.linear.slope, axes=1)
+            return table[..., :-1], table[..., -1]
+        flat = self.tape.values(y)
+        self._check(y, np.isfinite(flat))
+        return self._split(flat)
+
+    def _check(self, y: Array, finite: Any) -> None:
+        if not finite.all():
+            bad = y[int(np.argmin(finite.all(axis=-1)))]
+            where = ", ".join(f"{c} = {v:.6g}" for c, v in zip(self.coordinates, bad, strict=True))
+            raise ModelError(
+                f"{self.name} is not defined at {where}: a coefficient or right-hand side is nan or infinite there. "
+                "Restrict the domain or rewrite the expression."
+            )
+
+    def chosen(self, y: Array, component: Ints) -> tuple[Array, Array]:
+        """Coefficients (N, K) and right-hand sides (N,) of row `component[n]` at the point y[n]."""
+        if self.linear is not None:
+            table = self.linear.at(y, component)
+            return table[:, :-1], table[:, -1]
+        if self.count > MANY_ROWS:
+            values = self.pairs(y, component, 0)[0]
+            self._check(y, np.isfinite(values))
+            return values[:, :-1], values[:, -1]
+        if self.count == 1:
+            a, b = self.rows(y)
+            return a[:, 0], b[:, 0]
+        points, back = unique_runs(y)
+        a, b = self.rows(points)
+        return a[back, component], b[back, component]
+
+    def chosen_derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
+        """As `chosen` with the rhs as last column: values (N, K + 1), gradients (m, N, K + 1), packed Hessians."""
+        if self.linear is not None:
+            slope = self.linear.slope[:, component]
+            return self.linear.at(y, component), slope, np.zeros((0, *slope.shape[1:]))
+        if self.count > MANY_ROWS:
+            return self.pairs(y, component, 2)
+        if self.count == 1:
+            return self.tape.derivatives(y)
+        n = np.arange(len(y))
+        v, g, h = (part[..., n, component, :] for part in self.derivatives(y))
+        return v, g, h
+
+    def derivatives(self, y: Array) -> tuple[Array, Array, Array]:
+        """As `rows`, with the rhs as last column (N, p, K + 1): values, gradients (m, ...), packed Hessians."""
+        return tuple(self._together(flat) for flat in self.tape.derivatives(y))  # type: ignore[return-value]
+
+    def _together(self, flat: Array) -> Array:
+        """All numbers of a point (..., p K + p) as rows with the rhs last (..., p, K + 1)."""
+        if self.count == 1:
+            return flat[..., None, :]
+        a, b = self._split(flat)
+        return np.concatenate([a, b[..., None]], axis=-1)
+
+    def largest(self) -> float:
+        """A proven bound of |a(y)|, for every coefficient and over the whole index set; inf if there is none."""
+        box = self.tape.enclose(self.domain.lower[None, :], self.domain.upper[None, :])
+        sizes = np.maximum(np.abs(box.lo), np.abs(box.hi))[:, : self.columns.size]
+        return float(np.where(np.isnan(sizes), np.inf, sizes).max(initial=0.0))
+
+    def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
+        """Outward-rounded coefficients (N, K) and right-hand sides (N,) of row `component[n]` over the n-th box."""
+        if self.linear is not None:
+            box = self.linear.enclosed(lower, upper, component)
+            return box[:, :-1], box[:, -1]
+        if self.count > MANY_ROWS and not self.tape.kink_count:
+            box = enclose_lanes(self.tape, lower, upper, self._lanes(component))
+            return box[:, :-1], box[:, -1]
+        (p, k), n = self.columns.shape, np.arange(len(lower))
+        box = self.tape.enclose(lower, upper)
+        return box[:, : p * k].reshape(len(lower), p, k)[n, component], box[:, p * k :][n, component]
+
+    def trusts(self, domain: Domain) -> tuple[str, ...]:
+        """Nothing: a formula is enclosed as it is written."""
+        return ()
+
+    def undefined_at(self) -> str | None:
+        """Where in the index set some formula has no bounds on ever smaller boxes, and which; None if nowhere."""
+        return where_undefined(self.tape, self.domain, self.coordinates)
+
+    def identity(self) -> Iterator[object]:
+        """The steps that compute the rows."""
+        tape = self.tape
+        for node, args in zip(tape.nodes, tape.args, strict=True):
+            yield type(node).__name__, args, _step(node, tape.offsets)
+
+    def _lanes(self, component: Ints) -> Ints:
+        p, k = self.columns.shape
+        return np.concatenate([component[:, None] * k + np.arange(k), p * k + component[:, None]], axis=1)
+
+    def pairs(self, y: Array, component: Ints, order: int) -> tuple[Array, Array, Array]:
+        """Row `component[n]` at the point y[n], rhs last: values (N, K + 1) and, up to `order`, derivatives."""
+        return evaluate_lanes(self.tape, y, self._lanes(component), order)
+
+    def quadratics(self, cell: Cell) -> Enclosure:
+        if cell.inside is None:
+            return self.tape.quadratics
+        inside = cell.inside(_vector(self.indices))
+        tape = Tape((*self.outputs, inside), self.indices)
+
+        def enclose(
+            lower: Array, upper: Array, pieces: Pieces, order: int
+        ) -> tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]:
+            outputs, kinks, straddles = tape.quadratics(lower, upper, pieces, order)
+            size = outputs.value.shape[-1] - inside.size
+            rows = Quadratic(*(f[..., :size] for f in outputs))
+            sides = Quadratic(*(f[..., size:] for f in outputs))
+            if kinks is not None:
+                sides = Quadratic(*(np.concatenate([k, s], axis=-1) for k, s in zip(kinks, sides, strict=True)))
+            return rows, sides, straddles
+
+        return enclose
+
+
+class BlackBoxFamily:
+    """A family given by batched callables; enclosed only when Lipschitz constants are given."""
+
+    differentiable = False
+    linear = None
+    indices: tuple[Index, ...] = ()
+    data_key: Hashable = ()
+
+    def __init__(
+        self,
+        name: str,
+        domain: Domain,
+        a: Callable[[Array], Any],
+        b: Callable[[Array], Any],
+        n: int,
+        lipschitz: tuple[float, float] | None,
+    ) -> None:
+        self.name, self.domain, self.a, self.b = name, domain, a, b
+        self.columns: Ints = np.arange(n)[None, :]
+        self.labels = (name,)
+        self.coordinates = ("y",) if domain.dim == 1 else tuple(f"y[{k}]" for k in range(domain.dim))
+        self.lipschitz = lipschitz
+        self.enclosable = lipschitz is not None
+        self.memory = Memory()
+
+    @property
+    def count(self) -> int:
+        return 1
+
+    def rows(self, y: Array) -> tuple[Array, Array]:
+        n = self.columns.shape[1]
+        a = self.a(y)
+        a = numbers(a.toarray() if sparse.issparse(a) else a, "`a(y)`", nan=True)
+        b = numbers(self.b(y), "`b(y)`", nan=True)
+        if a.shape != (len(y), n):
+            raise ModelError(
+                f"`a(y)` must give one coefficient per variable, shape ({len(y)}, {n}); got {a.shape} for y of "
+                f"shape {y.shape}."
+            )
+        if b.shape != (len(y),):
+            raise ModelError(
+                f"`b(y)` must give one number per point, shape ({len(y)},); got {b.shape} for y of shape {y.shape}."
+            )
+        if not (np.isfinite(a).all() and np.isfinite(b).all()):
+            bad = y[int(np.argmin(np.isfinite(a).all(axis=1) & np.isfinite(b)))]
+            raise ModelError(f"{self.name} is not finite at y = {bad}. Restrict the domain or mend the function.")
+        return a[:, None, :], b[:, None]
+
+    def chosen(self, y: Array, component: Ints) -> tuple[Array, Array]:
+        a, b = self.rows(y)
+        return a[:, 0], b[:, 0]
+
+    def chosen_derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
+        return None
+
+    def largest(self) -> float:
+        """A bound of |a(y)|, of all coefficients over the whole index set, if `lipschitz` is right; inf without it."""
+        if self.lipschitz is None:
+            return np.inf
+        centre = self.domain.project(0.5 * (self.domain.lower + self.domain.upper)[None, :])
+        reach = np.maximum(self.domain.upper - centre, centre - self.domain.lower).max()
+        return float(np.abs(self.rows(centre)[0]).max(initial=0.0) + self.lipschitz[0] * reach) * (1 + 1e-12)
+
+    def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
+        """The functions are taken at their word: points, not intervals, but for the Lipschitz constants over a box."""
+        y = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
+        a, b = self.chosen(y, component)
+        width = up(np.maximum(upper - y, y - lower).max(axis=1, initial=0.0)) * (upper > lower).any(axis=1)
+        if not width.any():
+            return Interval.point(a), Interval.point(b)
+        l_a, l_b = self.lipschitz or (np.inf, np.inf)
+        with np.errstate(invalid="ignore"):
+            wide = np.where(width > 0, up(l_a * width), 0.0)[:, None], np.where(width > 0, up(l_b * width), 0.0)
+        return tuple(Interval(down(v - w), up(v + w)) for v, w in zip((a, b), wide, strict=True))  # type: ignore[return-value]
+
+    def trusts(self, domain: Domain) -> tuple[str, ...]:
+        """The Lipschitz constants between points; at points, the functions are the model."""
+        if discrete_points(domain) is not None:  # every point is tried, and there is nothing between them
+            return ()
+        return (f"the Lipschitz constants given for {' '.join(self.name.split())} are right",)
+
+    def affine_in(self, used: NDArray[np.bool_]) -> LinearForm | None:
+        """Not known of a function."""
+        return None
+
+    def undefined_at(self) -> str | None:
+        """Not known of a function."""
+        return None
+
+    def identity(self) -> Iterator[object]:
+        """The constants, and values at some points."""
+        yield self.lipschitz, *self.rows(self.domain.spread(POINTS))
+
+    def quadratics(self, cell: Cell) -> Enclosure:
+        """Constants at the centre, with the Lipschitz constants as error."""
+        assert self.lipschitz is not None
+        l_a, l_b = self.lipschitz
+        index = Index("y", self.domain)
+        sides = None if cell.inside is None else Tape((cell.inside(_vector((index,))),), (index,))
+
+        def enclose(
+            lower: Array, upper: Array, pieces: Pieces, order: int
+        ) -> tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]:
+            # A Lipschitz bound needs the value at a point of the domain; the centre of a box may lie outside.
+            # A point of a finite set is where it is, however near to others.
+            centre = np.where((lower == upper).all(axis=1)[:, None], lower, self.domain.project(0.5 * (lower + upper)))
+            reach = np.maximum(upper - centre, centre - lower).max(axis=1, keepdims=True)
+            a, b = self.rows(centre)
+            value = np.concatenate([a[:, 0], b], axis=1)
+            n, k = value.shape
+            slope = np.concatenate([np.full(k - 1, l_a), [l_b]])
+            m = self.domain.dim
+            bends = np.zeros((len(triangle(m)[0]), n, k))
+            cubic = np.zeros((len(tetrahedron(m)[0]) if order == 3 else 0, n, k))
+            width = 0.5 * (upper - lower).T[:, :, None]
+            flat = Quadratic(value, np.zeros((m, n, k)), bends, cubic, width * slope, reach * slope * (1 + 1e-15))
+            return flat, (None if sides is None else sides.quadratics(lower, upper)[0]), None
+
+        return enclose
+
+
+def _step(node: Expression, offsets: dict[Index, int]) -> Any:
+    """What a step is beside its arguments."""
+    if isinstance(node, Constant):
+        return node.value, node.rounded
+    if isinstance(node, Linear):
+        return (node.matrix,)
+    return (offsets[node],) if isinstance(node, Index) else node.key()
+
+
+def unique_runs(y: Array) -> tuple[Array, Ints]:
+    """Merge equal neighbours, so that rows with several components are evaluated once a point."""
+    if len(y) < 2:
+        return y, np.zeros(len(y), dtype=np.intp)
+    change = np.concatenate([[True], (y[1:] != y[:-1]).any(axis=1)])
+    return y[change], np.cumsum(change) - 1
+
+
+def _vector(indices: tuple[Index, ...]) -> Any:
+    """All coordinates of y as one vector expression."""
+    return np.concatenate([np.atleast_1d(i) for i in indices])
+
+
+def contract(d: Array, h: Array, w: Array) -> tuple[Array, Array]:
+    """Gradients (k, m) and Hessians (k, m, m) of w (k, J) times rows with derivatives d (m, k, J), h (packed, k, J).
+
+    Without any packed Hessian, rows are affine. Derivatives may be infinite, as those of sqrt(y) at 0: a weight of zero
+    makes nan of them, which says that nothing is known, as it should.
+    """
+    m = len(d)
+    with np.errstate(invalid="ignore"):
+        gradient = (d * w).sum(axis=2).T
+        if not len(h):
+            return gradient, np.zeros((d.shape[1], m, m))
+        i, j = triangle(m)
+        hessian = np.empty((d.shape[1], m, m))
+        hessian[:, i, j] = hessian[:, j, i] = (h * w).sum(axis=2).T
+    return gradient, hessian
+
+
+@dataclass(eq=False)
+class FamilyViolation:
+    """g(y) = a(y) x - scale b(y) for a family at a given x; `scale` is 0 when x is a direction.
+
+    With a `radius`, x stands for a box, and g(y) is the largest value over all x' in it: a bound that is proven of g
+    holds for every one of them.
+
+    Parameters
+    ----------
+    family
+        The rows.
+    x
+        The point, (n,): the middle of a box, if there is a radius.
+    scale
+        Of the right-hand side.
+    radius
+        Half-widths (n,) >= 0 of the box around x; None for the point alone.
+    part
+        The part of the family's index set to ask about; None for all of it.
+    """
+
+    family: RowFamily
+    x: Array
+    scale: float = 1.0
+    radius: Array | None = None
+    part: Domain | None = None
+    weights: Array = field(init=False)  # (p, K + 1), the middles of (x, -scale) in each row
+    spread: Array | None = field(init=False)  # (p, K + 1), their half-widths
+
+    def __post_init__(self) -> None:
+        gathered = self.x[self.family.columns]
+        self.weights = np.concatenate([gathered, np.full((len(gathered), 1), -self.scale)], axis=1)
+        self.spread = None
+        if self.radius is not None:
+            known = np.zeros((len(gathered), 1))
+            self.spread = np.concatenate([self.radius[self.family.columns], known], axis=1)
+
+    @property
+    def components(self) -> int:
+        return len(self.weights)
+
+    @property
+    def domain(self) -> Domain:
+        return self.family.domain if self.part is None else self.part
+
+    def over(self, part: Domain) -> FamilyViolation:
+        """The same function over a part of the family's index set."""
+        whole = self.family.domain
+        if part.dim != whole.dim or (part.lower < whole.lower).any() or (part.upper > whole.upper).any():
+            raise ModelError(f"{self.family.name} is about {whole}; {part} is not a part of it.")
+        return replace(self, part=part)
+
+    def values(self, y: Array) -> Array:
+        a, b = self.family.rows(y)
+        middle = np.einsum("npk,pk->np", a, self.weights[:, :-1]) - self.scale * b
+        if self.spread is None:
+            return middle
+        return middle + np.einsum("npk,pk->np", np.abs(a), self.spread[:, :-1])
+
+    def at(self, y: Array, component: Ints) -> Array:
+        """Component `component[n]` at the point y[n]: shape (N,)."""
+        a, b = self.family.chosen(y, component)
+        middle = np.einsum("nk,nk->n", a, self.weights[component, :-1]) - self.scale * b
+        if self.spread is None:
+            return middle
+        return middle + np.einsum("nk,nk->n", np.abs(a), self.spread[component, :-1])
+
+    def derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
+        parts = self.family.chosen_derivatives(y, component)
+        if parts is None:
+            return None
+        v, g, h = parts
+        w = self.weights[component]
+        if self.spread is not None:  # the worst corner of the box of x, where coefficients keep their signs
+            w = w + np.sign(v) * self.spread[component]
+        return (v * w).sum(axis=1), *contract(g, h, w)

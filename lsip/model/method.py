@@ -1,0 +1,118 @@
+"""What a model knows of its solver: a method is a value that solves, and what comes back has this face.
+
+Models are built from inner rooms, solvers from models. So `Problem.solve` does not import a solver: the solver's room
+registers, when it is imported, the function that makes a method of the options of `solve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .status import Status
+
+Array = NDArray[np.float64]
+
+
+class Answer(Protocol):
+    """The face of every answer, an `lsip.Solution` unless the method says otherwise: read it, check it, keep it."""
+
+    @property
+    def status(self) -> Status:
+        """How the solve ended."""
+
+    @property
+    def x(self) -> Array:
+        """All variables, flat, in the order in which they were made."""
+
+    @property
+    def value(self) -> float:
+        """The objective at `x`."""
+
+    @property
+    def lower(self) -> float:
+        """The optimum is at least this."""
+
+    @property
+    def upper(self) -> float:
+        """The optimum is at most this."""
+
+    @property
+    def gap(self) -> float:
+        """(upper - lower) / max(1, |value|)."""
+
+    @property
+    def certified(self) -> bool:
+        """Whether the status is a theorem."""
+
+    @property
+    def message(self) -> str:
+        """What the status means and what to do next."""
+
+    @property
+    def active(self) -> tuple[Any, ...]:
+        """The dual measure: constraint, point, multiplier."""
+
+    @property
+    def history(self) -> tuple[Any, ...]:
+        """One row an iteration."""
+
+    @property
+    def max_violation(self) -> float:
+        """The largest violation: proven over all of Y, or found."""
+
+    @property
+    def seconds(self) -> float:
+        """How long the solve took."""
+
+    @property
+    def oracle(self) -> str:
+        """The names of the oracles that were asked."""
+
+    @property
+    def model(self) -> Any:
+        """The problem as it was declared, if it was."""
+
+    @property
+    def certificate(self) -> Any:
+        """The proof."""
+
+    def __getitem__(self, item: Any) -> Any:
+        """The value of a variable, or of an expression without an index."""
+
+    def verify(self) -> Any:
+        """Re-check the proof without the solver; ProofError if it fails."""
+
+    def plot(self, path: Any = None, **options: Any) -> Any:
+        """Draw the violation over Y, or the convergence."""
+
+    def report(self, path: Any) -> Any:
+        """Write one page about the model, the proof and the solve."""
+
+    def save(self, path: Any) -> None:
+        """Write the answer and its certificate to a file."""
+
+
+class Method(Protocol):
+    """How to solve: a value whose fields are options, as `lsip.Exchange` is."""
+
+    def solve(self, problem: Any, *, verbose: bool = True) -> Answer:
+        """Solve a problem, with a progress table if `verbose`."""
+
+
+Choose = Callable[[tuple[Any, ...], Any, dict[str, Any]], Method]
+_CHOOSE: list[Choose] = []
+
+
+def register_solver(choose: Choose) -> Choose:
+    """Let `solve` ask this function for a method, given its positional arguments, its `method` and its options."""
+    _CHOOSE[:] = [choose]
+    return choose
+
+
+def chosen_method(given: tuple[Any, ...], method: Any, options: dict[str, Any]) -> Method:
+    """The method that these arguments of `solve` mean."""
+    return _CHOOSE[0](given, method, options)

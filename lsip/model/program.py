@@ -1,0 +1,167 @@
+"""What solvers see: a finite linear program and families of rows a(y) x <= b(y), one for every y in a domain.
+
+A `Program` always minimises; `Problem` remembers whether the user asked for a maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..cones import ConeRows
+from ..errors import ModelError
+from ..masters.rows import Sides
+from .arrays import read_arrays
+from .families import FamilyViolation, RowFamily
+from .method import Answer, Method, chosen_method
+
+Array = NDArray[np.float64]
+DENSE = 500  # with at most so many variables, rows are handled as dense arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """min c x + constant with row_lower <= A x <= row_upper, lower <= x <= upper, and all rows of every family.
+
+    `Problem.compile` makes one from a declared model, `from_arrays` from plain arrays. With `cones`, further finite
+    rows have their slacks in cones; such programs are solved where they are made, in `lsip.interop.cvxpy`.
+    """
+
+    c: Array
+    constant: float
+    lower: Array
+    upper: Array
+    A: sparse.csr_matrix
+    row_lower: Array
+    row_upper: Array
+    families: tuple[RowFamily, ...]
+    row_labels: tuple[str, ...] = ()
+    maximise: bool = False
+    name: str = "problem"
+    names: tuple[str, ...] = ()  # (n,), of the variables, if they have any
+    cones: ConeRows | None = None
+
+    @classmethod
+    def from_arrays(
+        cls,
+        c: Any,
+        A_ub: Any = None,
+        b_ub: Any = None,
+        A_eq: Any = None,
+        b_eq: Any = None,
+        bounds: Any = (0, None),
+        families: Iterable[Any] = (),
+        sense: str = "min",
+        names: Sequence[str] | None = None,
+        constant: float = 0.0,
+    ) -> Program:
+        """c @ x + constant with A_ub @ x <= b_ub, A_eq @ x == b_eq, bounds, and a(y) @ x <= b(y) for all y.
+
+        Parameters
+        ----------
+        c
+            Objective, (n,).
+        A_ub, b_ub, A_eq, b_eq, bounds
+            As `scipy.optimize.linprog` takes them, dense or sparse: variables are nonnegative unless `bounds` says
+            otherwise.
+        families
+            Each an `lsip.Family`, or a family of another program.
+        sense
+            "min" or "max".
+        names
+            Of the variables.
+        constant
+            What the objective is for x = 0.
+
+        Examples
+        --------
+        >>> import numpy as np, lsip
+        >>> above = lsip.Family(lsip.Interval(0, 1), lambda y: -(y ** np.arange(3)), lambda y: -np.tan(y[:, 0]))
+        >>> program = lsip.Program.from_arrays([1, 1 / 2, 1 / 3], bounds=(None, None), families=[above])
+        >>> program
+        Program problem: minimise over 3 variables, 0 finite rows, 1 family of rows
+        >>> round(program.solve(verbose=False).value, 7)
+        0.6490421
+        """
+        return cls(**read_arrays(c, A_ub, b_ub, A_eq, b_eq, bounds, families, sense, names, constant))
+
+    def to_arrays(self) -> dict[str, Any]:
+        """The keyword arguments of `from_arrays` that make an equal program; rows are sorted into A_ub and A_eq."""
+        program = compiled(self)
+        sides = Sides.of(program.A, program.row_lower, program.row_upper)
+        sign = -1.0 if program.maximise else 1.0
+        return {
+            "c": sign * program.c + 0.0,
+            "A_ub": sides.upper,
+            "b_ub": sides.right,
+            "A_eq": sides.equal,
+            "b_eq": sides.value,
+            "bounds": np.stack([program.lower, program.upper], axis=1),
+            "families": program.families,
+            "sense": "max" if program.maximise else "min",
+            "names": program.names or None,
+            "constant": sign * program.constant + 0.0,
+        }
+
+    def solve(self, *given: Any, method: Method | None = None, verbose: bool = True, **options: Any) -> Answer:
+        """Solve with proof; options are the fields of `Exchange`, by name, as in `Problem.solve`."""
+        return chosen_method(given, method, options).solve(self, verbose=verbose)
+
+    def __repr__(self) -> str:
+        rows, count = self.A.shape[0], len(self.families)
+        names = f" ({', '.join(self.names[:6])}{', …' if self.n > 6 else ''})" if self.names else ""
+        return (
+            f"Program {self.name}: {'maximise' if self.maximise else 'minimise'} over {self.n} variables{names}, "
+            f"{rows} finite row{'s' * (rows != 1)}, {count} {'family' if count == 1 else 'families'} of rows"
+        )
+
+    @property
+    def n(self) -> int:
+        return len(self.c)
+
+    @property
+    def finite_rows(self) -> int:
+        """How many multipliers the finite part has: one for every row of A, then for every row in a cone."""
+        return int(self.A.shape[0]) + (0 if self.cones is None else len(self.cones))
+
+    def violation(self, family: int, x: Array, scale: float = 1.0, radius: Array | None = None) -> FamilyViolation:
+        """a(y) x - scale b(y) of a family, as a function of y; with a radius, the largest over |x' - x| <= radius."""
+        return FamilyViolation(self.families[family], x, scale, radius)
+
+    def label(self, j: int) -> str:
+        """What a variable is called in messages."""
+        return self.names[j] if self.names else f"x[{j}]"
+
+    def admissible(self, row_multipliers: Array) -> Array:
+        """Multipliers of finite rows without those that push against a side the row does not have."""
+        rows = row_multipliers[: self.A.shape[0]]
+        usable = np.where(rows > 0, np.isfinite(self.row_upper), np.isfinite(self.row_lower))
+        return np.concatenate([np.where(usable, rows, 0.0), row_multipliers[len(rows) :]])
+
+    def finite_violation(self, x: Array) -> float:
+        """The largest amount by which x breaks a finite row, a bound or a cone."""
+        parts = [self.lower - x, x - self.upper]
+        if self.A.shape[0]:
+            r = self.A @ x
+            parts += [self.row_lower - r, r - self.row_upper]
+        worst = float(max((p.max() for p in parts if p.size), default=0.0))
+        return worst if self.cones is None else max(worst, self.cones.shortfall(x))
+
+
+def compiled(problem: Any) -> Program:
+    """What solvers of linear programs see of a problem; a program is that already."""
+    program = problem
+    if not isinstance(problem, Program) and hasattr(problem, "compile"):
+        program = problem.compile()
+    if not isinstance(program, Program):
+        raise ModelError(f"An lsip.Problem or an lsip.Program is needed; got {problem!r}.")
+    if program.cones is not None:
+        raise ModelError(
+            f"{program.name} has a finite part that is convex, not linear: it is solved through lsip.interop.cvxpy."
+        )
+    return program

@@ -1,0 +1,26 @@
+"""How a solve can end; each value says what it means and what to do next."""
+
+from enum import Enum
+
+
+class Status(Enum):
+    """The end of a solve, as a sentence."""
+
+    OPTIMAL = "Proven: the point is feasible for every index, and no feasible point is better by more than the gap."
+    UNCERTIFIED = (
+        "Found, but not proven, or proven only on trust: the message says what is missing. Where an oracle proves "
+        "nothing, use BranchAndBound; where it is not sharp enough, loosen `tol`."
+    )
+    NO_INTERIOR = (
+        "Feasible to within `tol` for every index, but no strictly feasible point was found, so the optimum may be "
+        "worse than the value; relax the constraints a little, or write equalities as equalities."
+    )
+    STALLED = (
+        "Rounding stopped progress before the gap closed; the bounds are valid. Give bounds on the variables, rescale "
+        "the model, or loosen `tol`."
+    )
+    INFEASIBLE = "Proven: a combination of constraints at the reported index points contradicts itself for every x."
+    UNBOUNDED = "Proven: the objective improves without limit along the reported direction."
+    ITERATION_LIMIT = "Stopped at `max_iterations`; raise it, loosen `tol`, or start from this solution."
+    TIME_LIMIT = "Stopped at `time_limit`; raise it, loosen `tol`, or start from this solution."
+    INTERRUPTED = "Stopped by hand; the bounds are valid, and `warm_start=` goes on from here."

@@ -1,0 +1,102 @@
+"""What a point is worth that comes from elsewhere: its largest violation over all index points, with proof."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..deadline import within
+from ..errors import ModelError, OutOfTime
+from ..expressions import Variable
+from ..oracles import EnclosableViolation, Multistart, Separation, prover, supremum
+from ..validation import numbers, real
+from .program import Program
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class WorstViolation:
+    """The largest value of a(y) x - b(y) over all constraints and index points: positive where x is infeasible."""
+
+    value: float  # attained at `point`
+    bound: float  # proven: no index point has more; inf where a black box allows no proof
+    constraint: str
+    point: Array  # (m,)
+    assumptions: tuple[str, ...] = ()  # what the bound takes on trust, in sentences
+
+    @property
+    def certified(self) -> bool:
+        """Whether `bound` is a theorem about every index point, with nothing taken on trust."""
+        return bool(np.isfinite(self.bound)) and not self.assumptions
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def worst_violation(program: Program, x: Array, tol: float, time_limit: float | None = None) -> WorstViolation:
+    """The worst index point of all families at x; `tol` is how sharp the bound should be.
+
+    A proof that is stopped by the time limit gives a bound that is valid and not as sharp, or inf.
+    """
+    if time_limit is not None:
+        real("time_limit", time_limit, "is a number of seconds, or None for no limit", lambda v: v >= 0)
+    with within(time_limit):
+        return _worst_violation(program, x, tol)
+
+
+def _worst_violation(program: Program, x: Array, tol: float) -> WorstViolation:
+    real("tol", tol, "is how far the bound may lie above the value, a number >= 0", lambda v: v >= 0)
+    worst: WorstViolation | None = None
+    bound = -np.inf
+    trusts: dict[str, None] = {}  # in the order of the families, each once
+    for f, family in enumerate(program.families):
+        violation = program.violation(f, x)
+        try:
+            found = Multistart().maximise(violation) if prover(family) is None else _sharp(violation, tol)
+        except OutOfTime:
+            bound = np.inf
+            continue
+        bound = max(bound, found.bound)
+        trusts |= dict.fromkeys(found.trusts)
+        if worst is None or found.worst > worst.value:
+            at = int(np.argmax(found.values))
+            label = family.labels[int(found.components[at])]
+            worst = WorstViolation(found.worst, np.inf, label, found.points[at])
+    if worst is None and program.families:
+        raise OutOfTime("The time limit was too short to evaluate any constraint.")
+    if worst is None:
+        raise ModelError("The problem has no constraint over an index, so nothing can be violated there.")
+    return WorstViolation(worst.value, bound, worst.constraint, worst.point, tuple(trusts))
+
+
+def flat(variables: Sequence[Variable], x: Any) -> Array:
+    """All variables as one vector: from one, or from a mapping {variable: values}."""
+    if isinstance(x, Mapping):
+        missing = [v.name for v in variables if v not in x]
+        if missing or len(x) > len(variables):
+            names = ", ".join(v.name for v in variables)
+            raise ModelError(f"A mapping needs the values of exactly the problem's variables, {names}.")
+        parts = [numbers(x[v], v.name).ravel() for v in variables]
+        for part, v in zip(parts, variables, strict=True):
+            if part.size != v.size:
+                raise ModelError(f"{v.name} has {v.size} elements; got {part.size}.")
+        vector = np.concatenate(parts)
+    else:
+        vector = numbers(x, "x", nan=True).ravel()
+    n = sum(v.size for v in variables)
+    if vector.size != n or not np.isfinite(vector).all():
+        raise ModelError(f"x needs {n} finite numbers, all variables in a row, or a mapping; got {vector.size}.")
+    return vector
+
+
+def _sharp(violation: EnclosableViolation, tol: float) -> Separation:
+    """The supremum to within `tol`, or as sharply as it takes to tell its sign."""
+    found = supremum(violation, tol=tol)
+    if found.worst < 0 < found.bound:
+        found = supremum(violation, tol=-0.5 * found.worst)
+    return found

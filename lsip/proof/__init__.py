@@ -1,0 +1,5 @@
+"""Proofs: what a certificate says, how it is made, and how it is checked."""
+
+from .certificate import Certificate, DataAssumption, RegionAssumption, Support, TrustAssumption
+
+__all__ = ["Certificate", "DataAssumption", "RegionAssumption", "Support", "TrustAssumption"]

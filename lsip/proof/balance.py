@@ -1,0 +1,459 @@
+"""Finding multipliers that balance exactly: which rows can make up for rounding, and in which columns they have to.
+
+Everything here is a proposal in floating point; `dual.weigh` has the last word on what it proves.
+
+The rows of the dual measure itself are enough where it has as many atoms, well apart, as there are columns to balance.
+Where it has fewer, or some that weigh next to nothing, rows with no weight so far are added: a small linear program
+finds a direction in the space of multipliers along which all of these grow, the combination of rows stays what it is,
+and the bound suffers least. Along it, a step of some 1e-13 is enough to keep corrections of 1e-16 from making a
+multiplier negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.linalg import splu
+
+from ..deadline import SPEED, afford, afford_factors, check
+from ..errors import OutOfTime
+from ..expressions.interval import Interval
+from ..model.program import Program
+from .certificate import Array, Ints, Support
+from .dual import Dual, Weighed, loose_columns, weigh
+from .linear_algebra import exact_sums
+from .linear_program import linear_program
+from .rows import Mask, Rows, centres, settled
+
+INDEPENDENT = 1e-4  # pivots below this share of the largest are not relied on
+REGULAR = 1e-14  # blocks closer to singular than this are left as they are
+SLOPE = 1e-6  # what is left over in a column, relative to its terms, beyond which it is a reduced cost
+LEVELLINGS = 2  # each leaves over only what its own rounding adds
+LIGHT = 1e-9  # rows that weigh less than this share of the heaviest are no basis for corrections
+STEPS = (1e-14, 1e-13, 1e-12, 3e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # along a direction, relative to all weights
+LESS = tuple(2.0**-k for k in range(42, 25, -1))  # of all weights, where that gives reduced costs their sign
+LARGEST = 4_000_000  # entries of a block that is factorised densely
+NEAR_ENDS = (1e-12, 1e-6)  # how near a bound counts as being there, relative to the largest variable: tried in turn
+ROUNDS = 3  # in which columns join those that have to balance
+WIDEST = 3000  # columns that are balanced at most
+SPARE, SPARE_A_COLUMN = 20, 3  # atoms that are looked at besides those with weight, and for every column
+LEAST_PUSH = 1e-3  # of a reduced cost that needs a sign, beside the one that rounding moves most
+FALL = 1e-10  # the longest step, relative to all weights, along which no weight may change its sign
+ROOM = 1e7  # how far other multipliers may move while those of the basis grow by one
+
+
+def balanced(
+    program: Program, c: Array, dual: Dual, centre: Array, allowed: float, spare: tuple[Support, ...] = ()
+) -> tuple[Dual, Weighed] | None:
+    """Multipliers near those given that prove a bound for all x, and what they prove; None if none were found.
+
+    At most about `allowed` is given up. `spare` are atoms without weight that may be used as well.
+    """
+    dual = _used(program, dual)
+    wide = _Wide(program, dual, spare)
+    free = int((np.isinf(program.lower) & np.isinf(program.upper)).sum())
+    few = len(dual.support) + int((dual.row_multipliers != 0).sum()) < free
+    rows = wide.part if few else Rows.of(program, dual.support)  # where others are needed anyway, all are read at once
+    found = weigh(c, rows, dual, centre)
+    if found is None:
+        return None
+    paid = _paid(rows, c, dual, found, centre)
+    moved = bool((paid != centre).any())
+    found = (weigh(c, rows, dual, paid) or found) if moved else found
+    better = _searched(program, c, dual, rows, found, paid, allowed, wide)
+    if better is None or (better[1].stands_for(better[0]) and not moved):
+        return better
+    stored = better[0] if better[1].stands_for(better[0]) else better[0].reweighted(centres(better[1].weight))
+    around = weigh(c, Rows.of(program, stored.support), stored, centre)
+    return None if around is None or not around.stands_for(stored) else (stored, around)
+
+
+def _searched(
+    program: Program, c: Array, dual: Dual, rows: Rows, found: Weighed, centre: Array, allowed: float, wide: _Wide
+) -> tuple[Dual, Weighed] | None:
+    """The first proposal that costs no more than is allowed, or the best of all."""
+    best = (dual, found) if np.isfinite(found.lower) else None
+    loose = loose_columns(found, allowed)
+    if not loose.any():
+        return dual, found
+    try:
+        for candidate, weighed in _tried(program, c, dual, rows, found, centre, loose, wide):
+            if np.isfinite(weighed.lower) and (best is None or weighed.lower > best[1].lower):
+                best = candidate, weighed
+            if float(weighed.charge.sum()) <= allowed and weighed.lower >= found.base - allowed:
+                return candidate, weighed
+    except OutOfTime:  # what was found before counts
+        pass
+    return best
+
+
+def _tried(
+    program: Program, c: Array, dual: Dual, rows: Rows, found: Weighed, centre: Array, loose: Mask, wide: _Wide
+) -> Iterator[tuple[Dual, Weighed]]:
+    """All proposals whose multipliers exist, and what they prove."""
+    if rows.cones is not None:
+        dual = _levelled(c, rows, dual, np.flatnonzero(~np.isfinite(found.charge)))
+    for near in NEAR_ENDS * ROUNDS:
+        before, ends = loose.copy(), _at_end(program, centre, near)
+        for candidate, its_rows in _proposals(program, c, dual, rows, centre, loose, ends, wide):
+            check("lower bound")
+            candidate = _corrected(c, its_rows, candidate)
+            weighed = weigh(c, its_rows, candidate, centre)
+            if weighed is None:
+                continue
+            yield candidate, weighed
+            # Corrections in some columns leave something over in others, which have to be balanced too then.
+            loose |= ~np.isfinite(weighed.charge)
+        if (loose == before).all() and near == NEAR_ENDS[-1]:
+            break
+
+
+def _corrected(c: Array, rows: Rows, dual: Dual) -> Dual:
+    """The dual with multipliers of the basis that balance as well as floats can."""
+    if not len(dual.basis):
+        return dual
+    weights = dual.weights
+    left = exact_sums(c[dual.balanced], rows.mid[:, dual.balanced].T, weights)
+    block = rows.mid[dual.basis][:, dual.balanced].T
+    try:
+        if sparse.issparse(block):
+            afford_factors(block)
+            step = splu(sparse.csc_matrix(block)).solve(-left.lo)
+        else:
+            step = np.linalg.solve(block, -left.lo)
+    except (RuntimeError, np.linalg.LinAlgError):
+        return dual
+    moved = weights.copy()
+    moved[dual.basis] += step
+    fits = np.isfinite(moved).all() and (rows.sided(moved) == moved).all() and (moved[: rows.atoms] >= 0).all()
+    return dual.reweighted(moved) if fits else dual
+
+
+def _used(program: Program, dual: Dual) -> Dual:
+    """Atoms of positive weight that are proven to lie in Y, multipliers of sides that exist."""
+    atoms = settled(program, (s for s in dual.support if s.multiplier > 0))
+    mu = dual.row_multipliers if len(dual.row_multipliers) else np.zeros(program.finite_rows)
+    return Dual(atoms, program.admissible(mu))
+
+
+def _paid(rows: Rows, c: Array, dual: Dual, found: Weighed, centre: Array) -> Array:
+    """The centre with variables moved to the bounds that pay for what is left over and is no rounding.
+
+    The bound stays what it is; but what is charged in these columns could not be balanced away.
+    """
+    terms = np.abs(c) + abs(rows.mid).T @ np.abs(dual.weights)
+    lower, upper = rows.bounds
+    up_there = (found.reduced.hi < -SLOPE * terms) & np.isfinite(upper)
+    down_there = (found.reduced.lo > SLOPE * terms) & np.isfinite(lower)
+    return np.where(up_there, upper, np.where(down_there, lower, centre))
+
+
+def _levelled(c: Array, rows: Rows, dual: Dual, columns: Ints) -> Dual:
+    """Multipliers moved in proportion to their room, until nothing but rounding is left over in these columns.
+
+    Interior-point solvers leave 1e-10 or so, which one basis could seldom take up within its cones.
+    """
+    turned = rows.mid[:, columns].T
+    turned = sparse.csr_matrix(turned) if sparse.issparse(turned) else turned
+    for _ in range(LEVELLINGS if len(columns) else 0):
+        weights = dual.weights
+        room = rows.room(weights)
+        room = _filled(abs(rows.mid[:, columns]), room, rows.equal)
+        left = exact_sums(c[columns], turned, weights)
+        step = _least_norm(turned, room, -0.5 * (left.lo + left.hi))
+        if step is None or not rows.usable(Interval(weights + room * step, weights + room * step)):
+            return dual
+        dual = dual.reweighted(weights + room * step)
+    return dual
+
+
+def _least_norm(matrix: Any, room: Array, target: Array) -> Array | None:
+    """The shortest u with `matrix` (room u) = target, nearly; None if there is none that can be computed."""
+    if not sparse.issparse(matrix):
+        moving = matrix * room
+        scale = np.abs(moving).max(axis=1)
+        scale = np.where(scale > 0, scale, 1.0)
+        step: Array = np.linalg.lstsq(moving / scale[:, None], target / scale, rcond=REGULAR)[0]
+        return step if np.isfinite(step).all() else None
+    moving = sparse.csr_matrix(matrix @ sparse.diags_array(room))
+    scale = abs(moving).max(axis=1).toarray().ravel()
+    scale = np.where(scale > 0, scale, 1.0)
+    moving = sparse.diags_array(1 / scale) @ moving
+    m, k = moving.shape
+    system = sparse.block_array([[sparse.eye_array(k), moving.T], [moving, -REGULAR * sparse.eye_array(m)]])
+    afford_factors(system)
+    try:
+        found = splu(sparse.csc_matrix(system)).solve(np.concatenate([np.zeros(k), target / scale]))[:k]
+    except RuntimeError:
+        return None
+    return found if np.isfinite(found).all() else None
+
+
+def _at_end(program: Program, x: Array, share: float) -> Mask:
+    """Which variables sit at a bound, or next to one: their reduced costs need a sign, not a zero."""
+    near = share * float(np.abs(x).max(initial=0.0)) + 1e-9 * np.abs(x)
+    return (x <= program.lower + near) | (x >= program.upper - near)
+
+
+def _proposals(
+    program: Program, c: Array, dual: Dual, rows: Rows, centre: Array, loose: Mask, ends: Mask, others: _Wide
+) -> Iterator[tuple[Dual, Rows]]:
+    """First the rows that have weight, then others, with more and more weight given to them."""
+    if loose.sum() > WIDEST:
+        return
+    room = rows.room(dual.weights)
+    inner, outer = np.flatnonzero(loose & ~ends), np.flatnonzero(loose & ends)
+    for strong, appeal in _strong(rows, room, np.flatnonzero(loose)):
+        for columns in (np.flatnonzero(loose), inner) if len(outer) else (inner,):
+            basis, balance = _square(rows, columns, strong, appeal)
+            if len(basis):
+                yield replace(dual, balanced=balance, basis=basis), rows
+    wide, every = others.dual, others.rows
+    if len(every.implied[2]):
+        yield _trimmed(wide, every, every.implied[2])
+    room = every.room(wide.weights)
+    total = float((np.abs(wide.weights) * _norms(every)).sum())
+    free = np.isinf(program.lower) & np.isinf(program.upper)
+    sided = np.flatnonzero(loose & free), np.flatnonzero(loose & ~free)  # where a sign is enough, if zero is too much
+    for zero, signed in ((inner, outer), sided) if len(sided[0]) < len(inner) else ((inner, outer),):
+        basis, balance = _square(every, zero, ~every.conic | (room > 0), _appeal(every, room, centre))
+        pushes = _pushes(program, centre, signed)
+        direction = _direction(every, wide.weights, basis, balance, pushes, centre)
+        moved = [wide.weights + step * total * direction for step in STEPS] if direction is not None else []
+        if len(signed) and (c[signed] * pushes[1] > 0).all():  # without multipliers, the objective pays for itself
+            moved += [(1 - share) * wide.weights for share in LESS]
+        for weights in moved:
+            dual = wide.reweighted(every.sided(weights))
+            yield _trimmed(replace(dual, balanced=balance, basis=basis), every, basis)
+
+
+@dataclass(frozen=True, eq=False)
+class _Wide:
+    """A dual with spare atoms behind its own, read when they are first needed."""
+
+    program: Program
+    narrow: Dual
+    spare: tuple[Support, ...]
+
+    @cached_property
+    def dual(self) -> Dual:
+        fresh = settled(self.program, self._fresh())
+        return replace(self.narrow, support=(*self.narrow.support, *fresh))
+
+    @cached_property
+    def rows(self) -> Rows:
+        return Rows.of(self.program, self.dual.support)
+
+    @property
+    def part(self) -> Rows:
+        """The rows of the dual itself."""
+        return self.rows.only(np.arange(self.rows.atoms) < len(self.narrow.support))
+
+    def _fresh(self) -> list[Support]:
+        """Spare atoms that are not in the support already: the newest, and some of all ages."""
+        known = {(s.family, s.component, s.point.tobytes()) for s in self.narrow.support}
+        fresh: dict[Any, Support] = {}
+        for s in self.spare:
+            key = (s.family, s.component, s.point.tobytes())
+            if key not in known:
+                fresh.setdefault(key, s)
+        found, most = list(fresh.values()), SPARE + SPARE_A_COLUMN * self.program.n
+        old = found[:-most]
+        chosen = old[:: max(len(old) // most, 1)] + found[-most:]
+        return [Support(s.family, s.component, s.point, 0.0) for s in chosen]
+
+
+def _trimmed(dual: Dual, rows: Rows, needed: Ints) -> tuple[Dual, Rows]:
+    """The dual, and its rows, without atoms that have no weight and are not needed otherwise."""
+    k = len(dual.support)
+    keep = np.array([s.multiplier > 0 for s in dual.support], dtype=bool)
+    keep[needed[needed < k]] = True
+    place = np.concatenate([np.cumsum(keep) - 1, keep.sum() + np.arange(len(dual.row_multipliers))])
+    atoms = tuple(s for s, kept in zip(dual.support, keep, strict=True) if kept)
+    return replace(dual, support=atoms, basis=place[dual.basis]), rows.only(keep)
+
+
+def _strong(rows: Rows, room: Array, columns: Ints) -> Iterator[tuple[Mask, Array]]:
+    """Rows that weigh enough to be a basis, and how gladly each is taken: beside the heaviest, or in no units at all.
+
+    What a row weighs in a column, beside the heaviest there, does not depend on the units of either.
+    """
+    always = rows.equal | (rows.conic & (room > 0))
+    largest = float(room.max(initial=0.0))
+    yield (room > LIGHT * largest) | always, np.where(rows.equal, largest, room)
+    size = abs(rows.mid[:, columns])
+    room = _filled(size, room, rows.equal)
+    share = _share(size, room)
+    yield (share > LIGHT) | always, room * room / np.where(share > 0, share, 1.0)
+
+
+def _share(size: Any, room: Array) -> Array:
+    """How much each row weighs in the column in which it weighs most, beside the heaviest there."""
+    if sparse.issparse(size):
+        terms = sparse.diags_array(room) @ size
+        most = terms.max(axis=0).toarray().ravel()
+        share = (terms @ sparse.diags_array(1 / np.where(most > 0, most, 1.0))).max(axis=1)
+        return np.asarray(share.toarray()).ravel()
+    terms = size * room[:, None]
+    most = terms.max(axis=0, initial=0.0)
+    found: Array = (terms / np.where(most > 0, most, 1.0)).max(axis=1, initial=0.0)
+    return found
+
+
+def _norms(rows: Rows) -> Array:
+    """The largest entry of each row; 1 for one without entries."""
+    sizes = _norms_of(rows.size)
+    return np.where(sizes > 0, sizes, 1.0)
+
+
+def _norms_of(sizes: Any) -> Array:
+    """The largest entry of each row of a matrix, dense or sparse."""
+    largest = sizes.max(axis=1)
+    found: Array = largest.toarray().ravel() if sparse.issparse(largest) else largest
+    return found
+
+
+def _gaps(rows: Rows, centre: Array) -> Array:
+    """How far each row is from its nearer side at the centre, in its own units; inf if it has none."""
+    at = rows.mid @ centre
+    gap = np.minimum(np.abs(rows.above.hi - at), np.abs(at - rows.below.lo)) / _norms(rows)
+    return np.where(np.isnan(gap), np.inf, gap)
+
+
+def _appeal(rows: Rows, room: Array, centre: Array) -> Array:
+    """How gladly a row is taken into the basis: for its weight, and otherwise for having little slack."""
+    size, gap = _norms(rows), _gaps(rows, centre)
+    share = room * size
+    share = share / max(float(share.max(initial=0.0)), 1e-300)
+    usual = float(np.median(gap[np.isfinite(gap)])) if np.isfinite(gap).any() else 1.0
+    appeal: Array = np.maximum(share, 1e-3 / (1.0 + gap / max(usual, 1e-300))) / size
+    return np.where(rows.equal, appeal.max(initial=0.0), appeal)
+
+
+def _square(rows: Rows, columns: Ints, allowed: Mask, appeal: Array) -> tuple[Ints, Ints]:
+    """Rows, the more appealing the better, and as many of the columns, that make a regular block.
+
+    Nothing if columns are left over that the others could not imply, because their entries are not exact.
+    """
+    nothing = np.zeros(0, dtype=np.intp)
+    places = np.flatnonzero(allowed)
+    if not len(columns) or not len(places) or len(places) * len(columns) > LARGEST:
+        return nothing, nothing
+    short, long = sorted((len(places), len(columns)))
+    afford(10.0 * short**2 * long / SPEED, "lower bound")
+    part = rows.mid[places][:, columns]
+    block = part.toarray() if sparse.issparse(part) else part
+    block = _whitened(block * np.sqrt(np.maximum(appeal[places], 1e-300))[:, None])
+    if not np.isfinite(block).all():
+        return nothing, nothing
+    factor, order = linalg.qr(block.T, mode="r", pivoting=True, check_finite=False)
+    pivots = np.abs(np.diag(factor))
+    rank = int((pivots > INDEPENDENT * pivots.max(initial=0.0)).sum())
+    if rank == len(columns):
+        return places[order[:rank]], columns
+    chosen = order[:rank]
+    _, first = linalg.qr(block[chosen], mode="r", pivoting=True, check_finite=False)
+    left = columns[first[rank:]]
+    doubt = rows.rad[:, left]
+    if doubt.nnz if sparse.issparse(doubt) else doubt.any():
+        return nothing, nothing
+    return places[chosen], np.sort(columns[first[:rank]])
+
+
+def _filled(size: Any, room: Array, equal: Mask) -> Array:
+    """The room of every row, where equalities, which have no end of it, get as much as weighs like that of others."""
+    if not equal.any():
+        return room
+    if sparse.issparse(size):
+        most = (sparse.diags_array(np.where(equal, 0.0, room)) @ size).max(axis=0).toarray().ravel()
+        part = sparse.csr_matrix(size[equal]).tocoo()
+        i, j, entry = part.row, part.col, part.data
+    else:
+        most = (size * np.where(equal, 0.0, room)[:, None]).max(axis=0, initial=0.0)
+        i, j = np.nonzero(size[equal])
+        entry = size[equal][i, j]
+    fair = np.full(int(equal.sum()), np.inf)
+    known = (entry > 0) & (most[j] > 0)
+    np.minimum.at(fair, i[known], most[j[known]] / entry[known])
+    filled = room.copy()
+    filled[equal] = np.where(np.isfinite(fair), fair, float(room.max(initial=0.0)) or 1.0)
+    return filled
+
+
+def _whitened(block: Array) -> Array:
+    """The block in coordinates of its columns in which it is orthonormal, where that can be done.
+
+    Monomials of a high degree look alike, and no threshold on pivots would tell them apart.
+    """
+    scale = np.abs(block).max(axis=0)
+    block = block / np.where(scale > 0, scale, 1.0)
+    if len(block) < block.shape[1] or not np.isfinite(block).all():
+        return block
+    factor = linalg.qr(block, mode="r", check_finite=False)[0][: block.shape[1]]
+    diagonal = np.abs(np.diag(factor))
+    if diagonal.min(initial=np.inf) <= REGULAR * diagonal.max(initial=0.0):
+        return block
+    white: Array = linalg.solve_triangular(factor, block.T, trans="T", check_finite=False).T
+    return white
+
+
+def _pushes(program: Program, centre: Array, columns: Ints) -> tuple[Ints, Array, Array]:
+    """Columns with an end, the sign that their reduced costs need, and how far the end is: what each unit of it costs.
+
+    Each has at least one finite end.
+    """
+    left, right = centre[columns] - program.lower[columns], program.upper[columns] - centre[columns]
+    return columns, np.where(left <= right, 1.0, -1.0), np.minimum(left, right)
+
+
+def _direction(
+    rows: Rows, weights: Array, basis: Ints, balance: Ints, pushes: tuple[Ints, Array, Array], centre: Array
+) -> Array | None:
+    """A change of the multipliers that gives weight to all of the basis and costs least; None if there is none.
+
+    The combination of rows stays what it is in the columns to be balanced, and moves to the right side in those that
+    need a sign. Weights that are there already may fall, because steps along it are tiny.
+    """
+    size, gap = _norms(rows), _gaps(rows, centre)
+    share = np.abs(weights) * size
+    light = share <= LIGHT * share.max(initial=0.0)
+    above, below = np.isfinite(rows.above.hi), np.isfinite(rows.below.lo)
+    needed = np.zeros(len(rows), dtype=bool)
+    needed[basis] = True
+    needed &= light & ~rows.equal & ~rows.conic
+    upper = np.where(above, ROOM, np.where(needed, -1.0, 0.0))
+    lower = np.where(above & needed, 1.0, np.where(below & ~(above & light), -ROOM, 0.0))
+    spare = np.minimum(share / (FALL * max(float(share.sum()), 1e-300)), ROOM)  # how far they may fall
+    lower = np.where(~light & ~rows.equal, np.where(weights > 0, -spare, -ROOM), lower)
+    upper = np.where(~light & ~rows.equal, np.where(weights < 0, spare, ROOM), upper)
+    columns = np.concatenate([balance, pushes[0]])
+    if not len(columns) or not len(rows):
+        return None
+    part = rows.mid[:, columns]
+    matrix = sparse.csr_matrix(part.multiply(1.0 / size[:, None]).T) if sparse.issparse(part) else part.T / size
+    scale = _norms_of(abs(matrix))
+    if not (scale > 0).all():
+        return None
+    paid = np.concatenate([np.zeros(len(balance)), pushes[1] * pushes[2]]) @ matrix
+    side_scale = 1.0 / scale[:, None]
+    matrix = sparse.csr_matrix(matrix.multiply(side_scale)) if sparse.issparse(matrix) else matrix * side_scale
+    doubt = (np.abs(weights) @ abs(rows.mid[:, pushes[0]])) / scale[len(balance) :]  # what rounding does to each
+    doubt = np.maximum(doubt / max(float(doubt.max(initial=0.0)), 1e-300), LEAST_PUSH)
+    side = np.concatenate([np.zeros(len(balance)), pushes[1] * doubt])
+    cost = np.where(np.isfinite(gap), gap + paid, 0.0)
+    usable = np.isfinite(gap) & ~rows.conic  # moves within cones are left to `_levelled`
+    lower, upper = np.where(usable, lower, 0.0), np.where(usable, upper, 0.0)
+    found = linear_program(
+        cost / max(float(np.abs(cost).max(initial=0.0)), 1e-300),
+        lower,
+        upper,
+        matrix,
+        np.where(side < 0, -np.inf, side),
+        np.where(side > 0, np.inf, side),
+    )
+    return None if found is None else found / size

@@ -1,0 +1,76 @@
+"""What is proven about an answer, with the numbers that prove it; all statements are about the minimisation form.
+
+Nothing here computes: `prove` makes certificates, `verify` checks them from these numbers alone, and `export` writes
+them for a checker that shares no code with either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+def nowhere() -> Ints:
+    """No positions."""
+    return np.zeros(0, dtype=np.intp)
+
+
+class DataAssumption(str):
+    """A sentence about the data of the model, such as equalities that agree up to the rounding of their numbers."""
+
+
+class TrustAssumption(str):
+    """A sentence about what is taken on trust; where there is one, nothing is called certified."""
+
+
+class RegionAssumption(TrustAssumption):
+    """A sentence about where a lower bound holds, if not everywhere."""
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """One atom of the dual measure."""
+
+    family: int
+    component: int
+    point: Array  # (m,)
+    multiplier: float
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What is proven, with the data that proves it; `kind` says which of the fields matter.
+
+    Where there are equalities, an exactly feasible point lies in the box |x' - x| <= box, and everything that is said
+    of x is proven for the whole box. The multipliers of the `basis` (positions in the support, then in the finite rows)
+    stand for numbers next to them, with which the combination vanishes exactly in the columns `balanced`; they are
+    found again, enclosed, wherever the bound is computed.
+    """
+
+    kind: str  # "optimal", "infeasible", "unbounded" or "none"
+    x: Array
+    lower: float
+    upper: float
+    radius: float = np.inf  # the lower bound holds where |x_j| <= radius units_j; for all x if this is infinite
+    support: tuple[Support, ...] = ()
+    row_multipliers: Array = field(default_factory=lambda: np.zeros(0))
+    violation: tuple[float, ...] = ()  # a family: sup over Y of a(y) x - b(y) is at most this; inf if unproven
+    finite_violation: float = 0.0  # the largest residual of a finite row or a bound at x; above 0 for equalities only
+    units: Array = field(default_factory=lambda: np.zeros(0))  # (n,), the shape of the region that `radius` scales
+    direction: Array | None = None  # of unboundedness
+    drift: tuple[float, ...] = ()  # a family: sup over Y of a(y) d for the direction d
+    box: Array = field(default_factory=lambda: np.zeros(0))  # (n,), half-widths; empty where they are zero
+    dependent: Ints = field(default_factory=nowhere)  # equalities that follow from the others up to rounded data
+    balanced: Ints = field(default_factory=nowhere)
+    basis: Ints = field(default_factory=nowhere)
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def trusts(self) -> tuple[str, ...]:
+        """What is taken on trust."""
+        return tuple(a for a in self.assumptions if isinstance(a, TrustAssumption))

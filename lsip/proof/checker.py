@@ -1,0 +1,699 @@
+"""A second opinion: `python checker.py proof.json` proves again what `solution.export("proof.json")` has written.
+
+This file shares no code with lsip. It imports the standard library and python-flint, and it believes three things: the
+arithmetic of python-flint (rational numbers, and balls that contain the exact result), Python itself, and that the
+model in the file is the one that was meant. Point, multipliers, bounds and status are claims, and none is believed.
+
+What is proven, about min c x + constant over all x with lower <= x <= upper, the finite rows, and a(y) x <= b(y) for
+every y of every index set:
+
+    OPTIMAL     A point x' exists that keeps all constraints, every one of the infinitely many included, and has an
+                objective of at most `upper`. It is x itself, or where there are equalities an exact solution of them
+                within `box` of x. No feasible point has an objective below `lower`. The two differ by no more than
+                max(tol |upper|, atol).
+    INFEASIBLE  No point keeps all constraints.
+    UNBOUNDED   Such a point x' exists, and a direction from it along which all constraints hold for ever and the
+                objective falls without end.
+
+How: multipliers are rational numbers, or the exact solution of a square linear system. They weigh constraints at points
+that lie in the index set exactly, so that what they add up to is implied by the model. That a(y) x <= b(y) holds for
+all y is proven by branch-and-bound: Taylor expansions at the centre of a box, with the rest enclosed over the box, on
+ever smaller boxes. Index sets are covered by images of boxes: discs in polar coordinates, polygons by triangles.
+Equalities that follow from others up to the rounding of their data (`dependent`) are left out; the answer says so.
+
+Exit code: 0 proven; 1 not proven, which does not mean false; 2 no proof that can be read; 3 refused, because the file
+holds something that is not known here: a function, an index set, more than three coordinates of y.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from itertools import combinations, islice, pairwise, product
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from flint import arb, arb_poly, arb_series, ctx, fmpq, fmpq_mat
+
+FORMAT, VERSION = "lsip-proof", 1
+COARSE, FINE = 128, 640  # bits of balls: in branch-and-bound, and where boxes are tiny
+EARLY, DEEP, DEEPEST = 3, 36, 80  # halvings: until slopes are looked at, boxes are tiny, nothing more is tried
+MOST_BOXES = 400_000  # for one row of a family
+PARTS = 20  # into which a polynomial is cut, beside one for every step of its formula
+TERMS = {1: 12, 2: 9, 3: 6}  # of a Taylor expansion, by the number of coordinates
+EXACT = 40  # linear systems up to this size are solved in rational numbers
+LARGEST = 100_000  # bits of a rational number; beyond, it becomes a ball
+PASSES = 3  # in which rows imply bounds
+MOST_ROWS, MOST_POWER = 40, 1000  # of a polygon; exponents
+ULPS = fmpq(16, 2**52)  # relative to the terms of a row: what counts as the rounding of its data
+ZERO, ONE, NAN = fmpq(0), fmpq(1), arb("nan")
+WORDS = {1: "not proven", 2: "no proof that can be read", 3: "refused"}  # by exit codes
+
+Number = Any  # fmpq or arb
+Value = Any  # fmpq, arb or arb_series
+Row = dict[int, Number]
+Side = tuple[Row, Any, Any]  # a row with its lower and its upper side, None where there is none
+Point = tuple[fmpq, ...]
+Taylor = dict[tuple[int, ...], arb]  # coefficients of a polynomial by their exponents
+Box = tuple[Point, Point, int]  # centre, half-widths, halvings so far
+
+
+class CheckError(Exception):
+    """Why a file is not accepted, and the exit code."""
+
+
+def demand(ok: Any, why: str, code: int = 1) -> None:
+    """Raise an error unless something holds."""
+    if not ok:
+        raise CheckError(why, code)
+
+
+readable, familiar = partial(demand, code=2), partial(demand, code=3)
+
+
+def number(value: Any) -> fmpq:
+    """A finite number, as the fraction that it is."""
+    known = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
+    readable(known, f"A finite number is needed: {str(value)[:60]}")
+    return fmpq(*value.as_integer_ratio())
+
+
+def numbers(value: Any, count: int | None = None, gaps: bool = False) -> list[Any]:
+    """A list of finite numbers, of that length if one is given; with gaps, None stands where there is no bound."""
+    readable(isinstance(value, list) and count in (None, len(value)), f"A list does not fit: {str(value)[:60]}")
+    return [None if gaps and v is None else number(v) for v in value]
+
+
+def whole(value: Any, end: int) -> int:
+    """A whole number from 0, below `end`."""
+    known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < end
+    readable(known, f"A whole number below {end} is needed: {str(value)[:60]}")
+    return int(value)
+
+
+def positions(value: Any, end: int) -> list[int]:
+    """Different whole numbers below `end`."""
+    found = [whole(v, end) for v in value]
+    readable(len(set(found)) == len(found), "A position is named twice.")
+    return found
+
+
+def ball(u: Value) -> arb:
+    """A number as a ball; of a series, the range."""
+    return u[0] if isinstance(u, arb_series) else u if isinstance(u, arb) else arb(u)
+
+
+def flat(value: arb, slope: arb = NAN) -> arb_series:
+    """A function of which only the range, and perhaps that of its slope, is known."""
+    return arb_series([value, slope, *([NAN] * (ctx.cap - 2))], ctx.cap)
+
+
+def applied(name: str, _: None, u: Value) -> Value:
+    """An elementary function of flint, as a fraction where the value is known to be one."""
+    if isinstance(u, arb_series):
+        return getattr(u, name)()
+    found = getattr(ball(u), name)()
+    short = found.is_finite() and found.is_exact() and abs(found.man_exp()[1]) < LARGEST
+    return found.fmpq() if short else found
+
+
+def largest(a: Value, b: Value) -> Value:
+    """The maximum of two; where either may be larger, slopes lie between theirs."""
+    difference = ball(a - b)
+    if difference >= 0 or difference <= 0:
+        return a if difference >= 0 else b
+    value, slopes = ball(a).max(ball(b)), [v[1] if isinstance(v, arb_series) else arb(0) for v in (a, b)]
+    return flat(value, slopes[0].union(slopes[1])) if arb_series in (type(a), type(b)) else value
+
+
+def weighed(weights: list[tuple[Number, arb]], *values: Value) -> Value:
+    """A sum of multiples; fractions of fractions."""
+    total: Value = ZERO
+    for v, (exact, enclosed) in zip(values, weights, strict=True):
+        total = v * (exact if isinstance(v, fmpq) else enclosed) + total
+    return total
+
+
+OPERATIONS: dict[str, Callable[..., Value]] = {  # of what a step has beside its arguments, and these
+    "add": lambda _, first, *others: sum(others, first),
+    "multiply": lambda _, a, b: a * b,
+    "divide": lambda _, a, b: a / b if ball(b) != 0 else NAN,
+    "negate": lambda _, a: -a,
+    "absolute": lambda _, a: largest(a, -a),
+    "maximum": lambda _, a, b: largest(a, b),
+    "power": lambda k, a: a ** int(k),
+    "linear": weighed,
+    **{name: partial(applied, name) for name in ("sin", "cos", "tan", "exp", "log", "sqrt", "erf", "erfc")},
+    **{f"arc{name}": partial(applied, f"a{name}") for name in ("sin", "cos", "tan")},
+}
+PARTIAL = {"divide", "tan", "log", "sqrt", "arcsin", "arccos"}  # not defined for all numbers
+
+
+class Formula:
+    """The rows of a family as a list of steps, each an operation on the numbers that earlier ones found."""
+
+    def __init__(self, data: Any, domain: IndexSet) -> None:
+        self.pieces, self.signs = domain.pieces, dict[int, bool]()  # signs: whether a step is never negative
+        self.steps: list[tuple[str, tuple[int, ...], Any]] = []
+        self.total: list[bool] = []  # whether a step is defined for all index points
+        for step in data:
+            name, args, extra = step["op"], tuple(whole(a, len(self.steps)) for a in step["args"]), None
+            familiar(name in {"index", "constant", *OPERATIONS}, f"The operation {str(name)[:60]} is not known.")
+            if name == "power":
+                extra = step["exponent"]
+                familiar(extra in range(MOST_POWER + 1), f"The exponent {str(extra)[:60]} is not known.")
+            elif name == "linear":
+                extra = [(w, ball(w)) for w in numbers(step["weights"], len(args))]
+            elif name in ("index", "constant"):
+                extra = whole(step["coordinate"], domain.dim) if name == "index" else number(step["value"])
+            self.append(name, args, extra)
+
+    def append(self, name: str, args: tuple[int, ...], extra: Any) -> int:
+        """A new step."""
+        self.total.append(name not in PARTIAL and all(self.total[a] for a in args))
+        self.steps.append((name, args, extra))
+        return len(self.steps) - 1
+
+    def combination(self, weights: Sequence[Number], steps: Sequence[int]) -> int:
+        """The function sum of weights times steps, without what is 0 wherever it is defined, and defined everywhere."""
+        pairs = zip(weights, steps, strict=True)
+        terms = [(w, a) for w, a in pairs if not (w == 0 and self.total[a]) and self.steps[a] != ("constant", (), ZERO)]
+        return self.append("linear", tuple(a for _, a in terms), [(w, ball(w)) for w, _ in terms])
+
+    def order(self, roots: Sequence[int]) -> list[int]:
+        """The steps that some steps need, in order."""
+        found = set(roots)
+        for i in range(max(roots), -1, -1):
+            found |= set(self.steps[i][1]) if i in found else set()
+        return sorted(found)
+
+    def values(self, order: list[int], y: Sequence[Value]) -> dict[int, Value]:
+        """The values of steps where the index is a rational point, a ball or a series; an error if undefined there."""
+        exact = all(isinstance(v, fmpq) for v in y)
+        known: dict[int, Value] = {}
+        for i in order:
+            name, args, extra = self.steps[i]
+            if name in ("index", "constant"):
+                known[i] = y[extra] if name == "index" else extra if exact else arb(extra)
+            elif name == "sqrt" and not ball(known[args[0]]) > 0 and not exact and self.never_negative(args[0]):
+                known[i] = flat(arb(0).union(ball(known[args[0]]).upper().max(arb(0)).sqrt()))
+            else:
+                known[i] = OPERATIONS[name](extra, *(known[a] for a in args))
+            if isinstance(known[i], fmpq) and known[i].height_bits() > LARGEST:
+                known[i] = arb(known[i])
+            demand(isinstance(known[i], fmpq) or ball(known[i]).is_finite(), "A function may not be defined.")
+        return known
+
+    def never_negative(self, step: int) -> bool:
+        """Whether a step is proven to be nonnegative on the index set, though rounded ranges reach below 0."""
+        if step not in self.signs:
+            before = ctx.prec, ctx.cap
+            self.signs[step] = False  # while it is asked
+            self.signs[step] = self.never_positive(self.combination([-ONE], [step]))
+            ctx.prec, ctx.cap = before
+        return self.signs[step]
+
+    def never_positive(self, root: int) -> bool:
+        """Whether a step is proven to be at most 0 on the whole index set."""
+        count, order = 0, self.order([root])
+        for piece in self.pieces:
+            ends = list(zip(piece.lower, piece.upper, strict=True))
+            work: list[Box] = [(tuple((a + b) / 2 for a, b in ends), tuple((b - a) / 2 for a, b in ends), 0)]
+            while work:
+                box, count = work.pop(), count + 1
+                parts = examined(self, order, piece, box) if count <= MOST_BOXES and box[2] <= DEEPEST else None
+                if parts is None:
+                    return False
+                work += parts
+        return True
+
+
+class Piece(NamedTuple):
+    """A part of an index set: the image of a box of parameters."""
+
+    lower: Point
+    upper: Point
+    place: Callable[[Sequence[Value]], list[Value]]
+
+
+class IndexSet(NamedTuple):
+    """An index set: pieces that cover it, and whether it holds a rational point."""
+
+    dim: int
+    pieces: list[Piece]
+    holds: Callable[[Point], bool]
+
+
+def read_set(data: Any) -> IndexSet:
+    """An index set by its name and arguments."""
+    kind, given = data["kind"], data["arguments"]
+    counts = {"Interval": 2, "Box": 2, "Finite": 1, "Ball": 2, "Polytope": 2, "Product": None, "Union": None}
+    familiar(kind in counts, f"The index set {str(kind)[:60]} is not known.")
+    readable(counts[kind] in (None, len(given)), "An index set has other arguments.")
+    if kind in ("Interval", "Box"):
+        lower, upper = (tuple(numbers([end] if kind == "Interval" else end)) for end in given)
+        demand(all(a <= b for a, b in zip(lower, upper, strict=True)), "An index set is empty.")
+        inside = lambda y: all(a <= v <= b for a, v, b in zip(lower, y, upper, strict=True))  # noqa: E731
+        return IndexSet(len(lower), [Piece(lower, upper, list)], inside)
+    if kind == "Finite":
+        points = [tuple(numbers(point)) for point in given[0]]
+        readable(len({len(p) for p in points}) == 1, "A finite index set needs points of one length.")
+        return IndexSet(len(points[0]), [triangle([point]) for point in points], points.__contains__)
+    if kind == "Ball":
+        return ball_set(tuple(numbers(given[0])), number(given[1]))
+    if kind == "Polytope":
+        return polygon([numbers(row) for row in given[0]], numbers(given[1], len(given[0])))
+    parts = [read_set(part) for part in given]
+    readable(parts and (kind == "Product" or len({p.dim for p in parts}) == 1), "No set to put together.")
+    if kind == "Product":
+        return product_set(parts)
+    pieces = [piece for part in parts for piece in part.pieces]
+    return IndexSet(parts[0].dim, pieces, lambda y: any(part.holds(y) for part in parts))
+
+
+def ball_set(centre: Point, radius: fmpq) -> IndexSet:
+    """A ball in polar coordinates: a distance, the angle in a plane, the angle above it."""
+    half = fmpq(63, 40)  # more than a quarter of a turn; as distances may be negative, half of all directions do
+    demand(radius > 0, "A ball has no radius.")
+
+    def place(s: Sequence[Value]) -> list[Value]:
+        offsets = [s[0] * radius]
+        for turn in (arb(v) if isinstance(v, fmpq) else v for v in s[1:]):
+            offsets = [v * turn.cos() for v in offsets] + [s[0] * radius * turn.sin()]
+        return [c + offset for c, offset in zip(centre, offsets, strict=True)]
+
+    piece = Piece((-ONE, *[-half] * (len(centre) - 1)), (ONE, *[half] * (len(centre) - 1)), place)
+    inside = lambda y: sum((v - c) ** 2 for v, c in zip(y, centre, strict=True)) <= radius**2  # noqa: E731
+    return IndexSet(len(centre), [piece], inside)
+
+
+def triangle(corners: Sequence[Point]) -> Piece:
+    """The convex hull of some points, from a cube: each parameter leads on from one to the next."""
+    steps = [corners[0], *([v - u for u, v in zip(a, b, strict=True)] for a, b in pairwise(corners))]
+
+    def place(s: Sequence[Value]) -> list[Value]:
+        found = list(steps[-1])
+        for k in range(len(s) - 1, -1, -1):
+            found = [b + s[k] * v for b, v in zip(steps[k], found, strict=True)]
+        return found
+
+    return Piece((ZERO,) * (len(corners) - 1), (ONE,) * (len(corners) - 1), place)
+
+
+def polygon(rows: list[list[fmpq]], sides: list[fmpq]) -> IndexSet:
+    """The points y of the plane with rows y <= sides, cut into triangles that meet in one corner."""
+    familiar(all(len(row) == 2 for row in rows), "Polytopes are known in the plane only.")
+    familiar(len(rows) <= MOST_ROWS, f"Polytopes with more than {MOST_ROWS} rows are not known.")
+    table, corners = [(dict(enumerate(row)), b) for row, b in zip(rows, sides, strict=True)], list[Point]()
+    holds: Callable[[Point], bool] = lambda y: all(at(row, y) <= b for row, b in table)  # noqa: E731
+    for (u, s), (v, t) in combinations(table, 2):
+        det = u[0] * v[1] - u[1] * v[0]
+        corner = ((s * v[1] - u[1] * t) / det, (u[0] * t - s * v[0]) / det) if det != 0 else ()
+        if corner and corner not in corners and holds(corner):
+            corners.append(corner)
+    edges = {tuple(v for v in corners if at(row, v) == b) for row, b in table}
+    edges = {edge for edge in edges if len(edge) == 2}
+    closed = len(corners) > 2 and len(edges) == len(corners)  # it would be a chain of one edge less if it were open
+    familiar(closed, "Polytopes that are empty, flat or without bounds are not known.")
+    return IndexSet(2, [triangle([corners[0], *edge]) for edge in edges if corners[0] not in edge], holds)
+
+
+def product_set(parts: list[IndexSet]) -> IndexSet:
+    """The points whose consecutive coordinates lie in each of the parts."""
+    pieces = list[Piece]()
+
+    def place(chosen: tuple[Piece, ...], s: Sequence[Value]) -> list[Value]:
+        left = iter(s)
+        return [v for piece in chosen for v in piece.place(list(islice(left, len(piece.lower))))]
+
+    def inside(y: Point) -> bool:
+        left = iter(y)
+        return all(part.holds(tuple(islice(left, part.dim))) for part in parts)
+
+    for chosen in product(*(part.pieces for part in parts)):
+        lower, upper = ([v for piece in chosen for v in getattr(piece, end)] for end in ("lower", "upper"))
+        pieces.append(Piece(tuple(lower), tuple(upper), partial(place, chosen)))
+    return IndexSet(sum(part.dim for part in parts), pieces, inside)
+
+
+@cache
+def directions(m: int, terms: int) -> tuple[list[tuple[int, ...]], list[tuple[list[tuple[int, ...]], list[list[arb]]]]]:
+    """Directions along which expansions give all Taylor coefficients: for each degree its exponents, and the matrix.
+
+    A homogeneous polynomial is known by its values at (1, u), u from a triangular grid.
+    """
+    places = sorted((p for p in product(range(terms), repeat=m - 1) if sum(p) < terms), key=sum)
+    lines = [(1, *((k + 1) // 2 * (-1) ** k for k in place)) for place in places]
+    tables = []
+    for degree in range(terms):
+        exponents = [e for e in product(range(degree + 1), repeat=m) if sum(e) == degree]
+        some = lines[: len(exponents)]
+        rows = [[prod(b**k for b, k in zip(line, e, strict=True)) for e in exponents] for line in some]
+        with ctx.workprec(FINE):
+            tables.append((exponents, [[arb(v) for v in row] for row in fmpq_mat(rows).inv().tolist()]))
+    return lines, tables
+
+
+def examined(formula: Formula, order: list[int], piece: Piece, box: Box) -> list[Box] | None:
+    """What is left to look at: nothing where the function, the last step, is at most 0; None where it is above."""
+    centre, radius, depth = box
+    active = [i for i, r in enumerate(radius) if r > 0]
+    m = len(active)
+    ctx.prec, ctx.cap = FINE if depth > DEEP or not active else COARSE, 2
+    if not active:
+        return [] if ball(formula.values(order, piece.place(centre))[order[-1]]) <= 0 else None
+
+    def along(line: Sequence[Any], terms: int, everywhere: bool = False) -> list[arb]:
+        """The Taylor coefficients at the centre, or over the box, along a line; nan where it may not be defined."""
+        ctx.cap = terms
+        s: list[Value] = [arb(c, r) if everywhere and r > 0 else arb(c) for c, r in zip(centre, radius, strict=True)]
+        for i, d in zip(active, line, strict=True):
+            s[i] = arb_series([s[i], d * arb(radius[i])], terms) if isinstance(d, arb) or d else s[i]
+        try:
+            found = formula.values(order, piece.place(s))[order[-1]]
+        except CheckError:
+            return [NAN] * terms
+        return [found[k] if isinstance(found, arb_series) else ball(found) * (k == 0) for k in range(terms)]
+
+    terms = TERMS[m]
+    lines, tables = directions(m, terms)
+    first, wide = along(lines[0], terms), along([1] if m == 1 else [arb(0, 1)] * m, terms + 1, everywhere=True)
+    if first[0] > 0 or wide[0] <= 0:
+        return None if first[0] > 0 else []
+    rest = wide[terms].abs_upper()
+    if rest.is_finite() and first[0] + rest <= 0:
+        series, taylor = [first, *(along(line, terms) for line in lines[1:])], Taylor()
+        for degree, (exponents, inverse) in enumerate(tables):
+            for e, row in zip(exponents, inverse, strict=True):
+                taylor[e] = sum((a * part[degree] for a, part in zip(row, series, strict=False)), arb(0))
+        if stays_below(taylor, -rest, m, PARTS + len(order)):
+            return []
+    i = max(active, key=lambda i: radius[i] / (piece.upper[i] - piece.lower[i]))
+    parts = [(sign * radius[i] / 2, radius[i] / 2, depth + 1) for sign in (-1, 1)]
+    if not rest.is_finite() or depth > EARLY:
+        slopes = [wide[1]] if m == 1 else [along([int(i == j) for j in range(m)], 2, True)[1] for i in range(m)]
+        if first[0] + sum((v.abs_upper() for v in slopes), arb(0)) <= 0:
+            return []
+        known = [(k, 1 if v >= 0 else -1) for k, v in zip(active, slopes, strict=True) if v >= 0 or v <= 0]
+        if known:  # the largest value is on one face
+            i, sign = known[0]
+            parts = [(sign * radius[i], ZERO, depth)]
+    around: Callable[[Point, fmpq], Point] = lambda old, new: (*old[:i], new, *old[i + 1 :])  # noqa: E731
+    return [(around(centre, centre[i] + by), around(radius, size), halvings) for by, size, halvings in parts]
+
+
+def stays_below(taylor: Taylor, limit: arb, m: int, most: int) -> bool:
+    """Whether a polynomial is proven to be at most `limit` on the cube [-1, 1]^m, by cutting it into parts."""
+    work, count = [(taylor, limit)], 0
+    while work:
+        (part, limit), count = work.pop(), count + 1
+        over = highest(part, m) - limit
+        if over <= 0:
+            continue
+        if count > most or part[(0,) * m] > limit or not over.is_finite():
+            return False
+        sizes = {e: v.abs_upper() for e, v in part.items()}
+        small = {e for e in part if sum(e) > 2 and 64 * len(part) * sizes[e] < over}  # too small to matter
+        limit -= sum((sizes[e] for e in small), arb(0))
+        kept = {e: v for e, v in part.items() if e not in small}
+        weight = [sum((e[i] * sizes[e] for e in kept), arb(0)).mid() for i in range(m)]
+        axis, lines = weight.index(max(weight)), dict[tuple[int, ...], dict[int, arb]]()
+        for e, v in kept.items():
+            lines.setdefault((*e[:axis], 0, *e[axis + 1 :]), {})[e[axis]] = v
+        for sign in (-1, 1):  # one half, in coordinates in which it is a cube again: s = (sign + s') / 2
+            half, found = arb_poly([arb(sign) / 2, arb(0.5)]), Taylor()
+            for e, line in lines.items():
+                composed = arb_poly([line.get(k, arb(0)) for k in range(max(line) + 1)])(half)
+                found |= {(*e[:axis], k, *e[axis + 1 :]): composed[k] for k in range(max(line) + 1)}
+            work.append((found, limit))
+    return True
+
+
+def highest(taylor: Taylor, m: int) -> arb:
+    """An upper bound of a polynomial on the cube [-1, 1]^m.
+
+    Beyond the second degree, terms count with their size. A variable in which the rest is concave may be completed to a
+    square, and goes; of all such bounds the best counts.
+    """
+    unit = [tuple(int(i == j) for j in range(m)) for i in range(m)]
+    slope = [taylor[u] for u in unit]
+    bend = {(i, j): taylor[tuple(map(sum, zip(unit[i], unit[j], strict=True)))] for i in range(m) for j in range(m)}
+    value = taylor[(0,) * m] + sum((v.abs_upper() for e, v in taylor.items() if sum(e) > 2), arb(0))
+    left, best = list(range(m)), arb.pos_inf()
+    while True:
+        bound = value + sum((bend[i, j].abs_upper() for i, j in combinations(left, 2)), arb(0))
+        for i in left:
+            g, a = abs(slope[i]), bend[i, i]
+            inner = a < 0 and not g >= -2 * a
+            bound += g * g / (-4 * a) if inner else g + (a if g >= -2 * a or a >= 0 else a.max(arb(0)))
+        best = bound if bound.upper() < best.upper() else best
+        steepest = min(left, key=lambda i: bend[i, i].mid(), default=None)
+        if steepest is None or not (a := bend[steepest, steepest]) < 0:
+            return best
+        left.remove(steepest)
+        value += slope[steepest] ** 2 / (-4 * a)
+        for j in left:
+            slope[j] -= slope[steepest] * bend[steepest, j] / (2 * a)
+        for j, k in product(left, repeat=2):
+            bend[j, k] -= bend[steepest, j] * bend[steepest, k] / ((4 if j == k else 2) * a)
+
+
+def combined(parts: Sequence[tuple[Number, Row]]) -> Row:
+    """A sum of multiples of rows, without what is known to be 0."""
+    total: Row = {}
+    for factor, row in parts:
+        for j, v in row.items():
+            total[j] = total[j] + factor * v if j in total else factor * v
+    return {j: v for j, v in total.items() if not v == 0}  # noqa: SIM201 (balls may be neither)
+
+
+def at(row: Row, x: Any) -> Number:
+    """A row times a point."""
+    return sum((v * x[j] for j, v in row.items()), ZERO)
+
+
+def solved(rows: list[Row], sides: list[Number]) -> list[Number]:
+    """The solution of a square system, rational or enclosed; it is proven that there is exactly one."""
+    table = [row | {-1: side} for row, side in zip(rows, sides, strict=True)]
+    exact = len(rows) <= EXACT and all(isinstance(v, fmpq) for row in table for v in row.values())
+    table = [{j: v if exact else ball(v) for j, v in row.items()} for row in table]
+    users = {j: {i for i, row in enumerate(table) if j in row} for j in range(-1, len(rows))}
+    left, pivots = set(range(len(rows))), list[tuple[int, int]]()
+    while left:  # the pivot: of the shortest row, the column that fewest others have
+        i = min(left, key=lambda i: len(table[i]))
+        usable = [j for j, v in table[i].items() if j >= 0 and v != 0]
+        demand(usable, "A linear system is not proven to have a solution.")
+        column = min(usable, key=lambda j: len(users[j]))
+        left.remove(i)
+        pivots.append((i, column))
+        pivot = table[i].pop(column)
+        table[i] = {j: v / pivot for j, v in table[i].items()}
+        for j in (column, *table[i]):
+            users[j].discard(i)
+        for k in users.pop(column):
+            factor = table[k].pop(column)
+            for j, v in table[i].items():
+                table[k][j] = table[k][j] - factor * v if j in table[k] else -factor * v
+                users[j].add(k)
+    found: dict[int, Number] = {-1: -ONE}
+    for i, column in reversed(pivots):
+        found[column] = -at(table[i], found)
+    return [found[j] for j in range(len(rows))]
+
+
+class Family:
+    """Rows coefficients . x[columns] <= rhs for every point of an index set."""
+
+    def __init__(self, data: Any, n: int) -> None:
+        self.set = read_set(data["domain"])
+        familiar(1 <= self.set.dim <= 3, f"Index points with {self.set.dim} coordinates are not known; 1 to 3 are.")
+        self.formula = Formula(data["steps"], self.set)
+        self.rows = list(zip(data["columns"], data["coefficients"], data["rhs"], strict=True))
+        for columns, steps, side in self.rows:
+            readable(len(columns) == len(steps), "The coefficients of a family do not fit its columns.")
+            for value, end in [(j, n) for j in columns] + [(i, len(self.formula.steps)) for i in (*steps, side)]:
+                whole(value, end)
+
+    def row(self, i: int, y: Point) -> Side:
+        """One row at a rational index point, and its sides."""
+        columns, steps, side = self.rows[i]
+        values = self.formula.values(self.formula.order([*steps, side]), y)
+        return combined([(values[k], {j: ONE}) for j, k in zip(columns, steps, strict=True)]), None, values[side]
+
+
+class Model:
+    """The program: objective, bounds, finite rows, families; `dependent` equalities are said to follow from others."""
+
+    def __init__(self, data: Any, dependent: Any) -> None:
+        self.c, self.constant = numbers(data["c"]), number(data["constant"])
+        entries = [[(number(v), {whole(j, len(self.c)): ONE}) for j, v in row] for row in data["rows"]["entries"]]
+        self.rows = [combined(row) for row in entries]
+        self.lower, self.upper = (numbers(data[end], len(self.c), True) for end in ("lower", "upper"))
+        self.below, self.above = (numbers(data["rows"][end], len(self.rows), True) for end in ("lower", "upper"))
+        self.families = [Family(family, len(self.c)) for family in data["families"]]
+        self.sides: list[Side] = list(zip(self.rows, self.below, self.above, strict=True))
+        self.equal = {i for i, (row, a, b) in enumerate(self.sides) if row and a is not None and a == b}
+        self.dependent = positions(dependent, len(self.rows))
+        demand(set(self.dependent) <= self.equal, "Rows that are no equalities are said to follow from others.")
+        self.independent = sorted(self.equal - set(self.dependent))
+        self.replaced = {i: self.follow(i) for i in self.dependent}
+
+    def gram(self, weights: Sequence[fmpq]) -> list[Row]:
+        """A W A' for the independent equalities A and the diagonal W of some weights."""
+        users: dict[int, list[tuple[int, fmpq]]] = {}
+        for k, i in enumerate(self.independent):
+            for j, v in self.rows[i].items():
+                users.setdefault(j, []).append((k, v))
+        square: list[Row] = [{} for _ in self.independent]
+        for j, pairs in users.items():
+            for (a, v), (b, w) in product(pairs, repeat=2) if weights[j] else ():
+                square[a][b] = square[a].get(b, ZERO) + weights[j] * v * w
+        return square
+
+    def follow(self, i: int) -> Side:
+        """The combination of independent equalities that a dependent one agrees with, up to the rounding of data."""
+        given = self.rows[i] | {-1: self.above[i]}
+        sides = [sum((v * given[j] for j, v in self.rows[k].items() if j in given), ZERO) for k in self.independent]
+        found = [ball(s).mid().fmpq() * 2**100 for s in solved(self.gram([ONE] * len(self.c)), sides)]
+        shares = [fmpq((s + fmpq(1, 2)).floor(), 2**100) for s in found]  # what is almost a whole number becomes one
+        pairs = zip(self.independent, shares, strict=True)
+        parts = [(s, self.rows[k] | {-1: self.above[k]}) for k, s in pairs if s != 0]
+        left, made = combined([(-ONE, given), *parts]), combined(parts)
+        size = combined([(abs(s), {j: abs(v) for j, v in row.items()}) for s, row in [(ONE, given), *parts]])
+        agrees = all(abs(v) <= ULPS * size[j] for j, v in left.items())
+        demand(agrees, "Equalities that are said to follow from others do not, not even up to rounding.")
+        side = made.pop(-1, ZERO)
+        return made, side, side
+
+    def exact(self, x: list[fmpq], box: list[fmpq], scale: int) -> list[Number]:
+        """A point that satisfies the independent equalities, sides times `scale`: x moved in proportion to a box."""
+        missing = [self.above[i] * scale - at(self.rows[i], x) for i in self.independent]
+        if not any(v != 0 for v in missing):
+            return list(x)
+        ctx.prec = FINE + 2 * len(missing)
+        shares = solved(self.gram(box), missing)
+        moves = combined([(s, self.rows[i]) for s, i in zip(shares, self.independent, strict=True)])
+        return [v + r * moves[j] if r and j in moves else v for j, (v, r) in enumerate(zip(x, box, strict=True))]
+
+    def prove(self, x: list[Number], scale: int) -> None:
+        """All constraints hold at a point that satisfies the equalities; with 0 for their sides if `scale` is 0."""
+        checks = [(at(row, x), a, b) for i, (row, a, b) in enumerate(self.sides) if i not in self.equal]
+        checks += zip(x, self.lower, self.upper, strict=True)
+        kept = all((a is None or v >= a * scale) and (b is None or v <= b * scale) for v, a, b in checks)
+        demand(kept, "The point is not proven to keep the bounds of all variables and the finite rows.")
+        for family in self.families:
+            for columns, steps, side in family.rows:
+                ctx.prec = FINE
+                root = family.formula.combination([*(x[j] for j in columns), fmpq(-scale)], [*steps, side])
+                demand(family.formula.never_positive(root), "A constraint is not proven for every index point.")
+
+
+def lower_bound(model: Model, measure: Any, c: list[fmpq]) -> Number:
+    """What the multipliers prove: c x is at least this for every feasible x."""
+    table, weights = list[Side](), list[Number]()
+    for atom in measure["atoms"]:
+        family = model.families[whole(atom["family"], len(model.families))]
+        y = tuple(numbers(atom["point"], family.set.dim))
+        demand(family.set.holds(y), "An index point of the measure is not in the index set.")
+        table.append(family.row(whole(atom["row"], len(family.rows)), y))
+        weights.append(number(atom["multiplier"]))
+    table += [model.replaced.get(i, row) for i, row in enumerate(model.sides)]
+    weights += numbers(measure["rows"], len(model.rows))
+    balanced, basis = positions(measure["balanced"], len(c)), positions(measure["basis"], len(table))
+    demand(len(basis) == len(balanced), "As many multipliers as columns have to balance.")
+    for k in basis:
+        weights[k] = ZERO
+    reduced = combined([(ONE, dict(enumerate(c))), *((w, table[k][0]) for k, w in enumerate(weights) if w != 0)])
+    system = [{k: table[b][0][j] for k, b in enumerate(basis) if j in table[b][0]} for j in balanced]
+    for k, w in zip(basis, solved(system, [-reduced.get(j, ZERO) for j in balanced]), strict=True):
+        weights[k] = w
+    reduced = combined([(ONE, reduced), *((weights[k], table[k][0]) for k in basis)])
+    total: Number = ZERO
+    for (_, a, b), w in zip(table, weights, strict=True):
+        side = ZERO if w == 0 else b if w >= 0 or a == b else a if w <= 0 else None
+        demand(side is not None, "A multiplier pushes against a side that its row does not have.")
+        total -= w * side
+    lower, upper = tightened(table, model.lower, model.upper)
+    for j in set(reduced) - set(balanced):  # in balanced columns it vanishes
+        r = reduced[j]
+        ends = [end for end, asked in ((lower[j], not r <= 0), (upper[j], not r >= 0)) if asked]
+        demand(all(e is not None for e in ends), "Something is left over in a variable without a bound.")
+        total += min((ball(e * r).lower() for e in ends), default=ZERO)
+    return total
+
+
+def tightened(table: list[Side], lower: list[Any], upper: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The bounds of all variables, and where one is missing what rows imply: x, y >= 0 and x + y = 1 leave x <= 1."""
+    lower, upper = list(lower), list(upper)
+    for row, *sides in table * PASSES:
+        for side, sign in zip(sides, (-1, 1), strict=True):
+            if side is None or not all(v > 0 or v < 0 for v in row.values()):
+                continue
+            factors = {j: sign * v for j, v in row.items()}
+            least = {j: lower[j] if v > 0 else upper[j] for j, v in factors.items()}
+            missing = [j for j, end in least.items() if end is None]
+            room = sign * side - at({j: v for j, v in factors.items() if j not in missing}, least)
+            for j in (missing or factors) if len(missing) <= 1 else ():
+                ends = upper if factors[j] > 0 else lower
+                if ends[j] is None:
+                    ends[j] = ball(room + (ZERO if missing else factors[j] * least[j])) / factors[j]
+    return lower, upper
+
+
+def check(data: Any) -> str:
+    """Prove what a proof claims, and say what that is; any error says that it is not proven, and why."""
+    known = (data["format"], whole(data["version"], 10**9)) == (FORMAT, VERSION)
+    readable(known, f"This is no file of the format {FORMAT}, version {VERSION}.")
+    ctx.prec, ctx.cap = FINE, 2
+    status, tol, atol = data["status"], number(data["tol"]), number(data["atol"])
+    readable(status in ("OPTIMAL", "INFEASIBLE", "UNBOUNDED"), "The status is none that claims a proof.")
+    demand(0 < tol < 1 and atol >= 0, "The tolerances are not between 0 and 1, and at least 0.")
+    lower, upper = numbers([data["claim"]["lower"], data["claim"]["upper"]], 2, True)
+    model = Model(data["model"], data["point"]["dependent"])
+    n = len(model.c)
+    demand(status == "OPTIMAL" or not model.dependent, "This must not rest on equalities up to rounding.")
+    if status == "INFEASIBLE":
+        demand(lower is None and upper is None, "There are bounds of what does not exist.")
+        demand(lower_bound(model, data["measure"], [ZERO] * n) > 0, "The constraints do not contradict each other.")
+        return "proven: no point satisfies all constraints"
+    demand(upper is not None, "There is no upper bound.")
+    demand((lower is None) == (status == "UNBOUNDED"), "The status does not fit the lower bound.")
+    if lower is not None and upper is not None:
+        demand(0 <= upper - lower <= max(tol * abs(upper), atol), "The gap is not closed, or the bounds are reversed.")
+        least = lower_bound(model, data["measure"], model.c) + model.constant
+        demand(least >= lower, "The lower bound is more than the multipliers prove.")
+    x = numbers(data["point"]["x"], n)
+    box = numbers(data["point"]["box"], n) if data["point"]["box"] else [ZERO] * n
+    near = model.exact(x, box, 1)
+    inside = all(abs(a - b) <= r for a, b, r in zip(near, x, box, strict=True))
+    demand(inside, "The exact solution of the equalities is not in the box around the point.")
+    demand(at(dict(enumerate(model.c)), near) + model.constant <= upper, "The upper bound is too low.")
+    model.prove(near, 1)
+    if status == "UNBOUNDED":
+        direction = numbers(data["direction"], n)
+        direction = model.exact(direction, [abs(v) for v in direction], 0)
+        demand(at(dict(enumerate(model.c)), direction) < 0, "The objective does not fall along the direction.")
+        model.prove(direction, 0)
+        return "proven: the point is feasible, and the objective falls without end from there"
+    rounded = f", but for {len(model.dependent)} equalities that follow from others up to the rounding of their data"
+    said = "proven: the optimal value is between {lower!r} and {upper!r}".format(**data["claim"])
+    return f"{said} (tol = {data['tol']!r}, atol = {data['atol']!r}){rounded if model.dependent else ''}"
+
+
+def main(arguments: list[str]) -> int:
+    """Check one file; the exit code says what came of it."""
+    try:
+        readable(len(arguments) == 1, "usage: checker.py proof.json")
+        print(check(json.loads(Path(arguments[0]).read_text(encoding="utf-8"))))
+    except Exception as error:  # whatever a file makes go wrong, it is no proof
+        why, code = error.args if isinstance(error, CheckError) else (error, 2)
+        print(f"{WORDS[code]}: {str(why)[:500]}", file=sys.stderr)
+        return code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,183 @@
+"""Lower bounds from multipliers that hold for every x, however far out.
+
+For weights w on rows (nonnegative on those at index points, on finite rows with the sign of the side that they push
+against), every feasible x has
+
+    c x >= c z - sum w (side - row z) + sum_j r_j (x_j - z_j),     r = c + sum w row,
+
+whatever the point z around which this is written. The last sum has to be bounded for all x. A column whose variable has
+the bound that the sign of r_j asks for is paid there. In every other column r_j has to vanish exactly, which floats
+never do: so some of the multipliers, a `basis` with as many rows as there are such columns, stand for the exact
+solution of that square system, and are enclosed (`linear_algebra.solve`). They are of the right sign if their
+enclosures are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..expressions.interval import EPS, Interval, down, up
+from .certificate import Array, Ints, Support, nowhere
+from .linear_algebra import exact_sums, product, solve
+from .rows import Mask, Rows, centres
+
+NEAR = 1e-6  # of the multipliers that are stored to the exact ones, relative to the largest
+MOST_ENTRIES = 2_000_000  # of the rows that they are compared in
+MOST_IMPLIED = 500  # columns that are looked at one by one in rational arithmetic
+
+
+@dataclass(frozen=True, eq=False)
+class Dual:
+    """Multipliers of atoms and finite rows, and which of them make up for rounding in which columns."""
+
+    support: tuple[Support, ...]
+    row_multipliers: Array
+    balanced: Ints = field(default_factory=nowhere)
+    basis: Ints = field(default_factory=nowhere)
+
+    @property
+    def weights(self) -> Array:
+        """All multipliers, atoms first."""
+        return np.concatenate([[s.multiplier for s in self.support], self.row_multipliers])
+
+    def reweighted(self, weights: Array) -> Dual:
+        """The same rows with other multipliers."""
+        k = len(self.support)
+        atoms = zip(self.support, weights[:k].tolist(), strict=True)
+        support = tuple(Support(s.family, s.component, s.point, w) for s, w in atoms)
+        return Dual(support, weights[k:], self.balanced, self.basis)
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """What a combination of rows proves: c x >= `base` + the least of r (x - z), which is at least -`charge`."""
+
+    base: float
+    reduced: Interval  # (n,), r
+    charge: Array  # (n,), >= 0; inf in a column that nothing pays for
+    weight: Interval  # the exact multipliers, enclosed
+    size: float = 0.0  # of all the terms that were added up
+
+    def stands_for(self, dual: Dual) -> bool:
+        """Whether the multipliers of the dual are next to the exact ones."""
+        weights = dual.weights
+        far = np.abs(centres(self.weight) - weights).max(initial=0.0)
+        return bool(far <= NEAR * np.abs(weights).max(initial=0.0))
+
+    @property
+    def lower(self) -> float:
+        """What is proven for all x; -inf where something is left over that no bound pays for."""
+        total = float(self.charge.sum())
+        if not (np.isfinite(self.base) and np.isfinite(total)):
+            return -np.inf
+        return float(down(np.asarray(self.base - total * (1 + (len(self.charge) + 4) * EPS)), 2.0))
+
+
+def enclosed_weights(rows: Rows, c: Array, dual: Dual) -> Interval | None:
+    """The exact multipliers that the dual stands for; None if they are not proven to exist with the right signs."""
+    weights = dual.weights
+    point = Interval(weights, weights)
+    if not len(dual.balanced):
+        return point if rows.usable(point) else None
+    if len(dual.basis) != len(dual.balanced):
+        return None
+    left = exact_sums(c[dual.balanced], rows.mid[:, dual.balanced].T, weights)
+    doubt = up((rows.rad[:, dual.balanced].T @ np.abs(weights)) * (1 + (len(rows) + 4) * EPS))
+    left = Interval(down(left.lo - doubt), up(left.hi + doubt))
+    block, width = (_block(m, dual.basis, dual.balanced) for m in (rows.mid, rows.rad))
+    correction = solve(block, width, -left)
+    if correction is None:
+        return None
+    lo, hi = weights.copy(), weights.copy()
+    lo[dual.basis] = down(weights[dual.basis] + correction.lo)
+    hi[dual.basis] = up(weights[dual.basis] + correction.hi)
+    enclosed = Interval(lo, hi)
+    return enclosed if rows.usable(enclosed) else None
+
+
+def _block(matrix: Any, basis: Ints, columns: Ints) -> Any:
+    """The square system of the corrections: a row for every column that has to balance."""
+    part = matrix[basis][:, columns].T
+    return sparse.csc_matrix(part) if sparse.issparse(part) else part
+
+
+def weigh(c: Array, rows: Rows, dual: Dual, centre: Array) -> Weighed | None:
+    """What the dual proves about the objective c x, written around `centre`; None if its multipliers do not exist."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        weight = enclosed_weights(rows, c, dual)
+        if weight is None:
+            return None
+        slack, value = rows.slack(centre, weight), product(c[None, :], centre)
+        reduced = rows.combined(c, weight)
+        base = float(down(value.lo[0] - slack.hi, 2.0))
+        charge = _charges(*rows.bounds, reduced, centre)
+        if not np.isfinite(charge).all():
+            charge = _charges(*rows.implied[:2], reduced, centre)
+    charge[dual.balanced] = 0.0  # where r vanishes
+    if len(dual.balanced):
+        charge[_implied(rows, c, dual, np.flatnonzero(~np.isfinite(charge)))] = 0.0
+    return Weighed(base if np.isfinite(base) else -np.inf, reduced, charge, weight, _size(c, rows, dual, centre))
+
+
+def _size(c: Array, rows: Rows, dual: Dual, centre: Array) -> float:
+    """What the terms of the bound add up to without their signs."""
+    weights, x = np.abs(dual.weights), np.abs(centre)
+    side = np.abs(np.where(dual.weights < 0, rows.below.lo, rows.above.hi))
+    side = np.where(weights > 0, side, 0.0)
+    return float(np.abs(c) @ x + weights @ (rows.size @ x + side))
+
+
+def _charges(lower: Array, upper: Array, r: Interval, centre: Array) -> Array:
+    """The most that r_j (x_j - centre_j) can fall below zero for x_j between its bounds; inf if that has no end."""
+    left = np.where(centre > lower, up(centre - lower), 0.0)  # how far x_j can be on either side
+    right = np.where(centre < upper, up(upper - centre), 0.0)
+    rise, fall = np.maximum(r.hi, 0.0), np.maximum(-r.lo, 0.0)
+    towards_left = np.where((rise > 0) & (left > 0), up(rise * left, 2.0), 0.0)
+    towards_right = np.where((fall > 0) & (right > 0), up(fall * right, 2.0), 0.0)
+    charge = np.maximum(towards_left, towards_right)
+    return np.where(np.isnan(charge) | np.isnan(r.lo) | np.isnan(r.hi), np.inf, charge)
+
+
+def _implied(rows: Rows, c: Array, dual: Dual, columns: Ints) -> Ints:
+    """Which columns are rational combinations of balanced ones, in the objective and in all rows with weight, exactly.
+
+    If r vanishes in those, it vanishes in these. Only columns whose entries are known without rounding can be shown to
+    be such combinations.
+    """
+    if not 0 < len(columns) <= MOST_IMPLIED:
+        return nowhere()
+    used = np.union1d(np.flatnonzero(dual.weights != 0), dual.basis)
+    if len(used) * len(c) > MOST_ENTRIES:
+        return nowhere()
+    part, doubt = (m[used].toarray() if sparse.issparse(m) else m[used] for m in (rows.mid, rows.rad))
+    table, exact = np.vstack([part, c]), ~doubt.any(axis=0)
+    known, asked = dual.balanced[exact[dual.balanced]], columns[exact[columns]]
+    if not len(known) or not len(asked):
+        return nowhere()
+    shares = np.linalg.lstsq(table[:, known], table[:, asked], rcond=1e-12)[0]
+    return asked[[_is_combination(table, j, known, v) for j, v in zip(asked, shares.T, strict=True)]]
+
+
+def _is_combination(table: Array, column: int, known: Ints, shares: Array) -> bool:
+    """Whether a column is, exactly, the sum of known ones times the simple fractions next to `shares`."""
+    left: dict[int, Fraction] = {}
+    simple = [(int(column), Fraction(-1))]
+    simple += [(int(k), Fraction(float(v)).limit_denominator(1000)) for k, v in zip(known, shares, strict=True)]
+    for k, factor in simple:
+        if factor:
+            for i in np.flatnonzero(table[:, k]).tolist():
+                left[i] = left.get(i, Fraction(0)) + factor * Fraction(float(table[i, k]))
+    return not any(left.values())
+
+
+def loose_columns(weighed: Weighed, allowed: float) -> Mask:
+    """The columns with the largest charges, such that all others together cost no more than can be afforded."""
+    order = np.argsort(weighed.charge, kind="stable")
+    mask: Mask = np.zeros(len(order), dtype=bool)
+    mask[order] = np.cumsum(weighed.charge[order]) > allowed
+    return mask

@@ -1,0 +1,176 @@
+"""Verified linear algebra: enclosures of residuals, and of the solutions of square systems that are known in intervals.
+
+Products are computed in double precision, rounded to nearest, and widened by their a-priori error bounds (Higham,
+Accuracy and Stability, section 3.1), so that they contain what exact arithmetic gives.
+"""
+
+from __future__ import annotations
+
+from math import fsum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..deadline import SPARSE_SPEED, SPEED, afford, afford_factors
+from ..expressions.interval import EPS, NORMAL, TINY, Interval, down, up
+
+Array = NDArray[np.float64]
+SPLIT = 134217729.0  # 2^27 + 1 cuts a double into two halves
+ITERATIONS = 12  # of the inclusion test; where it holds at all, it holds after a few
+REFINEMENTS = 2  # of an approximate solution before it is enclosed
+
+
+def entries_a_row(matrix: Any) -> Any:
+    """How many products a row of the matrix takes part in."""
+    return np.diff(matrix.tocsr().indptr) if sparse.issparse(matrix) else matrix.shape[1]
+
+
+def product(matrix: Any, x: Array, radius: Array | None = None) -> Interval:
+    """`matrix` x for every x within `radius` of the given one."""
+    value, terms = matrix @ x, entries_a_row(matrix) + 4.0
+    size = abs(matrix) @ np.abs(x)
+    doubt = terms * EPS * size + terms * TINY
+    if radius is not None and radius.any():
+        doubt = doubt + (abs(matrix) @ radius) * (1 + terms * EPS)
+    return Interval(down(value - doubt, 2.0), up(value + doubt, 2.0))
+
+
+def exact_sums(c: Array, matrix: Any, x: Array) -> Interval:
+    """c + `matrix` x to the last bit: products without error (Dekker), summed without error (Shewchuk).
+
+    For a few sums in which everything is to cancel, this keeps rounding from hiding what is left.
+    """
+    if sparse.issparse(matrix):
+        rows = sparse.csr_matrix(matrix)
+        ends, a, v = rows.indptr.tolist(), rows.data, x[rows.indices]
+    else:
+        ends = list(range(0, matrix.size + 1, max(matrix.shape[1], 1)))
+        a, v = matrix.ravel(), np.broadcast_to(x, matrix.shape).ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        high = a * v
+        p, q = SPLIT * a, SPLIT * v
+        p, q = p - (p - a), q - (q - v)
+        low = ((p * q - high) + p * (v - q) + (a - p) * q) + (a - p) * (v - q)
+    if not (np.isfinite(high).all() and np.isfinite(low).all()):
+        unknown = np.full(len(c), np.nan)
+        return Interval(unknown, unknown)
+    upper, lower = high.tolist(), low.tolist()
+    pieces = zip(c.tolist(), ends[:-1], ends[1:], strict=True)
+    try:
+        value = np.array([fsum([first, *upper[i:j], *lower[i:j]]) for first, i, j in pieces])
+    except OverflowError:  # of a part of a sum
+        value = np.full(len(c), np.nan)
+    doubt = 64 * len(x) * TINY  # of products so small that their errors have no bits
+    return Interval(down(value - doubt), up(value + doubt))
+
+
+def solve(mid: Any, rad: Any, rhs: Interval) -> Interval | None:
+    """Enclose M^-1 v for every matrix M within `rad` of `mid` (k, k) and every v in `rhs`; None if that fails.
+
+    Krawczyk's test: with R near M^-1 and an approximate solution z, the error e of z satisfies |e| <= |R (v - M z)| +
+    |I - R M| |e|. A box that this maps into its own interior contains the error for every M, and shows that none of
+    them is singular.
+    """
+    k = mid.shape[0]
+    if k == 0:
+        return Interval(np.zeros(0), np.zeros(0))
+    rows = _powers(abs(mid).max(axis=1))
+    if rows is None:
+        return None
+    left = sparse.diags_array(rows) if sparse.issparse(mid) else rows[:, None]
+    scaled: Any
+    doubt: Any
+    scaled, doubt = (None if m is None else left @ m if sparse.issparse(m) else left * m for m in (mid, rad))
+    columns = _powers(abs(scaled).max(axis=0))
+    if columns is None:
+        return None
+    if sparse.issparse(mid):
+        right = sparse.diags_array(columns)
+        scaled, doubt = (None if m is None else sparse.csc_matrix(m @ right) for m in (scaled, doubt))
+    else:
+        scaled, doubt = (None if m is None else m * columns for m in (scaled, doubt))
+    doubt = _underflown(mid, rad, scaled, doubt)
+    inverse = _inverse(scaled)
+    if inverse is None:
+        return None
+    lo, hi = rhs.lo * rows, rhs.hi * rows
+    middle = 0.5 * lo + 0.5 * hi
+    z = inverse @ middle
+    for _ in range(REFINEMENTS):
+        z = z + inverse @ (middle - scaled @ z)
+    if not np.isfinite(z).all():
+        return None
+    near = product(scaled, z)
+    residual = np.maximum(np.abs(up(hi - near.lo)), np.abs(down(lo - near.hi)))
+    if doubt is not None:
+        residual = up(residual + (doubt @ np.abs(z)) * (1 + (k + 4) * EPS))
+    size = np.abs(inverse)
+    defect = _defect(inverse, size, scaled, doubt)
+    start = up((size @ residual) * (1 + (k + 4) * EPS)) + 2 * k * TINY
+    error = start * 1.1 + 1e-290
+    for _ in range(ITERATIONS):
+        with np.errstate(over="ignore", invalid="ignore"):  # where nothing contracts
+            mapped = up((start + defect @ error) * (1 + (k + 8) * EPS))
+        if not np.isfinite(mapped).all():
+            return None
+        if (mapped < error).all():
+            lower, upper = down(down(z - mapped) * columns), up(up(z + mapped) * columns)  # scaling back may underflow
+            return Interval(lower, upper) if np.isfinite([lower, upper]).all() else None
+        error = mapped * 1.2 + 1e-290
+    return None
+
+
+def _powers(sizes: Any) -> Array | None:
+    """Powers of two that bring the sizes near 1; None if a row or column is zero, or not finite."""
+    sizes = sizes.toarray().ravel() if sparse.issparse(sizes) else np.asarray(sizes).ravel()
+    if not (np.isfinite(sizes).all() and (sizes > 0).all()):
+        return None
+    powers: Array = 2.0 ** -np.round(np.log2(sizes))
+    return powers
+
+
+def _underflown(mid: Any, rad: Any, scaled: Any, doubt: Any) -> Any:
+    """The doubt about a scaled matrix, with what scaling may have taken from entries next to nothing."""
+    if not sparse.issparse(mid):
+        return (np.zeros_like(mid) if doubt is None else doubt) + 2 * TINY
+    given, made = ((m for m in pair if m is not None) for pair in ((mid, rad), (scaled, doubt)))
+    if all(b.nnz == a.nnz and abs(b.data).min(initial=1.0) >= NORMAL for a, b in zip(given, made, strict=True)):
+        return doubt
+    pattern = abs(mid) if rad is None else abs(mid) + rad
+    lost = 2 * TINY * sparse.csc_matrix(pattern != 0)
+    return lost if doubt is None else sparse.csc_matrix(doubt + lost)
+
+
+def _inverse(matrix: Any) -> Array | None:
+    """An approximate inverse, dense. Raises `OutOfTime` where it would not be ready in time."""
+    k = matrix.shape[0]
+    try:
+        if sparse.issparse(matrix):
+            from scipy.sparse.linalg import splu
+
+            afford_factors(matrix)
+            factors = splu(matrix)
+            afford(2.0 * k * factors.nnz / SPARSE_SPEED, "verified linear algebra")
+            found = factors.solve(np.eye(k))
+        else:
+            afford(6.0 * k**3 / SPEED, "verified linear algebra")  # and its products with the matrix
+            found = np.linalg.inv(matrix)
+    except (RuntimeError, np.linalg.LinAlgError):
+        return None
+    return found if np.isfinite(found).all() else None
+
+
+def _defect(inverse: Array, size: Array, mid: Any, rad: Any) -> Array:
+    """At least |I - R M| for every M."""
+    k = len(inverse)
+    if sparse.issparse(mid):
+        turned = sparse.csr_matrix(mid.T)
+        inner, around = (turned @ inverse.T).T, (abs(turned) @ size.T).T
+        room = 0.0 if rad is None else (sparse.csr_matrix(rad.T) @ size.T).T
+    else:
+        inner, around = inverse @ mid, size @ np.abs(mid)
+        room = 0.0 if rad is None else size @ rad
+    found: Array = up(np.abs(np.eye(k) - inner) + ((k + 4) * EPS * around + room) * (1 + (k + 4) * EPS), 4.0)
+    return found + 2 * k * TINY

@@ -1,0 +1,424 @@
+"""Points that keep every finite row and bound exactly; where there are equalities, a box that holds such a point.
+
+An inequality either holds at x, in outward-rounded arithmetic or, where that leaves a doubt, in rational numbers, or it
+does not. An equality never holds in floats. With G some fixed matrix, the points x + G u form a space in which the
+equalities A (x + G u) = b are a square system; its solution is enclosed (`linear_algebra.solve`), so that an exact one
+lies within tiny half-widths of x. Everything else that is said about x is then proven for that whole box. G moves
+variables in proportion to the room that their bounds leave, those at a bound not at all.
+
+Equalities may follow from others: flows out of all nodes but one say what flows into that one. In floats, such rows
+agree only up to the rounding of their data. What differs by no more than `ULPS` units in the last place of the terms is
+taken for rounding, and the rows are named; what differs by more contradicts itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy import linalg, sparse
+
+from ..deadline import SPEED, afford, check
+from ..expressions.interval import EPS, TINY, Interval, down, up
+from ..model.program import Program
+from .certificate import Array, DataAssumption, Ints, nowhere
+from .interior import interior
+from .linear_algebra import exact_sums, product, solve
+from .rows import Mask
+
+ULPS = 16.0  # of the terms of a row: what counts as the rounding of its data
+DEPENDENT = 1e-10  # pivots below this share of the largest belong to rows that follow from others
+MOST_EQUATIONS = 3000  # systems beyond this size are not enclosed
+NAMED = 4  # rows in a sentence
+DEPTHS = (1e-15, 1e-13, 1e-11)  # how far inside a point is moved, relative to its terms
+SHARES = (1e-11, 1e-9, 1e-8, 1e-7, 1e-6)  # of an interior point, to mix with one that has no room
+NARROW = 1e-12  # half-widths of a box, relative to the variables, that cost nothing worth a deeper point
+ALMOST = "the equalities could not be solved in a proven way; they may be almost dependent"
+SWEEPS = 12  # moves away from rows that are too near
+MOST_ENTRIES = 4_000_000  # of the rows that are mended
+FEW_ENTRIES = 100_000  # in all, of those that are moved away from next
+MOST_TERMS = 20_000  # of equalities that are looked at in rational numbers
+SMALLEST = 1e-290  # of products that go into a system, so that none of them underflows
+
+
+@dataclass(frozen=True, eq=False)
+class FinitePoint:
+    """A point such that some x' with |x' - x| <= box keeps every finite row and bound exactly."""
+
+    x: Array
+    box: Array | None = None  # (n,); None where x itself does
+    dependent: Ints = field(default_factory=nowhere)  # rows that follow from others up to rounded data
+
+    def assumptions(self, program: Program) -> tuple[str, ...]:
+        """The sentence about rows that follow from others."""
+        if not len(self.dependent):
+            return ()
+        shown = [program.row_labels[i] if i < len(program.row_labels) else f"row {i}" for i in self.dependent[:NAMED]]
+        more = f" and {len(self.dependent) - NAMED} more" if len(self.dependent) > NAMED else ""
+        return (
+            DataAssumption(
+                f"Equalities that follow from the others agree with them to within {ULPS:g} units in the last place of "
+                f"their terms, which is taken for the rounding of the data: {'; '.join(shown)}{more}."
+            ),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Broken:
+    """Why a point could not be proven to keep the finite part: the rows or bounds at fault, and what is known."""
+
+    why: str
+    mendable: bool = False  # whether a slightly different point may do
+    rows: Ints = field(default_factory=nowhere)
+    contradiction: Array | None = None  # (r,), multipliers of equalities that contradict each other
+
+
+def finite_point(program: Program, x: Array) -> FinitePoint | Broken:
+    """A point next to x that is proven to keep the finite part."""
+    x = np.clip(x, program.lower, program.upper)
+    found = _kept(program, x)
+    for near in _inside(program, x):
+        check("finite constraints")
+        if not (found.mendable if isinstance(found, Broken) else _width(found) > NARROW):
+            break
+        other = _kept(program, near)
+        if isinstance(found, Broken) or (isinstance(other, FinitePoint) and _width(other) < _width(found)):
+            found = other
+    return found
+
+
+def _width(point: FinitePoint) -> float:
+    """The largest half-width of the box, relative to the variable."""
+    return 0.0 if point.box is None else float((point.box / _size(point.x)).max(initial=0.0))
+
+
+def _inside(program: Program, x: Array) -> Iterator[Array]:
+    """Points next to x that have more room: first from the rows that touch it, then from all rows and bounds."""
+    for depth in DEPTHS:
+        mended = _mended(program, x, depth)
+        if mended is not None:
+            yield mended
+    deep = interior(program, _size(x), opposites(program))
+    if deep is not None:
+        least = _share_needed(program, x, deep)
+        for share in (2 * least, *(share for share in SHARES if share > 2 * least)):
+            yield np.clip((1 - share) * x + share * deep, program.lower, program.upper)
+
+
+def _share_needed(program: Program, x: Array, deep: Array) -> float:
+    """How much of a point with room has to be mixed into x for every inequality and bound to have some."""
+    value, inner, doubt = program.A @ x, program.A @ deep, 16 * EPS * (abs(program.A) @ (np.abs(x) + np.abs(deep)))
+    free = ~equations(program)
+    free[opposites(program)[1]] = False
+    room = np.concatenate(
+        [(program.row_upper - value)[free], (value - program.row_lower)[free], x - program.lower, program.upper - x]
+    )
+    more = np.concatenate(
+        [
+            (program.row_upper - inner)[free],
+            (inner - program.row_lower)[free],
+            deep - program.lower,
+            program.upper - deep,
+        ]
+    )
+    small = np.concatenate([doubt[free], doubt[free], 16 * EPS * np.abs(deep), 16 * EPS * np.abs(deep)])
+    short = (room < small) & (more > small)
+    room, more, small = room[short], more[short], small[short]
+    return float(((small - room) / (more - room)).max(initial=EPS))
+
+
+def _kept(program: Program, x: Array) -> FinitePoint | Broken:
+    """x, or an exact solution of the equalities next to it, if that keeps all the rest."""
+    equal = np.flatnonzero(equations(program))
+    if len(equal) and not _solves(program, x, equal):
+        return _solved(program, x, equal)
+    return _checked(program, FinitePoint(x))
+
+
+def _checked(program: Program, point: FinitePoint) -> FinitePoint | Broken:
+    """The point, if inequalities and cones are proven to hold over its box."""
+    bad = broken_rows(program, point.x, point.box, solved=True)
+    if len(bad):
+        return _barely(program, bad)
+    if broken_cones(program, point.x, point.box):
+        return Broken("the point found keeps a conic constraint only up to the accuracy of the solver")
+    return point
+
+
+def _mended(program: Program, x: Array, depth: float) -> Array | None:
+    """x moved by about as little as rounding, so that inequalities that touch it have room, and variables can move.
+
+    Moving away from some rows may lead to others, which are moved away from next.
+    """
+    size = abs(program.A) @ np.abs(x) + TINY
+    span = np.minimum(_size(x), program.upper - program.lower)
+    x = np.clip(x, program.lower + 0.5 * depth * span, program.upper - 0.5 * depth * span)
+    held, room = np.flatnonzero(equations(program)), _room(program, x)
+    free = ~equations(program)
+    free[opposites(program)[1]] = False
+    for sweep in range(SWEEPS):
+        value = program.A @ x
+        gap = np.minimum(program.row_upper - value, value - program.row_lower)
+        tight = np.flatnonzero(free & (gap < (4 if sweep == 0 else 1) * depth * size))
+        if not len(tight):
+            break
+        entries = (len(tight) + len(held)) * program.n
+        if entries > MOST_ENTRIES:
+            return None
+        if sweep and entries * sweep > FEW_ENTRIES:
+            break
+        lower, upper = program.row_lower[tight], program.row_upper[tight]
+        above, inset = upper - value[tight] <= value[tight] - lower, 2 * depth * size[tight]
+        change = np.where(above, upper - inset, lower + inset) - value[tight]
+        change = np.where(above, np.minimum(change, 0.0), np.maximum(change, 0.0))
+        short, long = sorted((len(tight) + len(held), program.n))
+        afford(12.0 * short**2 * long / SPEED, "finite constraints")
+        rows = sparse.vstack([program.A[tight], program.A[held]]).toarray()
+        target = np.concatenate([change, program.row_upper[held] - program.A[held] @ x])
+        scale = np.abs(rows) @ room
+        scale = np.where(scale > 0, scale, 1.0)
+        step = room * np.linalg.lstsq(rows * room / scale[:, None], target / scale, rcond=1e-12)[0]
+        x = np.clip(x + step, program.lower, program.upper)
+    return x
+
+
+def equalities(program: Program) -> Mask:
+    """Which finite rows have one side for both; 0 = 0, which modelling tools write at times, is none of them."""
+    same: Mask = program.row_lower == program.row_upper
+    if (same & (program.row_upper == 0)).any():
+        same = same & ~((program.row_upper == 0) & (abs(program.A).max(axis=1).toarray().ravel() == 0))
+    return same
+
+
+def equations(program: Program) -> Mask:
+    """Equalities, and the first of every two inequalities a x <= b and -a x <= -b, which say the same."""
+    found = equalities(program)
+    found[opposites(program)[0]] = True
+    return found
+
+
+_pairs: WeakKeyDictionary[Program, tuple[Ints, Ints]] = WeakKeyDictionary()
+
+
+def opposites(program: Program) -> tuple[Ints, Ints]:
+    """Inequalities that are exactly opposite to each other, the first and the second ones; found once."""
+    if program not in _pairs:
+        known: dict[tuple[bytes, bytes, float], int] = {}
+        pairs: list[tuple[int, int]] = []
+        rows = sparse.csr_matrix(program.A).sorted_indices()
+        for i in np.flatnonzero(np.isinf(program.row_lower) & np.isfinite(program.row_upper)).tolist():
+            part = slice(rows.indptr[i], rows.indptr[i + 1])
+            place, entry, side = rows.indices[part].tobytes(), rows.data[part] + 0.0, float(program.row_upper[i])
+            other = known.pop((place, (0.0 - entry).tobytes(), 0.0 - side), None)
+            if other is None:
+                known[place, entry.tobytes(), side + 0.0] = i
+            elif entry.any():
+                pairs.append((other, i))
+        first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        _pairs[program] = first, second
+    return _pairs[program]
+
+
+def broken_rows(program: Program, x: Array, box: Array | None, solved: bool = False) -> Ints:
+    """Inequalities that are not proven to hold at x, or over the whole box around it.
+
+    Where an exact solution of all `equations` is meant, those among them are proven by that.
+    """
+    rows = program.A
+    if not rows.shape[0]:
+        return nowhere()
+    value = product(rows, x, box)
+    doubt = ~((value.hi <= program.row_upper) & (value.lo >= program.row_lower)) & ~equalities(program)
+    if solved:
+        doubt[np.concatenate(opposites(program))] = False
+    places = np.flatnonzero(doubt)
+    moving = np.zeros(len(places)) if box is None else (rows[places] != 0) @ (box > 0).astype(float)
+    sides = zip(places.tolist(), program.row_lower[places], program.row_upper[places], moving, strict=True)
+    return places[[m > 0 or not _holds(rows, i, x, lower, upper) for i, lower, upper, m in sides]]
+
+
+def broken_cones(program: Program, x: Array, box: Array | None) -> int:
+    """How many cones are not proven to hold the slacks of their rows at x, or over the whole box around it."""
+    return 0 if program.cones is None else program.cones.unproven(x, box)
+
+
+def _holds(rows: Any, i: int, x: Array, lower: float, upper: float) -> bool:
+    """Whether a row holds at x, in rational numbers."""
+    start, end = rows.indptr[i], rows.indptr[i + 1]
+    terms = zip(rows.data[start:end].tolist(), x[rows.indices[start:end]].tolist(), strict=True)
+    value = sum((Fraction(a) * Fraction(v) for a, v in terms), Fraction(0))
+    return (upper == np.inf or value <= Fraction(upper)) and (lower == -np.inf or value >= Fraction(lower))
+
+
+def outside(program: Program, x: Array, box: Array | None) -> Ints:
+    """Variables whose bounds are not proven to hold over the box."""
+    room = 0.0 if box is None else box
+    low, high = down(x - room), up(x + room)
+    still = np.asarray(room == 0) | np.zeros(len(x), dtype=bool)
+    bad = np.where(still, (x < program.lower) | (x > program.upper), (low < program.lower) | (high > program.upper))
+    return np.flatnonzero(bad | ~np.isfinite(x))
+
+
+def _listed(program: Program, rows: Ints) -> str:
+    shown = [program.row_labels[i] if i < len(program.row_labels) else f"row {i}" for i in rows[:NAMED]]
+    return "; ".join(shown) + ("; …" if len(rows) > NAMED else "")
+
+
+def _barely(program: Program, rows: Ints) -> Broken:
+    return Broken(f"the point found keeps {_listed(program, rows)} only up to rounding", True, rows)
+
+
+def _solved(program: Program, x: Array, rows: Ints) -> FinitePoint | Broken:
+    """The box around an exact solution of the equalities."""
+    if len(rows) > MOST_EQUATIONS:
+        many = f"the model has {len(rows)} equalities, and systems of more than {MOST_EQUATIONS} are not enclosed"
+        return Broken(many, False, rows)
+    found, dependent = _correction(program, x, rows), nowhere()
+    if found is None:
+        independent, follows = _independent(program.A[rows])
+        if not len(follows):
+            return Broken(ALMOST, True, rows)
+        independent, dependent = rows[independent], rows[follows]
+        clash = disagreement(program, independent, dependent)
+        if clash is not None:
+            named = np.flatnonzero(clash)
+            return Broken(f"{_listed(program, named)} contradict each other", False, named, clash)
+        found = _correction(program, x, independent)
+    if found is None:
+        return Broken(ALMOST, True, rows)
+    x, box = found
+    if len(outside(program, x, box)):
+        return Broken("an exact solution of the equalities may lie beyond a bound of a variable", True)
+    return _checked(program, FinitePoint(x, box, dependent))
+
+
+def _size(x: Array) -> Array:
+    """What counts as large for each variable."""
+    usual = float(np.median(np.abs(x))) if len(x) else 0.0
+    return np.abs(x) + (usual if usual > 0 else float(np.abs(x).max(initial=0.0)) or 1.0)
+
+
+def _room(program: Program, x: Array) -> Array:
+    """How far each variable may move: towards its nearer bound, and no farther than its own size."""
+    near, size = np.minimum(x - program.lower, program.upper - x), _size(x)
+    return np.where(near > 1e-14 * size, np.minimum(near, size), 0.0)
+
+
+def _correction(program: Program, x: Array, rows: Ints) -> tuple[Array, Array] | None:
+    """A point near x and half-widths around it that hold an exact solution of these equalities; None if unproven."""
+    near = _moves(program, x, rows)
+    if near is None:
+        return None
+    x = np.where(near.hi > near.lo, x + (0.5 * near.lo + 0.5 * near.hi), x)
+    around = _moves(program, x, rows)
+    return None if around is None else (x, 2 * np.maximum(np.abs(around.lo), np.abs(around.hi)))
+
+
+def holds_solution(program: Program, x: Array, box: Array, rows: Ints) -> bool:
+    """Whether some x' with |x' - x| <= box is proven to satisfy these equalities exactly."""
+    if _solves(program, x, rows):
+        return True
+    moves = _moves(program, x, rows)
+    return moves is not None and bool((np.maximum(np.abs(moves.lo), np.abs(moves.hi)) <= box).all())
+
+
+def _solves(program: Program, x: Array, rows: Ints) -> bool:
+    """Whether x itself satisfies these equalities, in rational numbers."""
+    A, side = program.A[rows], program.row_upper[rows]
+    size = abs(A) @ np.abs(x) + np.abs(side)
+    if A.nnz > MOST_TERMS or (np.abs(A @ x - side) > (np.diff(A.indptr) + 4) * EPS * size).any():
+        return False
+    return all(_holds(A, i, x, b, b) for i, b in enumerate(side))
+
+
+def _moves(program: Program, x: Array, rows: Ints) -> Interval | None:
+    """How each variable moves from x to an exact solution of these equalities, enclosed; zero where it cannot.
+
+    Rows of which no variable can move have to hold as they are, in rational numbers.
+    """
+    room = _room(program, x)
+    moving = (program.A[rows] != 0) @ (room > 0).astype(float) > 0
+    if not all(_holds(program.A, i, x, *([program.row_upper[i]] * 2)) for i in rows[~moving].tolist()):
+        return None
+    rows = rows[moving]
+    if not len(rows):
+        return Interval(np.zeros(program.n), np.zeros(program.n))
+    A = program.A[rows]
+    scale = abs(A) @ room
+    if not (scale > 0).all():
+        return None
+    G = sparse.csr_matrix(sparse.diags_array(room) @ A.T @ sparse.diags_array(1.0 / scale))
+    least = [float(np.abs(m.data[m.data != 0]).min(initial=1.0)) for m in (A, G)]
+    if least[0] * least[1] < SMALLEST:
+        return None
+    u = solve(*_square(A, G), exact_sums(program.row_upper[rows], -A, x))
+    if u is None:
+        return None
+    middle = 0.5 * u.lo + 0.5 * u.hi
+    moved = product(G, middle, up(np.maximum(u.hi - middle, middle - u.lo)))
+    still = (room == 0) | (np.diff(G.indptr) == 0)
+    return Interval(np.where(still, 0.0, moved.lo), np.where(still, 0.0, moved.hi))
+
+
+def _square(A: Any, G: Any) -> tuple[Any, Any]:
+    """A G, with what rounding may have done to it."""
+    square, size = A @ G, abs(A) @ abs(G)
+    doubt = size * ((int(np.diff(A.indptr).max(initial=0)) + 4) * EPS)
+    if square.shape[0] <= 500 or square.nnz > 0.2 * square.shape[0] ** 2:
+        return square.toarray(), doubt.toarray()
+    return sparse.csc_matrix(square), sparse.csc_matrix(doubt)
+
+
+def _independent(A: Any) -> tuple[Ints, Ints]:
+    """Positions of rows that are independent, and of those that follow from them."""
+    scale = np.maximum(abs(A).max(axis=1).toarray().ravel(), 1e-300)
+    short, long = sorted(A.shape)
+    afford(8.0 * short**2 * long / SPEED, "finite constraints")
+    block = (sparse.diags_array(1.0 / scale) @ A).toarray()
+    factor, order = linalg.qr(block.T, mode="r", pivoting=True, check_finite=False)
+    pivots = np.abs(np.diag(factor))
+    rank = int((pivots > DEPENDENT * pivots.max(initial=0.0)).sum())
+    return np.sort(order[:rank]), np.sort(order[rank:])
+
+
+def _shares(program: Program, independent: Ints, follows: Ints) -> tuple[Array, Array, Array]:
+    """Rows that follow as combinations of others, (follows, independent), and the dense rows of both kinds."""
+    known, asked = program.A[independent].toarray(), program.A[follows].toarray()
+    shares = np.linalg.lstsq(known.T, asked.T, rcond=None)[0].T
+    left = asked.astype(np.longdouble) - shares.astype(np.longdouble) @ known.astype(np.longdouble)
+    shares = shares + np.linalg.lstsq(known.T, left.astype(float).T, rcond=None)[0].T
+    return np.where(np.abs(shares - np.rint(shares)) < 1e-9, np.rint(shares), shares), known, asked
+
+
+def taken_for_rounding(program: Program, dependent: Ints, row_multipliers: Array, x: Array) -> float:
+    """The most that multipliers of rows that follow from others can gain from what is taken for rounding, at x.
+
+    Rows that agree with the others only up to rounding contradict them in exact arithmetic: with large multipliers they
+    would prove anything. What they may have gained is taken off a lower bound, which then holds without them.
+    """
+    used = dependent[row_multipliers[dependent] != 0] if len(row_multipliers) else nowhere()
+    if not len(used):
+        return 0.0
+    independent = np.setdiff1d(np.flatnonzero(equations(program)), dependent)
+    shares, known, asked = _shares(program, independent, used)
+    terms = np.abs(asked) @ np.abs(x) + np.abs(program.row_upper[used])
+    terms = terms + np.abs(shares) @ (np.abs(known) @ np.abs(x) + np.abs(program.row_upper[independent]))
+    return float(2 * ULPS * EPS * np.abs(row_multipliers[used]) @ terms)
+
+
+def disagreement(program: Program, independent: Ints, follows: Ints) -> Array | None:
+    """Multipliers (r,) of equalities that do not fit together; None if those that follow do, up to rounded data."""
+    shares, known, asked = _shares(program, independent, follows)
+    table = np.column_stack([known, program.row_upper[independent]])
+    for i, share in enumerate(shares):
+        row = np.append(asked[i], program.row_upper[follows[i]])
+        left, terms = row - share @ table, np.abs(row) + np.abs(share) @ np.abs(table)
+        if not (np.abs(left) <= ULPS * EPS * terms).all():
+            multipliers = np.zeros(program.finite_rows)
+            multipliers[independent], multipliers[follows[i]] = -share, 1.0
+            return multipliers * (-1.0 if left[-1] > 0 else 1.0)
+    return None

@@ -1,0 +1,210 @@
+"""From what a solver believes to what is proven: a point, multipliers, or a direction in, a certificate out.
+
+This is the only place where certificates are made. Whatever the relaxation was, linear, convex or decomposed, its
+answer is a proposal; what comes out holds without the solver, or says what it takes on trust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..expressions.interval import EPS, down, up
+from ..model.program import Program
+from ..oracles import Oracle
+from .balance import balanced
+from .certificate import Array, Certificate, Support
+from .dual import Dual, weigh
+from .families import Bounds, family_bounds
+from .linear_algebra import product
+from .primal import Broken, FinitePoint, finite_point, taken_for_rounding
+from .ray import prove_ray
+from .region import sentence, within
+from .rows import Rows, settled, trusts
+
+LOST = 0.1  # the share of a contradiction that may be given up for balancing it
+SHAVED, SHAVED_TERMS = 64 * EPS, 4 * EPS  # taken off lower bounds, so that another machine's sums prove them too
+
+
+@dataclass(frozen=True, eq=False)
+class Feasible:
+    """A point that is proven to satisfy everything, and its objective, rounded up."""
+
+    point: FinitePoint
+    bounds: Bounds
+    upper: float
+
+
+@dataclass(frozen=True, eq=False)
+class Lower:
+    """What multipliers prove about the optimal value."""
+
+    value: float
+    dual: Dual
+    radius: float = np.inf
+    units: Array | None = None
+
+    def around(self, program: Program, centre: Array) -> Lower:
+        """The same bound written around another point, as whoever checks it there will find it."""
+        if np.isfinite(self.radius):
+            return self
+        found = weigh(program.c, Rows.of(program, self.dual.support), self.dual, centre)
+        return replace(self, value=-np.inf if found is None else _shaved(program, found.lower, found.size))
+
+    def at(self, program: Program, point: FinitePoint) -> Lower:
+        """The same bound without what equalities that follow from others up to rounding may have added to it."""
+        gained = taken_for_rounding(program, point.dependent, self.dual.row_multipliers, point.x)
+        return replace(self, value=self.value - 1.01 * gained) if gained else self
+
+
+def prove_feasible(
+    program: Program,
+    x: Array,
+    known: Bounds | None = None,
+    *,
+    seconds: float = np.inf,
+    oracles: Sequence[Oracle] | None = None,
+) -> Feasible | Broken:
+    """x, or a point next to it, as one that is feasible; `known` bounds of x itself are not proven again."""
+    point = finite_point(program, x)
+    if isinstance(point, Broken):
+        return point
+    same = point.box is None and (point.x == x).all()
+    if known is None or not same:
+        known = family_bounds(program, point.x, point.box, seconds=seconds, oracles=oracles)
+    return feasible_at(program, point, known)
+
+
+def feasible_at(program: Program, point: FinitePoint, bounds: Bounds) -> Feasible | Broken:
+    """A point that keeps the finite part, and bounds that were proven over its whole box, as a feasible point."""
+    if bounds.worst > 0:
+        return Broken("a constraint over an index is not proven to hold for every index point")
+    return Feasible(point, bounds, upper_bound(program, point.x, point.box))
+
+
+def upper_bound(program: Program, x: Array, box: Array | None = None) -> float:
+    """c x, rounded up, for every x in the box."""
+    value = product(program.c[None, :], x, box).hi[0] + program.constant
+    return float(up(np.asarray(value), 2.0))
+
+
+def prove_lower(
+    program: Program,
+    support: tuple[Support, ...],
+    row_multipliers: Array,
+    centre: Array,
+    units: Array,
+    allowed: float,
+    spare: tuple[Support, ...] = (),
+) -> Lower:
+    """The best bound that these multipliers, or some next to them, prove for all x; within a region if that fails.
+
+    About `allowed` may be given up. `spare` are atoms that may be used besides.
+    """
+    dual = Dual(support, row_multipliers if len(row_multipliers) else np.zeros(program.finite_rows))
+    found = balanced(program, program.c, dual, centre, allowed, spare)
+    if found is not None and np.isfinite(found[1].lower):
+        return Lower(_shaved(program, found[1].lower, found[1].size), found[0])
+    used = Dual(tuple(s for s in support if s.multiplier > 0), dual.row_multipliers)
+    region = within(program, program.c, used, centre, units, allowed)
+    if region is None:
+        return Lower(-np.inf, dual)
+    size = float(np.abs(program.c) @ np.abs(centre)) + abs(region[0])
+    return Lower(_shaved(program, region[0], size), used, region[1], units)
+
+
+def with_constant(program: Program, lower: float) -> float:
+    """A bound on c x as one on the objective, rounded down."""
+    return float(down(np.asarray(lower + program.constant))) if program.constant else lower
+
+
+def _shaved(program: Program, lower: float, size: float) -> float:
+    """The same, whose terms are of that size in all, with a little room for whoever proves it again."""
+    value = with_constant(program, lower)
+    return value - SHAVED * (abs(value) + abs(program.constant)) - SHAVED_TERMS * size
+
+
+def optimal(program: Program, feasible: Feasible | None, lower: Lower, x: Array, bounds: Bounds) -> Certificate:
+    """What is known at the end of a solve: bounds on the optimal value, and the point behind the upper one.
+
+    Without a feasible point, x and what is proven about its violation stand in for one.
+    """
+    certificate = Certificate(
+        "optimal",
+        x if feasible is None else feasible.point.x,
+        lower.value if feasible is None else min(lower.value, feasible.upper),
+        np.inf if feasible is None else feasible.upper,
+        lower.radius,
+        lower.dual.support,
+        lower.dual.row_multipliers,
+        bounds.values if feasible is None else feasible.bounds.values,
+        balanced=lower.dual.balanced,
+        basis=lower.dual.basis,
+        assumptions=(*(bounds if feasible is None else feasible.bounds).trusts, *_region(program, lower)),
+    )
+    if feasible is not None:
+        certificate = _at(program, certificate, feasible)
+    units = np.zeros(0) if lower.units is None else lower.units
+    return replace(certificate, units=units, finite_violation=max(program.finite_violation(certificate.x), 0.0))
+
+
+def _at(program: Program, certificate: Certificate, feasible: Feasible) -> Certificate:
+    """A certificate with its feasible point."""
+    point = feasible.point
+    return replace(
+        certificate,
+        box=np.zeros(0) if point.box is None else point.box,
+        dependent=point.dependent,
+        assumptions=(*point.assumptions(program), *certificate.assumptions),
+    )
+
+
+def _region(program: Program, lower: Lower) -> tuple[str, ...]:
+    if np.isinf(lower.radius) or lower.units is None:
+        return ()
+    return (sentence(program, lower.radius, lower.units),)
+
+
+def infeasible(
+    program: Program, support: tuple[Support, ...], row_multipliers: Array, x: Array, spare: tuple[Support, ...] = ()
+) -> Certificate | None:
+    """A contradiction: multipliers whose combination no x satisfies; None if that is not proven without any trust."""
+    zero = np.zeros(program.n)
+    centre = np.clip(zero, program.lower, program.upper)
+    dual = Dual(support, row_multipliers if len(row_multipliers) else np.zeros(program.finite_rows))
+    gap = contradiction(program, dual, centre)
+    if not gap > 0:
+        return None
+    found = balanced(program, zero, dual, centre, LOST * gap, spare)
+    if found is None or not found[1].lower > 0:
+        return None
+    made = found[0]
+    if trusts(program, made.support):
+        return None
+    return Certificate(
+        "infeasible", x, np.inf, np.inf, support=made.support, row_multipliers=made.row_multipliers,
+        balanced=made.balanced, basis=made.basis,
+    )  # fmt: skip
+
+
+def contradiction(program: Program, dual: Dual, centre: Array) -> float:
+    """By how much the combination misses zero, as far as floats can tell."""
+    atoms = settled(program, (s for s in dual.support if s.multiplier > 0))
+    found = weigh(np.zeros(program.n), Rows.of(program, atoms), replace(dual, support=atoms), centre)
+    return max(found.base, 0.0) if found is not None and np.isfinite(found.base) else 0.0
+
+
+def unbounded(
+    program: Program, feasible: Feasible, direction: Array | None, seconds: float = np.inf
+) -> Certificate | None:
+    """A direction of unboundedness from a feasible point; None if it is not proven."""
+    ray = prove_ray(program, direction, seconds)
+    if ray is None or feasible.bounds.trusts:
+        return None
+    certificate = Certificate(
+        "unbounded", feasible.point.x, -np.inf, feasible.upper, violation=feasible.bounds.values,
+        finite_violation=max(program.finite_violation(feasible.point.x), 0.0), direction=ray.direction, drift=ray.drift,
+    )  # fmt: skip
+    return _at(program, certificate, feasible)

@@ -1,0 +1,54 @@
+"""Lower bounds that hold within a region only: what is said where no exact balance could be found.
+
+What a combination leaves over in a variable without a bound is charged against |x_j| <= radius units_j. The answer is
+not certified then, and says so.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..expressions.interval import EPS
+from ..model.program import Program
+from .certificate import Array, RegionAssumption
+from .dual import Dual, weigh
+from .rows import Rows
+
+LEAST_RADIUS = 10.0  # a bound that holds only nearer than this says nothing worth the name
+SLOPE = 1e-3  # what is left over in all, relative to its terms, beyond which it is a slope and not rounding
+
+
+def within(
+    program: Program, c: Array, dual: Dual, centre: Array, units: Array, allowed: float, radius: float | None = None
+) -> tuple[float, float] | None:
+    """(lower, radius): no feasible x within the radius is below `lower`.
+
+    The radius is given, or as large as possible without giving up more than `allowed`.
+    """
+    rows = Rows.of(program, dual.support)
+    found = weigh(c, rows, dual, centre)
+    if found is None or not np.isfinite(found.base):
+        return None
+    wide = ~np.isfinite(found.charge)
+    reach = np.where(wide, units, 0.0)
+    left = np.maximum(np.abs(found.reduced.lo), np.abs(found.reduced.hi))
+    terms = np.abs(c) + abs(rows.mid).T @ np.abs(dual.weights)
+    if float(left @ reach) > SLOPE * float(terms @ reach) + 1e-300:
+        return None
+    fixed = float(found.charge[~wide].sum()) + float(left[wide] @ np.abs(centre)[wide])
+    slope = float(left @ reach) * (1 + (len(c) + 8) * EPS)
+    if radius is None:
+        radius = max(allowed / slope, LEAST_RADIUS) if slope > 0 else np.inf
+    lost = (fixed + (radius * slope if slope > 0 else 0.0)) * (1 + 16 * EPS)
+    return found.base - lost - 8 * EPS * abs(found.base), radius
+
+
+def sentence(program: Program, radius: float, units: Array) -> RegionAssumption:
+    """What the user should know, and how to make the bound hold everywhere."""
+    open_ends = np.flatnonzero(~(np.isfinite(program.lower) & np.isfinite(program.upper)))
+    some = ", ".join(f"|{program.label(j)}| <= {radius * units[j]:.3g}" for j in open_ends[:3])
+    more = ", …" if len(open_ends) > 3 else ""
+    return RegionAssumption(
+        f"The bound on the optimal value holds where {some}{more}, not beyond; give these variables bounds, and it "
+        "holds everywhere."
+    )

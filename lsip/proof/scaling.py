@@ -1,0 +1,389 @@
+"""Units: the same program with variables, rows, families and an objective of about size one, and the way back.
+
+Whoever writes a model measures power in kilowatts or gigawatts, and a constraint in whatever it is written in. Nothing
+that a solver decides may depend on that. So every program is equilibrated before anything is decided, and everything
+that is said of it is translated back. Factors are powers of two: multiplying by them rounds nothing, and what is proven
+of the one program is proven of the other, number for number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from ..domains import Cell, Domain
+from ..expressions.graph import Index
+from ..expressions.interval import NORMAL, Interval
+from ..expressions.tape import Quadratic
+from ..model.families import LinearForm, RowFamily
+from ..model.program import DENSE, Program
+from ..oracles.base import Enclosure, Ints, Pieces
+from ..oracles.memory import Memory
+from .certificate import Certificate
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+SAMPLE = 40  # index points at which the size of a family's rows is measured
+SAMPLED_ROWS = 4000  # rows in all that are sampled of one family; with more components, fewer points
+FIT, ROUNDS = 1e-8, 200  # accuracy and iterations of the fit of factors in large models
+CALM = 5  # factors between 1/32 and 32 are left out: the model's own units are fine
+NOTHING = 60  # right-hand sides smaller than bounds of variables by so many powers of two say nothing
+LOST = 1e-300  # more than all that underflows in one enclosure
+FARTHEST = 200  # largest exponent of a factor, so that nothing over- or underflows
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Powers of two: x = columns x', row' = rows row, rows of families likewise, objective' = objective times it."""
+
+    columns: Array  # (n,)
+    rows: Array  # (r,), of the finite rows
+    families: tuple[Array, ...]  # (p,) each, of their rows
+    objective: float
+
+    @cached_property
+    def trivial(self) -> bool:
+        """Whether there is nothing to do."""
+        every = np.concatenate([self.columns, self.rows, *self.families, [self.objective]])
+        return bool((every == 1.0).all())
+
+    def apply(self, program: Program) -> Program:
+        """The program in these units."""
+        if self.trivial:
+            return program
+        d, r, s = self.columns, self.rows, self.objective
+        A = program.A.copy()
+        A.data = A.data * np.repeat(r, np.diff(A.indptr)) * d[A.indices]  # in place: explicit zeros are kept
+        return replace(
+            program,
+            c=s * (program.c * d),
+            constant=s * program.constant,
+            lower=program.lower / d,
+            upper=program.upper / d,
+            A=A,
+            row_lower=r * program.row_lower,
+            row_upper=r * program.row_upper,
+            families=tuple(
+                ScaledFamily(family, f, d) for family, f in zip(program.families, self.families, strict=True)
+            ),
+        )
+
+    def violation(self, family: int, value: float) -> float:
+        """The violation of a family in these units as one in given units, whichever of its rows it is that of."""
+        factors = self.families[family]
+        return value / float(factors.max() if value <= 0 else factors.min())
+
+    def to_given(self, certificate: Certificate) -> Certificate:
+        """A certificate of the program in these units as one of the program itself."""
+        moved = self._moved(certificate, self.columns, self.rows, self.families, self.objective)
+        return replace(moved, violation=self._each(certificate.violation), drift=self._each(certificate.drift))
+
+    def _each(self, values: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(self.violation(f, v) for f, v in enumerate(values))
+
+    def to_scaled(self, certificate: Certificate) -> Certificate:
+        """A certificate of the program as one of the program in these units."""
+        moved = self._moved(
+            certificate, 1 / self.columns, 1 / self.rows, tuple(1 / f for f in self.families), 1 / self.objective
+        )
+        each = zip(certificate.violation, self.families, strict=False)
+        return replace(
+            moved, violation=tuple(v * float(f.max() if v <= 0 else f.min()) for v, f in each), drift=certificate.drift
+        )
+
+    def _moved(
+        self, certificate: Certificate, d: Array, r: Array, families: tuple[Array, ...], s: float
+    ) -> Certificate:
+        """All that these factors multiply."""
+        if self.trivial:
+            return certificate
+        if certificate.kind == "infeasible":
+            s = 1.0  # the combination of rows has no objective
+        multipliers = certificate.row_multipliers
+        return replace(
+            certificate,
+            x=d * certificate.x,
+            lower=_divided(certificate.lower, s, -np.inf),
+            upper=_divided(certificate.upper, s, np.inf),
+            support=tuple(
+                replace(a, multiplier=a.multiplier * float(families[a.family][a.component]) / s)
+                for a in certificate.support
+            ),
+            row_multipliers=multipliers * r / s if len(multipliers) else multipliers,
+            units=d * certificate.units if len(certificate.units) else certificate.units,
+            direction=None if certificate.direction is None else _unit(d * certificate.direction),
+            box=d * certificate.box if len(certificate.box) else certificate.box,
+        )
+
+
+def _divided(bound: float, unit: float, outward: float) -> float:
+    """A bound in another unit; one that underflows is moved outward."""
+    value = bound / unit
+    return float(np.nextafter(value, outward)) if value * unit != bound else value
+
+
+def _unit(direction: Array) -> Array:
+    """A direction of about unit length; a power of two rounds nothing."""
+    largest = float(np.abs(direction).max(initial=0.0))
+    return direction * 2.0 ** -np.round(np.log2(largest)) if 0 < largest < np.inf else direction
+
+
+def identity(program: Program) -> Scaling:
+    """The units that the program has."""
+    return Scaling(
+        np.ones(program.n), np.ones(program.A.shape[0]), tuple(np.ones(len(f.columns)) for f in program.families), 1.0
+    )
+
+
+_known: WeakKeyDictionary[Program, Scaling] = WeakKeyDictionary()
+_scaled: WeakKeyDictionary[Program, Program] = WeakKeyDictionary()
+
+
+def scaling_of(program: Program) -> Scaling:
+    """The units in which a program is equilibrated; found once."""
+    if program not in _known:
+        _known[program] = equilibrated(program)
+    return _known[program]
+
+
+def scaled(program: Program) -> Program:
+    """The program in those units; what is learnt about its families is kept as long as the program is."""
+    if program not in _scaled:
+        _scaled[program] = scaling_of(program).apply(program)
+    return _scaled[program]
+
+
+def equilibrated(program: Program) -> Scaling:
+    """Units that bring entries near 1, then rows of size 1, right-hand sides about 1, an objective of size 1."""
+    if program.cones is not None:  # convex models are equilibrated where they are solved
+        return identity(program)
+    i, j, size, sides = _entries(program)
+    if not len(size):
+        return identity(program)
+    entry = np.log2(size)
+    rows, columns = _fitted(i, j, entry, sides, program.n)  # exponents of factors
+    most = np.full(len(rows), -np.inf)
+    np.maximum.at(most, i, entry + columns[j])
+    rows = np.where(np.isfinite(most), -most, 0.0)
+    part_of_row, part_of_column = _parts(i, j, len(rows), program.n)
+    known = (sides > 0) & np.isfinite(sides) & np.isfinite(most)
+    told = np.log2(sides[known]) + rows[known]
+    level = _levels(
+        told, part_of_row[known], _bound_level(program, columns), max(part_of_row.max(), part_of_column.max())
+    )
+    columns, rows = columns + level[part_of_column], rows - level[part_of_row]
+    costs = np.abs(program.c) > 0
+    objective = -float((np.log2(np.abs(program.c[costs])) + columns[costs]).max()) if costs.any() else 0.0
+    starts = np.cumsum([program.A.shape[0], *(len(f.columns) for f in program.families)])
+    finite, *families = np.split(_power(rows), starts[:-1])
+    return Scaling(_power(columns), finite, tuple(families), float(_power(np.array(objective))))
+
+
+def _levels(told: Array, part: Ints, by_bounds: float | None, last: int) -> Array:
+    """The size of the variables in every part, by right-hand sides, unless bounds say that these are nothing.
+
+    A spike between the sampled points leaves right-hand sides of 1e-100. Bounds alone tell little: most are generous.
+    """
+    usual = float(np.median(told)) if len(told) else by_bounds or 0.0
+    level = np.full(int(last) + 1, usual)
+    for p in np.unique(part):  # parts that share no variable have nothing else in common
+        level[p] = np.median(told[part == p])
+    return level if by_bounds is None else np.where(level < by_bounds - NOTHING, by_bounds, level)
+
+
+def _bound_level(program: Program, columns: Array) -> float | None:
+    """What the bounds of variables say of their size; None without any."""
+    bounds = np.abs(np.concatenate([program.lower, program.upper]))
+    known = (bounds > 0) & np.isfinite(bounds)
+    return float(np.median(np.log2(bounds[known]) - np.tile(columns, 2)[known])) if known.any() else None
+
+
+def _parts(i: Ints, j: Ints, rows: int, columns: int) -> tuple[Ints, Ints]:
+    """Which rows and columns hang together; columns in no row belong to the first part."""
+    graph = sparse.csr_matrix((np.ones(len(i)), (i, rows + j)), (rows + columns, rows + columns))
+    _, part = connected_components(graph, directed=False)
+    _, part = np.unique(part, return_inverse=True)
+    of_row, of_column = part[:rows], part[rows:]
+    return of_row, np.where(np.isin(of_column, of_row), of_column, of_row[:1].max(initial=0))
+
+
+def _power(exponents: Array) -> Array:
+    """Powers of two next to these exponents; 1 where the model's own units are fine."""
+    whole = np.clip(np.round(exponents), -FARTHEST, FARTHEST)
+    return np.where(np.abs(whole) <= CALM, 1.0, 2.0**whole)
+
+
+def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, columns: int) -> tuple[Array, Array]:
+    """Exponents with which entries and right-hand sides are as near to 1 as can be (Curtis & Reid, 1972).
+
+    These are least squares, in which right-hand sides are a column without a factor. In other units of the model the
+    exponents are others by just these units, so that the program that is solved is the same.
+    """
+    rows = len(sides)
+    told = np.flatnonzero((sides > 0) & np.isfinite(sides))
+    every, right = np.arange(len(i)), len(i) + np.arange(len(told))
+    at, of = np.concatenate([every, every, right]), np.concatenate([i, rows + j, told])
+    matrix = sparse.csr_matrix((np.ones(len(at)), (at, of)), (len(i) + len(told), rows + columns))
+    target = -np.concatenate([entry, np.log2(sides[told])])
+    if matrix.shape[1] <= DENSE and matrix.shape[0] <= 20 * DENSE:
+        found = np.linalg.lstsq(matrix.toarray(), target, rcond=None)[0]
+    else:
+        from scipy.sparse.linalg import lsqr
+
+        found = lsqr(matrix, target, atol=FIT, btol=FIT, iter_lim=ROUNDS)[0]
+    return found[:rows], found[rows:]
+
+
+def _entries(program: Program) -> tuple[Ints, Ints, Array, Array]:
+    """Nonzero sizes with rows and columns, of finite rows and of families, one row each; and sizes of the sides."""
+    A = sparse.csr_matrix(program.A)
+    i = [np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))]
+    j, size = [np.asarray(A.indices, dtype=np.intp)], [np.abs(A.data)]
+    low, high = (np.where(np.isfinite(v), np.abs(v), 0.0) for v in (program.row_lower, program.row_upper))
+    sides = [np.maximum(low, high)]
+    start = A.shape[0]
+    for family in program.families:
+        most, right = _sampled(family)
+        i.append(np.repeat(start + np.arange(len(most)), most.shape[1]))
+        j.append(family.columns.ravel())
+        size.append(most.ravel())
+        sides.append(right)
+        start += len(most)
+    rows, columns, sizes = np.concatenate(i), np.concatenate(j), np.concatenate(size)
+    known = (sizes > 0) & np.isfinite(sizes)
+    return rows[known], columns[known], sizes[known], np.concatenate(sides)
+
+
+def _sampled(family: RowFamily) -> tuple[Array, Array]:
+    """The largest coefficients (p, K) and right-hand sides (p,) over sampled index points."""
+    count = int(np.clip(SAMPLED_ROWS // len(family.columns), 4, SAMPLE))
+    domain = family.domain
+    a, b = family.rows(np.concatenate([domain.grid(1), domain.spread(count)]))
+    return np.abs(a).max(axis=0), np.abs(b).max(axis=0)
+
+
+class ScaledFamily:
+    """A family whose rows are multiplied by factors, for variables in other units."""
+
+    def __init__(self, inner: RowFamily, factors: Array, columns: Array) -> None:
+        self.inner, self._b = inner, factors
+        self.memory = Memory()
+        self._a: Array = factors[:, None] * columns[inner.columns]  # (p, K)
+        self._rows = np.concatenate([self._a, factors[:, None]], axis=1)  # (p, K + 1)
+        self._flat = np.concatenate([self._a.ravel(), factors])  # as tapes order them
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def domain(self) -> Domain:
+        return self.inner.domain
+
+    @property
+    def columns(self) -> Ints:
+        return self.inner.columns
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.inner.labels
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        return self.inner.coordinates
+
+    @property
+    def indices(self) -> tuple[Index, ...]:
+        return self.inner.indices
+
+    @property
+    def enclosable(self) -> bool:
+        return self.inner.enclosable
+
+    @property
+    def differentiable(self) -> bool:
+        return self.inner.differentiable
+
+    @property
+    def data_key(self) -> Hashable:
+        return self.inner.data_key
+
+    @property
+    def lipschitz(self) -> tuple[float, float] | None:
+        given = self.inner.lipschitz
+        return None if given is None else (given[0] * float(self._a.max(initial=0.0)), given[1] * float(self._b.max()))
+
+    @cached_property
+    def linear(self) -> LinearForm | None:
+        form = self.inner.linear
+        return None if form is None else LinearForm(*(part * self._rows for part in form))
+
+    def rows(self, y: Array) -> tuple[Array, Array]:
+        a, b = self.inner.rows(y)
+        return a * self._a, b * self._b
+
+    def chosen(self, y: Array, component: Ints) -> tuple[Array, Array]:
+        a, b = self.inner.chosen(y, component)
+        return a * self._a[component], b * self._b[component]
+
+    def chosen_derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
+        parts = self.inner.chosen_derivatives(y, component)
+        if parts is None:
+            return None
+        v, g, h = (part * self._rows[component] for part in parts)
+        return v, g, h
+
+    def largest(self) -> float:
+        return self.inner.largest() * float(self._a.max(initial=0.0))
+
+    def affine_in(self, used: Mask) -> LinearForm | None:
+        form = self.inner.affine_in(used)
+        return None if form is None else LinearForm(*(part * self._a for part in form))
+
+    def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
+        a, b = self.inner.enclosed(lower, upper, component)
+        return _multiplied(a, self._a[component]), _multiplied(b, self._b[component])
+
+    def quadratics(self, cell: Cell) -> Enclosure:
+        inner = self.inner.quadratics(cell)
+
+        def enclose(
+            lower: Array, upper: Array, pieces: Pieces, order: int
+        ) -> tuple[Quadratic, Quadratic | None, Mask | None]:
+            rows, sides, straddles = inner(lower, upper, pieces, order)
+            found = Quadratic(*(part * self._flat for part in rows))
+            if any(((np.abs(v) < NORMAL) & (u != 0)).any() for u, v in zip(rows, found, strict=True)):
+                found = found._replace(error=found.error + LOST)
+            return found, sides, straddles
+
+        return enclose
+
+    def trusts(self, domain: Domain) -> tuple[str, ...]:
+        return self.inner.trusts(domain)
+
+    def undefined_at(self) -> str | None:
+        return self.inner.undefined_at()
+
+    def identity(self) -> Iterator[object]:
+        yield from self.inner.identity()
+        yield self._flat
+
+
+def _multiplied(u: Interval, factor: Any) -> Interval:
+    """Intervals times powers of two; what underflows is rounded outward."""
+    lo, hi = u.lo * factor, u.hi * factor
+    if u.exact:
+        small = (np.abs(lo) < NORMAL) & (lo != u.lo)
+        if not small.any():
+            return Interval(lo, lo)
+    lo = np.where(np.abs(lo) < NORMAL, np.nextafter(lo, -np.inf), lo)
+    return Interval(lo, np.where(np.abs(hi) < NORMAL, np.nextafter(hi, np.inf), hi))

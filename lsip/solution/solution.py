@@ -1,0 +1,410 @@
+"""What a person reads after a solve: values, bounds, the dual measure, and the proof behind them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..deadline import check, within
+from ..errors import ModelError, OutOfTime, ProofError
+from ..expressions.affine import Affine, Variable
+from ..expressions.tape import constant_value
+from ..files import whole_file
+from ..model.families import FamilyViolation
+from ..model.fingerprint import check_same, fingerprint
+from ..model.program import Program, compiled
+from ..model.status import Status
+from ..oracles import Oracle
+from ..proof.certificate import Certificate, DataAssumption, RegionAssumption, Support, TrustAssumption
+from ..proof.verify import check_numbers, verify
+from ..validation import real, whole
+from .rounding import above, below
+from .uncertified import reason
+from .views import show
+
+Array = NDArray[np.float64]
+SHOWN = 8  # coordinates of a point, in one line
+POSITIONS = ("dependent", "balanced", "basis")  # arrays of a file that hold whole numbers
+ARRAYS = ("x", "numbers", "rows", "units", "violation", "drift", "direction", "box", *POSITIONS)
+
+
+@dataclass(frozen=True, eq=False)
+class ActivePoint:
+    """An index point at which a constraint holds the solution, with its multiplier."""
+
+    constraint: str
+    point: Array  # (m,)
+    multiplier: float
+    family: int
+    component: int
+
+    def __str__(self) -> str:
+        numbers = [f"{v:.6g}" for v in self.point]
+        at = ", ".join(numbers if len(numbers) <= SHOWN else [*numbers[:3], "…", numbers[-1]])
+        return f"{self.constraint} at ({at}) with multiplier {self.multiplier:.6g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """One iteration of the exchange, in the sense of the user's objective."""
+
+    iteration: int
+    value: float  # of the relaxation
+    lower: float
+    upper: float
+    violation: float  # worst found
+    bound: float  # proven over all of Y; inf if unproven
+    cuts: int  # added in this iteration
+    rows: int  # cuts held by the master
+    seconds: float
+    x: Array = field(repr=False, default_factory=lambda: np.zeros(0))
+    points: tuple[Array, ...] = field(repr=False, default=())  # a family: the new index points
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The answer, and what is known about it.
+
+    `lower <= optimum <= upper` in the sense of the objective as it was written; `gap` is relative to the value.
+    When `certified`, these are theorems: `x` satisfies every constraint for every index, and `certificate` holds the
+    proof.
+    """
+
+    status: Status
+    program: Program
+    certificate: Certificate
+    history: tuple[Iterate, ...]
+    active: tuple[ActivePoint, ...]
+    seconds: float
+    tol: float
+    oracle: str
+    variables: tuple[Variable, ...] = ()
+    model: Any = None  # the Problem, when there is one
+    cuts: tuple[Support, ...] = ()  # all index points in the last master, for warm starts
+    evidence: str = ""  # what was found, where it could not be proven
+    oracles: tuple[Oracle, ...] = field(repr=False, default=())  # that were asked, one a family
+    atol: float = 0.0  # the gap that counts as closed whatever the value, in units of the objective
+
+    @property
+    def problem(self) -> Program:
+        """The compiled program that was solved."""
+        return self.program
+
+    @property
+    def _sign(self) -> float:
+        return -1.0 if self.program.maximise else 1.0
+
+    @property
+    def x(self) -> Array:
+        """All variables, flat, in the order in which they were made."""
+        return self.certificate.x
+
+    @property
+    def value(self) -> float:
+        """The objective at `x`; infinite or nan when the problem is unbounded or infeasible."""
+        if self.status is Status.INFEASIBLE:
+            return float("nan")
+        if self.status is Status.UNBOUNDED:
+            return -self._sign * np.inf
+        return self._sign * float(self.program.c @ self.x + self.program.constant)
+
+    @property
+    def lower(self) -> float:
+        """No feasible point has a smaller objective (for a maximum: what `x` attains)."""
+        return -self.certificate.upper if self.program.maximise else self.certificate.lower
+
+    @property
+    def upper(self) -> float:
+        """What `x` attains (for a maximum: no feasible point has a larger objective)."""
+        return -self.certificate.lower if self.program.maximise else self.certificate.upper
+
+    @property
+    def gap(self) -> float:
+        """(upper - lower) / |value|, or / (atol / tol) where that is larger: the gap is closed where this is <= tol."""
+        if self.status in (Status.INFEASIBLE, Status.UNBOUNDED):
+            return float("nan")
+        size = max(abs(self.certificate.upper), self.atol / self.tol)
+        return float((self.certificate.upper - self.certificate.lower) / size) if np.isfinite(size) else float("inf")
+
+    @property
+    def certified(self) -> bool:
+        """Whether the status is a theorem: proven for every index and every x, with nothing taken on trust."""
+        return self.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED) and not self.certificate.trusts
+
+    @property
+    def max_violation(self) -> float:
+        """The largest a(y) x - b(y) of the constraints over an index: a bound over all of Y when `violation_proven`.
+
+        Otherwise it is the largest that was found, and larger ones are not excluded.
+        """
+        proven = max(self.certificate.violation, default=0.0)
+        if np.isfinite(proven):
+            return float(proven)
+        return self.history[-1].violation if self.history else np.inf
+
+    @property
+    def violation_proven(self) -> bool:
+        """Whether `max_violation` bounds the violation at every index point, rather than where somebody looked."""
+        trusted = any(not isinstance(a, RegionAssumption) for a in self.certificate.trusts)
+        return not trusted and bool(np.isfinite(max(self.certificate.violation, default=0.0)))
+
+    @property
+    def message(self) -> str:
+        """What the status means and what to do next."""
+        if self.evidence:
+            return self.evidence
+        if self.status is not Status.UNCERTIFIED:
+            return self.status.value
+        if self.certificate.trusts and np.isfinite(self.certificate.upper):
+            return f"The bounds rest on what is taken on trust. {' '.join(self.certificate.trusts)}"
+        why = reason(self.program, self.certificate.violation, self.oracle)
+        return f"No violation found, but one is not excluded: {why}"
+
+    def __getitem__(self, item: Affine | str) -> Any:
+        """The value of a variable or an expression without index: `solution[x]`, `solution["x"]`, `solution[2 * x]`."""
+        if isinstance(item, str):
+            item = self._named(item)
+        if not isinstance(item, Affine) or item.indices():
+            raise ModelError("solution[...] takes a variable, or an affine expression of variables without an index.")
+        starts = dict(zip(self.variables, np.cumsum([0] + [v.size for v in self.variables]), strict=False))
+        total = np.ravel(constant_value(item.offset)).astype(float)  # type: ignore[arg-type]
+        for term in item.terms:
+            if term.variable not in starts:
+                raise ModelError(f"{term.variable.name} is not a variable of this problem.")
+            part = np.ravel(constant_value(term.coefficient)) * self.x[starts[term.variable] + term.columns]  # type: ignore[arg-type]
+            np.add.at(total, term.rows, part)
+        return total.reshape(item.shape) if item.shape else float(total[0])
+
+    def _named(self, name: str) -> Affine:
+        """The variable of that name."""
+        known = {v.name: v for v in self.variables}
+        if name not in known:
+            raise ModelError(
+                f"There is no variable called {name!r}; the variables are {', '.join(known) or 'not named'}."
+            )
+        return known[name]
+
+    def violation(self, family: int = 0) -> FamilyViolation:
+        """a(y) x - b(y) of a family at the solution, as a function of y."""
+        whole("family", family, 0)
+        if family >= len(self.program.families):
+            known = ", ".join(map(str, range(len(self.program.families)))) or "none"
+            raise ModelError(
+                f"`family` is the number of a constraint over an index, counted from 0 ({known}); got {family}."
+            )
+        return self.program.violation(family, self.x)
+
+    def verify(
+        self,
+        tol: float | None = None,
+        *,
+        atol: float | None = None,
+        oracle: Oracle | None = None,
+        time_limit: float | None = None,
+    ) -> Solution:
+        """Re-check the proof from the certificate alone, with nothing kept from the solve; ProofError if it fails.
+
+        An optimum has to be proven to `tol`, by default that of the solve, relative to its value; or to `atol`, by
+        default `tol` times the size of the objective, whatever a solve or a file may have said. Where lsip has no proof
+        of its own, the `oracle` is asked, by default that of the solve; a solution that was read from a file has none
+        unless given. After `time_limit` seconds the check ends with `OutOfTime`, which says nothing about the proof.
+        """
+        if time_limit is not None:
+            real("time_limit", time_limit, "is a number of seconds, or None for no limit", lambda v: v >= 0)
+        try:
+            with within(time_limit):
+                self._verify(tol, atol, oracle)
+        except OutOfTime as late:
+            raise OutOfTime(
+                f"The proof could not be checked within {time_limit} seconds; nothing was found to be wrong with it."
+            ) from late
+        return self
+
+    def _verify(self, tol: float | None, atol: float | None, oracle: Oracle | None) -> None:
+        program = self.model.compile() if self.model is not None else self._forgetful()
+        asked = (oracle,) * len(program.families) if oracle is not None else self.oracles or None
+        tol = self.tol if tol is None else tol
+        try:
+            verify(program, self.certificate, self.status, tol, atol=atol, oracles=asked)
+        except ProofError:
+            check("verification")  # a proof that was stopped is not as sharp
+            raise
+
+    def _forgetful(self) -> Program:
+        """The program without what the solver remembered about its families."""
+        for family in self.program.families:
+            family.memory.forget()
+        return self.program
+
+    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Draw the violation over Y with the active points, or `kind="convergence"`."""
+        return show("plot", self, path, **options)
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained page (HTML) about the model, the proof, the violation over Y and the solve."""
+        written: Path = show("report", self, path)
+        return written
+
+    def save(self, path: str | Path) -> None:
+        """Write the answer and its certificate to an .npz file (no code is stored, and none is run on loading)."""
+        c = self.certificate
+        facts = {
+            "status": self.status.name,
+            "kind": c.kind,
+            "oracle": self.oracle,
+            "seconds": self.seconds,
+            "tol": self.tol,
+            "atol": self.atol,
+            "model": fingerprint(self.program),
+            "evidence": self.evidence,
+            "assumptions": [[type(a).__name__, a] for a in c.assumptions],
+            "support": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in c.support],
+            "cuts": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in self.cuts],
+            "active": [[a.constraint, a.point.tolist(), a.multiplier, a.family, a.component] for a in self.active],
+            "history": [
+                [h.iteration, h.value, h.lower, h.upper, h.violation, h.bound, h.cuts, h.rows, h.seconds]
+                for h in self.history
+            ],
+        }
+        arrays = {
+            "x": c.x,
+            "numbers": np.array([c.lower, c.upper, c.radius, c.finite_violation]),
+            "rows": c.row_multipliers,
+            "units": c.units,
+            "violation": np.array(c.violation),
+            "drift": np.array(c.drift),
+            "direction": np.zeros(0) if c.direction is None else c.direction,
+            "box": c.box,
+            "dependent": c.dependent,
+            "balanced": c.balanced,
+            "basis": c.basis,
+        }
+        with whole_file(path, "solution.npz") as part, part.open("wb") as stream:
+            np.savez(stream, facts=np.array(json.dumps(facts)), **arrays)  # type: ignore[arg-type]
+
+    def export(self, path: str | Path) -> None:
+        """Write the model and its proof as JSON, for `lsip check`: a checker that shares no code with lsip.
+
+        Only what is certified can be exported, and only models whose constraints are formulas; a ModelError says why
+        another one is not.
+        """
+        from ..proof.export import proof_data
+
+        data = proof_data(self.program, self.certificate, self.status, self.tol, self.atol)
+        text = json.dumps(data, allow_nan=False)
+        with whole_file(path, "proof.json") as part:
+            part.write_text(text, encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path, problem: Any) -> Solution:
+        """Read a solution of `problem` back; a file of another model is refused, and `verify()` re-checks the proof.
+
+        Models are compared by what they contain, not by their names; functions without a formula by their values at a
+        few points.
+        """
+        program = compiled(problem)
+        try:
+            with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
+                facts = json.loads(str(data["facts"]))
+                arrays = {name: data[name] for name in ARRAYS}
+            if len(arrays["x"]) != program.n:
+                raise ModelError(f"{path} holds {len(arrays['x'])} variables, the problem has {program.n}.")
+            check_same(path, facts.get("model"), program)
+            return cls._read(facts, arrays, program, problem)
+        except ModelError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, BadZipFile, ProofError) as error:
+            raise ModelError(f"{path} is not a solution written by Solution.save: {error}") from error
+
+    @classmethod
+    def _read(cls, facts: dict[str, Any], arrays: dict[str, Any], program: Program, problem: Any) -> Solution:
+        """A solution from what a file holds, once its numbers are such as a certificate needs."""
+
+        def atoms(rows: list[Any]) -> tuple[Support, ...]:
+            return tuple(Support(int(f), int(c), np.array(y, dtype=float), float(v)) for f, c, y, v in rows)
+
+        floats = {k: np.asarray(v, dtype=float) for k, v in arrays.items() if k not in POSITIONS}
+        places = {k: np.asarray(arrays[k], dtype=np.intp) for k in POSITIONS}
+        kinds = {kind.__name__: kind for kind in (DataAssumption, TrustAssumption, RegionAssumption)}
+        lower, upper, radius, finite = map(float, floats["numbers"])
+        certificate = Certificate(
+            kind=facts["kind"],
+            x=floats["x"],
+            lower=lower,
+            upper=upper,
+            radius=radius,
+            support=atoms(facts["support"]),
+            row_multipliers=floats["rows"],
+            units=floats["units"],
+            violation=tuple(map(float, floats["violation"])),
+            finite_violation=finite,
+            direction=floats["direction"] if len(floats["direction"]) else None,
+            drift=tuple(map(float, floats["drift"])),
+            box=floats["box"],
+            assumptions=tuple(kinds[kind](sentence) for kind, sentence in facts["assumptions"]),
+            **places,
+        )
+        status, tol = Status[facts["status"]], float(facts["tol"])
+        check_numbers(program, certificate, tol)
+        return cls(
+            status=status,
+            program=program,
+            certificate=certificate,
+            history=tuple(Iterate(*row) for row in facts["history"]),
+            active=tuple(ActivePoint(a, np.array(y), m, int(f), int(c)) for a, y, m, f, c in facts["active"]),
+            seconds=float(facts["seconds"]),
+            tol=tol,
+            atol=float(facts["atol"]),
+            oracle=str(facts["oracle"]),
+            variables=getattr(problem, "variables", ()),
+            model=None if problem is program else problem,
+            cuts=atoms(facts["cuts"]),
+            evidence=str(facts["evidence"]),
+        )
+
+    def __str__(self) -> str:
+        lines = [f"{self.status.name}: {self.message}"]
+        if self.status not in (Status.INFEASIBLE, Status.UNBOUNDED):
+            lines.append(f"value     {self.value:.10g}")
+            low, high = below(self.lower, 10), above(self.upper, 10)
+            lines.append(f"bounds    [{low:.10g}, {high:.10g}], relative gap {above(self.gap, 2):.2g}")
+            lines.append(
+                f"violation {above(self.max_violation, 3):.3g} at most"
+                if self.violation_proven
+                else f"violation {self.max_violation:.3g} found"
+            )
+        if self.active:
+            lines.append("active    " + "\n          ".join(str(a) for a in self.active[:10]))
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def merge(program: Program, support: tuple[Support, ...], least: float = 1e-9) -> tuple[ActivePoint, ...]:
+    """The dual measure for a reader: atoms that lie close together are one, heaviest first, without the lightest."""
+    groups: dict[tuple[int, int], list[Support]] = {}
+    for s in sorted(support, key=lambda s: -s.multiplier):
+        if s.multiplier <= 0:
+            continue
+        domain = program.families[s.family].domain
+        near = 1e-3 * (domain.upper - domain.lower) + 1e-12
+        group = groups.setdefault((s.family, s.component), [])
+        for i, t in enumerate(group):
+            if (np.abs(t.point - s.point) <= near).all():
+                group[i] = replace(t, multiplier=t.multiplier + s.multiplier)
+                break
+        else:
+            group.append(s)
+    merged = sorted((s for group in groups.values() for s in group), key=lambda s: -s.multiplier)
+    total = sum(s.multiplier for s in merged)
+    return tuple(
+        ActivePoint(program.families[s.family].labels[s.component], s.point, s.multiplier, s.family, s.component)
+        for s in merged
+        if s.multiplier > least * total
+    )

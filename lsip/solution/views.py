@@ -1,0 +1,27 @@
+"""How a solution is shown by rooms that are built on it: each registers its function under the name of the method.
+
+`Solution.plot` and `Solution.report` are what people type; what they do knows solutions, and not the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+View = TypeVar("View", bound=Callable[..., Any])
+_VIEWS: dict[str, Callable[..., Any]] = {}
+
+
+def view(name: str) -> Callable[[View], View]:
+    """Register what the method `name` of a solution does: a function of the solution and the method's arguments."""
+
+    def register(function: View) -> View:
+        _VIEWS[name] = function
+        return function
+
+    return register
+
+
+def show(name: str, solution: Any, *given: Any, **options: Any) -> Any:
+    """Call the view of that name."""
+    return _VIEWS[name](solution, *given, **options)

@@ -1,0 +1,132 @@
+"""Coordinates in which the master is well scaled: x = T z, and the way back.
+
+Monomials and other natural bases make rows that are nearly dependent (a Vandermonde matrix of degree 19 has condition
+1e15). A QR factorisation of rows at sampled index points gives coordinates in which they are orthonormal on average.
+Only free variables are mixed; bounded ones, and models with sparse rows, are scaled one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from ..model.program import DENSE, Program
+
+Array = NDArray[np.float64]
+MIXED = 400  # free variables that are mixed at most
+HARMLESS = 1e-2  # columns no more dependent than this are not mixed
+FARTHEST = 1e3  # how large x may become, in natural units, along a direction that no row sees
+FLOOR = 1e-9  # directions seen by the sampled rows with less than this relative size are not blown up further
+
+
+@dataclass(frozen=True, eq=False)
+class Conditioning:
+    """z -> x: `scale` for every variable, and a triangular factor for the mixed ones."""
+
+    scale: Array  # (n,), x = scale * z outside the mixed block
+    mixed: NDArray[np.intp]  # positions of the mixed variables
+    factor: Array | None  # (k, k) upper triangular R with R x[mixed] = z[mixed]
+    inverse: Array | None = None  # R^-1, where it is harmless
+
+    @staticmethod
+    def fit(program: Program, rows: Any) -> Conditioning:
+        """Choose coordinates from rows (N, n) seen at sampled index points, dense or sparse, and the finite ones."""
+        every: Any = rows
+        if sparse.issparse(rows):
+            every = sparse.vstack([rows, program.A], format="csr")
+            largest = abs(every).max(axis=0).toarray().ravel()
+            shares = sparse.csr_matrix(every @ sparse.diags_array(1.0 / np.where(largest > 1e-290, largest, 1.0)))
+            squares = np.asarray(shares.multiply(shares).sum(axis=0)).ravel()
+        else:
+            every = np.vstack([rows, program.A.toarray()]) if program.A.shape[0] else rows
+            largest = np.abs(every).max(axis=0, initial=0.0)
+            squares = ((every / np.where(largest > 0, largest, 1.0)) ** 2).sum(axis=0)
+        norms = largest * np.sqrt(squares / max(every.shape[0], 1))
+        # Powers of two: scaling then rounds nothing. The least doubles have no reciprocals.
+        scale: Any = 2.0 ** -np.clip(np.round(np.log2(np.where(norms > 0, norms, 1.0))), -1000.0, 1000.0)
+        free = np.flatnonzero(np.isinf(program.lower) & np.isinf(program.upper))
+        filled = np.count_nonzero(rows) if isinstance(rows, np.ndarray) else rows.nnz
+        if filled < 0.3 * rows.shape[0] * max(rows.shape[1], 1) or not 1 < len(free) <= MIXED:
+            return Conditioning(scale, np.zeros(0, dtype=np.intp), None)
+        block = every[:, free] if isinstance(every, np.ndarray) else every[:, free].toarray()
+        block = block * scale[free]
+        weight = np.sqrt(np.maximum((block**2).sum(axis=1), 1e-300))
+        block = block[weight > 1e-100] / np.sqrt(max(len(block), 1))
+        block = np.vstack([block, FLOOR * np.eye(len(free))])
+        factor = np.linalg.qr(block, mode="r")
+        diagonal = np.abs(np.diag(factor))
+        if diagonal.min() > HARMLESS * diagonal.max():
+            return Conditioning(scale, np.zeros(0, dtype=np.intp), None)
+        factor = factor / scale[free]
+        tame = diagonal.min() > 1e-5 * diagonal.max()
+        return Conditioning(scale, free, factor, np.linalg.inv(factor) if tame else None)
+
+    def rows(self, a: Any) -> Any:
+        """Rows in x as rows in z; sparse rows stay sparse unless variables are mixed."""
+        if sparse.issparse(a):
+            if self.factor is None:
+                return sparse.csr_matrix(a @ sparse.diags_array(self.scale))
+            a = a.toarray()
+        out = a * self.scale
+        if self.inverse is not None:
+            out[:, self.mixed] = a[:, self.mixed] @ self.inverse
+        elif self.factor is not None and len(out):
+            out[:, self.mixed] = linalg.solve_triangular(
+                self.factor, a[:, self.mixed].T, trans="T", check_finite=False
+            ).T
+        return out
+
+    def x(self, z: Array) -> Array:
+        """A point in z as a point in x."""
+        x: Array = self.scale * z
+        if self.inverse is not None:
+            x[self.mixed] = self.inverse @ z[self.mixed]
+        elif self.factor is not None:
+            x[self.mixed] = linalg.solve_triangular(self.factor, z[self.mixed], check_finite=False)
+        return x
+
+    def stretched(self, grow: Array) -> Conditioning:
+        """The same with each z_j in units `grow` times as large: room for x, and visible coefficients, far out."""
+        if self.factor is None:
+            return Conditioning(self.scale * grow, self.mixed, None)
+        block = grow[self.mixed]
+        scale = self.scale * grow
+        scale[self.mixed] = self.scale[self.mixed]
+        inverse = None if self.inverse is None else self.inverse * block
+        return Conditioning(scale, self.mixed, self.factor / block[:, None], inverse)
+
+    def basis(self) -> Any:
+        """The matrix T of x = T z; sparse for large models, where nothing is mixed."""
+        if len(self.scale) > DENSE:
+            return sparse.diags(self.scale, format="csc")
+        basis = np.diag(self.scale)
+        if self.factor is not None:
+            inverse = (
+                self.inverse
+                if self.inverse is not None
+                else linalg.solve_triangular(self.factor, np.eye(len(self.mixed)))
+            )
+            basis[np.ix_(self.mixed, self.mixed)] = inverse
+        return basis
+
+    def reach(self, most: float) -> Array:
+        """How far each z may go: `most`, but not far along directions that rows do not see at all."""
+        reach = np.full(len(self.scale), most)
+        if self.factor is not None:
+            diagonal = np.abs(np.diag(self.factor) * self.scale[self.mixed])
+            unseen = diagonal <= 3 * FLOOR * diagonal.max()
+            reach[self.mixed] = np.where(unseen, np.minimum(most, FARTHEST * diagonal), most)
+        return reach
+
+    def box(self, lower: Array, upper: Array, reach: Array) -> tuple[Array, Array]:
+        """Bounds on z, with infinite ones replaced by `reach`."""
+        lo, hi = lower / self.scale, upper / self.scale
+        lo[self.mixed], hi[self.mixed] = -reach[self.mixed], reach[self.mixed]
+        # A one-sided bound far from zero still leaves `reach` to the other side.
+        return np.where(np.isinf(lo), np.minimum(-reach, hi - reach), lo), np.where(
+            np.isinf(hi), np.maximum(reach, lo + reach), hi
+        )

@@ -1,0 +1,73 @@
+"""The door for people who have functions rather than expressions: `linsip`, shaped like `scipy.optimize.linprog`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from ..model.callables import Family
+from ..model.program import Program
+from ..solution.solution import Solution
+from .driver import Exchange, solve
+
+TOL = 1e-8
+
+
+def linsip(
+    c: Any,
+    families: Iterable[Family],
+    A_ub: Any = None,
+    b_ub: Any = None,
+    A_eq: Any = None,
+    b_eq: Any = None,
+    bounds: Any = (0, None),
+    *,
+    sense: str = "min",
+    tol: float = TOL,
+    method: Exchange | None = None,
+    verbose: bool = False,
+) -> Solution:
+    """Minimise c @ x with a(y) @ x <= b(y) for every y of every family, beside what `scipy.optimize.linprog` takes.
+
+    Parameters
+    ----------
+    c
+        Objective, (n,).
+    families
+        Each a `Family`; none gives an ordinary linear program.
+    A_ub, b_ub
+        A_ub @ x <= b_ub, shapes (r, n) and (r,), dense or sparse.
+    A_eq, b_eq
+        A_eq @ x == b_eq.
+    bounds
+        A pair (lower, upper) for all variables, or one pair a variable; None for no bound. As in `linprog`, variables
+        are nonnegative unless this says otherwise: give (None, None) for free ones.
+    sense
+        "min" or "max".
+    tol
+        Relative gap to reach. The `tol` of a `method` counts when this one is left alone.
+    method
+        An `Exchange`: the oracle, limits, a warm start.
+    verbose
+        Print the progress table.
+
+    Returns
+    -------
+    Solution
+        With `x` in the order of `c`. Certified when every family can be traced; with Lipschitz constants only where
+        these are sharp enough for `tol`, which must be loose then; other black boxes only over a finite set.
+
+    Examples
+    --------
+    The polynomial of degree 2 above tan on [0, 1] with the smallest integral:
+
+    >>> import numpy as np, lsip
+    >>> above = lsip.Family(lsip.Interval(0, 1), lambda y: -(y ** np.arange(3)), lambda y: -np.tan(y[:, 0]))
+    >>> solution = lsip.linsip([1, 1 / 2, 1 / 3], [above], bounds=(None, None))
+    >>> solution.status.name, round(solution.value, 7)
+    ('OPTIMAL', 0.6490421)
+    """
+    program = Program.from_arrays(c, A_ub, b_ub, A_eq, b_eq, bounds, families, sense)
+    options: dict[str, Any] = {} if method is not None and tol == TOL else {"tol": tol}
+    return solve(replace(program, name="linsip"), method, verbose=verbose, **options)

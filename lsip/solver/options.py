@@ -1,0 +1,63 @@
+"""Checks that every way of solving makes of its options."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+from ..errors import ModelError
+from ..oracles import Oracle
+from ..validation import real, whole
+
+Method = TypeVar("Method")
+
+
+def check_options(
+    tol: Any,
+    max_iterations: Any,
+    oracle: Any,
+    *,
+    time_limit: Any = None,
+    seed: Any = 0,
+    callback: Any = None,
+    warm_start: Any = None,
+    atol: Any = None,
+) -> None:
+    """Refuse what cannot mean anything, before any work."""
+    real("tol", tol, "is a relative gap between 0 and 1", lambda v: 0 < v < 1)
+    if atol is not None:
+        real("atol", atol, "is an absolute gap >= 0, in units of the objective, or None", lambda v: v >= 0)
+    whole("max_iterations", max_iterations, 1)
+    whole("seed", seed, 0)
+    if time_limit is not None:
+        real("time_limit", time_limit, "is a number of seconds, or None for no limit", lambda v: v >= 0)
+    if isinstance(oracle, type) and isinstance(oracle, Oracle):
+        raise ModelError(f"`oracle` is a class; make one with parentheses: {oracle.__name__}().")
+    if oracle is not None and not isinstance(oracle, Oracle):
+        raise ModelError(
+            "`oracle` must have a method maximise(violation, *, target, seed), as lsip.oracles.Grid() has; "
+            f"got {oracle!r}."
+        )
+    if callback is not None and not callable(callback):
+        raise ModelError(f"`callback` is a function of an iterate; got {callback!r}.")
+    if warm_start is not None and not hasattr(warm_start, "cuts"):
+        raise ModelError(f"`warm_start` is a solution of the same or a similar problem; got {warm_start!r}.")
+
+
+def chosen(default: Method, given: tuple[Any, ...], method: Any, options: dict[str, Any]) -> Method:
+    """The method with the options that were given beside it; `given` are arguments without a name, which mean none."""
+    kind = type(default).__name__
+    if given:
+        shown = ", ".join(f"{g!r}" for g in given)
+        raise ModelError(
+            f"solve takes its options by name, as in solve(tol=1e-6) or solve(method=lsip.{kind}()); got {shown}."
+        )
+    if method is not None and not isinstance(method, type(default)):
+        raise ModelError(f"`method` must be an lsip.{kind}, such as lsip.{kind}(oracle=…); got {method!r}.")
+    known = [f.name for f in fields(default)]  # type: ignore[arg-type]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise ModelError(
+            f"Unknown option {', '.join(unknown)}; the options of solve are {', '.join(known)}, method and verbose."
+        )
+    return replace(default if method is None else method, **options)  # type: ignore[type-var]

@@ -1,0 +1,122 @@
+"""Directions along which a problem is unbounded: the exchange once more, on the homogeneous problem.
+
+A ray d improves the objective, c d < 0, and never leaves the feasible set, a(y) d <= 0 for every y. It is sought in
+the box -1 <= d <= 1 of the master's coordinates, cut by cut; a relaxation with an unbounded ray is never mistaken for
+the problem.
+"""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..masters import open_master
+from ..model.program import DENSE, Program
+from ..oracles import Oracle, tuned
+from ..proof.certificate import Support
+from ..proof.ray import Ray, prove_ray
+from .clock import Clock
+from .conditioning import Conditioning
+
+Array = NDArray[np.float64]
+STEPS = 60
+SECONDS = 0.3  # that one look for a violation along a direction may take
+SIZED = 64  # index points at which the size of terms is measured
+ROUNDING = 1e-13  # of components, relative to the largest
+SIMPLE = 2.0**10  # fractions with this denominator are taken for what was meant
+TOUCHED = 1e-8  # of A d and a(y) d, relative to the size of their terms
+MARGINS = (1e-3, 1e-6, 0.0)  # a direction that keeps away from the boundary of the cone is easier to prove
+
+
+def find_ray(
+    program: Program,
+    cuts: list[Support],
+    conditioning: Conditioning,
+    matrix: Any,
+    oracles: list[Oracle],
+    method: Any,
+    clock: Clock,
+) -> Ray | Array | None:
+    """A proven direction; one that seems to be one, where the proof fails; None when none was found."""
+    c = np.asarray(conditioning.rows(program.c[None, :])).ravel()
+    lower = np.where(np.isfinite(program.lower), 0.0, -1.0)
+    upper = np.where(np.isfinite(program.upper), 0.0, 1.0)
+    rows = sparse.csr_matrix(conditioning.rows(program.A))
+    if rows.shape[0]:  # small coefficients are coefficients, too
+        largest = abs(rows).max(axis=1).toarray().ravel()
+        rows = sparse.csr_matrix(sparse.diags(1.0 / np.where(largest > 0, largest, 1.0)) @ rows)
+    master = open_master(method.master)(
+        c,
+        lower,
+        upper,
+        rows,
+        np.where(np.isfinite(program.row_lower), 0.0, -np.inf),
+        np.where(np.isfinite(program.row_upper), 0.0, np.inf),
+        method.tol,
+    )
+    a, _ = matrix(cuts)
+    master.add(conditioning.rows(a), np.zeros(len(cuts)))
+    steepest = float(np.abs(c).max(initial=0.0))
+    stage = 0
+    for _ in range(STEPS):
+        result = master.solve(MARGINS[stage])
+        if result.status != "optimal" or result.objective > -1e-7 * steepest:
+            stage += 1
+            if stage == len(MARGINS):
+                return None
+            continue
+        d = _cleaned(program, conditioning.x(result.z), a)
+        seconds = min(clock.left(), SECONDS)
+        asked = [tuned(oracle, seconds=seconds) for oracle in oracles]
+        found = [oracle.maximise(program.violation(f, d, scale=0.0)) for f, oracle in enumerate(asked)]
+        size = max(map(_size, program.families, repeat(d)), default=0.0)
+        if max((s.worst for s in found), default=0.0) <= TOUCHED * size:
+            return prove_ray(program, d, seconds) or d
+        new = [
+            Support(f, int(k), y, 0.0)
+            for f, s in enumerate(found)
+            for y, k, g in zip(s.points, s.components, s.values, strict=True)
+            if g > 0
+        ]
+        if not new or clock.left() < 0:
+            return None
+        fresh, _ = matrix(new)
+        a = sparse.vstack([a, fresh], format="csr") if sparse.issparse(a) else np.concatenate([a, fresh])
+        master.add(conditioning.rows(fresh), np.zeros(len(new)))
+    return None
+
+
+def _size(family: Any, d: Array) -> float:
+    """The size of the terms of a(y) d."""
+    a, _ = family.rows(family.domain.spread(SIZED))
+    return float((np.abs(a) * np.abs(d)[family.columns]).sum(axis=-1).max(initial=0.0))
+
+
+def _cleaned(program: Program, d: Array, cuts: Any) -> Array:
+    """A direction of unit size that keeps exactly to the rows and bounds to which the master's keeps nearly.
+
+    An LP solver is content with 1e-9; along a ray, that adds up to anything.
+    """
+    lower = np.where(np.isfinite(program.lower), 0.0, -np.inf)
+    upper = np.where(np.isfinite(program.upper), 0.0, np.inf)
+    d = d / np.abs(d).max()
+    # Components that only rounding put there would leave the cone; the proof is about what is left.
+    d = np.clip(np.where(np.abs(d) < ROUNDING, 0.0, d), lower, upper)
+    moving = d != 0
+    if program.n > DENSE or not moving.any():
+        return d
+    rows = np.concatenate([program.A.toarray(), cuts])[:, moving]
+    sizes = np.abs(rows) @ np.abs(d[moving])
+    touched = np.abs(rows @ d[moving]) <= TOUCHED * sizes
+    touched &= sizes > 0
+    rows = rows[touched] / sizes[touched, None]
+    for _ in range(2):
+        d[moving] -= np.linalg.lstsq(rows, rows @ d[moving], rcond=None)[0] if len(rows) else 0.0
+    d = d / max(float(np.abs(d).max()), 1e-300)
+    simple = np.rint(d * SIMPLE) / SIMPLE  # a direction such as (1, 1) may be one where its neighbours are none
+    d = np.where(np.abs(d - simple) < ROUNDING, simple, d)
+    return np.clip(d, lower, upper)

@@ -1,0 +1,35 @@
+"""Asking every family's oracle where a point violates, within the time that is left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model.program import Program
+from ..oracles import Oracle, Separation, tuned
+
+Array = NDArray[np.float64]
+LEAST = 0.05  # seconds that a proof always gets
+
+
+def separate(
+    program: Program,
+    oracles: Sequence[Oracle],
+    x: Array,
+    box: Array | None = None,
+    *,
+    margin: float = 0.0,
+    left: float = np.inf,
+    seed: int = 0,
+) -> list[Separation]:
+    """What each oracle finds at x, or over a box around it.
+
+    One that can use it knows how much room the margin leaves, and the seconds left.
+    """
+    near, seconds = max(0.5 * margin, 0.0), max(left, LEAST)
+    return [
+        tuned(oracle, near=near, seconds=seconds).maximise(program.violation(f, x, radius=box), target=0.0, seed=seed)
+        for f, oracle in enumerate(oracles)
+    ]

@@ -1,0 +1,193 @@
+"""What arguments must be: one function for each kind, one sentence for each mistake.
+
+Data are read here and nowhere else: `numbers` for arrays, `matrix` for sparse ones. A model is proven for the numbers
+that it was given, so what does not mean real numbers that are doubles is refused, with what to write instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .errors import LSIPError, ModelError
+
+__all__ = ["kept", "mask", "matrix", "numbers", "real", "refuse_wrapped", "shown", "whole"]
+
+Array = NDArray[np.float64]
+OBJECT = np.dtype(object)
+EXACT = 2**53  # all integers up to here are doubles
+
+KINDS = {  # NumPy's kinds of data that are no real numbers, and what to do
+    "c": ("complex numbers", "Take .real, if the imaginary parts mean nothing."),
+    "U": ("text", "Convert it, if it means numbers: np.array(…).astype(float)."),
+    "M": ("dates", "Subtract a first one and divide by a unit: (a - a[0]) / np.timedelta64(1, 's')."),
+    "m": ("durations", "Divide them by a unit: a / np.timedelta64(1, 's')."),
+    "V": ("records", "Name one of their fields."),
+}
+KINDS |= dict.fromkeys("ST", KINDS["U"])
+
+
+def whole(name: str, value: Any, least: int) -> None:
+    """Refuse what is not a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        hint = f"; write {int(value)}" if isinstance(value, float) and value.is_integer() and value >= least else ""
+        raise ModelError(f"`{name}` must be a whole number, at least {least}; got {value!r}{hint}.")
+
+
+def real(name: str, value: Any, meaning: str, allowed: Callable[[float], bool]) -> None:
+    """Refuse what is not a number that is `allowed`; `meaning` says what it should be."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not allowed(float(value)):
+        raise ModelError(f"`{name}` {meaning}; got {value!r}.")
+
+
+def numbers(value: Any, what: str, *, nan: bool = False) -> Array:
+    """Data as an array of doubles that are exactly the numbers given; `what` names them in the refusal of others.
+
+    An array of doubles comes back as it is, not copied. Infinities are numbers; nan is one only where `nan` says so.
+    """
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        array: Array = value
+    else:
+        refuse_wrapped(value, what)
+        array = _listed(value, what) if isinstance(value, list | tuple) else _read(value, what)
+    if not nan and np.isnan(array).any():
+        raise ModelError(f"{what} must be numbers; got nan{'' if array.size == 1 else ' among them'}.")
+    return array
+
+
+def kept(array: Array) -> Array:
+    """A copy that nobody can change, so that a model stays what it was when it was written."""
+    if array.flags.writeable or not array.flags.owndata:
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def matrix(value: Any, what: str) -> sparse.csr_array:
+    """A sparse matrix of finite doubles that are exactly those given; a copy, with no entry twice."""
+    entries = value.tocoo()
+    if len(entries.shape) != 2:
+        raise ModelError(f"{what} must have two axes; got a sparse array of shape {entries.shape}. Use .toarray().")
+    data = numbers(entries.data, what)
+    if not np.isfinite(data).all():
+        raise ModelError(f"{what} must be finite; got inf.")
+    return sparse.csr_array(sparse.coo_array((data, (entries.row, entries.col)), shape=entries.shape))
+
+
+def mask(value: Any, what: str) -> NDArray[np.bool_] | None:
+    """An array of booleans, or None if it holds anything else."""
+    refuse_wrapped(value, what)
+    found = np.asarray(value)
+    return found if found.dtype == bool else None
+
+
+def shown(value: Any) -> str:
+    """A value for a message, in a few words."""
+    try:
+        text = repr(value)
+    except Exception:  # of a foreign class, which may fail on what it was made of
+        text = ""
+    return text if text and len(text) <= 60 and "\n" not in text else f"an object of type {type(value).__name__}"
+
+
+def refuse_wrapped(value: Any, what: str) -> None:
+    """Refuse arrays that say more than their numbers."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
+        raise ModelError(
+            f"{what} must be real numbers; got an array in which some are masked. Say what they are, as in "
+            ".filled(0), or leave them out with .compressed()."
+        )
+    if isinstance(value, np.matrix):
+        raise ModelError(
+            f"{what} must be a number or an array; got an np.matrix, which multiplies in its own way. Write "
+            "np.asarray(…), and `@`."
+        )
+    if hasattr(value, "tocoo"):
+        raise ModelError(f"{what} must be a number or an array; got a sparse matrix. Use .toarray().")
+
+
+def _listed(value: Any, what: str) -> Array:
+    """Nested lists, looked through before NumPy finds a common type for them."""
+    for item in value:
+        if type(item) is float or (type(item) is int and -EXACT <= item <= EXACT):
+            continue
+        numbers(item, what, nan=True)
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must be an array of real numbers; got lists of unequal lengths.") from None
+
+
+def _read(value: Any, what: str) -> Array:
+    """Any one thing that NumPy can make an array of."""
+    try:
+        found = np.asarray(value)
+    except LSIPError:
+        raise
+    except Exception as error:  # of a foreign class: a tensor that needs its gradient, a frame of mixed columns
+        raise ModelError(f"{what} must be real numbers; got {shown(value)}: {error}.") from None
+    kind = found.dtype.kind
+    if kind == "O":
+        return np.array([_exact(item, what) for item in found.ravel()], dtype=float).reshape(found.shape)
+    if kind not in "biuf":
+        raise _no_number(value, kind, what)
+    with np.errstate(over="ignore"):
+        array = found.astype(float)
+    if kind in "iu" and found.dtype.itemsize == 8:
+        large = (found > EXACT) | (found < -EXACT)
+        wrong = [v for v in found[large].tolist() if float(v) != v]
+    elif found.dtype.itemsize > 8:
+        wrong = list(found[(array != found) & ~np.isnan(found)])
+    else:
+        wrong = []
+    if wrong:
+        raise _no_double(wrong[0], what)
+    return array
+
+
+def _exact(item: Any, what: str) -> float:
+    """One Python object as a float, if it is a real number that is one."""
+    text = isinstance(item, str | bytes | bytearray)
+    foreign = isinstance(item, np.generic | np.ndarray)
+    if text or foreign:
+        array = numbers(item, what, nan=True)
+        if array.ndim:
+            raise ModelError(f"{what} must be real numbers; got an array inside of an array of objects.")
+        return float(array)
+    if isinstance(item, complex):
+        raise _no_number(item, "c", what)
+    try:
+        number = float(item)
+    except LSIPError:
+        raise
+    except OverflowError:
+        raise ModelError(f"{what} must be at most 1.8e308; got {shown(item)}.") from None
+    except Exception:  # whatever a foreign class raises only says that it is no number
+        raise ModelError(f"{what} must be real numbers; got {shown(item)} of type {type(item).__name__}.") from None
+    if number != number:
+        return number
+    if isinstance(item, Rational):
+        same = Fraction(int(item.numerator), int(item.denominator)) == number if np.isfinite(number) else False
+    else:
+        same = item == number
+    if not bool(same):
+        raise _no_double(item, what)
+    return number
+
+
+def _no_number(value: Any, kind: str, what: str) -> ModelError:
+    name, advice = KINDS.get(kind, ("something else", "Convert it, if it means numbers: .astype(float)."))
+    return ModelError(f"{what} must be real numbers; got {name}, {shown(value)}. {advice}")
+
+
+def _no_double(item: Any, what: str) -> ModelError:
+    return ModelError(
+        f"{what} must be doubles, for which a model is proven; {shown(item)} of type {type(item).__name__} is none. "
+        f"Write float(…), or .astype(float), to mean the nearest one, {float(item)!r}."
+    )

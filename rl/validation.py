@@ -1,0 +1,110 @@
+"""What an option may be, checked in one place: every message says what was expected and what came."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lsip
+from lsip.validation import numbers
+
+RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
+    "finite": ("must be a finite number", lambda v: bool(np.isfinite(v))),
+    "positive": ("must be positive", lambda v: 0 < v < np.inf),
+    "nonnegative": ("must not be negative", lambda v: v >= 0),
+    "amount": ("must be a number, not negative", lambda v: 0 <= v < np.inf),
+    "share": ("must be between 0 and 1", lambda v: 0 <= v <= 1),
+    "discount": ("must be at least 0 and below 1", lambda v: 0 <= v < 1),
+    "probability": ("is a probability between 0 and 1", lambda v: 0 < v < 1),
+}
+
+
+def number(name: str, value: Any, kind: str = "finite") -> float:
+    """A number of one of these ranges, as Python's float."""
+    wanted, holds = RANGES[kind]
+    plain = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if not isinstance(plain, Real) or not holds(float(plain)):
+        raise lsip.ModelError(f"`{name}` {wanted}; got {shown(value)}.")
+    return float(plain)
+
+
+def count(name: str, value: Any, least: int = 1) -> int:
+    """An integer that is large enough."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
+        wanted = "a positive integer" if least == 1 else f"an integer, at least {least}"
+        raise lsip.ModelError(f"`{name}` must be {wanted}; got {shown(value)}.")
+    return int(value)
+
+
+def array(name: str, value: Any) -> NDArray[np.float64]:
+    """Finite numbers, copied."""
+    found = numbers(value, f"`{name}`", nan=True).copy()
+    if not np.isfinite(found).all():
+        raise lsip.ModelError(f"`{name}` must be finite; got nan or inf.")
+    return found
+
+
+def part(name: str, value: Any, method: str, example: str) -> Any:
+    """An object with the method that it is needed for: not a name, a number or a class."""
+    if isinstance(value, type) or not callable(getattr(value, method, None)):
+        raise lsip.ModelError(f"`{name}` must have a method `{method}`, as {example} has; got {shown(value)}.")
+    return value
+
+
+def oracle(value: Any, name: str = "oracle") -> Any:
+    """One of `lsip.oracles`, or an object with their method."""
+    return part(name, value, "maximise", "lsip.oracles.RandomSearch(points=100)")
+
+
+def seed(value: Any) -> int:
+    """The seed of a run; None draws one, so that the run can be repeated with the seed that it recorded."""
+    if value is None:
+        return int(np.random.default_rng().integers(2**31))
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**63:
+        raise lsip.ModelError(f"`seed` must be an integer, at least 0, or None for a random one; got {shown(value)}.")
+    return int(value)
+
+
+def generator(value: Any) -> np.random.Generator:
+    """A NumPy generator, from all that NumPy makes one of."""
+    try:
+        return np.random.default_rng(value)
+    except (TypeError, ValueError):
+        raise lsip.ModelError(
+            f"`seed` must be an integer, at least 0, None or a NumPy generator; got {shown(value)}."
+        ) from None
+
+
+def call(name: str, function: Any, *arguments: str) -> None:
+    """Refuse a function that cannot be called with these arguments; of compiled ones nothing is known."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        raise lsip.ModelError(
+            f"`{name}` is called as {name}({', '.join(arguments)}); the one given takes {signature}."
+        ) from None
+
+
+def function(name: str, value: Any, *arguments: str) -> None:
+    """Refuse what is not a function of so many arguments; None is none at all."""
+    if value is not None and not callable(value):
+        raise lsip.ModelError(f"`{name}` must be a function of {', '.join(arguments)}; got {shown(value)}.")
+    if value is not None:
+        call(name, value, *arguments)
+
+
+def shown(value: Any) -> str:
+    """A value for a message, in a few words."""
+    if isinstance(value, type):
+        return f"the class {value.__name__} (make one of it: {value.__name__}(…))"
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else f"an object of type {type(value).__name__}"

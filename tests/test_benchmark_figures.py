@@ -1,0 +1,239 @@
+"""The benchmarks that compare versions: their models are what they say, and right answers are told from others."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lsip
+from benchmarks import limits, published, record, tame, units
+from benchmarks.__main__ import main
+from benchmarks.harness.models import MODELS, Claim
+from benchmarks.harness.outcome import lp_solves, outcome
+from benchmarks.harness.scaling import Units, drawn, scalable, scaled
+from benchmarks.harness.slow import QUICK, SLOW
+from benchmarks.harness.tame.models import DOMAINS, MARGIN, generate
+from benchmarks.harness.tame.reference import reference
+from lsip import catalogue
+
+
+def parts(measured: Any) -> dict[str, Any]:
+    """All parts of a measurement, in this process."""
+    return {key: value for part in measured for key, value in part.items()}
+
+
+class Here:
+    """A worker that measures in this process, where starting another would take longer."""
+
+    def __init__(self, measure: Any) -> None:
+        self.measure = measure
+
+    def run(self, *args: Any, seconds: float) -> dict[str, Any]:
+        return parts(self.measure(*args))
+
+    def stop(self) -> None:
+        """Nothing to stop."""
+
+
+# ---- tame ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", DOMAINS)
+@pytest.mark.parametrize("seed", [0, 3])
+def test_tame_models_have_an_interior_and_are_bounded(kind: str, seed: int) -> None:
+    model = generate(kind, seed)
+    assert ((model.lower < model.inside) & (model.inside < model.upper)).all()
+    for family in model.families:
+        a, b = family.at(family.domain.spread(300))
+        assert (a @ model.inside <= b - MARGIN + 1e-12).all()
+        assert np.abs(a).max() <= 6.0
+    assert model.matrix @ model.inside == pytest.approx(model.right) or not model.equal.all()
+    program = model.problem().compile()
+    for f, family in enumerate(model.families):
+        y = family.domain.spread(5)
+        a, b = family.at(y)
+        assert program.violation(f, model.inside).values(y)[:, 0] == pytest.approx(a @ model.inside - b)
+
+
+def test_the_reference_of_a_tame_model_encloses_its_optimum() -> None:
+    model = generate("interval", 1)
+    found, known = model.problem().solve(verbose=False), reference(model, 1)
+    assert known is not None
+    assert known.gap <= tame.FINE
+    assert found.lower <= known.upper + 1e-7
+    assert known.lower - 1e-7 <= found.upper
+
+
+def test_tame_tells_wrong_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = parts(tame.measure("interval", 1))
+    assert honest["certified"]
+    assert honest["wrong"] == ""
+
+    def shifted(self: lsip.Problem, **options: Any) -> lsip.Solution:
+        return solve(self, **options | {"tol": 1e-2})
+
+    solve = lsip.Problem.solve
+    monkeypatch.setattr(lsip.Problem, "solve", shifted)
+    monkeypatch.setattr(lsip.Solution, "upper", property(lambda s: s.certificate.lower - 1e-3))
+    assert "upper" in parts(tame.measure("interval", 1))["wrong"]
+
+
+# ---- units -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tfi2_tan_n3", "arches_1000", "infeasible_plane", "power_grid_20"])
+@pytest.mark.parametrize("base", [2, 10])
+def test_other_units_say_the_same(name: str, base: int) -> None:
+    """Rows, bounds and values are those of the program at the same point."""
+    program = catalogue.get(name).build().compile()
+    assert scalable(program)
+    given = drawn(program, np.random.default_rng(1), base)
+    other = scaled(program, given)
+    x = np.cos(np.arange(program.n))
+    moved = x / given.variables
+    for f, family in enumerate(program.families):
+        y = family.domain.spread(3)
+        a, b = family.rows(y)
+        there = other.families[f].rows(y)
+        across = given.families[f][:, None] * given.variables[family.columns]
+        np.testing.assert_allclose(there[0], a * across, rtol=1e-13)
+        np.testing.assert_allclose(there[1], b * given.families[f], rtol=1e-13)
+    assert other.c @ moved == pytest.approx(given.objective * (program.c @ x), rel=1e-9)
+    if program.A.shape[0]:
+        np.testing.assert_allclose((other.A @ moved) / given.rows, program.A @ x, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(other.lower * given.variables, program.lower, rtol=1e-15 * (base == 10))
+
+
+def test_units_of_one_change_nothing() -> None:
+    found = parts(units.measure("small_parabola", 5, 0))
+    assert found["usual"] == "OPTIMAL"
+    program = units.SMALL["small_surface"]().compile()
+    ones = Units(np.ones(3), np.ones(1), (np.ones(1),), 1.0)
+    same = scaled(program, ones).solve(verbose=False)
+    assert same.value == pytest.approx(program.solve(verbose=False).value, abs=1e-8)
+    assert units.summarise([found | {"skipped": True}])["pairs"] == 0
+
+
+def test_small_models_are_what_they_are_called() -> None:
+    found = {name: build().solve(verbose=False) for name, build in units.SMALL.items()}
+    assert all(s.certified for s in found.values())
+    assert found["small_contradiction"].status is lsip.Status.INFEASIBLE
+    assert found["small_spectrum"].value == pytest.approx(math.cos(math.pi / 6), abs=1e-7)  # Fejér: cos(pi / (n + 2))
+    assert found["small_cubic_fit"].value == pytest.approx(5.4479e-4, rel=1e-3)
+
+
+# ---- limits ----------------------------------------------------------------------------------------------------------
+
+
+def test_overruns_are_counted() -> None:
+    assert len(SLOW) == 30
+    assert set(QUICK) <= set(SLOW)
+    answer = {"seconds": 0.6, "status": "TIME_LIMIT", "lower": "0.0", "upper": "inf"}
+    kept = limits.judged(answer, 0.5)
+    late = limits.judged(answer | {"seconds": 1.0, "upper": "2.0"}, 0.5)
+    hung = limits.judged({"built": True, "failure": "stopped after 32 s"}, 0.5)
+    assert [r["kept"] for r in (kept, late, hung)] == [True, False, False]
+    summary = limits.summarise([kept, late, hung])
+    assert (summary["kept"], summary["stopped"], summary["open"], summary["finite"]) == (1, 1, 3, 1)
+    assert summary["worst_overrun"] == hung["overrun"] == 32.0
+
+
+def test_slow_models_are_stopped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SHORT", (0.3,))
+    monkeypatch.setattr(limits, "Worker", Here)
+    assert main(["limits", "--quick", "--only", "bumps_6", "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert run["seconds"] < 5.0
+
+
+# ---- published -------------------------------------------------------------------------------------------------------
+
+
+def test_claims_are_compared() -> None:
+    good = ("OPTIMAL", 1.0, 1.0, 1.0)
+    assert Claim().kept(*good) is None
+    assert Claim("value", 1.0001, 1e-3).kept(*good)
+    assert not Claim("value", 1.01, 1e-3).kept(*good)
+    assert Claim("grid", 0.9, 0.2).kept(*good)  # a grid is too good
+    assert not Claim("grid", 1.1, 0.2).kept(*good)
+    assert Claim("above", 0.5).kept(*good)
+    assert not Claim("below", 0.5).kept(*good)
+    assert Claim("infeasible").kept("INFEASIBLE", math.nan, math.inf, math.inf)
+    assert not Claim("value", 1.0, 1e-3).kept("INFEASIBLE", math.nan, math.inf, math.inf)
+
+
+@pytest.mark.parametrize("name", ["jumper_empty_10", "jumper_unbounded_8", "sosdemo8_prob", "code_12_icosa"])
+def test_published_values_come_out(name: str) -> None:
+    found = parts(published.measure(name, 5.0))
+    assert found["right"]
+    assert found["certified"]
+
+
+def test_published_models_are_built() -> None:
+    assert len(MODELS) == 105
+    assert all(m.source for m in MODELS.values())
+    pytest.importorskip("cvxpy")
+    for model in list(MODELS.values())[::4]:
+        if model.claim.kind != "refused":
+            model.build()
+
+
+# ---- records ---------------------------------------------------------------------------------------------------------
+
+
+def test_records_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "Worker", Here)
+    assert main(["record", "--json", "--quick", "--only", "abs_d2,infeasible_plane"]) == 0
+    before = json.loads(capsys.readouterr().out)
+    assert before["summary"]["right"] == 2
+    assert before["problems"][0]["lp_solves"] > 0
+    one, two = before["problems"]
+    changed = one | {"status": "STALLED", "certified": False, "right": False, "seconds": 10 * one["seconds"] + 1}
+    found = record.compare([one, two], [changed, two])
+    assert found["lost"] == ["abs_d2"]
+    assert [d["what"] for d in found["differences"]] == ["status", "certified"]
+    assert found["slower"][0]["name"] == "abs_d2"
+    moved = one | {"upper": repr(float(one["upper"]) + 1e-6)}
+    assert [d["what"] for d in record.compare([one], [moved])["differences"]] == ["upper"]
+    assert record.compare([one], [one])["differences"] == []
+
+    file = tmp_path / "before.json"
+    file.write_text(json.dumps(before))
+    assert main(["record", "--quick", "--only", "abs_d2", "--compare", str(file)]) == 0
+    assert "lost: none" in capsys.readouterr().out
+    file.write_text("{}")
+    assert main(["record", "--compare", str(file)]) == 1
+    assert "is not a file of" in capsys.readouterr().err
+
+
+def test_programs_are_counted() -> None:
+    with lp_solves() as counted:
+        solution = catalogue.get("abs_d2").build().solve(verbose=False)
+    assert counted["lp_solves"] >= 1
+    assert float(outcome(solution)["upper"]) == solution.upper
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        (tame, ["tame", "--tries", "1"]),
+        (units, ["units", "--only", "small_surface"]),
+        (published, ["published", "--only", "bpt12,jumper_empty"]),
+        (limits, ["limits", "--only", "ray_simplex_2", "--quick"]),
+    ],
+)
+def test_tables_end_with_the_goals(
+    module: Any, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "Worker", Here)
+    assert main(arguments) == 0
+    last = capsys.readouterr().out.split("\n\n")[-1].splitlines()
+    assert last[0].split() == ["goal", "figure", "target", "met"]
+    assert len(last) > 1

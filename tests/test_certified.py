@@ -1,0 +1,359 @@
+"""Certified means certified: what an answer calls proven is true of the doubles of the model, without any allowance."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lsip
+from lsip.proof.certificate import DataAssumption, TrustAssumption
+
+T = lsip.Interval(0, 1)
+
+
+def index() -> lsip.Index:
+    return lsip.Index("t", T)
+
+
+def assert_keeps_finite_rows(solution: lsip.Solution) -> None:
+    """Every inequality and bound holds at x exactly; an exact solution of the equalities lies in the box."""
+    program, x = solution.program, solution.x
+    box = solution.certificate.box if len(solution.certificate.box) else np.zeros(program.n)
+    ends = [(Fraction(float(v)), Fraction(float(r))) for v, r in zip(x, box, strict=True)]
+    corners = [(v - r, v + r) for v, r in ends]
+    for (low, high), lower, upper in zip(corners, program.lower, program.upper, strict=True):
+        assert lower == -np.inf or low >= Fraction(float(lower))
+        assert upper == np.inf or high <= Fraction(float(upper))
+    for i in range(program.A.shape[0]):
+        row = program.A[[i]].tocoo()
+        terms = [(Fraction(float(a)), corners[j]) for a, j in zip(row.data, row.col, strict=True)]
+        least = sum((min(a * low, a * high) for a, (low, high) in terms), Fraction(0))
+        most = sum((max(a * low, a * high) for a, (low, high) in terms), Fraction(0))
+        if program.row_lower[i] == program.row_upper[i]:
+            if i not in solution.certificate.dependent:
+                assert least <= Fraction(float(program.row_upper[i])) <= most
+            continue
+        assert program.row_upper[i] == np.inf or most <= Fraction(float(program.row_upper[i]))
+        assert program.row_lower[i] == -np.inf or least >= Fraction(float(program.row_lower[i]))
+
+
+# ---- finite rows are rows --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-20, 1e-12, 1e-7, 1.0, 1e9])
+def test_a_small_finite_row_is_a_row(size: float) -> None:
+    x, t = lsip.Variable(2, name="x", lower=0, upper=10), index()
+    limit = size * (x[0] + x[1]) <= size
+    solution = lsip.Problem(lsip.maximize(x.sum()), [lsip.forall(t, x[0] * t + x[1] <= 3), limit]).solve(verbose=False)
+    assert solution.certified
+    assert solution.value == pytest.approx(1, rel=1e-7)
+    assert solution.lower <= 1 <= solution.upper
+    assert_keeps_finite_rows(solution)
+    solution.verify()
+
+
+def test_newton_does_not_cross_a_row_beside_a_large_variable() -> None:
+    x, v, t = lsip.Variable(4, name="x", lower=-50, upper=50), lsip.Variable(1, name="v", lower=0, upper=1e12), index()
+    fit = x[0] + x[1] * t + x[2] * t**2 + x[3] * t**3 >= np.sin(6.02 * t + 1.68)
+    row = np.array([-1.11, 2.01, 0.92, -0.36]) @ x <= -13.7131
+    objective = lsip.minimize(x[0] + x[1] / 2 + x[2] / 3 + x[3] / 4)
+    solution = lsip.Problem(objective, [lsip.forall(t, fit), row, v[0] >= 1e12]).solve(verbose=False)
+    assert solution.certified
+    assert_keeps_finite_rows(solution)
+    plain = lsip.Problem(objective, [lsip.forall(t, fit), row]).solve(verbose=False)
+    assert solution.lower <= plain.upper
+    assert plain.lower <= solution.upper
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-6, 1.0])
+def test_an_infeasible_row_is_never_optimal(size: float) -> None:
+    x, t = lsip.Variable(2, name="x", lower=0, upper=10), index()
+    row = size * (x[0] + x[1]) <= size * (1 - 1e-9)
+    problem = lsip.Problem(lsip.minimize(x[0] - x[1]), [lsip.forall(t, x[0] + x[1] * t >= np.sin(3 * t)), row])
+    solution = problem.solve(verbose=False)
+    assert solution.status is not lsip.Status.OPTIMAL
+    if solution.certified:
+        solution.verify()
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.floats(-2, 2), min_size=3, max_size=3),
+    st.integers(-16, 9),
+    st.floats(0.2, 3),
+)
+def test_random_rows_of_any_size_hold_exactly(coefficients: list[float], power: int, side: float) -> None:
+    x, t = lsip.Variable(3, name="x", lower=-5, upper=5), index()
+    a = 10.0**power * np.array(coefficients)
+    problem = lsip.Problem(
+        lsip.minimize(x[0] + x[1] / 2 + x[2] / 3),
+        [lsip.forall(t, x[0] + x[1] * t + x[2] * t**2 >= np.cos(3 * t)), a @ x <= 10.0**power * side],
+    )
+    solution = problem.solve(verbose=False, time_limit=10)
+    if solution.status is lsip.Status.OPTIMAL:
+        assert_keeps_finite_rows(solution)
+
+
+def test_equalities_hold_in_a_tiny_box() -> None:
+    x, t = lsip.Variable(3, name="x"), index()
+    problem = lsip.Problem(
+        lsip.minimize(x[0] + x[1] / 2 + x[2] / 3),
+        [lsip.forall(t, x[0] + x[1] * t + x[2] * t**2 >= np.tan(t)), x[0] / 3 + x[1] / 7 == x[2] / 10],
+    )
+    solution = problem.solve(verbose=False)
+    assert solution.certified
+    assert 0 < solution.certificate.box.max() < 1e-12
+    assert_keeps_finite_rows(solution)
+    for change in ({"box": np.zeros(3)}, {"box": 1e-3 * solution.certificate.box}):
+        forged = dataclasses.replace(solution, certificate=dataclasses.replace(solution.certificate, **change))
+        with pytest.raises(lsip.ProofError):
+            forged.verify()
+
+
+def test_dependent_equalities_are_named_where_they_agree_and_contradict_where_they_do_not() -> None:
+    x, t = lsip.Variable(2, name="x", lower=0), index()
+    constraints = [lsip.forall(t, x[0] + x[1] * t <= 1), x[0] + x[1] == 0.3]
+    twice = lsip.Problem(lsip.minimize(x[0] + 2 * x[1]), [*constraints, x[0] + x[1] == 0.1 + 0.2])
+    solution = twice.solve(verbose=False)
+    assert solution.certified
+    assert len(solution.certificate.dependent) == 1
+    (sentence,) = solution.certificate.assumptions
+    assert isinstance(sentence, DataAssumption)
+    assert "x[0] + x[1] = 0.3" in sentence
+    solution.verify()
+    clash = lsip.Problem(lsip.minimize(x[0] + 2 * x[1]), [*constraints, x[0] + x[1] == 0.3 + 1e-12]).solve(
+        verbose=False
+    )
+    assert clash.status is not lsip.Status.OPTIMAL
+    if clash.certified:
+        assert clash.status is lsip.Status.INFEASIBLE
+        clash.verify()
+
+
+def test_balanced_transport_has_one_equality_too_many() -> None:
+    flow = lsip.Variable((3, 4), name="flow", lower=0)
+    supply, demand = np.array([0.1, 0.2, 0.7]), np.array([0.3, 0.3, 0.2, 0.2])
+    assert supply.sum() == demand.sum()
+    assert sum(map(Fraction, supply.tolist())) != sum(map(Fraction, demand.tolist()))
+    t = index()
+    problem = lsip.Problem(
+        lsip.minimize((np.arange(12.0).reshape(3, 4) % 5 * flow).sum()),
+        [flow.sum(axis=1) == supply, flow.sum(axis=0) == demand, lsip.forall(t, flow[0, 0] + t * flow[1, 1] <= 2)],
+    )
+    solution = problem.solve(verbose=False)
+    assert solution.certified, solution.message
+    assert len(solution.certificate.dependent) == 1
+    assert_keeps_finite_rows(solution)
+    solution.verify()
+
+
+# ---- lower bounds hold for all x -------------------------------------------------------------------------------------
+
+
+def test_a_bound_within_a_region_is_not_called_certified() -> None:
+    x, t = lsip.Variable(3, name="x"), index()
+    problem = lsip.Problem(
+        lsip.minimize(x[0]),
+        [
+            lsip.forall(t, x[0] + (1 + 1e-10) * x[1] - x[2] >= 1 + t * (1 - t)),
+            x[1] - x[2] == 0,
+            x[1] + x[2] <= 2e12,
+        ],
+    )  # the optimum is -98.75, at x[1] = x[2] = 1e12
+    solution = problem.solve(verbose=False, tol=1e-3, time_limit=20)
+    assert not solution.certified or solution.lower <= -98.75 <= solution.upper
+    if not solution.certified and np.isfinite(solution.certificate.radius):
+        assert any(isinstance(a, TrustAssumption) for a in solution.certificate.assumptions)
+        assert "bounds" in solution.message
+
+
+def test_feasible_points_far_out_are_not_called_infeasible() -> None:
+    x, t = lsip.Variable(2, name="x"), index()
+    constraints = [lsip.forall(t, x[0] * (1 + 1e-14 * t) - x[1] >= t), x[0] - x[1] <= 0]  # (2e14, 2e14) is feasible
+    solution = lsip.Problem(lsip.minimize(x[0]), constraints).solve(verbose=False, time_limit=20)
+    assert solution.status is not lsip.Status.INFEASIBLE
+
+
+def test_directions_that_leave_slowly_are_not_called_unbounded() -> None:
+    x, t = lsip.Variable(2, name="x"), index()
+    constraints = [lsip.forall(t, x[0] - (1 - 1e-17 * t) * x[1] <= 1), x[1] - x[0] <= 0]  # the optimum is 1e17
+    solution = lsip.Problem(lsip.maximize(x[0]), constraints).solve(verbose=False, time_limit=20)
+    assert solution.status is not lsip.Status.UNBOUNDED
+
+
+def test_variables_that_nothing_tells_apart_are_balanced_together() -> None:
+    x, t = lsip.Variable(3, name="x"), index()
+    solution = lsip.Problem(lsip.minimize(x[0] + x[1]), [lsip.forall(t, x[0] + x[1] >= t)]).solve(verbose=False)
+    assert solution.certified
+    assert np.isinf(solution.certificate.radius)
+    assert solution.lower <= 1 <= solution.upper
+
+
+def test_free_variables_have_bounds_for_every_x() -> None:
+    solution = lsip.catalogue.get("tfi2_tan_n3").build().solve(verbose=False)
+    certificate = solution.certificate
+    assert solution.certified
+    assert np.isinf(certificate.radius)
+    assert len(certificate.balanced) == len(certificate.basis) == 3
+    for change in (
+        {"basis": certificate.basis[:2]},
+        {"balanced": certificate.balanced[:2]},
+        {"basis": certificate.basis[:0]},
+    ):
+        with pytest.raises(lsip.ProofError):
+            dataclasses.replace(solution, certificate=dataclasses.replace(certificate, **change)).verify()
+
+
+# ---- atoms lie in Y, and sets may be empty ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1e8, 1e14])
+def test_atoms_on_a_circle_are_points_of_the_disc(size: float) -> None:
+    x, y = lsip.Variable(1, name="x", lower=-100, upper=100), lsip.Index("y", lsip.Ball([0, 0], 1))
+    rim = size * (1 - y[0] ** 2 - y[1] ** 2)
+    field = 1 + (y[0] - 0.6) ** 2 + (y[1] - 0.8) ** 2 + rim
+    solution = lsip.Problem(lsip.maximize(x[0]), [lsip.forall(y, x[0] <= field)]).solve(verbose=False, time_limit=5)
+    assert solution.upper >= 1  # x = 1 is feasible
+
+
+def test_an_empty_polytope_is_refused() -> None:
+    with pytest.raises(lsip.ModelError, match="empty"):
+        lsip.Polytope([[1.0], [-1.0]], [0.0, -1e-10])
+
+
+# ---- trust is not proof ----------------------------------------------------------------------------------------------
+
+
+class Confident:
+    """An oracle whose bound is its own word."""
+
+    def maximise(self, violation, *, target=0.0, seed=0):
+        y = violation.domain.grid(1001)
+        values = violation.values(y)
+        worst = values.argmax(axis=0)
+        points = y[worst]
+        top = values[worst, np.arange(values.shape[1])]
+        return lsip.oracles.Separation(points, top, float(top.max()), np.arange(values.shape[1]))
+
+
+def black_box(lipschitz: float | None = None) -> lsip.Program:
+    def rows(y):
+        return np.array([[-1.0, -float(v)] for v in np.asarray(y, dtype=float)[:, 0]])
+
+    def side(y):
+        return np.array([-(float(v) ** 2) for v in np.asarray(y, dtype=float)[:, 0]])
+
+    family = lsip.Family(T, rows, side, lipschitz=lipschitz)
+    return lsip.Program.from_arrays([1.0, 0.5], bounds=(-10, 10), families=[family])
+
+
+def test_the_word_of_a_users_oracle_is_no_proof() -> None:
+    solution = black_box().solve(verbose=False, oracle=Confident(), tol=1e-6)
+    assert not solution.certified
+    assert solution.status is lsip.Status.UNCERTIFIED
+    assert "oracle" in solution.message
+    solution.verify()  # asks the oracle of the solve
+
+
+def test_a_users_oracle_is_not_needed_where_there_is_a_formula() -> None:
+    x, t = lsip.Variable(2, name="x"), index()
+    problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [lsip.forall(t, x[0] + x[1] * t >= np.exp(t))])
+    solution = problem.solve(verbose=False, oracle=Confident())
+    if solution.certified:
+        solution.verify()
+        assert not solution.certificate.trusts
+
+
+def test_lipschitz_constants_are_taken_on_trust() -> None:
+    solution = black_box(3.0).solve(verbose=False, tol=1e-2)
+    assert not solution.certified
+    assert np.isfinite(solution.upper)
+    assert np.isfinite(solution.lower)
+    assert any("Lipschitz" in a for a in solution.certificate.assumptions)
+    solution.verify()
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+def solved() -> tuple[lsip.Problem, lsip.Solution]:
+    x, t = lsip.Variable(2, name="x"), index()
+    problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [lsip.forall(t, x[0] + x[1] * t >= np.exp(t))])
+    return problem, problem.solve(verbose=False)
+
+
+@pytest.mark.parametrize("tol", [1e9, 1.0, 0.0, -1.0, np.nan, np.inf])
+def test_verify_does_not_believe_a_tolerance(tol: float) -> None:
+    with pytest.raises(lsip.ProofError):
+        dataclasses.replace(solved()[1], tol=tol).verify()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"x": np.full(2, np.nan)},
+        {"finite_violation": np.nan},
+        {"finite_violation": -1.0},
+        {"lower": np.nan},
+        {"upper": -np.inf},
+        {"radius": 5.0},
+        {"box": np.full(2, np.nan)},
+        {"box": np.ones(3)},
+        {"violation": (np.nan,)},
+        {"violation": ()},
+        {"basis": np.array([0, 0])},
+        {"basis": np.array([99, 98])},
+        {"balanced": np.array([-1, 0])},
+        {"assumptions": (TrustAssumption("whatever."),)},
+    ],
+)
+def test_verify_and_load_believe_no_number(change: dict, tmp_path) -> None:
+    problem, solution = solved()
+    forged = dataclasses.replace(solution, certificate=dataclasses.replace(solution.certificate, **change))
+    with pytest.raises(lsip.ProofError):
+        forged.verify()
+    path = tmp_path / "forged.npz"
+    forged.save(path)
+    try:
+        loaded = lsip.Solution.load(path, problem)
+    except lsip.ModelError:
+        return
+    assert np.isfinite(loaded.x).all()
+    with pytest.raises(lsip.ProofError):
+        loaded.verify()
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-np.inf, np.inf), (np.inf, 0.0), (-np.inf, -np.inf)])
+def test_forged_bounds_of_infeasible_and_unbounded_problems_are_refused(bounds: tuple[float, float]) -> None:
+    z, x, t = lsip.Variable(2, name="z", lower=-10, upper=10), lsip.Variable(2, name="x"), index()
+    clash = lsip.Problem(
+        lsip.minimize(z[1]), [lsip.forall(t, z[0] >= t * (1 - t) + 0.1), z[0] + z[1] <= 0.3, z[1] >= 0]
+    ).solve(verbose=False)
+    ray = lsip.Problem(lsip.minimize(-x[0]), [lsip.forall(t, x[1] * t - x[0] <= 1)]).solve(verbose=False)
+    for solution in (clash, ray):
+        assert solution.certified
+        solution.verify()
+        proof = dataclasses.replace(solution.certificate, lower=bounds[0], upper=bounds[1])
+        if (proof.lower, proof.upper) == (solution.certificate.lower, solution.certificate.upper):
+            continue
+        if solution is ray and bounds == (-np.inf, np.inf):
+            continue  # weaker, and true
+        with pytest.raises(lsip.ProofError):
+            dataclasses.replace(solution, certificate=proof).verify()
+
+
+@pytest.mark.parametrize(("side", "certified"), [(0.1, True), (0.1 + 2.0**-56, False)])
+def test_an_equality_of_variables_that_cannot_move_holds_as_it_is(side: float, certified: bool) -> None:
+    w = lsip.Variable(3, name="w", lower=[0.1, -5, -5], upper=[0.1, 5, 5])
+    t = lsip.Index("t", lsip.Interval(0, 1))
+    above = lsip.forall(t, w[0] + w[1] + w[2] * t >= np.sin(5 * t))
+    for more in ([], [w[1] + w[2] == 4]):
+        solution = lsip.Problem(lsip.minimize(w[1]), [above, w[0] == side, *more]).solve(verbose=False)
+        assert solution.certified is certified
+        if certified:
+            solution.verify()

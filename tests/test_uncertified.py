@@ -1,0 +1,108 @@
+"""What a solution says about violations: proven or found, over an index or in finite rows, and why none is."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import lsip
+from lsip.expressions.tape import Tape
+from lsip.model.undefined import where_undefined
+
+H, X = lsip.Variable(name="h"), lsip.Variable(3, name="x")
+T, U = lsip.Index("t", lsip.Interval(0, 1)), lsip.Index("u", lsip.Interval(-1, 1))
+
+
+def test_equality_rows_do_not_spoil_the_violation_over_the_index() -> None:
+    rows = [X[0] / 3 + X[1] / 7 == H, X[2] - X[0] * 0.1 == 0.1]
+    problem = lsip.Problem(lsip.minimize(H), [lsip.forall(U, X[0] + X[1] * U + X[2] * U**2 >= np.exp(U)), *rows])
+    problem = lsip.Problem(problem.objective, [*problem.constraints, lsip.forall(U, X[1] * U <= 5)])
+    solution = problem.solve(verbose=False)
+    assert solution.certified
+    assert solution.violation_proven
+    assert solution.max_violation <= 0
+    assert solution.max_violation == max(solution.certificate.violation)
+
+
+def test_a_number_that_is_proven_is_called_so_whatever_the_status() -> None:
+    solution = lsip.Problem(
+        lsip.minimize(X[0] + X[1] / 2 + X[2] / 3),
+        [lsip.forall(T, X[0] + X[1] * T + X[2] * T**2 >= np.tan(T))],
+    ).solve(verbose=False, max_iterations=1)
+    assert solution.status is lsip.Status.ITERATION_LIMIT
+    assert solution.violation_proven
+    assert f"{solution.max_violation:.1e}"[:3] in str(solution)
+    assert "at most" in str(solution)
+    rough = lsip.Problem(lsip.minimize(H), [lsip.forall(T, np.sin(5 * T) <= H)])
+    found = rough.solve(verbose=False, oracle=lsip.oracles.RandomSearch(50))
+    assert not found.violation_proven
+    assert "found" in str(found)
+
+
+def test_a_place_that_floats_cannot_divide_further_is_named() -> None:
+    """The index set has some six hundred doubles in it: fewer than the parts into which it would be cut."""
+    u = lsip.Index("u", lsip.Interval(1271235181598.6602, 1271235181598.8157))
+    formula = 16 * np.tan(u)
+    assert "tan(u) has no bounds there" in str(where_undefined(Tape((formula,), (u,)), u.domain, ("u",)))
+
+
+def test_an_undefined_branch_is_named_with_its_place() -> None:
+    for formula, written in (
+        (np.where(T > 0, np.sin(T) / T, 1.0), "sin(t) / t"),
+        (np.where(T > 0, T * np.log(T), 0), "log(t)"),
+    ):
+        solution = lsip.Problem(lsip.minimize(H), [lsip.forall(T, formula <= H)]).solve(verbose=False)
+        assert solution.status is lsip.Status.UNCERTIFIED
+        assert f"near t = 0: {written} has no bounds there" in solution.message
+        assert "Use BranchAndBound" not in solution.message
+        assert solution.message in str(solution)
+
+
+def test_the_place_is_inside_the_index_set() -> None:
+    y = lsip.Index("y", lsip.Ball([0, 0], 1))
+    along = np.where(y[0] + y[1] > 1, 1 / (y[0] + y[1] - 1), 0.0)  # not defined on a line through the disc
+    corner = 1 / ((y[0] - 0.9) ** 2 + (y[1] - 0.9) ** 2)  # nor here, in a corner of its bounding box
+    problem = lsip.Problem(lsip.minimize(H), [lsip.forall(y, np.minimum(along, 3.0) + corner <= H)])
+    solution = problem.solve(verbose=False, oracle=lsip.oracles.BranchAndBound(max_boxes=2000))
+    assert solution.status is lsip.Status.UNCERTIFIED
+    found = re.search(r"near y\[0\] = (\S+), y\[1\] = (\S+): 1 / \(y\[0\] \+ y\[1\] - 1\)", solution.message)
+    assert found, solution.message
+    place = [float(part) for part in found.groups()]
+    assert np.hypot(*place) <= 1.0001
+    assert sum(place) == pytest.approx(1, abs=1e-3)
+
+
+def test_other_reasons_have_other_advice() -> None:
+    problem = lsip.Problem(lsip.minimize(H), [lsip.forall(T, np.sin(5 * T) <= H)])
+    sampled = problem.solve(verbose=False, oracle=lsip.oracles.Multistart())
+    assert "Multistart proves nothing. Leave `oracle` alone" in sampled.message
+    x = lsip.Variable(1, name="x")
+    family = lsip.Family(
+        lsip.Interval(0, 1),
+        lambda y: np.array([[-1.0] for _ in y]),
+        lambda y: np.array([-float(v) for v in y[:, 0]]),
+        50.0,
+    )
+    rough = lsip.Problem(lsip.minimize(x[0]), [family.on(x)]).solve(
+        verbose=False, oracle=lsip.oracles.BranchAndBound(max_boxes=2000)
+    )
+    assert rough.status is lsip.Status.UNCERTIFIED
+    assert "Lipschitz constants" in rough.message
+
+
+@pytest.mark.parametrize("degree", [4, 5])
+def test_infinite_slopes_at_the_ends_are_no_warning(degree: int) -> None:
+    """cos(k arccos t) is a polynomial, but its derivatives as written are 0 times infinity at the ends."""
+    c, basis = lsip.Variable(degree, name="c"), np.cos(np.arange(degree) * np.arccos(U))
+    problem = lsip.Problem(lsip.minimize(H), [lsip.forall(U, [basis @ c - np.abs(U) <= H, np.abs(U) - basis @ c <= H])])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solution = problem.solve(verbose=False)
+    assert solution.certified
+
+
+def test_a_stalled_solve_says_what_helps() -> None:
+    assert "Give bounds on the variables" in lsip.Status.STALLED.value
