@@ -156,9 +156,10 @@ def _literal_program(spec: Specification, models: OptimisticSet) -> OccupancyPro
     z = lsip.Variable(size, lower=0.0, upper=AMPLE, name="z")
     eye = sparse.eye(size, format="csr")
     weighed = (out if costs.by_state else every)[: costs.size] @ z
+    kept = np.setdiff1d(np.arange(size), _implied(models))
     constraints = [
-        (eye - upper) @ z <= np.zeros(size),
-        (lower - eye) @ z <= np.zeros(size),
+        (eye - upper)[kept] @ z <= np.zeros(len(kept)),
+        (lower - eye)[kept] @ z <= np.zeros(len(kept)),
         (out - gamma * into) @ z == (1 - gamma) * spec.mu,
         _expanded(spec, weighed),
     ]
@@ -166,6 +167,18 @@ def _literal_program(spec: Specification, models: OptimisticSet) -> OccupancyPro
     return OccupancyProgram(
         lsip.Problem(objective, constraints, name="optimistic SICMDP in z"), spec, models, "literal"
     )
+
+
+def _implied(models: OptimisticSet) -> NDArray[np.intp]:
+    """Where z = p q follows from the other successors of a pair, because the set leaves that pair no choice.
+
+    In floats, probabilities that sum to one up to rounding would contradict each other. The likeliest successor takes
+    what the others leave.
+    """
+    S = models.lower.shape[2]
+    lower, upper = models.lower.reshape(-1, S), models.upper.reshape(-1, S)
+    fixed = np.flatnonzero((lower == upper).all(axis=1))
+    return fixed * S + lower[fixed].argmax(axis=1)
 
 
 def _expanded(spec: Specification, weighed: Any) -> Any:

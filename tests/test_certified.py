@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import lsip
 from lsip.proof.certificate import DataAssumption, TrustAssumption
+from lsip.proof.primal import disagreement
 
 T = lsip.Interval(0, 1)
 
@@ -150,6 +151,22 @@ def test_balanced_transport_has_one_equality_too_many() -> None:
     assert len(solution.certificate.dependent) == 1
     assert_keeps_finite_rows(solution)
     solution.verify()
+
+
+def test_rows_that_follow_from_others_are_compared_in_the_units_of_every_entry() -> None:
+    rows = np.array(  # shares of a whole, the second column times 1/64, the second row times 64
+        [
+            [0.5291920602029871, -0.007356374059328327, -0.4708079397970129],
+            [-0.778925586432716, 0.9878292877119889, -0.778925586432716],
+            [-0.5170213479149757, -0.008078458561171495, 0.48297865208502433],
+        ]
+    )
+    part = lsip.Variable(3, name="part")
+    program = lsip.Problem(lsip.minimize(part[0]), [rows @ part == np.zeros(3)]).compile()
+    assert disagreement(program, np.array([0, 1]), np.array([2])) is None
+    rows[1, 1] *= 1 + 1e-13
+    other = lsip.Problem(lsip.minimize(part[0]), [rows @ part == np.zeros(3)]).compile()
+    assert disagreement(other, np.array([0, 1]), np.array([2])) is not None
 
 
 # ---- lower bounds hold for all x -------------------------------------------------------------------------------------

@@ -529,6 +529,24 @@ def test_three_ways_to_plan_optimistically_agree(radius, model):
     plans[2].solution.verify(Maximiser(spec, ModelSet(models)))
 
 
+DEGENERATE = [  # optima at which most visits are zero, and probabilities whose sum is one up to rounding
+    (0.0, "literal", Model("box", "distances", 3, 4, 0.9, True, False, 0.01, 552)),
+    (0.0, "literal", Model("box", "distances", 2, 4, 0.5, False, False, 0.1, 62318)),
+    (0.3, "literal", Model("box", "distances", 3, 3, 0.95, True, False, 0.1, 75303)),
+    (0.3, "sparse", Model("box", "distances", 4, 4, 0.5, False, False, 0.01, 25686)),
+    (0.3, "sparse", Model("box", "distances", 4, 2, 0.5, True, False, 0.1, 4306)),
+    (0.02, "literal", Model("box", "distances", 2, 3, 0.5, True, False, 0.1, 63031)),
+]
+
+
+@pytest.mark.parametrize(("radius", "form", "model"), DEGENERATE)
+def test_degenerate_plans_are_certified(radius, form, model):
+    spec, models = model.build().specification, box_around(model, radius)
+    found = rl.plan_optimistically(spec, models, form=form, method="lp")
+    assert found.certified, found.solution.message
+    assert found.value == pytest.approx(rl.plan_optimistically(spec, models, method="decompose").value, rel=1e-6)
+
+
 @settings(max_examples=6, phases=PLAIN)
 @given(model=models(sparse=False))
 def test_more_models_are_more_optimistic(model):

@@ -102,7 +102,7 @@ def _inside(program: Program, x: Array) -> Iterator[Array]:
         mended = _mended(program, x, depth)
         if mended is not None:
             yield mended
-    deep = interior(program, _size(x), opposites(program))
+    deep = interior(program, np.maximum(np.abs(x), 1.0), opposites(program))
     if deep is not None:
         least = _share_needed(program, x, deep)
         for share in (2 * least, *(share for share in SHARES if share > 2 * least)):
@@ -416,9 +416,29 @@ def disagreement(program: Program, independent: Ints, follows: Ints) -> Array | 
     table = np.column_stack([known, program.row_upper[independent]])
     for i, share in enumerate(shares):
         row = np.append(asked[i], program.row_upper[follows[i]])
-        left, terms = row - share @ table, np.abs(row) + np.abs(share) @ np.abs(table)
-        if not (np.abs(left) <= ULPS * EPS * terms).all():
+        fits, left = _fits(row, share, table)
+        if not fits:  # least squares weigh every entry alike, and rounding is relative to the terms of each
+            fits, left = _fits(row, _weighted(row, share, table), table)
+        if not fits:
             multipliers = np.zeros(program.finite_rows)
             multipliers[independent], multipliers[follows[i]] = -share, 1.0
             return multipliers * (-1.0 if left[-1] > 0 else 1.0)
     return None
+
+
+def _fits(row: Array, share: Array, table: Array) -> tuple[bool, Array]:
+    """Whether a row is this combination of others up to rounded data, and what is left over."""
+    left, terms = row - share @ table, np.abs(row) + np.abs(share) @ np.abs(table)
+    return bool((np.abs(left) <= ULPS * EPS * terms).all()), left
+
+
+def _weighted(row: Array, share: Array, table: Array) -> Array:
+    """The combination again, such that what is left over is small relative to the terms of every entry."""
+    terms = np.abs(row) + np.abs(share) @ np.abs(table)
+    used, rows = terms > 0, share != 0
+    weights = 1.0 / terms[used]
+    left = (row.astype(np.longdouble) - share.astype(np.longdouble) @ table.astype(np.longdouble)).astype(float)
+    better = share.copy()
+    system = (table[rows][:, used] * weights).T
+    better[rows] += np.linalg.lstsq(system, left[used] * weights, rcond=None)[0]
+    return better

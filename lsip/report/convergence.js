@@ -88,11 +88,12 @@ const charts = (root) => {
     chart(root, "Value of the relaxation", [{ name: "objective", values: value, colour: "--slack", digits: 8 }], { empty: "The relaxations had no finite value." });
   } else {
     const lines = [
+      { name: "value − relaxation", values: from(value, -1).map((v) => (v === null ? null : Math.abs(v))), colour: "--tight", dashed: true },
       { name: "value − lower bound", values: from(lower, -1), colour: "--slack" },
       { name: "upper bound − value", values: from(upper, 1), colour: "--broken" },
     ];
-    const more = (k) => [["lower", shown(lower[k], 10)], ["upper", shown(upper[k], 10)]];
-    chart(root, "Distance of the bounds from the value", lines, { log: true, more, empty: "The bounds were exact, or not known, in every iteration." });
+    const more = (k) => [["relaxation", shown(value[k], 10)], ["lower", shown(lower[k], 10)], ["upper", shown(upper[k], 10)]];
+    chart(root, "Distance from the value", lines, { log: true, more, empty: "The relaxations had the value from the first one on." });
   }
   const found = [
     { name: "largest found", values: violation, colour: "--point" },
