@@ -164,7 +164,7 @@ def test_rows_that_follow_from_others_are_compared_in_the_units_of_every_entry()
     part = lsip.Variable(3, name="part")
     program = lsip.Problem(lsip.minimize(part[0]), [rows @ part == np.zeros(3)]).compile()
     assert disagreement(program, np.array([0, 1]), np.array([2])) is None
-    rows[1, 1] *= 1 + 1e-13
+    rows[1, 1] *= 1 + 1e-11
     other = lsip.Problem(lsip.minimize(part[0]), [rows @ part == np.zeros(3)]).compile()
     assert disagreement(other, np.array([0, 1]), np.array([2])) is not None
 
