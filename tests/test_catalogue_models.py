@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ from numpy.polynomial import Chebyshev, Polynomial, legendre
 import lsip
 from lsip import catalogue
 from lsip.catalogue.entry import REGISTRY, known
-from lsip.catalogue.kissing import gegenbauer
 from lsip.catalogue.large import scattered
 from lsip.catalogue.networks import Grid, Shipping
 from lsip.errors import ModelError
@@ -148,10 +148,20 @@ def test_the_value_is_its_closed_form(name):
 
 
 def delsarte(roots, dimension, degree):
-    """The expansion of a polynomial with these roots, its first coefficient 1."""
-    t = np.cos(np.linspace(0, np.pi, degree + 1))
-    f = np.linalg.solve(gegenbauer(t, dimension, degree).T, np.prod(np.subtract.outer(t, roots), axis=1))
-    return np.where(np.abs(f) < 1e-12 * np.abs(f).max(), 0, f) / f[0]
+    """The expansion of a polynomial with these roots, its first coefficient 1, in fractions."""
+    basis = [[Fraction(1)], [Fraction(0), Fraction(1)]]  # of Gegenbauer polynomials, their monomials
+    for k in range(1, degree):
+        shifted, before = [Fraction(0), *basis[k]], [*basis[k - 1], Fraction(0), Fraction(0)]
+        pairs = zip(shifted, before, strict=True)
+        basis.append([((2 * k + dimension - 2) * u - k * v) / (k + dimension - 2) for u, v in pairs])
+    left = [Fraction(1)]
+    for root in roots:
+        left = [u - Fraction(root) * v for u, v in zip([Fraction(0), *left], [*left, Fraction(0)], strict=True)]
+    f = [Fraction(0)] * (degree + 1)
+    for k in reversed(range(len(left))):
+        f[k] = left[k] / basis[k][k]
+        left = [u - f[k] * v for u, v in zip(left, basis[k], strict=False)]
+    return np.array([float(v / f[0]) for v in f])
 
 
 def lukacs():

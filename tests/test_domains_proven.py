@@ -490,3 +490,13 @@ def test_the_deepest_point_comes_with_its_proof(seed: int, m: int, cuts: int) ->
     assert total == [ZERO] * m + [found.depth]
     assert min(dot([*found.point, Fraction(1)], form) for form in slacks) == found.depth
     assert deepest(slacks[:m], np.zeros(m)) is None, "half of the space has no deepest point"
+
+
+@pytest.mark.parametrize("m", [2, 3, 7])
+def test_witnesses_of_a_simplex_are_points_whose_coordinates_sum_to_one(m: int) -> None:
+    y = np.random.default_rng(m).dirichlet(np.ones(m), 50)
+    y = y[(y > 1e-6).all(axis=1)]
+    lower, upper = lsip.Simplex(m).witness(y)
+    assert (lower == upper).all()
+    assert np.abs(lower - y).max() <= m * 2.0**-52
+    assert all(sum(map(Fraction, point.tolist())) == 1 for point in lower)

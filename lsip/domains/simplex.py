@@ -16,6 +16,9 @@ from .notation import superscript
 from .points import constant, unit_simplex
 from .proven import sum_bounds
 
+UNIT = 2.0**-53  # multiples of it between 0 and 1 are floats, and so are their sums and differences there
+SMALL = 2.0**-22  # coordinates that are moved to a multiple of it change in the tenth digit at most
+
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -95,12 +98,18 @@ class Simplex(Domain):
         return np.eye(self.dim)[directions.argmax(axis=1)], directions.max(axis=1)
 
     def witness(self, y: ArrayLike) -> tuple[Array, Array]:
-        """Let the largest coordinate be what the others leave: an interval of an ulp or two, or a point."""
+        """Let the largest coordinate be what the others leave.
+
+        Multiples of 2^-53 add up without rounding, so that points next to which there are some are moved there, and
+        their coordinates sum to exactly 1. A coordinate that is too small for that leaves an interval of an ulp or two.
+        """
         points = as_points(y, self.dim)
         outside = ~self.contains(points)
         points = np.maximum(points, 0.0)
         if outside.any():
             points[outside] = self.project(as_points(y, self.dim)[outside])
+        coarse = ((points == 0) | (points >= SMALL)).all(axis=1)
+        points[coarse] = np.rint(points[coarse] / UNIT) * UNIT
         n, largest = np.arange(len(points)), points.argmax(axis=1)
         others = -points
         others[n, largest] = 1.0
