@@ -65,6 +65,7 @@ class Iterate:
     seconds: float
     x: Array = field(repr=False, default_factory=lambda: np.zeros(0))
     points: tuple[Array, ...] = field(repr=False, default=())  # a family: the new index points
+    columns: int = 0  # points of X held by the master, in a decomposition
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ are solved for x, the multipliers and the points at once; each step eliminates t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,76 @@ from scipy import sparse
 
 from ..deadline import SPEED, afford, afford_factors, check
 from ..domains import Domain
+from ..errors import OutOfTime
 from ..model.families import contract
 from ..model.program import DENSE, Program
 from ..oracles import Separation
 from ..proof.certificate import Support
+from .relaxation import Search
+from .state import End, Proposal
 
 Array = NDArray[np.float64]
 STEPS = 6
+NEARLY = 20  # violations of so many margins are left to the next relaxation
+CLOSE = 0.1  # of the size of right-hand sides and value: from larger violations Newton leads nowhere
 WIDEST = 50  # in large models, rows with more entries than this would fill the reduced system
+
+
+class Newton:
+    """Tries Newton steps from a relaxation's point: one that can be certified ends the solve, its points help anyway.
+
+    Parameters
+    ----------
+    program
+        In good units.
+    scale
+        The size of its right-hand sides.
+    basis
+        Gives well-scaled coordinates, as `polish` asks for them.
+    add
+        Takes index points as cuts.
+    """
+
+    def __init__(
+        self, program: Program, scale: float, basis: Callable[[], Any], add: Callable[[list[Support]], int]
+    ) -> None:
+        self.program, self.scale, self.basis, self.add = program, scale, basis, add
+        self.wanted, self.due, self.tried = worth_polishing(program), 2, 0
+
+    def __call__(self, run: Search, separations: list[Separation]) -> End | None:
+        """The end, if the point that Newton finds is one."""
+        state = run.state
+        worst = max((s.worst for s in separations), default=-np.inf)
+        if not self.wanted or not state.slater or not state.proposal.bounded or worst <= NEARLY * state.margin:
+            return None
+        if len(state.history) < self.due or worst >= CLOSE * (self.scale + abs(state.proposal.value)):
+            return None
+        # Newton that does not help yet will not help in the very next iteration either.
+        self.tried += 1
+        self.due = len(state.history) + 1 + self.tried // 2
+        polished = self._polished(run, cluster(self.program, state.proposal.support, separations))
+        if polished is None:
+            return None
+        point = Proposal(polished.x, support=polished.support, rows=polished.row_multipliers)
+        found = run.separate(point)
+        if max((s.bound for s in found), default=-np.inf) <= 0:
+            end = run.certify(point, found)
+            if end is not None:
+                return end
+        self.add([replace(s, multiplier=0.0) for s in polished.support])
+        run.add(found)
+        return None
+
+    def _polished(self, run: Search, clusters: tuple[Support, ...]) -> Polished | None:
+        state = run.state
+        if len(clusters) > self.program.n:
+            return None
+        try:
+            return polish(self.program, state.x, clusters, state.proposal.rows, state.margin, self.basis())
+        except OutOfTime:
+            check("exchange")
+            self.wanted = False  # its factors do not fit into the time that is left
+            return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,15 +1,57 @@
-"""Checks that every way of solving makes of its options."""
+"""What every way of solving may be told, and the checks that it makes of that."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ModelError
 from ..oracles import Oracle
+from ..solution.solution import Iterate, Solution
 from ..validation import real, whole
+from .tuning import Tuning
 
 Method = TypeVar("Method")
+
+
+class Options(Protocol):
+    """What the driver asks of a method; `Exchange` says what each means."""
+
+    @property
+    def oracle(self) -> Oracle | None: ...
+    @property
+    def tol(self) -> float: ...
+    @property
+    def atol(self) -> float | None: ...
+    @property
+    def max_iterations(self) -> int: ...
+    @property
+    def time_limit(self) -> float | None: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def callback(self) -> Callable[[Iterate], Any] | None: ...
+    @property
+    def tuning(self) -> Tuning: ...
+
+
+class LinearOptions(Options, Protocol):
+    """And what a linear relaxation asks besides."""
+
+    @property
+    def master(self) -> str: ...
+    @property
+    def polish(self) -> bool: ...
+    @property
+    def sample_first(self) -> bool: ...
+    @property
+    def warm_start(self) -> Solution | None: ...
+    @property
+    def start(self) -> Sequence[NDArray[np.float64]] | None: ...
 
 
 def check_options(

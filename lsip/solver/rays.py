@@ -7,6 +7,7 @@ the problem.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
@@ -16,14 +17,18 @@ from scipy import sparse
 
 from ..masters import open_master
 from ..model.program import DENSE, Program
-from ..oracles import Oracle, tuned
+from ..oracles import Oracle, Separation, tuned
 from ..proof.certificate import Support
 from ..proof.ray import Ray, prove_ray
 from .clock import Clock
 from .conditioning import Conditioning
+from .options import LinearOptions
+from .relaxation import Search
+from .state import End
 
 Array = NDArray[np.float64]
 STEPS = 60
+EVERY = 5  # iterations between two looks for a direction
 SECONDS = 0.3  # that one look for a violation along a direction may take
 SIZED = 64  # index points at which the size of terms is measured
 ROUNDING = 1e-13  # of components, relative to the largest
@@ -32,13 +37,21 @@ TOUCHED = 1e-8  # of A d and a(y) d, relative to the size of their terms
 MARGINS = (1e-3, 1e-6, 0.0)  # a direction that keeps away from the boundary of the cone is easier to prove
 
 
+def occasionally(run: Search, separations: list[Separation]) -> End | None:
+    """A direction of unboundedness, looked for every few iterations while the relaxation leans on its box."""
+    state = run.state
+    if len(state.history) % EVERY != EVERY - 1 or not state.slater or state.proposal.bounded:
+        return None
+    return run.unbounded()
+
+
 def find_ray(
     program: Program,
     cuts: list[Support],
     conditioning: Conditioning,
-    matrix: Any,
+    matrix: Callable[[list[Support]], tuple[Any, Array]],
     oracles: list[Oracle],
-    method: Any,
+    method: LinearOptions,
     clock: Clock,
 ) -> Ray | Array | None:
     """A proven direction; one that seems to be one, where the proof fails; None when none was found."""

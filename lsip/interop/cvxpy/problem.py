@@ -16,7 +16,7 @@ from ...model.status import Status
 from ...progress import Table
 from ...solution.solution import Solution
 from ...solver.clock import Clock
-from ...solver.driver import Exchange, solve
+from ...solver.exchange import Exchange, solve
 from ...validation import shown
 from .affine import Layout, dense
 from .canonical import JUDGE, Canonical

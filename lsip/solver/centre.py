@@ -1,0 +1,44 @@
+"""The middle of a flat optimal face: where many points are optimal, the simplex jumps between corners; this settles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..oracles import Separation
+from .relaxation import Array, Search
+from .state import End, Proposal
+
+STILL = 0.2  # of the gap to reach: an objective that moves by less has stopped moving
+
+
+class Centre:
+    """Tries the middle once the objective has stopped moving; it costs about as much as a few iterations.
+
+    Parameters
+    ----------
+    centre
+        The middle of the optimal face for cuts kept by a margin; None if there is none.
+    """
+
+    def __init__(self, centre: Callable[[float], Array | None]) -> None:
+        self.centre = centre
+        self.level, self.visited = np.inf, 0
+
+    def __call__(self, run: Search, separations: list[Separation]) -> End | None:
+        state = run.state
+        value = state.proposal.value
+        if abs(value - self.level) > STILL * state.allowed(value):
+            self.level, self.visited = value, 0
+            return None
+        self.visited += 1
+        x = self.centre(state.margin) if state.proposal.bounded else None
+        if x is None:
+            return None
+        point = Proposal(x, support=state.proposal.support, rows=state.proposal.rows)
+        found = run.separate(point)
+        if max((s.bound for s in found), default=-np.inf) <= 0:
+            return run.certify(point, found)
+        run.add(found)
+        return None

@@ -1,0 +1,237 @@
+"""The exchange of linear programs: a warm-started LP master, in equilibrated units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..deadline import check
+from ..masters import MasterError, MasterResult
+from ..model.program import Program
+from ..model.status import Status
+from ..oracles import Separation, is_instant, pick_oracle
+from ..proof.certificate import Support
+from ..proof.families import Bounds
+from ..proof.ray import Ray
+from ..proof.scaling import scaled, scaling_of
+from .centre import Centre
+from .clock import Clock
+from .linear_master import LinearMaster
+from .newton import Newton
+from .options import LinearOptions
+from .rays import find_ray, occasionally
+from .relaxation import CLASH, Accelerator, Known, Relaxation, Search
+from .state import End, Goal, Proposal, State
+from .tuning import FLOORS
+
+Array = NDArray[np.float64]
+FIRST_MARGIN = 0.1  # of tol, before anything is known about what a margin costs
+LARGEST_MARGIN = 1e-3  # of the size of right-hand sides
+CALM = (0.3, 1.2)  # a margin is left alone within these shares of the one wanted
+NEAR_EDGE = 0.99  # of the box that stands in for infinite bounds
+PRICE = 0.05  # of tol: what the box may cost and still not matter
+BROKEN = 1e-9  # of the size of right-hand sides: cuts that miss by more contradict each other
+FLAT, TINY_ROOM = 1e-3, 1e-11  # of the margin, of the size of right-hand sides: less room than that is none
+BELOW_FLAT = 1e-10  # of that size: how far beyond the least violation a model without interior is solved
+TRIES = 40  # margins, until the relaxation has a solution
+
+
+class LinearRelaxation(Relaxation):
+    """The relaxation of a linear program."""
+
+    def __init__(self, given: Program, method: LinearOptions) -> None:
+        self.given, self.method = given, method
+        self.scaling, self.program = scaling_of(given), scaled(given)
+        self.proof_share = method.tuning.proof_share
+        self.oracles = [method.oracle or pick_oracle(f) for f in self.program.families]
+        self.lp = LinearMaster(self.program, self.oracles, method)
+        self.stretches = 0
+        self.result: MasterResult | None = None
+        self.flat = Centre(self._middle)
+        self.accelerators = self._accelerators()
+
+    def _accelerators(self) -> tuple[Accelerator, ...]:
+        chosen: list[Accelerator] = [Behind()] if all(is_instant(oracle) for oracle in self.oracles) else []
+        chosen.append(self.flat)
+        if self.method.polish:
+            chosen.append(Newton(self.program, self.lp.scale, lambda: self.lp.conditioning.basis(), self.lp.add))
+        return (*chosen, occasionally)
+
+    def begin(self) -> State:
+        program, tol, atol = self.program, self.method.tol, self.method.atol
+        dimension = max((f.domain.dim for f in program.families), default=1)
+        goal = Goal(tol, None if atol is None else self.scaling.objective * atol, FLOORS[min(dimension, 3)])
+        x = np.clip(np.zeros(program.n), program.lower, program.upper)
+        return State(goal, FIRST_MARGIN * tol * self.lp.scale, Proposal(x), Bounds((np.inf,) * len(program.families)))
+
+    def describe(self) -> list[str]:
+        program = self.program
+        families = ", ".join(
+            f"m = {f.domain.dim} ({len(f.columns)} row{'s' if len(f.columns) > 1 else ''} an index)"
+            for f in program.families
+        )
+        size = f"{_counted(program.n, 'variable')}, {_counted(program.A.shape[0], 'finite row')}"
+        return [
+            f"{program.name}: {size}; {families or 'no index'}",
+            f"separation by {self.oracle_names}, master {self.method.master}, tol {self.method.tol:g}",
+        ]
+
+    @property
+    def cuts(self) -> Sequence[Support]:
+        return self.lp.cuts
+
+    @property
+    def scale(self) -> float:
+        return self.lp.scale
+
+    def units(self, x: Array) -> Array:
+        """What each variable is at x, or what makes its terms about 1."""
+        found: Array = np.abs(x) + self.lp.units
+        return found
+
+    # ---- the finite program ---------------------------------------------------------------------------------------
+
+    def relax(self, state: State) -> Proposal | End:
+        self.lp.renew()
+        for _ in range(TRIES):
+            result = self.lp.master.solve(state.margin)
+            if result.status == "optimal":
+                break
+            end = self._explain_infeasible(state, result)
+            if end is not None:
+                return end
+            check("exchange")
+        else:
+            return End(Status.STALLED)
+        self._accept(state, result)
+        value = state.proposal.value
+        if self.lp.relax_rows(result.row_multipliers, self.method.tuning.row_share * state.allowed(value)):
+            result = self.lp.master.solve(state.margin)
+            if result.status != "optimal":
+                return End(Status.STALLED)
+            self._accept(state, result)
+        total = float(result.cut_multipliers.sum())
+        if state.proposal.bounded:
+            state.relaxed = max(state.relaxed, value - state.margin * total)
+        if state.slater and total > 0:
+            self._settle_margin(state, total, value)
+        return state.proposal
+
+    def _settle_margin(self, state: State, total: float, value: float) -> None:
+        """A margin that costs what it may; the relaxation is solved again where it was far off."""
+        tuning = self.method.tuning
+        wanted = max(tuning.margin_share * state.allowed(value) / total, tuning.finest_margin)
+        wanted = min(wanted, LARGEST_MARGIN * self.lp.scale)
+        if CALM[0] < state.margin / wanted < CALM[1]:
+            return
+        state.margin = wanted
+        try:
+            again = self.lp.master.solve(state.margin)
+        except MasterError:  # cuts from the other margin are cuts all the same
+            return
+        if again.status == "optimal":
+            self._accept(state, again)
+
+    def _accept(self, state: State, result: MasterResult) -> None:
+        self.result = result
+        proposal = self._proposal(result)
+        state.accept(proposal, self.lp.terms(result) + float(np.abs(self.program.c) @ np.abs(proposal.x)))
+
+    def _proposal(self, result: MasterResult) -> Proposal:
+        x, edge = self.lp.x(result.z), np.abs(result.z) >= NEAR_EDGE * self.lp.limit
+        price = np.abs(result.reduced_costs) * self.lp.limit
+        matters = price > PRICE * self.method.tol * max(1.0, abs(result.objective))  # of the equilibrated objective
+        support, rows = self.lp.atoms(result)
+        value = float(self.program.c @ x) + self.program.constant
+        return Proposal(x, value, support, rows, bounded=not (matters & edge).any(), leaning=bool(edge.any()))
+
+    def _explain_infeasible(self, state: State, result: MasterResult) -> End | None:
+        best, scale = self.lp.master.best_margin(self.lp.scale), self.lp.scale
+        for proof in (best, result) if best.status == "optimal" and best.slack > 0 else (result,):
+            certificate = self.contradiction(self._proposal(proof), state.x)
+            if certificate is not None:
+                return End(Status.INFEASIBLE, certificate=certificate)
+        if self.lp.release_rows():  # the room that finite rows were to keep may be more than there is
+            return None
+        if best.status != "optimal":
+            return End(Status.STALLED)
+        if best.slack > BROKEN * scale:
+            state.patience = 0
+            return None if self._stretch(best.z) else End(Status.UNCERTIFIED, CLASH)
+        if -best.slack < FLAT * abs(state.margin) or -best.slack < TINY_ROOM * scale:
+            state.slater = False
+            state.margin = -best.slack - BELOW_FLAT * scale
+        else:
+            state.margin = 0.5 * min(-best.slack, state.margin)
+        return None
+
+    def farther(self) -> bool:
+        return self.result is not None and self._stretch(self.result.z)
+
+    def _stretch(self, z: Array) -> bool:
+        """Look further out along the coordinates that lean on the box, all of them if none does."""
+        if self.stretches >= self.method.tuning.stretches:
+            return False
+        self.stretches += 1
+        leaning = np.abs(z) >= NEAR_EDGE * self.lp.limit
+        self.lp.stretch(leaning if leaning.any() else ~leaning)
+        return True
+
+    def complete(self, state: State) -> None:
+        """The first relaxation, where time was up before it was solved: its multipliers may prove something."""
+        if not state.begun:
+            result = self.lp.master.solve(state.margin)
+            if result.status == "optimal":
+                self._accept(state, result)
+
+    def add(self, new: list[Support], known: Known | None = None) -> int:
+        return self.lp.add(new, known)
+
+    def forget(self, state: State) -> None:
+        if self.result is not None:
+            self.lp.drop_slack(self.result.cut_multipliers, flat=self.flat.visited > 0)
+
+    def deepest(self, state: State) -> Proposal | None:
+        found = self.lp.master.best_margin(self.lp.scale)
+        return None if found.status != "optimal" or found.slack >= 0 else Proposal(self.lp.x(found.z))
+
+    def _middle(self, margin: float) -> Array | None:
+        z = self.lp.master.centre(margin)
+        return None if z is None else self.lp.x(z)
+
+    # ---- index points and directions ------------------------------------------------------------------------------
+
+    def sample(self, state: State, point: Proposal) -> list[Separation] | None:
+        each = list(zip(self.lp.sampled, self.oracles, strict=True))
+        ready = all(sampled is not None or is_instant(oracle) for sampled, oracle in each)
+        if not self.method.sample_first or not ready or not any(sampled for sampled, _ in each):
+            return None
+        found = [
+            sampled.separate(violation, -0.5 * state.margin) if sampled else oracle.maximise(violation)
+            for f, (sampled, oracle) in enumerate(each)
+            for violation in [self.program.violation(f, point.x)]
+        ]
+        return found if max((s.worst for s in found), default=-np.inf) > abs(state.margin) else None
+
+    def direction(self, clock: Clock) -> Ray | Array | None:
+        held = self.lp
+        return find_ray(self.program, held.cuts, held.conditioning, held.matrix, self.oracles, self.method, clock)
+
+
+class Behind:
+    """Cuts at an average of the iterates as well: it lies further inside, where they cut deeper."""
+
+    def __init__(self) -> None:
+        self.trail: Array | None = None
+
+    def __call__(self, run: Search, separations: list[Separation]) -> End | None:
+        x = run.state.x
+        self.trail = 0.5 * (x + (x if self.trail is None else self.trail))
+        run.add(run.prove(Proposal(self.trail)))
+        return None
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"

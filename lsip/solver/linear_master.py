@@ -1,0 +1,283 @@
+"""The finite linear program of an exchange: a master in well-scaled coordinates, with the cuts that it holds.
+
+It begins with rows at a few index points, sampled so that most problems are bounded from the start, and grows with
+what separation finds; cuts that have not mattered for long are forgotten.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..errors import ModelError
+from ..masters import MasterResult, open_master
+from ..model.program import DENSE, Program
+from ..oracles import Oracle, is_costly
+from ..proof.certificate import Support
+from ..validation import numbers
+from .conditioning import Conditioning
+from .options import LinearOptions
+from .sampling import SampledRows
+
+Array = NDArray[np.float64]
+LARGEST = 1e16  # right-hand side that LP solvers can still tell from infinity, with room for `REACH`
+REACH = 1e3  # infinite bounds of the master, in its own coordinates
+CORNERS = 8  # up to this dimension, corners of the index set are among the first points
+STRETCH = 10.0  # how much farther those coordinates reach each time that this proves too little
+INSET = 4e-10  # room that finite inequalities keep, in units of their largest entry: more than a solver's tolerance
+ILL_SCALED = 1e3  # sampled rows have entries about 1: a cut with larger ones sees what they do not
+
+
+class LinearMaster:
+    """A master, its cuts, and the sampled rows that it began with."""
+
+    def __init__(self, program: Program, oracles: list[Oracle], method: LinearOptions) -> None:
+        self.program, self.method = program, method
+        first = self._given_points() or [self._first_points(f) for f in range(len(program.families))]
+        self.sampled = [
+            SampledRows(family, points) if is_costly(oracle) and SampledRows.suits(family) else None
+            for family, oracle, points in zip(program.families, oracles, first, strict=True)
+        ]
+        self.cuts: list[Support] = [
+            Support(f, c, y, 0.0)
+            for f, points in enumerate(first)
+            for y in points
+            for c in range(len(program.families[f].columns))
+        ]
+        warm = method.warm_start
+        if warm is not None:
+            self.cuts += [s for s in (*warm.cuts, *warm.certificate.support) if self._fits(s)]
+        known = {
+            f: _flat(sampled.first) for f, sampled in enumerate(self.sampled) if sampled is not None and warm is None
+        }
+        rows, rhs = self.matrix(self.cuts, known)
+        self.sample = self._sample_rows(rows)
+        self.conditioning = Conditioning.fit(program, self.sample)
+        self.grown, self.ill_scaled, self.inset = np.ones(program.n), False, INSET
+        self.units = self.conditioning.scale
+        largest = float(np.abs(rhs).max(initial=0.0))
+        if largest > LARGEST:
+            raise ModelError(
+                f"A right-hand side has the size {largest:.3g}, and LP solvers take numbers beyond 1e20 for infinite. "
+                "Divide the constraint by a number of that size, or measure in other units."
+            )
+        self.scale = max(1.0, float(np.median(np.abs(rhs))) if len(rhs) else 1.0)
+        self.reach = REACH * max(1.0, largest)
+        self._build(rows, rhs)
+
+    def _build(self, rows: Any, rhs: Array) -> None:
+        """A fresh master in the current coordinates, with these cuts."""
+        program = self.program
+        self.limit = self.conditioning.reach(self.reach)
+        lower, upper = self.conditioning.box(program.lower, program.upper, self.limit)
+        finite, self.row_scale = program.A, np.ones(0)
+        if program.A.shape[0]:
+            finite = sparse.csr_matrix(self.conditioning.rows(program.A))
+            largest = abs(finite).max(axis=1).toarray().ravel()
+            self.row_scale = np.where(largest > 0, largest, 1.0)
+            finite = sparse.csr_matrix(sparse.diags(1.0 / self.row_scale) @ finite)
+        self.master = open_master(self.method.master)(
+            np.asarray(self.conditioning.rows(program.c[None, :])).ravel(),
+            lower,
+            upper,
+            finite,
+            *self._row_sides(),
+            self.method.tol,
+        )
+        self.master.add(self.conditioning.rows(rows), rhs)
+        self.rhs = rhs
+        self.idle = np.zeros(len(self.cuts), dtype=int)
+
+    def _row_sides(self) -> tuple[Array, Array]:
+        """The sides of the finite rows as the master sees them: inequalities keep a little room.
+
+        A solver keeps rows to its tolerance; a proof needs them to hold.
+        """
+        lower, upper = self.program.row_lower / self.row_scale, self.program.row_upper / self.row_scale
+        room = np.minimum(self.inset, 0.25 * np.where(upper > lower, upper - lower, 0.0))
+        return lower + room, upper - room
+
+    def release_rows(self) -> bool:
+        """Let finite rows touch their sides, after all; whether they did not before."""
+        if not self.inset or not self.program.A.shape[0]:
+            return False
+        self.inset = 0.0
+        self._build(*self.matrix(self.cuts))
+        return True
+
+    def relax_rows(self, row_multipliers: Array, allowed: float) -> bool:
+        """Give finite rows less room where it costs more than is `allowed`; whether that was needed."""
+        cost = self.inset * float(np.abs(row_multipliers).sum())
+        if cost <= allowed:
+            return False
+        self.inset *= 0.5 * allowed / cost
+        self._build(*self.matrix(self.cuts))
+        return True
+
+    def _given_points(self) -> list[Array] | None:
+        """The first index points as the caller wants them, checked."""
+        given, families = self.method.start, self.program.families
+        if given is None:
+            return None
+        try:
+            points = [np.atleast_2d(numbers(y, "`start`")) for y in given]
+        except (TypeError, ValueError):
+            points = []
+        fits = len(points) == len(families) and all(
+            y.ndim == 2 and y.shape[1] == f.domain.dim and f.domain.contains(y).all()
+            for y, f in zip(points, families, strict=True)
+        )
+        if not fits:
+            raise ModelError(
+                f"`start` needs an array (k, m) of index points for each of the {len(families)} families, inside "
+                f"their domains; got {given!r}."
+            )
+        return points
+
+    def _first_points(self, f: int) -> Array:
+        """Enough index points to make the first relaxation bounded in most cases, few enough to be cheap."""
+        family = self.program.families[f]
+        domain, (p, k) = family.domain, family.columns.shape
+        if family.linear is not None:  # the worst points come at the price of a product
+            return np.concatenate([domain.grid(1), domain.spread(4)])
+        if domain.dim > CORNERS:
+            return domain.spread(int(np.clip(2 * k, 8, 200)))
+        if p > 50 or k > DENSE:  # in large models the finite rows and bounds hold most variables
+            return domain.grid((5 if p == 1 else 3) if domain.dim == 1 else 2)
+        if domain.dim == 1:
+            return domain.grid(int(np.clip(k + 1, 5, 200)))
+        corners = domain.grid(3 if domain.dim == 2 else 2)
+        return np.concatenate([corners, domain.spread(int(np.clip(2 * k, 8, 200)))])
+
+    def _sample_rows(self, rows: Any) -> Any:
+        """Rows at points of no period: those of a grid can make independent functions look alike."""
+        if self.program.n > DENSE:
+            return rows
+        parts = [rows]
+        for family, sampled in zip(self.program.families, self.sampled, strict=True):
+            k = family.columns.shape[1]
+            if sampled is not None:
+                thin = max(sampled.table.shape[1] // int(np.clip(8 * k, 50, 400)), 1)
+                table = sampled.table[:, ::thin, :-1]  # (p, N, K)
+            elif len(family.columns) <= 50:
+                table = np.moveaxis(family.rows(family.domain.spread(int(np.clip(2 * k, 10, 400))))[0], 1, 0)
+            else:
+                continue
+            place = np.arange(table.shape[0] * table.shape[1]).reshape(table.shape[:2])
+            parts.append(np.zeros((place.size, self.program.n)))
+            np.add.at(parts[-1], (place[:, :, None], family.columns[:, None, :]), table)
+        return np.concatenate(parts)
+
+    def _fits(self, s: Support) -> bool:
+        if s.family >= len(self.program.families):
+            return False
+        family = self.program.families[s.family]
+        return bool(
+            s.component < len(family.columns)
+            and len(s.point) == family.domain.dim
+            and family.domain.contains(s.point[None, :])[0]
+        )
+
+    def matrix(self, cuts: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> tuple[Any, Array]:
+        """Rows (k, n) and right-hand sides of cuts, dense for small models; those `known` of a family are not asked."""
+        n, families = self.program.n, self.program.families
+        rhs = np.zeros(len(cuts))
+        dense = np.zeros((len(cuts), n)) if n <= DENSE else None
+        triplets: list[tuple[Array, Any, Any]] = []
+        for f, family in enumerate(families):
+            mine = np.array([i for i, s in enumerate(cuts) if s.family == f], dtype=np.intp)
+            if not len(mine):
+                continue
+            y = np.array([cuts[i].point for i in mine])
+            component = np.array([cuts[i].component for i in mine], dtype=np.intp)
+            a, rhs[mine] = known[f] if known and f in known else family.chosen(y, component)
+            columns = family.columns[component]
+            if dense is not None:
+                np.add.at(dense, (mine[:, None], columns), a)
+            else:
+                triplets.append((a.ravel(), np.repeat(mine, a.shape[1]), columns.ravel()))
+        if dense is not None:
+            return dense, rhs
+        if not triplets:
+            return sparse.csr_matrix((len(cuts), n)), rhs
+        data, i, j = (np.concatenate(part) for part in zip(*triplets, strict=True))
+        used = data != 0
+        return sparse.csr_matrix((data[used], (i[used], j[used])), shape=(len(cuts), n)), rhs
+
+    def add(self, new: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> int:
+        """Append cuts to the master; how many there were."""
+        if not new:
+            return 0
+        rows, rhs = self.matrix(new, known)
+        conditioned = self.conditioning.rows(rows)
+        self.master.add(conditioned, rhs)
+        self.cuts += new
+        self.rhs = np.concatenate([self.rhs, rhs])
+        self.idle = np.concatenate([self.idle, np.zeros(len(new), dtype=int)])
+        if self.conditioning.factor is not None:
+            self.ill_scaled = self.ill_scaled or bool((np.abs(conditioned) > ILL_SCALED * self.grown).any())
+        return len(new)
+
+    def stretch(self, leaning: NDArray[np.bool_]) -> None:
+        """Begin anew in coordinates that reach farther out along those that lean on the box."""
+        grow = np.where(leaning, STRETCH, 1.0)
+        self.grown = self.grown * grow
+        self.conditioning = self.conditioning.stretched(grow)
+        self._build(*self.matrix(self.cuts))
+
+    def renew(self) -> None:
+        """Begin anew in coordinates that fit the cuts as well, if some of them see what the sampled rows do not.
+
+        Two kinks between neighbouring samples, say, differ only there; a master that takes the difference for nothing
+        cannot tell them apart.
+        """
+        if not self.ill_scaled:
+            return
+        rows, rhs = self.matrix(self.cuts)
+        self.sample, self.ill_scaled = np.concatenate([self.sample, rows]), False
+        self.conditioning = Conditioning.fit(self.program, self.sample).stretched(self.grown)
+        self._build(rows, rhs)
+
+    def drop_slack(self, multipliers: Array, flat: bool) -> None:
+        """Forget cuts that have not mattered for a while, once there are many."""
+        held = len(multipliers)  # cuts added since then are new, not idle
+        self.idle[:held] = np.where(multipliers > 0, 0, self.idle[:held] + 1)
+        # On a flat optimal face no multiplier tells which cuts hold the master in place: keep them longer.
+        if len(self.cuts) <= (30 if flat else 3) * self.program.n + 200:
+            return
+        keep = self.idle < 4
+        if (~keep).sum() >= 0.2 * len(keep):
+            self.master.drop(keep)
+            self.cuts = [c for c, k in zip(self.cuts, keep, strict=True) if k]
+            self.idle, self.rhs = self.idle[keep], self.rhs[keep]
+
+    def x(self, z: Array) -> Array:
+        """A point of the master as one of the problem, within its bounds."""
+        return np.clip(self.conditioning.x(z), self.program.lower, self.program.upper)
+
+    def terms(self, result: MasterResult) -> float:
+        """What the right-hand sides add up to, each as often as its multiplier says."""
+        sides = np.where(result.row_multipliers > 0, self.program.row_upper, self.program.row_lower)
+        used = result.row_multipliers != 0
+        finite = (
+            np.abs(result.row_multipliers[used] / self.row_scale[used]) @ np.abs(sides[used]) if used.any() else 0.0
+        )
+        return float(result.cut_multipliers @ np.abs(self.rhs[: len(result.cut_multipliers)]) + finite)
+
+    def atoms(self, result: MasterResult) -> tuple[tuple[Support, ...], Array]:
+        """The multipliers of a master solution as a measure, and those of the finite rows."""
+        used = np.flatnonzero(result.cut_multipliers > 0)
+        support = tuple(
+            Support(self.cuts[i].family, self.cuts[i].component, self.cuts[i].point, weight)
+            for i, weight in zip(used, result.cut_multipliers[used].tolist(), strict=True)
+        )
+        return support, self.program.admissible(result.row_multipliers / self.row_scale)
+
+
+def _flat(rows: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Rows (N, p, K) and right-hand sides (N, p) of all components, point by point."""
+    a, b = rows
+    return a.reshape(-1, a.shape[-1]), b.ravel()

@@ -1,0 +1,127 @@
+"""What a solve knows: the values that its steps, its endings and its relaxations share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..expressions.interval import EPS
+from ..model.status import Status
+from ..proof.certificate import Certificate, Support
+from ..proof.families import Bounds
+from ..proof.primal import Broken
+from ..proof.prove import Feasible, Lower
+from ..solution.solution import Iterate
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """A point, and multipliers that speak for it, as a relaxation found them; nothing of it is proven."""
+
+    x: Array  # (n,)
+    value: float = np.nan  # the objective there
+    support: tuple[Support, ...] = ()  # the dual measure
+    rows: Array = field(default_factory=lambda: np.zeros(0))  # multipliers of the finite rows
+    bounded: bool = True  # whether the box that stands in for infinite bounds plays no part in the multipliers
+    leaning: bool = False  # whether the point touches that box
+    idle: NDArray[np.bool_] | None = None  # (cuts,), those without a multiplier
+    box: Array | None = None  # (n,), half-widths around x, where the point is known only up to them
+    weights: Array | None = None  # of the points that x is a mixture of, where it is one
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """How a solve ends: with a certificate, or with the best bounds that can be proven now."""
+
+    status: Status
+    evidence: str = ""  # what was found, where it could not be proven
+    certificate: Certificate | None = None
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The gap to reach, in the units of the relaxation."""
+
+    tol: float  # relative to the value
+    atol: float | None = None  # small enough whatever the value; None: what rounding leaves of the model's own terms
+    floor: float = 0.0  # the share of `tol` below which proofs of margins explode
+    rounding: float = 64 * EPS  # of the model's own terms: no gap is expected to become smaller
+
+    def least(self, terms: float, content: bool) -> float:
+        """The gap that is small enough whatever the value."""
+        if self.atol is not None:
+            return self.atol
+        return self.tol if content else max(min(self.rounding * terms, self.tol), self.tol * self.floor)
+
+
+@dataclass
+class State:
+    """All that changes during a solve."""
+
+    goal: Goal
+    margin: float  # that cuts are kept by
+    proposal: Proposal
+    violation: Bounds  # proven at the point of the proposal, a family
+    relaxed: float = -np.inf  # what the relaxations say of the optimum
+    terms: float = 1.0  # the size of what the objective is made of
+    slater: bool = True  # whether there may be points with room in every constraint
+    content: bool = False  # whether a gap relative to the size of the objective will do
+    incumbent: Feasible | None = None  # the best point that is proven to be feasible
+    fallback: Feasible | None = None  # a proven one that a retreat led to
+    proven: Lower | None = None  # the best lower bound that is proven for all x
+    early: Lower | None = None  # the same, proven on the way, for those who watch and for the case of a stop
+    obstacle: Broken | None = None  # why the last point that looked feasible is not proven to be
+    direction: Array | None = None  # one of unboundedness that could not be proven
+    patience: int = 0  # feasible points whose gap did not close
+    begun: bool = False  # whether any relaxation was solved
+    history: list[Iterate] = field(default_factory=list)
+
+    @property
+    def x(self) -> Array:
+        """The current point."""
+        return self.proposal.x
+
+    def accept(self, proposal: Proposal, terms: float | None = None) -> None:
+        """Take a relaxation's answer as the current point and the current dual measure."""
+        self.proposal, self.begun = proposal, True
+        self.terms = self.terms if terms is None else terms
+
+    def allowed(self, value: float) -> float:
+        """The gap to reach: relative to the value, or to the model's own terms where that is all that can be had."""
+        return max(self.goal.tol * abs(value), self.goal.least(self.terms, self.content))
+
+    def relent(self) -> bool:
+        """Be content with a gap relative to the size of the objective; whether that is news."""
+        if self.content or self.goal.atol is not None:
+            return False
+        self.content = True
+        return True
+
+    def keep_feasible(self, found: Feasible) -> None:
+        """Remember a feasible point, if it is the best."""
+        if self.incumbent is None or found.upper < self.incumbent.upper:
+            self.incumbent = found
+
+    def keep_early(self, lower: Lower) -> None:
+        """Remember a lower bound for the case of a stop, if it holds everywhere and is the best."""
+        if np.isinf(lower.radius) and (self.early is None or lower.value > self.early.value):
+            self.early = lower
+
+    @property
+    def best(self) -> Feasible | None:
+        """The best point that is proven to be feasible, wherever it comes from."""
+        return min((b for b in (self.incumbent, self.fallback) if b is not None), key=lambda b: b.upper, default=None)
+
+    @property
+    def bound(self) -> Lower | None:
+        """The best lower bound that is proven."""
+        return max((b for b in (self.proven, self.early) if b is not None), key=lambda b: b.value, default=None)
+
+
+def between(one: Proposal, other: Proposal, share: float) -> Proposal:
+    """The point that is made of `share` of the other."""
+    return Proposal((1 - share) * one.x + share * other.x)
