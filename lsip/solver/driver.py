@@ -84,11 +84,21 @@ class Run:
         Makes the relaxation, within the time that there is.
     problem
         What the user wrote, where that is more than the program.
+    answer
+        The class of the solution.
     """
 
-    def __init__(self, given: Program, method: Options, opened: Callable[[Clock], Relaxation], problem: Any) -> None:
+    def __init__(
+        self,
+        given: Program,
+        method: Options,
+        opened: Callable[[Clock], Relaxation],
+        problem: Any = None,
+        answer: type[Solution] = Solution,
+    ) -> None:
         self.clock = Clock(method.time_limit)
-        self.given, self.method, self.problem, self.tuning = given, method, problem, method.tuning
+        self.given, self.method, self.problem, self.answer = given, method, problem, answer
+        self.tuning = method.tuning
         self.ready = False  # whether there was time enough to begin
         self.regional = self.unproven_rays = 0
         with suppress(OutOfTime), self.clock.running():
@@ -251,18 +261,21 @@ class Run:
 
         What an oracle of the user's says is no proof: where lsip has one of its own, that is asked for.
         """
-        bounds = self._bounds(known)
-        found: Feasible | Broken
         try:
-            found = self.relaxation.feasible(point, None if bounds.trusts else bounds, self.clock.left())
+            broken = self._remember(point, self._bounds(known))
         except OutOfTime:
             check("exchange")
-            found = Broken("the time that is left is too short for a proof of the finite constraints")
+            broken = self.state.obstacle = Broken("the time that is left is too short for a proof of its finite rows")
+        return self._close(point) if broken is None else self._clash(broken)
+
+    def _remember(self, point: Proposal, bounds: Bounds) -> Broken | None:
+        """Keep a point that is proven to be feasible; why it is not proven otherwise."""
+        found = self.relaxation.feasible(point, None if bounds.trusts else bounds, self.clock.left())
         if isinstance(found, Broken):
             self.state.obstacle = found
-            return self._clash(found)
+            return found
         self.state.keep_feasible(found)
-        return self._close(point)
+        return None
 
     def _clash(self, found: Broken) -> End | None:
         """Equalities that contradict each other by more than the rounding of their data: the end, if that is proven."""
@@ -378,6 +391,8 @@ class Run:
                 here = self.relaxation.lower(state.proposal, state.x, state.allowed(self._value(state.x)))
                 state.keep_early(here)
         with suppress(OutOfTime):
+            if state.incumbent is None and state.obstacle is None and state.violation.worst <= 0:
+                self._remember(state.proposal, state.violation)
             self.retreat()
         best = state.best
         x = state.x if best is None else best.point.x
@@ -409,41 +424,36 @@ class Run:
         given = self.given
         x = np.clip(np.zeros(given.n), given.lower, given.upper)
         certificate = Certificate("none", x, -np.inf, np.inf, finite_violation=max(given.finite_violation(x), 0.0))
-        return Solution(
-            status=Status.TIME_LIMIT,
-            program=given,
-            certificate=certificate,
-            history=(),
-            active=(),
-            seconds=self.clock.used(),
-            tol=self.method.tol,
-            oracle="none needed",
-            variables=getattr(self.problem, "variables", ()),
-            model=self.problem if hasattr(self.problem, "compile") else None,
-        )
+        return self._answer(Status.TIME_LIMIT, certificate, history=(), active=(), oracle="none needed")
 
     def _solution(self, status: Status, certificate: Certificate, evidence: str) -> Solution:
         state, relaxation = self.state, self.relaxation
         certificate = self.scaling.to_given(certificate)
         certificate = replace(certificate, finite_violation=max(self.given.finite_violation(certificate.x), 0.0))
-        return relaxation.solution(
-            state.best,
-            {
-                "status": status,
-                "program": self.given,
-                "certificate": certificate,
-                "history": tuple(state.history),
-                "active": merge(self.given, certificate.support),
-                "seconds": self.clock.used(),
-                "tol": self.method.tol,
-                "atol": state.goal.least(state.terms, state.content) / self.scaling.objective,
-                "oracle": relaxation.oracle_names,
-                "variables": getattr(self.problem, "variables", ()),
-                "model": self.problem if hasattr(self.problem, "compile") else None,
-                "cuts": tuple(relaxation.cuts),
-                "evidence": evidence,
-                "oracles": tuple(relaxation.oracles),
-            },
+        return self._answer(
+            status,
+            certificate,
+            history=tuple(state.history),
+            active=merge(self.given, certificate.support, relaxation.negligible),
+            atol=state.goal.least(state.terms, state.content) / self.scaling.objective,
+            oracle=relaxation.oracle_names,
+            cuts=tuple(relaxation.cuts),
+            evidence=evidence,
+            oracles=tuple(relaxation.oracles),
+            **relaxation.extras(state.best),
+        )
+
+    def _answer(self, status: Status, certificate: Certificate, **fields: Any) -> Solution:
+        written = self.problem if hasattr(self.problem, "compile") else None
+        return self.answer(
+            status=status,
+            program=self.given,
+            certificate=certificate,
+            seconds=self.clock.used(),
+            tol=self.method.tol,
+            variables=getattr(self.problem, "variables", ()),
+            model=written,
+            **fields,
         )
 
 

@@ -21,7 +21,6 @@ from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower, infeasible, prove_feasible, prove_lower
 from ..proof.ray import Ray
 from ..proof.scaling import Scaling
-from ..solution.solution import Solution
 from .clock import Clock
 from .state import End, Proposal, State
 from .tuning import Tuning
@@ -77,6 +76,7 @@ class Relaxation(ABC):
     accelerators: tuple[Accelerator, ...] = ()  # tried after every iteration, in this order
     proof_share: float  # of the gap, that a proof of a lower bound may give up
     accuracy: ClassVar[float] = 1e-14  # of x, relative to its size: smaller moves are none
+    negligible: ClassVar[float] = 1e-9  # the share of all multipliers below which an atom is no active point
     escape: ClassVar[str] = ""  # what to say where the box that stands in for infinite bounds cannot grow any more
 
     @property
@@ -161,6 +161,6 @@ class Relaxation(ABC):
         """A proof that no point is feasible, from multipliers whose combination contradicts itself."""
         return infeasible(self.program, proposal.support, proposal.rows, x, tuple(self.cuts))
 
-    def solution(self, best: Feasible | None, fields: dict[str, Any]) -> Solution:
-        """The answer with these fields; `best` is the point behind it."""
-        return Solution(**fields)
+    def extras(self, best: Feasible | None) -> dict[str, Any]:
+        """What the answer has besides; `best` is the point behind it."""
+        return {}

@@ -1,58 +1,50 @@
-"""Models with a convex finite part: the exchange on CVXPY's canonical form, proven like every other program.
+"""Models with a convex finite part: a relaxation in CVXPY's canonical form, for the driver of every other program.
 
-As in the linear exchange, cuts keep a small margin, and cones a small inset, so that the last point is feasible for
-every index and its objective is an upper bound. The relaxations may be solved by any solver that CVXPY knows; points
-and multipliers for the proofs come from `Interior`, and nothing that a solver says is trusted: `lsip.proof` has the
-last word.
+As in linear programs, cuts keep a small margin, and cones a small inset, so that the last point is feasible for every
+index and its objective is an upper bound. The relaxations may be solved by any solver that CVXPY knows; points and
+multipliers for the proofs come from `Interior`, and nothing that a solver says is trusted: `lsip.proof` has the last
+word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...deadline import check
-from ...errors import OutOfTime
 from ...model.status import Status
-from ...oracles import Oracle, Separation, pick_oracle
-from ...proof.certificate import Certificate, Support
-from ...proof.dual import Dual
-from ...proof.families import Bounds, family_bounds
-from ...proof.primal import Broken
-from ...proof.prove import Feasible, Lower, infeasible, optimal, prove_feasible, prove_lower, unbounded
-from ...solution.solution import Iterate, merge
+from ...oracles import Oracle, pick_oracle
+from ...proof.certificate import Support
+from ...proof.families import Bounds
+from ...proof.ray import Ray, prove_ray
+from ...proof.scaling import identity
+from ...solution.solution import Iterate
+from ...solver.clock import Clock
 from ...solver.options import check_options
+from ...solver.relaxation import CLASH, Known, Relaxation
 from ...solver.separation import separate
+from ...solver.state import End, Goal, Proposal, State
+from ...solver.tuning import Tuning
 from .carrier import Carrier
+from .cuts import Cuts
 from .interior import Answer, Interior
 from .master import Master
 from .ray import find_ray
-from .solution import ConvexSolution
 
 Array = NDArray[np.float64]
-NEGLIGIBLE = 1e-6  # the share of the multipliers below which an interior point method's atom is no active point
-FAINT = 1e-8  # and below which it is left out of a proof
+FAINT = 1e-8  # the share of the multipliers below which an atom is left out of a proof
 TOL = 1e-6  # interior-point solvers keep constraints to about 1e-10, and margins must be larger than that
 REACH = 1e3  # the first box, when the relaxation is unbounded without one
-STRETCHES = 6  # times that the box grows tenfold
-FROZEN = 5  # iterations without any change of x after which the solver's accuracy is to blame
-PATIENCE = 6  # feasible points whose gap does not close
-REGIONAL = 2  # bounds that hold in a region only, before one is taken as the answer
-MARGIN_SHARE, INSET_SHARE = 0.4, 0.15  # of the gap: what margins may cost, and insets and outsets, each
+INSET_SHARE = 0.15  # of the gap: what insets and outsets may cost, each
+FINEST, LARGEST = 1e-11, 1e-3  # margins, relative to the size of right-hand sides
+CALM = (0.3, 1.2)  # a margin is left alone within these shares of the one wanted
 SHALLOW = 1e-9  # a model whose points are all less deep inside has no interior, as far as a solver can tell
-CLASH = (
-    "No feasible point was found, and constraints contradict each other as far as the search went; that none lies "
-    "farther out is not proven. Give the variables bounds, or tighten those that they have."
-)
-ESCAPE = (
-    "The objective improves as far out as the search went, but no direction is proven along which it does so without "
-    "end. Give the variables bounds."
-)
+TRIES = 40  # margins, boxes and units, until the relaxation has a solution
+FOLLOWS = 4  # solutions in new units, before the interior is asked no more
 
 
 @dataclass(frozen=True)
@@ -61,10 +53,13 @@ class Options:
 
     oracle: Oracle | None = None
     tol: float = TOL
+    atol: float | None = None
     max_iterations: int = 200
     time_limit: float | None = None
     seed: int = 0
     callback: Callable[[Iterate], Any] | None = None
+    # Cone solvers leave more to rounding than LP solvers do: patience and boxes end sooner, and proofs may cost more.
+    tuning: Tuning = field(default=Tuning(patience=6, frozen=5, regional=2, stretches=6, proof_share=0.5), repr=False)
 
     def __post_init__(self) -> None:
         check_options(
@@ -74,36 +69,39 @@ class Options:
             time_limit=self.time_limit,
             seed=self.seed,
             callback=self.callback,
+            atol=self.atol,
         )
 
 
-class ConvexRun:
-    """The state of one solve."""
+class ConvexRelaxation(Relaxation):
+    """The relaxation of a convex model, by Clarabel or by the solver that the user names."""
+
+    accuracy = 1e-11
+    negligible = 1e-6  # interior point methods leave a little on every cut
+    escape = (
+        "The objective improves as far out as the search went, but no direction is proven along which it does so "
+        "without end. Give the variables bounds."
+    )
 
     def __init__(self, carrier: Carrier, interior: Interior, master: Master | None, options: Options) -> None:
-        self.clock, self.cuts = interior.clock, interior.cuts
-        self.carrier, self.program = carrier, carrier.program
-        self.interior, self.master, self.options = interior, master, options
-        self.oracles: list[Oracle] = [options.oracle or pick_oracle(f) for f in self.program.families]
-        self.history: list[Iterate] = []
-        self.answer: Answer | None = None  # the last one of the interior
-        self.z = np.clip(np.zeros(self.program.n), self.program.lower, self.program.upper)
-        self.value = np.nan
-        self.violation = Bounds((np.inf,) * len(self.program.families))  # proven at z, a family
-        self.incumbent: Feasible | None = None  # the best point that is proven to be feasible
-        self.proven: Lower | None = None  # the best lower bound that is proven for all points
-        self.obstacle: Broken | None = None  # why the last point that looked feasible is not proven to be
+        self.carrier, self.interior, self.master, self.options = carrier, interior, master, options
+        self.given = self.program = carrier.program
+        self.scaling = identity(self.program)
+        self.oracles = [options.oracle or pick_oracle(f) for f in self.program.families]
+        self.proof_share = options.tuning.proof_share
+        self.held = interior.cuts
+        self.answer: Answer | None = None  # the last one
         self.reach: float | None = None
-        self.patience = self.stretches = self.regional = 0
-        self.slater = True
-        self.margin = 0.1 * options.tol * self.cuts.scale
+        self.stretches = 0
 
-    @property
-    def oracle_names(self) -> str:
-        return ", ".join(dict.fromkeys(type(o).__name__ for o in self.oracles)) or "none needed"
+    def begin(self) -> State:
+        program, tol = self.program, self.options.tol
+        goal = Goal(tol, tol if self.options.atol is None else self.options.atol)
+        z = np.clip(np.zeros(program.n), program.lower, program.upper)
+        unknown = Bounds((np.inf,) * len(program.families))
+        return State(goal, 0.1 * tol * self.held.scale, Proposal(z, bounded=False), unknown)
 
     def describe(self) -> list[str]:
-        """Two lines for the progress table."""
         families = ", ".join(f"m = {f.domain.dim}" for f in self.program.families)
         canonical = self.carrier.canonical
         solver = "Clarabel" if self.master is None else f"CVXPY with {self.master.solver}"
@@ -112,175 +110,57 @@ class ConvexRun:
             f"separation by {self.oracle_names}, master {solver}, tol {self.options.tol:g}",
         ]
 
-    # ---- the loop -------------------------------------------------------------------------------------------------
+    @property
+    def cuts(self) -> Sequence[Support]:
+        return self.held.atoms
 
-    def iterates(self) -> Iterator[Iterate | ConvexSolution]:
-        """One `Iterate` an iteration, and the solution at last."""
-        steps = self._steps()
-        while True:
-            try:
-                with self.clock.running():
-                    item = next(steps, None)
-            except OutOfTime:
-                item = self.stop(Status.TIME_LIMIT)
-            if item is None:
-                return
-            yield item
-            if isinstance(item, ConvexSolution):
-                return
+    @property
+    def scale(self) -> float:
+        return self.held.scale
 
-    def _steps(self) -> Iterator[Iterate | ConvexSolution]:
-        for iteration in range(1, self.options.max_iterations + 1):
-            found = self._relax()
-            if isinstance(found, ConvexSolution):
-                yield found
-                return
-            separations = self._separate(self.z)
-            self.violation = Bounds.of(self.program, self.oracles, separations)
-            worst = max((s.worst for s in separations), default=-np.inf)
-            solution = self._judge(found, worst)
-            added = 0 if solution is not None else self._cut(separations)
-            yield self._record(iteration, worst, added, separations)
-            if solution is None:
-                solution = self._limits(found)
-            if solution is not None:
-                yield replace(solution, history=tuple(self.history))
-                return
-        yield self.stop(Status.ITERATION_LIMIT)
+    def units(self, x: Array) -> Array:
+        return np.abs(x) + np.append(self.interior.units, 1.0)
 
-    def _limits(self, found: Answer) -> ConvexSolution | None:
-        check("exchange")
-        last = self.history[-FROZEN:]
+    def sizes(self, x: Array) -> Array:
         size = self.interior.units if self.master is None else 1.0
-        size = np.abs(self.z) + np.append(size * np.ones(self.program.n - 1), 1.0)
-        if len(last) == FROZEN and max(float((np.abs(h.x - self.z) / size).max()) for h in last) < 1e-11:
-            return self._give_up()
-        idle = found.cuts <= 1e-9 * max(float(found.cuts.max(initial=0.0)), 1e-300)
-        if len(self.cuts) > 4 * self.program.n + 400 and idle.sum() > 0.5 * len(self.cuts):
-            self.cuts.keep(np.concatenate([~idle, np.ones(len(self.cuts) - len(idle), dtype=bool)]))
-        return None
+        return np.abs(x) + np.append(size * np.ones(self.program.n - 1), 1.0)
 
-    def _relax(self) -> Answer | ConvexSolution:
+    # ---- the finite program ---------------------------------------------------------------------------------------
+
+    def relax(self, state: State) -> Proposal | End:
         """Solve the relaxation; where it has no solution, give it a box, lower the margin, or prove infeasibility."""
-        for _ in range(40):
-            found = self._solve()
+        for _ in range(TRIES):
+            found = self._solve(state.margin)
             if found.status == "optimal":
-                if self._settle(found):
-                    self.z, self.value = found.z, found.value
-                    return found
+                if self._settle(state, found):
+                    state.accept(self._proposal(found))
+                    return state.proposal
             elif found.status == "unbounded" and self.reach is None:
                 self.reach = REACH
             elif found.status == "infeasible":
-                solution = self._explain_infeasible()
-                if solution is not None:
-                    return solution
+                end = self._explain_infeasible(state)
+                if end is not None:
+                    return end
             else:
                 check("exchange")  # which is why a solver may have stopped early
-                return self.stop(Status.STALLED)
-        return self.stop(Status.STALLED)
+                return End(Status.STALLED)
+        return End(Status.STALLED)
 
-    def _solve(self) -> Answer:
+    def _solve(self, margin: float) -> Answer:
         if self.master is not None:
-            return self.master.solve(self.margin, self.reach)
-        return self._propose()
-
-    def _propose(self) -> Answer:
-        """A point and multipliers that may be proven."""
-        self.answer = self.interior.solve(self.margin, self.reach)
+            self.answer = self.master.solve(margin, self.reach)
+        else:
+            self.answer = self.interior.solve(margin, self.reach)
         return self.answer
 
-    def _settle(self, found: Answer) -> bool:
-        """Whether margins, insets and units suit this answer; otherwise they do now."""
-        budget = self._allowed(found.value) * 0.5**self.patience
-        again = False
-        if self.slater:
-            wanted = MARGIN_SHARE * budget / max(float(found.cuts.sum()), 1e-300)
-            wanted = float(np.clip(wanted, 1e-11 * self.cuts.scale, 1e-3 * self.cuts.scale))
-            again = not 0.3 < self.margin / wanted < 1.2
-            self.margin = wanted if again else self.margin
-        if self.master is None:
-            again = (self.reach is None and self.interior.rescale(found.z)) or again
-            if self.slater:
-                before = self.interior.inset, self.interior.outset
-                self.interior.afford(found, INSET_SHARE * budget)
-                again = again or self.interior.inset < 0.3 * before[0] or self.interior.outset < 0.3 * before[1]
-        return not again
-
-    def _explain_infeasible(self) -> ConvexSolution | None:
-        """A proof of infeasibility, or margins for which there are points."""
-        deepest = self.interior.deepest()
-        if deepest.status == "infeasible" or deepest.depth < 0:
-            for proof in (self.interior.contradiction(deepest), deepest):
-                certificate = self._infeasible(proof)
-                if certificate is not None:
-                    return self._solution(Status.INFEASIBLE, certificate)
-        if deepest.status != "optimal":
-            return self.stop(Status.STALLED)
-        if deepest.depth < -1e3 * SHALLOW:
-            return self._grow(CLASH)
-        if deepest.depth < SHALLOW:
-            if not self.slater:
-                return self.stop(Status.NO_INTERIOR)
-            self.slater = False
-            self.interior.inset = 0.0
-            self.margin = self.interior.margin_within(-10 * SHALLOW)
-        else:
-            self.interior.inset = min(self.interior.inset, 0.3 * deepest.depth)
-            self.margin = min(0.5 * self.margin, self.interior.margin_within(0.3 * deepest.depth))
-        return None
-
-    def _infeasible(self, proof: Answer) -> Certificate | None:
-        spare = tuple(self.cuts.atoms)
-        return infeasible(self.program, self._atoms(proof), self._rows(proof), self.z, spare)
-
-    def _grow(self, evidence: str) -> ConvexSolution | None:
-        """Look farther out, if there is a box; otherwise say what was found."""
-        if self.reach is None or self.stretches >= STRETCHES:
-            return self.stop(Status.UNCERTIFIED, evidence)
-        self.stretches += 1
-        self.reach *= 10
-        return None
-
-    def _separate(self, z: Array) -> list[Separation]:
-        seed = self.options.seed + len(self.history)
-        return separate(self.program, self.oracles, z, margin=self.margin, left=self.clock.left(), seed=seed)
-
-    def _cut(self, separations: list[Separation]) -> int:
-        near = -0.5 * self.margin
-        return self.cuts.add(
-            [
-                Support(f, int(c), y, 0.0)
-                for f, s in enumerate(separations)
-                for y, c, v in zip(s.points, s.components, s.values, strict=True)
-                if v > near
-            ]
-        )
-
-    def _record(self, iteration: int, worst: float, added: int, found: list[Separation]) -> Iterate:
-        sign = -1.0 if self.program.maximise else 1.0
-        lower = -np.inf if self.proven is None else self.proven.value
-        upper = np.inf if self.incumbent is None else self.incumbent.upper
-        low, high = (lower, upper) if sign > 0 else (-upper, -lower)
-        iterate = Iterate(
-            iteration, sign * self.value, low, high, worst, self.violation.worst, added, len(self.cuts),
-            self.clock.used(), self.z, tuple(s.points for s in found),
-        )  # fmt: skip
-        self.history.append(iterate)
-        return iterate
-
-    # ---- proofs ---------------------------------------------------------------------------------------------------
-
-    def _allowed(self, value: float) -> float:
-        """The gap to reach."""
-        return self.options.tol * max(1.0, abs(value))
-
-    def _atoms(self, answer: Answer) -> tuple[Support, ...]:
-        least = FAINT * float(answer.cuts.max(initial=0.0))
-        pairs = zip(self.cuts.atoms, answer.cuts, strict=False)
-        return tuple(replace(s, multiplier=float(w)) for s, w in pairs if w > least)
+    def _proposal(self, answer: Answer) -> Proposal:
+        """An answer with its multipliers, those of rows in cones inside of their duals."""
+        pairs, least = zip(self.cuts, answer.cuts, strict=False), FAINT * float(answer.cuts.max(initial=0.0))
+        support = tuple(replace(s, multiplier=float(w)) for s, w in pairs if w > least)
+        rows = self._rows(answer) if len(answer.rows) else np.zeros(0)
+        return Proposal(answer.z, answer.value, support, rows, not answer.leaning, answer.leaning)
 
     def _rows(self, answer: Answer) -> Array:
-        """Multipliers of the program's rows, those of cones inside of their duals."""
         rows, cones = answer.rows[self.carrier.rows], self.program.cones
         flat = self.program.A.shape[0]
         above = self.program.row_lower < self.program.row_upper
@@ -289,185 +169,104 @@ class ConvexRun:
             rows[flat:] = cones.dual_point(rows[flat:])
         return rows
 
-    def _judge(self, found: Answer, worst: float) -> ConvexSolution | None:
-        """The solution, if this iterate is one."""
-        bound = self.violation.worst
-        if not self.slater and worst <= self.options.tol * self.cuts.scale:
-            return self.stop(Status.NO_INTERIOR)
-        if worst > 0 or (bound > 0 and worst > -0.5 * self.margin):
-            return None
-        if bound > 0:
-            check("exchange")  # which is why a proof may have ended early
-            return self.stop(Status.UNCERTIFIED)
-        if found.leaning:
-            return self._farther()
-        if self.reach is not None:
-            self.reach = None  # it has served: without it the multipliers are those of the model
-            return None
-        return self._certify()
+    def _settle(self, state: State, found: Answer) -> bool:
+        """Whether margins, insets and units suit this answer; otherwise they do now."""
+        budget, again = state.allowed(found.value) * 0.5**state.patience, False
+        if state.slater:
+            wanted = self.options.tuning.margin_share * budget / max(float(found.cuts.sum()), 1e-300)
+            wanted = float(np.clip(wanted, FINEST * self.scale, LARGEST * self.scale))
+            again = not CALM[0] < state.margin / wanted < CALM[1]
+            state.margin = wanted if again else state.margin
+        if self.master is None:
+            again = (self.reach is None and self.interior.rescale(found.z)) or again
+            if state.slater:
+                before = self.interior.inset, self.interior.outset
+                self.interior.afford(found, INSET_SHARE * budget)
+                again = again or self.interior.inset < 0.3 * before[0] or self.interior.outset < 0.3 * before[1]
+        return not again
 
-    def _certify(self) -> ConvexSolution | None:
-        """The end, if the bounds meet; otherwise remember the point and go on."""
-        if self.master is not None and not self._follow():
-            return None
-        broken = self._remember(self.z, self.violation)
-        solution = self._close() if broken is None else self._clash(broken)
-        if solution is not None:
-            return solution
-        self.patience += 1
-        return self._give_up() if self.patience > PATIENCE else None
-
-    def _remember(self, z: Array, violation: Bounds) -> Broken | None:
-        """Keep the point, if it is proven to be feasible and better than the last; why it is not proven otherwise.
-
-        What an oracle of the user's says is no proof: where lsip has one of its own, that is asked for.
-        """
-        known = None if violation.trusts else violation
-        found = prove_feasible(self.program, z, known, seconds=self.clock.left(), oracles=self.oracles)
-        if isinstance(found, Broken):
-            self.obstacle = found
-            return found
-        if self.incumbent is None or found.upper < self.incumbent.upper:
-            self.incumbent = found
+    def _explain_infeasible(self, state: State) -> End | None:
+        """A proof of infeasibility, or margins for which there are points."""
+        deepest = self.interior.deepest()
+        if deepest.status == "infeasible" or deepest.depth < 0:
+            for proof in (self.interior.contradiction(deepest), deepest):
+                certificate = self.contradiction(self._proposal(proof), state.x)
+                if certificate is not None:
+                    return End(Status.INFEASIBLE, certificate=certificate)
+        if deepest.status != "optimal":
+            return End(Status.STALLED)
+        if deepest.depth < -1e3 * SHALLOW:
+            return None if self.farther() else End(Status.UNCERTIFIED, CLASH)
+        if deepest.depth < SHALLOW:
+            if not state.slater:
+                return End(Status.NO_INTERIOR)
+            state.slater = False
+            self.interior.inset = 0.0
+            state.margin = self.interior.margin_within(-10 * SHALLOW)
+        else:
+            self.interior.inset = min(self.interior.inset, 0.3 * deepest.depth)
+            state.margin = min(0.5 * state.margin, self.interior.margin_within(0.3 * deepest.depth))
         return None
 
-    def _follow(self) -> bool:
-        """Whether the interior agrees with what the user's solver found; otherwise its point gives cuts."""
-        for _ in range(4):
-            found = self._propose()
+    def farther(self) -> bool:
+        if self.reach is None or self.stretches >= self.options.tuning.stretches:
+            return False
+        self.stretches += 1
+        self.reach *= 10
+        return True
+
+    def confirm(self, state: State) -> bool:
+        """Whether there is no box any more, and the interior agrees with what the user's solver found."""
+        if state.proposal.leaning:
+            return self.master is None or self._follow(state)
+        if self.reach is not None:
+            self.reach = None  # it has served: without it the multipliers are those of the model
+            return False
+        return self.master is None or self._follow(state)
+
+    def _follow(self, state: State) -> bool:
+        """Take the interior's answer for that of the user's solver, if it keeps every index; otherwise cut there."""
+        for _ in range(FOLLOWS):
+            found = self.interior.solve(state.margin, self.reach)
             if found.status != "optimal":
                 return False
             moved = self.interior.rescale(found.z)
-            self.interior.afford(found, INSET_SHARE * self._allowed(found.value) * 0.5**self.patience)
+            self.interior.afford(found, INSET_SHARE * state.allowed(found.value) * 0.5**state.patience)
             if not moved:
                 break
-        separations = self._separate(found.z)
+        separations = separate(self.program, self.oracles, found.z, margin=state.margin)
         violation = Bounds.of(self.program, self.oracles, separations)
         if violation.worst > 0:
-            self._cut(separations)
+            pairs = [(f, s) for f, s in enumerate(separations)]
+            self.add([Support(f, int(c), y, 0.0) for f, s in pairs for y, c in zip(s.points, s.components, strict=True)])
             return False
-        self.z, self.value, self.violation = found.z, found.value, violation
+        state.accept(self._proposal(found))
+        state.violation = violation
         return True
 
-    def _clash(self, found: Broken) -> ConvexSolution | None:
-        """Equalities that contradict each other by more than the rounding of their data."""
-        if found.contradiction is None:
-            return None
-        certificate = infeasible(self.program, (), found.contradiction, self.z)
-        if certificate is not None:
-            return self._solution(Status.INFEASIBLE, certificate)
-        return self.stop(Status.UNCERTIFIED, f"The model looks inconsistent: {found.why}.")
-
-    def _close(self) -> ConvexSolution | None:
-        """The end, if the last multipliers prove that no point is better than the incumbent by more than the gap."""
-        best = self.incumbent
-        if best is None or self.answer is None:
-            return None
-        allowed = self._allowed(best.upper)
-        lower = self._prove_lower(self.answer, best.point.x, 0.5 * allowed)
-        if not best.upper - lower.value <= allowed:
-            return None
-        if np.isfinite(lower.radius) and self.regional < REGIONAL:
-            self.regional += 1  # further cuts may give multipliers that balance everywhere
-            return None
-        certificate = optimal(self.program, best, lower, self.z, self.violation)
-        return self._solution(Status.UNCERTIFIED if certificate.trusts else Status.OPTIMAL, certificate)
-
-    def _prove_lower(self, answer: Answer, centre: Array, allowed: float) -> Lower:
-        """The best bound for all points so far, or what these multipliers prove if that is better."""
-        units = np.abs(centre) + np.append(self.interior.units, 1.0)
-        spare = tuple(self.cuts.atoms)
-        lower = prove_lower(self.program, self._atoms(answer), self._rows(answer), centre, units, allowed, spare)
-        if np.isinf(lower.radius) and (self.proven is None or lower.value > self.proven.value):
-            self.proven = lower
-        if self.proven is None or lower is self.proven or lower.value > self.proven.value + allowed:
-            return lower
-        return self.proven.around(self.program, centre)
-
-    def _farther(self) -> ConvexSolution | None:
-        """The box matters: the model is unbounded, which is then proven, or its solution lies farther out."""
-        direction = find_ray(self.interior, self.program, self.cuts.atoms, self.oracles, self.clock)
-        if direction is not None and (self.master is None or self._follow()):
-            found = prove_feasible(self.program, self.z, seconds=self.clock.left())
-            if not isinstance(found, Broken):
-                certificate = unbounded(self.program, found, direction, self.clock.left())
-                if certificate is not None:
-                    return self._solution(Status.UNBOUNDED, certificate)
-        return self._grow(ESCAPE)
-
-    # ---- ends -----------------------------------------------------------------------------------------------------
-
-    def _give_up(self) -> ConvexSolution:
-        """No point that can be proven, or none whose gap closes, was found in a while."""
-        if self.incumbent is None and self.obstacle is not None:
-            return self.stop(Status.UNCERTIFIED, f"No violation found, but {self.obstacle.why}.")
-        return self.stop(Status.STALLED if self.slater else Status.NO_INTERIOR)
-
-    def _retreat(self) -> None:
-        """A feasible point for free: between an iterate of proven violation v and a point of margin s."""
-        v = self.violation.worst
-        if self.incumbent is not None or not self.slater or not 0 < v < np.inf:
-            return
-        inside = self.interior.deepest()
-        if inside.status != "optimal" or inside.depth <= 0:
-            return
-        s = -family_bounds(self.program, inside.z, seconds=self.clock.left()).worst
-        if s <= 0:
-            return
-        weight = min(v / (s + v) * (1 + 1e-9) + 1e-12, 1.0)
-        z = (1 - weight) * self.z + weight * inside.z
-        found = prove_feasible(self.program, z, seconds=self.clock.left(), oracles=self.oracles)
-        if not isinstance(found, Broken):
-            self.incumbent = found
-
-    def stop(self, status: Status, evidence: str = "") -> ConvexSolution:
-        """End with the best bounds that can be proven now; OPTIMAL if they meet after all."""
-        if status in (Status.TIME_LIMIT, Status.INTERRUPTED):
-            self.clock.allow_last_proofs(status is Status.INTERRUPTED)
-        with self.clock.running():
-            return self._stopped(status, evidence)
-
-    def _stopped(self, status: Status, evidence: str) -> ConvexSolution:
-        with suppress(OutOfTime):
-            if self.master is not None or self.answer is None:
-                self._finish()
-        with suppress(OutOfTime):
-            self._retreat()
-        best = self.incumbent
-        centre = self.z if best is None else best.point.x
-        allowed = self._allowed(self.value if best is None else best.upper)
-        lower = self.proven
-        with suppress(OutOfTime):
-            lower = None if self.proven is None else self.proven.around(self.program, centre)
-            if lower is None and self.answer is not None and self.reach is None:
-                lower = self._prove_lower(self.answer, centre, 0.5 * allowed)
-        lower = lower or Lower(-np.inf, Dual((), np.zeros(self.program.finite_rows)))
-        certificate = optimal(self.program, best, lower, self.z, self.violation)
-        if best is not None and best.upper - lower.value <= allowed:
-            status = Status.UNCERTIFIED if certificate.trusts else Status.OPTIMAL
-        return self._solution(status, certificate, "" if status is Status.OPTIMAL else evidence)
-
-    def _finish(self) -> None:
+    def complete(self, state: State) -> None:
         """A canonical point and multipliers, where the user's solver has given neither."""
-        found = self._propose()
+        if state.begun and self.master is None:
+            return
+        found = self.interior.solve(state.margin, self.reach)
         if found.status == "optimal":
-            self.z, self.value = found.z, found.value
-            self.violation = Bounds.of(self.program, self.oracles, self._separate(self.z))
-            if self.violation.worst <= 0 and self.reach is None:
-                self._remember(self.z, self.violation)
+            state.accept(self._proposal(found))
+            separations = separate(self.program, self.oracles, found.z, margin=state.margin)
+            state.violation = Bounds.of(self.program, self.oracles, separations)
 
-    def _solution(self, status: Status, certificate: Certificate, evidence: str = "") -> ConvexSolution:
-        return ConvexSolution(
-            status=status,
-            program=self.program,
-            certificate=certificate,
-            history=tuple(self.history),
-            active=merge(self.program, certificate.support, NEGLIGIBLE),
-            seconds=self.clock.used(),
-            tol=self.options.tol,
-            atol=self.options.tol,
-            oracle=self.oracle_names,
-            cuts=tuple(self.cuts.atoms),
-            evidence=evidence,
-            oracles=tuple(self.oracles),
-        )
+    def add(self, new: list[Support], known: Known | None = None) -> int:
+        return self.held.add(new)
+
+    def forget(self, state: State) -> None:
+        multipliers = np.zeros(0) if self.answer is None else self.answer.cuts
+        idle = multipliers <= 1e-9 * max(float(multipliers.max(initial=0.0)), 1e-300)
+        if len(self.held) > 4 * self.program.n + 400 and idle.sum() > 0.5 * len(self.held):
+            self.held.keep(np.concatenate([~idle, np.ones(len(self.held) - len(idle), dtype=bool)]))
+
+    def deepest(self, state: State) -> Proposal | None:
+        found = self.interior.deepest()
+        return None if found.status != "optimal" or found.depth <= 0 else Proposal(found.z)
+
+    def direction(self, clock: Clock) -> Ray | Array | None:
+        found = find_ray(self.interior, self.program, list(self.cuts), self.oracles, clock)
+        return None if found is None else prove_ray(self.program, found, clock.left()) or found

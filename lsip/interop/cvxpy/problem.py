@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import ExitStack
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
-from ...deadline import watched
 from ...errors import ModelError
 from ...model.program import Program
 from ...model.status import Status
-from ...progress import Table
 from ...solution.solution import Solution
 from ...solver.clock import Clock
+from ...solver.driver import Run, drive
 from ...solver.exchange import Exchange, solve
 from ...validation import shown
 from .affine import Layout, dense
 from .canonical import JUDGE, Canonical
 from .carrier import Carrier
-from .convex import ConvexRun, Options
+from .convex import ConvexRelaxation, Options
 from .cuts import Cuts
 from .families import Compiled, compile_families
 from .forall import ForAll, refuse_nan
@@ -29,7 +27,7 @@ from .index import IndexExpression
 from .interior import Interior
 from .master import Master
 from .package import cp
-from .solution import ModelSolution
+from .solution import ConvexSolution, ModelSolution
 
 NAMES = {  # how CVXPY calls the ends of a solve
     Status.OPTIMAL: "optimal",
@@ -174,15 +172,21 @@ class Problem:
         ours = {k: v for k, v in options.items() if k in Options.__dataclass_fields__}
         theirs = {k: v for k, v in options.items() if k not in ours}
         named = solver is not None and str(solver).upper() != JUDGE
-        chosen, cuts = Options(**ours), Cuts(carrier.program)
-        interior = Interior(carrier.canonical, cuts, {} if named else theirs, Clock(chosen.time_limit))
-        master = None
-        if named:
+        chosen, masters = Options(**ours), []
+
+        def opened(clock: Clock) -> ConvexRelaxation:
+            cuts = Cuts(carrier.program)
+            interior = Interior(carrier.canonical, cuts, {} if named else theirs, clock)
             layout = Layout.of(self.variables())
-            master = Master(self.objective, self.finite, layout, carrier.canonical, cuts, solver, theirs)
-        solution = _drive(ConvexRun(carrier, interior, master, chosen), verbose)
+            canonical = carrier.canonical
+            masters.append(
+                Master(self.objective, self.finite, layout, canonical, cuts, solver, theirs) if named else None
+            )
+            return ConvexRelaxation(carrier, interior, masters[0], chosen)
+
+        solution = drive(Run(carrier.program, chosen, opened, answer=ConvexSolution), chosen, verbose)
         self._statistics(JUDGE, solution)
-        self.solver_stats = self.solver_stats if master is None else master.stats
+        self.solver_stats = masters[0].stats if masters and masters[0] is not None else self.solver_stats
         return solution
 
     def _statistics(self, name: str, found: Solution) -> None:
@@ -207,36 +211,6 @@ class Problem:
         return "\n".join(lines)
 
     __repr__ = __str__
-
-
-def _drive(run: ConvexRun, verbose: bool) -> Any:
-    """Step through a run, with a table and a callback."""
-    with ExitStack() as stack:
-        table = Table() if verbose else None
-        if table:
-            table.rest = stack.enter_context(watched(lambda doing: table.beat(doing, run.clock.used())))
-        return _driven(run, table)
-
-
-def _driven(run: ConvexRun, table: Table | None) -> Any:
-    if table:
-        table.start(run.describe())
-    solution: Any = None
-    try:
-        for item in run.iterates():
-            if isinstance(item, Solution):
-                solution = item
-                break
-            if table:
-                table.row(item)
-            if run.options.callback is not None and run.options.callback(item):
-                solution = run.stop(Status.INTERRUPTED)
-                break
-    except KeyboardInterrupt:
-        solution = run.stop(Status.INTERRUPTED)
-    if table:
-        table.finish(solution)
-    return solution
 
 
 def _flatten(items: Iterable[Any]) -> Iterable[Any]:
