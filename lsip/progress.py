@@ -136,7 +136,7 @@ def _violations(solution: Solution) -> list[str]:
         lines.append(f"   violation  {power(worst)} (found; larger ones are not excluded)")
     if len(solution.certificate.box) and math.isfinite(solution.certificate.upper):
         reach = power(above(float(solution.certificate.box.max()), 3))
-        lines.append(f"   equalities hold exactly at a point within {reach} of x, and so does all the rest")
+        lines.append(f"   exact      at a point within {reach} of x, equalities included")
     elif finite > 0:
         lines.append(f"   finite     {power(finite)} (measured: by how much finite rows or bounds are broken)")
     return lines

@@ -98,7 +98,7 @@ class Plan:
     @property
     def points(self) -> Array:
         """All index points that the last master held: (k, m)."""
-        held = self.solution.cuts if self.method == "lp" else self.solution.support
+        held = self.solution.cuts if self.method == "lp" else self.solution.certificate.support
         return np.array([c.point for c in held]).reshape(-1, self.specification.constraint.domain.dim)
 
     def verify(self) -> Plan:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import lsip
-from lsip.proof import Support, TrustAssumption
-from lsip.solver import Atom, Step
+from lsip.proof import Certificate, Support, TrustAssumption
+from lsip.solver import Atom
 
 from . import checkpoint
 from .occupancy import planning_program
@@ -25,7 +25,7 @@ LEARNED = (
     "Only the plan of a known model can be saved; what was learned belongs to its data. Keep those, as in "
     "np.save('counts.npy', data.counts), and learn from rl.Dataset(counts) again."
 )
-STEP = ("iteration", "value", "lower", "upper", "violation", "bound", "points", "rows", "seconds")
+STEP = ("iteration", "value", "lower", "upper", "violation", "bound", "cuts", "rows", "seconds")
 
 
 def save(plan: Plan, path: str | Path) -> None:
@@ -33,10 +33,10 @@ def save(plan: Plan, path: str | Path) -> None:
     checkpoint.check_target(path)
     if plan.model is not None:
         raise lsip.ModelError(LEARNED)
-    if isinstance(plan.solution, lsip.Solution):
-        plan.solution.save(path)
-    else:
+    if isinstance(plan.solution, lsip.Decomposition):
         checkpoint.write(path, *_parts(plan.solution))
+    else:
+        plan.solution.save(path)
 
 
 def load(path: str | Path, mdp: SICMDP) -> Plan:
@@ -57,13 +57,15 @@ def load(path: str | Path, mdp: SICMDP) -> Plan:
 
 def _parts(solution: lsip.Decomposition) -> tuple[dict[str, Any], dict[str, Any]]:
     """Everything in names and numbers."""
+    proof = solution.certificate
     facts = {
         "kind": KIND,
         "status": solution.status.name,
-        "numbers": [solution.lower, solution.upper, solution.seconds, solution.tol],
+        "numbers": [proof.lower, proof.upper, solution.seconds, solution.tol, solution.atol],
+        "oracle": solution.oracle,
         "calls": solution.calls,
-        "assumptions": list(solution.assumptions),
-        "support": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in solution.support],
+        "assumptions": list(proof.assumptions),
+        "support": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in proof.support],
         "active": [[a.constraint, a.point.tolist(), a.multiplier, a.family, a.component] for a in solution.active],
         "history": [[getattr(step, name) for name in STEP] for step in solution.history],
     }
@@ -72,10 +74,10 @@ def _parts(solution: lsip.Decomposition) -> tuple[dict[str, Any], dict[str, Any]
         "weights": np.array([atom.weight for atom in solution.atoms]),
         "points": np.array([atom.x for atom in solution.atoms]),
         "radii": np.array([np.broadcast_to(atom.radius, atom.x.shape) for atom in solution.atoms]),
-        "box": solution.box,
+        "box": proof.box if len(proof.box) else np.zeros(len(proof.x)),
         "actions": np.array([atom.data.actions for atom in solution.atoms]),
-        "row_multipliers": solution.row_multipliers,
-        "violation": np.array(solution.violation),
+        "row_multipliers": proof.row_multipliers,
+        "violation": np.array(proof.violation),
     }
     return facts, arrays
 
@@ -93,24 +95,31 @@ def _decomposition(
     if not np.issubdtype(actions.dtype, np.integer) or (actions < 0).any() or (actions >= A).any():
         raise ValueError(f"its policies have other actions than 0 to {A - 1}")
     atoms = zip(arrays["weights"], arrays["points"], actions, arrays["radii"], strict=True)
-    lower, upper, seconds, tol = map(float, facts["numbers"])
+    lower, upper, seconds, tol, atol = map(float, facts["numbers"])
+    certificate = Certificate(
+        kind="optimal",
+        x=arrays["x"],
+        lower=lower,
+        upper=upper,
+        support=tuple(Support(int(f), int(i), np.array(y), float(v)) for f, i, y, v in facts["support"]),
+        row_multipliers=arrays["row_multipliers"],
+        violation=tuple(map(float, arrays["violation"])),
+        box=arrays["box"],
+        assumptions=tuple(map(TrustAssumption, facts["assumptions"])),
+    )
     return lsip.Decomposition(
         status=lsip.Status[facts["status"]],
         program=problem.compile(),
-        x=arrays["x"],
+        certificate=certificate,
         atoms=tuple(Atom(float(w), x, Greedy(a, None), r) for w, x, a, r in atoms),
         active=tuple(lsip.ActivePoint(c, np.array(y), v, int(f), int(i)) for c, y, v, f, i in facts["active"]),
-        support=tuple(Support(int(f), int(i), np.array(y), float(v)) for f, i, y, v in facts["support"]),
-        row_multipliers=arrays["row_multipliers"],
-        lower=lower,
-        upper=upper,
-        violation=tuple(map(float, arrays["violation"])),
-        history=tuple(Step(*row) for row in facts["history"]),
+        history=tuple(lsip.Iterate(*row) for row in facts["history"]),
         seconds=seconds,
         tol=tol,
+        atol=atol,
+        oracle=str(facts["oracle"]),
+        variables=tuple(problem.variables),
+        model=problem,
         calls=int(facts["calls"]),
-        box=arrays["box"],
-        assumptions=tuple(map(TrustAssumption, facts["assumptions"])),
-        problem=problem,
         maximise=maximise,
     )

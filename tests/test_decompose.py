@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import lsip
 from lsip.errors import ModelError, ProofError
 from lsip.proof.certificate import Support
-from lsip.solver.decomposition import mixture
+from lsip.solver.mixture import mixture
 
 from .test_planning import DOMAINS, Model, models
 
@@ -183,7 +183,7 @@ def test_several_families_share_the_multipliers():
     assert solution.status is lsip.Status.OPTIMAL
     assert solution.value == pytest.approx(1.0, abs=1e-6)  # x0 <= 0.4 and x1 <= 0.6
     assert all("t" in a.constraint for a in solution.active)
-    assert len(solution.violation) == 2
+    assert len(solution.certificate.violation) == 2
 
 
 @settings(max_examples=6, phases=PLAIN)
@@ -209,7 +209,7 @@ def test_points_to_begin_with_are_used():
     plain = lsip.decompose(CASE.problem(), DISC)
     warm = lsip.decompose(CASE.problem(), DISC, start=start)
     assert warm.value == pytest.approx(plain.value, abs=2e-6)
-    assert warm.history[0].points > 50
+    assert warm.history[0].columns > 50
     assert warm.calls <= plain.calls
     with pytest.raises(ModelError, match="shape"):
         lsip.decompose(CASE.problem(), DISC, start=[lsip.Extreme(np.zeros(3), 0.0)])
@@ -300,7 +300,8 @@ def test_infeasible_problems_are_proven_so(why):
     assert np.isnan(solution.value)
     solution.verify(DISC)
     assert "INFEASIBLE" in str(solution)
-    bare = replace(solution, support=(), row_multipliers=np.zeros_like(solution.row_multipliers))
+    nothing = np.zeros_like(solution.certificate.row_multipliers)
+    bare = forged(solution, support=(), row_multipliers=nothing)
     with pytest.raises(ProofError, match="contradict"):
         bare.verify(DISC)
 
@@ -366,6 +367,11 @@ def test_wrong_options_are_refused(options):
 # ---- tampering -------------------------------------------------------------------------------------------------------
 
 
+def forged(solution: lsip.Decomposition, **claims: Any) -> lsip.Decomposition:
+    """The solution with other claims in its certificate."""
+    return replace(solution, certificate=replace(solution.certificate, **claims))
+
+
 def test_what_was_tampered_with_does_not_verify():
     solution = lsip.decompose(CASE.problem(), DISC)
     assert solution.verify(DISC) is solution
@@ -376,19 +382,22 @@ def test_what_was_tampered_with_does_not_verify():
         "weights of sum two": tuple(replace(a, weight=2 * a.weight) for a in solution.atoms),
         "a weight below zero": (replace(first, weight=1.5), replace(first, weight=-0.5, x=-first.x)),
     }
-    fakes = {name: replace(solution, atoms=a, x=sum(p.weight * p.x for p in a)) for name, a in atoms.items()}
+    fakes = {
+        name: replace(forged(solution, x=sum(p.weight * p.x for p in a)), atoms=a) for name, a in atoms.items()
+    }
+    proof = solution.certificate
     fakes |= {
-        "a better lower bound": replace(solution, lower=solution.lower + 1e-4 * scale),
-        "a better upper bound": replace(solution, upper=solution.upper - 1e-4 * scale),
-        "another point": replace(solution, x=solution.x * 0.9),
-        "other multipliers": replace(
-            solution, support=tuple(replace(s, multiplier=2 * s.multiplier + 1) for s in solution.support)
+        "a better lower bound": forged(solution, lower=proof.lower + 1e-4 * scale),
+        "a better upper bound": forged(solution, upper=proof.upper - 1e-4 * scale),
+        "another point": forged(solution, x=solution.x * 0.9),
+        "other multipliers": forged(
+            solution, support=tuple(replace(s, multiplier=2 * s.multiplier + 1) for s in proof.support)
         ),
-        "multipliers below zero": replace(
-            solution, support=tuple(replace(s, multiplier=-s.multiplier - 1) for s in solution.support)
+        "multipliers below zero": forged(
+            solution, support=tuple(replace(s, multiplier=-s.multiplier - 1) for s in proof.support)
         ),
-        "an index outside of Y": replace(
-            solution, support=tuple(replace(s, point=s.point + 5) for s in solution.support)
+        "an index outside of Y": forged(
+            solution, support=tuple(replace(s, point=s.point + 5) for s in proof.support)
         ),
     }
     passed = []
@@ -398,7 +407,7 @@ def test_what_was_tampered_with_does_not_verify():
         except ProofError:
             continue
         passed.append(name)
-    assert solution.support
+    assert proof.support
     assert not passed
 
 
@@ -406,7 +415,8 @@ def test_a_point_that_breaks_a_finite_row_does_not_verify():
     problem = disc_problem(lambda x: x[0] <= 0.25, lambda x: lsip.forall(T, T * x[1] <= 2), objective=lambda x: x[0])
     solution = lsip.decompose(problem, DISC)
     best = DISC(np.array([1.0, 0.0])).x
-    fake = replace(solution, x=best, atoms=(replace(solution.atoms[0], weight=1.0, x=best),), lower=1.0, upper=1.0)
+    claimed = forged(solution, x=best, lower=-1.0, upper=-1.0)
+    fake = replace(claimed, atoms=(replace(solution.atoms[0], weight=1.0, x=best),))
     with pytest.raises(ProofError):
         fake.verify(DISC)
 
@@ -422,9 +432,9 @@ def claim(shares: tuple[float, float], bound: float, *support: Support) -> lsip.
     honest = lsip.decompose(FLAT, DISC)
     atoms = tuple(replace(honest.atoms[0], weight=w, x=x) for w, x in zip(shares, (EAST, WEST), strict=True))
     x = sum(a.weight * a.x for a in atoms)
-    x, box = mixture(atoms, 2) if min(shares) >= 0 and sum(shares) == 1 else (x, honest.box)
-    low = float(x[0]) - 1e-12
-    return replace(honest, x=x, box=2 * box, atoms=atoms, support=support, lower=low, upper=bound)
+    x, box = mixture(atoms, 2) if min(shares) >= 0 and sum(shares) == 1 else (x, honest.certificate.box)
+    low = float(x[0]) - 1e-12  # what it attains, of a maximum
+    return replace(forged(honest, x=x, box=2 * box, support=support, lower=-bound, upper=-low), atoms=atoms)
 
 
 FALSE = {

@@ -1,7 +1,8 @@
 """The exchange method: finite relaxations, separation, and what speeds them up, until the proof closes."""
 
-from .decomposition import Atom, Decomposition, Extreme, Step, decompose
+from .decomposition import Decomposition, decompose
 from .exchange import Exchange, exchange, solve
+from .mixture import Atom, Extreme
 from .tuning import Tuning
 
-__all__ = ["Atom", "Decomposition", "Exchange", "Extreme", "Step", "Tuning", "decompose", "exchange", "solve"]
+__all__ = ["Atom", "Decomposition", "Exchange", "Extreme", "Tuning", "decompose", "exchange", "solve"]

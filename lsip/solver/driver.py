@@ -27,7 +27,7 @@ from ..proof.certificate import Certificate, Support
 from ..proof.dual import Dual
 from ..proof.families import Bounds
 from ..proof.primal import Broken
-from ..proof.prove import Feasible, Lower, infeasible, optimal, unbounded
+from ..proof.prove import Lower, infeasible, optimal, unbounded
 from ..proof.ray import Ray
 from ..solution.solution import Iterate, Solution, merge
 from .clock import Clock
@@ -146,7 +146,7 @@ class Run:
             if end is None and added == 0 and sampled is None and self.state.incumbent is None:
                 end = End(Status.STALLED) if _worst(separations) > 0 else None
             yield self._record(iteration, added, separations)
-            end = end or self._recheck()
+            end = end or self.recheck()
             for accelerate in self.relaxation.accelerators:
                 end = end or accelerate(self, separations)
             if end is None and self._frozen() and not self.state.relent():
@@ -244,7 +244,7 @@ class Run:
         state.patience += 1
         state.margin *= 0.5
         if state.patience > self.tuning.soon and state.relent():
-            end = self._recheck()
+            end = self.recheck()
             if end is not None:
                 return end
         if state.patience <= self.tuning.patience:
@@ -314,7 +314,7 @@ class Run:
             return lower
         return state.proven.around(self.program, centre)
 
-    def _recheck(self) -> End | None:
+    def recheck(self) -> End | None:
         """A feasible point found earlier may be good enough for the lower bound of this iteration."""
         best = self.state.incumbent
         if best is None or best.upper - self.state.relaxed > self.state.allowed(best.upper):
@@ -335,7 +335,8 @@ class Run:
         found = self.relaxation.feasible(state.proposal, None, self.clock.left())
         worst, slope = max(state.violation.values, default=0.0), max(ray.drift, default=0.0)
         if isinstance(found, Broken) and 0 < worst < np.inf and slope < 0:
-            x = state.x + 1.1 * worst / -slope * ray.direction  # a direction into the interior leads to a feasible point
+            # A direction into the interior leads to a feasible point.
+            x = state.x + 1.1 * worst / -slope * ray.direction
             found = self.relaxation.feasible(Proposal(x), None, self.clock.left())
         if isinstance(found, Broken):
             return None
@@ -440,7 +441,7 @@ class Run:
             cuts=tuple(relaxation.cuts),
             evidence=evidence,
             oracles=tuple(relaxation.oracles),
-            **relaxation.extras(state.best),
+            **relaxation.extras(state.best, state.proposal),
         )
 
     def _answer(self, status: Status, certificate: Certificate, **fields: Any) -> Solution:

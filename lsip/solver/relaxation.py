@@ -56,6 +56,9 @@ class Search(Protocol):
     def certify(self, point: Proposal, known: list[Separation]) -> End | None:
         """The end, if the point is proven to be feasible and the bounds meet."""
 
+    def recheck(self) -> End | None:
+        """The end, if the best point is good enough for the bound of this iteration."""
+
     def unbounded(self) -> End | None:
         """The end, if a direction of unboundedness is proven."""
 
@@ -134,10 +137,10 @@ class Relaxation(ABC):
         """Whether the current proposal may be proven as it is; otherwise the next one is better."""
         return True
 
-    def complete(self, state: State) -> None:
+    def complete(self, state: State) -> None:  # noqa: B027 - most proposals are complete
         """A proposal with all multipliers, for the last proofs of a solve."""
 
-    def forget(self, state: State) -> None:
+    def forget(self, state: State) -> None:  # noqa: B027 - a relaxation may keep everything
         """Drop cuts that have not mattered for long."""
 
     def sizes(self, x: Array) -> Array:
@@ -161,6 +164,10 @@ class Relaxation(ABC):
         """A proof that no point is feasible, from multipliers whose combination contradicts itself."""
         return infeasible(self.program, proposal.support, proposal.rows, x, tuple(self.cuts))
 
-    def extras(self, best: Feasible | None) -> dict[str, Any]:
-        """What the answer has besides; `best` is the point behind it."""
+    def excess(self, point: Proposal) -> float:
+        """By how much a point may break finite rows that no proof can mend; -inf where it can."""
+        return -np.inf
+
+    def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
+        """What the answer has besides; `best` is the point behind it, `last` the one where there is none."""
         return {}

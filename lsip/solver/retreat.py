@@ -18,7 +18,7 @@ def retreat(run: Search) -> None:
         return
     if state.violation.worst == np.inf:  # the last separation came without a proof
         state.violation = Bounds.of(relaxation.program, relaxation.oracles, run.prove(state.proposal))
-    v = state.violation.worst if relaxation.program.families else 0.0
+    v = max(state.violation.worst if relaxation.program.families else 0.0, relaxation.excess(state.proposal))
     if not 0 <= v < np.inf:
         return
     room = inside(run)
@@ -40,7 +40,7 @@ def inside(run: Search) -> tuple[Proposal, float] | None:
         if deepest is None:
             return None
         separations = run.prove(deepest)
-        room = -max((found.bound for found in separations), default=-np.inf)
+        room = -max((*(found.bound for found in separations), run.relaxation.excess(deepest)), default=-np.inf)
         if room > 0:
             return deepest, room
         if not run.add(separations):

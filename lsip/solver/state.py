@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ class Proposal:
     rows: Array = field(default_factory=lambda: np.zeros(0))  # multipliers of the finite rows
     bounded: bool = True  # whether the box that stands in for infinite bounds plays no part in the multipliers
     leaning: bool = False  # whether the point touches that box
-    idle: NDArray[np.bool_] | None = None  # (cuts,), those without a multiplier
     box: Array | None = None  # (n,), half-widths around x, where the point is known only up to them
     weights: Array | None = None  # of the points that x is a mixture of, where it is one
 
@@ -120,8 +119,3 @@ class State:
     def bound(self) -> Lower | None:
         """The best lower bound that is proven."""
         return max((b for b in (self.proven, self.early) if b is not None), key=lambda b: b.value, default=None)
-
-
-def between(one: Proposal, other: Proposal, share: float) -> Proposal:
-    """The point that is made of `share` of the other."""
-    return Proposal((1 - share) * one.x + share * other.x)

@@ -30,7 +30,6 @@ from ...solver.separation import separate
 from ...solver.state import End, Goal, Proposal, State
 from ...solver.tuning import Tuning
 from .carrier import Carrier
-from .cuts import Cuts
 from .interior import Answer, Interior
 from .master import Master
 from .ray import find_ray
@@ -237,8 +236,8 @@ class ConvexRelaxation(Relaxation):
         separations = separate(self.program, self.oracles, found.z, margin=state.margin)
         violation = Bounds.of(self.program, self.oracles, separations)
         if violation.worst > 0:
-            pairs = [(f, s) for f, s in enumerate(separations)]
-            self.add([Support(f, int(c), y, 0.0) for f, s in pairs for y, c in zip(s.points, s.components, strict=True)])
+            found_at = [(f, y, c) for f, s in enumerate(separations) for y, c in zip(s.points, s.components, strict=True)]
+            self.add([Support(f, int(c), y, 0.0) for f, y, c in found_at])
             return False
         state.accept(self._proposal(found))
         state.violation = violation

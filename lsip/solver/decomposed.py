@@ -1,0 +1,358 @@
+"""The relaxation of a decomposed program: columns, which are points of X, and rows, at index points, together.
+
+A master program mixes the points of X found so far under the index points found so far. Its multipliers lambda, a
+measure on Y, give a new linear function to maximise,
+
+    L(lambda) = min over X of c x + sum_j lambda_j (a(y_j) x - b(y_j)),
+
+which is a lower bound of the optimum for every lambda >= 0, and a new point of X for the master. Multipliers are
+smoothed towards those of the best bound so far, which keeps them from swinging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..deadline import check
+from ..domains import Domain
+from ..errors import ModelError
+from ..masters.columns import ColumnMaster, Combination
+from ..model.program import Program
+from ..model.status import Status
+from ..oracles import Separation, is_prover, pick_oracle
+from ..proof.certificate import Certificate, Support
+from ..proof.dual import Dual
+from ..proof.families import Bounds, family_bounds
+from ..proof.primal import Broken, broken_rows
+from ..proof.prove import Feasible, Lower, feasible_at, upper_bound
+from ..proof.ray import Ray
+from ..proof.rows import trusts
+from ..proof.scaling import identity
+from .clock import Clock
+from .mixture import SLACK, Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, mixed
+from .options import Options
+from .relaxation import Known, Relaxation, Search
+from .retreat import inside, share
+from .sampling import SampledRows
+from .state import End, Goal, Proposal, State
+
+Array = NDArray[np.float64]
+NEW_ROWS = 8  # taken from one sample, or one proof
+ROUNDS = 4  # of new rows before the next point of X is asked for
+LARGE = 300  # from so many variables on, a point of X costs more than a proof, and a feasible point is sought at once
+SHAVED = 1e-12  # taken off lower bounds, relative to their size: a fresh call of `maximise` may bound less sharply
+STEADY = 0.5  # how much of the best multipliers so far is mixed into those of the master
+MARGIN_SHARE = 0.3  # of the gap, and of the room of a point inside: what margins may cost
+WORTH = 0.1  # of the gap: rows that are broken by less wait
+PHASE_ONE = 1000  # points of X, until some mixture keeps the known rows
+DEEPENINGS = 3  # points of X, until some mixture has room
+
+
+class DecomposedRelaxation(Relaxation):
+    """Mixtures of points of X under cuts."""
+
+    def __init__(self, program: Program, maximise: Maximise, start: Sequence[Extreme], options: Options) -> None:
+        self.given = self.program = program
+        self.scaling = identity(program)
+        self.maximise, self.options, self.start = maximise, options, start
+        self.oracles = [options.oracle or pick_oracle(f) for f in program.families]
+        self.proof_share = options.tuning.proof_share
+        self.accelerators = (Inside(self),)
+        self.master, self.rows = ColumnMaster(program.c, options.tol), Rows(program)
+        self.data: list[Any] = []  # what came with each point
+        self.radii = np.zeros((0, program.n))  # half-widths of each
+        self.first = [_few(f.domain) for f in program.families]
+        self.sampled = [SampledRows(f, points) for f, points in zip(program.families, self.first, strict=True)]
+        self.seen: list[Separation] = []  # what sampled rows showed last, where it was not worth rows
+        self.best, self.bound = np.zeros(0), -np.inf  # multipliers of the best lower bound, and that bound
+        self.margin = 0.0  # of the next relaxation
+        self.calls = 0
+
+    def begin(self) -> State:
+        program, tol = self.program, self.options.tol
+        goal = Goal(tol, tol if self.options.atol is None else self.options.atol)
+        middle = np.clip(np.zeros(program.n), program.lower, program.upper)
+        return State(goal, 0.0, Proposal(middle), Bounds((np.inf,) * len(program.families)))
+
+    def describe(self) -> list[str]:
+        families = ", ".join(f"m = {f.domain.dim}" for f in self.program.families)
+        return [
+            f"{self.program.name}: {self.program.n} variables, points of X by linear maximisation; {families}",
+            f"separation by {self.oracle_names}, tol {self.options.tol:g}",
+        ]
+
+    @property
+    def cuts(self) -> Sequence[Support]:
+        return self.rows.cuts
+
+    @property
+    def scale(self) -> float:
+        return max(1.0, float(np.median(np.abs(self.rows.b))) if len(self.rows.b) else 1.0)
+
+    def units(self, x: Array) -> Array:
+        return self.rows.reach
+
+    # ---- the finite program ---------------------------------------------------------------------------------------
+
+    def relax(self, state: State) -> Proposal | End:
+        if not self.calls:
+            self._open()
+        state.margin = self.margin
+        while True:
+            check("exchange")
+            found = self.master.solve(state.margin)
+            found = None if found is None else self._with_rows(state, found)
+            if found is not None:
+                break
+            if state.margin > 0:
+                state.margin = 0.0
+                continue
+            end = self._find_feasible(state)
+            if end is not None:
+                return end
+        self._price_smoothed(found)
+        state.accept(self._proposal(found))
+        state.relaxed, state.proven = self.bound, self.lower(state.proposal, state.x, 0.0)
+        total = float(found.multipliers.sum())
+        self.margin = MARGIN_SHARE * state.allowed(state.proposal.value) / total if total > 0 else state.margin
+        return state.proposal
+
+    def _open(self) -> None:
+        """The first points of X, and the first rows."""
+        for extreme in self.start:
+            self._keep(extreme)
+        self.master.add_rows(self.rows.a, self.rows.b)
+        self._price(np.zeros(len(self.rows.b)), 1.0)
+        rows = [range(len(f.columns)) for f in self.program.families]
+        self.add([Support(f, c, y, 0.0) for f, points in enumerate(self.first) for y in points for c in rows[f]])
+
+    def _with_rows(self, state: State, found: Combination) -> Combination | None:
+        """Add index points while the mixture breaks rows by enough to matter; None if no mixture keeps them."""
+        for _ in range(ROUNDS):
+            value = self._value(found.weights)
+            gap, near = max(value - self.bound, 0.0), self._near(state, value)
+            violations = (self.program.violation(f, self._mix(found.weights)) for f in range(len(self.sampled)))
+            pairs = zip(self.sampled, violations, strict=True)
+            self.seen = [sampled.separate(violation, -state.margin, near) for sampled, violation in pairs]
+            worst = max((s.worst for s in self.seen), default=-np.inf)
+            new = self._violated(self.seen, state.margin)
+            if not new or worst * max(float(found.multipliers.sum()), 1.0) <= (0.0 if near else WORTH * gap):
+                return found
+            self.add(new)
+            self.seen = [Separation(s.points[:0], s.values[:0], np.inf, s.components[:0]) for s in self.seen]
+            again = self.master.solve(state.margin)
+            if again is None:
+                return None
+            found = again
+        return found
+
+    def _near(self, state: State, value: float) -> bool:
+        """Whether a proof is worth its price: the gap is almost shut, or there is no feasible point yet."""
+        if value - self.bound <= state.allowed(value):
+            return True
+        return state.incumbent is None and self.program.n >= LARGE and all(map(is_prover, self.oracles))
+
+    def sample(self, state: State, point: Proposal) -> list[Separation] | None:
+        return None if self._near(state, point.value) else self.seen
+
+    def _proposal(self, found: Combination) -> Proposal:
+        x, box = self.mixture(found.weights)
+        support, rows = self.rows.measure(self.best)
+        return Proposal(x, self._value(found.weights), support, rows, box=box, weights=found.weights)
+
+    def _find_feasible(self, state: State) -> End | None:
+        """No mixture of the known points keeps the known rows: find one that does, or prove that there is none."""
+        for _ in range(PHASE_ONE):
+            check("exchange")
+            found = self.master.best_margin()
+            if found.slack < 0:
+                return None
+            before = len(self.master.points)
+            if self._price(found.multipliers, 0.0) > 0:
+                return self._infeasible(state, found.multipliers)
+            if self._stuck(found, before):
+                return End(Status.STALLED)
+        return End(Status.STALLED)
+
+    def _stuck(self, found: Combination, before: int) -> bool:
+        """Whether no point since `before` helps: nothing in X is further inside, to rounding."""
+        slope, level = found.multipliers @ self.master.rows, found.multipliers @ self.master.rhs
+        values = self.master.points[before:] @ slope - level
+        return bool(values.min() >= found.slack - 1e-13 * (1 + np.abs(self.master.rhs).max()))
+
+    def _infeasible(self, state: State, multipliers: Array) -> End:
+        support, rows = self.rows.measure(multipliers)
+        on_trust = trusts(self.program, support)
+        if on_trust:
+            why = "; ".join(on_trust)
+            return End(Status.UNCERTIFIED, f"Constraints contradict each other, but that rests on trust: {why}.")
+        certificate = Certificate("infeasible", state.x, np.inf, np.inf, support=support, row_multipliers=rows)
+        return End(Status.INFEASIBLE, certificate=certificate)
+
+    def add(self, new: list[Support], known: Known | None = None) -> int:
+        self.master.add_rows(*self.rows.add(new))
+        return len(new)
+
+    def _violated(self, separations: list[Separation], margin: float) -> list[Support]:
+        return [
+            Support(f, int(c), y, 0.0)
+            for f, s in enumerate(separations)
+            for y, c, g in list(zip(s.points, s.components, s.values, strict=True))[:NEW_ROWS]
+            if g > -margin
+        ]
+
+    def deepest(self, state: State) -> Proposal | None:
+        for _ in range(DEEPENINGS):
+            found = self.master.best_margin()
+            if found.slack < 0:
+                return self._proposal(found)
+            self._price(found.multipliers, 0.0)
+        return None
+
+    def direction(self, clock: Clock) -> Ray | Array | None:
+        """None: X is bounded."""
+        return None
+
+    def farther(self) -> bool:
+        return False
+
+    # ---- points of X ----------------------------------------------------------------------------------------------
+
+    def _keep(self, extreme: Extreme) -> None:
+        program = self.program
+        points = np.atleast_2d(np.asarray(extreme.x, dtype=float))
+        if points.ndim != 2 or points.shape[1] != program.n or not np.isfinite(points).all():
+            raise ModelError(f"`maximise` must give finite points of shape ({program.n},); got {points.shape}.")
+        if (points < program.lower - SLACK * self.rows.reach).any() or (
+            points > program.upper + SLACK * self.rows.reach
+        ).any():
+            raise ModelError(
+                "`maximise` gave a point outside the bounds of the variables; these must hold on all of X."
+            )
+        data = extreme.data if len(points) > 1 and isinstance(extreme.data, list) else [extreme.data] * len(points)
+        if len(data) != len(points):
+            raise ModelError(f"`maximise` gave {len(points)} points with {len(data)} items of data.")
+        try:
+            radii = np.broadcast_to(np.asarray(extreme.radius, dtype=float), points.shape)
+        except (TypeError, ValueError):
+            radii = np.full(points.shape, np.nan)
+        if not (np.isfinite(radii).all() and (radii >= 0).all()):
+            raise ModelError(
+                f"`radius` of an Extreme is a number >= 0, or one for each of its; got {extreme.radius!r}."
+            )
+        self.master.add_points(points)
+        self.radii = np.concatenate([self.radii, radii])
+        self.data += data
+
+    def _price_smoothed(self, found: Combination) -> None:
+        """A new point of X for the master, at multipliers between those of the master and the best so far."""
+        keep = STEADY if len(self.best) else 0.0
+        for _ in range(4):
+            smoothed = (1 - keep) * found.multipliers
+            shared = min(len(self.best), len(smoothed))
+            smoothed[:shared] += keep * self.best[:shared]
+            before = len(self.master.points)
+            self._price(smoothed, 1.0)
+            slope = self.program.c + found.multipliers @ self.master.rows[: len(found.multipliers)]
+            gain = found.price - float((self.master.points[before:] @ slope).min())
+            if gain > 0.01 * (self._value(found.weights) - self.bound) or keep == 0.0:
+                return
+            keep = max(0.0, keep - 0.3)
+
+    def _price(self, multipliers: Array, objective: float) -> float:
+        """Ask for the point of X that these multipliers want, and take the bound that comes with it."""
+        bound, extreme = self.rows.relaxed(objective, multipliers, self.maximise)
+        self.calls += 1
+        self._keep(extreme)
+        shaved = bound - SHAVED * (1 + abs(bound))
+        if objective and shaved > self.bound:
+            self.bound, self.best = shaved, multipliers
+        return bound
+
+    # ---- mixtures -------------------------------------------------------------------------------------------------
+
+    def _mix(self, weights: Array) -> Array:
+        """The point with these weights; points that came later have none."""
+        return weights @ self.master.points[: len(weights)]
+
+    def _value(self, weights: Array) -> float:
+        return float(self.program.c @ self._mix(weights) + self.program.constant)
+
+    def mixture(self, weights: Array) -> tuple[Array, Array]:
+        """The same, and half-widths of a box that holds a mixture of points of X, with some room for a check of it."""
+        used = np.flatnonzero(weights > 0)
+        x, box = mixed(weights[used], self.master.points[used], self.radii[used])
+        return x, 1.5 * box
+
+    def between(self, one: Proposal, other: Proposal, share: float) -> Proposal:
+        if one.weights is None or other.weights is None:
+            raise ModelError("Points of a decomposition are mixtures.")
+        weights = np.zeros(max(len(one.weights), len(other.weights)))
+        weights[: len(one.weights)] += (1 - share) * one.weights
+        weights[: len(other.weights)] += share * other.weights
+        x, box = self.mixture(weights)
+        return Proposal(x, box=box, weights=weights)
+
+    def excess(self, point: Proposal) -> float:
+        return self.rows.finite_violation(point.x, point.box)
+
+    def feasible(self, point: Proposal, known: Bounds | None, seconds: float) -> Feasible | Broken:
+        if point.weights is None or point.box is None:
+            return Broken("the point is no mixture of points of X")
+        bad = broken_rows(self.program, point.x, point.box)
+        if len(bad):
+            return Broken("the point found keeps a finite constraint only up to rounding", True, bad)
+        if known is None:
+            known = family_bounds(self.program, point.x, point.box, seconds=seconds, oracles=self.oracles)
+        return feasible_at(self.program, MixedPoint(point.x, point.box, weights=point.weights), known)
+
+    def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+        support, rows = self.rows.measure(self.best)
+        return PricedBound(self.bound, Dual(support, rows))
+
+    def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
+        point = None if best is None else best.point
+        weights = point.weights if isinstance(point, MixedPoint) else last.weights
+        used = np.zeros(0, dtype=np.intp) if weights is None else np.flatnonzero(weights > 0)
+        points = self.master.points
+        return {
+            "atoms": tuple(Atom(float(weights[k]), points[k], self.data[k], self.radii[k]) for k in used.tolist()),
+            "calls": self.calls,
+            "maximise": self.maximise,
+        }
+
+
+class Inside:
+    """Turns every proven point into a feasible one, by a mixture with one that has room; found once."""
+
+    def __init__(self, relaxation: DecomposedRelaxation) -> None:
+        self.relaxation = relaxation
+        self.room: tuple[Proposal, float] | None = None
+
+    def __call__(self, run: Search, separations: list[Separation]) -> End | None:
+        state, relaxation = run.state, self.relaxation
+        violation = max(state.violation.worst, relaxation.excess(state.proposal))
+        if not 0 < violation < np.inf:
+            return None
+        self.room = self.room or inside(run)
+        if self.room is None:
+            return None
+        point = relaxation.between(state.proposal, self.room[0], share(violation, self.room[1]))
+        upper = np.inf if state.incumbent is None else state.incumbent.upper
+        if not upper_bound(relaxation.program, point.x, point.box) < upper:
+            return None
+        found = relaxation.feasible(point, None, run.clock.left())
+        if isinstance(found, Broken):
+            return None
+        state.keep_feasible(found)
+        relaxation.margin = min(relaxation.margin, MARGIN_SHARE * self.room[1])
+        return run.recheck()
+
+
+def _few(domain: Domain) -> Array:
+    """Index points to begin with."""
+    return domain.grid({1: 9, 2: 4}[domain.dim]) if domain.dim <= 2 else domain.spread(16)

@@ -1,0 +1,162 @@
+"""Points of a convex set X that is known only through its linear maximisation, their mixtures, and rows over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from math import fsum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..errors import ModelError, ProofError
+from ..expressions.interval import EPS, TINY
+from ..model.program import Program
+from ..proof.certificate import Support
+from ..proof.linear_algebra import product
+from ..proof.primal import FinitePoint
+from ..proof.prove import Lower
+from ..proof.rows import point_rows, settled
+
+Array = NDArray[np.float64]
+SLACK = 1e-9  # by how much, relative to their size, points may miss what was promised of them
+
+
+@dataclass(frozen=True, eq=False)
+class Extreme:
+    """The answer of a linear maximisation over X.
+
+    Parameters
+    ----------
+    x
+        A point of X, shape (n,), or several, (k, n): the best first, others that may be useful.
+    bound
+        direction @ x is at most this for every x in X. It may lie above the value at `x`; the proof rests on it.
+    data
+        Anything that belongs to each point; kept with it in `Decomposition.atoms`.
+    radius
+        Half-widths of a box around `x`, a number or an array of its shape: some point of X lies in it. Zero where
+        floats hold points of X exactly.
+    """
+
+    x: Array
+    bound: float
+    data: Any = None
+    radius: Array | float = 0.0
+
+
+Maximise = Callable[[Array], Extreme]  # direction (n,) -> a point of X at which direction @ x is largest, with a bound
+
+
+@dataclass(frozen=True, eq=False)
+class Atom:
+    """A point of X, known up to a box, and its weight in the solution."""
+
+    weight: float
+    x: Array
+    data: Any = None
+    radius: Array | float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class MixedPoint(FinitePoint):
+    """A mixture of points of X, in whose box an exact one lies."""
+
+    weights: Array = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
+class PricedBound(Lower):
+    """A lower bound over X, which is wherever it is written the same."""
+
+    def around(self, program: Program, centre: Array) -> Lower:
+        return self
+
+    def at(self, program: Program, point: FinitePoint) -> Lower:
+        return self
+
+
+def mixture(atoms: Sequence[Atom], n: int) -> tuple[Array, Array]:
+    """The mixture of atoms with their weights, in proportion, and half-widths of a box that holds an exact one."""
+    weights = np.array([a.weight for a in atoms])
+    if not (len(atoms) and np.isfinite(weights).all() and (weights >= 0).all() and abs(weights.sum() - 1) <= 1e-9):
+        raise ProofError("The weights of the mixture are not nonnegative with sum one.")
+    points = np.array([a.x for a in atoms])
+    radii = np.array([np.broadcast_to(a.radius, n) for a in atoms])
+    return mixed(weights, points, radii)
+
+
+def mixed(weights: Array, points: Array, radii: Array) -> tuple[Array, Array]:
+    """weights @ points, and how far a mixture of points of X with exactly these proportions may be from it."""
+    terms = len(weights) + 8
+    x, size = weights @ points, weights @ np.abs(points)
+    off = abs(fsum(weights.tolist()) - 1.0) + 2 * EPS  # what the proportions change
+    return x, 1.01 * (weights @ radii + (terms * EPS + 1.01 * off) * size + terms * TINY)
+
+
+class Rows:
+    """All rows a x <= b of the master, enclosed: the sides of the finite rows first, then the cuts."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        above = np.flatnonzero(np.isfinite(program.row_upper))
+        below = np.flatnonzero(np.isfinite(program.row_lower))
+        self.side = np.concatenate([above, below])  # which finite row each of the first rows is
+        self.sign = np.concatenate([np.ones(len(above)), -np.ones(len(below))])
+        self.a = self.sign[:, None] * program.A.toarray()[self.side]
+        self.doubt = np.zeros_like(self.a)
+        self.b = np.concatenate([program.row_upper[above], -program.row_lower[below]])
+        self.cuts: list[Support] = []
+        self.reach = np.maximum(np.abs(program.lower), np.abs(program.upper))
+
+    def add(self, cuts: list[Support]) -> tuple[Array, Array]:
+        """The rows and right-hand sides of new cuts; right-hand sides are rounded up."""
+        cuts = list(settled(self.program, cuts))
+        if not cuts:
+            return self.a[:0], self.b[:0]
+        mid, rad, b = point_rows(self.program, tuple(cuts))
+        mid, rad = (m.toarray() if sparse.issparse(m) else m for m in (mid, rad))
+        self.a, self.doubt = np.concatenate([self.a, mid]), np.concatenate([self.doubt, rad])
+        self.b = np.concatenate([self.b, b.hi])
+        self.cuts += cuts
+        return mid, b.hi
+
+    def finite_violation(self, x: Array, box: Array | None = None) -> float:
+        """The most by which x, or a point of the box around it, may break a finite row; -inf when there is none."""
+        k = len(self.side)
+        return float((product(self.a[:k], x, box).hi - self.b[:k]).max(initial=-np.inf))
+
+    def sides(self, row_multipliers: Array) -> Array:
+        """Multipliers of the finite rows, one a side."""
+        return np.maximum(self.sign * row_multipliers[self.side], 0.0) if len(self.side) else np.zeros(0)
+
+    def measure(self, multipliers: Array) -> tuple[tuple[Support, ...], Array]:
+        """Multipliers as atoms of the dual measure, and signed ones of the finite rows."""
+        k = len(self.side)
+        rows = np.zeros(self.program.A.shape[0])
+        np.add.at(rows, self.side[: len(multipliers)], (self.sign * np.resize(multipliers, k))[: len(multipliers)])
+        atoms = zip(self.cuts, multipliers[k:], strict=False)
+        return tuple(replace(cut, multiplier=float(v)) for cut, v in atoms if v > 0), rows
+
+    def relaxed(self, objective: float, multipliers: Array, maximise: Maximise) -> tuple[float, Extreme]:
+        """min over X of objective c x + sum lambda (a x - b), rounded down, and the point of X that is found there."""
+        k, program = len(multipliers), self.program
+        c = objective * program.c
+        products = multipliers * self.b[:k]
+        reduced = c + multipliers @ self.a[:k]
+        size = np.abs(c) + multipliers @ np.abs(self.a[:k])
+        terms = k + 8
+        extreme = maximise(-reduced)
+        if not isinstance(extreme, Extreme):
+            raise ModelError(f"`maximise` must return an lsip.Extreme(x, bound); got {type(extreme).__name__}.")
+        reached = float(np.max(np.atleast_2d(extreme.x) @ -reduced)) if np.shape(extreme.x)[-1:] == c.shape else -np.inf
+        if not extreme.bound >= reached - SLACK * (size @ self.reach):
+            raise ModelError(f"`maximise` gave the bound {extreme.bound:.9g}, but its own point reaches {reached:.9g}.")
+        total = objective * program.constant - float(products.sum()) - extreme.bound
+        charge = ((multipliers @ self.doubt[:k]) * (1 + terms * EPS) + terms * EPS * size) @ self.reach
+        charge += terms * EPS * (np.abs(products).sum() + abs(extreme.bound) + abs(program.constant))
+        return float(total - charge), extreme
+
+
