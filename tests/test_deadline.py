@@ -16,8 +16,9 @@ from lsip.masters import MasterError, open_master
 from lsip.masters.highs import HighsMaster, new_highs, run
 from lsip.oracles import BranchAndBound, Grid
 from lsip.proof.linear_algebra import solve as enclosed_solve
-from lsip.solver import driver
+from lsip.solver import method, relaxation
 from lsip.solver.clock import Clock
+from lsip.solver.state import End
 
 
 def hard(m: int = 3) -> lsip.Problem:
@@ -181,7 +182,7 @@ def test_time_that_is_up_before_the_first_relaxation(monkeypatch: pytest.MonkeyP
     def late(*args: Any) -> Any:
         raise lsip.OutOfTime("now")
 
-    monkeypatch.setattr(driver, "Relaxation", late)
+    monkeypatch.setattr(method, "LinearRelaxation", late)
     found = easy().solve(time_limit=5.0)
     assert found.status is lsip.Status.TIME_LIMIT
     assert (found.lower, found.upper) == (-np.inf, np.inf)
@@ -191,8 +192,8 @@ def test_time_that_is_up_before_the_first_relaxation(monkeypatch: pytest.MonkeyP
 
 def test_bounds_are_kept_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the last proofs run out of time, those from the way count."""
-    run_ = driver._Run(hard(), lsip.Exchange(time_limit=60.0))
-    run_.early_at = 0.0
+    run_ = method.opened(hard(), lsip.Exchange(time_limit=60.0))
+    run_.early.due = 0.0
     steps = run_.iterates()
     for _ in range(2):
         row = next(steps)
@@ -201,8 +202,8 @@ def test_bounds_are_kept_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     def late(*args: Any) -> Any:
         raise lsip.OutOfTime("now")
 
-    monkeypatch.setattr(driver, "prove_lower", late)
-    found = run_.stop(lsip.Status.TIME_LIMIT)
+    monkeypatch.setattr(relaxation, "prove_lower", late)
+    found = run_.stop(End(lsip.Status.TIME_LIMIT))
     assert np.isfinite(found.lower)
     found.verify()
 

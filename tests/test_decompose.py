@@ -382,9 +382,7 @@ def test_what_was_tampered_with_does_not_verify():
         "weights of sum two": tuple(replace(a, weight=2 * a.weight) for a in solution.atoms),
         "a weight below zero": (replace(first, weight=1.5), replace(first, weight=-0.5, x=-first.x)),
     }
-    fakes = {
-        name: replace(forged(solution, x=sum(p.weight * p.x for p in a)), atoms=a) for name, a in atoms.items()
-    }
+    fakes = {name: replace(forged(solution, x=sum(p.weight * p.x for p in a)), atoms=a) for name, a in atoms.items()}
     proof = solution.certificate
     fakes |= {
         "a better lower bound": forged(solution, lower=proof.lower + 1e-4 * scale),
@@ -396,9 +394,7 @@ def test_what_was_tampered_with_does_not_verify():
         "multipliers below zero": forged(
             solution, support=tuple(replace(s, multiplier=-s.multiplier - 1) for s in proof.support)
         ),
-        "an index outside of Y": forged(
-            solution, support=tuple(replace(s, point=s.point + 5) for s in proof.support)
-        ),
+        "an index outside of Y": forged(solution, support=tuple(replace(s, point=s.point + 5) for s in proof.support)),
     }
     passed = []
     for name, fake in fakes.items():

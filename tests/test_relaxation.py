@@ -13,6 +13,9 @@ from lsip.proof.certificate import Support
 from lsip.proof.families import Bounds, family_bounds
 from lsip.solver import driver
 from lsip.solver.clock import GRACE
+from lsip.solver.linear import LinearRelaxation
+from lsip.solver.method import opened
+from lsip.solver.state import End
 
 
 def hedge(strikes: np.ndarray, top: float, side: str, wide: float = np.inf) -> lsip.Problem:
@@ -43,14 +46,14 @@ def test_close_kinks_and_free_variables(count, top, side):
 def test_coordinates_are_fitted_again_to_kinks_between_samples():
     strikes = np.array([0.9, 1.0, 1.0005, 1.001, 1.3])  # three of them lie between neighbouring samples
     problem = hedge(strikes, 4.0, "super")
-    run = driver._Run(problem, lsip.Exchange())
-    first = run.relaxation.conditioning
+    held = LinearRelaxation(problem.compile(), lsip.Exchange()).lp
+    first = held.conditioning
     point = Support(0, 0, np.array([1.0008]), 0.0)
-    row = run.relaxation.matrix([point])[0]
+    row = held.matrix([point])[0]
     assert np.abs(first.rows(row)).max() > 1e3
-    run.relaxation.add([point])
-    run.relaxation.renew()
-    again = run.relaxation.conditioning
+    held.add([point])
+    held.renew()
+    again = held.conditioning
     assert again is not first
     assert np.abs(again.rows(row)).max() < 1e3
     z = np.linspace(-1, 1, len(strikes) + 2)
@@ -82,13 +85,13 @@ def test_the_last_proofs_of_an_interrupted_solve_have_a_deadline(monkeypatch):
         return original(*args, left=left, **kwargs)
 
     monkeypatch.setattr(driver, "separate", separate)
-    run = driver._Run(wavy(), lsip.Exchange(sample_first=False, polish=False))
+    run = opened(wavy(), lsip.Exchange(sample_first=False, polish=False))
     steps = run.iterates()
     next(steps)
     assert asked == [np.inf]  # no limit was set
     steps.close()
-    run.violation = Bounds((np.inf,))
-    assert run.stop(lsip.Status.INTERRUPTED).status is lsip.Status.INTERRUPTED
+    run.state.violation = Bounds((np.inf,))
+    assert run.stop(End(lsip.Status.INTERRUPTED)).status is lsip.Status.INTERRUPTED
     assert len(asked) > 1
     assert max(asked[1:]) <= max(GRACE, 0.1 * run.clock.used())
 

@@ -1,7 +1,7 @@
 """The exchange method: finite relaxations, separation, and what speeds them up, until the proof closes."""
 
 from .decomposition import Decomposition, decompose
-from .exchange import Exchange, exchange, solve
+from .method import Exchange, exchange, solve
 from .mixture import Atom, Extreme
 from .tuning import Tuning
 

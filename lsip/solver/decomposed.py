@@ -317,8 +317,8 @@ class DecomposedRelaxation(Relaxation):
     def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
         point = None if best is None else best.point
         weights = point.weights if isinstance(point, MixedPoint) else last.weights
-        used = np.zeros(0, dtype=np.intp) if weights is None else np.flatnonzero(weights > 0)
-        points = self.master.points
+        weights, points = np.zeros(0) if weights is None else weights, self.master.points
+        used = np.flatnonzero(weights > 0)
         return {
             "atoms": tuple(Atom(float(weights[k]), points[k], self.data[k], self.radii[k]) for k in used.tolist()),
             "calls": self.calls,

@@ -9,7 +9,7 @@ from typing import Any
 from ..model.callables import Family
 from ..model.program import Program
 from ..solution.solution import Solution
-from .exchange import Exchange, solve
+from .method import Exchange, solve
 
 TOL = 1e-8
 

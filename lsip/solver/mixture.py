@@ -158,5 +158,3 @@ class Rows:
         charge = ((multipliers @ self.doubt[:k]) * (1 + terms * EPS) + terms * EPS * size) @ self.reach
         charge += terms * EPS * (np.abs(products).sum() + abs(extreme.bound) + abs(program.constant))
         return float(total - charge), extreme
-
-

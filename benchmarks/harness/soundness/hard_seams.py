@@ -10,7 +10,7 @@ import numpy as np
 import lsip
 from lsip.model.families import FamilyViolation
 from lsip.oracles import BranchAndBound, Grid, Multistart, RandomSearch, Separation, Violation
-from lsip.solver.exchange import solve
+from lsip.solver.method import solve
 
 from .doors import problem, rights, rows
 from .draw import SETS, Rng, any_set, interval, power_of_ten

@@ -236,7 +236,9 @@ class ConvexRelaxation(Relaxation):
         separations = separate(self.program, self.oracles, found.z, margin=state.margin)
         violation = Bounds.of(self.program, self.oracles, separations)
         if violation.worst > 0:
-            found_at = [(f, y, c) for f, s in enumerate(separations) for y, c in zip(s.points, s.components, strict=True)]
+            found_at = [
+                (f, y, c) for f, s in enumerate(separations) for y, c in zip(s.points, s.components, strict=True)
+            ]
             self.add([Support(f, int(c), y, 0.0) for f, y, c in found_at])
             return False
         state.accept(self._proposal(found))

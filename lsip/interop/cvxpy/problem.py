@@ -14,7 +14,7 @@ from ...model.status import Status
 from ...solution.solution import Solution
 from ...solver.clock import Clock
 from ...solver.driver import Run, drive
-from ...solver.exchange import Exchange, solve
+from ...solver.method import Exchange, solve
 from ...validation import shown
 from .affine import Layout, dense
 from .canonical import JUDGE, Canonical

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import MissingExtraError, ModelError
 from ...model.status import Status
 from ...solution.solution import Solution
-from ...solver.exchange import Exchange, solve
+from ...solver.method import Exchange, solve
 from .families import Incomplete
 from .model import read
 from .results import Answer, NoSolutionError
