@@ -179,7 +179,7 @@ class WorstCost(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.y = self.point.y
         return observation, info
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: ArrayLike) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         if not self._observations:
             raise gymnasium.error.ResetNeeded("No episode is under way: call `reset` first.")
         observation, reward, terminated, truncated, info = self.env.step(action)
