@@ -23,7 +23,7 @@ Values = ArrayLike | lsip.Expression  # what a function of points gives: an expr
 Entries = Sequence["lsip.Expression | float | Entries"]  # a table that is written down entry by entry
 Function = Callable[[Array], Values] | Callable[[Array, Steps, Steps], ArrayLike]
 Cost = lsip.Expression | ArrayLike | Entries | Function
-Bound = lsip.Expression | float | Callable[[Array], Values]
+Bound = lsip.Expression | float | Array | Callable[[Array], Values]  # an array without axes is a number, too
 
 
 @dataclass(frozen=True, eq=False)
