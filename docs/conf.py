@@ -39,8 +39,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
-ALIASES = ("Array", "ArrayLike", "Transitions", "Matrix", "PolicyLike", "Cost", "Bound", "Seed", "AnyEnv")
-autodoc_type_aliases = {name: name for name in ALIASES}  # docstrings give the shape
+autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}  # docstrings give the shape
 autodoc_inherit_docstrings = False  # what other packages say about their own methods is in their documentation
 autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True
@@ -49,6 +48,9 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_attr_annotations = False  # types are in the signature
 toc_object_entries_show_parents = "hide"
+
+# Types of what people give; docstrings say what that can be
+autodoc_type_aliases |= {n: n for n in ("Transitions", "Matrix", "PolicyLike", "Cost", "Bound", "Seed", "AnyEnv")}
 
 # Every link within the site must lead somewhere; names of other packages, and of private helpers, are plain text.
 nitpicky = True
