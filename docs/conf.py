@@ -49,6 +49,9 @@ napoleon_use_rtype = False
 napoleon_attr_annotations = False  # types are in the signature
 toc_object_entries_show_parents = "hide"
 
+# Types of what people give; docstrings say what that can be
+autodoc_type_aliases |= {n: n for n in ("Transitions", "Matrix", "PolicyLike", "Cost", "Bound", "Seed", "AnyEnv")}
+
 # Every link within the site must lead somewhere; names of other packages, and of private helpers, are plain text.
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"(?!(lsip|rl|envs)\.).*"), ("py:.*", r"(lsip|rl|envs)\..*\.[A-Z]\w+")]

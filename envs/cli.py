@@ -5,15 +5,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import lsip
 from lsip.progress import Bar
 
+if TYPE_CHECKING:
+    from .experiments.registry import Experiment
 
-def add_reproduce(commands: Any) -> None:
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # what `add_subparsers` gives
+
+
+def add_reproduce(commands: Commands) -> None:
     """Add the command to the subparsers of `lsip`."""
     parser = commands.add_parser(
         "reproduce",
@@ -83,7 +89,7 @@ def _draw(bar: Bar, name: str, done: int, total: int) -> None:
     bar.at(done, total, name)
 
 
-def _list(experiments: Any, as_json: bool) -> int:
+def _list(experiments: Mapping[str, Experiment], as_json: bool) -> int:
     if as_json:
         print(json.dumps({name: {"label": e.label, "title": e.title} for name, e in experiments.items()}))
         return 0

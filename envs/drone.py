@@ -21,14 +21,13 @@ or more, so the model is feasible by construction. Features are the index set E,
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 import lsip
 import rl
 from rl import validation
+from rl.validation import Seed
 
 Array = NDArray[np.float64]
 ACTIONS = ("survey", "rest", "north", "east", "south", "west")
@@ -51,7 +50,7 @@ def drone(
     tasks: int = 3,
     gamma: float = 0.9,
     *,
-    seed: Any = 0,
+    seed: Seed = 0,
     current: float = 0.5,
     thickness: float = 0.3,
     battery: float = 0.3,

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import lsip
 import rl
@@ -33,7 +34,7 @@ def judged(agent: rl.SICPPO, episodes: int, seed: int = 0, *, deterministic: boo
     from rl.episode_violation import EpisodeViolation
     from rl.rollouts import collect
 
-    def act(observations: Any) -> tuple[Any, Any]:
+    def act(observations: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         return agent.predict(observations, deterministic)[0], np.zeros(len(observations))
 
     played = collect(agent.env, act, episodes, seed).first(episodes)

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from itertools import combinations
 from math import comb
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +30,7 @@ from numpy.typing import NDArray
 import lsip
 import rl
 from rl import validation
+from rl.validation import Seed
 
 Array = NDArray[np.float64]
 LARGEST = 1000  # states: the table of transition probabilities has S * A * S entries, most of them zero
@@ -49,7 +49,7 @@ def load_balancing(
     units: int = 3,
     gamma: float = 0.9,
     *,
-    seed: Any = 0,
+    seed: Seed = 0,
     region: float = 1.0,
     reach: float = 0.1,
     snr: float = 100.0,

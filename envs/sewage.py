@@ -13,14 +13,13 @@ with d the discounted state occupancy of the uniform policy. Places are the inde
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 import lsip
 import rl
 from rl import validation
+from rl.validation import Seed
 
 Array = NDArray[np.float64]
 
@@ -36,7 +35,7 @@ def sewage(
     actions: int = 4,
     gamma: float = 0.9,
     *,
-    seed: Any = 0,
+    seed: Seed = 0,
     region: float = 1.0,
     slack: float = 1e-6,
     switching_cost: bool = False,

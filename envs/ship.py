@@ -17,13 +17,14 @@ which is strict near the marine protected area MPA = (1/2, 1/2). Nothing is disc
 from __future__ import annotations
 
 import math
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeVar
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import lsip
 import rl
@@ -31,6 +32,7 @@ import rl
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]
+Real = TypeVar("Real", float, Array)  # of one ship, or of many
 
 GOAL, MPA = 1.0, 0.5  # both coordinates of D and of the MPA, which lie on the diagonal
 TWICE = np.array([[2 * GOAL], [2 * MPA]])
@@ -42,12 +44,12 @@ DIAGONAL = math.sqrt(2)
 MESH, HOT = 121, 1.0  # of pictures: points along a side, and the violation with the darkest colour
 
 
-def _moved(x: Any, y: Any, heading: Any, m: Any) -> tuple[Any, Any]:
+def _moved(x: Real, y: Real, heading: Real, m: ModuleType) -> tuple[Real, Real]:
     """A step ahead, of one ship (`m` is the module math) or of many (numpy)."""
     return x + SPEED * m.cos(heading), y + SPEED * m.sin(heading)
 
 
-def _bearing(x: Any, y: Any, twice: Any, m: Any) -> tuple[Any, Any]:
+def _bearing(x: Real, y: Real, twice: Real, m: ModuleType) -> tuple[Real, Real]:
     """Angle and distance to a point of the diagonal (twice its coordinate is given), over pi and over sqrt(2).
 
     Angles count from the course O -> D, to the left: so a mirrored position has the negative angle, and the angle to
@@ -107,7 +109,7 @@ class ShipRoute(gymnasium.Env[Single, Single]):
         self.positions, self._sailing = [(0.0, 0.0)], True
         return self._observe(), {}
 
-    def step(self, action: Any) -> tuple[Single, float, bool, bool, dict[str, Any]]:
+    def step(self, action: ArrayLike) -> tuple[Single, float, bool, bool, dict[str, Any]]:
         if not self._sailing:
             raise gymnasium.error.ResetNeeded("The ship has arrived, or not started yet: call `reset` first.")
         x, y = _moved(*self.positions[-1], self._heading(action), math)
@@ -119,7 +121,7 @@ class ShipRoute(gymnasium.Env[Single, Single]):
         self._sailing = not arrived
         return observation, reward + PRIZE if arrived else reward, arrived, False, {}
 
-    def _heading(self, action: Any) -> float:
+    def _heading(self, action: ArrayLike) -> float:
         found = np.asarray(action, dtype=float)
         if found.shape != (1,):
             raise lsip.ModelError(f"An action is one heading, shape (1,); got shape {found.shape}.")
@@ -208,7 +210,7 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         self._ended[mask] = False
         return self._observe(), {}
 
-    def step(self, actions: Any) -> tuple[Single, Array, Flags, Flags, dict[str, Any]]:
+    def step(self, actions: ArrayLike) -> tuple[Single, Array, Flags, Flags, dict[str, Any]]:
         if not self._started:
             raise gymnasium.error.ResetNeeded("The ships have not started yet: call `reset` first.")
         x, y = self._position
@@ -233,7 +235,7 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         """What the ships must keep to: `envs.ship.constraint()`."""
         return constraint()
 
-    def _headings(self, actions: Any) -> Array:
+    def _headings(self, actions: ArrayLike) -> Array:
         found = np.asarray(actions, dtype=float)
         if found.shape != (self.num_envs, 1):
             raise lsip.ModelError(f"Actions are one heading a ship, shape ({self.num_envs}, 1); got {found.shape}.")
@@ -278,7 +280,7 @@ def constraint(*, gamma: float = 1.0, most: int = 500) -> rl.SemiInfiniteCost:
     if most < 1:
         raise lsip.ModelError(f"`most` is a number of positions, at least 1; got {most!r}.")
 
-    def candidates(observations: Any) -> Array:
+    def candidates(observations: NDArray[Any]) -> Array:
         places = np.asarray(observations, dtype=float)[:, :2]
         distinct = np.unique(places @ np.array([1, 1j]))  # as complex numbers: much faster than by rows
         nearest = distinct[np.argsort(np.abs(distinct - complex(MPA, MPA)), kind="stable")[:most]]
@@ -288,11 +290,11 @@ def constraint(*, gamma: float = 1.0, most: int = 500) -> rl.SemiInfiniteCost:
     return rl.SemiInfiniteCost(domain, _cost, _bound, gamma=gamma, candidates=candidates)
 
 
-def _cost(y: Any, observations: Any, actions: Any) -> Array:
+def _cost(y: Array, observations: NDArray[Any], actions: NDArray[Any]) -> Array:
     return _pollution(y, np.asarray(observations, dtype=float)[:, :2])
 
 
-def _pollution(y: Any, positions: Array) -> Array:
+def _pollution(y: ArrayLike, positions: Array) -> Array:
     """c_y(s) for places (N, 2) and positions (B, 2): shape (N, B)."""
     places = np.asarray(y, dtype=float)
     found = np.empty((len(places), len(positions)))
@@ -310,14 +312,14 @@ def _pollution(y: Any, positions: Array) -> Array:
     return found
 
 
-def _bound(y: Any) -> Array:
+def _bound(y: ArrayLike) -> Array:
     return BASE + GROWTH * np.exp(DECAY * np.linalg.norm(np.asarray(y, dtype=float) - MPA, axis=1))
 
 
 # ---- routes ----------------------------------------------------------------------------------------------------------
 
 
-def route(headings: Any) -> tuple[Array, float]:
+def route(headings: ArrayLike) -> tuple[Array, float]:
     """Sail by a list of headings, until D, the end of the list or the hundredth step.
 
     Returns
@@ -340,7 +342,7 @@ def route(headings: Any) -> tuple[Array, float]:
     return np.array(ship.positions), total
 
 
-def violations(positions: Any, y: Any) -> Array:
+def violations(positions: ArrayLike, y: ArrayLike) -> Array:
     """V_{c_y} - u_y at places y (N, 2) for a route s_0, …, s_T (T + 1, 2); its last position pollutes no more."""
     return _pollution(y, np.asarray(positions, dtype=float)[:-1]).sum(axis=1) - _bound(y)
 

@@ -66,7 +66,14 @@ def check_writable(out: Path) -> None:
         raise lsip.ModelError(f"The directory {folder} cannot be written to; name a file elsewhere with --out.")
 
 
-def loaded(path: Path, task: Task, copies: int, device: str, log: Path | None = None, workers: Any = None) -> rl.SICPPO:
+def loaded(
+    path: Path,
+    task: Task,
+    copies: int,
+    device: str,
+    log: Path | None = None,
+    workers: rl.RayRollouts | None = None,
+) -> rl.SICPPO:
     """The agent in a file, whichever method it was trained with."""
     load, env, constraint = rl.SICPPO.load, task.vector(copies), task.constraint()
     if not path.exists():

@@ -11,16 +11,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import TYPE_CHECKING
 
 import lsip
 import rl
 
 from . import tasks
-from .cli import _count
+from .cli import Commands, _count
 from .evaluate import evaluate, judged, lines
 from .render import render
 from .tasks import TASKS
+
+if TYPE_CHECKING:
+    from rl.si_cppo import Report
 
 EVALUATE_EVERY = SAVE_EVERY = 5  # iterations
 SHOW_EVERY = 10  # iterations, where progress is not a bar
@@ -35,7 +39,7 @@ EXIT_CODES = "Exit code: 0 done; 1 an error; 130 interrupted."
 # ---- the commands ----------------------------------------------------------------------------------------------------
 
 
-def add_train(commands: Any) -> None:
+def add_train(commands: Commands) -> None:
     """Add `lsip train` to the subparsers of `lsip`."""
     parser = commands.add_parser(
         "train",
@@ -68,7 +72,7 @@ def add_train(commands: Any) -> None:
     parser.set_defaults(run=train)
 
 
-def add_evaluate(commands: Any) -> None:
+def add_evaluate(commands: Commands) -> None:
     """Add `lsip evaluate` to the subparsers of `lsip`."""
     parser = commands.add_parser(
         "evaluate",
@@ -85,7 +89,7 @@ def add_evaluate(commands: Any) -> None:
     parser.set_defaults(run=evaluate)
 
 
-def add_render(commands: Any) -> None:
+def add_render(commands: Commands) -> None:
     """Add `lsip render` to the subparsers of `lsip`."""
     parser = commands.add_parser(
         "render",
@@ -204,7 +208,7 @@ def _workers(options: argparse.Namespace) -> rl.RayRollouts | None:
     return None if options.ray is None else rl.RayRollouts(actors=options.ray)
 
 
-def _watch(agent: rl.SICPPO, report: Any, *, steps: int, show: bool, interrupted: list[bool]) -> bool:
+def _watch(agent: rl.SICPPO, report: Report, *, steps: int, show: bool, interrupted: list[bool]) -> bool:
     """After an iteration: a line where there is no bar; and before the run stops, its last policy is judged too."""
     stops = bool(interrupted) or agent.total_steps >= steps
     if stops and agent.iteration % EVALUATE_EVERY:
@@ -223,7 +227,7 @@ def _interruptible() -> Iterator[list[bool]]:
         yield pressed
         return
 
-    def note(number: int, frame: Any) -> None:
+    def note(number: int, frame: FrameType | None) -> None:
         if pressed:
             raise KeyboardInterrupt
         pressed.append(True)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from .dataset import Dataset
@@ -83,7 +83,7 @@ class BinaryModel:
         possible[pair, child] = True
         return Dataset(counts.reshape(S, A, S), possible.reshape(S, A, S))
 
-    def lift(self, policy: Any) -> Array:
+    def lift(self, policy: ArrayLike) -> Array:
         """A policy of the original model in the larger one."""
         old = self.original
         extra = np.full((old.states * old.actions * self.nodes, old.actions), 1 / old.actions)

@@ -81,7 +81,7 @@ def reading(path: str | Path, kind: str) -> Iterator[None]:
         raise lsip.ModelError(f"{path} is not a file written by {kind}.save, or it is damaged: {what}.") from error
 
 
-def check_exists(path: Any, kind: str) -> None:
+def check_exists(path: object, kind: str) -> None:
     """Refuse what is not a file."""
     if not isinstance(path, str | PathLike):
         raise lsip.ModelError(f"{kind}.load takes the name of a file; got {path!r}.")
@@ -91,13 +91,13 @@ def check_exists(path: Any, kind: str) -> None:
         raise lsip.ModelError(f"{path} is a directory, not a file written by {kind}.save.")
 
 
-def check_target(path: Any) -> None:
+def check_target(path: str | PathLike[str] | None) -> None:
     """Refuse a checkpoint that could not be written later; None is none."""
     if path is not None:
         check_file(path, EXAMPLE)
 
 
-def describe(part: Any) -> dict[str, Any]:
+def describe(part: object) -> dict[str, Any]:
     """A dataclass as its name and fields; anything else by name alone."""
     fields = asdict(part) if is_dataclass(part) and not isinstance(part, type) else None
     try:
@@ -116,7 +116,7 @@ def rebuild(described: dict[str, Any], homes: Iterable[Any], what: str) -> Any:
     raise lsip.ModelError(f"The checkpoint used a {described['name']} of your own; give it: load(…, {what}=…).")
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """NumPy numbers as Python's."""
     if isinstance(value, np.generic):
         return value.item()

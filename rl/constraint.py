@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import lsip
+from lsip.expressions import Affine
+from lsip.model import FamilyViolation, Program
 from lsip.solution import above
 
 from . import validation
 
 Array = NDArray[np.float64]
+Steps = NDArray[Any]  # observations or actions (B, …), of whatever type an environment has
+Values = ArrayLike | lsip.Expression  # what a function of points gives: an expression where it is traced
+Entries = Sequence["lsip.Expression | float | Entries"]  # a table that is written down entry by entry
+Function = Callable[[Array], Values] | Callable[[Array, Steps, Steps], ArrayLike]
+Cost = lsip.Expression | ArrayLike | Entries | Function
+Bound = lsip.Expression | float | Array | Callable[[Array], Values]  # an array without axes is a number, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,18 +84,19 @@ class SemiInfiniteCost:
     def __init__(
         self,
         domain: lsip.Domain | lsip.Index,
-        cost: Any,
-        bound: Any,
+        cost: Cost,
+        bound: Bound,
         *,
         lipschitz: float | tuple[float, float] | None = None,
         gamma: float = 1.0,
-        candidates: Callable[[Any], Array] | None = None,
+        candidates: Callable[[Steps], ArrayLike] | None = None,
     ) -> None:
         self.gamma, self.candidates = validation.number("gamma", gamma, "share"), candidates
         validation.function("candidates", candidates, "observations")
         cost = _array(cost)
         self.index, self.domain = _read_domain(domain, cost, bound)
-        if np.ndim(bound) if not isinstance(bound, lsip.Expression) else bound.ndim:
+        given: Any = bound  # a function has no axes, either
+        if np.ndim(given) if not isinstance(bound, lsip.Expression) else bound.ndim:
             raise lsip.ModelError("`bound` is one number for every y; a bound with a shape was given.")
         if self.index is not None and (_is_function(cost) or _is_function(bound)):
             raise lsip.ModelError(
@@ -107,22 +116,29 @@ class SemiInfiniteCost:
 
     @classmethod
     def finite(
-        cls, costs: Sequence[Callable[[Any, Any], Any]], bounds: Sequence[float], **options: Any
+        cls,
+        costs: Sequence[Callable[[Steps, Steps], ArrayLike]],
+        bounds: Sequence[float],
+        *,
+        lipschitz: float | tuple[float, float] | None = None,
+        gamma: float = 1.0,
+        candidates: Callable[[Steps], ArrayLike] | None = None,
     ) -> SemiInfiniteCost:
         """Finitely many costs of an environment, each a function of observations and actions with values (B,)."""
         if len(costs) != len(bounds) or not costs:
             raise lsip.ModelError(f"Each cost needs one bound; got {len(costs)} costs and {len(bounds)} bounds.")
         limits = np.array([validation.number(f"bounds[{i}]", b) for i, b in enumerate(bounds)])
 
-        def cost(y: Array, observations: Any, actions: Any) -> Array:
+        def cost(y: Array, observations: Steps, actions: Steps) -> Array:
             return np.stack([np.asarray(costs[int(i)](observations, actions), dtype=float) for i in y[:, 0]])
 
         def bound(y: Array) -> Array:
             return limits[y[:, 0].astype(int)]
 
-        return cls(lsip.Finite(np.arange(len(costs))[:, None]), cost, bound, **options)
+        domain = lsip.Finite(np.arange(len(costs))[:, None])
+        return cls(domain, cost, bound, lipschitz=lipschitz, gamma=gamma, candidates=candidates)
 
-    def steps(self, y: Array, observations: Any, actions: Any) -> Array:
+    def steps(self, y: Array, observations: Steps, actions: Steps) -> Array:
         """Costs c_y at the steps of an environment: (N, B) for points (N, m) and B steps."""
         if self.index is not None:
             self.for_steps()  # says what is wrong
@@ -154,7 +170,7 @@ class SemiInfiniteCost:
         """The constraint of a model with so many states and actions, checked."""
         return CostTable(self, states, actions)
 
-    def at(self, y: Any, states: int, actions: int) -> tuple[Array, Array]:
+    def at(self, y: ArrayLike, states: int, actions: int) -> tuple[Array, Array]:
         """Costs and bounds at the points y (N, m): shapes (N, S) or (N, S * A), and (N,)."""
         return self.table(states, actions).at(y)
 
@@ -210,14 +226,14 @@ class CostTable:
         table[: self.states] = cost[0].reshape(self.states, -1)
         return table
 
-    def on(self, x: Any, scale: float = 1.0) -> Any:
+    def on(self, x: Affine, scale: float = 1.0) -> Any:
         """The constraint scale * c_y @ x <= u_y for all y, for `lsip` variables x of this size."""
         c = self.constraint
         if c.index is not None:
             cost = c.cost if self.by_state else c.cost.reshape(self.size)
             return lsip.forall(c.index, (scale * cost) @ x <= c.bound)
 
-        def rows(y: Any) -> Any:
+        def rows(y: Array | lsip.Expression) -> Values:
             given = c.cost(y)
             if not isinstance(given, lsip.Expression):
                 given = np.asarray(given)
@@ -231,11 +247,11 @@ class CostTable:
         return lsip.Family(c.domain, rows, c.bound, (scale * of_cost, of_bound)).on(x)
 
     @cached_property
-    def _program(self) -> Any:
+    def _program(self) -> Program:
         x = lsip.Variable(self.size, name="x")
         return lsip.Problem(lsip.minimize(x.sum()), [self.on(x)], name="constraint").compile()
 
-    def at(self, y: Any) -> tuple[Array, Array]:
+    def at(self, y: ArrayLike) -> tuple[Array, Array]:
         """Costs (N, size) and bounds (N,) at the points y (N, m)."""
         points, m = validation.array("y", y), self.constraint.domain.dim
         if m == 1 and points.ndim < 2:
@@ -249,11 +265,18 @@ class CostTable:
         cost[:, family.columns[0]] = a[:, 0]
         return cost, b[:, 0]
 
-    def violation(self, visits: Array) -> Any:
+    def violation(self, visits: Array) -> FamilyViolation:
         """c_y @ visits - u_y as a function of y, for the oracles of `lsip`; visits have the total 1 / (1 - gamma)."""
         return self._program.violation(0, visits)
 
-    def worst(self, visits: Array, oracle: Any = None, tol: float = 1e-9, seed: int = 0, doubt: float = 0.0) -> Worst:
+    def worst(
+        self,
+        visits: Array,
+        oracle: lsip.oracles.Oracle | None = None,
+        tol: float = 1e-9,
+        seed: int = 0,
+        doubt: float = 0.0,
+    ) -> Worst:
         """The largest violation over Y.
 
         Without an oracle, branch-and-bound where the cost can be enclosed in at most four dimensions (proven to
@@ -284,7 +307,7 @@ class CostTable:
         return doubt * self._program.families[0].largest() * (1 + 1e-12) if doubt else 0.0
 
 
-def _read_domain(domain: Any, cost: Any, bound: Any) -> tuple[lsip.Index | None, lsip.Domain]:
+def _read_domain(domain: lsip.Domain | lsip.Index, cost: Cost, bound: Bound) -> tuple[lsip.Index | None, lsip.Domain]:
     """The index that expressions are written in (None for functions), and its domain."""
     found: dict[lsip.Index, None] = {}
     for part in (cost, bound):
@@ -307,7 +330,7 @@ def _read_domain(domain: Any, cost: Any, bound: Any) -> tuple[lsip.Index | None,
     return index, domain
 
 
-def _array(cost: Any) -> Any:
+def _array(cost: Cost) -> lsip.Expression | Array | Function:
     """Lists of numbers or of expressions as arrays; anything else as it is."""
     if isinstance(cost, lsip.Expression) or callable(cost):
         return cost
@@ -322,7 +345,7 @@ def _array(cost: Any) -> Any:
     return np.stack(rows)
 
 
-def _is_function(part: Any) -> bool:
+def _is_function(part: Cost | Bound) -> TypeGuard[Callable[..., Values]]:
     return callable(part) and not isinstance(part, lsip.Expression)
 
 
@@ -334,7 +357,7 @@ def _finite(values: Array, call: str, y: Array) -> Array:
     return values
 
 
-def _constant(value: Any) -> Callable[[Any], Any]:
+def _constant(value: ArrayLike) -> Callable[[Array], Array]:
     """The same for every point."""
     array = np.asarray(value, dtype=float)
     return lambda y: np.broadcast_to(array, (len(y), *array.shape))

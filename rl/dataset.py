@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 import lsip
@@ -17,6 +17,7 @@ from . import validation
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Matrix: TypeAlias = Array | sparse.csr_matrix  # of transition probabilities, dense or sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ class Dataset:
             )
 
     @classmethod
-    def from_transitions(cls, transitions: Any, *, states: int, actions: int) -> Dataset:
+    def from_transitions(cls, transitions: ArrayLike, *, states: int, actions: int) -> Dataset:
         """Count transitions: an array (n, 3) of (s, a, s'), or three arrays of length n."""
         validation.count("states", states)
         validation.count("actions", actions)
@@ -212,7 +213,7 @@ class OptimisticSet:
         object.__setattr__(self, "upper", upper)
 
     @classmethod
-    def known(cls, P: Any) -> OptimisticSet:
+    def known(cls, P: ArrayLike) -> OptimisticSet:
         """The set that holds P alone."""
         P = np.asarray(P, dtype=float)
         return cls(P, np.zeros_like(P))
@@ -222,7 +223,7 @@ class OptimisticSet:
         """The probability with which the true model may lie outside: 2 S^2 A delta, at most one."""
         return 0.0 if self.delta is None else min(1.0, 2 * self.centre.size * self.delta)
 
-    def contains(self, P: Any, slack: float = 1e-12) -> bool:
+    def contains(self, P: ArrayLike, slack: float = 1e-12) -> bool:
         """Whether a model (S, A, S) lies in the set."""
         P = np.asarray(P, dtype=float)
         if P.shape != self.lower.shape:
@@ -230,7 +231,7 @@ class OptimisticSet:
         return bool(((self.lower - slack <= P) & (self.upper + slack >= P)).all())
 
 
-def as_dataset(data: Any) -> Dataset:
+def as_dataset(data: Dataset) -> Dataset:
     """The data themselves, or an error that says where they come from."""
     if not isinstance(data, Dataset):
         raise lsip.ModelError(
@@ -240,23 +241,23 @@ def as_dataset(data: Any) -> Dataset:
     return data
 
 
-def draw_per_pair(rows: Any, states: int, actions: int, per_pair: int, rng: np.random.Generator) -> Dataset:
+def draw_per_pair(rows: Matrix, states: int, actions: int, per_pair: int, rng: np.random.Generator) -> Dataset:
     """`per_pair` transitions from every pair."""
     return _multinomial(rows, np.full(states * actions, per_pair), states, actions, rng)
 
 
 def draw_from_measure(
-    rows: Any, states: int, actions: int, n: int, measure: Array, rng: np.random.Generator
+    rows: Matrix, states: int, actions: int, n: int, measure: Array, rng: np.random.Generator
 ) -> Dataset:
     """`n` transitions from pairs drawn from a measure (S, A)."""
     weights = measure.ravel() / measure.sum()
     return _multinomial(rows, rng.multinomial(n, weights), states, actions, rng)
 
 
-def _multinomial(rows: Any, times: Any, states: int, actions: int, rng: np.random.Generator) -> Dataset:
+def _multinomial(rows: Matrix, times: Ints, states: int, actions: int, rng: np.random.Generator) -> Dataset:
     counts = np.zeros((states * actions, states), dtype=np.int64)
     for start in range(0, len(counts), 1000):  # sparse models are expanded a block at a time
         block = rows[start : start + 1000]
-        p = block.toarray() if sparse.issparse(block) else block
+        p = block if isinstance(block, np.ndarray) else block.toarray()
         counts[start : start + 1000] = rng.multinomial(times[start : start + 1000], p / p.sum(axis=1, keepdims=True))
     return Dataset(counts.reshape(states, actions, states))

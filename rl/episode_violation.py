@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,15 +46,15 @@ class EpisodeViolation:
         total: Array = np.concatenate(parts) if parts else np.zeros(0)
         return (total - self.constraint.bounds(y))[:, None]
 
-    def at(self, y: Array, component: Any) -> Array:
+    def at(self, y: Array, component: NDArray[np.intp]) -> Array:
         """g at points, (N,)."""
         return self.values(y)[:, 0]
 
-    def derivatives(self, y: Array, component: Any) -> None:
+    def derivatives(self, y: Array, component: NDArray[np.intp]) -> None:
         """A sampled cost is a black box."""
         return
 
-    def worst(self, oracle: Any, target: float, rng: np.random.Generator) -> Worst:
+    def worst(self, oracle: lsip.oracles.Oracle, target: float, rng: np.random.Generator) -> Worst:
         """The largest violation that an oracle finds, or that the constraint's own candidates show.
 
         Where the oracle fails, 100 random points stand in for it.

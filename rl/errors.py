@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import lsip
+from lsip.model import Answer
 
 
 class InfeasibleError(lsip.LSIPError):
     """No policy keeps every constraint; `points` are the index points whose constraints contradict each other."""
 
-    def __init__(self, message: str, points: tuple[lsip.ActivePoint, ...] = (), solution: Any = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        points: tuple[lsip.ActivePoint, ...] = (),
+        solution: Answer | lsip.Decomposition | None = None,
+    ) -> None:
         super().__init__(message)
         self.points, self.solution = points, solution
 

@@ -7,15 +7,15 @@ continuum of constraints.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 import lsip
 
 from . import validation
+from .sicmdp import SICMDP
 from .simulator import Simulator, TabularSimulator, rollout
 
 Array = NDArray[np.float64]
@@ -96,8 +96,7 @@ class MonteCarlo:
         """Where costs depend on the state alone, actions need not be counted; the return takes their mean."""
         mdp = simulator.mdp
         chain = mdp.chain(policy)
-        chain = chain.toarray() if sparse.issparse(chain) else chain
-        chain = _exact(chain)
+        chain = _exact(chain if isinstance(chain, np.ndarray) else chain.toarray())
         here = rng.multinomial(self.paths, _exact(mdp.mu))
         counts = np.empty((self.horizon, mdp.states))
         for t in range(self.horizon):
@@ -176,11 +175,12 @@ class Exact:
 
     def evaluate(self, simulator: Simulator, policy: Array, rng: np.random.Generator) -> Estimate:
         mdp = check_model(self, simulator)
+        assert mdp is not None  # because it needs one
         visits = mdp.occupancy(policy) / (1 - mdp.gamma)
         return Estimate(mdp.costs.weights(visits), float((visits * mdp.r).sum()))
 
 
-def check_model(evaluation: Any, simulator: Simulator) -> Any:
+def check_model(evaluation: Evaluation, simulator: Simulator) -> SICMDP | None:
     """The known model of a simulator (None if it has none), or an error if the evaluation cannot do without."""
     mdp = simulator.mdp if isinstance(simulator, TabularSimulator) else None
     if mdp is None and getattr(evaluation, "needs_model", False):

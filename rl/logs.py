@@ -14,9 +14,10 @@ from typing import Any
 import lsip
 
 Row = dict[str, float | int | bool]
+Folder = str | PathLike[str] | None
 
 
-def check_folder(folder: Any) -> Any:
+def check_folder(folder: Folder) -> Folder:
     """The name of a folder for logs, or None for none."""
     if folder is not None and not isinstance(folder, str | PathLike):
         raise lsip.ModelError(f"Logs go to a folder, given by its name, such as 'runs/first'; got {folder!r}.")
@@ -26,7 +27,7 @@ def check_folder(folder: Any) -> Any:
 class Log:
     """Writes every row to the places that were asked for; what a resumed run will write again is dropped first."""
 
-    def __init__(self, folder: str | Path | None, *, first: int = 0, tensorboard: bool = True) -> None:
+    def __init__(self, folder: Folder, *, first: int = 0, tensorboard: bool = True) -> None:
         self._stream: Any = None
         self._writer: Any = None
         self._board: Any = None

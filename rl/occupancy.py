@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import lsip
+from lsip.expressions import Affine
 
 from .dataset import OptimisticSet
 from .sicmdp import SICMDP, Specification
@@ -63,7 +64,7 @@ class OccupancyProgram:
         return P / P.sum(axis=2, keepdims=True)
 
 
-def fill(lower: Array, upper: Array, order: Any) -> Array:
+def fill(lower: Array, upper: Array, order: NDArray[np.intp]) -> Array:
     """The members of a box of distributions that put all they can on the outcomes that come first in `order`.
 
     `lower` and `upper` have shape (..., S); what `lower` leaves of the unit mass goes to outcome order[0] up to its
@@ -181,7 +182,7 @@ def _implied(models: OptimisticSet) -> NDArray[np.intp]:
     return fixed * S + lower[fixed].argmax(axis=1)
 
 
-def _expanded(spec: Specification, weighed: Any) -> Any:
+def _expanded(spec: Specification, weighed: Affine) -> Any:
     """The constraint with its coefficients repeated for every z; it needs a cost that is an expression."""
     if spec.constraint.index is None:
         raise lsip.ModelError('The literal form needs a cost written as an index expression; use form="sparse".')

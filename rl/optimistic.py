@@ -8,8 +8,8 @@ over occupancy measures z that `lsip.decompose` asks for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from scipy.sparse import linalg as sparse_linalg
 import lsip
 from lsip.deadline import afford_factors, check
 
-from .dataset import OptimisticSet
+from .dataset import Matrix, OptimisticSet
 from .occupancy import fill
 from .sicmdp import SICMDP, Specification, swept
 
@@ -47,7 +47,7 @@ class KnownModel:
         """P V for every pair: (S * A,)."""
         return self.rows @ values, None
 
-    def chain(self, greedy: Greedy) -> Any:
+    def chain(self, greedy: Greedy) -> Matrix:
         """The transition matrix (S, S) of a policy."""
         return self.rows[np.arange(len(greedy.actions)) * self.actions + greedy.actions]
 
@@ -83,6 +83,7 @@ class ModelSet:
         return result, order
 
     def chain(self, greedy: Greedy) -> Array:
+        assert greedy.order is not None  # because there is a model to choose
         rows = np.arange(self.states) * self.actions + greedy.actions
         return fill(self.lower[rows], self.upper[rows], greedy.order)
 
@@ -105,7 +106,7 @@ class Maximiser:
         """How many numbers a point has."""
         return 1 + self.spec.costs.size
 
-    def __call__(self, direction: Array) -> Any:
+    def __call__(self, direction: Array) -> lsip.Extreme:
         """The point of largest direction @ x, as an `lsip.Extreme`."""
         spec = self.spec
         S, A, gamma = spec.states, spec.actions, spec.gamma
@@ -180,9 +181,9 @@ class Maximiser:
         return _factor(self.model.chain(greedy), self.spec.gamma)(self.spec.mu, True)
 
 
-def _factor(chain: Any, gamma: float) -> Any:
+def _factor(chain: Matrix, gamma: float) -> Callable[[Array, bool], Array]:
     """(I - gamma chain) x = b, or its transpose, for several b."""
-    if sparse.issparse(chain):
+    if not isinstance(chain, np.ndarray):
         system = sparse.eye(chain.shape[0], format="csc") - gamma * sparse.csc_matrix(chain)
         try:
             afford_factors(system)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 import lsip
 from lsip.deadline import within
+from lsip.model import Answer
 from lsip.solution import above, below
 
 from . import plan_file, validation
@@ -33,6 +34,58 @@ DECOMPOSE_OPTIONS = [
     for name in inspect.signature(lsip.decompose).parameters
     if name not in ("problem", "maximise", "tol", "oracle", "verbose")
 ]
+
+
+class SolverOptions(TypedDict, total=False):
+    """What is passed on to `lsip.Problem.solve`, and to `lsip.decompose` if it has it."""
+
+    master: str
+    atol: float | None
+    max_iterations: int
+    time_limit: float | None
+    polish: bool
+    sample_first: bool
+    seed: int
+    callback: Callable[[lsip.Iterate], Any] | None
+    warm_start: lsip.Solution | None
+
+
+class PlanOptions(SolverOptions, total=False):
+    """The same, with what to start from: index points of the one, policies of the other."""
+
+    start: Sequence[Array] | Iterable[lsip.Extreme] | None
+
+
+class Solved(Protocol):
+    """What a plan reads from a solution of an occupancy program, or of a relaxation of one."""
+
+    @property
+    def x(self) -> Array:
+        """All variables of the program."""
+
+    @property
+    def value(self) -> float:
+        """V_r of the policy."""
+
+    @property
+    def lower(self) -> float:
+        """The optimum is at least this."""
+
+    @property
+    def upper(self) -> float:
+        """The optimum is at most this."""
+
+    @property
+    def certified(self) -> bool:
+        """Whether the bounds are proven."""
+
+    @property
+    def status(self) -> lsip.Status:
+        """How the solve ended."""
+
+    @property
+    def active(self) -> tuple[lsip.ActivePoint, ...]:
+        """The index points that hold the value down."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +186,9 @@ def plan(
     *,
     method: str = "auto",
     tol: float = 1e-7,
-    oracle: Any = None,
+    oracle: lsip.oracles.Oracle | None = None,
     verbose: bool = False,
-    **options: Any,
+    **options: Unpack[PlanOptions],
 ) -> Plan:
     """The best policy of a known model, by the LSIP over its occupancy measures.
 
@@ -170,7 +223,8 @@ def plan(
     limit = options.get("time_limit")
     if limit is not None:
         options["time_limit"] = limit - min(KEPT * limit, MOST_KEPT)
-    if _choose(method, int(np.count_nonzero(mdp.rows.data if sparse.issparse(mdp.rows) else mdp.rows))) == "decompose":
+    entries = mdp.rows if isinstance(mdp.rows, np.ndarray) else mdp.rows.data
+    if _choose(method, int(np.count_nonzero(entries))) == "decompose":
         found = _decomposed(mdp.specification, KnownModel(mdp), None, tol, oracle, verbose, options)
     else:
         found = _solved(planning_program(mdp), tol, oracle, verbose, options)
@@ -198,9 +252,9 @@ def plan_optimistically(
     method: str = "auto",
     form: str = "sparse",
     tol: float = 1e-7,
-    oracle: Any = None,
+    oracle: lsip.oracles.Oracle | None = None,
     verbose: bool = False,
-    **options: Any,
+    **options: Unpack[PlanOptions],
 ) -> Plan:
     """The best policy in the best model of a set: the extended LSIP over z(s, a, s')."""
     spec = as_specification(spec)
@@ -215,7 +269,7 @@ def plan_optimistically(
     return _solved(optimistic_program(spec, models, form), tol, oracle, verbose, options)
 
 
-def read_plan(program: OccupancyProgram, solution: Any) -> Plan:
+def read_plan(program: OccupancyProgram, solution: Solved) -> Plan:
     """What a solution of an occupancy program says about the policy."""
     q = np.maximum(program.occupancy(solution.x), 0.0)
     return Plan(policy_of(q), q, solution, "lp", program.specification, program.model(solution.x))
@@ -227,7 +281,13 @@ def _choose(method: str, entries: int) -> str:
     return method if method != "auto" else "decompose" if entries > LARGE else "lp"
 
 
-def _solved(program: OccupancyProgram, tol: float, oracle: Any, verbose: bool, options: dict[str, Any]) -> Plan:
+def _solved(
+    program: OccupancyProgram,
+    tol: float,
+    oracle: lsip.oracles.Oracle | None,
+    verbose: bool,
+    options: PlanOptions,
+) -> Plan:
     _check_oracle(oracle)
     solution = program.problem.solve(tol=tol, oracle=oracle, verbose=verbose, **options)
     refuse_infeasible(solution)
@@ -239,9 +299,9 @@ def _decomposed(
     model: KnownModel | ModelSet,
     models: OptimisticSet | None,
     tol: float,
-    oracle: Any,
+    oracle: lsip.oracles.Oracle | None,
     verbose: bool,
-    options: dict[str, Any],
+    options: PlanOptions,
 ) -> Plan:
     """Policies and index points, generated together."""
     _check_oracle(oracle)
@@ -252,7 +312,8 @@ def _decomposed(
             f'{", ".join(DECOMPOSE_OPTIONS)}. Options of `lsip.Problem.solve` go with method="lp".'
         )
     maximise = Maximiser(spec, model)
-    solution = lsip.decompose(mixture_problem(maximise), maximise, tol=tol, oracle=oracle, verbose=verbose, **options)
+    known: dict[str, Any] = {**options}
+    solution = lsip.decompose(mixture_problem(maximise), maximise, tol=tol, oracle=oracle, verbose=verbose, **known)
     refuse_infeasible(solution)
     found = read_mixture(solution, maximise)
     return found if models is None else replace(found, model=_mixed(solution, maximise, models, found.occupancy))
@@ -316,12 +377,12 @@ def check_proof(plan: Plan) -> None:
             raise lsip.ProofError("The policy itself is not proven to return what is claimed and keep the constraint.")
 
 
-def _check_oracle(oracle: Any) -> None:
+def _check_oracle(oracle: lsip.oracles.Oracle | None) -> None:
     if oracle is not None:
         validation.oracle(oracle)
 
 
-def refuse_infeasible(solution: Any) -> None:
+def refuse_infeasible(solution: Answer | lsip.Decomposition) -> None:
     """Raise InfeasibleError, with the index points that conflict, if that is what a solution says."""
     if solution.status is not lsip.Status.INFEASIBLE:
         return

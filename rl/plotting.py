@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import lsip
 
-from .sicmdp import SICMDP
+from .dataset import Matrix
+from .sicmdp import SICMDP, PolicyLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
@@ -80,7 +82,7 @@ def save(picture: Figure, path: str | Path) -> Path:
     return target
 
 
-def heat(violation: Any, colouring: Colouring = "log") -> Array:
+def heat(violation: ArrayLike, colouring: Colouring = "log") -> Array:
     """What a heat map shows of violations V_{c_y} - u_y.
 
     Parameters
@@ -110,10 +112,10 @@ def heat(violation: Any, colouring: Colouring = "log") -> Array:
 
 def violation_map(
     mdp: SICMDP,
-    policy: Any,
+    policy: PolicyLike,
     axes: Axes | None = None,
     *,
-    points: Any = None,
+    points: ArrayLike | None = None,
     colouring: Colouring = "log",
     limits: tuple[float, float] | None = None,
     arrows: bool = True,
@@ -157,8 +159,9 @@ def violation_map(
         if arrows:
             _arrows(target, np.asarray(outfalls), mdp.chain(policy))
         target.plot(*np.asarray(outfalls).T, "o", color=OUTFALL, markeredgecolor="black", zorder=4, label="outfalls")
-    if points is not None and len(points):
-        marks = np.atleast_2d(np.asarray(points, dtype=float))
+    marks = np.asarray([] if points is None else points, dtype=float)
+    if len(marks):
+        marks = np.atleast_2d(marks)
         style: dict[str, Any] = {"markersize": 8, "markeredgewidth": 2, "zorder": 5, "clip_on": False}
         target.plot(*marks.T, "x", color=CROSS, label="index points", **style)
     target.set(xlabel="$y_1$", ylabel="$y_2$", xlim=u[[0, -1]], ylim=v[[0, -1]], aspect="equal")
@@ -168,7 +171,7 @@ def violation_map(
     return _done(drawn, path)
 
 
-def colour_bar(drawn: Figure, image: Any, panels: Sequence[Axes], colouring: Colouring = "log") -> None:
+def colour_bar(drawn: Figure, image: ScalarMappable, panels: Sequence[Axes], colouring: Colouring = "log") -> None:
     """One colour scale beside panels that share it; `image` is what a panel drew first, `panel.collections[0]`."""
     names = {
         "log": r"$\log((V_{c_y}-u_y)_+ + 5\cdot10^{-6}) - \log(5\cdot10^{-6})$",
@@ -181,10 +184,10 @@ def colour_bar(drawn: Figure, image: Any, panels: Sequence[Axes], colouring: Col
 
 def violation_curve(
     mdp: SICMDP,
-    policy: Any,
+    policy: PolicyLike,
     axes: Axes | None = None,
     *,
-    points: Any = None,
+    points: ArrayLike | None = None,
     label: str = "",
     title: str = "",
     path: str | Path | None = None,
@@ -202,8 +205,9 @@ def violation_curve(
     with np.errstate(invalid="ignore"):
         target.fill_between(y[:, 0], 0, values, where=values > 0, color=RED, alpha=0.3, linewidth=0)
     target.axhline(0, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-    if points is not None and len(points):
-        marks = np.asarray(points, dtype=float).reshape(-1, 1)
+    marks = np.asarray([] if points is None else points, dtype=float)
+    if len(marks):
+        marks = marks.reshape(-1, 1)
         target.plot(marks[:, 0], mdp.violations(policy, marks), "x", color=CROSS, markersize=8, markeredgewidth=2)
     target.set(xlabel="$y$", ylabel="$V_{c_y} - u_y$")
     target.set_title(title, loc="left")
@@ -213,7 +217,7 @@ def violation_curve(
 
 
 def curves(
-    series: Mapping[str, tuple[Any, Any]],
+    series: Mapping[str, tuple[ArrayLike, ArrayLike]],
     axes: Axes | None = None,
     *,
     xlabel: str = "",
@@ -239,7 +243,7 @@ def curves(
     return _labelled(drawn, target, title, path)
 
 
-def interquartile(values: Any, *, resamples: int = 2000, seed: int = 0) -> tuple[Array, Array, Array]:
+def interquartile(values: ArrayLike, *, resamples: int = 2000, seed: int = 0) -> tuple[Array, Array, Array]:
     """Interquartile mean over seeds (k,) of values (seeds, k), and the ends of its 95 % bootstrap interval.
 
     The mean of the middle half of the seeds: a few seeds that fail, or that are lucky, do not move it much.
@@ -265,7 +269,7 @@ def _middle(values: Array) -> Array:
 
 
 def bands(
-    series: Mapping[str, tuple[Any, Any]],
+    series: Mapping[str, tuple[ArrayLike, ArrayLike]],
     axes: Axes | None = None,
     *,
     xlabel: str = "",
@@ -284,7 +288,7 @@ def bands(
     return _labelled(drawn, target, title, path)
 
 
-def mean_and_error(values: Any) -> tuple[Array, Array]:
+def mean_and_error(values: ArrayLike) -> tuple[Array, Array]:
     """Mean over seeds (k,) of values (seeds, k), without nan, and its standard error; 0 for a single seed.
 
     Examples
@@ -334,9 +338,9 @@ def _scale(shown: Array, colouring: Colouring, limits: tuple[float, float] | Non
     return {"cmap": HEAT, "vmin": low, "vmax": high}
 
 
-def _arrows(axes: Axes, outfalls: Array, chain: Any) -> None:
+def _arrows(axes: Axes, outfalls: Array, chain: Matrix) -> None:
     """The most likely transition from each outfall; chain (S, S), dense or sparse."""
-    P = chain.toarray() if hasattr(chain, "toarray") else np.asarray(chain)
+    P = chain if isinstance(chain, np.ndarray) else chain.toarray()
     for s, t in enumerate(P.argmax(axis=1)):
         width = 0.4 + 2.0 * P[s, t]
         if s == t:

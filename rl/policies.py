@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
@@ -186,9 +185,13 @@ def set_flat_parameters(policy: nn.Module, vector: Tensor) -> None:
             start += p.numel()
 
 
-def flat_gradient(output: Tensor, policy: nn.Module, **options: Any) -> Tensor:
+def flat_gradient(
+    output: Tensor, policy: nn.Module, *, create_graph: bool = False, retain_graph: bool | None = None
+) -> Tensor:
     """The gradient of a number by all parameters, as one vector."""
-    parts = torch.autograd.grad(output, list(policy.parameters()), allow_unused=True, **options)
+    parts = torch.autograd.grad(
+        output, list(policy.parameters()), retain_graph=retain_graph, create_graph=create_graph, allow_unused=True
+    )
     return torch.cat(
         [(torch.zeros_like(p) if g is None else g).reshape(-1) for g, p in zip(parts, policy.parameters(), strict=True)]
     )

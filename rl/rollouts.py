@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import lsip
 
 Array = NDArray[Any]
+AnyEnv = gym.Env | VectorEnv
 Act = Callable[[Array], tuple[Array, Array]]  # observations (n, …) -> actions (n, …), log-probabilities (n,)
 OVER_TIME = ("observations", "actions", "drawn", "log_probs", "rewards", "live")  # the arrays (T, n, …)
 MOST_STEPS = 100_000  # an episode that is longer is taken for one that never ends
@@ -56,7 +57,7 @@ class Episodes:
         return Episodes(**kept, terminated=self.terminated[:count], last=self.last[:count])
 
 
-def as_vector(env: Any) -> VectorEnv:
+def as_vector(env: AnyEnv) -> VectorEnv:
     """A vector environment; a single one becomes a vector of one."""
     if isinstance(env, VectorEnv):
         return env

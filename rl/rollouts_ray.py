@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol
 
 import gymnasium as gym
 import torch
@@ -18,7 +19,10 @@ from gymnasium.vector import VectorEnv
 import lsip
 
 from .player import Player
-from .rollouts import Episodes, as_vector
+from .rollouts import AnyEnv, Episodes, as_vector
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
 
 TRIES = 3  # a round, or a start, that takes its worker down so often in a row is not tried again
 PATIENCE = 60.0  # seconds without any worker before a run says so
@@ -52,7 +56,7 @@ class RayRollouts:
 
     actors: int | None = None
     address: str | None = None
-    make: Callable[[], Any] | None = None
+    make: Callable[[], AnyEnv] | None = None
     cpus: float = 1.0
 
     def __post_init__(self) -> None:
@@ -63,7 +67,7 @@ class RayRollouts:
         if self.make is not None and not callable(self.make):
             raise lsip.ModelError(f"`make` must be a function that makes an environment; got {self.make!r}.")
 
-    def open(self, env: Any, rounds: int) -> RayPool:
+    def open(self, env: AnyEnv, rounds: int) -> RayPool:
         """Start the actors, each with an environment like this one, for so many rounds an iteration."""
         if self.actors is not None and self.actors > rounds:
             log.warning(
@@ -73,10 +77,29 @@ class RayRollouts:
         return RayPool(self, self.make or _maker(env), _shape(as_vector(env)), rounds)
 
 
+class Method(Protocol):
+    """A method of a worker in another process."""
+
+    def remote(self, *arguments: object) -> ObjectRef[Any]:
+        """Call it there; Ray says later what it answers."""
+
+
+class Actor(Protocol):
+    """A `Worker` in another process, as Ray hands it out."""
+
+    @property
+    def prepare(self) -> Method:
+        """See `Worker.prepare`."""
+
+    @property
+    def play(self) -> Method:
+        """See `Worker.play`."""
+
+
 class RayPool:
     """Ray actors at work. Those that die are replaced, and their rounds are played again."""
 
-    def __init__(self, settings: RayRollouts, make: Callable[[], Any], shape: tuple[Any, ...], rounds: int) -> None:
+    def __init__(self, settings: RayRollouts, make: Callable[[], AnyEnv], shape: tuple[Any, ...], rounds: int) -> None:
         self._ray = _import_ray()
         self._make, self._shape = make, shape
         if not self._ray.is_initialized():
@@ -87,8 +110,8 @@ class RayPool:
         self._class = self._ray.remote(num_cpus=settings.cpus, max_restarts=0)(Worker)
         room = self._ray.cluster_resources().get("CPU", 1.0) // settings.cpus
         self.actors = settings.actors or max(min(int(room), rounds), 1)
-        self._idle: list[Any] = []
-        self._starting: dict[Any, Any] = {}  # what `prepare` will answer -> the actor
+        self._idle: list[Actor] = []
+        self._starting: dict[ObjectRef[Any], Actor] = {}  # what `prepare` will answer -> the actor
         self._failed_starts = 0
         for _ in range(self.actors):
             self._add()
@@ -100,7 +123,7 @@ class RayPool:
         shipped = self._ray.put(player.on_cpu())
         waiting, tries = deque(range(len(seeds))), Counter[int]()
         found: dict[int, Episodes] = {}
-        busy: dict[Any, tuple[Any, int]] = {}  # what `play` will answer -> the actor, the round
+        busy: dict[ObjectRef[Any], tuple[Actor, int]] = {}  # what `play` will answer -> the actor, the round
         try:
             while len(found) < len(seeds):
                 while waiting and self._idle:
@@ -143,10 +166,10 @@ class RayPool:
     def _add(self) -> None:
         self._prepare(self._class.remote())
 
-    def _prepare(self, actor: Any) -> None:
+    def _prepare(self, actor: Actor) -> None:
         self._starting[actor.prepare.remote(self._make)] = actor
 
-    def _next(self, answers: list[Any]) -> Any:
+    def _next(self, answers: list[ObjectRef[Any]]) -> ObjectRef[Any]:
         """The next answer that is there."""
         said = False
         while True:
@@ -157,7 +180,7 @@ class RayPool:
                 log.warning("Ray has not started any worker for %g s; its processors may all be in use.", PATIENCE)
                 said = True
 
-    def _started(self, answer: Any) -> None:
+    def _started(self, answer: ObjectRef[Any]) -> None:
         actor = self._starting.pop(answer)
         try:
             shape = self._get(answer)
@@ -176,7 +199,7 @@ class RayPool:
             self._failed_starts = 0
             self._idle.append(actor)
 
-    def _get(self, answer: Any) -> Any:
+    def _get(self, answer: ObjectRef[Any]) -> Any:
         """What an actor answered; its own errors are raised as they are."""
         errors = self._ray.exceptions
         try:
@@ -186,7 +209,7 @@ class RayPool:
         except errors.RayError as error:
             raise WorkerLostError(str(error).strip().splitlines()[0]) from error
 
-    def _replace(self, actor: Any, lost: WorkerLostError, times: int) -> None:
+    def _replace(self, actor: Actor, lost: WorkerLostError, times: int) -> None:
         self._ray.kill(actor)  # it may only be out of reach, and must not come back
         self._add()
         if times >= TRIES:
@@ -204,7 +227,7 @@ class WorkerLostError(lsip.LSIPError, RuntimeError):
 class Worker:
     """What runs in an actor: an environment, and whoever is sent to play in it."""
 
-    def prepare(self, make: Callable[[], Any]) -> tuple[Any, ...]:
+    def prepare(self, make: Callable[[], AnyEnv]) -> tuple[Any, ...]:
         """Make the environment, and say what it is like."""
         torch.set_num_threads(1)
         self.env = as_vector(make())
@@ -219,7 +242,7 @@ def _shape(env: VectorEnv) -> tuple[Any, ...]:
     return env.num_envs, str(env.single_observation_space), str(env.single_action_space)
 
 
-def _maker(env: Any) -> Callable[[], Any]:
+def _maker(env: AnyEnv) -> Callable[[], AnyEnv]:
     """How to make an environment like this one elsewhere."""
     spec = getattr(env, "spec", None)
     if isinstance(env, VectorEnv):
@@ -233,7 +256,7 @@ def _maker(env: Any) -> Callable[[], Any]:
     )
 
 
-def _import_ray() -> Any:
+def _import_ray() -> ModuleType:
     try:
         import ray
         import ray.exceptions
@@ -244,7 +267,7 @@ def _import_ray() -> Any:
     return ray
 
 
-def _start(ray: Any, settings: RayRollouts) -> None:
+def _start(ray: ModuleType, settings: RayRollouts) -> None:
     """Join a cluster, or start Ray here, with room for all actors."""
     address = settings.address or os.environ.get("RAY_ADDRESS")  # the latter is how Ray tells its jobs where they are
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "address": address}

@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import lsip
 
@@ -22,9 +22,11 @@ from .errors import NoGoodPolicyWarning
 from .evaluation import Evaluation, MonteCarlo, check_model
 from .logs import Log, progress
 from .policies import Categorical, SoftmaxTable, flat_parameters, pick_device, set_flat_parameters
-from .simulator import as_simulator
+from .sicmdp import SICMDP
+from .simulator import Simulator, as_simulator
 from .snapshot import Snapshot
 from .updates import NPG, Learner, Update
+from .validation import Seed
 
 Array = NDArray[np.float64]
 SETTINGS = ("eta", "learning_rate", "seed", "update", "evaluation", "oracle")
@@ -47,6 +49,25 @@ class Iteration:
     y: Array  # (m,)
     good: bool  # whether the step was on the reward
     seconds: float
+
+
+class Parts(TypedDict, total=False):
+    """What a run is made of."""
+
+    update: Update | None
+    evaluation: Evaluation | None
+    oracle: lsip.oracles.Oracle | None
+    policy: Categorical | None
+    features: ArrayLike | None
+
+
+class Options(Parts, total=False):
+    """All options of `SICPO`."""
+
+    eta: float
+    learning_rate: float
+    seed: int | None
+    device: str
 
 
 class SICPO:
@@ -88,15 +109,15 @@ class SICPO:
 
     def __init__(
         self,
-        problem: Any,
+        problem: SICMDP | Simulator,
         *,
         update: Update | None = None,
         evaluation: Evaluation | None = None,
-        oracle: Any = None,
+        oracle: lsip.oracles.Oracle | None = None,
         eta: float = 0.01,
         learning_rate: float = 1.0,
         policy: Categorical | None = None,
-        features: Any = None,
+        features: ArrayLike | None = None,
         seed: int | None = 0,
         device: str = "auto",
     ) -> None:
@@ -281,7 +302,9 @@ class SICPO:
         set_flat_parameters(self.learner.policy, now)
         return table
 
-    def predict(self, states: Any, *, deterministic: bool = False, choice: str = "uniform", seed: Any = None) -> Any:
+    def predict(
+        self, states: ArrayLike, *, deterministic: bool = False, choice: str = "uniform", seed: Seed = None
+    ) -> NDArray[np.intp]:
         """Actions for states: drawn from the policy, or its most likely ones; `choice` as in `choose`."""
         given = np.asarray(states)
         if (
@@ -327,7 +350,9 @@ class SICPO:
         checkpoints.write(path, facts, arrays)
 
     @classmethod
-    def load(cls, path: str | Path, problem: Any, *, device: str = "auto", **parts: Any) -> SICPO:
+    def load(
+        cls, path: str | Path, problem: SICMDP | Simulator, *, device: str = "auto", **parts: Unpack[Parts]
+    ) -> SICPO:
         """An agent that goes on as if it had never stopped.
 
         `parts` gives what a file cannot hold: `policy` and `features` for other policies than the softmax table, and
@@ -346,21 +371,22 @@ class SICPO:
             missing = [name for name in needed if name not in arrays] + [n for n in FACTS if n not in facts]
             if missing:
                 raise KeyError(", ".join(missing))
+        made: dict[str, Any] = {**parts}
         for name in ("update", "evaluation", "oracle"):
-            if name not in parts:
-                parts[name] = checkpoints.rebuild(settings[name], _homes(), name)
+            if name not in made:
+                made[name] = checkpoints.rebuild(settings[name], _homes(), name)
         agent = cls(
             problem,
             eta=settings["eta"],
             learning_rate=settings["learning_rate"],
             seed=settings["seed"],
             device=device,
-            **parts,
+            **made,
         )
         agent._restore(path, facts, arrays)
         return agent
 
-    def _restore(self, path: Any, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
+    def _restore(self, path: str | Path, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
         vector = flat_parameters(self.learner.policy)
         if facts["policy"] != type(self.learner.policy).__name__ or arrays["parameters"].shape != vector.shape:
             raise lsip.ModelError(
@@ -386,7 +412,9 @@ class SICPO:
         ]
 
 
-def _features(policy: Any, features: Any, shape: tuple[int, int], device: torch.device) -> torch.Tensor:
+def _features(
+    policy: Categorical, features: ArrayLike | None, shape: tuple[int, int], device: torch.device
+) -> torch.Tensor:
     """What the policy observes in each state, checked to fit."""
     states, actions = shape
     if not isinstance(policy, Categorical):
@@ -418,7 +446,7 @@ def _features(policy: Any, features: Any, shape: tuple[int, int], device: torch.
     return table
 
 
-def _numpy(vector: torch.Tensor) -> Any:
+def _numpy(vector: torch.Tensor) -> NDArray[Any]:
     return vector.detach().cpu().numpy()
 
 

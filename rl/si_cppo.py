@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 import lsip
@@ -26,8 +26,8 @@ from .episode_violation import EpisodeViolation
 from .logs import Log, check_folder, progress
 from .player import Player
 from .policies import MLPCategorical, MLPGaussian, flat_parameters, layers, pick_device, set_flat_parameters
-from .rollouts import Episodes, as_vector, joined, round_seeds
-from .si_cppo_config import SICPPOConfig
+from .rollouts import AnyEnv, Episodes, as_vector, joined, round_seeds
+from .si_cppo_config import Settings, SICPPOConfig
 from .snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -92,16 +92,16 @@ class SICPPO:
 
     def __init__(
         self,
-        env: Any,
+        env: AnyEnv,
         constraint: SemiInfiniteCost,
         config: SICPPOConfig | None = None,
         *,
-        oracle: Any = None,
+        oracle: lsip.oracles.Oracle | None = None,
         seed: int | None = 0,
         device: str = "auto",
         tensorboard: str | Path | None = None,
         workers: Literal["ray"] | RayRollouts | None = None,
-        **settings: Any,
+        **settings: Unpack[Settings],
     ) -> None:
         known = {f.name for f in fields(SICPPOConfig)}
         unknown = set(settings) - known
@@ -179,7 +179,7 @@ class SICPPO:
             return joined(self.pool.play(player, seeds, deterministic))
         return joined([player.play(self.env, each, deterministic) for each in seeds])
 
-    def predict(self, observation: Any, deterministic: bool = True) -> tuple[Array, None]:
+    def predict(self, observation: ArrayLike, deterministic: bool = True) -> tuple[Array, None]:
         """An action for an observation, or a batch of them, by the best feasible policy (the current one if none)."""
         given = validation.array("observation", observation).astype(np.float32)
         size, single = len(self.mean), given.ndim == 1
@@ -419,7 +419,12 @@ class SICPPO:
     # ---- evaluation -------------------------------------------------------------------------------------------------
 
     def evaluate(
-        self, episodes: int | None = None, *, deterministic: bool = True, seed: int = 0, oracle: Any = None
+        self,
+        episodes: int | None = None,
+        *,
+        deterministic: bool = True,
+        seed: int = 0,
+        oracle: lsip.oracles.Oracle | None = None,
     ) -> Report:
         """Play with the current policy: mean return, and the worst violation over Y (found, not proven).
 
@@ -488,10 +493,10 @@ class SICPPO:
     def load(
         cls,
         path: str | Path,
-        env: Any,
+        env: AnyEnv,
         constraint: SemiInfiniteCost | None = None,
         *,
-        oracle: Any = None,
+        oracle: lsip.oracles.Oracle | None = None,
         device: str = "auto",
         tensorboard: str | Path | None = None,
         workers: Literal["ray"] | RayRollouts | None = None,
@@ -528,7 +533,7 @@ class SICPPO:
     def _optimisers(self) -> dict[str, torch.optim.Adam]:
         return {"policy": self.policy_optimiser, "critic": self.critic_optimiser}
 
-    def _restore(self, path: Any, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
+    def _restore(self, path: str | Path, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
         for name, net in self._nets().items():
             now = flat_parameters(net)
             if arrays[f"net.{name}"].shape != now.shape:
@@ -573,7 +578,7 @@ class SICPPO:
             )
 
 
-def _periodic(env: Any) -> bool:
+def _periodic(env: AnyEnv) -> bool:
     """Whether the environment says that it takes any number as an action, and wraps it itself."""
     bare, name = _innermost(env), "periodic_actions"
     if isinstance(bare, AsyncVectorEnv):  # asked politely: an error would end its processes
@@ -581,13 +586,13 @@ def _periodic(env: Any) -> bool:
     return bool(getattr(bare, name, False))
 
 
-def _innermost(env: Any) -> Any:
+def _innermost(env: AnyEnv) -> AnyEnv:
     """The environment without its wrappers; of a vector of single ones, the first."""
-    bare = getattr(env, "unwrapped", env)
+    bare: AnyEnv = getattr(env, "unwrapped", env)
     return bare.envs[0].unwrapped if isinstance(bare, SyncVectorEnv) else bare
 
 
-def _open(workers: Any, env: Any, rounds: int) -> RayPool | None:
+def _open(workers: Literal["ray"] | RayRollouts | None, env: AnyEnv, rounds: int) -> RayPool | None:
     if workers is None:
         return None
     from .rollouts_ray import RayRollouts

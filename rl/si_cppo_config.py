@@ -4,10 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import lsip
 
 from . import validation
+
+
+class Settings(TypedDict, total=False):
+    """The fields of `SICPPOConfig`, where they are given by name."""
+
+    hidden: Sequence[int]
+    episodes: int
+    eta: float
+    gamma: float
+    trace: float
+    learning_rate: float
+    critic_rate: float
+    clip: float
+    divergence: float
+    epochs: int
+    critic_epochs: int
+    minibatch: int
+    log_std: float
+    index_points: int
+    only_arrived: bool
+    normalise: bool
+    threads: int
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import lsip
 
@@ -16,7 +16,7 @@ from . import plan_file, validation
 from .binary import BinaryModel
 from .dataset import Dataset, OptimisticSet, as_dataset
 from .occupancy import optimistic_program
-from .plan import Plan, plan_optimistically, read_plan, refuse_infeasible
+from .plan import Plan, SolverOptions, plan_optimistically, read_plan, refuse_infeasible
 from .sicmdp import SICMDP, Specification, as_specification, policy_of
 
 Array = NDArray[np.float64]
@@ -69,9 +69,11 @@ class Relaxation:
 class OnePoint:
     """The worst point of another oracle, and no other."""
 
-    oracle: Any
+    oracle: lsip.oracles.Oracle
 
-    def maximise(self, violation: lsip.oracles.Violation, *, target: float = 0.0, seed: int = 0) -> Any:
+    def maximise(
+        self, violation: lsip.oracles.Violation, *, target: float = 0.0, seed: int = 0
+    ) -> lsip.oracles.Separation:
         """What the oracle says, cut down to its first point."""
         found = self.oracle.maximise(violation, target=target, seed=seed)
         worst = np.argsort(-found.values, kind="stable")[:1]
@@ -87,15 +89,15 @@ def si_crl(
     *,
     tolerance: float | None = None,
     iterations: int | None = None,
-    oracle: Any = None,
-    start: Any = None,
+    oracle: lsip.oracles.Oracle | None = None,
+    start: ArrayLike | None = None,
     two_successors: bool = False,
     method: str = "auto",
     form: str = "sparse",
     denominator: str = "pair",
     tol: float = 1e-7,
     verbose: bool = False,
-    **options: Any,
+    **options: Unpack[SolverOptions],
 ) -> Learned:
     """Semi-infinitely constrained reinforcement learning from an offline dataset.
 
@@ -193,11 +195,11 @@ def si_crl_steps(
     specification: Specification | SICMDP,
     delta: float,
     *,
-    oracle: Any = None,
-    start: Any = None,
+    oracle: lsip.oracles.Oracle | None = None,
+    start: ArrayLike | None = None,
     form: str = "sparse",
     denominator: str = "pair",
-    **options: Any,
+    **options: Unpack[SolverOptions],
 ) -> Iterator[Learned]:
     """The published loop, one program at a time: solve it on the index points so far, then add the worst one.
 
@@ -212,9 +214,8 @@ def si_crl_steps(
     enclosable = program.problem.compile().families[0].enclosable
     default = lsip.oracles.BranchAndBound() if enclosable else lsip.oracles.Multistart()
     chosen = default if oracle is None else validation.oracle(oracle)
-    method = lsip.Exchange(
-        oracle=OnePoint(chosen), start=[first], polish=False, sample_first=False, tol=1e-9, **options
-    )
+    given: dict[str, Any] = {**options}
+    method = lsip.Exchange(oracle=OnePoint(chosen), start=[first], polish=False, sample_first=False, tol=1e-9, **given)
     points, steps = list(first), lsip.exchange(program.problem, method)
     while True:
         try:

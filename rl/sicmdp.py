@@ -8,12 +8,13 @@ q(s, a) = (1 - gamma) sum_t gamma^t P(s_t = s, a_t = a) sums to one, and V_b = q
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse import linalg as sparse_linalg
 
@@ -21,11 +22,24 @@ import lsip
 from lsip.deadline import afford_factors, check
 
 from . import validation
-from .constraint import CostTable, SemiInfiniteCost, Worst
-from .dataset import Dataset, draw_from_measure, draw_per_pair
+from .constraint import Bound, Cost, CostTable, SemiInfiniteCost, Worst
+from .dataset import Dataset, Matrix, draw_from_measure, draw_per_pair
+from .validation import Seed
 
 Array = NDArray[np.float64]
+Transitions: TypeAlias = ArrayLike | sparse.spmatrix | sparse.sparray
 SUM = 1e-9  # how far probabilities may be from a sum of one
+
+
+class HasPolicy(Protocol):
+    """What has found a policy, such as a `Plan`, and can stand for it."""
+
+    @property
+    def policy(self) -> ArrayLike:
+        """Probabilities (S, A)."""
+
+
+PolicyLike = ArrayLike | HasPolicy
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +108,7 @@ class Specification:
                 f"{self.actions}."
             )
 
-    def with_transitions(self, P: Any) -> SICMDP:
+    def with_transitions(self, P: Transitions) -> SICMDP:
         """The model with these transition probabilities."""
         return SICMDP.from_specification(P, self)
 
@@ -129,17 +143,18 @@ class SICMDP:
 
     def __init__(
         self,
-        P: Any,
-        r: Any,
-        cost: Any,
-        bound: Any,
-        domain: Any,
-        mu: Any = None,
+        P: Transitions,
+        r: ArrayLike,
+        cost: Cost,
+        bound: Bound,
+        domain: lsip.Domain | lsip.Index,
+        mu: ArrayLike | None = None,
         gamma: float = 0.9,
         *,
         lipschitz: float | tuple[float, float] | None = None,
     ) -> None:
-        self.rows, states, actions = _transitions(P)  # rows (S * A, S), dense or CSR
+        self.rows: Matrix  # (S * A, S), dense or CSR
+        self.rows, states, actions = _transitions(P)
         rewards = validation.array("r", r)
         if rewards.shape == (states,):
             rewards = np.repeat(rewards[:, None], actions, axis=1)
@@ -150,7 +165,7 @@ class SICMDP:
         )
 
     @classmethod
-    def from_specification(cls, P: Any, specification: Specification) -> SICMDP:
+    def from_specification(cls, P: Transitions, specification: Specification) -> SICMDP:
         """The model with transition probabilities P, and everything else as specified."""
         mdp = cls.__new__(cls)
         mdp.rows, states, actions = _transitions(P)
@@ -199,7 +214,7 @@ class SICMDP:
     @property
     def P(self) -> Array:
         """Transition probabilities as an array (S, A, S)."""
-        dense = self.rows.toarray() if sparse.issparse(self.rows) else self.rows
+        dense = self.rows if isinstance(self.rows, np.ndarray) else self.rows.toarray()
         return dense.reshape(self.states, self.actions, self.states)
 
     def __repr__(self) -> str:
@@ -210,66 +225,69 @@ class SICMDP:
 
     # ---- exact evaluation -------------------------------------------------------------------------------------------
 
-    def policy(self, policy: Any) -> Array:
+    def policy(self, policy: PolicyLike) -> Array:
         """A policy as probabilities (S, A), checked; an array of S integers is a deterministic one."""
         return read_policy(policy, self.states, self.actions)
 
-    def chain(self, policy: Any) -> Any:
+    def chain(self, policy: PolicyLike) -> Matrix:
         """The transition matrix (S, S) under a policy, sparse if P is."""
         pi = self.policy(policy)
-        if sparse.issparse(self.rows):
+        if not isinstance(self.rows, np.ndarray):
             pick = sparse.csr_matrix(
                 (pi.ravel(), np.arange(pi.size), np.arange(0, pi.size + 1, self.actions)), shape=(self.states, pi.size)
             )
             return sparse.csr_matrix(pick @ self.rows)
         return np.einsum("sa,sat->st", pi, self.rows.reshape(self.states, self.actions, self.states))
 
-    def state_values(self, policy: Any, reward: Any = None) -> Array:
+    def state_values(self, policy: PolicyLike, reward: ArrayLike | None = None) -> Array:
         """V^pi(s) of a reward (S, A), the model's own by default."""
         pi = self.policy(policy)
         mean = (pi * self._reward(reward)).sum(axis=1)
         return _solve(self.chain(pi), self.gamma, mean)
 
-    def q_values(self, policy: Any, reward: Any = None) -> Array:
+    def q_values(self, policy: PolicyLike, reward: ArrayLike | None = None) -> Array:
         """Q^pi(s, a)."""
         values = self.state_values(policy, reward)
         return self._reward(reward) + self.gamma * (self.rows @ values).reshape(self.states, self.actions)
 
-    def advantage(self, policy: Any, reward: Any = None) -> Array:
+    def advantage(self, policy: PolicyLike, reward: ArrayLike | None = None) -> Array:
         """A^pi(s, a) = Q^pi(s, a) - V^pi(s)."""
         pi, q = self.policy(policy), self.q_values(policy, reward)
         return q - (pi * q).sum(axis=1, keepdims=True)
 
-    def value(self, policy: Any, reward: Any = None) -> float:
+    def value(self, policy: PolicyLike, reward: ArrayLike | None = None) -> float:
         """V^pi(mu): the expected discounted sum of rewards."""
         return float(self.mu @ self.state_values(policy, reward))
 
-    def occupancy(self, policy: Any) -> Array:
+    def occupancy(self, policy: PolicyLike) -> Array:
         """q(s, a), which sums to one."""
         pi = self.policy(policy)
         chain = self.chain(pi)
-        d = _solve(chain.T.tocsr() if sparse.issparse(chain) else chain.T, self.gamma, (1 - self.gamma) * self.mu)
+        back = chain.T if isinstance(chain, np.ndarray) else chain.T.tocsr()
+        d = _solve(back, self.gamma, (1 - self.gamma) * self.mu)
         return d[:, None] * pi
 
-    def transition_occupancy(self, policy: Any) -> Array:
+    def transition_occupancy(self, policy: PolicyLike) -> Array:
         """z(s, a, s') = q(s, a) P(s' | s, a)."""
         return self.occupancy(policy)[:, :, None] * self.P
 
-    def cost_values(self, policy: Any, y: Any) -> Array:
+    def cost_values(self, policy: PolicyLike, y: ArrayLike) -> Array:
         """V_{c_y}^pi(mu) at the index points y (N, m): shape (N,)."""
         cost, _ = self.costs.at(y)
         return cost @ self.visits(policy)
 
-    def violations(self, policy: Any, y: Any) -> Array:
+    def violations(self, policy: PolicyLike, y: ArrayLike) -> Array:
         """V_{c_y}^pi(mu) - u_y at the index points y (N, m): shape (N,)."""
         cost, bound = self.costs.at(y)
         return cost @ self.visits(policy) - bound
 
-    def visits(self, policy: Any) -> Array:
+    def visits(self, policy: PolicyLike) -> Array:
         """Discounted visits, as the constraint weighs them: occupancies of total 1 / (1 - gamma)."""
         return self.costs.weights(self.occupancy(policy)) / (1 - self.gamma)
 
-    def worst_violation(self, policy: Any, oracle: Any = None, *, tol: float = 1e-9, seed: int = 0) -> Worst:
+    def worst_violation(
+        self, policy: PolicyLike, oracle: lsip.oracles.Oracle | None = None, *, tol: float = 1e-9, seed: int = 0
+    ) -> Worst:
         """sup_y V_{c_y}^pi(mu) - u_y with the worst y: proven over all of Y when the cost can be enclosed.
 
         `tol` is how far the proven bound may lie above the value found; `oracle` any of `lsip.oracles`.
@@ -278,11 +296,11 @@ class SICMDP:
         validation.number("tol", tol, "positive")
         return self.costs.worst(self.visits(policy), chosen, tol, validation.seed(seed), self.doubt(policy))
 
-    def keeps(self, policy: Any) -> bool:
+    def keeps(self, policy: PolicyLike) -> bool:
         """Whether it is proven that the policy keeps the constraint for every y in Y."""
         return self.costs.keeps(self.visits(policy), self.doubt(policy))
 
-    def doubt(self, policy: Any) -> float:
+    def doubt(self, policy: PolicyLike) -> float:
         """How far, at most, the discounted visits of a policy are from those computed, all in all.
 
         The residual of the flow equations is spread by 1 / (1 - gamma) at most, and again by the scale of visits.
@@ -298,7 +316,7 @@ class SICMDP:
             return np.inf
         return float(residual / shrinking + terms * np.abs(d).sum()) / (1 - self.gamma)
 
-    def _reward(self, reward: Any) -> Array:
+    def _reward(self, reward: ArrayLike | None) -> Array:
         if reward is None:
             return self.r
         given = validation.array("reward", reward)
@@ -314,7 +332,12 @@ class SICMDP:
     # ---- data -------------------------------------------------------------------------------------------------------
 
     def sample(
-        self, n: int | None = None, *, per_pair: int | None = None, measure: Any = None, seed: Any = None
+        self,
+        n: int | None = None,
+        *,
+        per_pair: int | None = None,
+        measure: ArrayLike | None = None,
+        seed: Seed = None,
     ) -> Dataset:
         """Transitions drawn from the model.
 
@@ -341,12 +364,12 @@ class SICMDP:
         return draw_from_measure(self.rows, self.states, self.actions, count, pairs, rng)
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: float | None) -> float | None:
     """1e4 as the integer that it is."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def as_specification(problem: Any) -> Specification:
+def as_specification(problem: Specification | SICMDP) -> Specification:
     """What is known before any data, of a model or as it is."""
     found = problem.specification if isinstance(problem, SICMDP) else problem
     if not isinstance(found, Specification):
@@ -357,7 +380,7 @@ def as_specification(problem: Any) -> Specification:
     return found
 
 
-def as_model(problem: Any) -> SICMDP:
+def as_model(problem: object) -> SICMDP:
     """A model with its transition probabilities, or an error that says how to get one."""
     if isinstance(problem, SICMDP):
         return problem
@@ -370,18 +393,18 @@ def as_model(problem: Any) -> SICMDP:
     raise lsip.ModelError(f"A known model, an rl.SICMDP, is needed; got {validation.shown(problem)}.{hint}")
 
 
-def read_policy(policy: Any, states: int, actions: int) -> Array:
+def read_policy(policy: PolicyLike, states: int, actions: int) -> Array:
     """A policy as probabilities (S, A); integers (S,) are the actions of a deterministic one.
 
     What has a policy, such as a `Plan`, stands for it.
     """
-    policy = getattr(policy, "policy", policy)
-    given = np.asarray(policy)
+    bare: Any = getattr(policy, "policy", policy)  # an array, or what can be made one
+    given = np.asarray(bare)
     if given.shape == (states,) and np.issubdtype(given.dtype, np.integer):
         if (given < 0).any() or (given >= actions).any():
             raise lsip.ModelError(f"A deterministic policy has actions 0 to {actions - 1}; got {given.tolist()}.")
         return np.eye(actions)[given]
-    pi = validation.array("policy", policy)
+    pi = validation.array("policy", bare)
     if pi.shape != (states, actions):
         raise lsip.ModelError(
             f"A policy has shape ({states}, {actions}), or ({states},) with integer actions; got {pi.shape}."
@@ -408,7 +431,7 @@ def policy_of(occupancy: Array, least: float = 1e-12) -> Array:
     return np.where(seen, q / np.where(seen, total, 1.0), 1 / q.shape[1])
 
 
-def _transitions(P: Any) -> tuple[Any, int, int]:
+def _transitions(P: Transitions) -> tuple[Matrix, int, int]:
     """P as rows (S * A, S), with S and A."""
     if sparse.issparse(P):
         rows = sparse.csr_matrix(P, dtype=float)
@@ -439,7 +462,7 @@ def _transitions(P: Any) -> tuple[Any, int, int]:
     return rows, states, actions
 
 
-def _check_distribution(rows: Array, name: str, where: Any) -> None:
+def _check_distribution(rows: Array, name: str, where: Callable[[int], str]) -> None:
     if (rows < 0).any():
         i = int(np.argmax((rows < 0).any(axis=1)))
         raise lsip.ModelError(f"`{name}` holds a negative probability{where(i)}: {rows[i].min():.6g}.")
@@ -449,9 +472,9 @@ def _check_distribution(rows: Array, name: str, where: Any) -> None:
         raise lsip.ModelError(f"`{name}` must sum to one{where(i)}; it sums to {rows[i].sum():.9g}.")
 
 
-def _solve(chain: Any, gamma: float, right: Array) -> Array:
+def _solve(chain: Matrix, gamma: float, right: Array) -> Array:
     """(I - gamma chain)^-1 right, with one step of refinement."""
-    if sparse.issparse(chain):
+    if not isinstance(chain, np.ndarray):
         system = sparse.eye(chain.shape[0], format="csc") - gamma * sparse.csc_matrix(chain)
         try:
             afford_factors(system)
@@ -465,7 +488,7 @@ def _solve(chain: Any, gamma: float, right: Array) -> Array:
     return x + np.linalg.solve(system, right - system @ x)
 
 
-def swept(chain: Any, gamma: float, right: Array) -> Array:
+def swept(chain: Matrix, gamma: float, right: Array) -> Array:
     """The same without factors, where they would take longer than is left: sweeps, each of which shrinks the error."""
     x = right.copy()
     for _ in range(int(np.ceil(40.0 / (1 - gamma)))):

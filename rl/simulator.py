@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import lsip
 
@@ -120,7 +120,7 @@ class Checked:
     def step(self, states: Ints, actions: Ints, rng: np.random.Generator) -> Ints:
         return self._states("step(states, actions, rng)", self.simulator.step(states, actions, rng), len(states))
 
-    def _states(self, call: str, given: Any, count: int) -> Ints:
+    def _states(self, call: str, given: ArrayLike, count: int) -> Ints:
         states, last = np.asarray(given), self.specification.states - 1
         whole = states.shape == (count,) and np.issubdtype(states.dtype, np.integer)
         if whole and (not count or (states.min() >= 0 and states.max() <= last)):
@@ -132,7 +132,7 @@ class Checked:
         )
 
 
-def as_simulator(problem: Any) -> Simulator:
+def as_simulator(problem: SICMDP | Simulator) -> Simulator:
     """A model as a simulator; a simulator with its answers checked."""
     if isinstance(problem, SICMDP):
         return TabularSimulator(problem)
@@ -146,9 +146,18 @@ def as_simulator(problem: Any) -> Simulator:
     )
 
 
-def rollout(simulator: Simulator, policy: Array, horizon: int, rng: np.random.Generator, **begin: Any) -> Ints:
+def rollout(
+    simulator: Simulator,
+    policy: Array,
+    horizon: int,
+    rng: np.random.Generator,
+    *,
+    states: Ints | None = None,
+    count: int | None = None,
+    actions: Ints | None = None,
+) -> Ints:
     """Paths under a policy (S, A), see `walk`: the pairs s * A + a that they visit, (horizon, count)."""
-    return np.stack(list(walk(simulator, policy, horizon, rng, **begin)))
+    return np.stack(list(walk(simulator, policy, horizon, rng, states=states, count=count, actions=actions)))
 
 
 def walk(

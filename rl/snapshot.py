@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 import torch
 
 from .policies import flat_parameters, set_flat_parameters
+
+
+class Agent(Protocol):
+    """What learns: its other attributes are asked for by name."""
+
+    rng: np.random.Generator
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """What an iteration changes of an agent, as it was before."""
 
-    agent: Any
-    rng: dict[str, Any]
+    agent: Agent
+    rng: Mapping[str, Any]
     values: dict[str, Any]  # attributes that are replaced, never changed in place
     lengths: dict[str, int]  # of lists that only grow
     nets: tuple[tuple[torch.nn.Module, torch.Tensor], ...]
@@ -26,7 +33,7 @@ class Snapshot:
     @classmethod
     def of(
         cls,
-        agent: Any,
+        agent: Agent,
         values: Iterable[str],
         lists: Iterable[str],
         nets: Iterable[torch.nn.Module],

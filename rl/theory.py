@@ -27,7 +27,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, SupportsFloat, SupportsIndex
+from typing import SupportsFloat, SupportsIndex
 
 from lsip import ModelError
 
@@ -755,7 +755,7 @@ def _count(name: str, value: SupportsIndex) -> int:
     return count
 
 
-def _real(value: Any) -> float:
+def _real(value: object) -> float:
     """A number as it is, and nan for anything else, which is in no range."""
     return float(value) if isinstance(value, Real) else math.nan
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import lsip
 from lsip.validation import numbers
+
+Part = TypeVar("Part")
+Seed = int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None
 
 RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
     "finite": ("must be a finite number", lambda v: bool(np.isfinite(v))),
@@ -24,7 +27,7 @@ RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
 }
 
 
-def number(name: str, value: Any, kind: str = "finite") -> float:
+def number(name: str, value: object, kind: str = "finite") -> float:
     """A number of one of these ranges, as Python's float."""
     wanted, holds = RANGES[kind]
     plain = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
@@ -33,7 +36,7 @@ def number(name: str, value: Any, kind: str = "finite") -> float:
     return float(plain)
 
 
-def count(name: str, value: Any, least: int = 1) -> int:
+def count(name: str, value: object, least: int = 1) -> int:
     """An integer that is large enough."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
         wanted = "a positive integer" if least == 1 else f"an integer, at least {least}"
@@ -41,7 +44,7 @@ def count(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
-def array(name: str, value: Any) -> NDArray[np.float64]:
+def array(name: str, value: ArrayLike) -> NDArray[np.float64]:
     """Finite numbers, copied."""
     found = numbers(value, f"`{name}`", nan=True).copy()
     if not np.isfinite(found).all():
@@ -49,19 +52,19 @@ def array(name: str, value: Any) -> NDArray[np.float64]:
     return found
 
 
-def part(name: str, value: Any, method: str, example: str) -> Any:
+def part(name: str, value: Part, method: str, example: str) -> Part:
     """An object with the method that it is needed for: not a name, a number or a class."""
     if isinstance(value, type) or not callable(getattr(value, method, None)):
         raise lsip.ModelError(f"`{name}` must have a method `{method}`, as {example} has; got {shown(value)}.")
     return value
 
 
-def oracle(value: Any, name: str = "oracle") -> Any:
+def oracle(value: lsip.oracles.Oracle, name: str = "oracle") -> lsip.oracles.Oracle:
     """One of `lsip.oracles`, or an object with their method."""
     return part(name, value, "maximise", "lsip.oracles.RandomSearch(points=100)")
 
 
-def seed(value: Any) -> int:
+def seed(value: object) -> int:
     """The seed of a run; None draws one, so that the run can be repeated with the seed that it recorded."""
     if value is None:
         return int(np.random.default_rng().integers(2**31))
@@ -70,7 +73,7 @@ def seed(value: Any) -> int:
     return int(value)
 
 
-def generator(value: Any) -> np.random.Generator:
+def generator(value: Seed) -> np.random.Generator:
     """A NumPy generator, from all that NumPy makes one of."""
     try:
         return np.random.default_rng(value)
@@ -80,7 +83,7 @@ def generator(value: Any) -> np.random.Generator:
         ) from None
 
 
-def call(name: str, function: Any, *arguments: str) -> None:
+def call(name: str, function: Callable[..., object], *arguments: str) -> None:
     """Refuse a function that cannot be called with these arguments; of compiled ones nothing is known."""
     try:
         signature = inspect.signature(function)
@@ -94,7 +97,7 @@ def call(name: str, function: Any, *arguments: str) -> None:
         ) from None
 
 
-def function(name: str, value: Any, *arguments: str) -> None:
+def function(name: str, value: Callable[..., object] | None, *arguments: str) -> None:
     """Refuse what is not a function of so many arguments; None is none at all."""
     if value is not None and not callable(value):
         raise lsip.ModelError(f"`{name}` must be a function of {', '.join(arguments)}; got {shown(value)}.")
@@ -102,7 +105,7 @@ def function(name: str, value: Any, *arguments: str) -> None:
         call(name, value, *arguments)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value for a message, in a few words."""
     if isinstance(value, type):
         return f"the class {value.__name__} (make one of it: {value.__name__}(…))"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import gymnasium
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import lsip
 
@@ -15,6 +15,7 @@ from . import validation
 from .constraint import SemiInfiniteCost
 from .episode_violation import EpisodeViolation
 from .rollouts import Episodes
+from .validation import Seed
 
 Array = NDArray[Any]
 
@@ -43,7 +44,14 @@ class WorstPoint:
         Of the oracle.
     """
 
-    def __init__(self, constraint: SemiInfiniteCost, *, episodes: int = 20, oracle: Any = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        constraint: SemiInfiniteCost,
+        *,
+        episodes: int = 20,
+        oracle: lsip.oracles.Oracle | None = None,
+        seed: Seed = 0,
+    ) -> None:
         validation.count("episodes", episodes)
         if not isinstance(constraint, SemiInfiniteCost):
             raise lsip.ModelError(f"`constraint` must be an rl.SemiInfiniteCost; got {validation.shown(constraint)}.")
@@ -60,7 +68,7 @@ class WorstPoint:
         """u_y at the worst index point."""
         return float(self.constraint.bounds(self.y[None, :])[0])
 
-    def add(self, observations: Any, actions: Any) -> None:
+    def add(self, observations: ArrayLike, actions: ArrayLike) -> None:
         """Take note of a whole episode, o_0, …, o_{T-1} and a_0, …, a_{T-1}, and choose y again."""
         self._recent.append((np.asarray(observations), np.asarray(actions)))
         violation = EpisodeViolation(self.constraint, _padded(self._recent))
@@ -69,6 +77,14 @@ class WorstPoint:
         self.violation = max(found.value, before)
         if found.value > before:
             self.y = found.y
+
+
+class PointOptions(TypedDict, total=False):
+    """Of a `WorstPoint`."""
+
+    episodes: int
+    oracle: lsip.oracles.Oracle | None
+    seed: Seed
 
 
 class WorstCost(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -127,7 +143,7 @@ class WorstCost(gymnasium.Wrapper[Any, Any, Any, Any]):
         *,
         relative: bool = False,
         point: WorstPoint | None = None,
-        **options: Any,
+        **options: Unpack[PointOptions],
     ) -> None:
         if not isinstance(env, gymnasium.Env):
             raise lsip.ModelError(
@@ -163,7 +179,7 @@ class WorstCost(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.y = self.point.y
         return observation, info
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: ArrayLike) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         if not self._observations:
             raise gymnasium.error.ResetNeeded("No episode is under way: call `reset` first.")
         observation, reward, terminated, truncated, info = self.env.step(action)

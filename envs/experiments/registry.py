@@ -6,9 +6,12 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rl import plotting
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Progress = Callable[[int, int], None]  # how many of how many steps are done
 Run = Callable[[Path, bool, int | None, Progress], "Outcome"]
@@ -36,7 +39,7 @@ class Experiment:
     run: Run
 
 
-def written(out: Path, name: str, picture: Any, numbers: dict[str, Any], lines: list[str]) -> Outcome:
+def written(out: Path, name: str, picture: Figure, numbers: dict[str, Any], lines: list[str]) -> Outcome:
     """A figure and its numbers, on disk under the name of the experiment."""
     paths = (plotting.save(picture, out / f"{name}.png"), write_numbers(out / f"{name}.json", numbers))
     return Outcome(paths, tuple(lines))

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from rl import plotting
 from ..sewage import Sewage, sewage
 from .registry import Experiment, Outcome, Progress, written
 from .runs import kept, one_thread, spread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 GRIDS = {"CRPO, N = 250": 250, "CRPO, N = 500": 500, "CRPO, N = 1000": 1000}  # points
@@ -311,7 +314,7 @@ def _paper(name: str) -> str:
     return f"the paper, on a GPU: {1000 * SECONDS[name]:.0f} ms"
 
 
-def _draw_times(axes: Any, numbers: dict[str, Any]) -> None:
+def _draw_times(axes: Axes, numbers: dict[str, Any]) -> None:
     places, rows = np.arange(len(METHODS)), [numbers[name] for name in METHODS]
     ours = [1000 * row["cpu_seconds"] for row in rows]
     theirs = [1000 * row["paper"] for row in rows]

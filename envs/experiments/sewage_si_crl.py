@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,10 @@ from rl import plotting
 
 from ..sewage import Sewage, sewage
 from .registry import Experiment, Outcome, Progress, written
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 SEEDS, PAPER_SEEDS = 10, 100
@@ -89,11 +93,11 @@ class Trial:
             )
         return value, violation
 
-    def violation(self, policy: Any) -> float:
+    def violation(self, policy: Array) -> float:
         """(sup_y V_{c_y} - u_y)_+."""
         return max(self.mdp.worst_violation(policy).value, 0.0)
 
-    def error(self, policy: Any) -> float:
+    def error(self, policy: Array) -> float:
         """The error term."""
         value, violation = self.reference
         return max(value - self.mdp.value(policy), self.violation(policy) - violation, 0.0)
@@ -139,7 +143,7 @@ def sewage_heat(out: Path, full: bool, seeds: int | None, progress: Progress) ->
     return written(out, "sewage_heat", picture, numbers, lines)
 
 
-def _draw_heat(picture: Any, trial: Trial, results: dict[str, Any]) -> dict[str, Any]:
+def _draw_heat(picture: Figure, trial: Trial, results: dict[str, Any]) -> dict[str, Any]:
     mdp, panels = trial.mdp, list(picture.axes)
     mesh = mdp.domain.grid(plotting.MESH)
     warmth = {k: float(plotting.heat(mdp.violations(r.policy, mesh)).max()) for k, r in results.items()}
@@ -303,7 +307,7 @@ def _row(i: int, trials: list[Times]) -> dict[str, Any]:
     return row
 
 
-def _draw_times(axes: Any, trials: list[Times], rows: list[dict[str, Any]], title: str) -> None:
+def _draw_times(axes: Axes, trials: list[Times], rows: list[dict[str, Any]], title: str) -> None:
     names = {"SI-CRL": "SI-CRL", "baseline": "uniform grid"}
     seconds = {label: (ACCURACIES, [[r.seconds for r in t[name]] for t in trials]) for name, label in names.items()}
     plotting.curves(seconds, axes, xlabel="error term at most", ylabel="seconds, mean", title=title)

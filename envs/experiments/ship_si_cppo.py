@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,10 @@ from rl import plotting
 
 from .registry import Experiment, Outcome, Progress, written
 from .runs import kept, one_thread, spread
+
+if TYPE_CHECKING:
+    from rl.si_cppo import Report
+    from rl.si_cppo_config import Settings
 
 Array = NDArray[np.float64]
 METHODS = {"SI-CPPO": 0, "CRPO, N = 250": 16, "CRPO, N = 500": 23, "CRPO, N = 1000": 33}  # places along a side
@@ -53,7 +57,7 @@ class Run:
         return folder / f"{slug}_seed{self.seed}_T{self.iterations}.json"
 
 
-def agent(method: str, seed: int, ships: int = SHIPS, **settings: Any) -> rl.SICPPO:
+def agent(method: str, seed: int, ships: int = SHIPS, **settings: Unpack[Settings]) -> rl.SICPPO:
     """A learner that has not begun."""
     import gymnasium
 
@@ -61,7 +65,8 @@ def agent(method: str, seed: int, ships: int = SHIPS, **settings: Any) -> rl.SIC
 
     env = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=ships)
     oracle = rl.baselines.FixedGrid(METHODS[method]) if METHODS[method] else None
-    return rl.SICPPO(env, ship.constraint(), oracle=oracle, seed=seed, device="cpu", **{"episodes": ships, **settings})
+    given: Settings = {"episodes": ships, **settings}
+    return rl.SICPPO(env, ship.constraint(), oracle=oracle, seed=seed, device="cpu", **given)
 
 
 def learn(run: Run) -> dict[str, Any]:
@@ -92,7 +97,7 @@ def learn(run: Run) -> dict[str, Any]:
     }
 
 
-def _reached(learner: rl.SICPPO, report: Any, goal: int) -> bool:
+def _reached(learner: rl.SICPPO, report: Report, goal: int) -> bool:
     return learner.iteration >= goal
 
 

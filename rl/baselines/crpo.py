@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
 import lsip
 
 from .. import validation
-from ..si_cpo import SICPO
-from ..simulator import as_simulator
+from ..si_cpo import SICPO, Options
+from ..sicmdp import SICMDP
+from ..simulator import Simulator, as_simulator
 
 GRIDS = {250: 16, 500: 23, 1000: 33}  # points an axis that stand for the paper's N
 
@@ -26,7 +27,9 @@ class FixedGrid:
     def __post_init__(self) -> None:
         validation.count("per_axis", self.per_axis)
 
-    def maximise(self, violation: lsip.oracles.Violation, *, target: float = 0.0, seed: int = 0) -> Any:
+    def maximise(
+        self, violation: lsip.oracles.Violation, *, target: float = 0.0, seed: int = 0
+    ) -> lsip.oracles.Separation:
         """The worst grid point; nothing is proven."""
         points = violation.domain.grid(self.per_axis)
         values = violation.values(points).max(axis=1)
@@ -46,8 +49,9 @@ class CRPO(SICPO):
         experiments of the paper.
     """
 
-    def __init__(self, problem: Any, points: int = 250, **options: Any) -> None:
+    def __init__(self, problem: SICMDP | Simulator, points: int = 250, **options: Unpack[Options]) -> None:
         validation.count("points", points)
         m = as_simulator(problem).specification.constraint.domain.dim
         per_axis = GRIDS[points] if m == 2 and points in GRIDS else max(int(np.ceil(points ** (1 / m) - 1e-9)), 1)
-        super().__init__(problem, **{"oracle": FixedGrid(per_axis), **options})
+        given: Options = {"oracle": FixedGrid(per_axis), **options}
+        super().__init__(problem, **given)

@@ -7,7 +7,7 @@ from typing import Any
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 import lsip
@@ -36,7 +36,7 @@ class Discretised:
 
 def discretise(
     problem: SICMDP | Specification,
-    points: int | Array,
+    points: int | ArrayLike,
     *,
     data: Dataset | None = None,
     delta: float | None = None,
@@ -81,7 +81,7 @@ def discretise(
     return Discretised(policy_of(q), q, value, grid, program.model(x))
 
 
-def _grid(domain: lsip.Domain, points: Any) -> Array:
+def _grid(domain: lsip.Domain, points: int | ArrayLike) -> Array:
     """The grid of so many points an axis, or the points as they are, checked."""
     if isinstance(points, int | np.integer):
         if points < 1:
@@ -98,7 +98,7 @@ def _grid(domain: lsip.Domain, points: Any) -> Array:
     return grid
 
 
-def _solve(program: Any, grid: Array) -> tuple[Array, float]:
+def _solve(program: lsip.Program, grid: Array) -> tuple[Array, float]:
     """The finite LP, once, with everything that HiGHS does by default."""
     family = program.families[0]
     a, b = family.rows(grid)

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+import lsip
 
 from .. import validation
-from ..constraint import Worst
-from ..si_cppo import SICPPO
+from ..constraint import SemiInfiniteCost, Worst
+from ..rollouts import AnyEnv
+from ..si_cppo import SICPPO, Array
+from ..si_cppo_config import Settings, SICPPOConfig
+
+if TYPE_CHECKING:
+    from ..rollouts_ray import RayRollouts
+
+
+class Options(Settings, total=False):
+    """All options of `SICPPO`."""
+
+    oracle: lsip.oracles.Oracle | None
+    seed: int | None
+    device: str
+    tensorboard: str | Path | None
+    workers: Literal["ray"] | RayRollouts | None
 
 
 class PPOLagrangian(SICPPO):
@@ -23,7 +41,7 @@ class PPOLagrangian(SICPPO):
 
     Parameters
     ----------
-    env, constraint, options
+    env, constraint, config, options
         As in `SICPPO`, and so are `learn`, `predict`, `evaluate`, `save` and `load`.
     multiplier
         lambda at the beginning.
@@ -35,25 +53,26 @@ class PPOLagrangian(SICPPO):
 
     def __init__(
         self,
-        env: Any,
-        constraint: Any,
-        *args: Any,
+        env: AnyEnv,
+        constraint: SemiInfiniteCost,
+        config: SICPPOConfig | None = None,
+        *,
         multiplier: float = 0.0,
         multiplier_rate: float = 0.1,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> None:
         price = validation.number("multiplier", multiplier, "amount")
         rate = validation.number("multiplier_rate", multiplier_rate, "positive")
-        super().__init__(env, constraint, *args, **options)
+        super().__init__(env, constraint, config, **options)
         self.multiplier, self.multiplier_rate = price, rate  # lambda, the price of the worst cost
 
-    def _chosen(self, of_reward: Any, of_cost: Any, worst: Worst, good: bool) -> Any:
+    def _chosen(self, of_reward: Array, of_cost: Array, worst: Worst, good: bool) -> Array:
         self.multiplier = max(0.0, self.multiplier + self.multiplier_rate * worst.value)
         return (of_reward - self.multiplier * of_cost) / (1 + self.multiplier)
 
     def _facts(self) -> dict[str, Any]:
         return {"multiplier": self.multiplier, "multiplier_rate": self.multiplier_rate}
 
-    def _restore(self, path: Any, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
+    def _restore(self, path: str | Path, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
         super()._restore(path, facts, arrays)
         self.multiplier, self.multiplier_rate = facts["multiplier"], facts["multiplier_rate"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -60,7 +60,13 @@ class Batch:
 
 
 def collect(
-    simulator: Simulator, policy: Array, criterion: Array, paths: int, horizon: int, trace: float, rng: Any
+    simulator: Simulator,
+    policy: Array,
+    criterion: Array,
+    paths: int,
+    horizon: int,
+    trace: float,
+    rng: np.random.Generator,
 ) -> Batch:
     """Paths under a policy (S, A), with generalised advantage estimates of a criterion (S, A).
 
