@@ -6,7 +6,7 @@ from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, Ou
 from .expressions import Constraint, Expression, Index, Variable
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution
-from .solver import Decomposition, Exchange, Extreme, decompose, exchange
+from .solver import Decomposition, Exchange, Extreme, Tuning, decompose, exchange
 from .solver.linsip import linsip
 from .version import __version__ as __version__
 
@@ -39,6 +39,7 @@ __all__ = [
     "Simplex",
     "Solution",
     "Status",
+    "Tuning",
     "Union",
     "Variable",
     "WorstViolation",

@@ -229,6 +229,8 @@ class Run:
             return None
         if bound > 0 and state.proposal.bounded:
             check("exchange")  # which is why a proof may have ended early
+            if self.relaxation.promote():
+                return None
             return End(Status.UNCERTIFIED if state.slater or not np.isfinite(bound) else Status.NO_INTERIOR)
         if bound <= 0:
             if not self.relaxation.confirm(state):

@@ -11,7 +11,7 @@ from ..deadline import check
 from ..masters import MasterError, MasterResult
 from ..model.program import Program
 from ..model.status import Status
-from ..oracles import Separation, is_instant, pick_oracle
+from ..oracles import Separation, is_instant, is_prover, pick_oracle, prover
 from ..proof.certificate import Support
 from ..proof.families import Bounds
 from ..proof.ray import Ray
@@ -214,6 +214,14 @@ class LinearRelaxation(Relaxation):
             for violation in [self.program.violation(f, point.x)]
         ]
         return found if max((s.worst for s in found), default=-np.inf) > abs(state.margin) else None
+
+    def promote(self) -> bool:
+        """In many dimensions a search comes first by default; what it finds no violation of is then to be proven."""
+        if self.method.oracle is not None:
+            return False
+        pairs = list(zip(self.program.families, self.oracles, strict=True))
+        self.oracles = [oracle if is_prover(oracle) else prover(family) or oracle for family, oracle in pairs]
+        return any(new is not old for new, (_, old) in zip(self.oracles, pairs, strict=True))
 
     def direction(self, clock: Clock) -> Ray | Array | None:
         held = self.lp

@@ -29,7 +29,8 @@ class Exchange:
     ----------
     oracle
         Separation; None picks `SupportFunction` for a family that is affine in its index, `BranchAndBound` where a
-        family can be enclosed in at most four dimensions, else `Multistart`.
+        family can be enclosed in at most four dimensions, else `Multistart`; in more dimensions `BranchAndBound` is
+        asked once that finds nothing.
     master
         The finite LP solver.
     tol

@@ -129,6 +129,10 @@ class Relaxation(ABC):
         """For people."""
         return ", ".join(dict.fromkeys(type(o).__name__ for o in self.oracles)) or "none needed"
 
+    def promote(self) -> bool:
+        """Ask lsip's own provers from now on, where a search that proves nothing was chosen; whether that is news."""
+        return False
+
     def sample(self, state: State, point: Proposal) -> list[Separation] | None:
         """What sampled rows show, if it is worth cuts before any proof; None asks for a proof."""
         return None
