@@ -116,7 +116,7 @@ def _refined(program: Program, d: Array, cuts: Any) -> Array | None:
     touched = np.abs(left) <= TOUCHED * np.abs(cuts).sum(axis=1) * np.abs(d).max()
     rows, left = cuts[touched], left[touched]
     unit = float(np.abs(left).max(initial=0.0))
-    if not 0 < unit:
+    if not unit > 0:
         return None
     n = program.n
     matrix = np.column_stack([rows, np.ones(len(rows))])  # rows (d + unit e) <= -unit s, with s as large as can be
