@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..deadline import check, watched, within
 from ..errors import OutOfTime
 from ..expressions.interval import EPS
-from ..masters import MasterError, MasterResult
+from ..masters import MasterError, MasterFactory, MasterResult, master_name, open_master
 from ..model.method import register_solver
 from ..model.program import compiled
 from ..model.status import Status
@@ -71,7 +71,8 @@ class Exchange:
         Separation; None picks `SupportFunction` for a family that is affine in its index, `BranchAndBound` where a
         family can be enclosed in at most four dimensions, else `Multistart`.
     master
-        The finite LP solver.
+        The finite LP solver: "highs", "gurobi", "cvxpy" or "pyomo", the last two with a solver behind a colon if need
+        be; or one of yours, which is called with the data of each finite program and opens it (`lsip.masters.Master`).
     tol
         Gap to reach, relative to the optimal value.
     atol
@@ -94,7 +95,7 @@ class Exchange:
     """
 
     oracle: Oracle | None = None
-    master: str = "highs"
+    master: str | MasterFactory = "highs"
     tol: float = 1e-8
     atol: float | None = None
     max_iterations: int = 1000
@@ -117,6 +118,7 @@ class Exchange:
             warm_start=self.warm_start,
             atol=self.atol,
         )
+        open_master(self.master)
 
     def solve(self, problem: Any, *, verbose: bool = True) -> Solution:
         """Solve a problem this way, with a progress table if `verbose`."""
@@ -227,7 +229,7 @@ class _Run:
         size = f"{_counted(program.n, 'variable')}, {_counted(program.A.shape[0], 'finite row')}"
         return [
             f"{program.name}: {size}; {families or 'no index'}",
-            f"separation by {self.oracle_names}, master {self.method.master}, tol {self.method.tol:g}",
+            f"separation by {self.oracle_names}, master {master_name(self.method.master)}, tol {self.method.tol:g}",
         ]
 
     @property
