@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 class MasterResult:
     """What one solve says."""
 
-    status: str  # "optimal", "infeasible", or what the solver calls its failure
+    status: str  # "optimal" or "infeasible"; a solver that fails raises `MasterError`
     z: Array  # (n,)
     slack: float  # the elastic column s
     objective: float

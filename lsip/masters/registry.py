@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import MissingExtraError, ModelError
 from .base import Master, MasterFactory
+from .checked import Checked
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,6 @@ _MASTERS = {
 
 
 DATA = ("c", "lower", "upper", "A", "row_lower", "row_upper", "tol")  # what a master is opened with
-METHODS = ("add", "drop", "solve", "centre", "best_margin")  # and what it must be able to do
 
 
 def open_master(master: str | MasterFactory) -> MasterFactory:
@@ -91,12 +91,5 @@ def _check_factory(master: Any) -> None:
 
 
 def _opened(factory: MasterFactory, *data: Any) -> Master:
-    """The program that a factory of the user's opens, if it is one."""
-    made = factory(*data)
-    missing = [name for name in METHODS if not callable(getattr(made, name, None))]
-    if missing:
-        raise ModelError(
-            f"The master {master_name(factory)} must open a finite program with the methods {', '.join(METHODS)}; it "
-            f"opened {made!r}, which has no {', '.join(missing)}."
-        )
-    return made
+    """The program that a factory of the user's opens, under observation."""
+    return Checked(factory(*data), master_name(factory), len(data[0]), data[3].shape[0])

@@ -12,7 +12,8 @@ This one writes every program anew for `scipy.optimize.linprog`. It is complete,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -226,19 +227,55 @@ def test_what_opens_something_else_is_found_out() -> None:
         lsip.catalogue.get("tfi2_tan_n3").build().solve(master=wrong, verbose=False)
 
 
-def test_a_master_that_fails_costs_the_proof_and_not_its_truth() -> None:
-    class Careless(FiniteProgram):
-        """Multipliers that are all alike, which nobody notices but the proof."""
+Change = Callable[[MasterResult], Any]
 
-        def _result(self, *parts: Any) -> MasterResult:
-            found = super()._result(*parts)
-            return MasterResult(**{**vars(found), "cut_multipliers": np.ones_like(found.cut_multipliers)})
 
-    def careless(*data: Any) -> Master:
-        c, lower, upper, A, row_lower, row_upper, _ = data
-        return Careless("highs-ds", c, (lower, upper), A, row_lower, row_upper)
+def altered(change: Change) -> MasterFactory:
+    """The template, with its results changed."""
 
+    class Altered(FiniteProgram):
+        def solve(self, margin: float) -> MasterResult:
+            return change(super().solve(margin))
+
+        def best_margin(self, most: float) -> MasterResult:
+            return change(super().best_margin(most))
+
+    def liar(c: Array, lower: Array, upper: Array, A: Any, row_lower: Array, row_upper: Array, tol: float) -> Master:
+        return Altered("highs-ds", c, (lower, upper), A, row_lower, row_upper)
+
+    return liar
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda r: None, r"`solve\(margin\)` of the master liar must give an lsip\.masters\.MasterResult; got None"),
+        (lambda r: replace(r, z=r.z[:2]), r"must give `z` of shape \(3,\); got \(2,\)"),
+        (
+            lambda r: replace(r, cut_multipliers=np.zeros(1)),
+            r"must give `cut_multipliers` of shape \(\d+,\); got \(1,\)",
+        ),
+    ],
+)
+def test_results_of_the_wrong_shape_are_named(change: Change, expected: str) -> None:
+    with pytest.raises(lsip.ModelError, match=expected):
+        lsip.catalogue.get("tfi2_tan_n3").build().solve(master=altered(change), verbose=False)
+
+
+LIES: dict[str, Change] = {
+    "equal multipliers": lambda r: replace(r, cut_multipliers=np.ones_like(r.cut_multipliers)),
+    "multipliers of the wrong sign": lambda r: replace(r, cut_multipliers=-r.cut_multipliers),
+    "all is infeasible": lambda r: replace(r, status="infeasible"),
+    "a point that is none": lambda r: replace(r, z=0.0 * r.z),
+    "no number": lambda r: replace(r, z=np.nan * r.z),
+    "a word of its own": lambda r: replace(r, status="numerical trouble"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_master_that_lies_costs_the_proof_and_not_its_truth(lie: str) -> None:
     entry = lsip.catalogue.get("tfi2_tan_n3")
-    solution = entry.build().solve(master=careless, polish=False, max_iterations=5, verbose=False)
+    solution = entry.build().solve(master=altered(LIES[lie]), max_iterations=10, verbose=False)
     assert not solution.certified
-    assert solution.lower <= entry.value <= solution.upper
+    assert solution.lower <= entry.value + 1e-9
+    assert solution.upper >= entry.value - 1e-9
