@@ -88,7 +88,7 @@ def plot_solution(
             chosen = _families(solution, family)
             shown = chosen[:MOST_PANELS]
             columns = {1: 1, 2: 2, 4: 2}.get(len(shown), 3)
-            figure = _figure(-(-len(shown) // columns), columns, [solution.problem.families[i].domain for i in shown])
+            figure = _figure(-(-len(shown) // columns), columns, [solution.program.families[i].domain for i in shown])
             for axes, i in zip(figure.axes, shown, strict=False):
                 _draw_family(axes, solution, i)
             for axes in figure.axes[len(shown) : len(shown) + (-len(shown)) % columns]:
@@ -144,7 +144,7 @@ def _save(figure: Figure, path: Path) -> None:
 
 def _families(solution: Solution, family: int | str | None) -> list[int]:
     """The indices of the families to draw."""
-    families = solution.problem.families
+    families = solution.program.families
     if not len(families):
         raise ModelError('The problem has no semi-infinite constraint to draw; try kind="convergence".')
     if family is None:
@@ -160,14 +160,14 @@ def _families(solution: Solution, family: int | str | None) -> list[int]:
 
 
 def _draw_family(axes: Axes, solution: Solution, i: int) -> None:
-    family = solution.problem.families[i]
+    family = solution.program.families[i]
     violation: Any = solution.violation(i)
     points = np.array([a.point for a in solution.active if a.family == i]).reshape(-1, family.domain.dim)
     weights = np.array([abs(a.multiplier) for a in solution.active if a.family == i])
     rows = np.array([a.component for a in solution.active if a.family == i], dtype=np.intp)
     heights = violation.values(points)[np.arange(len(points)), rows] if len(points) else np.empty(0)
-    title = getattr(solution.problem, "name", "problem") if len(solution.problem.families) == 1 else "problem"
-    room = 48 if family.domain.dim == 1 and len(solution.problem.families) > 1 else 60
+    title = getattr(solution.program, "name", "problem") if len(solution.program.families) == 1 else "problem"
+    room = 48 if family.domain.dim == 1 and len(solution.program.families) > 1 else 60
     axes.set_title(_short(str(family.name if title == "problem" else title), room))
     if family.domain.dim == 1:
         _draw_curve(axes, family.domain, violation)

@@ -99,7 +99,6 @@ class Maximiser:
         self.spec, self.model = spec, model
         self.values: Array | None = None
         self.known: dict[int, tuple[Greedy, Array]] = {}  # the visits of the policies that it has found
-        self.sweeps = 0
 
     @property
     def size(self) -> int:
@@ -118,7 +117,6 @@ class Maximiser:
             check("best policy")
             future, order = self.model.backup(values)
             q = reward + gamma * future.reshape(S, A)
-            self.sweeps += 1
             improved = q.max(axis=1)
             rise = float((improved - values).max())
             # From below, values grow to the optimum; the first sweep starts from those of another reward.

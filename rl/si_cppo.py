@@ -147,7 +147,6 @@ class SICPPO:
         if not isinstance(space, gym.spaces.Box) or len(space.shape or ()) != 1:
             raise lsip.ModelError(f"Observations must be vectors, a Box of shape (k,); got {space}. Flatten them.")
         size, c = int(space.shape[0]), self.config
-        self.discrete = isinstance(actions, gym.spaces.Discrete)
         if isinstance(actions, gym.spaces.Discrete):
             self.policy: MLPCategorical | MLPGaussian = MLPCategorical(size, int(actions.n), tuple(c.hidden))
         elif isinstance(actions, gym.spaces.Box) and len(actions.shape) == 1:

@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.optimize import linprog
 
 import lsip
 from lsip.masters import LicenceError, MasterError, open_master
-from lsip.masters.base import MasterResult
 from lsip.masters.highs import HighsMaster
 from lsip.masters.magnified import magnified
 from lsip.masters.rows import solved_or_infeasible
+
+from .extensions import master_checks
+from .extensions.master_checks import LP
 
 TOL = 1e-8
 INSTALLED = {
@@ -34,160 +35,57 @@ every_master = pytest.mark.parametrize("name", NAMES)
 some_settings = settings(max_examples=12, deadline=None)
 
 
-class LP:
-    """A random LP with finite rows of every kind, cuts, and a box; feasible at a known point if `room` >= 0."""
-
-    def __init__(self, seed: int, room: float = 0.5) -> None:
-        rng = np.random.default_rng(seed)
-        n, rows, cuts = rng.integers(2, 6), rng.integers(0, 4), rng.integers(1, 9)
-        inside = rng.uniform(-1, 1, n)
-        self.c = rng.normal(size=n)
-        self.lower, self.upper = np.full(n, -5.0), np.full(n, 5.0)
-        self.A = sparse.random_array((rows, n), density=0.7, rng=rng, format="csr")
-        self.A = sparse.csr_matrix(self.A)
-        at = self.A @ inside
-        self.row_lower, self.row_upper = at - rng.uniform(0, 1, rows), at + rng.uniform(0, 1, rows)
-        kind = rng.integers(0, 4, rows)  # both sides, only the upper, only the lower, equal
-        self.row_lower[kind == 1], self.row_upper[kind == 2] = -np.inf, np.inf
-        self.row_lower[kind == 3] = self.row_upper[kind == 3] = at[kind == 3]
-        self.cuts = rng.normal(size=(cuts, n)) * 10.0 ** rng.integers(-2, 3, (cuts, 1))
-        self.rhs = self.cuts @ inside + rng.uniform(0, 1, cuts) + room
-        if room < 0:  # a pair of cuts that contradict each other
-            self.cuts = np.concatenate([self.cuts, -self.cuts[:1]])
-            self.rhs = np.append(self.rhs, -self.rhs[0] - 1.0)
-
-    def open(self, name: str) -> lsip.masters.Master:
-        master = open_master(name)(self.c, self.lower, self.upper, self.A, self.row_lower, self.row_upper, TOL)
-        master.add(self.cuts, self.rhs)
-        return master
-
-    def value(self, margin: float) -> float | None:
-        """By SciPy, which knows none of our masters; None when infeasible."""
-        finite = [np.isfinite(self.row_upper), np.isfinite(self.row_lower)]
-        matrix = sparse.vstack([self.A[finite[0]], -self.A[finite[1]], sparse.csr_matrix(self.cuts)])
-        right = np.concatenate([self.row_upper[finite[0]], -self.row_lower[finite[1]], self.rhs - margin])
-        box = np.stack([self.lower, self.upper], axis=1)
-        result = linprog(self.c, A_ub=matrix, b_ub=right, bounds=box)
-        return float(result.fun) if result.status == 0 else None
-
-    def combination(self, result: MasterResult, margin: float) -> tuple[np.ndarray, float]:
-        """The row that the multipliers make of all rows: (coefficients, right-hand side)."""
-        cut, row = result.cut_multipliers, result.row_multipliers
-        assert (cut >= 0).all()
-        assert np.isfinite(self.row_upper[row > 0]).all()
-        assert np.isfinite(self.row_lower[row < 0]).all()
-        side = row[row > 0] @ self.row_upper[row > 0] + row[row < 0] @ self.row_lower[row < 0]
-        return self.cuts.T @ cut + self.A.T @ row, float(cut @ (self.rhs - margin) + side)
-
-    def least(self, coefficients: np.ndarray) -> float:
-        """The smallest value of a linear function over the box."""
-        return float(np.minimum(coefficients * self.lower, coefficients * self.upper).sum())
-
-
-def significant(result: MasterResult, lp: LP) -> MasterResult:
-    """Row multipliers without the dust that an interior point leaves on sides that do not exist."""
-    row = result.row_multipliers
-    dust = np.abs(row) < 1e-8 * (1 + np.abs(row).max(initial=0.0))
-    return MasterResult(**{**vars(result), "row_multipliers": np.where(dust, 0.0, row)})
-
-
 @every_master
 @some_settings
 @given(seed=st.integers(0, 10**6), margin=st.sampled_from([0.0, 1e-8, 0.1]))
 def test_the_value_is_right_and_the_multipliers_prove_it(name: str, seed: int, margin: float) -> None:
-    lp = LP(seed)
-    result = lp.open(name).solve(margin)
-    assert result.status == "optimal"
-    assert result.slack == pytest.approx(-margin, abs=1e-9)
-    assert result.objective == pytest.approx(lp.c @ result.z)
-    assert result.objective == pytest.approx(lp.value(margin), abs=1e-6)
-    assert (lp.cuts @ result.z - lp.rhs + margin <= 1e-7 * np.abs(lp.cuts).max(axis=1)).all()
-    assert ((result.z >= lp.lower - 1e-9) & (result.z <= lp.upper + 1e-9)).all()
-    coefficients, right = lp.combination(significant(result, lp), margin)
-    # c z >= (c + rows) z - right for every feasible z, and the first term is smallest at a corner of the box.
-    bound = lp.least(lp.c + coefficients) - right
-    assert bound == pytest.approx(result.objective, abs=2e-6)
-    assert result.reduced_costs == pytest.approx(lp.c + coefficients, abs=1e-6)
+    master_checks.check_optimum(open_master(name), seed, margin)
 
 
 @every_master
 @some_settings
 @given(seed=st.integers(0, 10**6))
 def test_an_infeasible_lp_comes_with_a_contradiction(name: str, seed: int) -> None:
-    lp = LP(seed, room=-0.5)
-    result = lp.open(name).solve(0.0)
-    assert result.status == "infeasible"
-    coefficients, right = lp.combination(significant(result, lp), 0.0)
-    size = result.cut_multipliers.sum() + np.abs(result.row_multipliers).sum()
-    assert size > 0
-    assert lp.least(coefficients) > right + 1e-4 * size  # no z in the box satisfies coefficients z <= right
-
-
-@every_master
-def test_finite_rows_that_contradict_each_other(name: str) -> None:
-    A = sparse.csr_matrix([[1.0, 1.0], [1.0, 1.0]])
-    master = open_master(name)(
-        np.ones(2), -np.ones(2), np.ones(2), A, np.array([1.0, -np.inf]), np.array([1.0, 0.5]), TOL
-    )
-    for result in (master.solve(0.0), master.best_margin(1.0)):  # no slack of the cuts helps
-        assert result.status == "infeasible"
-        row = result.row_multipliers
-        assert row[0] < 0 < row[1]
-        assert row[0] == pytest.approx(-row[1], rel=1e-6)
+    master_checks.check_infeasible(open_master(name), seed)
 
 
 @every_master
 @some_settings
 @given(seed=st.integers(0, 10**6))
 def test_the_best_margin_is_the_largest_that_is_feasible(name: str, seed: int) -> None:
-    lp = LP(seed)
-    master = lp.open(name)
-    best = master.best_margin(1e3)
-    assert best.status == "optimal"
-    if best.slack > -1e3 + 1:
-        assert lp.value(-best.slack - 1e-6) is not None
-        assert lp.value(-best.slack + 1e-6) is None
-        assert best.cut_multipliers.sum() == pytest.approx(1.0, abs=1e-6)  # the price of s, which costs 1
-    assert master.best_margin(0.25).slack == pytest.approx(max(best.slack, -0.25), abs=1e-7)
-    after = master.solve(0.0)  # the objective is c again
-    assert after.objective == pytest.approx(lp.value(0.0), abs=1e-6)
+    master_checks.check_best_margin(open_master(name), seed)
 
 
 @every_master
 @some_settings
 @given(seed=st.integers(0, 10**6))
 def test_cuts_come_and_go(name: str, seed: int) -> None:
-    lp = LP(seed)
-    master, rng = lp.open(name), np.random.default_rng(seed)
-    master.solve(0.0)
-    keep = rng.random(len(lp.rhs)) < 0.5
-    master.drop(keep)
-    extra = rng.normal(size=(2, len(lp.c)))
-    master.add(sparse.csr_matrix(extra), np.ones(2) * 10)
-    lp.cuts, lp.rhs = np.concatenate([lp.cuts[keep], extra]), np.append(lp.rhs[keep], [10.0, 10.0])
-    result = master.solve(0.0)
-    assert result.objective == pytest.approx(lp.value(0.0), abs=1e-6)
-    assert len(result.cut_multipliers) == len(lp.rhs)
-    master.add(np.zeros((0, len(lp.c))), np.zeros(0))
-    master.drop(np.ones(len(lp.rhs), dtype=bool))
-    assert master.solve(0.0).objective == pytest.approx(result.objective, abs=1e-7)
+    master_checks.check_cuts(open_master(name), seed)
+
+
+@every_master
+def test_the_other_promises(name: str) -> None:
+    factory = open_master(name)
+    master_checks.check_contradicting_rows(factory)
+    master_checks.check_box(factory)
+    master_checks.check_flat_face(factory)
+    master_checks.check_fresh(factory)
+    master_checks.check_deadline(factory)
 
 
 @every_master
 def test_the_centre_of_a_flat_face(name: str) -> None:
-    """min x + y over x + y >= 1 in the unit box: a whole edge is optimal, and its middle is (1/2, 1/2)."""
-    empty = sparse.csr_matrix((0, 2))
-    master = open_master(name)(np.ones(2), np.zeros(2), np.ones(2), empty, np.zeros(0), np.zeros(0), TOL)
+    """Simplex solvers give corners, and know the middle of the optimal edge; an interior point gives that at once."""
+    master = master_checks.box_only(open_master(name), np.ones(2), np.zeros(2), np.ones(2))
     master.add(np.array([[-1.0, -1.0]]), np.array([-1.0]))
     solved = master.solve(0.0)
     centre = master.centre(0.0)
     if name == "cvxpy:CLARABEL":
-        assert centre is None  # the solution is the centre
+        assert centre is None
         assert solved.z == pytest.approx([0.5, 0.5], abs=1e-3)
     else:
-        assert np.abs(solved.z - 0.5).max() == pytest.approx(0.5, abs=1e-6)  # a corner
+        assert np.abs(solved.z - 0.5).max() == pytest.approx(0.5, abs=1e-6)
         assert centre == pytest.approx([0.5, 0.5], abs=1e-3)
-    assert master.solve(0.0).objective == pytest.approx(1.0, abs=1e-8)
 
 
 @every_master

@@ -57,7 +57,7 @@ def solution(*domains: Domain, components: int = 1, iterations: int = 5, active:
     families = [SimpleNamespace(domain=d, name=f"family {i}") for i, d in enumerate(domains)]
     return SimpleNamespace(
         status=Status.OPTIMAL,
-        problem=SimpleNamespace(families=families),
+        program=SimpleNamespace(families=families),
         violation=lambda i: Slope(domains[i], components),
         active=points if active else [],
         history=history,

@@ -74,7 +74,7 @@ def test_every_snippet_runs_as_printed(path, tmp_path, monkeypatch):
 def test_fences_have_a_language_that_is_known(path):
     page = path.read_text(encoding="utf-8")
     assert page.count("\n```") % 2 == 0
-    assert {b.language for b in blocks(page)} <= {"python", "text", "console", "sh"} | DIRECTIVES
+    assert {b.language for b in blocks(page)} <= {"python", "text", "console", "sh", "toml"} | DIRECTIVES
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)

@@ -199,3 +199,26 @@ def test_two_variables_of_one_name_are_refused() -> None:
     with pytest.raises(lsip.ModelError, match="Two variables of the problem are called 'x'"):
         lsip.Problem(lsip.minimize(a), [lsip.forall(t, a + t * b[0] >= 1)])
     lsip.Problem(lsip.minimize(lsip.Variable() + lsip.Variable()))  # names that nobody gave are different
+
+
+# ---- what a solution is one of ---------------------------------------------------------------------------------------
+
+
+def test_a_solution_has_the_problem_as_it_was_written(tmp_path: Path) -> None:
+    problem = curve()
+    solution = problem.solve(verbose=False, tol=1e-4)
+    assert solution.problem is problem
+    assert isinstance(solution.program, lsip.Program)
+    assert fingerprint(solution.program) == fingerprint(problem.compile())
+    solution.save(tmp_path / "s.npz")
+    loaded = lsip.Solution.load(tmp_path / "s.npz", solution.problem)
+    assert loaded.problem is problem
+    assert loaded.verify().x.tolist() == solution.x.tolist()
+
+
+def test_without_one_it_has_the_program(tmp_path: Path) -> None:
+    program = curve().compile()
+    solution = program.solve(verbose=False, tol=1e-4)
+    assert solution.problem is solution.program is program
+    solution.save(tmp_path / "s.npz")
+    assert lsip.Solution.load(tmp_path / "s.npz", solution.problem).problem is program

@@ -14,11 +14,12 @@ import rl
 
 torch = pytest.importorskip("torch")
 
-from rl.policies import MLPCategorical, SoftmaxTable, flat_gradient, flat_parameters  # noqa: E402
-from rl.simulator import TabularSimulator, as_simulator  # noqa: E402
+from rl.policies import flat_gradient, flat_parameters  # noqa: E402
+from rl.simulator import TabularSimulator  # noqa: E402
 from rl.updates import NPG, PPO, TRPO, FisherNPG, Learner, PolicyGradient  # noqa: E402
 from rl.updates.base import collect, tensors  # noqa: E402
 from rl.updates.fisher import conjugate_gradients, fisher_product  # noqa: E402
+from tests.extensions.update_checks import THETA, check_update, network_learner, table_learner  # noqa: E402
 from tests.test_sicmdp import distributions  # noqa: E402
 from tests.test_simulator import Hidden, fits, small  # noqa: E402
 
@@ -35,26 +36,6 @@ UPDATES: dict[str, Any] = {
 def softmax(theta: np.ndarray) -> np.ndarray:
     e = np.exp(theta - theta.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
-
-
-def table_learner(problem: Any, theta: np.ndarray) -> Learner:
-    policy = SoftmaxTable(*theta.shape)
-    with torch.no_grad():
-        policy.theta.copy_(torch.as_tensor(theta))
-    return Learner(as_simulator(problem), policy, torch.arange(len(theta)))
-
-
-def network_learner(problem: Any, seed: int = 0) -> Learner:
-    torch.manual_seed(seed)
-    spec = problem.specification
-    policy = MLPCategorical(spec.states, spec.actions, hidden=(6,)).double()
-    with torch.no_grad():
-        for p in policy.parameters():
-            p.add_(0.3 * torch.randn_like(p))
-    return Learner(as_simulator(problem), policy, torch.eye(spec.states, dtype=torch.float64))
-
-
-THETA = np.array([[0.3, -0.4], [0.0, 0.8], [-0.5, 0.2]])
 
 
 def natural(mdp: rl.SICMDP, theta: np.ndarray, criterion: np.ndarray | None = None) -> np.ndarray:
@@ -77,27 +58,18 @@ def value_gradient(mdp: rl.SICMDP, theta: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", UPDATES)
-@pytest.mark.parametrize("make", [lambda mdp: table_learner(mdp, THETA), network_learner])
-@pytest.mark.parametrize("wrap", [lambda mdp: mdp, Hidden])
-def test_a_step_up_raises_the_value_and_a_step_down_lowers_it(name, make, wrap):
-    mdp = small()
-    for sign in (1.0, -1.0):
-        learner = make(wrap(mdp))
-        before = mdp.value(learner.table(), mdp.r)
-        reports = [UPDATES[name].step(learner, mdp.r, sign, 0.3, np.random.default_rng(k)) for k in range(5)]
-        assert sign * (mdp.value(learner.table(), mdp.r) - before) > 0
-        assert all(isinstance(v, float) and np.isfinite(v) for report in reports for v in report.values())
+def test_every_update_keeps_the_promises(name):
+    check_update(UPDATES[name])
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_the_same_generator_gives_the_same_step(name):
+def test_another_generator_gives_another_step(name):
     found = []
-    for seed in (0, 0, 1):
+    for seed in (0, 1):
         learner = table_learner(small(), THETA)
         UPDATES[name].step(learner, small().r, 1.0, 0.5, np.random.default_rng(seed))
         found.append(flat_parameters(learner.policy))
-    assert torch.equal(found[0], found[1])
-    assert not torch.equal(found[0], found[2])
+    assert not torch.equal(*found)
 
 
 @pytest.mark.parametrize("name", UPDATES)
@@ -110,13 +82,6 @@ def test_few_samples_of_a_problem_without_a_future_keep_the_policy_finite(name, 
     for k in range(5):
         update.step(learner, mdp.r, 1.0, 0.5, np.random.default_rng(k))
     assert torch.isfinite(flat_parameters(learner.policy)).all()
-
-
-@pytest.mark.parametrize("name", UPDATES)
-def test_a_criterion_that_no_action_changes_moves_nothing(name):
-    learner = table_learner(small(), THETA)
-    UPDATES[name].step(learner, np.ones((3, 2)), 1.0, 1.0, np.random.default_rng(0))
-    np.testing.assert_allclose(learner.policy.theta.detach(), THETA, atol=1e-6)
 
 
 def test_a_table_of_probabilities():

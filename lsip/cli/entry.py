@@ -18,7 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from ..errors import LSIPError
+from ..errors import LSIPError, ModelError
 from ..version import __version__
 from . import bench, catalogue, check, demo, solve
 from .arguments import EXIT_CODES, INTERRUPTED, SOLVED, Parser, fail
@@ -84,14 +84,22 @@ def _parser(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Any]:
 
 def _add_foreign(commands: Any, point: EntryPoint) -> None:
     """Let another package add its command; if it cannot, the command exists and says why."""
+    before = set(commands.choices)
     try:
         point.load()(commands)
+        idle = [n for n in commands.choices if n not in before and not callable(commands.choices[n].get_default("run"))]
+        if idle:
+            raise ModelError(f"it sets no default `run` for {', '.join(idle)}.")
     except Exception as error:
+        if point.name in before:  # who came first keeps the name, and lsip is always first
+            return
         reason = f"The command {point.name!r} of {point.value.partition(':')[0]} is not available: {error}"
 
         def explain(_: argparse.Namespace) -> int:
             return fail(reason)
 
-        broken = commands.add_parser(point.name, help="not available here; run it to see why")
-        broken.add_argument("anything", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+        broken = commands.choices.get(point.name)
+        if broken is None:
+            broken = commands.add_parser(point.name, help="not available here; run it to see why")
+            broken.add_argument("anything", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
         broken.set_defaults(run=explain)

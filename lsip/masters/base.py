@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 class MasterResult:
     """What one solve says."""
 
-    status: str  # "optimal", "infeasible", or what the solver calls its failure
+    status: str  # "optimal" or "infeasible"; a solver that fails raises `MasterError`
     z: Array  # (n,)
     slack: float  # the elastic column s
     objective: float
@@ -46,10 +46,6 @@ class LicenceError(LSIPError, RuntimeError):
 class Master(Protocol):
     """A finite LP that is kept alive."""
 
-    def __init__(
-        self, c: Array, lower: Array, upper: Array, A: sparse.csr_matrix, row_lower: Array, row_upper: Array, tol: float
-    ) -> None: ...
-
     def add(self, rows: Any, rhs: Array) -> None:
         """Append cuts `rows z - s <= rhs`."""
 
@@ -67,8 +63,20 @@ class Master(Protocol):
 
 
 class MasterFactory(Protocol):
-    """What makes a master: its class, or its class with a solver chosen."""
+    """What opens a master, afresh at every call: its class, or a value with its options.
+
+    The box is finite; a row that has no lower or no upper side has an infinite one. `tol` is the relative gap that the
+    exchange is to reach: 1e-8 needs rows that are kept to about 1e-10.
+    """
 
     def __call__(
-        self, c: Array, lower: Array, upper: Array, A: sparse.csr_matrix, row_lower: Array, row_upper: Array, tol: float
+        self,
+        c: Array,
+        lower: Array,
+        upper: Array,
+        A: sparse.csr_matrix,
+        row_lower: Array,
+        row_upper: Array,
+        tol: float,
+        /,
     ) -> Master: ...

@@ -16,7 +16,7 @@ from .magnified import magnified
 from .rows import Sides, scaled
 
 NO_LICENCE, TOO_LARGE = 10009, 10010  # Gurobi's error codes
-OPTIMAL, INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, TIME_LIMIT, SUBOPTIMAL = 2, 3, 4, 9, 13  # and its statuses
+OPTIMAL, INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, TIME_LIMIT = 2, 3, 4, 9  # and its statuses
 UNIT = 16.0  # makes up for tolerances that cannot be set below 1e-9
 CLOSE = 1e-7  # residuals at which an answer that Gurobi doubts is used; the certificate checks it anyway
 

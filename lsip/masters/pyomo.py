@@ -65,7 +65,9 @@ class PyomoMaster:
         model.dual = pyo.Suffix(direction=pyo.Suffix.IMPORT)
         self._z = [model.z[j] for j in range(self.n)]
         self._handle = _Handle(self.solver, model, tol)
-        self._set_box(lower, upper)
+        self._box = lower, upper
+        for z, low, high in zip(self._z, lower.tolist(), upper.tolist(), strict=True):
+            self._handle.bounds(z, low, high)
         self._handle.bounds(model.s, 0.0, 0.0)
         if "highs" in solver:
             # HiGHS hears of its options with a solve, and must know before the first row which coefficients count.
@@ -95,11 +97,6 @@ class PyomoMaster:
                 del self._model.rows[row.index()]
         self._rows = [row for row, stays in zip(self._rows, keep, strict=True) if stays]
         self._cuts.drop(keep)
-
-    def _set_box(self, lower: Array, upper: Array) -> None:
-        self._box = lower, upper
-        for z, low, high in zip(self._z, lower.tolist(), upper.tolist(), strict=True):
-            self._handle.bounds(z, low, high)
 
     def solve(self, margin: float) -> MasterResult:
         return self._solve(margin, elastic=False)

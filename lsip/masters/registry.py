@@ -1,4 +1,4 @@
-"""Masters by name, each imported when it is first asked for."""
+"""Who solves the finite programs: masters by name, each imported when it is first asked for, and those of users."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import isclass, signature
 from typing import Any
 
 from ..errors import MissingExtraError, ModelError
-from .base import MasterFactory
+from .base import Master, MasterFactory
+from .checked import Checked
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,28 @@ _MASTERS = {
 }
 
 
-def open_master(name: str) -> MasterFactory:
+DATA = ("c", "lower", "upper", "A", "row_lower", "row_upper", "tol")  # what a master is opened with
+
+
+def open_master(master: str | MasterFactory) -> MasterFactory:
+    """What opens the finite programs of `master`: a name, as `lsip.Exchange` takes it, or a factory of the user's."""
+    if isinstance(master, str):
+        return _named(master)
+    _check_factory(master)
+    return partial(_opened, master)
+
+
+def master_name(master: str | MasterFactory) -> str:
+    """What a master is called in print."""
+    if isinstance(master, str):
+        return master
+    made: Any = getattr(master, "func", master)  # of a `functools.partial`
+    return str(getattr(made, "__name__", type(made).__name__))
+
+
+def _named(name: str) -> MasterFactory:
     """The master called `name`, or `name:solver` where a master can use many; imported when it is first asked for."""
-    master, colon, solver = str(name).partition(":")
+    master, colon, solver = name.partition(":")
     if master not in _MASTERS:
         raise ModelError(
             f"There is no master called {master!r}; choose from {', '.join(_MASTERS)}, or name a solver of CVXPY or "
@@ -47,3 +68,28 @@ def open_master(name: str) -> MasterFactory:
     made: Any = getattr(import_module(door.module), door.attribute)
     factory: MasterFactory = partial(made, solver=solver) if solver else made
     return factory
+
+
+def _check_factory(master: Any) -> None:
+    """Refuse what cannot open a finite program, before any work."""
+    opens = f"what opens a finite program when it is called with ({', '.join(DATA)})"
+    if not callable(master):
+        advice = "Give its class, since every solve opens a fresh one." if hasattr(master, "best_margin") else ""
+        raise ModelError(f"`master` is a name, such as 'highs', or {opens}; got {master!r}. {advice}".rstrip())
+    try:
+        taken = signature(master)
+    except ValueError:  # some that are written in C have none
+        return
+    try:
+        taken.bind(*DATA)
+    except TypeError as error:
+        if isclass(master) and "__call__" in vars(master):
+            raise ModelError(f"`master` is a class; make one with parentheses: {master.__name__}().") from error
+        raise ModelError(
+            f"`master` must be {opens}; {master_name(master)} takes ({', '.join(taken.parameters)})."
+        ) from error
+
+
+def _opened(factory: MasterFactory, *data: Any) -> Master:
+    """The program that a factory of the user's opens, under observation."""
+    return Checked(factory(*data), master_name(factory), len(data[0]), data[3].shape[0])

@@ -18,6 +18,7 @@ from ..expressions.tape import constant_value
 from ..files import whole_file
 from ..model.families import FamilyViolation
 from ..model.fingerprint import check_same, fingerprint
+from ..model.problem import Problem
 from ..model.program import Program, compiled
 from ..model.status import Status
 from ..oracles import Oracle
@@ -93,9 +94,13 @@ class Solution:
     atol: float = 0.0  # the gap that counts as closed whatever the value, in units of the objective
 
     @property
-    def problem(self) -> Program:
-        """The compiled program that was solved."""
-        return self.program
+    def problem(self) -> Problem | Program:
+        """What was solved, as it was written: the `Problem`; the `Program` where there was none, as with `linsip`.
+
+        `program` is what solvers see of it.
+        """
+        written: Problem | None = self.model
+        return self.program if written is None else written
 
     @property
     def _sign(self) -> float:

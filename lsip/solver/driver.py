@@ -127,8 +127,8 @@ class Run:
                 return self.stop(end.value)
             except OutOfTime:
                 return self.stop(End(Status.TIME_LIMIT))
-            except MasterError:  # the bounds found so far are valid
-                return self.stop(End(Status.STALLED))
+            except MasterError as error:  # the bounds found so far are valid
+                return self.stop(End(Status.STALLED, f"{error} The bounds are valid."))
             yield iterate
 
     def _steps(self) -> Generator[Iterate, None, End]:

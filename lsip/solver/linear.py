@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..deadline import check
-from ..masters import MasterError, MasterResult
+from ..masters import MasterError, MasterResult, master_name
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Separation, is_instant, is_prover, pick_oracle, prover
@@ -75,7 +75,7 @@ class LinearRelaxation(Relaxation):
         size = f"{_counted(program.n, 'variable')}, {_counted(program.A.shape[0], 'finite row')}"
         return [
             f"{program.name}: {size}; {families or 'no index'}",
-            f"separation by {self.oracle_names}, master {self.method.master}, tol {self.method.tol:g}",
+            f"separation by {self.oracle_names}, master {master_name(self.method.master)}, tol {self.method.tol:g}",
         ]
 
     @property

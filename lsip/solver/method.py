@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..masters import MasterFactory, open_master
 from ..model.method import register_solver
 from ..model.program import compiled
 from ..oracles import Oracle
@@ -32,7 +33,8 @@ class Exchange:
         family can be enclosed in at most four dimensions, else `Multistart`; in more dimensions `BranchAndBound` is
         asked once that finds nothing.
     master
-        The finite LP solver.
+        The finite LP solver: "highs", "gurobi", "cvxpy" or "pyomo", the last two with a solver behind a colon if need
+        be; or one of yours, which is called with the data of each finite program and opens it (`lsip.masters.Master`).
     tol
         Gap to reach, relative to the optimal value.
     atol
@@ -57,7 +59,7 @@ class Exchange:
     """
 
     oracle: Oracle | None = None
-    master: str = "highs"
+    master: str | MasterFactory = "highs"
     tol: float = 1e-8
     atol: float | None = None
     max_iterations: int = 1000
@@ -81,6 +83,7 @@ class Exchange:
             warm_start=self.warm_start,
             atol=self.atol,
         )
+        open_master(self.master)
 
     def solve(self, problem: Any, *, verbose: bool = True) -> Solution:
         """Solve a problem this way, with a progress table if `verbose`."""

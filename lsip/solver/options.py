@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError
+from ..masters import MasterFactory
 from ..oracles import Oracle
 from ..solution.solution import Iterate, Solution
 from ..validation import real, whole
@@ -43,7 +44,7 @@ class LinearOptions(Options, Protocol):
     """And what a linear relaxation asks besides."""
 
     @property
-    def master(self) -> str: ...
+    def master(self) -> str | MasterFactory: ...
     @property
     def polish(self) -> bool: ...
     @property

@@ -45,7 +45,7 @@ class Update(Protocol):
     ) -> dict[str, float]:
         """Move the policy's parameters to raise (sign 1) or lower (sign -1) the value of a criterion b (S, A).
 
-        `rate` is the learning rate alpha of the algorithm; what is returned goes to the log.
+        `rate` is the learning rate alpha of the algorithm; what is returned are numbers that tell of the step.
         """
 
 

@@ -13,7 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pytest
 
+import lsip
 from lsip.domains import Box, Domain
 from lsip.oracles import Oracle, Separation, Violation, is_prover
 
@@ -62,6 +64,15 @@ class Convex:
     def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         found = Corners().maximise(violation, target=target, seed=seed)
         return replace(found, bound=found.worst)  # `trusts` is left as it is: nobody but us says that g is convex
+
+
+@pytest.mark.parametrize(("oracle", "status"), [(Corners(), "UNCERTIFIED"), (Convex(), "OPTIMAL")], ids=str)
+def test_the_template_solves(oracle: Oracle, status: str) -> None:
+    x, y = lsip.Variable(name="x"), lsip.Index("y", Bowl.domain)
+    problem = lsip.Problem(lsip.minimize(x), [lsip.forall(y, (y**2).sum() <= x)])
+    solution = problem.solve(oracle=oracle, verbose=False)
+    assert solution.value == pytest.approx(5.0, abs=1e-6)
+    assert solution.status.name == status  # what the second one says, lsip proves by itself
 
 
 def test_a_bound_of_ones_own_is_ones_own_word() -> None:
