@@ -345,3 +345,12 @@ def test_options_of_the_exchange_are_passed_on():
     fast = tangent().solve(oracle=lsip.oracles.Multistart())
     assert fast.status is lsip.Status.UNCERTIFIED
     assert fast.value == pytest.approx(0.6490421, abs=1e-6)
+
+
+@pytest.mark.parametrize("objective", [cp.sum, cp.norm], ids=["linear", "convex"])
+def test_the_problem_of_a_solution_is_the_model_as_it_was_written(objective):
+    x, t = cp.Variable(2), Index("t", lsip.Interval(0, 1))
+    problem = Problem(cp.Minimize(objective(x)), [forall(t, x[0] + t * x[1] >= np.exp(t)), x >= 0])
+    solution = problem.solve()
+    assert solution.problem is problem
+    assert solution.program.families

@@ -141,7 +141,7 @@ class Problem:
         # The dual values are those of the proof.
         carrier.canonical.store(present, found.x[:-1], carrier.multipliers(found.certificate))
         values = {v.id: dense(v.value) for v in self.variables()} if present else {}
-        return self._keep(replace(found, values=values), compiled, status)  # type: ignore[call-arg]
+        return self._keep(replace(found, values=values, written=self), compiled, status)  # type: ignore[call-arg]
 
     def compile(self) -> Program:
         """The linear program that lsip solves for a model with a linear finite part."""

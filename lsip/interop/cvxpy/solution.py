@@ -24,6 +24,12 @@ class ModelSolution(Solution):
     """
 
     values: dict[int, Array] = field(default_factory=dict)  # of the CVXPY variables, by id
+    written: Any = field(repr=False, default=None)  # the CVXPY model
+
+    @property
+    def problem(self) -> Any:
+        """The model as it was written, with CVXPY."""
+        return self.written
 
     def __getitem__(self, item: Any) -> Any:
         """The value of a CVXPY variable or expression at this solution, whatever was solved since."""
