@@ -88,7 +88,7 @@ class Family:
             )
         return float(pair[0]), float(pair[1])
 
-    def on(self, x: Any) -> FamilyOn:
+    def on(self, x: Affine) -> FamilyOn:
         """The constraint a(y) @ x <= b(y) for all y, for variables or a slice of them: for use in a `Problem`.
 
         Examples
