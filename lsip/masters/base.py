@@ -23,8 +23,8 @@ Array = NDArray[np.float64]
 Matrix: TypeAlias = Array | sparse.csr_matrix  # rows, dense or sparse
 
 
-def is_sparse(matrix: Matrix) -> TypeGuard[sparse.csr_matrix]:
-    """Whether a matrix is kept by its entries."""
+def is_sparse(matrix: object) -> TypeGuard[sparse.csr_matrix]:
+    """Whether it is a matrix that is kept by its entries."""
     return bool(sparse.issparse(matrix))
 
 
