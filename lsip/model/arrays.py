@@ -152,4 +152,6 @@ def _filled(bounds: Pairs | None, none: float) -> Any:
         return none
     if isinstance(bounds, list | tuple):
         return [_filled(b, none) for b in bounds]
-    return _filled(np.asarray(bounds).tolist(), none) if getattr(bounds, "dtype", None) == OBJECT else bounds
+    if hasattr(bounds, "tolist") and getattr(bounds, "dtype", None) == OBJECT:
+        return _filled(bounds.tolist(), none)
+    return bounds
