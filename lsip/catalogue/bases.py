@@ -28,7 +28,7 @@ def monomials(y: Formula, powers: NDArray[np.int64]) -> Any:
     return np.prod(y**powers, axis=-1)
 
 
-def sphere(angles: Index) -> Any:
+def sphere(angles: Expression) -> Any:
     """The unit vector of R^(m+1) with these m spherical angles, the polar axis last (m = 2) or first (m = 3)."""
     if angles.shape == (3,):
         tail = np.sin(angles[0]) * sphere(angles[1:])

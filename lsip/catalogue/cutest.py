@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from ..domains import Interval
 from ..expressions import Index, Variable
@@ -57,7 +57,7 @@ def pt() -> Problem:
     )
 
 
-def disc_by_tangents(lower: ArrayLike) -> Problem:
+def disc_by_tangents(lower: float | NDArray[np.float64]) -> Problem:
     """The lowest point of the unit disc, which is given by its tangents."""
     x = Variable(2, name="x", lower=lower)
     t = Index("t", Interval(0, 2 * np.pi))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 from ..domains import Domain, Product
@@ -52,17 +52,17 @@ class ForAll:
         return f"{self.constraint}   for all {where}"
 
 
-def minimize(expression: Affine | ArrayLike) -> Objective:
+def minimize(expression: Affine | Expression | float | NDArray[Any]) -> Objective:
     """The objective of a minimisation."""
     return Objective(_objective(expression), False)
 
 
-def maximize(expression: Affine | ArrayLike) -> Objective:
+def maximize(expression: Affine | Expression | float | NDArray[Any]) -> Objective:
     """The objective of a maximisation."""
     return Objective(_objective(expression), True)
 
 
-def _objective(expression: Affine | ArrayLike) -> Affine:
+def _objective(expression: Affine | Expression | float | NDArray[Any]) -> Affine:
     affine = Affine.of(expression)
     if affine.size != 1:
         raise ModelError(
