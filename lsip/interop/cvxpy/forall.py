@@ -63,17 +63,17 @@ class ForAll:
         return int(np.prod(self.shape, dtype=int))
 
     @property
-    def body(self) -> Any:
+    def body(self) -> Node:
         """The CVXPY expression that must be <= 0."""
         assert self.constraint is not None
         return _body(self.constraint)
 
-    def at(self, point: Array) -> Any:
+    def at(self, point: Array) -> Relation:
         """The CVXPY constraint of a black-box rule at one index point."""
         assert self.rule is not None
         return self.rule(float(point[0]) if self.domain.scalar else point)
 
-    def body_at(self, point: Array) -> Any:
+    def body_at(self, point: Array) -> Node:
         """The CVXPY expression that must be <= 0 at one index point; for a black box."""
         return fixed(_body(_checked(self.at(point), str(self))))
 
@@ -87,8 +87,7 @@ class ForAll:
 
     def _sample(self) -> Relation:
         """The constraint, or what the rule of a black box gives at some point."""
-        found: Relation = self.at(self.domain.spread(1)[0]) if self.constraint is None else self.constraint
-        return found
+        return self.at(self.domain.spread(1)[0]) if self.constraint is None else self.constraint
 
     def violation(self) -> float:
         """By how much the variables' current values violate the constraint at most, over all index points: proven.

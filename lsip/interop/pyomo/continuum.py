@@ -21,6 +21,7 @@ from ...errors import ModelError
 if TYPE_CHECKING:
     from pyomo.core.base.component import Component
     from pyomo.core.base.set import SetData
+    from pyomo.core.expr.template_expr import IndexTemplate
     from pyomo.environ import Constraint
 
 Array = NDArray[np.float64]
@@ -77,13 +78,13 @@ class Piece:
         parts = [Interval(*map(float, s.bounds())) for s in self.sets]
         return parts[0] if len(parts) == 1 else Product(*parts)
 
-    def key(self, point: Sequence[Any]) -> Any:
+    def key(self, point: Sequence[float | IndexTemplate]) -> Any:
         """The index of the Pyomo constraint at a point, one value a ContinuousSet: what its rule is called with."""
         values = dict(zip(self.slots, point, strict=True))
         flat = [v for i, m in enumerate(self.members) for v in ((values[i],) if i in values else m)]
         return flat[0] if len(flat) == 1 else tuple(flat)
 
-    def ask(self, point: Sequence[Any]) -> Any:
+    def ask(self, point: Sequence[float | IndexTemplate]) -> Any:
         """What the rule says at a point, of numbers or of symbols."""
         return self.component.rule(self.component.parent_block(), self.key(point))
 

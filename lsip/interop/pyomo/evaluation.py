@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from .formula import Reader, Untraceable
 
 if TYPE_CHECKING:
     from pyomo.core.expr.numvalue import NumericValue
+    from pyomo.core.expr.template_expr import IndexTemplate
 
 Array = NDArray[np.float64]
 
@@ -24,9 +25,9 @@ Array = NDArray[np.float64]
 class Sides:
     """lower <= body <= upper, as Pyomo has it; None where a side is missing."""
 
-    lower: Any
-    body: Any
-    upper: Any
+    lower: NumericValue | None
+    body: NumericValue
+    upper: NumericValue | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Numbers:
     upper: float
 
 
-def sides(piece: Piece, point: Sequence[Any]) -> Sides | None:
+def sides(piece: Piece, point: Sequence[float | IndexTemplate]) -> Sides | None:
     """What the rule returns at a point, in the form that Pyomo gives constraints; None where it skips."""
     from pyomo.core.base.constraint import ScalarConstraint
     from pyomo.environ import Constraint
