@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ..errors import ModelError
+from ..masters.base import is_sparse
 from ..validation import OBJECT, numbers, shown
 from ..validation import matrix as sparse_matrix
 from .callables import Family, compile_family
@@ -107,7 +108,7 @@ def _rows(given: Table | None, right: ArrayLike | None, n: int, kind: str) -> tu
     if given is None or right is None:
         one, other = (f"b_{kind}", f"A_{kind}") if given is None else (f"A_{kind}", f"b_{kind}")
         raise ModelError(f"`{one}` was given without `{other}`; give both or neither.")
-    table = sparse_matrix(given, f"`A_{kind}`") if sparse.issparse(given) else numbers(given, f"`A_{kind}`", nan=True)
+    table = sparse_matrix(given, f"`A_{kind}`") if is_sparse(given) else numbers(given, f"`A_{kind}`", nan=True)
     if table.ndim != 2 or table.shape[1] != n:
         raise ModelError(f"`A_{kind}` must have one column a variable, shape (r, {n}); got shape {table.shape}.")
     rows = sparse.csr_matrix(table)
