@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..domains import Interval
 from ..expressions import Index, Variable
 from ..model import Problem, forall, minimize
-from .bases import best_approximation
+from .bases import Formula, best_approximation
 from .entry import known
 
 POWELL = "Powell (1992)"
@@ -56,7 +57,7 @@ def pt() -> Problem:
     )
 
 
-def disc_by_tangents(lower: Any) -> Problem:
+def disc_by_tangents(lower: float | NDArray[np.float64]) -> Problem:
     """The lowest point of the unit disc, which is given by its tangents."""
     x = Variable(2, name="x", lower=lower)
     t = Index("t", Interval(0, 2 * np.pi))
@@ -85,7 +86,7 @@ def sipow2() -> Problem:
     return disc_by_tangents(np.array([-1, -np.inf]))
 
 
-def plane_below(t: Index, xi: Any, eta: Any) -> Problem:
+def plane_below(t: Index, xi: Formula, eta: Formula) -> Problem:
     """A plane below xi^2 eta on a closed curve with the smallest largest distance."""
     plane = Variable(3, name="plane")
     error = Variable(name="error")

@@ -14,9 +14,9 @@ from .entry import known
 SOURCE = "Delsarte, Goethals & Seidel (1977); Odlyzko & Sloane (1979)"
 
 
-def gegenbauer(t: Any, dimension: int, degree: int) -> Any:
+def gegenbauer(t: Index, dimension: int, degree: int) -> Any:
     """The zonal polynomials of the sphere in R^dimension up to this degree, each 1 at t = 1."""
-    p = [np.ones_like(t), t]
+    p: list[Any] = [np.ones_like(t), t]
     for k in range(1, degree):
         p.append(((2 * k + dimension - 2) * t * p[k] - k * p[k - 1]) / (k + dimension - 2))
     return np.stack(p)

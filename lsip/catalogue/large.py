@@ -89,7 +89,7 @@ def ring_1000() -> Problem:
     s = Index("s", Interval(0, 1))
     t = Index("t", Interval(0, 1))
 
-    def support(x: Any) -> Any:
+    def support(x: Variable | NDArray[np.float64]) -> Any:
         return x * np.exp(s) + np.roll(x, -1) * np.cos(t)
 
     domes = support(heights) - 4 * ((s - p) ** 2 + (t - q) ** 2)

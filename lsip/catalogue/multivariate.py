@@ -99,7 +99,7 @@ def reemtsen4_d5() -> Problem:
 def reemtsen5_d2() -> Problem:
     """The best quadratic to |log((st + 1) / (s + 1/2))| t^((u + 1)/2)."""
 
-    def f(y: Any) -> Any:
+    def f(y: Index) -> Any:
         return np.abs(np.log((y[0] * y[1] + 1) / (y[0] + 0.5))) * y[1] ** ((y[2] + 1) / 2)
 
     return best_polynomial(f, [0, 0, 0], [1, 1, 1], 2)

@@ -25,7 +25,7 @@ HOURS = np.array([0.2, 0.55, 0.8])  # when emissions reach their limit, as fract
 HOUR_PRICES = np.array([2.0, 1.0, 3.0])
 
 
-def harmonics(t: Any) -> Any:
+def harmonics(t: Index | Array) -> Any:
     """The functions of time that emissions are made of."""
     return np.stack([np.ones_like(t), np.cos(2 * np.pi * t), np.sin(2 * np.pi * t)])
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from ..domains import Box, Interval
 from ..expressions import Index, Variable
@@ -13,7 +12,7 @@ from .bases import sphere
 from .entry import known
 
 
-def hyperbola(objective: int, upper: Any) -> Problem:
+def hyperbola(objective: int, upper: float | NDArray[np.float64]) -> Problem:
     """The smallest coordinate of a point above the branch x1 x2 = 1 of the hyperbola, given by its tangents."""
     x = Variable(2, name="x", upper=upper)
     t = Index("t", Interval(0, 1))

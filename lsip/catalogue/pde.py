@@ -56,7 +56,7 @@ def pde_defect() -> Problem:
     )
 
 
-def laplacian(y: Any, powers: NDArray[np.int64]) -> Any:
+def laplacian(y: Index, powers: NDArray[np.int64]) -> Any:
     """The Laplacians of the monomials of `y` with these exponents."""
     total: Any = 0.0
     for axis in (0, 1):

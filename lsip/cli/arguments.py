@@ -8,7 +8,7 @@ import re
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn, TypeAlias
 
 from ..errors import ModelError
 from ..files import check_file, make_folder
@@ -41,8 +41,11 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(fail(f"{sentence}. `{self.prog} --help` shows how it is used.", WRONG_USAGE))
 
 
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+
+
 def add_command(
-    commands: Any, name: str, summary: str, *examples: str, note: str = EXIT_CODES
+    commands: Commands, name: str, summary: str, *examples: str, note: str = EXIT_CODES
 ) -> argparse.ArgumentParser:
     """A command of its own, with examples below its help."""
     shown = "\n".join(f"  {example}" for example in examples)

@@ -7,10 +7,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from ..errors import ModelError
-from .arguments import FAILED, SOLVED, add_command
+from .arguments import FAILED, SOLVED, Commands, add_command
 
 COUNTS = {
     "tries": "how many random models (soundness) or mutants (check)",
@@ -20,7 +19,7 @@ COUNTS = {
 PACKAGE = Path(__file__).resolve().parents[2]  # the folder of a checkout, if this is one
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the command to the subparsers of `lsip`."""
     parser = add_command(
         commands,
@@ -72,7 +71,7 @@ def _checkout() -> Path:
 
 def _listed(checkout: Path) -> dict[str, str]:
     """Every benchmark with its title."""
-    done = _benchmarks(checkout, capture_output=True, text=True)
+    done = _benchmarks(checkout, quiet=True)
     if done.returncode != 0:
         last = (done.stderr.strip() or "no message").splitlines()[-1]
         raise ModelError(f"The benchmarks of {checkout} cannot be listed: {last}")
@@ -80,5 +79,6 @@ def _listed(checkout: Path) -> dict[str, str]:
     return {name: title.strip() for name, _, title in pairs}
 
 
-def _benchmarks(checkout: Path, *words: str, **options: Any) -> subprocess.CompletedProcess[Any]:
-    return subprocess.run([sys.executable, "-m", "benchmarks", *words], cwd=checkout, check=False, **options)
+def _benchmarks(checkout: Path, *words: str, quiet: bool = False) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks", *words]
+    return subprocess.run(command, cwd=checkout, check=False, capture_output=quiet, text=True)

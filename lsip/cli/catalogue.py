@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ModelError
 from ..progress import Bar
-from .arguments import SOLVED, add_command, fail
+from .arguments import SOLVED, Commands, add_command, fail
 from .results import describe, finite
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FIELDS = ("name", "title", "status", "value", "tags", "source", "note")
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the command to the subparsers of `lsip`."""
     parser = add_command(
         commands,

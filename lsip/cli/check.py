@@ -7,10 +7,9 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from ..errors import MissingExtraError
-from .arguments import add_command
+from .arguments import Commands, add_command
 
 CHECKER = Path(__file__).resolve().parent.parent / "proof" / "checker.py"
 CODES = (
@@ -19,7 +18,7 @@ CODES = (
 )
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the command to the subparsers of `lsip`."""
     parser = add_command(
         commands,

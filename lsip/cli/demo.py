@@ -7,13 +7,12 @@ import contextlib
 import io
 import json
 from pathlib import Path
-from typing import Any
 
-from .arguments import add_command
+from .arguments import Commands, add_command
 from .results import describe, exit_code
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the command to the subparsers of `lsip`."""
     parser = add_command(
         commands, "demo", "model and solve a two-dimensional example, and draw it", "lsip demo --out runs"

@@ -16,12 +16,11 @@ import traceback
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
 
 from ..errors import LSIPError, ModelError
 from ..version import __version__
 from . import bench, catalogue, check, demo, solve
-from .arguments import EXIT_CODES, INTERRUPTED, SOLVED, Parser, fail
+from .arguments import EXIT_CODES, INTERRUPTED, SOLVED, Commands, Parser, fail
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,7 +63,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _parser(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Any]:
+def _parser(arguments: Sequence[str]) -> tuple[Parser, Commands]:
     parser = Parser(
         prog="lsip",
         description="Linear programs with a continuum of constraints, solved with proof.",
@@ -82,7 +81,7 @@ def _parser(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Any]:
     return parser, commands
 
 
-def _add_foreign(commands: Any, point: EntryPoint) -> None:
+def _add_foreign(commands: Commands, point: EntryPoint) -> None:
     """Let another package add its command; if it cannot, the command exists and says why."""
     before = set(commands.choices)
     try:

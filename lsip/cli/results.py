@@ -7,6 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .arguments import FAILED, INTERRUPTED, NOTHING_TO_FIND, SOLVED, fail
 
@@ -57,10 +58,13 @@ def finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _numbers(values: Any) -> Any:
+def _numbers(values: NDArray[np.float64] | float) -> Any:
     """Nested lists of floats, with None for what is not finite."""
-    nested = values.tolist() if hasattr(values, "tolist") else values
-    return [_numbers(value) for value in nested] if isinstance(nested, list) else finite(nested)
+    return _finite(np.asarray(values).tolist())
+
+
+def _finite(values: float | list[Any]) -> Any:
+    return [_finite(value) for value in values] if isinstance(values, list) else finite(values)
 
 
 def lines(problem: Problem, solution: Answer) -> list[str]:

@@ -7,10 +7,10 @@ import contextlib
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import ModelError
-from .arguments import add_command, check_target, count, gap, positive, seed
+from .arguments import Commands, add_command, check_target, count, gap, positive, seed
 from .model_file import blamed_on, load_problem
 from .results import describe, exit_code, lines
 
@@ -29,7 +29,7 @@ ORACLES = {
 }
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the command to the subparsers of `lsip`."""
     parser = add_command(
         commands,

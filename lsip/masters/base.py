@@ -11,7 +11,7 @@ margin there is; a positive minimum is a proof of infeasibility.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,12 @@ from scipy import sparse
 from ..errors import LSIPError
 
 Array = NDArray[np.float64]
+Matrix: TypeAlias = Array | sparse.csr_matrix  # rows, dense or sparse
+
+
+def is_sparse(matrix: object) -> TypeGuard[sparse.csr_matrix]:
+    """Whether it is a matrix that is kept by its entries."""
+    return bool(sparse.issparse(matrix))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +52,7 @@ class LicenceError(LSIPError, RuntimeError):
 class Master(Protocol):
     """A finite LP that is kept alive."""
 
-    def add(self, rows: Any, rhs: Array) -> None:
+    def add(self, rows: Matrix, rhs: Array) -> None:
         """Append cuts `rows z - s <= rhs`."""
 
     def drop(self, keep: NDArray[np.bool_]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,12 @@ from scipy import sparse
 
 from ..deadline import check, left
 from ..errors import ModelError
-from .base import Array, Master, MasterError, MasterResult
+from .base import Array, Master, MasterError, MasterResult, Matrix
 from .magnified import magnified
 from .rows import SMALL, Cuts, Sides, contradiction, solved_or_infeasible
+
+if TYPE_CHECKING:
+    import cvxpy
 
 DEFAULT = "HIGHS"  # a simplex solver, and installed wherever lsip is
 INTERIOR = "CLARABEL"  # an interior-point solver that comes with CVXPY
@@ -39,10 +42,21 @@ CLOSE = 1e-7  # residuals at which an answer that the solver doubts is used; the
 IDLE = 1e-9  # multipliers below this part of the largest, on rows with room, are what an interior point leaves
 
 
-def open_cvxpy(*lp: Any, solver: str = DEFAULT) -> Master:
+def open_cvxpy(
+    c: Array,
+    lower: Array,
+    upper: Array,
+    A: sparse.csr_matrix,
+    row_lower: Array,
+    row_upper: Array,
+    tol: float,
+    *,
+    solver: str = DEFAULT,
+) -> Master:
     """A master by that solver of CVXPY."""
     name = _installed(solver)
-    return magnified(partial(CvxpyMaster, solver=name), UNITS.get(name, UNKNOWN))(*lp)
+    make = magnified(partial(CvxpyMaster, solver=name), UNITS.get(name, UNKNOWN))
+    return make(c, lower, upper, A, row_lower, row_upper, tol)
 
 
 class CvxpyMaster:
@@ -73,7 +87,7 @@ class CvxpyMaster:
     def cuts(self) -> int:
         return len(self._cuts.rhs)
 
-    def add(self, rows: Any, rhs: Array) -> None:
+    def add(self, rows: Matrix, rhs: Array) -> None:
         self._cuts.add(rows, rhs)
 
     def drop(self, keep: NDArray[np.bool_]) -> None:
@@ -159,7 +173,7 @@ def _clean(multipliers: Array, room: Array) -> Array:
     return np.where(idle, 0.0, np.maximum(multipliers, 0.0))
 
 
-def _solve(problem: Any, solver: str, tol: float) -> str:
+def _solve(problem: cvxpy.Problem, solver: str, tol: float) -> str:
     """CVXPY's status; an `inaccurate` one is judged by the caller, not announced by a warning."""
     cp, failure = _cvxpy(), None
     for settings in _settings(solver, tol):
@@ -167,7 +181,7 @@ def _solve(problem: Any, solver: str, tol: float) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                problem.solve(solver=solver, **timed(solver, settings))
+                problem.solve(solver=solver, **timed(solver, settings))  # type: ignore[no-untyped-call]
                 failure = None
             except cp.SolverError as error:
                 failure = error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,12 @@ from scipy import sparse
 
 from ..deadline import check, left
 from ..errors import OutOfTime
-from .base import Array, LicenceError, MasterError, MasterResult
+from .base import Array, LicenceError, MasterError, MasterResult, Matrix
 from .magnified import magnified
 from .rows import Sides, scaled
+
+if TYPE_CHECKING:
+    import gurobipy
 
 NO_LICENCE, TOO_LARGE = 10009, 10010  # Gurobi's error codes
 OPTIMAL, INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, TIME_LIMIT = 2, 3, 4, 9  # and its statuses
@@ -56,7 +59,7 @@ class GurobiMaster:
     def cuts(self) -> int:
         return len(self._scale)
 
-    def add(self, rows: Any, rhs: Array) -> None:
+    def add(self, rows: Matrix, rhs: Array) -> None:
         if not rows.shape[0]:
             return
         table, right, scale = scaled(rows, rhs)
@@ -100,12 +103,12 @@ class GurobiMaster:
     def _ask(self, cost: Array, low: float, high: float) -> None:
         """Set the objective and the range of the elastic column, where they change."""
         if self._asked is None or cost[-1] != self._asked[0]:
-            self._x.Obj = cost
+            self._x.setAttr("Obj", cost)
         if self._asked is None or (low, high) != self._asked[1:]:
             self._x[self.n].LB, self._x[self.n].UB = low, high
         self._asked = float(cost[-1]), low, high
 
-    def _optimise(self, model: Any) -> None:
+    def _optimise(self, model: gurobipy.Model) -> None:
         import gurobipy
 
         check("linear program")
@@ -142,7 +145,7 @@ class GurobiMaster:
             np.array(self._x.RC)[: self.n],
         )
 
-    def _try_others(self, model: Any) -> None:
+    def _try_others(self, model: gurobipy.Model) -> None:
         for options in _OTHERS:
             for key, value in options.items():
                 model.setParam(key, value)
@@ -173,7 +176,7 @@ class GurobiMaster:
 open_gurobi = magnified(GurobiMaster, UNIT)
 
 
-def _new_model(tol: float) -> Any:
+def _new_model(tol: float) -> gurobipy.Model:
     """A silent model in an environment of its own, as accurate as Gurobi allows for a relative gap of `tol`."""
     import gurobipy
 
@@ -191,13 +194,13 @@ def _new_model(tol: float) -> Any:
     return model
 
 
-def _dispose(model: Any) -> None:
+def _dispose(model: gurobipy.Model) -> None:
     environment = model._environment
     model.dispose()
     environment.dispose()
 
 
-def _refuse(error: Any, size: str) -> NoReturn:
+def _refuse(error: gurobipy.GurobiError, size: str) -> NoReturn:
     """Say what to do about a licence that is missing or too small; anything else is a failure of the solver."""
     if error.errno == TOO_LARGE:
         raise LicenceError(

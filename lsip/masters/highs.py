@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ..deadline import beat, check, left, watching
 from ..errors import OutOfTime
-from .base import Array, MasterError, MasterResult
+from .base import Array, MasterError, MasterResult, Matrix, is_sparse
 
 _GOOD, _LATE = highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit
 _BAD = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
@@ -33,7 +33,7 @@ class HighsMaster:
     ) -> None:
         self.n, self.finite = len(c), A.shape[0]
         self.c = np.append(c, 0.0)
-        self._highs: Any = new_highs(tol)
+        self._highs = new_highs(tol)
         h = self._highs
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = self.n + 1, self.finite
@@ -51,12 +51,15 @@ class HighsMaster:
     def cuts(self) -> int:
         return len(self._scale)
 
-    def add(self, rows: Any, rhs: Array) -> None:
+    def add(self, rows: Matrix, rhs: Array) -> None:
+        if is_sparse(rows):
+            self._add_sparse(rows, rhs)
+        else:
+            self._add_dense(rows, rhs)
+
+    def _add_sparse(self, rows: sparse.csr_matrix, rhs: Array) -> None:
         count = rows.shape[0]
         if not count:
-            return
-        if not sparse.issparse(rows):
-            self._add_dense(rows, rhs)
             return
         size = np.zeros(count)
         filled = np.diff(rows.indptr) > 0
@@ -78,6 +81,8 @@ class HighsMaster:
 
     def _add_dense(self, rows: Array, rhs: Array) -> None:
         count, width = len(rows), self.n + 1
+        if not count:
+            return
         scale = np.maximum(np.abs(rows).max(axis=1), 1e-8)
         table = np.empty((count, width))
         table[:, :-1] = rows
@@ -149,7 +154,7 @@ class HighsMaster:
 
     def _infeasible(self) -> MasterResult:
         """The Farkas multipliers of an infeasible model, if HiGHS has a ray."""
-        ray = self._highs.getDualRay()
+        ray = self._highs.getDualRay()  # type: ignore[attr-defined]  # which its annotations forget
         dual = np.zeros(self.finite + self.cuts)
         if ray[1]:
             dual = np.array(ray[2])
@@ -157,7 +162,7 @@ class HighsMaster:
         return MasterResult("infeasible", np.zeros(self.n), np.inf, np.inf, cut, -dual[: self.finite], np.zeros(self.n))
 
 
-def run(h: Any) -> bool:
+def run(h: highspy.Highs) -> bool:
     """Solve a bounded LP: whether it is feasible. MasterError if HiGHS fails in every way that it knows.
 
     Raises `OutOfTime` at the deadline, whichever way it was on.
@@ -176,9 +181,9 @@ def run(h: Any) -> bool:
     return True
 
 
-def _otherwise(h: Any) -> Any:
+def _otherwise(h: highspy.Highs) -> highspy.HighsModelStatus:
     """A warm start can leave the dual simplex stuck on badly scaled rows: start again, then try other methods."""
-    status: Any = None
+    status = highspy.HighsModelStatus.kNotset
     try:
         for options in ({}, {"simplex_strategy": 4}, {"presolve": "on"}, {"solver": "ipm"}):
             for key, value in (_USUAL | options).items():
@@ -193,7 +198,7 @@ def _otherwise(h: Any) -> Any:
     return status
 
 
-def timed_run(h: Any) -> Any:
+def timed_run(h: highspy.Highs) -> highspy.HighsModelStatus:
     """Run within the time that is left; the status."""
     check("linear program")
     limit, told = left(), None
@@ -211,14 +216,20 @@ def timed_run(h: Any) -> Any:
     return h.getModelStatus()
 
 
-def _tell(_kind: Any, _message: str, _out: Any, _in: Any, _user: Any) -> None:
+def _tell(
+    _kind: highspy.cb.HighsCallbackType,
+    _message: str,
+    _out: highspy.cb.HighsCallbackOutput,
+    _in: highspy.cb.HighsCallbackInput,
+    _user: None,
+) -> None:
     """Say now and then that the simplex is still under way; it keeps the deadline itself."""
     beat("linear program")
 
 
-def new_highs(tol: float) -> Any:
+def new_highs(tol: float) -> highspy.Highs:
     """A silent HiGHS model, to be kept alive, as accurate as a relative gap of `tol` needs."""
-    h: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    h = highspy.Highs()  # type: ignore[no-untyped-call]
     accuracy = float(np.clip(tol * 1e-4, 1e-10, 1e-9))  # margins are a small part of tol, and rows are scaled
     for key, value in (
         ("output_flag", False),

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .base import Array, Master, MasterFactory, MasterResult
+from .base import Array, Master, MasterFactory, MasterResult, Matrix
 
 
 def magnified(make: MasterFactory, unit: float) -> MasterFactory:
@@ -42,7 +41,7 @@ class Magnified:
         self.unit, self.c = unit, c
         self.inner: Master = make(unit * c, unit * lower, unit * upper, A, unit * row_lower, unit * row_upper, tol)
 
-    def add(self, rows: Any, rhs: Array) -> None:
+    def add(self, rows: Matrix, rhs: Array) -> None:
         self.inner.add(rows, self.unit * rhs)
 
     def drop(self, keep: NDArray[np.bool_]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,16 @@ from scipy import sparse
 
 from ..deadline import check, left
 from ..errors import ModelError
-from .base import Array, LicenceError, Master, MasterError, MasterResult
+from .base import Array, LicenceError, Master, MasterError, MasterResult, Matrix
 from .highs import HighsMaster
 from .magnified import magnified
 from .rows import SMALL, Cuts, Sides, contradiction, solved_or_infeasible
+
+if TYPE_CHECKING:
+    from pyomo.core.base.constraint import ConstraintData
+    from pyomo.core.base.objective import ObjectiveData
+    from pyomo.core.base.var import VarData
+    from pyomo.environ import ConcreteModel
 
 LEAST = 0.01  # seconds: some take none at all for no limit
 # Solvers for LPs that give multipliers, the ones that keep their model first; the first that is there is the default.
@@ -30,11 +36,22 @@ LP_SOLVERS = (
 )
 
 
-def open_pyomo(*lp: Any, solver: str = "") -> Master:
+def open_pyomo(
+    c: Array,
+    lower: Array,
+    upper: Array,
+    A: sparse.csr_matrix,
+    row_lower: Array,
+    row_upper: Array,
+    tol: float,
+    *,
+    solver: str = "",
+) -> Master:
     """A master by that solver of Pyomo, or by the first that is there."""
     name = solver or _first_available()
     unit = 1.0 if "highs" in name else 16.0 if "gurobi" in name else 1024.0  # tolerances of 1e-10, 1e-9 and 1e-7
-    return magnified(partial(PyomoMaster, solver=name), unit)(*lp)
+    make = magnified(partial(PyomoMaster, solver=name), unit)
+    return make(c, lower, upper, A, row_lower, row_upper, tol)
 
 
 class PyomoMaster:
@@ -75,7 +92,7 @@ class PyomoMaster:
         sides = self._sides
         self._equal = self._append(sides.equal, sides.value, None, equal=True)
         self._upper = self._append(sides.upper, sides.right, None, equal=False)
-        self._rows: list[Any] = []  # the cuts, as constraints of the model
+        self._rows: list[ConstraintData] = []  # the cuts, as constraints of the model
 
     @property
     def _sizes(self) -> tuple[int, int, int]:
@@ -85,7 +102,7 @@ class PyomoMaster:
     def cuts(self) -> int:
         return len(self._rows)
 
-    def add(self, rows: Any, rhs: Array) -> None:
+    def add(self, rows: Matrix, rhs: Array) -> None:
         held = self.cuts
         self._cuts.add(rows, rhs)
         self._rows += self._append(self._cuts.rows[held:], self._cuts.rhs[held:], self._cuts.scale[held:], equal=False)
@@ -113,7 +130,7 @@ class PyomoMaster:
         other.add(cuts.rows, cuts.rhs - margin / cuts.scale)
         return other.centre(0.0) if other.solve(0.0).status == "optimal" else None
 
-    def _append(self, rows: Any, rhs: Array, scale: Array | None, equal: bool) -> list[Any]:
+    def _append(self, rows: sparse.csr_matrix, rhs: Array, scale: Array | None, equal: bool) -> list[ConstraintData]:
         """Constraints `rows z = rhs`, `rows z <= rhs` or, with a scale, `rows z - s / scale <= rhs`."""
         model, found = self._model, []
         for i, right in enumerate(rhs.tolist()):
@@ -162,7 +179,7 @@ class PyomoMaster:
 class _Handle:
     """A Pyomo solver and the model that it watches, or has to be told about."""
 
-    def __init__(self, name: str, model: Any, tol: float) -> None:
+    def __init__(self, name: str, model: ConcreteModel, tol: float) -> None:
         from pyomo.solvers.plugins.solvers.persistent_solver import PersistentSolver
 
         self.name, self.model, self.numbers = name, model, count()
@@ -183,15 +200,15 @@ class _Handle:
         if config is not None:
             config.check_for_new_or_removed_params = False
 
-    def append(self, row: Any) -> None:
+    def append(self, row: ConstraintData) -> None:
         if self.told:
             self.solver.add_constraint(row)
 
-    def remove(self, row: Any) -> None:
+    def remove(self, row: ConstraintData) -> None:
         if self.told:
             self.solver.remove_constraint(row)
 
-    def bounds(self, variable: Any, low: float, high: float) -> None:
+    def bounds(self, variable: VarData, low: float, high: float) -> None:
         ends = tuple(None if np.isinf(end) else end for end in (low, high))
         if (variable.lb, variable.ub) == ends:
             return
@@ -200,7 +217,7 @@ class _Handle:
         if self.told:
             self.solver.update_var(variable)
 
-    def minimise(self, objective: Any) -> None:
+    def minimise(self, objective: ObjectiveData) -> None:
         if objective.active:
             return
         for other in (self.model.cost, self.model.margin):
@@ -246,7 +263,7 @@ class _Handle:
         return {} if seconds == np.inf else {"timelimit": max(seconds, LEAST)}
 
 
-def _linear(values: Array, variables: list[Any]) -> Any:
+def _linear(values: Array, variables: list[VarData]) -> Any:
     """The sum of products, as the one expression that Pyomo need not walk."""
     from pyomo.core.expr.numeric_expr import LinearExpression
 

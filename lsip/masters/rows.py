@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .base import Array, MasterError, MasterFactory, MasterResult
+from .base import Array, MasterError, MasterFactory, MasterResult, Matrix
 
 Bools = NDArray[np.bool_]
 SMALL = 1e-12  # coefficients below this part of the largest are left out, as the HiGHS master does
@@ -45,7 +44,7 @@ class Sides:
         return out
 
 
-def scaled(rows: Any, rhs: Array) -> tuple[Any, Array, Array]:
+def scaled(rows: Matrix, rhs: Array) -> tuple[Matrix, Array, Array]:
     """Rows, dense or sparse, and right-hand sides, divided by the largest coefficient of each row; these divisors."""
     size = abs(rows).max(axis=1)
     scale = np.maximum(size.toarray().ravel() if sparse.issparse(rows) else size, 1e-8)
@@ -66,7 +65,7 @@ class Cuts:
         self.rhs = np.zeros(0)
         self.scale = np.zeros(0)
 
-    def add(self, rows: Any, rhs: Array) -> None:
+    def add(self, rows: Matrix, rhs: Array) -> None:
         if not rows.shape[0]:
             return
         table, right, scale = scaled(rows, rhs)

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ..errors import ModelError
+from ..masters.base import is_sparse
 from ..validation import OBJECT, numbers, shown
 from ..validation import matrix as sparse_matrix
 from .callables import Family, compile_family
 from .families import RowFamily
 
 Array = NDArray[np.float64]
+Table: TypeAlias = ArrayLike | sparse.csr_matrix
+Pair = Sequence[float | None]  # a lower and an upper bound, None where there is none
+Pairs = ArrayLike | Pair | Sequence[Pair]  # one for all variables, or one for each
 ENDS = (-np.inf, np.inf)  # what None means in a pair of bounds
 
 
 def read_arrays(
-    c: Any,
-    A_ub: Any,
-    b_ub: Any,
-    A_eq: Any,
-    b_eq: Any,
-    bounds: Any,
-    families: Iterable[Any],
+    c: ArrayLike,
+    A_ub: Table | None,
+    b_ub: ArrayLike | None,
+    A_eq: Table | None,
+    b_eq: ArrayLike | None,
+    bounds: Pairs | None,
+    families: Iterable[Family | RowFamily],
     sense: str,
     names: Sequence[str] | None,
     constant: float,
@@ -55,13 +59,13 @@ def read_arrays(
     }
 
 
-def _checked(families: Any) -> tuple[Any, ...]:
+def _checked(families: object) -> tuple[Any, ...]:
     if isinstance(families, Family) or not isinstance(families, Iterable):
         raise ModelError(f"`families` must be a list of lsip.Family; got {type(families).__name__}. Put it in a list.")
     return tuple(families)
 
 
-def _compiled(family: Any, i: int, n: int) -> RowFamily:
+def _compiled(family: object, i: int, n: int) -> RowFamily:
     """A family as solvers see it; one that comes from another program is so already."""
     if isinstance(family, Family):
         return compile_family(family, f"families[{i}]", n)
@@ -72,7 +76,7 @@ def _compiled(family: Any, i: int, n: int) -> RowFamily:
     return family
 
 
-def _names(names: Any, n: int) -> tuple[str, ...]:
+def _names(names: object, n: int) -> tuple[str, ...]:
     if names is None:
         return ()
     found = tuple(names) if not isinstance(names, str) and isinstance(names, Iterable) else ()
@@ -81,7 +85,7 @@ def _names(names: Any, n: int) -> tuple[str, ...]:
     return found
 
 
-def _vector(value: Any, name: str) -> Array:
+def _vector(value: ArrayLike, name: str) -> Array:
     vector = numbers(value, f"`{name}`", nan=True).copy()
     if vector.ndim != 1 or not len(vector):
         raise ModelError(f"`{name}` must be a vector of shape (n,); got shape {vector.shape}.")
@@ -90,21 +94,21 @@ def _vector(value: Any, name: str) -> Array:
     return vector
 
 
-def _constant(value: Any) -> float:
+def _constant(value: float) -> float:
     number = numbers(value, "`constant`")
     if number.ndim or not np.isfinite(number):
         raise ModelError(f"`constant` must be one finite number; got {shown(value)}.")
     return float(number)
 
 
-def _rows(given: Any, right: Any, n: int, kind: str) -> tuple[sparse.csr_matrix, Array]:
+def _rows(given: Table | None, right: ArrayLike | None, n: int, kind: str) -> tuple[sparse.csr_matrix, Array]:
     """A_ub and b_ub, or A_eq and b_eq; no rows when neither is given."""
     if given is None and right is None:
         return sparse.csr_matrix((0, n)), np.zeros(0)
     if given is None or right is None:
         one, other = (f"b_{kind}", f"A_{kind}") if given is None else (f"A_{kind}", f"b_{kind}")
         raise ModelError(f"`{one}` was given without `{other}`; give both or neither.")
-    table = sparse_matrix(given, f"`A_{kind}`") if sparse.issparse(given) else numbers(given, f"`A_{kind}`", nan=True)
+    table = sparse_matrix(given, f"`A_{kind}`") if is_sparse(given) else numbers(given, f"`A_{kind}`", nan=True)
     if table.ndim != 2 or table.shape[1] != n:
         raise ModelError(f"`A_{kind}` must have one column a variable, shape (r, {n}); got shape {table.shape}.")
     rows = sparse.csr_matrix(table)
@@ -118,7 +122,7 @@ def _rows(given: Any, right: Any, n: int, kind: str) -> tuple[sparse.csr_matrix,
     return rows, side
 
 
-def _bounds(bounds: Any, n: int) -> tuple[Array, Array]:
+def _bounds(bounds: Pairs | None, n: int) -> tuple[Array, Array]:
     """Lower and upper bounds (n,), read as `scipy.optimize.linprog` reads them."""
     advice = f"give one pair (lower, upper) for all variables, or {n} pairs, with None for no bound"
     given = (0, None) if bounds is None else bounds
@@ -143,10 +147,12 @@ def _pairs(bounds: Array, n: int) -> Array:
     return pairs if pairs.shape == (n, 2) else np.zeros((0, 2))
 
 
-def _filled(bounds: Any, none: float) -> Any:
+def _filled(bounds: Pairs | None, none: float) -> Any:
     """Pairs, in lists or in an array of objects, with a number in the place of None."""
     if bounds is None:
         return none
     if isinstance(bounds, list | tuple):
         return [_filled(b, none) for b in bounds]
-    return _filled(bounds.tolist(), none) if getattr(bounds, "dtype", None) == OBJECT else bounds
+    if hasattr(bounds, "tolist") and getattr(bounds, "dtype", None) == OBJECT:
+        return _filled(bounds.tolist(), none)
+    return bounds

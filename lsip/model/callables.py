@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ..domains import Domain
@@ -23,6 +23,7 @@ from ..expressions.affine import Affine
 from ..expressions.graph import Expression, Gather, Index, as_expression
 from ..expressions.printing import latex
 from ..expressions.tape import Tape, constant_value
+from ..masters.base import is_sparse
 from ..oracles.attained import discrete_points
 from ..validation import numbers
 from .families import BlackBoxFamily, DeclaredFamily
@@ -88,7 +89,7 @@ class Family:
             )
         return float(pair[0]), float(pair[1])
 
-    def on(self, x: Any) -> FamilyOn:
+    def on(self, x: Affine) -> FamilyOn:
         """The constraint a(y) @ x <= b(y) for all y, for variables or a slice of them: for use in a `Problem`.
 
         Examples
@@ -179,7 +180,7 @@ def _trace(family: Family, name: str, n: int) -> DeclaredFamily | None:
     return DeclaredFamily(name, (index,), family.domain, Gather(a, columns), columns[None, :], b, (name,))
 
 
-def _expression(value: Any, shape: tuple[int, ...]) -> Expression | None:
+def _expression(value: Expression | ArrayLike | sparse.csr_matrix, shape: tuple[int, ...]) -> Expression | None:
     """What a traced function gave, if it has the right shape: an expression, numbers, or an array of both."""
-    found = as_expression(value.toarray() if sparse.issparse(value) else value)
+    found = as_expression(value.toarray() if is_sparse(value) else value)
     return found if found.shape == shape else None

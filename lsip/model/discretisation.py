@@ -9,20 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ..domains.points import as_points
 from ..errors import MissingExtraError, ModelError
 from ..expressions.affine import Variable
+from ..expressions.graph import Index
 from ..masters import MasterError
+from ..masters.base import Matrix
 from ..masters.rows import Sides
+from .families import RowFamily
 from .program import Program
 
 Array = NDArray[np.float64]
+Points = int | ArrayLike  # of one index set: how many an axis, or which
+Chosen = Points | Sequence[Points] | Mapping[Index, Points]  # of all families
 CHUNK = 4096  # points whose rows are evaluated at once
 ACCURACY = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 ENDS = {0: "optimal", 2: "infeasible", 3: "unbounded"}  # linprog's statuses that say something about the program
@@ -112,7 +117,7 @@ class FiniteLP:
         )
 
 
-def discretise(program: Program, points: Any) -> FiniteLP:
+def discretise(program: Program, points: Chosen) -> FiniteLP:
     """The rows of a program at index points.
 
     Parameters
@@ -158,7 +163,7 @@ def to_cvxpy(lp: FiniteLP, variables: Sequence[Variable]) -> Any:
     ]
     flat = [cp.reshape(x, (v.size,), order="C") for x, v in zip(made, variables, strict=True)]
 
-    def product(rows: Any) -> Any:
+    def product(rows: Matrix) -> Any:
         parts = [rows[:, end - v.size : end] for v, end in zip(variables, ends, strict=True)]
         return sum(part @ x for part, x in zip(parts, flat, strict=True))
 
@@ -177,16 +182,16 @@ def to_cvxpy(lp: FiniteLP, variables: Sequence[Variable]) -> Any:
 # ---- index points as users give them ---------------------------------------------------------------------------------
 
 
-def _split(points: Any, families: Sequence[Any]) -> list[Any]:
+def _split(points: Chosen, families: Sequence[RowFamily]) -> list[Points]:
     """One entry a family: a number or points."""
     count = len(families)
     if isinstance(points, Mapping):
         return _from_mapping(points, families)
     if _is_number(points):
         return [points] * count
-    one = isinstance(points, list | tuple) and len(points) == 1 and isinstance(points[0], np.ndarray | list | tuple)
-    if count == 1 and not (one and np.ndim(points[0]) == 2):
-        return [points]
+    first = points[0] if isinstance(points, list | tuple) and len(points) == 1 else None
+    if count == 1 and not (isinstance(first, np.ndarray | list | tuple) and np.ndim(first) == 2):
+        return [cast(Points, points)]  # a list of numbers, or of points, is an array
     if not isinstance(points, list | tuple) or len(points) != count:
         got = f"{len(points)} entries" if isinstance(points, list | tuple) else f"one {type(points).__name__}"
         raise ModelError(
@@ -196,7 +201,7 @@ def _split(points: Any, families: Sequence[Any]) -> list[Any]:
     return list(points)
 
 
-def _from_mapping(points: Mapping[Any, Any], families: Sequence[Any]) -> list[Any]:
+def _from_mapping(points: Mapping[Index, Points], families: Sequence[RowFamily]) -> list[Points]:
     """The points of every family from those of its indices."""
     indices = {index: None for family in families for index in family.indices}
     unknown = [str(key) for key in points if key not in indices]
@@ -204,27 +209,27 @@ def _from_mapping(points: Mapping[Any, Any], families: Sequence[Any]) -> list[An
         raise ModelError(
             f"{', '.join(unknown)} is no index of this problem; its indices are {', '.join(i.name for i in indices)}."
         )
-    entries = []
+    entries: list[Points] = []
     for family in families:
         missing = [i.name for i in family.indices if i not in points]
         if missing or not family.indices:
             what = f"no points are given for {', '.join(missing)}" if missing else "it has functions, no index"
             raise ModelError(f"{family.name}: {what}; give points for every index, or a list with one entry a family.")
         each = [
-            i.domain.grid(int(points[i])) if _is_number(points[i]) else as_points(points[i], i.domain.dim)
-            for i in family.indices
+            i.domain.grid(int(y)) if _is_number(y) else as_points(y, i.domain.dim)
+            for i, y in ((i, points[i]) for i in family.indices)
         ]
         places = np.meshgrid(*(np.arange(len(y)) for y in each), indexing="ij")
         entries.append(np.concatenate([y[p.ravel()] for y, p in zip(each, places, strict=True)], axis=1))
     return entries
 
 
-def _is_number(points: Any) -> bool:
+def _is_number(points: object) -> TypeGuard[int]:
     """Whether `points` says how many, rather than which."""
     return isinstance(points, int | np.integer) and not isinstance(points, bool)
 
 
-def _inside(points: Any, family: Any) -> Array:
+def _inside(points: Points, family: RowFamily) -> Array:
     """Points (k, m) of a family's domain."""
     domain = family.domain
     if _is_number(points):
@@ -244,7 +249,7 @@ def _inside(points: Any, family: Any) -> Array:
 # ---- their rows ------------------------------------------------------------------------------------------------------
 
 
-def _rows(family: Any, points: Array, n: int) -> tuple[sparse.csr_matrix, Array]:
+def _rows(family: RowFamily, points: Array, n: int) -> tuple[sparse.csr_matrix, Array]:
     """All rows of a family at points, point by point."""
     parts, right = [sparse.csr_matrix((0, n))], [np.zeros(0)]
     for start in range(0, len(points), CHUNK):

@@ -200,7 +200,7 @@ class DeclaredFamily:
         self._check(y, np.isfinite(flat))
         return self._split(flat)
 
-    def _check(self, y: Array, finite: Any) -> None:
+    def _check(self, y: Array, finite: NDArray[np.bool_]) -> None:
         if not finite.all():
             bad = y[int(np.argmin(finite.all(axis=-1)))]
             where = ", ".join(f"{c} = {v:.6g}" for c, v in zip(self.coordinates, bad, strict=True))

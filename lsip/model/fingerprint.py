@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def fingerprint(program: Program) -> dict[str, str]:
     return {name: sha256(b"".join(_bytes(part))).hexdigest()[:24] for name, part in parts.items()}
 
 
-def check_same(path: Any, stored: dict[str, str] | None, program: Program) -> None:
+def check_same(path: str | Path, stored: dict[str, str] | None, program: Program) -> None:
     """Refuse a file that was written for another model, and say what differs."""
     if stored is None:
         raise ModelError(
@@ -44,7 +45,7 @@ def check_same(path: Any, stored: dict[str, str] | None, program: Program) -> No
         raise ModelError(f"{path} holds the solution of another model: {', '.join(different)} differ.")
 
 
-def _bytes(part: Any) -> Iterator[bytes]:
+def _bytes(part: object) -> Iterator[bytes]:
     """Every number and word of a structure, each with its kind and length, so that different ones differ."""
     if isinstance(part, tuple | list):
         yield f"({len(part)}".encode()

@@ -7,14 +7,18 @@ registers, when it is imported, the function that makes a method of the options 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..expressions.affine import Affine
 from .status import Status
 
 Array = NDArray[np.float64]
+Model = TypeVar("Model")
+Solved = TypeVar("Solved", contravariant=True)
 
 
 class Answer(Protocol):
@@ -80,30 +84,30 @@ class Answer(Protocol):
     def certificate(self) -> Any:
         """The proof."""
 
-    def __getitem__(self, item: Any) -> Any:
+    def __getitem__(self, item: Affine | str) -> Any:
         """The value of a variable, or of an expression without an index."""
 
     def verify(self) -> Any:
         """Re-check the proof without the solver; ProofError if it fails."""
 
-    def plot(self, path: Any = None, **options: Any) -> Any:
+    def plot(self, path: str | Path | None = None, *, family: int | str | None = None, kind: str | None = None) -> Any:
         """Draw the violation over Y, or the convergence."""
 
-    def report(self, path: Any) -> Any:
+    def report(self, path: str | Path) -> Path:
         """Write one page about the model, the proof and the solve."""
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the answer and its certificate to a file."""
 
 
-class Method(Protocol):
-    """How to solve: a value whose fields are options, as `lsip.Exchange` is."""
+class Method(Protocol[Solved]):
+    """How to solve what it takes, problems or programs: a value whose fields are options, as `lsip.Exchange` is."""
 
-    def solve(self, problem: Any, *, verbose: bool = True) -> Answer:
+    def solve(self, problem: Solved, *, verbose: bool = True) -> Answer:
         """Solve a problem, with a progress table if `verbose`."""
 
 
-Choose = Callable[[tuple[Any, ...], Any, dict[str, Any]], Method]
+Choose = Callable[[tuple[Any, ...], Any, dict[str, Any]], Method[Any]]
 _CHOOSE: list[Choose] = []
 
 
@@ -113,6 +117,6 @@ def register_solver(choose: Choose) -> Choose:
     return choose
 
 
-def chosen_method(given: tuple[Any, ...], method: Any, options: dict[str, Any]) -> Method:
+def chosen_method(given: tuple[object, ...], method: Method[Model] | None, options: dict[str, object]) -> Method[Model]:
     """The method that these arguments of `solve` mean."""
     return _CHOOSE[0](given, method, options)

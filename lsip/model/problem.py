@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from ..domains import Domain, Product
@@ -18,11 +19,14 @@ from ..expressions.printing import latex, text
 from ..expressions.tape import constant_value
 from ..validation import shown
 from .callables import FamilyOn, compile_family
-from .discretisation import FiniteLP, discretise, to_cvxpy
+from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .families import BlackBoxFamily, DeclaredFamily
 from .method import Answer, Method, chosen_method
 from .program import Program
-from .worst_violation import WorstViolation, flat, worst_violation
+from .worst_violation import Values, WorstViolation, flat, worst_violation
+
+# One, or lists of them; NumPy's annotations take a comparison of what its functions give for an array.
+Statements = Statement | NDArray[np.bool_] | Sequence["Statements"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,17 +52,17 @@ class ForAll:
         return f"{self.constraint}   for all {where}"
 
 
-def minimize(expression: Any) -> Objective:
+def minimize(expression: Affine | Expression | float | NDArray[Any]) -> Objective:
     """The objective of a minimisation."""
     return Objective(_objective(expression), False)
 
 
-def maximize(expression: Any) -> Objective:
+def maximize(expression: Affine | Expression | float | NDArray[Any]) -> Objective:
     """The objective of a maximisation."""
     return Objective(_objective(expression), True)
 
 
-def _objective(expression: Any) -> Affine:
+def _objective(expression: Affine | Expression | float | NDArray[Any]) -> Affine:
     affine = Affine.of(expression)
     if affine.size != 1:
         raise ModelError(
@@ -72,7 +76,7 @@ def _objective(expression: Any) -> Affine:
     return affine
 
 
-def forall(index: Index | Sequence[Index], constraint: Any) -> Any:
+def forall(index: Index | Sequence[Index], constraint: Statements) -> Any:
     """A constraint, or a list of them, for every value of an index (or of several).
 
     Examples
@@ -120,7 +124,7 @@ def check_indices(constraint: str, indices: Sequence[Index], found: Sequence[Ind
         raise ModelError(f"{constraint} does not depend on {', '.join(names)}: leave it outside of forall.")
 
 
-def _instead(given: Any) -> str:
+def _instead(given: object) -> str:
     """What came in the place of a constraint, and what to do."""
     if callable(given):
         return "got a function: call it, as in forall(t, rule(t)); lsip.Family(domain, a, b) takes functions of points."
@@ -175,7 +179,9 @@ class Problem:
         indices = (i for c in self.constraints if isinstance(c, ForAll) for i in c.indices)
         _check_names(tuple(dict.fromkeys(indices)), "indices")
 
-    def solve(self, *given: Any, method: Method | None = None, verbose: bool = True, **options: Any) -> Answer:
+    def solve(
+        self, *given: object, method: Method[Problem] | None = None, verbose: bool = True, **options: object
+    ) -> Answer:
         """Solve with proof; what comes back is an `lsip.Solution`.
 
         Options are the fields of `Exchange`, by name: `tol`, `oracle`, `max_iterations`, `time_limit`, `seed`,
@@ -183,7 +189,7 @@ class Problem:
         """
         return chosen_method(given, method, options).solve(self, verbose=verbose)
 
-    def discretise(self, points: Any) -> FiniteLP:
+    def discretise(self, points: Chosen) -> FiniteLP:
         """The finite linear program with the constraints at these index points only, as plain arrays.
 
         Its value is a bound on that of the problem, below it for a minimum and above it for a maximum, and says nothing
@@ -211,7 +217,7 @@ class Problem:
         """
         return discretise(self.compile(), points)
 
-    def to_scipy(self, points: Any) -> dict[str, Any]:
+    def to_scipy(self, points: Chosen) -> dict[str, Any]:
         """`discretise(points)` as keyword arguments: `scipy.optimize.linprog(**problem.to_scipy(50))`.
 
         `linprog` minimises: for a maximum, `c` has its sign turned, and so has the value that comes back. A constant in
@@ -219,14 +225,14 @@ class Problem:
         """
         return self.discretise(points).to_scipy()
 
-    def to_cvxpy(self, points: Any) -> Any:
+    def to_cvxpy(self, points: Chosen) -> Any:
         """`discretise(points)` as a `cvxpy.Problem` in the sense of this one, with its variables by name and shape.
 
         `problem.to_cvxpy(50).solve()` gives the value of the relaxation, and `var_dict["x"].value` a variable.
         """
         return to_cvxpy(self.discretise(points), self.variables)
 
-    def worst_violation(self, x: Any, tol: float = 1e-9, *, time_limit: float | None = None) -> WorstViolation:
+    def worst_violation(self, x: Values, tol: float = 1e-9, *, time_limit: float | None = None) -> WorstViolation:
         """By how much a point breaks the constraints over all index points at most, where, and a proven bound.
 
         Parameters

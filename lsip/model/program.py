@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ..cones import ConeRows
 from ..errors import ModelError
 from ..masters.rows import Sides
-from .arrays import read_arrays
+from .arrays import Pairs, Table, read_arrays
+from .callables import Family
 from .families import FamilyViolation, RowFamily
 from .method import Answer, Method, chosen_method
 
@@ -49,13 +50,13 @@ class Program:
     @classmethod
     def from_arrays(
         cls,
-        c: Any,
-        A_ub: Any = None,
-        b_ub: Any = None,
-        A_eq: Any = None,
-        b_eq: Any = None,
-        bounds: Any = (0, None),
-        families: Iterable[Any] = (),
+        c: ArrayLike,
+        A_ub: Table | None = None,
+        b_ub: ArrayLike | None = None,
+        A_eq: Table | None = None,
+        b_eq: ArrayLike | None = None,
+        bounds: Pairs | None = (0, None),
+        families: Iterable[Family | RowFamily] = (),
         sense: str = "min",
         names: Sequence[str] | None = None,
         constant: float = 0.0,
@@ -108,7 +109,9 @@ class Program:
             "constant": sign * program.constant + 0.0,
         }
 
-    def solve(self, *given: Any, method: Method | None = None, verbose: bool = True, **options: Any) -> Answer:
+    def solve(
+        self, *given: object, method: Method[Program] | None = None, verbose: bool = True, **options: object
+    ) -> Answer:
         """Solve with proof; options are the fields of `Exchange`, by name, as in `Problem.solve`."""
         return chosen_method(given, method, options).solve(self, verbose=verbose)
 
@@ -153,7 +156,14 @@ class Program:
         return worst if self.cones is None else max(worst, self.cones.shortfall(x))
 
 
-def compiled(problem: Any) -> Program:
+class Compilable(Protocol):
+    """What a person writes, and what can be made a program of: a `Problem`, for example."""
+
+    def compile(self) -> Program:
+        """The arrays and families that a solver works on."""
+
+
+def compiled(problem: Program | Compilable) -> Program:
     """What solvers of linear programs see of a problem; a program is that already."""
     program = problem
     if not isinstance(problem, Program) and hasattr(problem, "compile"):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..deadline import within
 from ..errors import ModelError, OutOfTime
@@ -17,6 +16,7 @@ from ..validation import numbers, real
 from .program import Program
 
 Array = NDArray[np.float64]
+Values = ArrayLike | Mapping[Variable, ArrayLike]  # of all variables in a row, or of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ def _worst_violation(program: Program, x: Array, tol: float) -> WorstViolation:
     return WorstViolation(worst.value, bound, worst.constraint, worst.point, tuple(trusts))
 
 
-def flat(variables: Sequence[Variable], x: Any) -> Array:
+def flat(variables: Sequence[Variable], x: Values) -> Array:
     """All variables as one vector: from one, or from a mapping {variable: values}."""
     if isinstance(x, Mapping):
         missing = [v.name for v in variables if v not in x]

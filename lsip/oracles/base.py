@@ -172,7 +172,7 @@ class Oracle(Protocol):
     `instant` and `costly` (see `is_instant` and `is_costly`).
     """
 
-    def maximise(self, violation: Any, *, target: float = 0.0, seed: int = 0) -> Separation:
+    def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """Look for the largest value of `violation` over its domain.
 
         `target` is the largest value that the caller tolerates: nothing needs to be proven more sharply than that.

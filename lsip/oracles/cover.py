@@ -177,7 +177,7 @@ class Cover:
         swing += np.einsum("npk,pk->np", error, spread)
         return (swing * (1 + (self.width + self.levels + 8) * EPS)).ravel()
 
-    def _use_sides(self, rows: Any, q: Array, rest: Array, bound: Array, d: Array) -> None:
+    def _use_sides(self, rows: slice | NDArray[np.intp], q: Array, rest: Array, bound: Array, d: Array) -> None:
         """Improve bounds and points, in place, on boxes where some u >= 0 cuts off a part."""
         m, p = self.dim, self.p
         matters = np.repeat(self.matters[rows], p, axis=0)

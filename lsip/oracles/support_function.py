@@ -7,7 +7,7 @@ supremum is v plus the support function of Y at d. This is what makes robust lin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class SupportFunction:
         )
 
 
-def _swing(form: AffineForm, reach: Array, spread: Array) -> Any:
+def _swing(form: AffineForm, reach: Array, spread: Array) -> Array:
     """How far rows (p,) move with weights within `spread`, at most: the largest coefficients where |y| <= reach."""
     largest = np.abs(form.value) + form.value_doubt
     largest = largest + np.tensordot(reach, np.abs(form.slope) + form.slope_doubt, axes=1) + 2 * len(reach) * TINY
@@ -73,7 +73,7 @@ def _swing(form: AffineForm, reach: Array, spread: Array) -> Any:
     return (largest * spread).sum(axis=-1) * (1 + operations * EPS) + operations * TINY
 
 
-def _weighted(mid: Any, doubt: Any, w: Any, size: Any) -> tuple[Any, Any]:
+def _weighted(mid: Array, doubt: Array, w: Array, size: Array) -> tuple[Array, Array]:
     """Sums of numbers (..., p, K + 1) known up to `doubt`, times the weights (p, K + 1), and what is not known of them.
 
     Half a unit in the last place for every product and every sum, and as much again for the sums of doubts themselves.

@@ -23,6 +23,7 @@ from scipy.sparse.linalg import splu
 from ..deadline import SPEED, afford, afford_factors, check
 from ..errors import OutOfTime
 from ..expressions.interval import Interval
+from ..masters.base import Matrix, is_sparse
 from ..model.program import Program
 from .certificate import Array, Ints, Support
 from .dual import Dual, Weighed, loose_columns, weigh
@@ -121,7 +122,7 @@ def _corrected(c: Array, rows: Rows, dual: Dual) -> Dual:
     left = exact_sums(c[dual.balanced], rows.mid[:, dual.balanced].T, weights)
     block = rows.mid[dual.basis][:, dual.balanced].T
     try:
-        if sparse.issparse(block):
+        if is_sparse(block):
             afford_factors(block)
             step = splu(sparse.csc_matrix(block)).solve(-left.lo)
         else:
@@ -159,7 +160,7 @@ def _levelled(c: Array, rows: Rows, dual: Dual, columns: Ints) -> Dual:
     Interior-point solvers leave 1e-10 or so, which one basis could seldom take up within its cones.
     """
     turned = rows.mid[:, columns].T
-    turned = sparse.csr_matrix(turned) if sparse.issparse(turned) else turned
+    turned = sparse.csr_matrix(turned) if is_sparse(turned) else turned
     for _ in range(LEVELLINGS if len(columns) else 0):
         weights = dual.weights
         room = rows.room(weights)
@@ -172,9 +173,9 @@ def _levelled(c: Array, rows: Rows, dual: Dual, columns: Ints) -> Dual:
     return dual
 
 
-def _least_norm(matrix: Any, room: Array, target: Array) -> Array | None:
+def _least_norm(matrix: Matrix, room: Array, target: Array) -> Array | None:
     """The shortest u with `matrix` (room u) = target, nearly; None if there is none that can be computed."""
-    if not sparse.issparse(matrix):
+    if not is_sparse(matrix):
         moving = matrix * room
         scale = np.abs(moving).max(axis=1)
         scale = np.where(scale > 0, scale, 1.0)
@@ -292,9 +293,9 @@ def _strong(rows: Rows, room: Array, columns: Ints) -> Iterator[tuple[Mask, Arra
     yield (share > LIGHT) | always, room * room / np.where(share > 0, share, 1.0)
 
 
-def _share(size: Any, room: Array) -> Array:
+def _share(size: Matrix, room: Array) -> Array:
     """How much each row weighs in the column in which it weighs most, beside the heaviest there."""
-    if sparse.issparse(size):
+    if is_sparse(size):
         terms = sparse.diags_array(room) @ size
         most = terms.max(axis=0).toarray().ravel()
         share = (terms @ sparse.diags_array(1 / np.where(most > 0, most, 1.0))).max(axis=1)
@@ -311,10 +312,10 @@ def _norms(rows: Rows) -> Array:
     return np.where(sizes > 0, sizes, 1.0)
 
 
-def _norms_of(sizes: Any) -> Array:
+def _norms_of(sizes: Matrix) -> Array:
     """The largest entry of each row of a matrix, dense or sparse."""
     largest = sizes.max(axis=1)
-    found: Array = largest.toarray().ravel() if sparse.issparse(largest) else largest
+    found: Array = largest.toarray().ravel() if is_sparse(largest) else largest
     return found
 
 
@@ -347,7 +348,7 @@ def _square(rows: Rows, columns: Ints, allowed: Mask, appeal: Array) -> tuple[In
     short, long = sorted((len(places), len(columns)))
     afford(10.0 * short**2 * long / SPEED, "lower bound")
     part = rows.mid[places][:, columns]
-    block = part.toarray() if sparse.issparse(part) else part
+    block = part.toarray() if is_sparse(part) else part
     block = _whitened(block * np.sqrt(np.maximum(appeal[places], 1e-300))[:, None])
     if not np.isfinite(block).all():
         return nothing, nothing
@@ -360,16 +361,16 @@ def _square(rows: Rows, columns: Ints, allowed: Mask, appeal: Array) -> tuple[In
     _, first = linalg.qr(block[chosen], mode="r", pivoting=True, check_finite=False)
     left = columns[first[rank:]]
     doubt = rows.rad[:, left]
-    if doubt.nnz if sparse.issparse(doubt) else doubt.any():
+    if doubt.nnz if is_sparse(doubt) else doubt.any():
         return nothing, nothing
     return places[chosen], np.sort(columns[first[:rank]])
 
 
-def _filled(size: Any, room: Array, equal: Mask) -> Array:
+def _filled(size: Matrix, room: Array, equal: Mask) -> Array:
     """The room of every row, where equalities, which have no end of it, get as much as weighs like that of others."""
     if not equal.any():
         return room
-    if sparse.issparse(size):
+    if is_sparse(size):
         most = (sparse.diags_array(np.where(equal, 0.0, room)) @ size).max(axis=0).toarray().ravel()
         part = sparse.csr_matrix(size[equal]).tocoo()
         i, j, entry = part.row, part.col, part.data
@@ -435,13 +436,13 @@ def _direction(
     if not len(columns) or not len(rows):
         return None
     part = rows.mid[:, columns]
-    matrix = sparse.csr_matrix(part.multiply(1.0 / size[:, None]).T) if sparse.issparse(part) else part.T / size
+    matrix = sparse.csr_matrix(part.multiply(1.0 / size[:, None]).T) if is_sparse(part) else part.T / size
     scale = _norms_of(abs(matrix))
     if not (scale > 0).all():
         return None
     paid = np.concatenate([np.zeros(len(balance)), pushes[1] * pushes[2]]) @ matrix
     side_scale = 1.0 / scale[:, None]
-    matrix = sparse.csr_matrix(matrix.multiply(side_scale)) if sparse.issparse(matrix) else matrix * side_scale
+    matrix = sparse.csr_matrix(matrix.multiply(side_scale)) if is_sparse(matrix) else matrix * side_scale
     doubt = (np.abs(weights) @ abs(rows.mid[:, pushes[0]])) / scale[len(balance) :]  # what rounding does to each
     doubt = np.maximum(doubt / max(float(doubt.max(initial=0.0)), 1e-300), LEAST_PUSH)
     side = np.concatenate([np.zeros(len(balance)), pushes[1] * doubt])

@@ -65,7 +65,7 @@ class CheckError(Exception):
     """Why a file is not accepted, and the exit code."""
 
 
-def demand(ok: Any, why: str, code: int = 1) -> None:
+def demand(ok: object, why: str, code: int = 1) -> None:
     """Raise an error unless something holds."""
     if not ok:
         raise CheckError(why, code)
@@ -74,27 +74,28 @@ def demand(ok: Any, why: str, code: int = 1) -> None:
 readable, familiar = partial(demand, code=2), partial(demand, code=3)
 
 
-def number(value: Any) -> fmpq:
+def number(value: object) -> fmpq:
     """A finite number, as the fraction that it is."""
-    known = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
-    readable(known, f"A finite number is needed: {str(value)[:60]}")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < float("inf"):
+        raise CheckError(f"A finite number is needed: {str(value)[:60]}", 2)
     return fmpq(*value.as_integer_ratio())
 
 
-def numbers(value: Any, count: int | None = None, gaps: bool = False) -> list[Any]:
+def numbers(value: object, count: int | None = None, gaps: bool = False) -> list[Any]:
     """A list of finite numbers, of that length if one is given; with gaps, None stands where there is no bound."""
-    readable(isinstance(value, list) and count in (None, len(value)), f"A list does not fit: {str(value)[:60]}")
+    if not isinstance(value, list) or count not in (None, len(value)):
+        raise CheckError(f"A list does not fit: {str(value)[:60]}", 2)
     return [None if gaps and v is None else number(v) for v in value]
 
 
-def whole(value: Any, end: int) -> int:
+def whole(value: object, end: int) -> int:
     """A whole number from 0, below `end`."""
-    known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < end
-    readable(known, f"A whole number below {end} is needed: {str(value)[:60]}")
-    return int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < end:
+        raise CheckError(f"A whole number below {end} is needed: {str(value)[:60]}", 2)
+    return value
 
 
-def positions(value: Any, end: int) -> list[int]:
+def positions(value: list[Any], end: int) -> list[int]:
     """Different whole numbers below `end`."""
     found = [whole(v, end) for v in value]
     readable(len(set(found)) == len(found), "A position is named twice.")
@@ -155,7 +156,7 @@ PARTIAL = {"divide", "tan", "log", "sqrt", "arcsin", "arccos"}  # not defined fo
 class Formula:
     """The rows of a family as a list of steps, each an operation on the numbers that earlier ones found."""
 
-    def __init__(self, data: Any, domain: IndexSet) -> None:
+    def __init__(self, data: list[dict[str, Any]], domain: IndexSet) -> None:
         self.pieces, self.signs = domain.pieces, dict[int, bool]()  # signs: whether a step is never negative
         self.steps: list[tuple[str, tuple[int, ...], Any]] = []
         self.total: list[bool] = []  # whether a step is defined for all index points
@@ -171,7 +172,7 @@ class Formula:
                 extra = whole(step["coordinate"], domain.dim) if name == "index" else number(step["value"])
             self.append(name, args, extra)
 
-    def append(self, name: str, args: tuple[int, ...], extra: Any) -> int:
+    def append(self, name: str, args: tuple[int, ...], extra: fmpq | int | list[tuple[Number, arb]] | None) -> int:
         """A new step."""
         self.total.append(name not in PARTIAL and all(self.total[a] for a in args))
         self.steps.append((name, args, extra))
@@ -247,7 +248,7 @@ class IndexSet(NamedTuple):
     holds: Callable[[Point], bool]
 
 
-def read_set(data: Any) -> IndexSet:
+def read_set(data: dict[str, Any]) -> IndexSet:
     """An index set by its name and arguments."""
     kind, given = data["kind"], data["arguments"]
     counts = {"Interval": 2, "Box": 2, "Finite": 1, "Ball": 2, "Polytope": 2, "Product": None, "Union": None}
@@ -470,7 +471,7 @@ def combined(parts: Sequence[tuple[Number, Row]]) -> Row:
     return {j: v for j, v in total.items() if not v == 0}  # noqa: SIM201 (balls may be neither)
 
 
-def at(row: Row, x: Any) -> Number:
+def at(row: Row, x: Sequence[Number] | dict[int, Number]) -> Number:
     """A row times a point."""
     return sum((v * x[j] for j, v in row.items()), ZERO)
 
@@ -507,7 +508,7 @@ def solved(rows: list[Row], sides: list[Number]) -> list[Number]:
 class Family:
     """Rows coefficients . x[columns] <= rhs for every point of an index set."""
 
-    def __init__(self, data: Any, n: int) -> None:
+    def __init__(self, data: dict[str, Any], n: int) -> None:
         self.set = read_set(data["domain"])
         familiar(1 <= self.set.dim <= 3, f"Index points with {self.set.dim} coordinates are not known; 1 to 3 are.")
         self.formula = Formula(data["steps"], self.set)
@@ -527,7 +528,7 @@ class Family:
 class Model:
     """The program: objective, bounds, finite rows, families; `dependent` equalities are said to follow from others."""
 
-    def __init__(self, data: Any, dependent: Any) -> None:
+    def __init__(self, data: dict[str, Any], dependent: list[Any]) -> None:
         self.c, self.constant = numbers(data["c"]), number(data["constant"])
         entries = [[(number(v), {whole(j, len(self.c)): ONE}) for j, v in row] for row in data["rows"]["entries"]]
         self.rows = [combined(row) for row in entries]
@@ -591,7 +592,7 @@ class Model:
                 demand(family.formula.never_positive(root), "A constraint is not proven for every index point.")
 
 
-def lower_bound(model: Model, measure: Any, c: list[fmpq]) -> Number:
+def lower_bound(model: Model, measure: dict[str, Any], c: list[fmpq]) -> Number:
     """What the multipliers prove: c x is at least this for every feasible x."""
     table, weights = list[Side](), list[Number]()
     for atom in measure["atoms"]:
@@ -643,7 +644,7 @@ def tightened(table: list[Side], lower: list[Any], upper: list[Any]) -> tuple[li
     return lower, upper
 
 
-def check(data: Any) -> str:
+def check(data: dict[str, Any]) -> str:
     """Prove what a proof claims, and say what that is; any error says that it is not proven, and why."""
     known = (data["format"], whole(data["version"], 10**9)) == (FORMAT, VERSION)
     readable(known, f"This is no file of the format {FORMAT}, version {VERSION}.")

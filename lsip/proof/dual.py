@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..expressions.interval import EPS, Interval, down, up
+from ..masters.base import Matrix, is_sparse
 from .certificate import Array, Ints, Support, nowhere
 from .linear_algebra import exact_sums, product, solve
 from .rows import Mask, Rows, centres
@@ -100,10 +100,10 @@ def enclosed_weights(rows: Rows, c: Array, dual: Dual) -> Interval | None:
     return enclosed if rows.usable(enclosed) else None
 
 
-def _block(matrix: Any, basis: Ints, columns: Ints) -> Any:
+def _block(matrix: Matrix, basis: Ints, columns: Ints) -> Matrix:
     """The square system of the corrections: a row for every column that has to balance."""
     part = matrix[basis][:, columns].T
-    return sparse.csc_matrix(part) if sparse.issparse(part) else part
+    return sparse.csc_matrix(part) if is_sparse(part) else part
 
 
 def weigh(c: Array, rows: Rows, dual: Dual, centre: Array) -> Weighed | None:
@@ -154,8 +154,9 @@ def _implied(rows: Rows, c: Array, dual: Dual, columns: Ints) -> Ints:
     used = np.union1d(np.flatnonzero(dual.weights != 0), dual.basis)
     if len(used) * len(c) > MOST_ENTRIES:
         return nowhere()
-    part, doubt = (m[used].toarray() if sparse.issparse(m) else m[used] for m in (rows.mid, rows.rad))
-    table, exact = np.vstack([part, c]), ~doubt.any(axis=0)
+    part, doubt = (m[used].toarray() if is_sparse(m) else m[used] for m in (rows.mid, rows.rad))
+    table = np.vstack([part, c])
+    exact: Mask = np.logical_not(doubt.any(axis=0))
     known, asked = dual.balanced[exact[dual.balanced]], columns[exact[columns]]
     if not len(known) or not len(asked):
         return nowhere()

@@ -58,6 +58,7 @@ from ..expressions.graph import (
     Sum,
 )
 from ..expressions.monomials import Monomials
+from ..model.families import RowFamily
 from ..model.program import Program
 from ..model.status import Status
 from .certificate import Array, Certificate
@@ -65,6 +66,7 @@ from .certificate import Array, Certificate
 FORMAT, VERSION = "lsip-proof", 1
 CLAIMS = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 Data = dict[str, Any]
+Extra = float | str | bool | list[float]  # what a step has beside its arguments
 _LARGEST = 2**1000  # beyond, constants are left as they are
 _EXACT: dict[str, Callable[[list[Fraction]], Fraction]] = {
     "add": lambda v: sum(v, Fraction(0)),
@@ -149,7 +151,7 @@ def _bounds(values: Array) -> list[float | None]:
     return [_bound(v) for v in values.tolist()]
 
 
-def _entries(matrix: Any) -> list[list[list[Any]]]:
+def _entries(matrix: sparse.csr_matrix) -> list[list[list[Any]]]:
     """The entries of every row of a sparse matrix, [column, value]."""
     ends = matrix.indptr.tolist()
     pairs = [[j, v] for j, v in zip(matrix.indices.tolist(), matrix.data.tolist(), strict=True)]
@@ -166,7 +168,7 @@ def _domain(domain: Domain) -> Data:
     return {"kind": type(domain).__name__, "arguments": arguments}
 
 
-def _family(family: Any) -> Data:
+def _family(family: RowFamily) -> Data:
     tape = getattr(family, "tape", None)
     if tape is None:
         raise ModelError(
@@ -196,7 +198,7 @@ class _Steps:
     def __init__(self, offsets: dict[Index, int]) -> None:
         self.offsets, self.steps, self.known = offsets, list[Data](), dict[Any, int]()
 
-    def step(self, op: str, *args: int, **extra: Any) -> int:
+    def step(self, op: str, *args: int, **extra: Extra) -> int:
         """The place of a step."""
         given = [Fraction(self.steps[a]["value"]) for a in args if self.steps[a]["op"] == "constant"]
         if op in _EXACT and len(given) == len(args):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from ..deadline import check
 from ..model.program import Program
-from ..oracles import Oracle, Separation, is_prover, prover, tuned
+from ..oracles import Oracle, Separation, Violation, is_prover, prover, tuned
 from .certificate import Array, TrustAssumption
 
 
@@ -53,7 +52,7 @@ def _trusts(name: str, oracle: Oracle, found: Separation) -> list[TrustAssumptio
 class _Unknown:
     """The oracle of a family about which nothing can be proven."""
 
-    def maximise(self, violation: Any, *, target: float = 0.0, seed: int = 0) -> Separation:
+    def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         return Separation(np.zeros((0, violation.domain.dim)), np.zeros(0), np.inf)
 
 

@@ -6,12 +6,12 @@ They hold for every feasible point, so that what rounding has left of a reduced 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..expressions.interval import EPS, TINY, Interval, down, up
+from ..masters.base import Matrix
 from .certificate import Array, Ints
 
 PASSES = 3  # bounds imply further bounds; where they do not soon, they seldom do
@@ -28,7 +28,7 @@ class Sides:
     source: Ints
 
     @staticmethod
-    def of(mid: Any, rad: Any, below: Interval, above: Interval) -> Sides:
+    def of(mid: Matrix, rad: Matrix, below: Interval, above: Interval) -> Sides:
         pattern = sparse.coo_matrix((abs(mid) + rad) != 0)
         i, j = pattern.row.astype(np.intp), pattern.col.astype(np.intp)
         centre, radius = (_entries(m, i, j) for m in (mid, rad))
@@ -87,7 +87,7 @@ class Sides:
         return new_lower, new_upper, source[low], source[high]
 
 
-def _entries(matrix: Any, i: Ints, j: Ints) -> Array:
+def _entries(matrix: Matrix, i: Ints, j: Ints) -> Array:
     """Entries at these places, of a dense or a sparse matrix."""
     if not sparse.issparse(matrix):
         found: Array = matrix[i, j]

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from ..deadline import SPARSE_SPEED, SPEED, afford, afford_factors
 from ..expressions.interval import EPS, NORMAL, TINY, Interval, down, up
+from ..masters.base import Matrix, is_sparse
 
 Array = NDArray[np.float64]
 SPLIT = 134217729.0  # 2^27 + 1 cuts a double into two halves
@@ -22,12 +23,12 @@ ITERATIONS = 12  # of the inclusion test; where it holds at all, it holds after 
 REFINEMENTS = 2  # of an approximate solution before it is enclosed
 
 
-def entries_a_row(matrix: Any) -> Any:
+def entries_a_row(matrix: Matrix) -> Any:
     """How many products a row of the matrix takes part in."""
-    return np.diff(matrix.tocsr().indptr) if sparse.issparse(matrix) else matrix.shape[1]
+    return np.diff(matrix.tocsr().indptr) if is_sparse(matrix) else matrix.shape[1]
 
 
-def product(matrix: Any, x: Array, radius: Array | None = None) -> Interval:
+def product(matrix: Matrix, x: Array, radius: Array | None = None) -> Interval:
     """`matrix` x for every x within `radius` of the given one."""
     value, terms = matrix @ x, entries_a_row(matrix) + 4.0
     size = abs(matrix) @ np.abs(x)
@@ -37,12 +38,12 @@ def product(matrix: Any, x: Array, radius: Array | None = None) -> Interval:
     return Interval(down(value - doubt, 2.0), up(value + doubt, 2.0))
 
 
-def exact_sums(c: Array, matrix: Any, x: Array) -> Interval:
+def exact_sums(c: Array, matrix: Matrix, x: Array) -> Interval:
     """c + `matrix` x to the last bit: products without error (Dekker), summed without error (Shewchuk).
 
     For a few sums in which everything is to cancel, this keeps rounding from hiding what is left.
     """
-    if sparse.issparse(matrix):
+    if is_sparse(matrix):
         rows = sparse.csr_matrix(matrix)
         ends, a, v = rows.indptr.tolist(), rows.data, x[rows.indices]
     else:
@@ -66,7 +67,7 @@ def exact_sums(c: Array, matrix: Any, x: Array) -> Interval:
     return Interval(down(value - doubt), up(value + doubt))
 
 
-def solve(mid: Any, rad: Any, rhs: Interval) -> Interval | None:
+def solve(mid: Matrix, rad: Matrix | None, rhs: Interval) -> Interval | None:
     """Enclose M^-1 v for every matrix M within `rad` of `mid` (k, k) and every v in `rhs`; None if that fails.
 
     Krawczyk's test: with R near M^-1 and an approximate solution z, the error e of z satisfies |e| <= |R (v - M z)| +
@@ -79,19 +80,20 @@ def solve(mid: Any, rad: Any, rhs: Interval) -> Interval | None:
     rows = _powers(abs(mid).max(axis=1))
     if rows is None:
         return None
-    left = sparse.diags_array(rows) if sparse.issparse(mid) else rows[:, None]
+    left = sparse.diags_array(rows) if is_sparse(mid) else rows[:, None]
     scaled: Any
     doubt: Any
-    scaled, doubt = (None if m is None else left @ m if sparse.issparse(m) else left * m for m in (mid, rad))
+    scaled, doubt = (None if m is None else left @ m if is_sparse(m) else left * m for m in (mid, rad))
     columns = _powers(abs(scaled).max(axis=0))
     if columns is None:
         return None
-    if sparse.issparse(mid):
+    if is_sparse(mid):
         right = sparse.diags_array(columns)
         scaled, doubt = (None if m is None else sparse.csc_matrix(m @ right) for m in (scaled, doubt))
+        doubt = _underflown(mid, rad, scaled, doubt)
     else:
         scaled, doubt = (None if m is None else m * columns for m in (scaled, doubt))
-    doubt = _underflown(mid, rad, scaled, doubt)
+        doubt = (np.zeros_like(mid) if doubt is None else doubt) + 2 * TINY
     inverse = _inverse(scaled)
     if inverse is None:
         return None
@@ -122,19 +124,19 @@ def solve(mid: Any, rad: Any, rhs: Interval) -> Interval | None:
     return None
 
 
-def _powers(sizes: Any) -> Array | None:
+def _powers(sizes: Matrix) -> Array | None:
     """Powers of two that bring the sizes near 1; None if a row or column is zero, or not finite."""
-    sizes = sizes.toarray().ravel() if sparse.issparse(sizes) else np.asarray(sizes).ravel()
+    sizes = sizes.toarray().ravel() if is_sparse(sizes) else np.asarray(sizes).ravel()
     if not (np.isfinite(sizes).all() and (sizes > 0).all()):
         return None
     powers: Array = 2.0 ** -np.round(np.log2(sizes))
     return powers
 
 
-def _underflown(mid: Any, rad: Any, scaled: Any, doubt: Any) -> Any:
+def _underflown(
+    mid: sparse.csr_matrix, rad: sparse.csr_matrix | None, scaled: sparse.csc_matrix, doubt: sparse.csc_matrix | None
+) -> sparse.csc_matrix | None:
     """The doubt about a scaled matrix, with what scaling may have taken from entries next to nothing."""
-    if not sparse.issparse(mid):
-        return (np.zeros_like(mid) if doubt is None else doubt) + 2 * TINY
     given, made = ((m for m in pair if m is not None) for pair in ((mid, rad), (scaled, doubt)))
     if all(b.nnz == a.nnz and abs(b.data).min(initial=1.0) >= NORMAL for a, b in zip(given, made, strict=True)):
         return doubt
@@ -143,11 +145,11 @@ def _underflown(mid: Any, rad: Any, scaled: Any, doubt: Any) -> Any:
     return lost if doubt is None else sparse.csc_matrix(doubt + lost)
 
 
-def _inverse(matrix: Any) -> Array | None:
+def _inverse(matrix: Matrix) -> Array | None:
     """An approximate inverse, dense. Raises `OutOfTime` where it would not be ready in time."""
     k = matrix.shape[0]
     try:
-        if sparse.issparse(matrix):
+        if is_sparse(matrix):
             from scipy.sparse.linalg import splu
 
             afford_factors(matrix)
@@ -162,10 +164,10 @@ def _inverse(matrix: Any) -> Array | None:
     return found if np.isfinite(found).all() else None
 
 
-def _defect(inverse: Array, size: Array, mid: Any, rad: Any) -> Array:
+def _defect(inverse: Array, size: Array, mid: Matrix, rad: Matrix | None) -> Array:
     """At least |I - R M| for every M."""
     k = len(inverse)
-    if sparse.issparse(mid):
+    if is_sparse(mid):
         turned = sparse.csr_matrix(mid.T)
         inner, around = (turned @ inverse.T).T, (abs(turned) @ size.T).T
         room = 0.0 if rad is None else (sparse.csr_matrix(rad.T) @ size.T).T

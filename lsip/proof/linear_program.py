@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import highspy
 import numpy as np
-from scipy import sparse
 
 from ..errors import OutOfTime
+from ..masters.base import Matrix, is_sparse
 from ..masters.highs import new_highs, timed_run
 from .certificate import Array
 
 ACCURACY = 1e-8  # of a proposal
 
 
-def linear_program(c: Array, lower: Array, upper: Array, A: Any, row_lower: Array, row_upper: Array) -> Array | None:
+def linear_program(c: Array, lower: Array, upper: Array, A: Matrix, row_lower: Array, row_upper: Array) -> Array | None:
     """The solution of a small linear program; None if HiGHS finds none. Raises `OutOfTime` at the deadline."""
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = len(c), A.shape[0]
     model.col_cost_, model.col_lower_, model.col_upper_ = c, lower, upper
     model.row_lower_, model.row_upper_ = row_lower, row_upper
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    if sparse.issparse(A):
+    if is_sparse(A):
         start, index, value = A.indptr, A.indices, A.data
     else:
         start = np.arange(0, A.size + 1, A.shape[1], dtype=np.int32)

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,6 +23,7 @@ from scipy import linalg, sparse
 
 from ..deadline import SPEED, afford, check
 from ..expressions.interval import EPS, TINY, Interval, down, up
+from ..masters.base import Matrix
 from ..model.program import Program
 from .certificate import Array, DataAssumption, Ints, nowhere
 from .interior import interior
@@ -246,7 +246,7 @@ def broken_cones(program: Program, x: Array, box: Array | None) -> int:
     return 0 if program.cones is None else program.cones.unproven(x, box)
 
 
-def _holds(rows: Any, i: int, x: Array, lower: float, upper: float) -> bool:
+def _holds(rows: sparse.csr_matrix, i: int, x: Array, lower: float, upper: float) -> bool:
     """Whether a row holds at x, in rational numbers."""
     start, end = rows.indptr[i], rows.indptr[i + 1]
     terms = zip(rows.data[start:end].tolist(), x[rows.indices[start:end]].tolist(), strict=True)
@@ -364,7 +364,7 @@ def _moves(program: Program, x: Array, rows: Ints) -> Interval | None:
     return Interval(np.where(still, 0.0, moved.lo), np.where(still, 0.0, moved.hi))
 
 
-def _square(A: Any, G: Any) -> tuple[Any, Any]:
+def _square(A: sparse.csr_matrix, G: sparse.csr_matrix) -> tuple[Matrix, Matrix]:
     """A G, with what rounding may have done to it."""
     square, size = A @ G, abs(A) @ abs(G)
     doubt = size * ((int(np.diff(A.indptr).max(initial=0)) + 4) * EPS)
@@ -373,7 +373,7 @@ def _square(A: Any, G: Any) -> tuple[Any, Any]:
     return sparse.csc_matrix(square), sparse.csc_matrix(doubt)
 
 
-def _independent(A: Any) -> tuple[Ints, Ints]:
+def _independent(A: sparse.csr_matrix) -> tuple[Ints, Ints]:
     """Positions of rows that are independent, and of those that follow from them."""
     scale = np.maximum(abs(A).max(axis=1).toarray().ravel(), 1e-300)
     short, long = sorted(A.shape)

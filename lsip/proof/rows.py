@@ -17,6 +17,7 @@ from scipy import sparse
 
 from ..cones import ConeRows
 from ..expressions.interval import EPS, TINY, Interval, down, up
+from ..masters.base import Matrix
 from ..model.families import RowFamily
 from ..model.program import DENSE, Program
 from .certificate import Array, Ints, Support, nowhere
@@ -51,8 +52,8 @@ class Rows:
     those of cones: both their sides are b, and their multipliers lie in the dual cones, whatever their signs.
     """
 
-    mid: Any
-    rad: Any
+    mid: Matrix
+    rad: Matrix
     below: Interval  # (k + r,), the lower side; -inf where there is none
     above: Interval  # (k + r,), the upper side; inf where there is none
     atoms: int
@@ -109,12 +110,12 @@ class Rows:
         return Sides.of(*parts).tightened(*self.bounds)
 
     @cached_property
-    def size(self) -> Any:
+    def size(self) -> Matrix:
         """|mid|."""
         return abs(self.mid)
 
     @cached_property
-    def _turned(self) -> tuple[Any, Any, Any]:
+    def _turned(self) -> tuple[Matrix, Matrix, Matrix]:
         """All three by columns, as products with multipliers need them."""
         parts = (self.mid, self.size, self.rad)
         mid, size, rad = (sparse.csr_matrix(m.T) if sparse.issparse(m) else m.T for m in parts)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -378,7 +377,7 @@ class ScaledFamily:
         yield self._flat
 
 
-def _multiplied(u: Interval, factor: Any) -> Interval:
+def _multiplied(u: Interval, factor: Array | float) -> Interval:
     """Intervals times powers of two; what underflows is rounded outward."""
     lo, hi = u.lo * factor, u.hi * factor
     if u.exact:

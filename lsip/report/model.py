@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..expressions.printing import latex
 from ..model.callables import FamilyOn
@@ -55,7 +56,7 @@ def _declared(problem: Problem) -> Iterator[Line]:
                 lead = ""
 
 
-def _one(bound: Any) -> Any:
+def _one(bound: NDArray[np.float64]) -> NDArray[np.float64] | np.float64:
     """One number where all are the same."""
     return bound[0] if (bound == bound[0]).all() else bound
 

@@ -8,7 +8,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..model.families import FamilyViolation
 from ..model.status import Status
@@ -184,7 +184,7 @@ def history(solution: Solution) -> dict[str, Any]:
     return {name: [_number(getattr(row, name)) for row in rows] for name in names}
 
 
-def encoded(values: Array, dtype: Any = np.float32) -> str:
+def encoded(values: Array, dtype: DTypeLike = np.float32) -> str:
     """Little-endian floats as base64."""
     with np.errstate(over="ignore"):
         return base64.b64encode(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +151,6 @@ def _variation(violation: FamilyViolation, domain: Domain, cut: Slice) -> float:
     return float(np.nanstd(g)) if np.isfinite(g).any() else 0.0
 
 
-def flat(domain: Any) -> bool:
+def flat(domain: Domain) -> bool:
     """Whether the set has no area in its coordinates, so that a mesh would miss it."""
     return bool(domain.measure[0] < domain.dim)

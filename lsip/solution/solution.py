@@ -19,7 +19,7 @@ from ..files import whole_file
 from ..model.families import FamilyViolation
 from ..model.fingerprint import check_same, fingerprint
 from ..model.problem import Problem
-from ..model.program import Program, compiled
+from ..model.program import Compilable, Program, compiled
 from ..model.status import Status
 from ..oracles import Oracle
 from ..proof.certificate import Certificate, DataAssumption, RegionAssumption, Support, TrustAssumption
@@ -27,7 +27,7 @@ from ..proof.verify import check_numbers, verify
 from ..validation import real, whole
 from .rounding import above, below
 from .uncertified import reason
-from .views import show
+from .views import shown_by
 
 Array = NDArray[np.float64]
 SHOWN = 8  # coordinates of a point, in one line
@@ -248,13 +248,13 @@ class Solution:
             family.memory.forget()
         return self.program
 
-    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+    def plot(self, path: str | Path | None = None, *, family: int | str | None = None, kind: str | None = None) -> Any:
         """Draw the violation over Y with the active points, or `kind="convergence"`."""
-        return show("plot", self, path, **options)
+        return shown_by("plot")(self, path, family=family, kind=kind)
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained page (HTML) about the model, the proof, the violation over Y and the solve."""
-        written: Path = show("report", self, path)
+        written: Path = shown_by("report")(self, path)
         return written
 
     def save(self, path: str | Path) -> None:
@@ -308,7 +308,7 @@ class Solution:
             part.write_text(text, encoding="utf-8")
 
     @classmethod
-    def load(cls, path: str | Path, problem: Any) -> Solution:
+    def load(cls, path: str | Path, problem: Program | Compilable) -> Solution:
         """Read a solution of `problem` back; a file of another model is refused, and `verify()` re-checks the proof.
 
         Models are compared by what they contain, not by their names; functions without a formula by their values at a
@@ -329,7 +329,9 @@ class Solution:
             raise ModelError(f"{path} is not a solution written by Solution.save: {error}") from error
 
     @classmethod
-    def _read(cls, facts: dict[str, Any], arrays: dict[str, Any], program: Program, problem: Any) -> Solution:
+    def _read(
+        cls, facts: dict[str, Any], arrays: dict[str, Any], program: Program, problem: Program | Compilable
+    ) -> Solution:
         """A solution from what a file holds, once its numbers are such as a certificate needs."""
 
         def atoms(rows: list[Any]) -> tuple[Support, ...]:

@@ -22,6 +22,6 @@ def view(name: str) -> Callable[[View], View]:
     return register
 
 
-def show(name: str, solution: Any, *given: Any, **options: Any) -> Any:
-    """Call the view of that name."""
-    return _VIEWS[name](solution, *given, **options)
+def shown_by(name: str) -> Callable[..., Any]:
+    """The function that was registered under that name."""
+    return _VIEWS[name]

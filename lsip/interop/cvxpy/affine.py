@@ -13,15 +13,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ...errors import ModelError, NotAffineError
 from ...expressions.affine import Affine, Term, Variable
 from ...expressions.graph import Constant, Expression, Gather, Join, Linear, Negate, as_expression
+from ...masters.base import is_sparse
 from ...validation import numbers
 from .index import IndexExpression
-from .package import cp
+from .package import Leaf, Node, cp
 
 Array = NDArray[np.float64]
 BACKEND = "SCIPY"  # CVXPY's canonicalisation that knows arrays of any dimension
@@ -40,11 +41,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {  # CVXPY atoms that may be applied
 class Layout:
     """Where every element of the CVXPY variables sits in one long vector; matrices column by column."""
 
-    variables: tuple[Any, ...]
+    variables: tuple[Leaf, ...]
     whole: Variable  # that vector, in lsip's language
 
     @staticmethod
-    def of(variables: list[Any]) -> Layout:
+    def of(variables: list[Leaf]) -> Layout:
         return Layout(tuple(variables), Variable(max(sum(v.size for v in variables), 1), name="x"))
 
     @property
@@ -53,7 +54,7 @@ class Layout:
         sizes = np.cumsum([0] + [v.size for v in self.variables])
         return {v.id: int(start) for v, start in zip(self.variables, sizes, strict=False)}
 
-    def part(self, variable: Any) -> Affine:
+    def part(self, variable: Leaf) -> Affine:
         """One variable as a vector."""
         start = self.starts[variable.id]
         part: Affine = self.whole.gather(np.arange(start, start + variable.size))
@@ -73,12 +74,12 @@ class Layout:
         return {v.id: x[starts[v.id] : starts[v.id] + v.size].reshape(v.shape, order="F") for v in self.variables}
 
 
-def dense(value: Any) -> Array:
+def dense(value: ArrayLike | sparse.csr_matrix) -> Array:
     """A CVXPY value as an array."""
-    return numbers(value.toarray() if sparse.issparse(value) else value, "Values in a CVXPY model", nan=True)
+    return numbers(value.toarray() if is_sparse(value) else value, "Values in a CVXPY model", nan=True)
 
 
-def fixed(expression: Any) -> Any:
+def fixed(expression: Node) -> Node:
     """The same with the user's own parameters at their current values."""
     mine = [p for p in expression.parameters() if not isinstance(p, IndexExpression)]
     for p in mine:
@@ -87,19 +88,21 @@ def fixed(expression: Any) -> Any:
     return expression.tree_copy({id(p): cp.Constant(p.value) for p in mine}) if mine else expression
 
 
-def read_affine(expression: Any, layout: Layout) -> Affine:
+def read_affine(expression: Node, layout: Layout) -> Affine:
     """A CVXPY expression that is affine in the variables as a vector (column by column) in lsip's language."""
     return _read(fixed(expression), layout)
 
 
-def _read(e: Any, layout: Layout) -> Affine:
+def _read(e: Node, layout: Layout) -> Affine:
     if isinstance(e, IndexExpression):
         return Affine.of(_column_major(e.formula))
     if not e.variables() and not e.parameters():
         return Affine.of(Constant(dense(e.value).ravel(order="F")))
     if has_tensor(e):
         parts = [(v, layout.part(v)) for v in e.variables()]
-        return _compose(e, parts, [(p, _column_major(p.formula)) for p in e.parameters()])
+        return _compose(
+            e, parts, [(p, _column_major(p.formula)) for p in e.parameters() if isinstance(p, IndexExpression)]
+        )
     if isinstance(e, cp.Expression) and type(e).__name__ == "DivExpression":
         return _quotient(*(_read(arg, layout) for arg in e.args))
     if not e.variables() and not has_tensor(_template(e)[0]):
@@ -121,7 +124,7 @@ def _column_major(formula: Expression) -> Expression:
     return Gather(formula, np.arange(formula.size).reshape(formula.shape).ravel(order="F"))
 
 
-def has_tensor(e: Any) -> bool:
+def has_tensor(e: Node) -> bool:
     """Whether CVXPY can canonicalise it with the parameters left open."""
     if not all(issubclass(atom, cp.atoms.affine.affine_atom.AffAtom) for atom in e.atoms()):
         return False
@@ -129,7 +132,7 @@ def has_tensor(e: Any) -> bool:
         return bool(e.is_affine())
 
 
-def _template(e: Any) -> tuple[Any, list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+def _template(e: Node) -> tuple[Node, list[tuple[Leaf, Node]], list[tuple[Leaf, Node]]]:
     """The atom at the top with plain leaves below: a variable, a parameter or a constant for each argument."""
     variables, parameters, leaves = [], [], []
     for arg in e.args:
@@ -145,7 +148,7 @@ def _template(e: Any) -> tuple[Any, list[tuple[Any, Any]], list[tuple[Any, Any]]
     return e.copy(leaves), variables, parameters
 
 
-def tensor(expressions: list[Any], variables: list[Any], parameters: list[Any]) -> tuple[Any, int]:
+def tensor(expressions: list[Node], variables: list[Leaf], parameters: list[Leaf]) -> tuple[Any, int]:
     """CVXPY's coefficients, ((n + 1) rows, parameters + 1), and how many rows there are; the constants come last."""
     asked = SimpleNamespace(variables=lambda: variables, parameters=lambda: parameters, constraints=[])
     inverse = cp.reductions.inverse_data.InverseData(asked)
@@ -153,7 +156,7 @@ def tensor(expressions: list[Any], variables: list[Any], parameters: list[Any]) 
     return sparse.csr_array(extractor.affine(expressions)), sum(e.size for e in expressions)
 
 
-def _compose(template: Any, variables: list[tuple[Any, Affine]], parameters: list[tuple[Any, Expression]]) -> Affine:
+def _compose(template: Node, variables: list[tuple[Leaf, Affine]], parameters: list[tuple[Leaf, Expression]]) -> Affine:
     """A template with affine arrays in the place of its variables and formulas in that of its parameters."""
     table, rows = tensor([template], [v for v, _ in variables], [p for p, _ in parameters])
     formulas = [f for _, f in parameters]
@@ -173,7 +176,7 @@ def _compose(template: Any, variables: list[tuple[Any, Affine]], parameters: lis
     return Affine((rows,), terms, offset)
 
 
-def combine(table: Any, formulas: list[Expression]) -> Expression:
+def combine(table: sparse.csr_array, formulas: list[Expression]) -> Expression:
     """table (r, P + 1) times all elements of the formulas and a final 1; rows with one entry stay exact."""
     table = sparse.csr_array(table)
     count, last = np.diff(table.indptr), table.shape[1] - 1
@@ -212,7 +215,7 @@ def _quotient(a: Affine, b: Affine) -> Affine:
     return quotient
 
 
-def _formula(e: Any, args: list[Expression]) -> Expression:
+def _formula(e: Node, args: list[Expression]) -> Expression:
     """A CVXPY function of the index alone."""
     name = type(e).__name__
     if name.lower().startswith("power") and hasattr(e, "p"):

@@ -18,7 +18,7 @@ from ...model.families import BlackBoxFamily
 from ...oracles.attained import discrete_points
 from .affine import Layout, dense, has_tensor, tensor
 from .constraint import Quantified
-from .package import cp
+from .package import Leaf, Node, cp, is_leaf
 
 Array = NDArray[np.float64]
 
@@ -67,9 +67,9 @@ class _Table:
         """The coefficients (which = 0) or right-hand sides (1) of one element of the constraint."""
         return self.rows(y)[which][:, element]
 
-    def _row(self, body: Any) -> Array:
+    def _row(self, body: Node) -> Array:
         """All coefficients of one expression, variable by variable, the constants last."""
-        numbers: list[Any] = []
+        numbers: list[Leaf] = []
         build = _build(body, numbers)
         if build not in self.builds:
             stand_ins = [cp.Parameter(leaf.shape) for leaf in numbers]
@@ -83,11 +83,11 @@ class _Table:
         return np.asarray(table @ np.concatenate([*values, [1.0]]))
 
 
-def _build(e: Any, numbers: list[Any]) -> Any:
+def _build(e: Node, numbers: list[Leaf]) -> Any:
     """How an expression is put together; its constants are collected in `numbers`."""
     if isinstance(e, cp.Constant):
         numbers.append(e)
         return e.shape
-    if not e.args:
+    if is_leaf(e):
         return e.id
     return (type(e), e.shape, str(e.get_data()), *(_build(arg, numbers) for arg in e.args))

@@ -6,9 +6,10 @@ The rows come in the order zero, nonnegative, second-order, semidefinite (upper 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,23 @@ from scipy import sparse
 from ...cones import Cone, Exponential, Power, SecondOrder, Semidefinite
 from ...errors import ModelError
 from .affine import Layout
-from .package import cp
+from .package import Objective, Relation, cp
 
 Array = NDArray[np.float64]
 JUDGE = "CLARABEL"  # the solver in whose form the model is written; it comes with CVXPY
 FORM = {"use_quad_obj": False}  # quadratic objectives as cones, so that one kind of proof is enough
+
+
+class Dimensions(Protocol):
+    """The cones of CVXPY's rows, as it counts them."""
+
+    zero: int
+    nonneg: int
+    soc: Sequence[int]
+    psd: Sequence[int]
+    exp: int
+    p3d: Sequence[float]
+    pnd: Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +48,7 @@ class Canonical:
     zero: int  # rows with slack zero
     nonneg: int  # rows with nonnegative slacks, which come next
     cones: tuple[Cone, ...]  # of all the others
-    dims: Any  # the same in CVXPY's words
+    dims: Dimensions  # the same in CVXPY's words
     place: NDArray[np.intp]  # (n,), the position in z of every element of the layout; len(c) where it is always 0
     problem: Any  # the CVXPY problem behind it: the finite part and the probe
     steps: tuple[Any, ...]  # CVXPY's reductions with what they need to be undone
@@ -43,7 +56,7 @@ class Canonical:
     kept: NDArray[np.intp]  # rows of CVXPY's form that are not the probe's
 
     @staticmethod
-    def of(objective: Any, finite: list[Any], layout: Layout) -> Canonical:
+    def of(objective: Objective, finite: list[Relation], layout: Layout) -> Canonical:
         """Canonicalise; a probe constraint on all variables shows where they went, and is then taken out."""
         probe = layout.vector() <= 0
         problem = cp.Problem(objective, [*finite, probe])
@@ -88,7 +101,9 @@ class Canonical:
         z[-1] = 0.0
         return z
 
-    def solve(self, c: Array, A: Any, b: Array, more: int, options: dict[str, Any]) -> tuple[str, Array, Array]:
+    def solve(
+        self, c: Array, A: sparse.csr_matrix, b: Array, more: int, options: dict[str, Any]
+    ) -> tuple[str, Array, Array]:
         """Minimise c z over rows like these, `more` of them nonnegative: Clarabel's status, z and the multipliers."""
         dims = copy(self.dims)
         dims.zero, dims.nonneg = self.zero, self.nonneg + more
@@ -117,7 +132,7 @@ class Canonical:
                 c.save_dual_value(found.dual_vars[c.id])
 
 
-def read_cones(dims: Any) -> tuple[Cone, ...]:
+def read_cones(dims: Dimensions) -> tuple[Cone, ...]:
     """The cones behind the zero and the nonnegative rows, in the order of the rows."""
     return (
         *(SecondOrder(int(n)) for n in dims.soc),

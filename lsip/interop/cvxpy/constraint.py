@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...domains import Domain
+from ...expressions.graph import Index
+from .package import Leaf, Node, Relation
 
 Array = NDArray[np.float64]
 
@@ -16,7 +18,7 @@ class Quantified(Protocol):
     """A CVXPY constraint that holds for every value of its indices."""
 
     @property
-    def indices(self) -> tuple[Any, ...]:
+    def indices(self) -> tuple[Index, ...]:
         """The indices, as formulas."""
 
     @property
@@ -24,7 +26,7 @@ class Quantified(Protocol):
         """Where they live."""
 
     @property
-    def lipschitz(self) -> Any:
+    def lipschitz(self) -> float | tuple[float, float] | None:
         """The constants given for a black box."""
 
     @property
@@ -40,17 +42,17 @@ class Quantified(Protocol):
         """Whether it is known as a formula of the index."""
 
     @property
-    def body(self) -> Any:
+    def body(self) -> Node:
         """The CVXPY expression that must be <= 0, if it is."""
 
-    def at(self, point: Array) -> Any:
+    def at(self, point: Array) -> Relation:
         """The CVXPY constraint of a black box at one index point."""
 
-    def body_at(self, point: Array) -> Any:
+    def body_at(self, point: Array) -> Node:
         """The CVXPY expression that must be <= 0 at one index point; for a black box."""
 
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Leaf]:
         """The CVXPY variables in it."""
 
-    def parameters(self) -> list[Any]:
+    def parameters(self) -> list[Leaf]:
         """The user's own CVXPY parameters in it."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...domains import Domain, Product
 from ...errors import ModelError, NotAffineError
+from ...expressions.graph import Expression
 from ...expressions.graph import Index as Formula
 from ...expressions.tape import Tape
 from ...model.callables import Family
@@ -17,9 +18,12 @@ from ...model.problem import check_indices
 from .affine import dense, fixed
 from .families import agree, proven_violation
 from .index import Index, IndexCondition, IndexExpression
-from .package import cp
+from .package import Canonicalised, Leaf, Node, Relation, cp
 
 Array = NDArray[np.float64]
+Rule = Callable[[Any], Any]  # from an index, or from a point, to a constraint or a list of them
+Given = Relation | Rule | Sequence["Given"]
+Lipschitz = float | tuple[float, float] | None
 ROUNDED = 1e-300  # more than outward rounding makes of 0
 
 
@@ -38,17 +42,16 @@ class ForAll:
     def __init__(
         self,
         indices: tuple[Formula, ...],
-        constraint: Any,
-        rule: Callable[[Any], Any] | None = None,
-        lipschitz: Any = None,
+        constraint: Relation | None,
+        rule: Rule | None = None,
+        lipschitz: Lipschitz = None,
     ) -> None:
         self.indices, self.constraint, self.rule = indices, constraint, rule
         self.lipschitz = lipschitz
         self.dual_value: list[tuple[Any, Any]] | None = None
         domains = [i.domain for i in indices]
         self.domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
-        sample = constraint if constraint is not None else self.at(self.domain.spread(1)[0])
-        self.shape: tuple[int, ...] = sample.shape
+        self.shape: tuple[int, ...] = self._sample().shape
 
     @property
     def traced(self) -> bool:
@@ -60,30 +63,31 @@ class ForAll:
         return int(np.prod(self.shape, dtype=int))
 
     @property
-    def body(self) -> Any:
+    def body(self) -> Node:
         """The CVXPY expression that must be <= 0."""
+        assert self.constraint is not None
         return _body(self.constraint)
 
-    def at(self, point: Array) -> Any:
+    def at(self, point: Array) -> Relation:
         """The CVXPY constraint of a black-box rule at one index point."""
         assert self.rule is not None
         return self.rule(float(point[0]) if self.domain.scalar else point)
 
-    def body_at(self, point: Array) -> Any:
+    def body_at(self, point: Array) -> Node:
         """The CVXPY expression that must be <= 0 at one index point; for a black box."""
-        constraint = self.at(point)
-        _check(constraint, str(self))
-        return fixed(_body(constraint))
+        return fixed(_body(_checked(self.at(point), str(self))))
 
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Leaf]:
         """The CVXPY variables in it."""
-        found: list[Any] = (self.constraint if self.traced else self.at(self.domain.spread(1)[0])).variables()
-        return found
+        return self._sample().variables()
 
-    def parameters(self) -> list[Any]:
+    def parameters(self) -> list[Leaf]:
         """The user's own CVXPY parameters in it."""
-        sample = self.constraint if self.traced else self.at(self.domain.spread(1)[0])
-        return [p for p in sample.parameters() if not isinstance(p, IndexExpression)]
+        return [p for p in self._sample().parameters() if not isinstance(p, IndexExpression)]
+
+    def _sample(self) -> Relation:
+        """The constraint, or what the rule of a black box gives at some point."""
+        return self.at(self.domain.spread(1)[0]) if self.constraint is None else self.constraint
 
     def violation(self) -> float:
         """By how much the variables' current values violate the constraint at most, over all index points: proven.
@@ -100,7 +104,7 @@ class ForAll:
     __repr__ = __str__
 
 
-def forall(index: Index | Domain | Sequence[Index], constraint: Any, *, lipschitz: Any = None) -> Any:
+def forall(index: Index | Domain | Sequence[Index], constraint: Given, *, lipschitz: Lipschitz = None) -> Any:
     """A CVXPY constraint, or a list of them, for every value of an index.
 
     Parameters
@@ -144,20 +148,20 @@ def forall(index: Index | Domain | Sequence[Index], constraint: Any, *, lipschit
     return _declared(indices, constraint)
 
 
-def _declared(indices: tuple[Index, ...], constraint: Any) -> ForAll:
+def _declared(indices: tuple[Index, ...], constraint: object) -> ForAll:
     """A constraint with the index in it, checked."""
     if isinstance(constraint, IndexCondition):
         raise ModelError(f"{constraint} has no decision variable in it, so there is nothing to constrain.")
-    _check(constraint, str(constraint))
+    relation = _checked(constraint, str(constraint))
     formulas: tuple[Any, ...] = tuple(i.formula for i in indices)
-    parts = [p for p in constraint.parameters() if isinstance(p, IndexExpression)]
-    check_indices(str(constraint), formulas, [f for p in parts for f in p.formula.indices()])
-    for part in constraint.args:
+    parts = [p for p in relation.parameters() if isinstance(p, IndexExpression)]
+    check_indices(str(relation), formulas, [f for p in parts for f in p.formula.indices()])
+    for part in relation.args:
         _refuse_vanishing(part)
-    return ForAll(formulas, constraint)
+    return ForAll(formulas, relation)
 
 
-def _refuse_vanishing(e: Any) -> None:
+def _refuse_vanishing(e: Node) -> None:
     """Refuse a sum of a vector and a term that is 0 at every index point.
 
     NumPy's polynomials (chebval, polyval, …) take a vector of CVXPY variables for one coefficient, and give x + 0 t.
@@ -173,20 +177,20 @@ def _refuse_vanishing(e: Any) -> None:
         _refuse_vanishing(arg)
 
 
-def _alone(e: Any) -> Any:
+def _alone(e: Node) -> Node:
     """What CVXPY repeats to give it the shape of the other terms."""
     return e.args[0] if type(e).__name__ == "Promote" else e
 
 
-def _vanishes(formula: Any) -> bool:
+def _vanishes(formula: Expression) -> bool:
     indices = formula.indices()
     ends = (np.concatenate([getattr(i.domain, end) for i in indices])[None, :] for end in ("lower", "upper"))
     range_ = Tape((formula,), indices).enclose(*ends)
     return bool((range_.lo > -ROUNDED).all() and (range_.hi < ROUNDED).all())
 
 
-def _check(constraint: Any, shown: str) -> None:
-    """Refuse whatever is not an inequality that is affine in some variable."""
+def _checked(constraint: object, shown: str) -> Relation:
+    """The constraint, if it is an inequality that is affine in some variable; everything else is refused."""
     kinds = cp.constraints
     if isinstance(constraint, kinds.zero.Equality | kinds.zero.Zero):
         raise ModelError(
@@ -206,19 +210,20 @@ def _check(constraint: Any, shown: str) -> None:
             f"{shown} is not affine in the variables, as a constraint for all y must be. Give the curved part a "
             "variable of its own, as in cp.norm(x) <= s and forall(t, s <= …)."
         )
+    return constraint
 
 
-def refuse_nan(part: Any, shown: str) -> None:
+def refuse_nan(part: Canonicalised, shown: str) -> None:
     """Refuse an objective or a constraint with nan among its numbers."""
     if any(np.isnan(dense(constant.value)).any() for constant in part.constants()):
         raise ModelError(f"{shown} has nan among its numbers.")
 
 
-def _body(constraint: Any) -> Any:
+def _body(constraint: Relation) -> Node:
     return -constraint.args[0] if isinstance(constraint, cp.constraints.nonpos.NonNeg) else constraint.expr
 
 
-def _from_rule(index: Index, rule: Callable[[Any], Any], lipschitz: Any) -> Any:
+def _from_rule(index: Index, rule: Rule, lipschitz: Lipschitz) -> Any:
     """Call the rule with the index itself; if it wants numbers, or tells them something else, it is a black box."""
     try:
         constraint = rule(index)
@@ -233,7 +238,7 @@ def _from_rule(index: Index, rule: Callable[[Any], Any], lipschitz: Any) -> Any:
     return traced if all(agree(a, b) for a, b in pairs) else boxes
 
 
-def _black_box(index: Any, rule: Callable[[Any], Any], lipschitz: Any, traced: Exception) -> Any:
+def _black_box(index: Formula, rule: Rule, lipschitz: Lipschitz, traced: Exception) -> Any:
     point = index.domain.spread(1)[0]
     try:
         sample = rule(float(point[0]) if index.domain.scalar else point)
@@ -243,10 +248,10 @@ def _black_box(index: Any, rule: Callable[[Any], Any], lipschitz: Any, traced: E
         ) from error
     Family(index.domain, rule, rule, lipschitz)  # says what is wrong with `lipschitz`
     if not isinstance(sample, list | tuple):
-        _check(sample, str(sample))
+        _checked(sample, str(sample))
         return ForAll((index,), None, rule, lipschitz)
     for one in sample:
-        _check(one, str(one))
+        _checked(one, str(one))
 
     def part(k: int) -> ForAll:
         return ForAll((index,), None, lambda y: rule(y)[k], lipschitz)

@@ -8,11 +8,13 @@ CVXPY's own operators are used. What lsip's language refuses, an index refuses h
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...domains import Domain
 from ...errors import FixedError, ModelError
@@ -22,7 +24,11 @@ from ...expressions.graph import Index as Formula
 from ...expressions.operators import FIRST, RULES, Statement, as_objects
 from ...expressions.printing import POWER, Printer
 from ...validation import OBJECT
-from .package import cp
+from .package import Node, cp
+
+Place = int | slice | EllipsisType | NDArray[np.integer] | NDArray[np.bool_] | list[int] | None
+Axis = int | tuple[int, ...] | None  # None for all of them
+Operand = Node | ArrayLike  # index expressions are nodes too
 
 
 class IndexExpression(cp.Parameter):  # type: ignore[misc]
@@ -35,7 +41,7 @@ class IndexExpression(cp.Parameter):  # type: ignore[misc]
     __hash__ = object.__hash__
     __pandas_priority__ = FIRST
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         # CVXPY itself keeps what it has found out about a parameter in attributes of its own, and copies `args`.
         own = name.startswith("_") or name.endswith("__") or name in ("args", "attributes")
         if "formula" in self.__dict__ and not own:
@@ -44,7 +50,7 @@ class IndexExpression(cp.Parameter):  # type: ignore[misc]
             )
         super().__setattr__(name, value)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
         return as_objects(self, dtype, inspect.currentframe())
 
     def __len__(self) -> int:
@@ -60,7 +66,7 @@ class IndexExpression(cp.Parameter):  # type: ignore[misc]
     def __copy__(self) -> IndexExpression:
         return self
 
-    def __deepcopy__(self, memo: Any) -> IndexExpression:
+    def __deepcopy__(self, memo: dict[int, object]) -> IndexExpression:
         return self
 
     def __neg__(self) -> Any:
@@ -72,7 +78,7 @@ class IndexExpression(cp.Parameter):  # type: ignore[misc]
     def __abs__(self) -> Any:
         return wrap(abs(self.formula))
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Place | tuple[Place, ...]) -> Any:
         return wrap(self.formula[key])
 
     def __iter__(self) -> Iterator[Any]:
@@ -85,25 +91,25 @@ class IndexExpression(cp.Parameter):  # type: ignore[misc]
     def T(self) -> Any:
         return wrap(self.formula.T)
 
-    def sum(self, axis: Any = None) -> Any:
+    def sum(self, axis: Axis = None) -> Any:
         return wrap(self.formula.sum(axis))
 
-    def prod(self, axis: Any = None) -> Any:
+    def prod(self, axis: Axis = None) -> Any:
         return wrap(self.formula.prod(axis))
 
-    def mean(self, axis: Any = None) -> Any:
+    def mean(self, axis: Axis = None) -> Any:
         return wrap(self.formula.mean(axis))
 
-    def max(self, axis: Any = None) -> Any:
+    def max(self, axis: Axis = None) -> Any:
         return wrap(self.formula.max(axis))
 
-    def min(self, axis: Any = None) -> Any:
+    def min(self, axis: Axis = None) -> Any:
         return wrap(self.formula.min(axis))
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: Operand) -> Any:
         return self @ other
 
-    def reshape(self, *shape: Any, order: str = "C") -> Any:
+    def reshape(self, *shape: int | Sequence[int], order: str = "C") -> Any:
         """As NumPy has it; CVXPY itself asks for order "F"."""
         if order == "C" or (self.formula.ndim < 2 and np.ndim(shape[0]) == 0 and len(shape) < 2):
             return wrap(self.formula.reshape(*shape))
@@ -115,12 +121,14 @@ class IndexExpression(cp.Parameter):  # type: ignore[misc]
 
     flatten = ravel
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object) -> Any:
         if not all(map(_known, inputs)):
             return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
         return wrap(self.formula.__array_ufunc__(ufunc, method, *map(unwrap, inputs), **kwargs))
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self, func: Callable[..., Any], types: Collection[type], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
         if not all(map(_known, (*args, *kwargs.values()))):
             raise ModelError(
                 f"np.{func.__name__} cannot mix index expressions with CVXPY ones; use CVXPY's own, such as cp.hstack."
@@ -138,11 +146,13 @@ class IndexCondition(Statement):
     def advice(self) -> str:
         return self.formula.advice()
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self, func: Callable[..., Any], types: Collection[type], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
         plain = {key: unwrap(value) for key, value in kwargs.items()}
         return wrap(self.formula.__array_function__(func, types, tuple(map(unwrap, args)), plain))
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: object) -> Any:
         return self.formula & other  # says what to write instead
 
     __or__ = __rand__ = __ror__ = __and__
@@ -165,18 +175,20 @@ class Index(IndexExpression):
     (tan(t) + 1) <= x[0] + x[1] * t
     """
 
+    formula: Formula
+
     def __init__(self, name: str, domain: Domain) -> None:
         if not isinstance(domain, Domain):
             raise ModelError(f"An index ranges over a set such as lsip.Interval(0, 1); got {domain!r}.")
         super().__init__(Formula(name, domain))
 
 
-def wrap(result: Any) -> Any:
+def wrap(result: object) -> Any:
     """An lsip expression as one that CVXPY understands; anything else as it is."""
     return IndexExpression(result) if isinstance(result, Expression) else result
 
 
-def unwrap(value: Any) -> Any:
+def unwrap(value: object) -> Any:
     """The lsip expression behind an index expression, also inside lists; CVXPY constants as numbers."""
     if isinstance(value, IndexExpression | IndexCondition):
         return value.formula
@@ -187,20 +199,20 @@ def unwrap(value: Any) -> Any:
     if getattr(value, "dtype", None) == OBJECT and not all(map(_known, np.asarray(value).ravel())):
         raise ModelError("An array of objects cannot hold CVXPY expressions; use CVXPY's own, such as cp.hstack.")
     if getattr(value, "dtype", None) == OBJECT:
-        return _objects(value, unwrap)
+        masked = isinstance(value, np.ma.MaskedArray)
+        return _objects(np.ma.asanyarray(value) if masked else np.asarray(value), unwrap)
     return value
 
 
-def _objects(value: Any, function: Callable[[Any], Any]) -> Any:
+def _objects(array: NDArray[Any], function: Callable[[Any], Any]) -> Any:
     """An array of objects with a function applied to each of them."""
-    array = np.ma.asanyarray(value) if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
     found = array.copy()
     for k, item in enumerate(array.ravel()):
         found.reshape(-1)[k] = function(item)
     return found
 
 
-def _known(value: Any) -> bool:
+def _known(value: object) -> bool:
     """Whether no CVXPY variable or parameter of the user's takes part."""
     if isinstance(value, list | tuple):
         return all(map(_known, value))
@@ -211,7 +223,7 @@ def _operator(name: str, rule: str, swap: bool = False) -> Callable[..., Any]:
     """CVXPY's operator of that name, or lsip's rule when only indices and numbers take part."""
     theirs = getattr(cp.Parameter, name)
 
-    def apply(self: IndexExpression, other: Any) -> Any:
+    def apply(self: IndexExpression, other: Operand) -> Any:
         if not _known(other):
             return theirs(other, self) if swap else theirs(self, other)
         a, b = self.formula, unwrap(other)
@@ -221,7 +233,7 @@ def _operator(name: str, rule: str, swap: bool = False) -> Callable[..., Any]:
 
 
 def _comparison(name: str, rule: str, flipped: bool) -> Callable[..., Any]:
-    def compare(self: IndexExpression, other: Any) -> Any:
+    def compare(self: IndexExpression, other: Operand) -> Any:
         if not _known(other):
             return getattr(cp.Parameter, name)(self, other)
         a, b = self.formula, unwrap(other)
@@ -230,7 +242,7 @@ def _comparison(name: str, rule: str, flipped: bool) -> Callable[..., Any]:
     return compare
 
 
-def _equal(self: IndexExpression, other: Any) -> Any:
+def _equal(self: IndexExpression, other: object) -> Any:
     if self is other:
         return True  # containers ask
     if not _known(other):
@@ -249,7 +261,7 @@ IndexExpression.__eq__ = _equal  # type: ignore[method-assign,assignment]
 
 
 def _refused(name: str) -> Callable[..., Any]:
-    def apply(self: IndexExpression, *arguments: Any) -> Any:
+    def apply(self: IndexExpression, *arguments: object) -> Any:
         return getattr(self.formula, name)(*arguments)  # says what to write instead
 
     return apply

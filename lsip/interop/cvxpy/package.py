@@ -1,10 +1,14 @@
-"""The one place where CVXPY itself is imported."""
+"""The one place where CVXPY is imported, and what is asked of its objects: its own annotations are incomplete."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 from ...errors import MissingExtraError
+
+if TYPE_CHECKING:
+    import cvxpy
 
 OLDEST = (1, 9)  # whose canonical form the proofs read
 
@@ -25,3 +29,67 @@ def _load() -> Any:
 
 
 cp: Any = _load()
+Objective: TypeAlias = "cvxpy.Minimize | cvxpy.Maximize"
+
+
+class Canonicalised(Protocol):
+    """What all parts of a model can say: an objective, a constraint or an expression."""
+
+    @property
+    def args(self) -> Sequence[Node]:
+        """The expressions that it is made of; none for a leaf."""
+
+    def variables(self) -> list[Leaf]: ...
+
+    def parameters(self) -> list[Leaf]: ...
+
+    def constants(self) -> list[Leaf]: ...
+
+
+class Node(Canonicalised, Protocol):
+    """An expression."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def value(self) -> Any:
+        """Numbers, dense or sparse; None where they are not known."""
+
+    def atoms(self) -> list[type]: ...
+
+    def is_affine(self) -> bool: ...
+
+    def get_data(self) -> Any: ...
+
+    def copy(self, args: list[Node]) -> Node: ...
+
+    def tree_copy(self, id_objects: dict[int, Node]) -> Node: ...
+
+    def __neg__(self) -> Node: ...
+
+
+class Leaf(Node, Protocol):
+    """A variable, a parameter or a constant."""
+
+    id: int
+
+    def name(self) -> str: ...
+
+
+class Relation(Canonicalised, Protocol):
+    """A constraint."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def expr(self) -> Node: ...
+
+
+def is_leaf(e: Node) -> TypeGuard[Leaf]:
+    """Whether there is nothing below it."""
+    return not e.args

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from ...expressions.graph import Add, Constant, Expression, Gather, Join, Linear, Multiply, Negate, as_expression
+from .comparison import Value
 
 DENSE = 200  # with at most so many numbers, their matrix is dense
 
@@ -29,7 +30,7 @@ class Basis:
         self._known: dict[tuple[Any, ...], Expression] = {}
         self._kept: list[Expression] = []  # so that no id is used twice
 
-    def weights(self, value: Any) -> dict[int, float]:
+    def weights(self, value: Value) -> dict[int, float]:
         """A number or an index expression as weights of the functions, by place."""
         if isinstance(value, float):
             return {0: value}

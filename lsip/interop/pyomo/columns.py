@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,26 @@ from ...errors import ModelError
 Array = NDArray[np.float64]
 
 
+class ModelVariable(Protocol):
+    """What is needed of a variable of a Pyomo model."""
+
+    name: str
+    domain: Any  # what Pyomo calls so: the reals, the integers, …
+    bounds: tuple[float | None, float | None]
+
+    def is_continuous(self) -> bool: ...
+
+    def set_value(self, value: float, skip_validation: bool = ...) -> None: ...
+
+
 class Columns:
     """Gives every variable that is not fixed a column when it is first met."""
 
     def __init__(self) -> None:
-        self.variables: list[Any] = []
+        self.variables: list[ModelVariable] = []
         self._place: dict[int, int] = {}
 
-    def __call__(self, variable: Any) -> int:
+    def __call__(self, variable: ModelVariable) -> int:
         place = self._place.get(id(variable))
         if place is not None:
             return place

@@ -13,13 +13,15 @@ import numpy as np
 
 from ...expressions.graph import Expression
 
+Value = float | Expression  # a number, or what it is as a function of the index
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """small <= large, or small < large when `strict`: numbers and index expressions, not both numbers."""
 
-    small: Any
-    large: Any
+    small: Value
+    large: Value
     strict: bool
 
     @cached_property
@@ -28,14 +30,14 @@ class Comparison:
         return self.small < self.large if self.strict else self.small <= self.large
 
 
-def compare(small: Any, large: Any, strict: bool) -> Comparison | bool:
+def compare(small: Value, large: Value, strict: bool) -> Comparison | bool:
     """The comparison; of numbers, its truth."""
     if isinstance(small, Expression) or isinstance(large, Expression):
         return Comparison(small, large, strict)
     return bool(small < large if strict else small <= large)
 
 
-def choose(comparison: Comparison, a: Any, b: Any) -> Any:
+def choose(comparison: Comparison, a: Value, b: Value) -> Any:
     """a where the comparison holds, b elsewhere."""
     small, large = comparison.small, comparison.large
     if isinstance(a, float) and isinstance(b, float) and a == b:
@@ -47,7 +49,7 @@ def choose(comparison: Comparison, a: Any, b: Any) -> Any:
     return np.where(comparison.condition, a, b)
 
 
-def alike(a: Any, b: Any) -> bool:
+def alike(a: Value, b: Value) -> bool:
     """Whether two values are the same number, or index expressions that are built alike."""
     if not (isinstance(a, Expression) and isinstance(b, Expression)):
         return isinstance(a, float) and isinstance(b, float) and a == b

@@ -7,10 +7,10 @@ for all values in between.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,23 @@ from numpy.typing import NDArray
 from ...domains import Domain, Interval, Product
 from ...errors import ModelError
 
+if TYPE_CHECKING:
+    from pyomo.core.base.component import Component
+    from pyomo.core.base.set import SetData
+    from pyomo.core.expr.template_expr import IndexTemplate
+    from pyomo.environ import Constraint
+
 Array = NDArray[np.float64]
 
 
-def is_continuum(set_: Any) -> bool:
+def is_continuum(set_: SetData) -> bool:
     """Whether a set is a ContinuousSet that no transformation has discretised."""
     from pyomo.dae import ContinuousSet
 
     return isinstance(set_, ContinuousSet) and not set_.get_discretization_info()
 
 
-def factors(component: Any) -> list[Any]:
+def factors(component: Component) -> list[SetData]:
     """The sets whose product a component is indexed by; refuses other combinations with a ContinuousSet."""
     if not component.is_indexed():
         return []
@@ -42,7 +48,7 @@ def factors(component: Any) -> list[Any]:
     return sets
 
 
-def is_semi_infinite(component: Any) -> bool:
+def is_semi_infinite(component: Component) -> bool:
     """Whether a component is indexed by a ContinuousSet, alone or in a product."""
     return any(is_continuum(s) for s in factors(component))
 
@@ -51,8 +57,8 @@ def is_semi_infinite(component: Any) -> bool:
 class Piece:
     """A constraint for all values of its ContinuousSets and one member of its ordinary sets."""
 
-    component: Any
-    sets: tuple[Any, ...]  # the ContinuousSets, in order of position
+    component: Constraint
+    sets: tuple[SetData, ...]  # the ContinuousSets, in order of position
     slots: tuple[int, ...]  # their positions among the factors
     members: tuple[tuple[Any, ...], ...]  # what stands at every position, () for a ContinuousSet
     written: tuple[tuple[Array, Any], ...] = ()  # the points at which Pyomo has built the constraint, with its data
@@ -72,13 +78,13 @@ class Piece:
         parts = [Interval(*map(float, s.bounds())) for s in self.sets]
         return parts[0] if len(parts) == 1 else Product(*parts)
 
-    def key(self, point: Any) -> Any:
+    def key(self, point: Sequence[float | IndexTemplate]) -> Any:
         """The index of the Pyomo constraint at a point, one value a ContinuousSet: what its rule is called with."""
         values = dict(zip(self.slots, point, strict=True))
         flat = [v for i, m in enumerate(self.members) for v in ((values[i],) if i in values else m)]
         return flat[0] if len(flat) == 1 else tuple(flat)
 
-    def ask(self, point: Any) -> Any:
+    def ask(self, point: Sequence[float | IndexTemplate]) -> Any:
         """What the rule says at a point, of numbers or of symbols."""
         return self.component.rule(self.component.parent_block(), self.key(point))
 
@@ -87,7 +93,7 @@ class Piece:
         return ", ".join(f"{n} = {v:.6g}" for n, v in zip(self.coordinates, point, strict=True))
 
 
-def pieces(component: Any) -> Iterator[Piece]:
+def pieces(component: Constraint) -> Iterator[Piece]:
     """All pieces of a constraint over a ContinuousSet that are switched on."""
     if component.rule is None or component.rule.contains_indices():
         raise ModelError(
@@ -111,7 +117,7 @@ def pieces(component: Any) -> Iterator[Piece]:
 
 
 def _written(
-    component: Any, slots: tuple[int, ...], choices: list[tuple[tuple[Any, ...], ...]]
+    component: Constraint, slots: tuple[int, ...], choices: list[tuple[tuple[Any, ...], ...]]
 ) -> dict[tuple[tuple[Any, ...], ...], list[tuple[Array, Any]]]:
     """All combinations of members, each with the points at which Pyomo has already built the constraint."""
     found: dict[tuple[tuple[Any, ...], ...], list[tuple[Array, Any]]] = {members: [] for members in product(*choices)}
@@ -127,7 +133,7 @@ def _written(
     return found
 
 
-def _members(component: Any, set_: Any) -> Iterator[tuple[Any, ...]]:
+def _members(component: Constraint, set_: SetData) -> Iterator[tuple[Any, ...]]:
     if not set_.isfinite():
         raise ModelError(
             f"'{component.name}' is indexed by {set_}, which is neither finite nor a ContinuousSet; a continuum needs "

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ModelError, NotAffineError
+from .columns import ModelVariable
 from .continuum import Piece
 from .formula import Reader, Untraceable
+
+if TYPE_CHECKING:
+    from pyomo.core.expr.numvalue import NumericValue
+    from pyomo.core.expr.template_expr import IndexTemplate
 
 Array = NDArray[np.float64]
 
@@ -20,9 +25,9 @@ Array = NDArray[np.float64]
 class Sides:
     """lower <= body <= upper, as Pyomo has it; None where a side is missing."""
 
-    lower: Any
-    body: Any
-    upper: Any
+    lower: NumericValue | None
+    body: NumericValue
+    upper: NumericValue | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +39,7 @@ class Numbers:
     upper: float
 
 
-def sides(piece: Piece, point: Any) -> Sides | None:
+def sides(piece: Piece, point: Sequence[float | IndexTemplate]) -> Sides | None:
     """What the rule returns at a point, in the form that Pyomo gives constraints; None where it skips."""
     from pyomo.core.base.constraint import ScalarConstraint
     from pyomo.environ import Constraint
@@ -57,7 +62,7 @@ def sides(piece: Piece, point: Any) -> Sides | None:
     return Sides(form.lower, form.body, form.upper)
 
 
-def numbers(piece: Piece, point: Array, column: Callable[[Any], int]) -> Numbers | None:
+def numbers(piece: Piece, point: Array, column: Callable[[ModelVariable], int]) -> Numbers | None:
     """The row at a point, from a plain call of the rule; None where it skips."""
     from pyomo.environ import value
 
@@ -82,7 +87,9 @@ _MEMBERS_ONLY = (
 )
 
 
-def linear(expression: Any, column: Callable[[Any], int], what: str) -> tuple[dict[int, float], float]:
+def linear(
+    expression: NumericValue, column: Callable[[ModelVariable], int], what: str
+) -> tuple[dict[int, float], float]:
     """Coefficients by column and the constant of a Pyomo expression, by Pyomo's own standard representation.
 
     That one gives up where a condition is a choice itself, or holds a fixed variable; these are read as a formula.

@@ -138,7 +138,9 @@ class BlackBox:
             found.append((family, (owner,)))
         return found
 
-    def _functions(self, side: int, used: Any) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    def _functions(
+        self, side: int, used: NDArray[np.intp]
+    ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
         """Coefficients and right-hand sides of side (body - bound) <= 0 at points."""
         place = {int(j): k for k, j in enumerate(used)}
 

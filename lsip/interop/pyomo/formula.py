@@ -10,13 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import LSIPError
 from ...expressions.graph import Expression, Index
-from .comparison import Comparison, choose, compare
+from .columns import ModelVariable
+from .comparison import Comparison, Value, choose, compare
+
+if TYPE_CHECKING:
+    from pyomo.core.expr.base import ExpressionBase
+    from pyomo.core.expr.numvalue import NumericValue
+    from pyomo.core.expr.template_expr import GetItemExpression
 
 FUNCTIONS: dict[str, Any] = {
     "exp": np.exp,
@@ -37,6 +43,7 @@ FUNCTIONS: dict[str, Any] = {
     "sqrt": np.sqrt,
     "abs": np.absolute,
 }
+EXTREMES: dict[str, Any] = {"max": np.maximum, "min": np.minimum}
 
 
 class Untraceable(Exception):  # noqa: N818 - caught and turned into a sentence, never shown as an error
@@ -47,15 +54,20 @@ class Untraceable(Exception):  # noqa: N818 - caught and turned into a sentence,
 class Row:
     """Something affine in the variables: numbers or index expressions, by column, and the rest."""
 
-    coefficients: dict[int, Any] = field(default_factory=dict)
-    offset: Any = 0.0
+    coefficients: dict[int, Value] = field(default_factory=dict)
+    offset: Value = 0.0
 
-    def scaled(self, factor: Any) -> Row:
+    def scaled(self, factor: Value) -> Row:
         return Row({j: _product(a, factor) for j, a in self.coefficients.items()}, _product(self.offset, factor))
 
-    def divided(self, divisor: Any) -> Row:
+    def divided(self, divisor: Value) -> Row:
         offset = 0.0 if _is(self.offset, 0.0) else self.offset / divisor
         return Row({j: a / divisor for j, a in self.coefficients.items()}, offset)
+
+
+Term = Value | Row  # a number of a formula, or what is affine in the variables
+Truth = Comparison | bool | tuple[Comparison | bool, Comparison | bool]  # a condition, with one side or two
+Read = Term | Truth  # what becomes of a node
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +84,12 @@ class Reader:
         Filled with every `p[t]` that was resolved through the rule of p.
     """
 
-    column: Callable[[Any], int]
+    column: Callable[[ModelVariable], int]
     indices: dict[int, Index]
     looked_up: list[str] = field(default_factory=list)
-    _known: dict[int, tuple[Any, Any]] = field(default_factory=dict)  # nodes with their values, by id
+    _known: dict[int, tuple[NumericValue, Read]] = field(default_factory=dict)  # nodes with their values, by id
 
-    def row(self, expression: Any) -> Row:
+    def row(self, expression: NumericValue) -> Row:
         """The expression as a row; `Untraceable` if it is not affine in the variables, or has no formula."""
         try:
             value = self._walk(expression)
@@ -87,24 +99,24 @@ class Reader:
             raise Untraceable(f"{expression} is a condition, not a number")
         return _row(value)
 
-    def _walk(self, expression: Any) -> Any:
+    def _walk(self, expression: NumericValue) -> Any:
         from pyomo.core.expr.visitor import StreamBasedExpressionVisitor
 
-        def start(root: Any) -> tuple[bool, Any]:
+        def start(root: NumericValue) -> tuple[bool, Read | None]:
             return self._leaf(None, root, 0)
 
         visitor = StreamBasedExpressionVisitor(initializeWalker=start, beforeChild=self._leaf, exitNode=self._exit)
         return visitor.walk_expression(expression)
 
-    def _exit(self, node: Any, data: list[Any]) -> Any:
+    def _exit(self, node: ExpressionBase, data: list[Any]) -> Read:
         return self._remember(node, _combine(node, data))
 
-    def _remember(self, node: Any, value: Any) -> Any:
+    def _remember(self, node: NumericValue, value: Read) -> Read:
         """The value; the node is kept with it, so that no other one gets its id."""
         self._known[id(node)] = (node, value)
         return value
 
-    def _leaf(self, node: Any, child: Any, position: int) -> tuple[bool, Any]:
+    def _leaf(self, node: ExpressionBase | None, child: NumericValue, position: int) -> tuple[bool, Read | None]:
         """(False, value) for a leaf or what is known already, (True, None) for what has to be descended into."""
         from pyomo.core.expr.template_expr import GetItemExpression, IndexTemplate
 
@@ -126,7 +138,7 @@ class Reader:
         raise Untraceable(f"{child} is not a number")
 
 
-def _looked_up(item: Any) -> Any:
+def _looked_up(item: GetItemExpression) -> NumericValue:
     """What `p[t]` means for a Param or an Expression over a ContinuousSet: its rule, asked with the same index."""
     from pyomo.core.expr.template_expr import IndexTemplate
     from pyomo.environ import Expression as NamedExpression
@@ -148,7 +160,7 @@ def _looked_up(item: Any) -> Any:
 # ---- operations ------------------------------------------------------------------------------------------------------
 
 
-def _combine(node: Any, data: list[Any]) -> Any:
+def _combine(node: ExpressionBase, data: list[Any]) -> Read:
     """The value of a node from those of its arguments."""
     if node.is_named_expression_type():
         return data[0]
@@ -159,7 +171,7 @@ def _combine(node: Any, data: list[Any]) -> Any:
 
 
 @cache
-def _operations() -> dict[Any, Callable[[Any, list[Any]], Any]]:
+def _operations() -> dict[type[ExpressionBase], Callable[[ExpressionBase, list[Any]], Read]]:
     from pyomo.core.expr import numeric_expr as numeric
     from pyomo.core.expr import relational_expr as relational
 
@@ -170,8 +182,8 @@ def _operations() -> dict[Any, Callable[[Any, list[Any]], Any]]:
         numeric.DivisionExpression: lambda node, data: _over(*data),
         numeric.PowExpression: lambda node, data: _power(*data),
         numeric.UnaryFunctionExpression: lambda node, data: _function(node.getname(), *data),
-        numeric.MaxExpression: lambda node, data: reduce(np.maximum, _numbers("max", data)),
-        numeric.MinExpression: lambda node, data: reduce(np.minimum, _numbers("min", data)),
+        numeric.MaxExpression: lambda node, data: reduce(EXTREMES["max"], _numbers("max", data)),
+        numeric.MinExpression: lambda node, data: reduce(EXTREMES["min"], _numbers("min", data)),
         numeric.Expr_ifExpression: lambda node, data: _choice(*data),
         relational.EqualityExpression: lambda node, data: _equal(*data),
         relational.InequalityExpression: lambda node, data: _compared(data[0], data[1], strict=node._strict),
@@ -182,13 +194,13 @@ def _operations() -> dict[Any, Callable[[Any, list[Any]], Any]]:
     }
 
 
-def _row(value: Any) -> Row:
+def _row(value: Term) -> Row:
     return value if isinstance(value, Row) else Row({}, value)
 
 
-def _total(data: Iterable[Any]) -> Any:
-    coefficients: dict[int, Any] = {}
-    offset: Any = 0.0
+def _total(data: Iterable[Term]) -> Term:
+    coefficients: dict[int, Value] = {}
+    offset: Value = 0.0
     for value in data:
         row = _row(value)
         for j, a in row.coefficients.items():
@@ -197,32 +209,32 @@ def _total(data: Iterable[Any]) -> Any:
     return Row(coefficients, offset) if coefficients else offset
 
 
-def _is(value: Any, number: float) -> bool:
+def _is(value: Term, number: float) -> bool:
     return isinstance(value, float) and value == number
 
 
-def _product(a: Any, b: Any) -> Any:
+def _product(a: Value, b: Value) -> Value:
     """a b, without a node for what zeros and ones decide."""
     if _is(a, 0.0) or _is(b, 0.0):
         return 0.0
     return b if _is(a, 1.0) else a if _is(b, 1.0) else a * b
 
 
-def _times(a: Any, b: Any) -> Any:
-    if isinstance(a, Row) and isinstance(b, Row):
-        raise Untraceable("a product of variables is not affine in them")
+def _times(a: Term, b: Term) -> Term:
     if isinstance(b, Row):
-        a, b = b, a
+        if isinstance(a, Row):
+            raise Untraceable("a product of variables is not affine in them")
+        return b.scaled(a)
     return a.scaled(b) if isinstance(a, Row) else _product(a, b)
 
 
-def _over(a: Any, b: Any) -> Any:
+def _over(a: Term, b: Term) -> Term:
     if isinstance(b, Row):
         raise Untraceable("a division by a variable is not affine in it")
     return a.divided(b) if isinstance(a, Row) else a / b
 
 
-def _power(base: Any, exponent: Any) -> Any:
+def _power(base: Term, exponent: Term) -> Term:
     if isinstance(base, Row) and _is(exponent, 1.0):
         return base
     base, exponent = _numbers("a power", [base, exponent])
@@ -232,7 +244,7 @@ def _power(base: Any, exponent: Any) -> Any:
     return power
 
 
-def _function(name: str, argument: Any) -> Any:
+def _function(name: str, argument: Term) -> Value:
     (argument,) = _numbers(name, [argument])
     if name not in FUNCTIONS:
         raise Untraceable(f"{name} is not part of the language")
@@ -243,24 +255,25 @@ def _function(name: str, argument: Any) -> Any:
     return value if isinstance(value, Expression) else float(value)
 
 
-def _numbers(name: str, data: list[Any]) -> list[Any]:
-    if any(isinstance(v, Row) for v in data):
+def _numbers(name: str, data: list[Term]) -> list[Value]:
+    plain = [v for v in data if not isinstance(v, Row)]
+    if len(plain) < len(data):
         raise Untraceable(f"{name} of variables is not affine in them")
-    return data
+    return plain
 
 
-def _compared(a: Any, b: Any, strict: bool) -> Any:
-    _numbers("a condition", [a, b])
-    return compare(a, b, strict)
+def _compared(a: Term, b: Term, strict: bool) -> Comparison | bool:
+    small, large = _numbers("a condition", [a, b])
+    return compare(small, large, strict)
 
 
-def _equal(a: Any, b: Any) -> bool:
+def _equal(a: Term, b: Term) -> bool:
     if isinstance(a, float) and isinstance(b, float):
         return a == b
     raise Untraceable("a condition with == is not part of the language")
 
 
-def _choice(condition: Any, a: Any, b: Any) -> Any:
+def _choice(condition: Truth, a: Term, b: Term) -> Term:
     """`Expr_if`, coefficient by coefficient; a condition with two sides is two nested ones."""
     if isinstance(condition, tuple):
         return _choice(condition[0], _choice(condition[1], a, b), b)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -17,6 +17,12 @@ from .evaluation import linear
 from .families import BlackBox, Owner, declared
 from .tracing import Formula, Symbols, trace
 
+if TYPE_CHECKING:
+    from pyomo.core.base.block import BlockData
+    from pyomo.core.base.component import Component
+    from pyomo.core.base.constraint import ConstraintData
+    from pyomo.environ import Constraint
+
 NOTHING = 1e-9  # how far a finite row without variables may be off and still count as satisfied
 
 
@@ -28,7 +34,7 @@ class Reading:
     columns: Columns
     maximise: bool
     objective: tuple[dict[int, float], float]
-    finite: list[tuple[Any, dict[int, float], float, float]]  # constraint, coefficients, lower, upper
+    finite: list[tuple[ConstraintData, dict[int, float], float, float]]  # constraint, coefficients, lower, upper
     symbols: Symbols
     formulas: list[tuple[Piece, Formula]]
     boxes: list[BlackBox]
@@ -67,7 +73,7 @@ def _matrix(rows: list[dict[int, float]], n: int) -> sparse.csr_matrix:
     return sparse.csr_matrix((values, columns, starts), shape=(len(rows), n))
 
 
-def read(model: Any) -> Reading:
+def read(model: BlockData) -> Reading:
     """Take a Pyomo model apart; says what it cannot hold, and what to do about it."""
     _check(model)
     columns, symbols = Columns(), Symbols({})
@@ -103,13 +109,13 @@ def _box(piece: Piece, columns: Columns, reason: str) -> BlackBox:
         raise ModelError(f"{error} It has to be asked for numbers because {reason}.") from error
 
 
-def _constraints(model: Any) -> Iterator[Any]:
+def _constraints(model: BlockData) -> Iterator[Constraint]:
     from pyomo.environ import Constraint
 
     yield from model.component_objects(Constraint, active=True, descend_into=True)
 
 
-def _objective(model: Any, columns: Columns) -> tuple[bool, tuple[dict[int, float], float]]:
+def _objective(model: BlockData, columns: Columns) -> tuple[bool, tuple[dict[int, float], float]]:
     from pyomo.environ import Objective, maximize
 
     found = list(model.component_data_objects(Objective, active=True, descend_into=True))
@@ -123,7 +129,7 @@ def _objective(model: Any, columns: Columns) -> tuple[bool, tuple[dict[int, floa
     return objective.sense == maximize, linear(objective.expr, columns, f"The objective '{objective.name}'")
 
 
-def _finite(model: Any, columns: Columns) -> Iterator[tuple[Any, dict[int, float], float, float]]:
+def _finite(model: BlockData, columns: Columns) -> Iterator[tuple[ConstraintData, dict[int, float], float, float]]:
     """The rows of constraints over ordinary sets; those without a variable only if they are broken."""
     for component in _constraints(model):
         if is_semi_infinite(component):
@@ -141,7 +147,7 @@ def _finite(model: Any, columns: Columns) -> Iterator[tuple[Any, dict[int, float
 # ---- what a model may hold -------------------------------------------------------------------------------------------
 
 
-def _check(model: Any) -> None:
+def _check(model: object) -> None:
     from pyomo.core.base.block import BlockData
 
     if not isinstance(model, BlockData):
@@ -154,7 +160,7 @@ def _check(model: Any) -> None:
                 _admit(component)
 
 
-def _admit(component: Any) -> None:
+def _admit(component: Component) -> None:
     """Refuse what is not a linear program with a continuum of constraints."""
     from pyomo import dae
     from pyomo.environ import Block, Constraint, Expression, Objective, Param, Suffix, Var
@@ -185,5 +191,5 @@ _DYNAMIC = (
 _PASSIVE = {"ExternalFunction", "Set", "RangeSet", "ContinuousSet", "Port", "BooleanVar", "BuildAction", "BuildCheck"}
 
 
-def _sets(component: Any) -> str:
+def _sets(component: Component) -> str:
     return ", ".join(s.name for s in factors(component) if is_continuum(s))

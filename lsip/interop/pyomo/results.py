@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,11 @@ from ...solution.solution import Solution
 from .continuum import Piece
 from .families import UPPER, Owner
 from .model import Reading
+
+if TYPE_CHECKING:
+    from pyomo.core.base.block import BlockData
+    from pyomo.environ import Suffix
+    from pyomo.opt import SolverResults
 
 Array = NDArray[np.float64]
 CONDITIONS = {  # status: Pyomo's termination condition and solver status
@@ -32,7 +37,7 @@ CONDITIONS = {  # status: Pyomo's termination condition and solver status
 class NoSolutionError(LSIPError, RuntimeError):
     """There are no values to load into a model; `results` holds what is known."""
 
-    def __init__(self, message: str, results: Any) -> None:
+    def __init__(self, message: str, results: SolverResults) -> None:
         super().__init__(message)
         self.results = results
 
@@ -90,7 +95,7 @@ class Answer:
 
     # ---- into the model ----------------------------------------------------------------------------------------------
 
-    def load(self, model: Any, add_active_points: bool) -> None:
+    def load(self, model: BlockData, add_active_points: bool) -> None:
         """Put values into the variables, and duals and reduced costs into the suffixes that ask for them."""
         from pyomo.core.staleflag import StaleFlagManager
 
@@ -117,7 +122,7 @@ class Answer:
                     set_.add(value)
             _ = piece.component[_key(piece, point.point)]  # Pyomo calls the rule when it is first asked for an index
 
-    def _load_duals(self, dual: Any) -> None:
+    def _load_duals(self, dual: Suffix) -> None:
         dual.clear()
         for constraint, value in self.finite_duals():
             dual[constraint] = value
@@ -128,7 +133,7 @@ class Answer:
 
     # ---- for those who load later ------------------------------------------------------------------------------------
 
-    def results(self, seconds: float) -> Any:
+    def results(self, seconds: float) -> SolverResults:
         """Pyomo's summary of a solve, with the `Solution` as its attribute `lsip`."""
         from pyomo.opt import SolverResults, SolverStatus, TerminationCondition
 
@@ -148,7 +153,7 @@ class Answer:
         results.lsip = solution
         return results
 
-    def store(self, results: Any) -> None:
+    def store(self, results: SolverResults) -> None:
         """Put the values into `results` instead of the model, for `m.solutions.load_from(results)`."""
         from pyomo.core.base import SymbolMap
         from pyomo.opt.results.solution import Solution as Stored
@@ -170,7 +175,7 @@ def _key(piece: Piece, point: Array) -> Any:
     return piece.key(tuple(point.tolist()))
 
 
-def _suffix(model: Any, name: str) -> Any:
+def _suffix(model: BlockData, name: str) -> Suffix | None:
     from pyomo.environ import Suffix
 
     found = model.component(name)

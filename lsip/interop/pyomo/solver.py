@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import MissingExtraError, ModelError
 from ...model.status import Status
@@ -13,6 +13,10 @@ from ...solver.method import Exchange, solve
 from .families import Incomplete
 from .model import read
 from .results import Answer, NoSolutionError
+
+if TYPE_CHECKING:
+    from pyomo.core.base.block import BlockData
+    from pyomo.opt import SolverResults
 
 logger = logging.getLogger("pyomo.solvers.lsip")  # below Pyomo's own, which formats what it is told
 IGNORED = (
@@ -49,7 +53,7 @@ class LSIPSolver:
     ('optimal', 1.859141)
     """
 
-    def __init__(self, options: dict[str, Any] | None = None, **keywords: Any) -> None:
+    def __init__(self, options: dict[str, Any] | None = None, **keywords: object) -> None:
         from pyomo.common.collections import Bunch
 
         self.name = self.type = str(keywords.pop("type", "lsip"))
@@ -85,13 +89,13 @@ class LSIPSolver:
 
     def solve(
         self,
-        model: Any,
+        model: BlockData,
         tee: bool = False,
         load_solutions: bool = True,
         timelimit: float | None = None,
         options: dict[str, Any] | None = None,
-        **keywords: Any,
-    ) -> Any:
+        **keywords: object,
+    ) -> SolverResults:
         """Solve a model.
 
         Parameters
@@ -151,7 +155,7 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _answer(model: Any, tee: bool, options: dict[str, Any]) -> Answer:
+def _answer(model: BlockData, tee: bool, options: dict[str, Any]) -> Answer:
     reading = read(model)
     while True:  # ends, because a model has finitely many variables
         program, owners = reading.compile()
