@@ -209,7 +209,7 @@ EMPTY = np.ones(1), np.zeros(1), np.ones(1), sparse.csr_matrix((0, 1)), np.zeros
         (lambda c: None, r"<lambda> takes \(c\)"),
         ("linprog", "There is no master called 'linprog'; choose from highs, gurobi, cvxpy, pyomo"),
     ],
-    ids=str,
+    ids=["nothing", "a live program", "a class", "another class", "a function", "a name"],
 )
 def test_what_is_no_master_is_refused_at_once(master: Any, expected: str) -> None:
     with pytest.raises(lsip.ModelError, match=expected):

@@ -63,10 +63,8 @@ def ask(model: Model, seconds: float) -> Answer:
     except lsip.LSIPError as error:
         return Answer(REFUSED, message=f"{type(error).__name__}: {error}", seconds=time.perf_counter() - start)
     spent = time.perf_counter() - start
-    # A decomposition was never written down as a whole, and is its own certificate.
-    proof = solution if isinstance(solution, lsip.Decomposition) else solution.certificate
+    proof = solution.certificate
     trusts = tuple(a for a in proof.assumptions if isinstance(a, TrustAssumption))
-    direction = getattr(proof, "direction", None)
     return Answer(
         status=solution.status.name,
         certified=bool(solution.certified),
@@ -83,7 +81,7 @@ def ask(model: Model, seconds: float) -> Answer:
         unverified=_verified(solution) if solution.certified else None,
         seconds=spent,
         violation=_floats(proof.violation),
-        direction=() if direction is None else _floats(direction),
+        direction=() if proof.direction is None else _floats(proof.direction),
         probed=_probed(model),
     )
 
