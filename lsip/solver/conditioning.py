@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from ..masters.base import Matrix, is_sparse
 from ..model.program import DENSE, Program
 
 Array = NDArray[np.float64]
@@ -33,7 +34,7 @@ class Conditioning:
     inverse: Array | None = None  # R^-1, where it is harmless
 
     @staticmethod
-    def fit(program: Program, rows: Any) -> Conditioning:
+    def fit(program: Program, rows: Matrix) -> Conditioning:
         """Choose coordinates from rows (N, n) seen at sampled index points, dense or sparse, and the finite ones."""
         every: Any = rows
         if sparse.issparse(rows):
@@ -65,9 +66,9 @@ class Conditioning:
         tame = diagonal.min() > 1e-5 * diagonal.max()
         return Conditioning(scale, free, factor, np.linalg.inv(factor) if tame else None)
 
-    def rows(self, a: Any) -> Any:
+    def rows(self, a: Matrix) -> Matrix:
         """Rows in x as rows in z; sparse rows stay sparse unless variables are mixed."""
-        if sparse.issparse(a):
+        if is_sparse(a):
             if self.factor is None:
                 return sparse.csr_matrix(a @ sparse.diags_array(self.scale))
             a = a.toarray()
@@ -99,7 +100,7 @@ class Conditioning:
         inverse = None if self.inverse is None else self.inverse * block
         return Conditioning(scale, self.mixed, self.factor / block[:, None], inverse)
 
-    def basis(self) -> Any:
+    def basis(self) -> Matrix:
         """The matrix T of x = T z; sparse for large models, where nothing is mixed."""
         if len(self.scale) > DENSE:
             return sparse.diags(self.scale, format="csc")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError, ProofError
-from ..model.program import Program
+from ..model.program import Compilable, Program, compiled
 from ..model.status import Status
 from ..oracles import Oracle
 from ..proof.families import family_bounds
@@ -138,7 +138,7 @@ class Options:
 
 
 def decompose(
-    problem: Any,
+    problem: Program | Compilable,
     maximise: Maximise,
     *,
     tol: float = 1e-6,
@@ -187,7 +187,7 @@ def decompose(
     options = Options(oracle, tol, None, max_iterations, time_limit, seed)
     if not callable(maximise):
         raise ModelError(f"`maximise` is a function direction -> lsip.Extreme(x, bound); got {maximise!r}.")
-    program: Program = problem if isinstance(problem, Program) else problem.compile()
+    program = compiled(problem)
     if (program.row_lower == program.row_upper).any():
         raise ModelError("decompose takes inequalities beside x in X; equalities belong to the definition of X.")
     if not np.isfinite(np.concatenate([program.lower, program.upper])).all():

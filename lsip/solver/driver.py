@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..deadline import check, watched, within
 from ..errors import OutOfTime
 from ..masters import MasterError
-from ..model.program import Program
+from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
 from ..progress import Table
@@ -93,7 +93,7 @@ class Run:
         given: Program,
         method: Options,
         opened: Callable[[Clock], Relaxation],
-        problem: Any = None,
+        problem: Program | Compilable | None = None,
         answer: type[Solution] = Solution,
     ) -> None:
         self.clock = Clock(method.time_limit)

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from ..errors import ModelError
 from ..masters import MasterResult, open_master
+from ..masters.base import Matrix
 from ..model.program import DENSE, Program
 from ..oracles import Oracle, is_costly
 from ..proof.certificate import Support
@@ -68,7 +69,7 @@ class LinearMaster:
         self.reach = REACH * max(1.0, largest)
         self._build(rows, rhs)
 
-    def _build(self, rows: Any, rhs: Array) -> None:
+    def _build(self, rows: Matrix, rhs: Array) -> None:
         """A fresh master in the current coordinates, with these cuts."""
         program = self.program
         self.limit = self.conditioning.reach(self.reach)
@@ -152,7 +153,7 @@ class LinearMaster:
         corners = domain.grid(3 if domain.dim == 2 else 2)
         return np.concatenate([corners, domain.spread(int(np.clip(2 * k, 8, 200)))])
 
-    def _sample_rows(self, rows: Any) -> Any:
+    def _sample_rows(self, rows: Matrix) -> Matrix:
         """Rows at points of no period: those of a grid can make independent functions look alike."""
         if self.program.n > DENSE:
             return rows
@@ -181,7 +182,7 @@ class LinearMaster:
             and family.domain.contains(s.point[None, :])[0]
         )
 
-    def matrix(self, cuts: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> tuple[Any, Array]:
+    def matrix(self, cuts: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> tuple[Matrix, Array]:
         """Rows (k, n) and right-hand sides of cuts, dense for small models; those `known` of a family are not asked."""
         n, families = self.program.n, self.program.families
         rhs = np.zeros(len(cuts))

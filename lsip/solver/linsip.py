@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
+from numpy.typing import ArrayLike
+
+from ..model.arrays import Pairs, Table
 from ..model.callables import Family
 from ..model.program import Program
 from ..solution.solution import Solution
@@ -15,13 +17,13 @@ TOL = 1e-8
 
 
 def linsip(
-    c: Any,
+    c: ArrayLike,
     families: Iterable[Family],
-    A_ub: Any = None,
-    b_ub: Any = None,
-    A_eq: Any = None,
-    b_eq: Any = None,
-    bounds: Any = (0, None),
+    A_ub: Table | None = None,
+    b_ub: ArrayLike | None = None,
+    A_eq: Table | None = None,
+    b_eq: ArrayLike | None = None,
+    bounds: Pairs | None = (0, None),
     *,
     sense: str = "min",
     tol: float = TOL,
@@ -69,5 +71,5 @@ def linsip(
     ('OPTIMAL', 0.6490421)
     """
     program = Program.from_arrays(c, A_ub, b_ub, A_eq, b_eq, bounds, families, sense)
-    options: dict[str, Any] = {} if method is not None and tol == TOL else {"tol": tol}
+    options: dict[str, float] = {} if method is not None and tol == TOL else {"tol": tol}
     return solve(replace(program, name="linsip"), method, verbose=verbose, **options)

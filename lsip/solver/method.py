@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..masters import MasterFactory, open_master
 from ..model.method import register_solver
-from ..model.program import compiled
+from ..model.program import Compilable, Program, compiled
 from ..oracles import Oracle
 from ..solution.solution import Iterate, Solution
 from .driver import Run, drive
@@ -85,28 +85,30 @@ class Exchange:
         )
         open_master(self.master)
 
-    def solve(self, problem: Any, *, verbose: bool = True) -> Solution:
+    def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
         """Solve a problem this way, with a progress table if `verbose`."""
         return drive(opened(problem, self), self, verbose)
 
 
 @register_solver
-def choose(given: tuple[Any, ...], method: Any, options: dict[str, Any]) -> Exchange:
+def choose(given: tuple[object, ...], method: object, options: dict[str, Any]) -> Exchange:
     """What `Problem.solve` means by its arguments."""
     return chosen(Exchange(), given, method, options)
 
 
-def exchange(problem: Any, method: Exchange | None = None) -> Generator[Iterate, None, Solution]:
+def exchange(problem: Program | Compilable, method: Exchange | None = None) -> Generator[Iterate, None, Solution]:
     """Step through the exchange: one `Iterate` at a time; the generator's return value is the `Solution`."""
     return (yield from opened(problem, chosen(Exchange(), (), method, {})).iterates())
 
 
-def solve(problem: Any, method: Exchange | None = None, *, verbose: bool = True, **options: Any) -> Solution:
+def solve(
+    problem: Program | Compilable, method: Exchange | None = None, *, verbose: bool = True, **options: object
+) -> Solution:
     """Run the exchange to its end."""
     return chosen(Exchange(), (), method, options).solve(problem, verbose=verbose)
 
 
-def opened(problem: Any, method: Exchange) -> Run:
+def opened(problem: Program | Compilable, method: Exchange) -> Run:
     """A solve that is about to begin."""
     given = compiled(problem)
     return Run(given, method, lambda clock: LinearRelaxation(given, method), problem)

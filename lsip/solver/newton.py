@@ -21,6 +21,7 @@ from scipy import sparse
 from ..deadline import SPEED, afford, afford_factors, check
 from ..domains import Domain
 from ..errors import OutOfTime
+from ..masters.base import Matrix
 from ..model.families import contract
 from ..model.program import DENSE, Program
 from ..oracles import Separation
@@ -51,7 +52,7 @@ class Newton:
     """
 
     def __init__(
-        self, program: Program, scale: float, basis: Callable[[], Any], add: Callable[[list[Support]], int]
+        self, program: Program, scale: float, basis: Callable[[], Matrix], add: Callable[[list[Support]], int]
     ) -> None:
         self.program, self.scale, self.basis, self.add = program, scale, basis, add
         self.wanted, self.due, self.tried = worth_polishing(program), 2, 0
@@ -142,7 +143,7 @@ def cluster(program: Program, support: tuple[Support, ...], found: list[Separati
 
 
 def polish(
-    program: Program, x: Array, support: tuple[Support, ...], row_multipliers: Array, margin: float, basis: Any
+    program: Program, x: Array, support: tuple[Support, ...], row_multipliers: Array, margin: float, basis: Matrix
 ) -> Polished | None:
     """Polish an approximate solution; None when the reduced system is not well posed.
 
@@ -211,7 +212,7 @@ def _project(program: Program, support: tuple[Support, ...], points: list[Array]
                 points[i] = y
 
 
-def _blocks(parts: list[Array], like: Any) -> Any:
+def _blocks(parts: list[Array], like: Matrix) -> Matrix:
     """A block-diagonal matrix, dense or sparse as `like` is."""
     if sparse.issparse(like):
         if len({p.shape for p in parts}) > 1:
@@ -226,7 +227,7 @@ def _blocks(parts: list[Array], like: Any) -> Any:
     return out
 
 
-def _solve(curvature: Any, rows: Any, right: Array) -> Array | None:
+def _solve(curvature: Matrix, rows: Matrix, right: Array) -> Array | None:
     """Solve [W R'; R 0] u = right; degenerate problems have many multipliers, and least squares takes the smallest."""
     if sparse.issparse(rows):
         return _solve_sparse(curvature, rows, right)
@@ -250,7 +251,7 @@ def _solve(curvature: Any, rows: Any, right: Array) -> Array | None:
         return None
 
 
-def _solve_sparse(curvature: Any, rows: Any, right: Array) -> Array | None:
+def _solve_sparse(curvature: Matrix, rows: sparse.csr_matrix, right: Array) -> Array | None:
     """The same for large models: a slightly regularised factorisation, refined twice."""
     from scipy.sparse.linalg import splu
 
@@ -329,7 +330,7 @@ def _interior(y: Array, domain: Domain) -> NDArray[np.bool_]:
     return result
 
 
-def _matrix(entries: list[tuple[Array, Any, Any]], shape: tuple[int, int]) -> Any:
+def _matrix(entries: list[tuple[Array, Any, Any]], shape: tuple[int, int]) -> Matrix:
     """Triplets as a matrix: dense for small models, sparse for large ones; entries at one place are added up."""
     data, i, j = (np.concatenate(part) for part in zip(*entries, strict=True))
     if shape[1] <= DENSE:

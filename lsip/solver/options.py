@@ -56,15 +56,15 @@ class LinearOptions(Options, Protocol):
 
 
 def check_options(
-    tol: Any,
-    max_iterations: Any,
-    oracle: Any,
+    tol: object,
+    max_iterations: object,
+    oracle: object,
     *,
-    time_limit: Any = None,
-    seed: Any = 0,
-    callback: Any = None,
-    warm_start: Any = None,
-    atol: Any = None,
+    time_limit: object = None,
+    seed: object = 0,
+    callback: object = None,
+    warm_start: object = None,
+    atol: object = None,
 ) -> None:
     """Refuse what cannot mean anything, before any work."""
     real("tol", tol, "is a relative gap between 0 and 1", lambda v: 0 < v < 1)
@@ -87,7 +87,7 @@ def check_options(
         raise ModelError(f"`warm_start` is a solution of the same or a similar problem; got {warm_start!r}.")
 
 
-def chosen(default: Method, given: tuple[Any, ...], method: Any, options: dict[str, Any]) -> Method:
+def chosen(default: Method, given: tuple[object, ...], method: object, options: dict[str, Any]) -> Method:
     """The method with the options that were given beside it; `given` are arguments without a name, which mean none."""
     kind = type(default).__name__
     if given:

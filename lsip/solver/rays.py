@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..masters import open_master
+from ..masters.base import Matrix
+from ..model.families import RowFamily
 from ..model.program import DENSE, Program
 from ..oracles import Oracle, Separation, tuned
 from ..proof.certificate import Support
@@ -105,7 +107,7 @@ def find_ray(
     return None
 
 
-def _refined(program: Program, d: Array, cuts: Any) -> Array | None:
+def _refined(program: Program, d: Array, cuts: Matrix) -> Array | None:
     """A direction next to d that has room in the cuts that d touches to within rounding, if there is one.
 
     What d misses by is far below the accuracy of an LP solver; a linear program in the correction, magnified, sees it.
@@ -132,13 +134,13 @@ def _refined(program: Program, d: Array, cuts: Any) -> Array | None:
     return None if found is None or found[-1] <= 0 else d + unit * found[:-1]
 
 
-def _size(family: Any, d: Array) -> float:
+def _size(family: RowFamily, d: Array) -> float:
     """The size of the terms of a(y) d."""
     a, _ = family.rows(family.domain.spread(SIZED))
     return float((np.abs(a) * np.abs(d)[family.columns]).sum(axis=-1).max(initial=0.0))
 
 
-def _cleaned(program: Program, d: Array, cuts: Any) -> Array:
+def _cleaned(program: Program, d: Array, cuts: Matrix) -> Array:
     """A direction of unit size that keeps exactly to the rows and bounds to which the master's keeps nearly.
 
     An LP solver is content with 1e-9; along a ray, that adds up to anything.

@@ -8,12 +8,10 @@ find means nothing, and a branch-and-bound has the last word.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.families import contract
+from ..model.families import FamilyViolation, RowFamily, contract
 from ..model.program import DENSE
 from ..oracles import Separation
 from ..oracles.branch_and_bound import newton_step
@@ -32,7 +30,7 @@ Peaks = tuple[Array, NDArray[np.intp], Array]  # points (k, m), components (k,),
 class SampledRows:
     """Rows of a family at points that cover its domain; every separation adds those to which Newton steps led."""
 
-    def __init__(self, family: Any, first: Array) -> None:
+    def __init__(self, family: RowFamily, first: Array) -> None:
         self.family, self.domain = family, family.domain
         (p, k), m = family.columns.shape, self.domain.dim
         count = int(np.clip(SAMPLE.get(m, 100) * (k + 1), 40, min(MOST.get(m, 2000), ENTRIES // (p * (k + 1)))))
@@ -51,12 +49,12 @@ class SampledRows:
         self.refined: Peaks = (np.zeros((0, m)), np.zeros(0, dtype=np.intp), np.zeros((0, k + 1)))
 
     @staticmethod
-    def suits(family: Any) -> bool:
+    def suits(family: RowFamily) -> bool:
         """Whether a table of the family's rows is small."""
         p, k = family.columns.shape
         return p <= MANY_ROWS and k <= DENSE and 40 * p * (k + 1) <= ENTRIES
 
-    def separate(self, violation: Any, threshold: float, refine: bool = True) -> Separation:
+    def separate(self, violation: FamilyViolation, threshold: float, refine: bool = True) -> Separation:
         """Distinct points at which the violation exceeds `threshold`, worst first, with their rows.
 
         Without refinement by Newton steps, only the points of the table are looked at.
@@ -74,7 +72,7 @@ class SampledRows:
         self.refined = np.concatenate([old[0], y]), np.concatenate([old[1], component]), np.concatenate([old[2], rows])
         return Separation(y, value[chosen], np.inf, component, (rows[:, :-1], rows[:, -1]))
 
-    def _peaks(self, violation: Any, threshold: float, low: float) -> Peaks:
+    def _peaks(self, violation: FamilyViolation, threshold: float, low: float) -> Peaks:
         """Where the violation is largest among its neighbours, and not far below the threshold."""
         g = np.matmul(self.table, violation.weights[:, :, None])[..., 0]  # (p, N)
         floor = threshold - low * (g.max() - g.min())
@@ -94,7 +92,7 @@ class SampledRows:
         chosen = distinct(y, g, component, self.spacing, self.most)
         return y[chosen], component[chosen], rows[chosen]
 
-    def _refine(self, violation: Any, y: Array, component: NDArray[np.intp], rows: Array) -> Peaks:
+    def _refine(self, violation: FamilyViolation, y: Array, component: NDArray[np.intp], rows: Array) -> Peaks:
         """One Newton step up from every peak, kept where it helps; the next separation goes on from there."""
         parts = self.family.chosen_derivatives(y, component) if len(y) else None
         if parts is None:

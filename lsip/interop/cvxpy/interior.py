@@ -190,7 +190,14 @@ class Interior:
         return Answer(status, np.append(self.units * z, 0.0), np.zeros(0), np.zeros(0), float(c @ z))
 
     def _run(
-        self, c: Array, A: Any, b: Array, rows: Any, rhs: Array, inset: float, outset: float | Array
+        self,
+        c: Array,
+        A: sparse.csr_matrix,
+        b: Array,
+        rows: sparse.csr_matrix,
+        rhs: Array,
+        inset: float,
+        outset: float | Array,
     ) -> tuple[str, Array, Array]:
         """Clarabel's answer a little inside: its status, z, and the multipliers of all rows."""
         at, e = self.at, self.centre

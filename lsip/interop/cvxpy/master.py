@@ -26,12 +26,12 @@ class Master:
 
     def __init__(
         self,
-        objective: Any,
+        objective: cp.Minimize | cp.Maximize,
         finite: list[Any],
         layout: Layout,
         canonical: Canonical,
         cuts: Cuts,
-        solver: Any,
+        solver: str,
         options: dict[str, Any],
     ) -> None:
         self.objective, self.finite, self.layout = objective, finite, layout

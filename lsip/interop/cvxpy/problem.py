@@ -26,7 +26,7 @@ from .forall import ForAll, refuse_nan
 from .index import IndexExpression
 from .interior import Interior
 from .master import Master
-from .package import cp
+from .package import Node, cp
 from .solution import ConvexSolution, ModelSolution
 
 NAMES = {  # how CVXPY calls the ends of a solve
@@ -69,7 +69,9 @@ class Problem:
     ('OPTIMAL', 0.89917, True)
     """
 
-    def __init__(self, objective: Any, constraints: Iterable[Any] = (), *, name: str = "problem") -> None:
+    def __init__(
+        self, objective: cp.Minimize | cp.Maximize, constraints: Iterable[Any] = (), *, name: str = "problem"
+    ) -> None:
         if not isinstance(objective, cp.Minimize | cp.Maximize):
             raise ModelError(f"The objective must be cp.Minimize(...) or cp.Maximize(...); got {objective!r}.")
         if isinstance(constraints, ForAll | cp.Constraint):
@@ -109,7 +111,7 @@ class Problem:
                 if v.attributes[kind]:
                     raise ModelError(f"{v.name()} is {word}; only continuous real variables are supported.")
 
-    def solve(self, solver: Any = None, *, verbose: bool = False, **options: Any) -> Any:
+    def solve(self, solver: str | None = None, *, verbose: bool = False, **options: object) -> ModelSolution:
         """Solve with proof, and set `value` of the variables and `dual_value` of the constraints.
 
         Parameters
@@ -141,7 +143,7 @@ class Problem:
         # The dual values are those of the proof.
         carrier.canonical.store(present, found.x[:-1], carrier.multipliers(found.certificate))
         values = {v.id: dense(v.value) for v in self.variables()} if present else {}
-        return self._keep(replace(found, values=values, written=self), compiled, status)  # type: ignore[call-arg]
+        return self._keep(replace(found, values=values, written=self), compiled, status)
 
     def compile(self) -> Program:
         """The linear program that lsip solves for a model with a linear finite part."""
@@ -157,7 +159,7 @@ class Problem:
         canonical = Canonical.of(self.objective, self.finite, layout)
         return Carrier.of(canonical, compiled, isinstance(self.objective, cp.Maximize), self.name), compiled
 
-    def _exchange(self, carrier: Carrier, verbose: bool, options: Any) -> Solution:
+    def _exchange(self, carrier: Carrier, verbose: bool, options: dict[str, Any]) -> ModelSolution:
         """By lsip's own exchange: the finite part is linear."""
         unknown = ", ".join(k for k in options if k not in Exchange.__dataclass_fields__)
         if unknown:
@@ -167,11 +169,11 @@ class Problem:
         self._statistics("HIGHS", found)
         return ModelSolution(**{f.name: getattr(found, f.name) for f in fields(Solution)})
 
-    def _convex(self, carrier: Carrier, solver: Any, verbose: bool, options: Any) -> Solution:
+    def _convex(self, carrier: Carrier, solver: str | None, verbose: bool, options: dict[str, Any]) -> ModelSolution:
         """By the exchange with a convex solver."""
         ours = {k: v for k, v in options.items() if k in Options.__dataclass_fields__}
         theirs = {k: v for k, v in options.items() if k not in ours}
-        named = solver is not None and str(solver).upper() != JUDGE
+        named = str(solver) if solver is not None and str(solver).upper() != JUDGE else ""
         chosen, masters = Options(**ours), []
 
         def opened(clock: Clock) -> ConvexRelaxation:
@@ -180,11 +182,12 @@ class Problem:
             layout = Layout.of(self.variables())
             canonical = carrier.canonical
             masters.append(
-                Master(self.objective, self.finite, layout, canonical, cuts, solver, theirs) if named else None
+                Master(self.objective, self.finite, layout, canonical, cuts, named, theirs) if named else None
             )
             return ConvexRelaxation(carrier, interior, masters[0], chosen)
 
         solution = drive(Run(carrier.program, chosen, opened, answer=ConvexSolution), chosen, verbose)
+        assert isinstance(solution, ConvexSolution)
         self._statistics(JUDGE, solution)
         self.solver_stats = masters[0].stats if masters and masters[0] is not None else self.solver_stats
         return solution
@@ -193,7 +196,7 @@ class Problem:
         stats = cp.problems.problem.SolverStats
         self.solver_stats = stats(name, solve_time=found.seconds, num_iters=len(found.history))
 
-    def _keep(self, solution: Solution, compiled: Compiled, status: str) -> Solution:
+    def _keep(self, solution: ModelSolution, compiled: Compiled, status: str) -> ModelSolution:
         """Remember what was found, where CVXPY's users look for it."""
         measure = compiled.measure(solution.active)
         for c in self.foralls:
@@ -227,7 +230,7 @@ def _flatten(items: Iterable[Any]) -> Iterable[Any]:
             raise ModelError(f"A constraint was expected; got {shown(item)}. Did a comparison collapse into a truth?")
 
 
-def _refuse_index(part: Any, name: str, advice: str) -> None:
+def _refuse_index(part: Node, name: str, advice: str) -> None:
     found = {f.name for p in part.parameters() if isinstance(p, IndexExpression) for f in p.formula.indices()}
     if found:
         raise ModelError(f"{name} depends on the index {', '.join(sorted(found))}: {advice}.")

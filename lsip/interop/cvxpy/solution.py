@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ class ModelSolution(Solution):
         """The model as it was written, with CVXPY."""
         return self.written
 
-    def __getitem__(self, item: Any) -> Any:
+    def __getitem__(self, item: cp.Expression) -> Any:
         """The value of a CVXPY variable or expression at this solution, whatever was solved since."""
         if not isinstance(item, cp.Expression):
             raise ModelError(f"solution[…] takes a CVXPY variable or expression; got {type(item).__name__}.")
@@ -64,7 +65,7 @@ class ConvexSolution(ModelSolution):
     the multipliers lie in the dual cones, and balance exactly.
     """
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | Path) -> None:
         """Refused: the proof is about a CVXPY model, and no file without code can hold that."""
         raise ModelError(
             "A solution of a convex CVXPY model is not saved, because its proof needs the model. Save the "
