@@ -6,10 +6,11 @@ that it was given, so what does not mean real numbers that are doubles is refuse
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,30 @@ from scipy import sparse
 
 from .errors import LSIPError, ModelError
 
-__all__ = ["kept", "mask", "matrix", "numbers", "real", "refuse_wrapped", "shown", "whole"]
+__all__ = ["Data", "Sparse", "kept", "mask", "matrix", "numbers", "real", "refuse_wrapped", "shown", "whole"]
+
+
+class Foreign(Protocol):
+    """An array of NumPy or of another library: a tensor, a column of a table. Expressions have no `dtype`."""
+
+    @property
+    def dtype(self) -> object: ...
+
+    def __array__(self) -> NDArray[Any]: ...
+
+
+class Sparse(Protocol):
+    """A sparse matrix of SciPy's, of any format."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def tocoo(self) -> sparse.coo_array: ...
+
 
 Array = NDArray[np.float64]
+Scalar: TypeAlias = float | np.floating | np.integer | np.bool_ | Real | Decimal
+Data: TypeAlias = Scalar | Foreign | Sequence["Data"]  # what users write for numbers; `numbers` reads it
 OBJECT = np.dtype(object)
 EXACT = 2**53  # all integers up to here are doubles
 

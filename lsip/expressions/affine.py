@@ -18,8 +18,8 @@ from scipy import sparse
 
 from ..errors import ModelError, NotAffineError
 from ..validation import Array, kept, numbers, shown
-from .graph import Constant, Expression, Gather, Join, Linear, as_expression, full
-from .operators import RULES, Operators, Statement, call, operand
+from .graph import Condition, Constant, Expression, Gather, Join, Linear, as_expression, full
+from .operators import RULES, Operators, Statement, operand
 from .printing import latex, text
 
 Ints = NDArray[np.intp]
@@ -50,7 +50,7 @@ class Term:
         return as_expression(self.coefficient / divisor[self.rows])
 
 
-class Affine(Operators):
+class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
     """An array that is affine in the variables, with index expressions as coefficients."""
 
     def __init__(self, shape: tuple[int, ...], terms: tuple[Term, ...], offset: Expression | None = None) -> None:
@@ -58,14 +58,6 @@ class Affine(Operators):
         self.terms = terms
         self.offset: Expression = full(offset, shape) if offset is not None else Constant(np.zeros(shape))
         self.origin: tuple[Any, ...] = ()
-
-    @property
-    def size(self) -> int:
-        return prod(self.shape)
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
 
     @staticmethod
     def of(value: Any) -> Affine:
@@ -225,41 +217,6 @@ class Constraint(Statement):
 
     def _repr_latex_(self) -> str:
         return f"${latex(self)}$"
-
-
-@dataclass(frozen=True, eq=False)
-class Condition(Statement):
-    """u >= 0 (or u > 0 when `strict`) for an index expression u: what np.where asks."""
-
-    u: Expression
-    strict: bool
-    origin: tuple[Any, ...]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.u.shape
-
-    def advice(self) -> str:
-        return (
-            f"{text(self)} is a comparison of index expressions: it has no truth value and is no number. Use it in "
-            "np.where(condition, a, b) instead of `if`, np.where(condition, 1, 0) for 0 and 1, and np.maximum and "
-            "np.minimum instead of max and min."
-        )
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if func is not np.where:
-            raise ModelError(f"np.{func.__name__} does not take the comparison {text(self)}; only np.where does.")
-        return call(func, args, kwargs)
-
-    def __and__(self, other: Any) -> Any:
-        raise ModelError(f"Conditions do not combine; nest np.where({text(self)}, np.where(…), …) instead.")
-
-    __or__ = __rand__ = __ror__ = __and__
-
-    def __str__(self) -> str:
-        return text(self)
-
-    __repr__ = __str__
 
 
 def _take(e: Expression, index: Any) -> Expression:

@@ -13,9 +13,10 @@ import numpy as np
 from . import jets
 from .defined import SURE, WILD, Doubt, worst
 from .functions import FUNCTIONS, HALF_PI_ABOVE, PI_ABOVE
-from .graph import Expression, Pass, Shape, choose
+from .graph import Expression, Pass, choose
 from .interval import Interval, magnitudes, widened
 from .jets import Jet
+from .operands import Shape
 
 ANGLE_ULPS = 4.0  # what np.arctan2 may be off by, for all arguments; measured below 1, NumPy's kernels admit 4
 

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from ..errors import ModelError
 from ..validation import mask, matrix
-from .affine import Affine, Condition, compare, linear_rule, pairing, refuse
+from .affine import Affine, compare, linear_rule, pairing, refuse
 from .angle import Angle
 from .elementary import Function
 from .functions import FUNCTIONS
@@ -23,6 +23,7 @@ from .graph import (
     Absolute,
     Add,
     Apply,
+    Condition,
     Constant,
     Divide,
     Expression,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import comb, prod
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,10 @@ from .defined import MAYBE, NEVER, SURE, WILD, Doubt, either, silent, vanishing,
 from .elementary import Function
 from .interval import Array, Interval, absolute, apply_matrix, down, up
 from .jets import Jet, Numbers
-from .operators import Operators, operand
+from .operands import Shape
+from .operators import Operators, Statement, call, operand
 from .powers import power, power_doubt, power_first, power_second, power_third
 from .printing import latex, text
-
-Shape = tuple[int, ...]
 
 
 @dataclass
@@ -56,20 +55,12 @@ class Pass:
         return comb(self.y.shape[-1] + order - 1, order) if order else 0
 
 
-class Expression(Operators):
+class Expression(Operators["Expression", "Expression", "Condition"]):
     """A NumPy-like array that depends on the index and not on the decision variables."""
 
     shape: Shape
     args: tuple[Expression, ...] = ()
     origin: tuple[Any, ...] = ()
-
-    @property
-    def size(self) -> int:
-        return prod(self.shape)
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
 
     def forward(self, args: list[Jet], run: Pass) -> Jet:
         raise NotImplementedError
@@ -109,6 +100,41 @@ class Expression(Operators):
     def indices(self) -> tuple[Index, ...]:
         """The indices that this expression depends on, in order of appearance."""
         return tuple(dict.fromkeys(node for node in self.nodes() if isinstance(node, Index)))
+
+
+@dataclass(frozen=True, eq=False)
+class Condition(Statement):
+    """u >= 0 (or u > 0 when `strict`) for an index expression u: what np.where asks."""
+
+    u: Expression
+    strict: bool
+    origin: tuple[Any, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.u.shape
+
+    def advice(self) -> str:
+        return (
+            f"{text(self)} is a comparison of index expressions: it has no truth value and is no number. Use it in "
+            "np.where(condition, a, b) instead of `if`, np.where(condition, 1, 0) for 0 and 1, and np.maximum and "
+            "np.minimum instead of max and min."
+        )
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func is not np.where:
+            raise ModelError(f"np.{func.__name__} does not take the comparison {text(self)}; only np.where does.")
+        return call(func, args, kwargs)
+
+    def __and__(self, other: Any) -> Any:
+        raise ModelError(f"Conditions do not combine; nest np.where({text(self)}, np.where(…), …) instead.")
+
+    __or__ = __rand__ = __ror__ = __and__
+
+    def __str__(self) -> str:
+        return text(self)
+
+    __repr__ = __str__
 
 
 class Constant(Expression):
