@@ -20,9 +20,9 @@ Shape: TypeAlias = tuple[int, ...]
 Ints: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 # One side of an operator: an expression, numbers, or lists of both.
-Operand: TypeAlias = "T | Scalar | Foreign | Sequence[Operand[T]]"
+Operand: TypeAlias = T | Scalar | Foreign | Sequence["Operand[T]"]
 # The axes that a reduction is over; None for all of them.
-Axis: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None
+Axis: TypeAlias = int | Sequence[int] | None
 # What may stand in brackets.
 Place: TypeAlias = (
     SupportsIndex
