@@ -107,7 +107,7 @@ class Operators(Generic[Taken, Made, Told]):
     def __gt__(self, other: Operand[Taken]) -> Told:
         return RULES["less"](other, self, flipped=True)
 
-    def __eq__(self, other: object) -> Told:  # type: ignore[override]  # it is no question but a constraint
+    def __eq__(self, other: Operand[Taken]) -> Told:  # type: ignore[override]  # no question, but a constraint
         return RULES["equal"](self, other)
 
     def __ne__(self, other: object) -> NoReturn:
