@@ -7,19 +7,20 @@ enclosures small: T_2k = 2 T_k^2 - 1 and T_2k+1 = 2 T_k T_k+1 - t. Legendre poly
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .domains import Interval
 from .errors import ModelError
 from .validation import numbers, shown, whole
 
 
-def monomial(t: Any, degree: int) -> Any:
+def monomial(t: ArrayLike, degree: int) -> Any:
     """The powers 1, t, …, t^degree.
 
     Few other bases are enclosed as sharply; beyond a degree of ten or so, coefficients become very large.
@@ -34,11 +35,11 @@ def monomial(t: Any, degree: int) -> Any:
     array([1.   , 0.5  , 0.25 , 0.125])
     """
     whole("degree", degree, 0)
-    base = np.expand_dims(t, -1) if np.ndim(t) else t
+    base: Any = np.expand_dims(t, -1) if np.ndim(t) else t
     return base ** np.arange(degree + 1.0)
 
 
-def chebyshev(t: Any, degree: int, domain: Interval | tuple[float, float] | None = None) -> Any:
+def chebyshev(t: ArrayLike, degree: int, domain: Interval | tuple[float, float] | None = None) -> Any:
     """The Chebyshev polynomials T_0, …, T_degree of the first kind, for t between -1 and 1.
 
     Parameters
@@ -72,7 +73,7 @@ def chebyshev(t: Any, degree: int, domain: Interval | tuple[float, float] | None
     return np.stack(found[: degree + 1], axis=-1)
 
 
-def legendre(t: Any, degree: int, domain: Interval | tuple[float, float] | None = None) -> Any:
+def legendre(t: ArrayLike, degree: int, domain: Interval | tuple[float, float] | None = None) -> Any:
     """The Legendre polynomials P_0, …, P_degree, for t between -1 and 1; parameters as for `chebyshev`.
 
     Examples
@@ -94,16 +95,17 @@ def _averages(degree: int) -> NDArray[np.float64]:
     return np.array([[float(v) for v in row] for row in table])
 
 
-def _mapped(t: Any, domain: Any) -> Any:
+def _mapped(t: ArrayLike, domain: Interval | tuple[float, float] | None) -> Any:
     """t, with the domain mapped to [-1, 1]."""
     if domain is None:
         return t
     ends = [domain.lower[0], domain.upper[0]] if isinstance(domain, Interval) else domain
     low, high = (float(v) for v in _pair(ends))
-    return (t - (low + high) / 2) / ((high - low) / 2)
+    u: Any = t
+    return (u - (low + high) / 2) / ((high - low) / 2)
 
 
-def _pair(ends: Any) -> NDArray[np.float64]:
+def _pair(ends: Sequence[float]) -> NDArray[np.float64]:
     pair = numbers(ends, "`domain`")
     if pair.shape != (2,) or not np.isfinite(pair).all() or not pair[0] < pair[1]:
         raise ModelError(f"`domain` must be an lsip.Interval or a pair (a, b) with a < b; got {shown(ends)}.")

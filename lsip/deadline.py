@@ -12,11 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .errors import OutOfTime
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 __all__ = [
     "SPARSE_SPEED",
@@ -109,7 +112,7 @@ def afford(seconds: float, doing: str) -> None:
         raise OutOfTime("The time that is left is too short.")
 
 
-def afford_factors(matrix: Any) -> None:
+def afford_factors(matrix: sparse.sparray | sparse.spmatrix) -> None:
     """Before a sparse factorisation: raise `OutOfTime` if it would take longer than is left.
 
     The envelope of the matrix in Cuthill and McKee's order bounds what fills up; it is looked at only if time is short.

@@ -6,14 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from .errors import ModelError
 
 __all__ = ["check_file", "make_folder", "whole_file"]
 
 
-def check_file(path: Any, example: str) -> Path:
+def check_file(path: str | os.PathLike[str], example: str) -> Path:
     """The path of a file that can be made, or an error that says why not; `example` is a name it could have."""
     if not isinstance(path, str | os.PathLike):
         raise ModelError(f"A file name such as {example!r} is needed; got {path!r}.")
@@ -37,7 +36,7 @@ def make_folder(path: Path) -> None:
 
 
 @contextmanager
-def whole_file(path: Any, example: str) -> Iterator[Path]:
+def whole_file(path: str | os.PathLike[str], example: str) -> Iterator[Path]:
     """A file next to `path` to write to, which takes its place once all is written.
 
     A full disk, an error or a crash leaves the old file, never half of a new one.

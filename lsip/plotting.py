@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from .model.families import RowFamily
     from .oracles.base import Violation
     from .solution.solution import Solution
 
@@ -201,7 +202,7 @@ def _draw_curve(axes: Axes, domain: Domain, violation: Violation) -> None:
     axes.margins(x=0.02)
 
 
-def _draw_map(axes: Axes, family: Any, violation: Violation, points: Array, weights: Array) -> None:
+def _draw_map(axes: Axes, family: RowFamily, violation: Violation, points: Array, weights: Array) -> None:
     """A heat map on the plane, or on a slice through the worst point; a cloud of points where the set has no area."""
     domain: Domain = family.domain
     trial = np.concatenate([domain.spread(CLOUD), points])
@@ -341,7 +342,7 @@ def _short(title: str, most: int) -> str:
     return title if len(title) <= most else title[: most - 1].rstrip() + "…"
 
 
-def _axis_name(family: Any, k: int) -> str:
+def _axis_name(family: RowFamily, k: int) -> str:
     """What the modeller calls coordinate k of the index."""
     names = getattr(family, "coordinates", None)
     if names is not None and len(names) > k:

@@ -8,12 +8,12 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from .solution.rounding import above, below
 
 if TYPE_CHECKING:
-    from .solution.solution import Solution
+    from .solution.solution import Iterate, Solution
 
 __all__ = ["Bar", "Table", "clock", "number", "power", "summary"]
 
@@ -60,7 +60,7 @@ class Table:
         if lines:
             self._print("")
 
-    def row(self, iterate: Any) -> None:
+    def row(self, iterate: Iterate) -> None:
         """Print one iteration, given as a row of `Solution.history`."""
         if self._lines % REPEAT == 0:
             self._titles()

@@ -6,10 +6,11 @@ that it was given, so what does not mean real numbers that are doubles is refuse
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import Any
+from typing import Any, Protocol, SupportsFloat, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,42 @@ from scipy import sparse
 
 from .errors import LSIPError, ModelError
 
-__all__ = ["kept", "mask", "matrix", "numbers", "real", "refuse_wrapped", "shown", "whole"]
+__all__ = [
+    "Data",
+    "Sparse",
+    "is_sparse",
+    "kept",
+    "mask",
+    "matrix",
+    "numbers",
+    "real",
+    "refuse_wrapped",
+    "shown",
+    "whole",
+]
+
+
+class Foreign(Protocol):
+    """An array of NumPy or of another library: a tensor, a column of a table. Expressions have no `dtype`."""
+
+    @property
+    def dtype(self) -> object: ...
+
+    def __array__(self) -> NDArray[Any]: ...
+
+
+class Sparse(Protocol):
+    """A sparse matrix of SciPy's, of any format."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def tocoo(self) -> sparse.coo_array: ...
+
 
 Array = NDArray[np.float64]
+Scalar: TypeAlias = float | np.floating | np.integer | np.bool_ | Real | Decimal
+Data: TypeAlias = Scalar | Foreign | Sequence["Data"]  # what users write for numbers; `numbers` reads it
 OBJECT = np.dtype(object)
 EXACT = 2**53  # all integers up to here are doubles
 
@@ -33,20 +67,20 @@ KINDS = {  # NumPy's kinds of data that are no real numbers, and what to do
 KINDS |= dict.fromkeys("ST", KINDS["U"])
 
 
-def whole(name: str, value: Any, least: int) -> None:
+def whole(name: str, value: object, least: int) -> None:
     """Refuse what is not a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         hint = f"; write {int(value)}" if isinstance(value, float) and value.is_integer() and value >= least else ""
         raise ModelError(f"`{name}` must be a whole number, at least {least}; got {value!r}{hint}.")
 
 
-def real(name: str, value: Any, meaning: str, allowed: Callable[[float], bool]) -> None:
+def real(name: str, value: object, meaning: str, allowed: Callable[[float], bool]) -> None:
     """Refuse what is not a number that is `allowed`; `meaning` says what it should be."""
     if isinstance(value, bool) or not isinstance(value, Real) or not allowed(float(value)):
         raise ModelError(f"`{name}` {meaning}; got {value!r}.")
 
 
-def numbers(value: Any, what: str, *, nan: bool = False) -> Array:
+def numbers(value: object, what: str, *, nan: bool = False) -> Array:
     """Data as an array of doubles that are exactly the numbers given; `what` names them in the refusal of others.
 
     An array of doubles comes back as it is, not copied. Infinities are numbers; nan is one only where `nan` says so.
@@ -69,7 +103,7 @@ def kept(array: Array) -> Array:
     return array
 
 
-def matrix(value: Any, what: str) -> sparse.csr_array:
+def matrix(value: Sparse, what: str) -> sparse.csr_array:
     """A sparse matrix of finite doubles that are exactly those given; a copy, with no entry twice."""
     entries = value.tocoo()
     if len(entries.shape) != 2:
@@ -80,14 +114,19 @@ def matrix(value: Any, what: str) -> sparse.csr_array:
     return sparse.csr_array(sparse.coo_array((data, (entries.row, entries.col)), shape=entries.shape))
 
 
-def mask(value: Any, what: str) -> NDArray[np.bool_] | None:
+def is_sparse(value: object) -> TypeGuard[sparse.csr_array]:
+    """Whether it is a sparse matrix, of any format."""
+    return hasattr(value, "tocoo")
+
+
+def mask(value: object, what: str) -> NDArray[np.bool_] | None:
     """An array of booleans, or None if it holds anything else."""
     refuse_wrapped(value, what)
     found = np.asarray(value)
     return found if found.dtype == bool else None
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value for a message, in a few words."""
     try:
         text = repr(value)
@@ -96,7 +135,7 @@ def shown(value: Any) -> str:
     return text if text and len(text) <= 60 and "\n" not in text else f"an object of type {type(value).__name__}"
 
 
-def refuse_wrapped(value: Any, what: str) -> None:
+def refuse_wrapped(value: object, what: str) -> None:
     """Refuse arrays that say more than their numbers."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
         raise ModelError(
@@ -112,7 +151,7 @@ def refuse_wrapped(value: Any, what: str) -> None:
         raise ModelError(f"{what} must be a number or an array; got a sparse matrix. Use .toarray().")
 
 
-def _listed(value: Any, what: str) -> Array:
+def _listed(value: list[object] | tuple[object, ...], what: str) -> Array:
     """Nested lists, looked through before NumPy finds a common type for them."""
     for item in value:
         if type(item) is float or (type(item) is int and -EXACT <= item <= EXACT):
@@ -124,7 +163,7 @@ def _listed(value: Any, what: str) -> Array:
         raise ModelError(f"{what} must be an array of real numbers; got lists of unequal lengths.") from None
 
 
-def _read(value: Any, what: str) -> Array:
+def _read(value: object, what: str) -> Array:
     """Any one thing that NumPy can make an array of."""
     try:
         found = np.asarray(value)
@@ -181,12 +220,12 @@ def _exact(item: Any, what: str) -> float:
     return number
 
 
-def _no_number(value: Any, kind: str, what: str) -> ModelError:
+def _no_number(value: object, kind: str, what: str) -> ModelError:
     name, advice = KINDS.get(kind, ("something else", "Convert it, if it means numbers: .astype(float)."))
     return ModelError(f"{what} must be real numbers; got {name}, {shown(value)}. {advice}")
 
 
-def _no_double(item: Any, what: str) -> ModelError:
+def _no_double(item: SupportsFloat, what: str) -> ModelError:
     return ModelError(
         f"{what} must be doubles, for which a model is proven; {shown(item)} of type {type(item).__name__} is none. "
         f"Write float(…), or .astype(float), to mean the nearest one, {float(item)!r}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ class Cone(Protocol):
 
 def enclosed(function: str, u: Interval) -> Interval:
     """An elementary function of an interval, outward rounded by the error that it declares."""
-    return cast(Interval, FUNCTIONS[function](u))
+    return FUNCTIONS[function](u)
 
 
 def crossing(inside: Callable[[Array], Mask], reach: Array) -> Array:

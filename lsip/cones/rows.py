@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +104,7 @@ def _held(cone: Cone, y: Array) -> Mask:
     return cone.dual_contains(Interval(y, y))
 
 
-def _is_zero(rows: Any, i: int, x: Array, b: float) -> bool:
+def _is_zero(rows: sparse.csr_matrix, i: int, x: Array, b: float) -> bool:
     """Whether b - row x is zero, in rational numbers."""
     start, end = rows.indptr[i], rows.indptr[i + 1]
     terms = zip(rows.data[start:end].tolist(), x[rows.indices[start:end]].tolist(), strict=True)

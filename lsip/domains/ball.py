@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gamma, pi
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import Array, Cell, Domain, as_points
+from .base import Array, Cell, Domain, Vector, as_points
 from .notation import point
 from .points import constant, unit_ball
 from .proven import Directions, above, add_down, add_up, dot_bounds, raised, two_sum
@@ -120,7 +120,7 @@ class Ball(Domain):
         """The bounding box, cut by one quadratic inequality."""
         return (Cell(self.lower[None], self.upper[None], self._inside),)
 
-    def _inside(self, y: Any) -> Any:
+    def _inside(self, y: Vector) -> Vector:
         # A product with a row of ones gives one component rather than a number, for arrays and expressions alike.
         return self._square - np.ones((1, self.dim)) @ (y - self.centre) ** 2
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,9 +20,26 @@ from .proven import Directions, raised
 
 Array = NDArray[np.float64]
 Seed = int | np.random.Generator
+Method = Literal["__call__", "reduce", "reduceat", "accumulate", "outer", "at"]  # of a ufunc
 
 MAX_GRID = 50_000_000
 COMBINED: dict[str, Callable[[Domain, Domain], Domain]] = {}  # what * and | make; products and unions enter themselves
+
+
+class Vector(Protocol):
+    """y in a formula: the numbers of a point, or an index expression. Both know NumPy's operators and functions."""
+
+    def __getitem__(self, key: int | slice, /) -> Vector: ...
+
+    def __sub__(self, other: Array | float, /) -> Vector: ...
+
+    def __rsub__(self, other: Array | float, /) -> Vector: ...
+
+    def __pow__(self, other: int, /) -> Vector: ...
+
+    def __rmatmul__(self, other: Array, /) -> Vector: ...
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: Method, *inputs: object, **kwargs: object) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +50,7 @@ class Cell:
     upper: Array  # (K, m)
     # y of shape (m,) -> (q,), all >= 0 on the domain in exact arithmetic, and some < 0 off it, up to rounding.
     # None: the boxes belong to the domain as they are.
-    inside: Callable[[Any], Any] | None
+    inside: Callable[[Vector], Any] | None
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

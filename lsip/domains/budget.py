@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import comb, factorial, sqrt
 from operator import index
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import Array, Cell, Domain, Seed, as_points
+from .base import Array, Cell, Domain, Seed, Vector, as_points
 from .notation import superscript
 from .points import constant
 from .proven import Directions, add_down, raised, sum_bounds
@@ -143,7 +143,7 @@ class Budget(Domain):
         """The bounding box, cut by one inequality with kinks."""
         return (Cell(self.lower[None], self.upper[None], self._inside),)
 
-    def _inside(self, y: Any) -> Any:
+    def _inside(self, y: Vector) -> Vector:
         return self.budget - np.ones((1, self.dim)) @ np.abs(y)
 
     def _arguments(self) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ A y <= b, whatever they are and however they were found, and the right-hand side
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -19,6 +20,7 @@ from .proven import add_up, dot_bounds, raised, two_product
 from .rational import Deepest, Form, as_form, deepest
 
 Array = NDArray[np.float64]
+Limits = tuple[float | None, float | None]  # of one variable; None where there is none
 
 _ROUNDS = 4  # of linear programs in ever smaller frames, at most
 _ALIKE = 1e-3  # widths of a bounding box that differ by less than this factor share one scale
@@ -279,12 +281,12 @@ def largest_ball(rows: Array, sides: Array) -> tuple[Array, float] | None:
     """Centre and radius of the largest ball in {z : rows z <= sides}, of size 1 at most, about; None if that fails."""
     dim = rows.shape[1]
     cost, norms = np.append(np.zeros(dim), -1.0), np.linalg.norm(rows, axis=1)
-    limits = [(None, None)] * dim + [(None, 8.0 * dim)]
+    limits: list[Limits] = [(None, None)] * dim + [(None, 8.0 * dim)]
     result = linear_program(cost, np.column_stack([rows, norms]), sides, limits)
     return (np.array(result.x[:-1]), float(result.x[-1])) if result.status == 0 else None
 
 
-def linear_program(cost: Array, rows: Array, sides: Array, bounds: Any = (None, None)) -> Any:
+def linear_program(cost: Array, rows: Array, sides: Array, bounds: Limits | Sequence[Limits] = (None, None)) -> Any:
     """Minimise over {z : rows z <= sides}."""
     from scipy.optimize import linprog
 

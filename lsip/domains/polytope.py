@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import Array, Cell, Domain, Seed, as_points, no_witness
+from .base import Array, Cell, Domain, Seed, Vector, as_points, no_witness
 from .chart import Chart, find_chart
 from .halfspaces import Halfspaces, outer_box
 from .hull import Hull, affine_hull
@@ -142,7 +142,7 @@ class Polytope(Domain):
         """The bounding box, cut by the inequalities."""
         return (Cell(self.lower[None], self.upper[None], self._inside),)
 
-    def _inside(self, y: Any) -> Any:
+    def _inside(self, y: Vector) -> Vector:
         return self.b - self.A @ y
 
     def _arguments(self) -> tuple[object, ...]:

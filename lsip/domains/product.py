@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import COMBINED, Array, Cell, Domain, Seed, as_points, check_grid
+from .base import COMBINED, Array, Cell, Domain, Seed, Vector, as_points, check_grid
 from .notation import latex_power, power
 from .points import constant
 from .proven import raised
@@ -141,10 +141,10 @@ def _combine(parts: list[Array]) -> Array:
     return np.hstack([p[pick.ravel()] for p, pick in zip(parts, picks, strict=True)])
 
 
-def _conjunction(cuts: list[tuple[slice, Callable[[Any], Any]]]) -> Callable[[Any], Any]:
+def _conjunction(cuts: list[tuple[slice, Callable[[Vector], Any]]]) -> Callable[[Vector], Any]:
     """The inequalities of several factors, each on its own coordinates of y."""
 
-    def inside(y: Any) -> Any:
+    def inside(y: Vector) -> Any:
         values = [cut(y[part]) for part, cut in cuts]
         return values[0] if len(values) == 1 else np.concatenate(values)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import factorial, sqrt
 from operator import index
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import Array, Cell, Domain, as_points, check_grid
+from .base import Array, Cell, Domain, Vector, as_points, check_grid
 from .notation import superscript
 from .points import constant, unit_simplex
 from .proven import sum_bounds
@@ -125,7 +125,7 @@ class Simplex(Domain):
             return (Cell(self.lower[None], self.upper[None], None),)
         return (Cell(self.lower[None], self.upper[None], self._inside),)
 
-    def _inside(self, y: Any) -> Any:
+    def _inside(self, y: Vector) -> Vector:
         sign = np.array([1.0, -1.0])
         return np.outer(sign, np.ones(self.dim)) @ y - sign
 

@@ -6,23 +6,21 @@ times element `columns[e]` of a variable. Every operation that stays linear only
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from itertools import count
 from math import prod
-from typing import Any
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import ModelError, NotAffineError
-from ..validation import Array, kept, numbers, shown
-from .graph import Constant, Expression, Gather, Join, Linear, as_expression, full
-from .operators import RULES, Operators, Statement, call, operand
-from .printing import latex, text
-
-Ints = NDArray[np.intp]
+from ..validation import Array, Data, is_sparse, kept, numbers, shown
+from .graph import Condition, Constant, Expression, Gather, Index, Join, Linear, as_expression, full
+from .operands import Ints
+from .operators import RULES, Operators, Statement, operand
+from .printing import Item, latex, text
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +48,7 @@ class Term:
         return as_expression(self.coefficient / divisor[self.rows])
 
 
-class Affine(Operators):
+class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
     """An array that is affine in the variables, with index expressions as coefficients."""
 
     def __init__(self, shape: tuple[int, ...], terms: tuple[Term, ...], offset: Expression | None = None) -> None:
@@ -59,16 +57,8 @@ class Affine(Operators):
         self.offset: Expression = full(offset, shape) if offset is not None else Constant(np.zeros(shape))
         self.origin: tuple[Any, ...] = ()
 
-    @property
-    def size(self) -> int:
-        return prod(self.shape)
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
     @staticmethod
-    def of(value: Any) -> Affine:
+    def of(value: object) -> Affine:
         """An affine array as it is; an index expression or numbers as one without variables."""
         found = operand(value)
         if isinstance(found, Affine):
@@ -78,7 +68,7 @@ class Affine(Operators):
         result.origin = e.origin
         return result
 
-    def gather(self, index: Any) -> Affine:
+    def gather(self, index: Ints | np.intp) -> Affine:
         """Rows in any arrangement: `index` holds positions in the flattened array, and its shape is the new one."""
         index = np.asarray(index, dtype=np.intp)
         flat = index.ravel()
@@ -121,9 +111,9 @@ class Affine(Operators):
             return self
         return self.gather(np.broadcast_to(np.arange(self.size).reshape(self.shape), shape))
 
-    def indices(self) -> tuple[Any, ...]:
+    def indices(self) -> tuple[Index, ...]:
         """The indices on which the coefficients depend."""
-        found: dict[Any, None] = dict.fromkeys(self.offset.indices())
+        found: dict[Index, None] = dict.fromkeys(self.offset.indices())
         for term in self.terms:
             found.update(dict.fromkeys(term.coefficient.indices()))
         return tuple(found)
@@ -137,6 +127,7 @@ class Affine(Operators):
         return f"${latex(self)}$"
 
 
+Read: TypeAlias = Affine | Expression | Array  # an operand that has been read: an expression, or numbers
 _NUMBER = count()
 
 
@@ -163,7 +154,7 @@ class Variable(Affine):
     hint = "Give bounds when it is made, as in Variable(3, lower=0), or write constraints, as in x >= 0."
 
     def __init__(
-        self, shape: int | tuple[int, ...] = (), *, name: str | None = None, lower: Any = -np.inf, upper: Any = np.inf
+        self, shape: int | tuple[int, ...] = (), *, name: str | None = None, lower: Data = -np.inf, upper: Data = np.inf
     ) -> None:
         given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
         if not all(isinstance(s, int | np.integer) and not isinstance(s, bool) and s >= 1 for s in given):
@@ -185,7 +176,7 @@ class Variable(Affine):
         super().__init__(self.shape, (Term(self, everything, everything, Constant(np.ones(self.size))),))
         self.origin = ("name", self.name)
 
-    def _bound(self, value: Any, label: str) -> NDArray[np.float64]:
+    def _bound(self, value: Data, label: str) -> Array:
         given = numbers(value, f"`{label}` of {self.name}", nan=True)
         try:
             bound = np.broadcast_to(given, self.shape).ravel()
@@ -215,7 +206,13 @@ class Constraint(Statement):
             "and an np.array of expressions cannot be compared: use np.stack([…])."
         )
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self,
+        func: Callable[..., Any],
+        types: Collection[type],
+        args: tuple[object, ...],
+        kwargs: Mapping[str, object],
+    ) -> NoReturn:
         raise NotAffineError(f"np.{func.__name__} cannot depend on {text(self)}, which holds decision variables.")
 
     def __str__(self) -> str:
@@ -227,46 +224,11 @@ class Constraint(Statement):
         return f"${latex(self)}$"
 
 
-@dataclass(frozen=True, eq=False)
-class Condition(Statement):
-    """u >= 0 (or u > 0 when `strict`) for an index expression u: what np.where asks."""
-
-    u: Expression
-    strict: bool
-    origin: tuple[Any, ...]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.u.shape
-
-    def advice(self) -> str:
-        return (
-            f"{text(self)} is a comparison of index expressions: it has no truth value and is no number. Use it in "
-            "np.where(condition, a, b) instead of `if`, np.where(condition, 1, 0) for 0 and 1, and np.maximum and "
-            "np.minimum instead of max and min."
-        )
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if func is not np.where:
-            raise ModelError(f"np.{func.__name__} does not take the comparison {text(self)}; only np.where does.")
-        return call(func, args, kwargs)
-
-    def __and__(self, other: Any) -> Any:
-        raise ModelError(f"Conditions do not combine; nest np.where({text(self)}, np.where(…), …) instead.")
-
-    __or__ = __rand__ = __ror__ = __and__
-
-    def __str__(self) -> str:
-        return text(self)
-
-    __repr__ = __str__
-
-
-def _take(e: Expression, index: Any) -> Expression:
+def _take(e: Expression, index: Ints) -> Expression:
     return Constant(e.value.ravel()[index]) if isinstance(e, Constant) else Gather(e, index)
 
 
-def refuse(op: str, operands: tuple[Any, ...]) -> NotAffineError:
+def refuse(op: str, operands: tuple[Item, ...]) -> NotAffineError:
     """The error for an operation that is not affine in the variables; names the term."""
     listed = ", ".join(text(o) for o in operands)
     names = sorted({t.variable.name for o in operands if isinstance(o, Affine) for t in o.terms})
@@ -276,7 +238,7 @@ def refuse(op: str, operands: tuple[Any, ...]) -> NotAffineError:
     )
 
 
-def linear_rule(op: str, operands: tuple[Any, ...]) -> Affine:
+def linear_rule(op: str, operands: tuple[Read | sparse.csr_array, ...]) -> Affine:
     """Build an operation that has an affine operand, or refuse it where it is written."""
     if op not in _LINEAR:
         raise refuse(f"np.{op}", operands)
@@ -285,8 +247,8 @@ def linear_rule(op: str, operands: tuple[Any, ...]) -> Affine:
     return result
 
 
-def _add(a: Any, b: Any) -> Affine:
-    a, b = Affine.of(a), Affine.of(b)
+def _add(left: Read, right: Read) -> Affine:
+    a, b = Affine.of(left), Affine.of(right)
     try:
         shape = np.broadcast_shapes(a.shape, b.shape)
     except ValueError:
@@ -307,14 +269,14 @@ def _negative(a: Affine) -> Affine:
     return _multiply(a, -1.0)
 
 
-def _multiply(a: Any, b: Any) -> Affine:
+def _multiply(a: Read, b: Read | float) -> Affine:
     if isinstance(a, Affine) and isinstance(b, Affine):
         if a.terms and b.terms:
             raise NotAffineError(
                 f"({a}) * ({b}) is a product of decision variables; a constraint must be affine in them."
             )
         a, b = (a, b.offset) if a.terms else (b, a.offset)
-    affine, factor = (a, as_expression(b)) if isinstance(a, Affine) else (b, as_expression(a))
+    affine, factor = (a, as_expression(b)) if isinstance(a, Affine) else (Affine.of(b), as_expression(a))
     shape = _together(affine, factor, "multiply")
     affine, factor = affine.broadcast(shape), full(factor, shape)
     terms = tuple(Term(t.variable, t.rows, t.columns, t.scaled(factor)) for t in affine.terms)
@@ -325,7 +287,7 @@ def _multiply(a: Any, b: Any) -> Affine:
     return Affine(shape, terms, as_expression(factor * affine.offset))
 
 
-def _divide(a: Any, b: Any) -> Affine:
+def _divide(a: Read, b: Read) -> Affine:
     if isinstance(b, Affine):
         raise NotAffineError(
             f"({text(a)}) / ({text(b)}) divides by a decision variable; a constraint must be affine in them."
@@ -334,15 +296,16 @@ def _divide(a: Any, b: Any) -> Affine:
         return _multiply(a, RULES["reciprocal"](b))
     if (b == 0).any():
         raise ModelError(f"Division by zero in ({a}) / ({text(b)}).")
-    shape = _together(a, b, "divide")
-    affine, divisor = a.broadcast(shape), np.broadcast_to(b, shape)
+    affine = Affine.of(a)
+    shape = _together(affine, b, "divide")
+    affine, divisor = affine.broadcast(shape), np.broadcast_to(b, shape)
     terms = tuple(Term(t.variable, t.rows, t.columns, t.divided(divisor.ravel())) for t in affine.terms)
     if isinstance(affine.offset, Constant):
         return Affine(shape, terms, _within(np.divide, affine.offset.value, divisor))
     return Affine(shape, terms, as_expression(affine.offset / divisor))
 
 
-def _together(a: Any, b: Any, verb: str) -> tuple[int, ...]:
+def _together(a: Affine, b: Expression | Array, verb: str) -> tuple[int, ...]:
     """The shape of both, broadcast."""
     try:
         return np.broadcast_shapes(a.shape, b.shape)
@@ -350,7 +313,7 @@ def _together(a: Any, b: Any, verb: str) -> tuple[int, ...]:
         raise ModelError(f"Cannot {verb} shapes {b.shape} and {a.shape}: {text(b)} * {a}.") from None
 
 
-def _within(operation: Any, a: Array, b: Array) -> Constant:
+def _within(operation: np.ufunc, a: Array, b: Array) -> Constant:
     """Numbers that come of numbers, refused where they are beyond all doubles."""
     with np.errstate(over="ignore"):
         value = operation(a, b)
@@ -378,12 +341,12 @@ def pairing(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[Ints, Ints]:
     return both[0], both[1]
 
 
-def _matmul(a: Any, b: Any) -> Affine:
-    if hasattr(a, "tocoo"):
-        return _sparse_product(a.tocoo(), b)
-    if hasattr(b, "tocoo"):
-        turned = b.T.tocoo()
-        return _sparse_product(turned, a) if a.ndim == 1 else _sparse_product(turned, a.T).T
+def _matmul(a: Read | sparse.csr_array, b: Read | sparse.csr_array) -> Affine:
+    if is_sparse(a):
+        return _sparse_product(a.tocoo(), Affine.of(b))
+    if is_sparse(b):
+        turned, x = b.T.tocoo(), Affine.of(a)
+        return _sparse_product(turned, x) if x.ndim == 1 else _sparse_product(turned, x.T).T
     if isinstance(a, Affine) and isinstance(b, Affine) and a.terms and b.terms:
         raise NotAffineError(f"({a}) @ ({b}) is a product of decision variables; a constraint must be affine in them.")
     operands = [o if isinstance(o, Affine) else as_expression(o) for o in (a, b)]
@@ -392,7 +355,7 @@ def _matmul(a: Any, b: Any) -> Affine:
     return _multiply(left, right).sum_last()
 
 
-def _sparse_product(matrix: Any, x: Affine) -> Affine:
+def _sparse_product(matrix: sparse.coo_array, x: Affine) -> Affine:
     """A constant sparse matrix times a vector or matrix of variables, one triplet a stored entry and column."""
     if x.ndim not in (1, 2) or matrix.shape[1] != x.shape[0]:
         raise ModelError(f"`@` with a sparse matrix needs (r, n) @ (n,) or (n, k); got {matrix.shape} and {x.shape}.")
@@ -419,11 +382,11 @@ _LINEAR: dict[str, Callable[..., Affine]] = {
 }
 
 
-def _neg_expression(b: Any) -> Any:
+def _neg_expression(b: Expression | Array) -> Expression | Array:
     return RULES["negative"](b) if isinstance(b, Expression) else -b
 
 
-def compare(a: Any, b: Any, symbol: str, flipped: bool) -> Any:
+def compare(a: Read, b: Read, symbol: str, flipped: bool) -> Constraint | Condition:
     """a <= b (or ==): a constraint when variables take part, a condition for np.where otherwise."""
     origin = (">" + symbol[1:], b, a) if flipped else (symbol, a, b)
     if isinstance(a, Affine) or isinstance(b, Affine):
@@ -432,7 +395,7 @@ def compare(a: Any, b: Any, symbol: str, flipped: bool) -> Any:
                 f"Strict inequalities have no minimum: write <= or >= in {text(origin)}. A comparison with a variable "
                 "is a constraint and has no truth value, so that no `if`, max, min or sorted can ask for it."
             )
-        body = _LINEAR["subtract"](a, b) if isinstance(a, Affine) else _add(a, _negative(b))
+        body = _LINEAR["subtract"](a, b) if isinstance(a, Affine) else _add(a, _negative(Affine.of(b)))
         ends = body.offset.value if isinstance(body.offset, Constant) else np.zeros(0)
         if (ends == np.inf).any() or (symbol == "==" and np.isinf(ends).any()):
             raise ModelError(f"{text(origin)} cannot hold, since no number is infinite.")

@@ -13,9 +13,10 @@ import numpy as np
 from . import jets
 from .defined import SURE, WILD, Doubt, worst
 from .functions import FUNCTIONS, HALF_PI_ABOVE, PI_ABOVE
-from .graph import Expression, Pass, Shape, choose
-from .interval import Interval, magnitudes, widened
-from .jets import Jet
+from .graph import Expression, Pass, choose
+from .interval import Array, Interval, magnitudes, widened
+from .jets import Jet, Numbers
+from .operands import Mask, Shape
 
 ANGLE_ULPS = 4.0  # what np.arctan2 may be off by, for all arguments; measured below 1, NumPy's kernels admit 4
 
@@ -26,8 +27,9 @@ class Angle(Expression):
     def __init__(self, y: Expression, x: Expression, shape: Shape) -> None:
         self.args, self.shape = (y, x), shape
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
-        y, x = args
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
+        known: list[Jet[Any]] = args  # arrays at points, intervals over boxes
+        y, x = known
         steep, lost, value = self._boxes(y.value, x.value) if isinstance(run.y, Interval) else _points(y.value, x.value)
         if run.order == 0 or (y.gradient is None and x.gradient is None):
             return Jet(value)
@@ -37,7 +39,7 @@ class Angle(Expression):
         ]
         return Jet(value, *(_forgotten(d, lost) for d in derivatives))
 
-    def _boxes(self, y: Interval, x: Interval) -> tuple[Any, Any, Interval]:
+    def _boxes(self, y: Interval, x: Interval) -> tuple[Mask, Mask, Interval]:
         """Which boxes are rather above or below the origin, on which nothing is known of slopes, and the angles."""
         near_x, near_y = magnitudes(x)[0], magnitudes(y)[0]
         origin = (near_x == 0) & (near_y == 0)
@@ -55,30 +57,30 @@ class Angle(Expression):
     def partial(self) -> bool:
         return True
 
-    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         """On the cut and at the origin NumPy has the sign of a zero decide, which reals have not."""
-        y, x = (jet.value for jet in args)
+        y, x = args
         turns = (y.lo <= 0) & (y.hi >= 0) & (x.lo <= 0)
         return worst(super().doubt(args, doubts, value, run), np.where(turns, WILD, SURE))
 
 
-def _angle(y: Any, x: Any) -> Any:
+def _angle(y: Array, x: Array) -> Array:
     return np.arctan2(y + 0.0, x + 0.0)
 
 
-def _points(y: Any, x: Any) -> tuple[Any, Any, Any]:
+def _points(y: Array, x: Array) -> tuple[Mask, Mask, Array]:
     return np.abs(y) > np.abs(x), np.zeros((1, 1), dtype=bool), _angle(y, x)
 
 
-def _arctan(a: Jet, b: Jet, order: int) -> Jet:
+def _arctan(a: Jet[Numbers], b: Jet[Numbers], order: int) -> Jet[Numbers]:
     """arctan(a / b)."""
     inverse, arctan = FUNCTIONS["reciprocal"], FUNCTIONS["arctan"]
     below = jets.chain(b, inverse, inverse.first, inverse.second, inverse.third, order)
     return jets.chain(jets.multiply(a, below, order), arctan, arctan.first, arctan.second, arctan.third, order)
 
 
-def _forgotten(derivative: Any, lost: Any) -> Any:
+def _forgotten(derivative: Numbers | None, lost: Mask) -> Numbers | None:
     """A derivative without what is not known of it."""
-    if derivative is None or not lost.any():
+    if not isinstance(derivative, Interval) or not lost.any():
         return derivative
     return Interval(np.where(lost, -np.inf, derivative.lo), np.where(lost, np.inf, derivative.hi))

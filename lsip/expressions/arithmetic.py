@@ -6,16 +6,16 @@ linear.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from ..errors import ModelError
-from ..validation import mask, matrix
-from .affine import Affine, Condition, compare, linear_rule, pairing, refuse
+from ..validation import Array, is_sparse, mask, matrix
+from .affine import Affine, Constraint, Read, compare, linear_rule, pairing, refuse
 from .angle import Angle
 from .elementary import Function
 from .functions import FUNCTIONS
@@ -23,6 +23,7 @@ from .graph import (
     Absolute,
     Add,
     Apply,
+    Condition,
     Constant,
     Divide,
     Expression,
@@ -41,20 +42,23 @@ from .graph import (
     full,
 )
 from .monomials import Monomials
+from .operands import Axis, Ints, Key, Mask, Operand, Shape
 from .operators import FUNCTION_RULES, RULES, Operators, operand
 
+Symbol: TypeAlias = Affine | Expression
+Given: TypeAlias = Operand[Affine | Expression]  # an operand as it was written
 HIGHEST = 1000  # degree of monomials that are looked up in a table of powers
 
 
-def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def rule(*names: str) -> Callable[[Callable[..., Expression]], Callable[..., Any]]:
     """Register an operation for index expressions; affine operands go to their own rule of the same name."""
 
-    def register(build: Callable[..., Any]) -> Callable[..., Any]:
+    def register(build: Callable[..., Expression]) -> Callable[..., Any]:
         op = names[0]
 
         @wraps(build)
-        def apply(*operands: Any) -> Any:
-            operands = tuple(o if isinstance(o, Operators) else _numbers(o, op) for o in operands)
+        def apply(*given: object) -> Symbol:
+            operands: tuple[Any, ...] = tuple(o if isinstance(o, Operators) else _numbers(o, op) for o in given)
             if any(isinstance(o, Affine) for o in operands):
                 return linear_rule(op, operands)
             by_matrix = any(hasattr(o, "tocoo") for o in operands)
@@ -70,13 +74,13 @@ def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
-def _numbers(value: Any, op: str = "") -> Any:
+def _numbers(value: object, op: str = "") -> Read | sparse.csr_array:
     """Numbers as an array of doubles, lists and arrays that hold expressions as one; a sparse matrix for `@` only."""
-    if hasattr(value, "tocoo"):
+    if is_sparse(value):
         if op != "matmul":
             raise ModelError(f"A sparse matrix can only be applied with `@`, not with np.{op}; use .toarray().")
         return matrix(value, "A sparse matrix in a model")
-    found = operand(value)
+    found: Any = operand(value)
     if isinstance(found, Operators):
         return found
     if op and np.isinf(found).any():
@@ -84,9 +88,10 @@ def _numbers(value: Any, op: str = "") -> Any:
     return found
 
 
-def _sparse_map(a: Any, b: Any) -> Expression:
+def _sparse_map(a: Expression | sparse.csr_array, b: Expression | sparse.csr_array) -> Expression:
     """A constant sparse matrix times a vector, from either side."""
-    table, u = (a, b) if hasattr(a, "tocoo") else (b.T.tocsr(), a)
+    right: sparse.csr_array = b
+    table, u = (a, b) if is_sparse(a) else (right.T.tocsr(), a)
     if u.ndim != 1 or table.shape[1] != u.size:
         raise ModelError(f"`@` needs (r, n) @ (n,); got shapes {a.shape} and {b.shape}.")
     return Linear(table, u, (table.shape[0],))
@@ -252,13 +257,18 @@ def matmul(a: Expression, b: Expression) -> Expression:
     return Sum(Multiply(Gather(a, left), Gather(b, right), left.shape), left.shape[-1])
 
 
-def getitem(u: Any, key: Any) -> Any:
+def gathered(u: Symbol, index: Ints) -> Symbol:
+    """Elements in any arrangement: `index` holds positions in the flattened array, and its shape is the new one."""
+    return u.gather(index) if isinstance(u, Affine) else Gather(u, index)
+
+
+def getitem(u: Symbol, key: Key) -> Symbol:
     """Slices and fancy indices, as NumPy has them."""
     try:
         index = np.arange(u.size).reshape(u.shape)[key]
     except IndexError as error:
         raise ModelError(f"{u} has shape {u.shape}: {error}.") from None
-    result = u.gather(index) if isinstance(u, Affine) else Gather(u, np.asarray(index))
+    result = gathered(u, np.asarray(index))
     result.origin = ("getitem", u, key)
     return result
 
@@ -266,10 +276,10 @@ def getitem(u: Any, key: Any) -> Any:
 RULES["getitem"] = getitem
 
 
-def _comparison(symbol: str) -> Callable[..., Any]:
-    def apply(a: Any, b: Any, flipped: bool = False) -> Any:
-        a, b = (o if isinstance(o, Operators) else _numbers(o) for o in (a, b))
-        return compare(a, b, symbol, flipped)
+def _comparison(symbol: str) -> Callable[..., Constraint | Condition]:
+    def apply(a: object, b: object, flipped: bool = False) -> Constraint | Condition:
+        operands: list[Any] = [o if isinstance(o, Operators) else _numbers(o) for o in (a, b)]
+        return compare(operands[0], operands[1], symbol, flipped)
 
     return apply
 
@@ -278,13 +288,13 @@ RULES["less_equal"], RULES["less"] = _comparison("<="), _comparison("<")
 RULES["equal"] = _comparison("==")
 
 
-def _structural(function: Any) -> None:
+def _structural(function: Callable[..., Any]) -> None:
     """A NumPy function that only moves elements: let it move their positions, then gather."""
 
-    def apply(u: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(u: object, *args: object, **kwargs: object) -> Symbol:
         others = (*args, *kwargs.values())
-        given = not isinstance(u, Affine | Expression) or any(isinstance(v, Operators) for v in others)
-        if given or "out" in kwargs:
+        placed = "out" not in kwargs and not any(isinstance(v, Operators) for v in others)
+        if not isinstance(u, Affine | Expression) or not placed:
             raise ModelError(
                 f"np.{function.__name__} moves the elements of one expression, to where numbers say, into no `out`."
             )
@@ -294,7 +304,7 @@ def _structural(function: Any) -> None:
             raise ModelError(f"np.{function.__name__} of {u}, which has shape {u.shape}: {error}.") from None
         if any(index is v for v in others):
             raise ModelError(f"np.{function.__name__} cannot write an expression into an array of numbers.")
-        result = u.gather(index) if isinstance(u, Affine) else Gather(u, index)
+        result = gathered(u, index)
         result.origin = (function.__name__, u)
         return result
 
@@ -308,11 +318,11 @@ for _structure in (
     _structural(_structure)
 
 
-def _each(function: Any) -> None:
+def _each(function: Callable[..., Any]) -> None:
     """A NumPy function that takes any number of arrays: one by one."""
     alone = FUNCTION_RULES[function]
 
-    def apply(*arrays: Any) -> Any:
+    def apply(*arrays: object) -> Any:
         found = tuple(alone(v) if isinstance(v, Operators) else function(operand(v)) for v in arrays)
         return found[0] if len(found) == 1 else found
 
@@ -323,15 +333,15 @@ _each(np.atleast_1d)
 _each(np.atleast_2d)
 
 
-def _stacking(function: Any) -> None:
+def _stacking(function: Callable[..., Any]) -> None:
     """A NumPy function that puts arrays together: let it arrange positions in their concatenation, then gather."""
 
-    def apply(parts: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+    def apply(parts: Sequence[object], *args: object, **kwargs: object) -> Symbol:
         more = {f"argument {k}": v for k, v in enumerate(args[1:], start=3)}
         _plain({k: v for k, v in kwargs.items() if k != "axis"} | more, function.__name__)
-        parts = [_numbers(p, function.__name__) for p in parts]
-        affine = any(isinstance(p, Affine) for p in parts)
-        items: list[Any] = [Affine.of(p) if affine else as_expression(p) for p in parts]
+        read = [_numbers(p, function.__name__) for p in parts]
+        affine = any(isinstance(p, Affine) for p in read)
+        items: list[Any] = [Affine.of(p) if affine else as_expression(p) for p in read]
         starts = np.cumsum([0] + [p.size for p in items])
         positions = [s + np.arange(p.size).reshape(p.shape) for s, p in zip(starts, items, strict=False)]
         try:
@@ -340,7 +350,7 @@ def _stacking(function: Any) -> None:
             shapes = ", ".join(str(p.shape) for p in items)
             raise ModelError(f"np.{function.__name__} of arrays of shapes {shapes}: {error}.") from None
         result = Affine.join(items).gather(index) if affine else Gather(Join(tuple(items)), index)
-        result.origin = ("stack", *parts)
+        result.origin = ("stack", *read)
         return result
 
     FUNCTION_RULES[function] = apply
@@ -350,7 +360,7 @@ for _joining in (np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack
     _stacking(_joining)
 
 
-def _last(u: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
+def _last(u: Symbol, axis: Axis) -> tuple[Symbol, Shape]:
     """Bring the reduced axes to the end as one; returns the rearranged operand of shape (*rest, k)."""
     try:
         axes = tuple(range(u.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, u.ndim)
@@ -361,29 +371,29 @@ def _last(u: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
     index = np.transpose(np.arange(u.size).reshape(u.shape), rest + axes).reshape(*shape, -1)
     if index.shape == u.shape and (index.ravel() == np.arange(u.size)).all():
         return u, shape
-    return (u.gather(index) if isinstance(u, Affine) else Gather(u, index)), shape
+    return gathered(u, index), shape
 
 
-def total(u: Any, axis: Any = None, **kwargs: Any) -> Any:
+def total(u: Symbol, axis: Axis = None, **kwargs: object) -> Symbol:
     """np.sum."""
     _plain(kwargs, "sum")
     moved, _ = _last(u, axis)
     if not moved.size and isinstance(moved, Expression):
         return Constant(np.zeros(moved.shape[:-1]))
-    result = moved.sum_last() if isinstance(u, Affine) else Sum(moved, moved.shape[-1])
+    result = moved.sum_last() if isinstance(moved, Affine) else Sum(moved, moved.shape[-1])
     result.origin = ("sum", u) if axis is None else ("sum", u, axis)
     return result
 
 
-def _fold(name: str) -> Callable[..., Any]:
+def _fold(name: str) -> Callable[..., Expression]:
     """A reduction by halves with a two-operand rule, along one axis or all."""
 
-    def apply(u: Any, axis: Any = None, **kwargs: Any) -> Any:
+    def apply(u: Symbol, axis: Axis = None, **kwargs: object) -> Expression:
         _plain(kwargs, name)
         spoken = {"multiply": "prod", "maximum": "max", "minimum": "min"}[name]
         if isinstance(u, Affine):
             raise refuse(f"np.{spoken}", (u,))
-        moved, _ = _last(u, axis)
+        moved = as_expression(_last(u, axis)[0])
         known = _monomials(moved) if name == "multiply" else None
         if known is not None:
             known.origin = ("prod", u)
@@ -399,7 +409,7 @@ def _fold(name: str) -> Callable[..., Any]:
     return apply
 
 
-def _table(exponents: Any) -> bool:
+def _table(exponents: Array) -> bool:
     """Whether these are whole numbers, small enough for a table of all powers up to the largest."""
     return bool((exponents == np.round(np.abs(exponents))).all() and exponents.max(initial=0.0) <= HIGHEST)
 
@@ -418,46 +428,46 @@ def _monomials(u: Expression) -> Monomials | None:
     return Monomials(index, exponents.reshape(-1, index.size).astype(np.intp), u.shape[:-1])
 
 
-def _plain(kwargs: dict[str, Any], name: str, known: str = "`axis`") -> None:
+def _plain(kwargs: Mapping[str, object], name: str, known: str = "`axis`") -> None:
     given = {k for k, v in kwargs.items() if v is not None and v is not np._NoValue and v is not False}
     if given:
         raise ModelError(f"{name} takes only {known} here; got {', '.join(sorted(given))}.")
 
 
-def mean(u: Any, axis: Any = None, **kwargs: Any) -> Any:
+def mean(u: Symbol, axis: Axis = None, **kwargs: object) -> Symbol:
     s = total(u, axis, **kwargs)
     result = s / (u.size / s.size)
     result.origin = ("mean", u)
     return result
 
 
-def _operand(v: Any, op: str = "dot") -> Any:
+def _operand(v: Given, op: str = "dot") -> Symbol:
     found = _numbers(v, op)
-    return found if isinstance(found, Operators) else as_expression(found)
+    return found if isinstance(found, Affine | Expression) else as_expression(found)
 
 
-def dot(a: Any, b: Any) -> Any:
-    a, b = _operand(a), _operand(b)
-    if not a.shape or not b.shape:
-        return RULES["multiply"](a, b)
-    if max(a.ndim, b.ndim) > 2:
-        raise ModelError(f"np.dot takes at most two axes here; got shapes {a.shape} and {b.shape}. Use `@`.")
-    return RULES["matmul"](a, b)
+def dot(a: Given, b: Given) -> Symbol:
+    left, right = _operand(a), _operand(b)
+    if not left.shape or not right.shape:
+        return RULES["multiply"](left, right)
+    if max(left.ndim, right.ndim) > 2:
+        raise ModelError(f"np.dot takes at most two axes here; got shapes {left.shape} and {right.shape}. Use `@`.")
+    return RULES["matmul"](left, right)
 
 
-def inner(a: Any, b: Any) -> Any:
+def inner(a: Given, b: Given) -> Symbol:
     """The sum over the last axes of both."""
-    b = _operand(b)
-    return dot(a, b.T if b.ndim == 2 else b)
+    right = _operand(b)
+    return dot(a, right.T if right.ndim == 2 else right)
 
 
-def vdot(a: Any, b: Any) -> Any:
+def vdot(a: Given, b: Given) -> Symbol:
     """The sum over all elements of both."""
-    a, b = (v if v.ndim == 1 else v.ravel() for v in map(_operand, (a, b)))
-    return dot(a, b)
+    left, right = (v if v.ndim == 1 else v.ravel() for v in map(_operand, (a, b)))
+    return dot(left, right)
 
 
-def norm(u: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(u: Symbol, ord: float | None = None, axis: Axis = None, keepdims: bool = False) -> Expression:
     """np.linalg.norm of vectors: the 2-norm, 1, inf, or any p >= 1."""
     if isinstance(u, Affine):
         raise refuse("np.linalg.norm", (u,))
@@ -476,7 +486,7 @@ def norm(u: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return result
 
 
-def where(condition: Any, a: Any, b: Any) -> Any:
+def where(condition: Condition | Given, a: Given, b: Given) -> Symbol:
     """np.where with a comparison of index expressions, or a constant mask, as its condition."""
     if not isinstance(condition, Condition | Operators) and (chosen := mask(condition, "A condition")) is not None:
         return _masked(chosen, a, b)
@@ -484,19 +494,19 @@ def where(condition: Any, a: Any, b: Any) -> Any:
         raise refuse("np.where", (condition, a, b))
     if not isinstance(condition, Condition):
         raise ModelError("np.where needs a comparison of index expressions, such as np.where(t <= 0.5, a, b).")
-    a, b = (as_expression(_numbers(v, "where")) for v in (a, b))
-    shape = _common(condition.u, a, b)
-    u, yes, no = full(condition.u, shape), full(a, shape), full(b, shape)
+    first, second = (as_expression(_numbers(v, "where")) for v in (a, b))
+    shape = _common(condition.u, first, second)
+    u, yes, no = full(condition.u, shape), full(first, shape), full(second, shape)
     # A node chooses its first branch where u >= 0; "if u > 0" is "unless -u >= 0".
     choice = (Negate(u), no, yes) if condition.strict else (u, yes, no)
     result = Select(*choice, continuous=False, otherwise=condition.strict)
-    result.origin = ("where", condition, a, b)
+    result.origin = ("where", condition, first, second)
     return result
 
 
-def _masked(mask: Any, a: Any, b: Any) -> Any:
-    """Elements of a where the mask is true, of b elsewhere."""
-    a, b = _numbers(a, "where"), _numbers(b, "where")
+def _masked(mask: Mask, yes: Given, no: Given) -> Symbol:
+    """Elements of one where the mask is true, of the other elsewhere."""
+    a, b = _numbers(yes, "where"), _numbers(no, "where")
     affine = isinstance(a, Affine) or isinstance(b, Affine)
     parts: list[Any] = [Affine.of(v) if affine else as_expression(v) for v in (a, b)]
     first, second = (np.arange(p.size).reshape(p.shape) for p in parts)
@@ -510,7 +520,9 @@ def _masked(mask: Any, a: Any, b: Any) -> Any:
     return result
 
 
-def clip(u: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+def clip(
+    u: Symbol, a_min: Given | None = None, a_max: Given | None = None, out: object = None, **kwargs: object
+) -> Symbol:
     """np.clip, under both of the names that NumPy has for its limits."""
     low, high = (_limit(side) for side in (kwargs.pop("min", a_min), kwargs.pop("max", a_max)))
     _plain({"out": out, **kwargs}, "clip", "limits")
@@ -518,12 +530,12 @@ def clip(u: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **kwargs
     return result if high is None else RULES["minimum"](result, high)
 
 
-def _limit(side: Any) -> Any:
+def _limit(side: object) -> object:
     """A limit of np.clip; None if it is infinite, which is none."""
     return None if isinstance(side, int | float) and np.isinf(side) else side
 
 
-def trace(u: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, **kwargs: Any) -> Any:
+def trace(u: Symbol, offset: int = 0, axis1: int = 0, axis2: int = 1, **kwargs: object) -> Symbol:
     """np.trace: the sum along a diagonal."""
     _plain(kwargs, "trace", "`offset` and two axes")
     result = total(FUNCTION_RULES[np.diagonal](u, offset, axis1, axis2), axis=-1)
@@ -531,7 +543,7 @@ def trace(u: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, **kwargs: Any
     return result
 
 
-def cumsum(u: Any, axis: Any = None, **kwargs: Any) -> Any:
+def cumsum(u: Symbol, axis: int | None = None, **kwargs: object) -> Symbol:
     """np.cumsum: one sparse matrix of ones, applied to all elements."""
     _plain(kwargs, "cumsum")
     if axis is None:
@@ -549,7 +561,7 @@ def cumsum(u: Any, axis: Any = None, **kwargs: Any) -> Any:
     return result
 
 
-def polyval(p: Any, x: Any) -> Any:
+def polyval(p: Any, x: Any) -> Symbol:
     """np.polyval by Horner's rule; coefficients may be numbers, index expressions or variables, the highest first."""
     coefficients = list(p) if isinstance(p, list | tuple | np.poly1d) or np.ndim(p) == 1 else []
     if not coefficients:
@@ -560,12 +572,12 @@ def polyval(p: Any, x: Any) -> Any:
     return result
 
 
-def full_like(u: Any, fill_value: Any, shape: Any = None) -> Any:
+def full_like(u: Symbol, fill_value: Given, shape: int | Shape | None = None) -> Any:
     """np.full_like, with a number or an expression."""
     return np.broadcast_to(_numbers(fill_value, "full_like"), u.shape if shape is None else shape)
 
 
-def outer_product(a: Any, b: Any) -> Any:
+def outer_product(a: Given, b: Given) -> Symbol:
     column, row = _operand(a), _operand(b)
     result = column.reshape(-1, 1) * row.reshape(1, -1)
     result.origin = ("outer", a, b)

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError
 from .defined import MAYBE, NEVER, SURE, WILD, Doubt
-from .interval import EPS, Interval, magnitudes, widened
+from .interval import EPS, Array, Interval, magnitudes, widened
 from .jets import Numbers
 
 Derivative = Callable[[Numbers, Numbers], Numbers]
@@ -58,7 +58,7 @@ class Function:
     """
 
     name: str
-    value: Callable[[Any], Any]
+    value: Callable[[Array], Array]
     shape: Callable[[Function, Interval], Interval]
     first: Derivative
     second: Derivative
@@ -78,6 +78,15 @@ class Function:
                 "declare at least twice what it finds."
             )
 
+    @overload
+    def __call__(self, u: Interval) -> Interval: ...
+
+    @overload
+    def __call__(self, u: Array) -> Array: ...
+
+    @overload
+    def __call__(self, u: Numbers) -> Numbers: ...
+
     def __call__(self, u: Numbers) -> Numbers:
         if not isinstance(u, Interval):
             return self.value(u)
@@ -96,7 +105,7 @@ class Function:
                 lo, hi = np.where(beyond, low, lo), np.where(beyond, high, hi)
         return Interval(lo, hi)
 
-    def enclosed(self, low: Any, high: Any) -> Interval:
+    def enclosed(self, low: Array, high: Array) -> Interval:
         """From the least value that the kernel may mean at `low` to the largest at `high`."""
         return widened(self.value(low), self.value(high), self.ulps)
 

@@ -7,26 +7,26 @@ the user typed, for printing only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import comb, prod
-from typing import Any
+from math import comb
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..domains import Domain
 from ..errors import ModelError, NotAffineError
+from ..validation import Data
 from . import jets
 from .defined import MAYBE, NEVER, SURE, WILD, Doubt, either, silent, vanishing, worst
 from .elementary import Function
-from .interval import Array, Interval, absolute, apply_matrix, down, up
+from .interval import Array, Interval, Matrix, absolute, apply_matrix, down, up
 from .jets import Jet, Numbers
-from .operators import Operators, operand
+from .operands import Mask, Shape
+from .operators import Operators, Statement, call, operand
 from .powers import power, power_doubt, power_first, power_second, power_third
 from .printing import latex, text
-
-Shape = tuple[int, ...]
 
 
 @dataclass
@@ -56,22 +56,14 @@ class Pass:
         return comb(self.y.shape[-1] + order - 1, order) if order else 0
 
 
-class Expression(Operators):
+class Expression(Operators["Expression", "Expression", "Condition"]):
     """A NumPy-like array that depends on the index and not on the decision variables."""
 
     shape: Shape
     args: tuple[Expression, ...] = ()
     origin: tuple[Any, ...] = ()
 
-    @property
-    def size(self) -> int:
-        return prod(self.shape)
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         raise NotImplementedError
 
     @property
@@ -79,7 +71,7 @@ class Expression(Operators):
         """Whether it may be undefined at finite arguments though its enclosure is finite."""
         return False
 
-    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         """Where the result may be undefined over boxes, given the arguments, what is doubtful of them, and itself."""
         return worst(silent(value), *doubts)
 
@@ -111,17 +103,58 @@ class Expression(Operators):
         return tuple(dict.fromkeys(node for node in self.nodes() if isinstance(node, Index)))
 
 
+@dataclass(frozen=True, eq=False)
+class Condition(Statement):
+    """u >= 0 (or u > 0 when `strict`) for an index expression u: what np.where asks."""
+
+    u: Expression
+    strict: bool
+    origin: tuple[Any, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.u.shape
+
+    def advice(self) -> str:
+        return (
+            f"{text(self)} is a comparison of index expressions: it has no truth value and is no number. Use it in "
+            "np.where(condition, a, b) instead of `if`, np.where(condition, 1, 0) for 0 and 1, and np.maximum and "
+            "np.minimum instead of max and min."
+        )
+
+    def __array_function__(
+        self,
+        func: Callable[..., Any],
+        types: Collection[type],
+        args: tuple[object, ...],
+        kwargs: Mapping[str, object],
+    ) -> Any:
+        if func is not np.where:
+            raise ModelError(f"np.{func.__name__} does not take the comparison {text(self)}; only np.where does.")
+        return call(func, args, kwargs)
+
+    def __and__(self, other: object) -> NoReturn:
+        raise ModelError(f"Conditions do not combine; nest np.where({text(self)}, np.where(…), …) instead.")
+
+    __or__ = __rand__ = __ror__ = __and__
+
+    def __str__(self) -> str:
+        return text(self)
+
+    __repr__ = __str__
+
+
 class Constant(Expression):
     """Known numbers; exact, as floats, in every algebra."""
 
     rounded = False  # whether the numbers stand for irrational ones
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Data) -> None:
         self.value: Array = np.asarray(value, dtype=float)
         self.shape = self.value.shape
         self.origin = ("constant", self.value)
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         return Jet(self.numbers(self.value.reshape(1, -1), run))
 
     def numbers(self, value: Array, run: Pass) -> Numbers:
@@ -172,7 +205,7 @@ class Index(Expression):
         self.shape = () if domain.scalar else (domain.dim,)
         self.origin = ("name", name)
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         m, start = run.y.shape[-1], run.offsets[self]
         value = run.y[:, start : start + self.domain.dim]
         return Jet(value, run.known(np.eye(m)[:, None, start : start + self.domain.dim]) if run.order else None)
@@ -191,7 +224,7 @@ class Apply(Expression):
     def __init__(self, function: Function, u: Expression, spelled_out: bool = False) -> None:
         self.function, self.args, self.shape, self.spelled_out = function, (u,), u.shape, spelled_out
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         f = self.function
         return jets.chain(args[0], f, f.first, f.second, f.third, run.order)
 
@@ -199,8 +232,8 @@ class Apply(Expression):
     def partial(self) -> bool:
         return self.function.partial
 
-    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
-        found = worst(super().doubt(args, doubts, value, run), self.function.doubt(args[0].value))
+    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        found = worst(super().doubt(args, doubts, value, run), self.function.doubt(args[0]))
         return np.where(found == SURE, SURE, WILD) if self.spelled_out else found
 
     def key(self) -> tuple[Any, ...] | None:
@@ -213,7 +246,7 @@ class Power(Expression):
     def __init__(self, u: Expression, k: Array, shape: Shape) -> None:
         self.exponents, self.args, self.shape = k.reshape(1, -1), (u,), shape
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         k = self.exponents
         return jets.chain(args[0], lambda u: power(u, k), power_first(k), power_second(k), power_third(k), run.order)
 
@@ -221,8 +254,8 @@ class Power(Expression):
     def partial(self) -> bool:
         return bool((self.exponents != np.round(self.exponents)).any())
 
-    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
-        found = worst(super().doubt(args, doubts, value, run), power_doubt(args[0].value, self.exponents))
+    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        found = worst(super().doubt(args, doubts, value, run), power_doubt(args[0], self.exponents))
         return np.where(self.exponents == 0, SURE, found)  # nan ** 0 is 1
 
     def key(self) -> tuple[Any, ...] | None:
@@ -235,7 +268,7 @@ class Add(Expression):
     def __init__(self, a: Expression, b: Expression, shape: Shape) -> None:
         self.args, self.shape = (a, b), shape
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         return jets.add(args[0], args[1])
 
 
@@ -245,11 +278,11 @@ class Multiply(Expression):
     def __init__(self, a: Expression, b: Expression, shape: Shape) -> None:
         self.args, self.shape = (a, b), shape
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         return jets.multiply(args[0], args[1], run.order)
 
-    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
-        return worst(super().doubt(args, doubts, value, run), vanishing(args[0].value, args[1].value))
+    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        return worst(super().doubt(args, doubts, value, run), vanishing(args[0], args[1]))
 
 
 class Divide(Expression):
@@ -258,7 +291,7 @@ class Divide(Expression):
     def __init__(self, u: Expression, c: Constant, shape: Shape) -> None:
         self.args, self.shape = (u, c), shape
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         c = args[1].value
         return jets.each(args[0], lambda v: v / c)
 
@@ -269,7 +302,7 @@ class Negate(Expression):
     def __init__(self, u: Expression) -> None:
         self.args, self.shape = (u,), u.shape
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         return jets.negate(args[0])
 
 
@@ -284,10 +317,10 @@ class Gather(Expression):
         """Whether every element stays at its place."""
         return self.index.size == self.args[0].size and bool((self.index == np.arange(self.index.size)).all())
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         return jets.each(args[0], lambda v: v[..., self.index])
 
-    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         return doubts[0][..., self.index]
 
     def key(self) -> tuple[Any, ...] | None:
@@ -301,10 +334,11 @@ class Join(Expression):
         self.sizes = [p.size for p in parts]
         self.args, self.shape = parts, (sum(self.sizes),)
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
-        return Jet(*(join([jet[d] for jet in args], self.sizes) for d in range(run.order + 1)))
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
+        parts: list[Any] = [join([jet[d] for jet in args], self.sizes) for d in range(run.order + 1)]
+        return Jet(*parts)
 
-    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         n = max(len(d) for d in doubts)
         return np.concatenate([np.broadcast_to(d, (n, s)) for d, s in zip(doubts, self.sizes, strict=True)], axis=1)
 
@@ -315,14 +349,14 @@ class Sum(Expression):
     def __init__(self, u: Expression, k: int) -> None:
         self.k, self.args, self.shape = k, (u,), u.shape[:-1]
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         def total(v: Numbers) -> Numbers:
             v = v.reshape(*v.shape[:-1], -1, self.k)
             return v.sum() if isinstance(v, Interval) else v.sum(-1)
 
         return jets.each(args[0], total)
 
-    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         terms = doubts[0].reshape(len(doubts[0]), -1, self.k).max(-1, initial=SURE)
         return super().doubt(args, [terms], value, run)
 
@@ -333,16 +367,16 @@ class Sum(Expression):
 class Linear(Expression):
     """A constant matrix, dense or sparse, applied to all elements of the argument."""
 
-    def __init__(self, matrix: Any, u: Expression, shape: Shape) -> None:
+    def __init__(self, matrix: Matrix, u: Expression, shape: Shape) -> None:
         self.matrix, self.args, self.shape = matrix, (u,), shape
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         m = self.matrix
         return jets.each(args[0], lambda v: v.linear(m) if isinstance(v, Interval) else apply_matrix(m, v))
 
-    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         """A zero of the matrix makes nan of what is infinite, unless it is not stored: then nobody knows."""
-        u = args[0].value
+        u = args[0]
         doubtful = (doubts[0] != SURE) | np.isinf(u.lo) | np.isinf(u.hi)
         return super().doubt(args, [np.where(doubtful.any(-1, keepdims=True), WILD, SURE)], value, run)
 
@@ -360,15 +394,17 @@ class Select(Expression):
     def __init__(self, u: Expression, a: Expression, b: Expression, continuous: bool, otherwise: bool = False) -> None:
         self.args, self.shape, self.continuous, self.otherwise = (u, a, b), u.shape, continuous, otherwise
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
-        u, a, b = args
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
+        known: list[Jet[Any]] = args  # arrays at points, intervals over boxes
+        u, a, b = known
         if not isinstance(run.y, Interval):
             return self._at_points(u, a, b, run)
         value = self._doubtful(u.value, run.doubts[id(self)]) if id(self) in run.doubts else u.value
         plus, minus = run.sides[id(self)] = branches(value, run, run.kinks[id(self)], closed=self.continuous)
         # Across a jump not even the gradient is bounded; across a kink it lies between those of the branches.
         hull = (True, self.continuous, False, False)
-        return Jet(*(choose(plus, minus, a[d], b[d], hull[d], run.entries(d)) for d in range(run.order + 1)))
+        chosen: list[Any] = [choose(plus, minus, a[d], b[d], hull[d], run.entries(d)) for d in range(run.order + 1)]
+        return Jet(*chosen)
 
     def _doubtful(self, u: Interval, doubt: Doubt) -> Interval:
         """u, reaching over to the branch that is taken where it is undefined, if it may be."""
@@ -380,7 +416,7 @@ class Select(Expression):
         hi = np.where(wild | (maybe & (end > 0)), np.inf, np.where(never, end, u.hi))
         return Interval(lo, hi)
 
-    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         """Whether np.where is defined is up to the branch that it takes; a maximum is if both of its operands are."""
         if self.continuous:
             return super().doubt(args, doubts[1:], value, run)
@@ -388,7 +424,7 @@ class Select(Expression):
         _, a, b = doubts
         return worst(silent(value), np.where(plus, a, np.where(minus, b, either(a, b))))
 
-    def _at_points(self, u: Jet, a: Jet, b: Jet, run: Pass) -> Jet:
+    def _at_points(self, u: Jet[Array], a: Jet[Array], b: Jet[Array], run: Pass) -> Jet[Numbers]:
         """As NumPy has it: a maximum with an undefined operand is undefined, and an undefined condition is false."""
         if self.continuous:
             plus, value = a.value >= b.value, np.maximum(a.value, b.value)
@@ -407,8 +443,8 @@ class Absolute(Expression):
     def __init__(self, u: Expression) -> None:
         self.args, self.shape = (u,), u.shape
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
-        u = args[0]
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
+        u: Jet[Any] = args[0]  # arrays at points, intervals over boxes
         if not isinstance(run.y, Interval):
             return Jet(*(None if d is None else np.where(u.value >= 0, d, -d) for d in u))
         plus, minus = branches(u.value, run, run.kinks[id(self)], closed=True)
@@ -425,7 +461,7 @@ def _minus(d: Numbers | None) -> Numbers | None:
     return None if d is None else -d
 
 
-def branches(u: Numbers, run: Pass, where: slice, closed: bool) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def branches(u: Interval, run: Pass, where: slice, closed: bool) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which boxes lie on the branch u >= 0 and which on the other; the rest are recorded as straddling.
 
     A branch that is `closed` may touch u = 0; below a jump, u = 0 still has the value of the branch above.
@@ -441,7 +477,7 @@ def branches(u: Numbers, run: Pass, where: slice, closed: bool) -> tuple[NDArray
     return plus, minus & ~plus
 
 
-def choose(plus: Any, minus: Any, a: Numbers | None, b: Numbers | None, hull: bool, entries: int) -> Numbers | None:
+def choose(plus: Mask, minus: Mask, a: Numbers | None, b: Numbers | None, hull: bool, entries: int) -> Numbers | None:
     """a on the boxes in `plus`, b on those in `minus`; on the rest both (`hull`), or nothing is known.
 
     A missing derivative is zero; `entries` is how many numbers a derivative of this order has (0 for values).
@@ -464,17 +500,18 @@ def choose(plus: Any, minus: Any, a: Numbers | None, b: Numbers | None, hull: bo
 
 def join(parts: list[Numbers | None], sizes: list[int]) -> Numbers | None:
     """Concatenate along the last axis; a missing part is zero, and parts that are constant are repeated as needed."""
-    known = [p for p in parts if p is not None]
+    alike: list[Any] = parts  # all of them arrays, or all intervals
+    known = [p for p in alike if p is not None]
     if not known:
         return None
     batches = [p.shape[-2] for p in known]  # 1 for what is constant
     lead, n = known[0].shape[:-2], max(batches) if min(batches) else 0
     if not isinstance(known[0], Interval):
-        return _side_by_side(parts, sizes, (*lead, n))
-    lo = _side_by_side([None if p is None else p.lo for p in parts], sizes, (*lead, n))
+        return _side_by_side(alike, sizes, (*lead, n))
+    lo = _side_by_side([None if p is None else p.lo for p in alike], sizes, (*lead, n))
     if all(p.exact for p in known):
         return Interval(lo, lo)
-    return Interval(lo, _side_by_side([None if p is None else p.hi for p in parts], sizes, (*lead, n)))
+    return Interval(lo, _side_by_side([None if p is None else p.hi for p in alike], sizes, (*lead, n)))
 
 
 def _side_by_side(parts: list[Array | None], sizes: list[int], lead: Shape) -> Array:
@@ -501,7 +538,7 @@ def picked(e: Expression, index: NDArray[np.intp]) -> Expression:
     return Gather(Join(parts), np.argsort(order, kind="stable"))
 
 
-def as_expression(value: Any) -> Expression:
+def as_expression(value: object) -> Expression:
     """An expression as it is, numbers as a `Constant`; what else there is in the language has variables in it."""
     found = operand(value)
     if isinstance(found, Operators) and not isinstance(found, Expression):

@@ -13,12 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
-Array = NDArray[np.float64]
+from .operands import Key
+
+Array: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = Array | sparse.csr_array
 
 EPS = 2.0**-52
 TINY = 2.0**-1074
@@ -47,13 +51,13 @@ def widened(low: Array, high: Array, ulps: float) -> Interval:
     return Interval(low - (np.abs(low) * (ulps * EPS) + NORMAL), high + (np.abs(high) * (ulps * EPS) + NORMAL))
 
 
-def _exact(a: Array, b: Any, total: Array) -> NDArray[np.bool_]:
+def _exact(a: Array, b: Array | float, total: Array) -> NDArray[np.bool_]:
     """Whether a + b rounded to `total` without error (Knuth's two-sum)."""
     part = total - a
     return (a - (total - part)) + (b - part) == 0
 
 
-def _exact_product(a: Array, b: Any, product: Array) -> NDArray[np.bool_]:
+def _exact_product(a: Array, b: Array | float, product: Array) -> NDArray[np.bool_]:
     """Whether a b rounded to `product` without error (Dekker's product); says no where the test itself could round."""
     p, q = 134217729.0 * a, 134217729.0 * b
     p, q = p - (p - a), q - (q - b)
@@ -88,7 +92,7 @@ class Interval:
         self.hi = hi
 
     @classmethod
-    def point(cls, value: Any) -> Interval:
+    def point(cls, value: ArrayLike) -> Interval:
         """The interval that holds exactly the given floats."""
         v = np.asarray(value, dtype=float)
         return cls(v, v)
@@ -107,7 +111,7 @@ class Interval:
         lo = operation(self.lo)
         return Interval(lo, lo if self.exact else operation(self.hi))
 
-    def __getitem__(self, key: Any) -> Interval:
+    def __getitem__(self, key: Key) -> Interval:
         return self.each(lambda v: v[key])
 
     def reshape(self, *shape: int) -> Interval:
@@ -118,7 +122,7 @@ class Interval:
             return self.each(np.negative)
         return Interval(-self.hi, -self.lo)
 
-    def __add__(self, other: Any) -> Interval:
+    def __add__(self, other: Interval | Array | float) -> Interval:
         if isinstance(other, Interval):
             if not (self.exact or other.exact):
                 return Interval(down(self.lo + other.lo), up(self.hi + other.hi))
@@ -135,15 +139,15 @@ class Interval:
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Interval:
+    def __sub__(self, other: Interval | Array | float) -> Interval:
         if isinstance(other, Interval):
             return Interval(down(self.lo - other.hi), up(self.hi - other.lo))
         return Interval(down(self.lo - other), up(self.hi - other))
 
-    def __rsub__(self, other: Any) -> Interval:
+    def __rsub__(self, other: Array | float) -> Interval:
         return Interval(down(other - self.hi), up(other - self.lo))
 
-    def __mul__(self, other: Any) -> Interval:
+    def __mul__(self, other: Interval | Array | float) -> Interval:
         if isinstance(other, Interval):
             if not (self.exact or other.exact):
                 p, q = self.lo * other.lo, self.lo * other.hi
@@ -157,14 +161,14 @@ class Interval:
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> Interval:
+    def __truediv__(self, other: Interval | Array | float) -> Interval:
         if isinstance(other, Interval) and not other.exact:
             return self * reciprocal(other)
         divisor = other.lo if isinstance(other, Interval) else other
         p, q = self.lo / divisor, self.hi / divisor
         return Interval(down(np.minimum(p, q)), up(np.maximum(p, q)))  # a division by zero leaves nan or infinities
 
-    def __rtruediv__(self, other: Any) -> Interval:
+    def __rtruediv__(self, other: Array | float) -> Interval:
         return reciprocal(self) * other
 
     def square(self) -> Interval:
@@ -182,7 +186,7 @@ class Interval:
         slack = k * EPS * np.maximum(np.abs(self.lo), np.abs(self.hi)).sum(-1) + k * TINY
         return Interval(self.lo.sum(-1) - slack, self.hi.sum(-1) + slack)
 
-    def linear(self, matrix: Any) -> Interval:
+    def linear(self, matrix: Matrix) -> Interval:
         """`matrix` (r, k) applied to the last axis: midpoint, radius, and the a-priori error of both products."""
         mid = 0.5 * self.lo + 0.5 * self.hi
         rad = up(np.maximum(self.hi - mid, mid - self.lo))
@@ -197,7 +201,7 @@ def _whole(v: Array) -> bool:
     return bool((v == np.rint(v)).all() and np.abs(v).sum() < 2.0**52)
 
 
-def apply_matrix(matrix: Any, v: Array) -> Array:
+def apply_matrix(matrix: Matrix, v: Array) -> Array:
     """`matrix` (r, k), dense or sparse, applied to the last axis of `v`."""
     flat = v.reshape(-1, v.shape[-1])
     return np.asarray((matrix @ flat.T).T).reshape(*v.shape[:-1], matrix.shape[0])

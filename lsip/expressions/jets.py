@@ -9,23 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .interval import Interval
+from .interval import Array, Interval
 
-Numbers = Any  # an Array or an Interval
+Numbers: TypeAlias = Array | Interval
 
 
-class Jet(NamedTuple):
+N = TypeVar("N", bound=Numbers, covariant=True)
+
+
+class Jet(NamedTuple, Generic[N]):
     """A batch of values and their derivatives."""
 
-    value: Numbers
-    gradient: Numbers | None = None
-    hessian: Numbers | None = None
-    third: Numbers | None = None
+    value: N
+    gradient: N | None = None
+    hessian: N | None = None
+    third: N | None = None
 
 
 @cache
@@ -68,21 +71,21 @@ def _times(a: Numbers, b: Numbers | None) -> Numbers | None:
     return None if b is None else a * b
 
 
-def add(a: Jet, b: Jet) -> Jet:
+def add(a: Jet[Numbers], b: Jet[Numbers]) -> Jet[Numbers]:
     value = a.value + b.value
     size = value.shape[-1]
     return Jet(value, *(_widen(_plus(d, e), size) for d, e in zip(a[1:], b[1:], strict=True)))
 
 
-def subtract(a: Jet, b: Jet) -> Jet:
+def subtract(a: Jet[Numbers], b: Jet[Numbers]) -> Jet[Numbers]:
     return add(a, negate(b))
 
 
-def negate(a: Jet) -> Jet:
-    return Jet(*(None if d is None else -d for d in a))
+def negate(a: Jet[Numbers]) -> Jet[Numbers]:
+    return Jet(-a.value, *(None if d is None else -d for d in a[1:]))
 
 
-def multiply(a: Jet, b: Jet, order: int) -> Jet:
+def multiply(a: Jet[Numbers], b: Jet[Numbers], order: int) -> Jet[Numbers]:
     """The product rule; `a is b` squares, which intervals do more sharply."""
     if a is b:
         return chain(a, square, lambda u, _: 2.0 * u, lambda u, _: np.full((1, 1), 2.0), None, order)
@@ -119,13 +122,13 @@ def _mixed(gradient: Numbers | None, hessian: Numbers | None) -> Numbers | None:
 
 
 def chain(
-    u: Jet,
+    u: Jet[Numbers],
     function: Callable[[Numbers], Numbers],
     first: Callable[[Numbers, Numbers], Numbers],
     second: Callable[[Numbers, Numbers], Numbers],
     third: Callable[[Numbers, Numbers], Numbers] | None,
     order: int,
-) -> Jet:
+) -> Jet[Numbers]:
     """The chain rule for f(u); derivatives are functions of u and f(u), and None stands for a zero third one."""
     value = function(u.value)
     if order == 0 or u.gradient is None:
@@ -157,6 +160,6 @@ def outer(gradient: Numbers) -> Numbers:
     return product
 
 
-def each(u: Jet, operation: Callable[[Numbers], Numbers]) -> Jet:
+def each(u: Jet[Numbers], operation: Callable[[Numbers], Numbers]) -> Jet[Numbers]:
     """Apply a linear operation on the last axis to the value and to every derivative."""
-    return Jet(*(None if d is None else operation(d) for d in u))
+    return Jet(operation(u.value), *(None if d is None else operation(d) for d in u[1:]))

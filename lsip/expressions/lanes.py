@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from . import jets
 from .graph import Constant, Expression, Gather, Index, Join, Linear, Pass, Power, Sum, choose
 from .interval import Array, Interval
-from .jets import Jet, triangle
+from .jets import Jet, Numbers, triangle
 from .monomials import Monomials
 from .powers import power, power_first, power_second, power_third
 from .tape import Tape
@@ -28,7 +28,7 @@ def evaluate_lanes(tape: Tape, y: Array, lanes: Lanes, order: int) -> tuple[Arra
     """Outputs `lanes[n]` (N, s) at the points y[n]: values (N, s), gradients (m, N, s), packed Hessians."""
     walk = _Walk(tape, Pass(y, order, tape.offsets))
     with np.errstate(all="ignore"):
-        jet = walk.visit(tape.output, lanes)
+        jet: Jet[Any] = walk.visit(tape.output, lanes)
     m = tape.dim
     shapes = (lanes.shape, (m, *lanes.shape), (len(triangle(m)[0]), *lanes.shape))
     value, gradient, hessian = (
@@ -41,8 +41,8 @@ def enclose_lanes(tape: Tape, lower: Array, upper: Array, lanes: Lanes) -> Inter
     """Outward-rounded outputs `lanes[n]` (N, s) over the boxes [lower[n], upper[n]], for graphs without kinks."""
     walk = _Walk(tape, Pass(Interval(lower, upper), 0, tape.offsets))
     with np.errstate(all="ignore"):
-        value = walk.visit(tape.output, lanes).value
-    return _ends(value, lambda v: np.broadcast_to(v, lanes.shape))
+        jet: Jet[Any] = walk.visit(tape.output, lanes)
+    return jet.value.each(lambda v: np.broadcast_to(v, lanes.shape))
 
 
 class _Walk:
@@ -50,9 +50,9 @@ class _Walk:
 
     def __init__(self, tape: Tape, run: Pass) -> None:
         self.tape, self.run = tape, run
-        self.known: dict[tuple[int, bytes], Jet] = {}
+        self.known: dict[tuple[int, bytes], Jet[Numbers]] = {}
 
-    def visit(self, i: int, lanes: Lanes) -> Jet:
+    def visit(self, i: int, lanes: Lanes) -> Jet[Numbers]:
         node = self.tape.nodes[i]
         if node.size == 1:
             lanes = np.zeros((len(lanes), 1), dtype=np.intp)
@@ -61,7 +61,7 @@ class _Walk:
             self.known[key] = self._compute(i, node, lanes)
         return self.known[key]
 
-    def _compute(self, i: int, node: Expression, lanes: Lanes) -> Jet:
+    def _compute(self, i: int, node: Expression, lanes: Lanes) -> Jet[Numbers]:
         args = self.tape.args[i]
         if isinstance(node, Constant):
             return Jet(node.numbers(node.value.ravel()[lanes], self.run))
@@ -84,7 +84,7 @@ class _Walk:
             return jets.chain(u, lambda v: power(v, k), power_first(k), power_second(k), power_third(k), self.run.order)
         return node.forward([self.visit(a, lanes) for a in args], self.run)
 
-    def _whole(self, node: Expression, args: tuple[int, ...], lanes: Lanes) -> Jet:
+    def _whole(self, node: Expression, args: tuple[int, ...], lanes: Lanes) -> Jet[Numbers]:
         """Nodes in which every element depends on all of the argument are computed in full."""
         n = len(lanes)
         full = [
@@ -94,18 +94,18 @@ class _Walk:
         jet = node.forward(full, self.run)
         return jets.each(jet, lambda v: _pick(v, lanes))
 
-    def _sum(self, node: Sum, arg: int, lanes: Lanes) -> Jet:
+    def _sum(self, node: Sum, arg: int, lanes: Lanes) -> Jet[Numbers]:
         n, s = lanes.shape
         wide = (lanes[:, :, None] * node.k + np.arange(node.k)).reshape(n, s * node.k)
 
-        def total(v: Any) -> Any:
+        def total(v: Numbers) -> Numbers:
             shape = (*v.shape[:-2], n, s * node.k)
             v = _ends(v, lambda e: np.broadcast_to(e, shape).reshape(*shape[:-1], s, node.k))
             return v.sum() if isinstance(v, Interval) else v.sum(-1)
 
         return jets.each(self.visit(arg, wide), total)
 
-    def _join(self, node: Join, args: tuple[int, ...], lanes: Lanes) -> Jet:
+    def _join(self, node: Join, args: tuple[int, ...], lanes: Lanes) -> Jet[Numbers]:
         parts: list[Any] = [None] * 4
         start = 0
         for arg, size in zip(args, node.sizes, strict=True):
@@ -119,12 +119,12 @@ class _Walk:
         return Jet(*parts)
 
 
-def _ends(v: Any, operation: Callable[[Array], Array]) -> Any:
+def _ends(v: Numbers, operation: Callable[[Array], Array]) -> Numbers:
     """Apply an operation that moves elements to an array, or to both ends of intervals."""
     return v.each(operation) if isinstance(v, Interval) else operation(v)
 
 
-def _pick(v: Any, lanes: Lanes) -> Any:
+def _pick(v: Numbers, lanes: Lanes) -> Numbers:
     shape = (*v.shape[:-2], len(lanes), v.shape[-1])
     where = np.broadcast_to(lanes, (*v.shape[:-2], *lanes.shape))
     return _ends(v, lambda e: np.take_along_axis(np.broadcast_to(e, shape), where, axis=-1))

@@ -31,14 +31,14 @@ class Monomials(Expression):
     def key(self) -> tuple[Any, ...] | None:
         return (self.shape, self.exponents.tobytes())
 
-    def forward(self, args: list[Jet], run: Pass) -> Jet:
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         y = args[0].value  # (N, m)
         dim, start = run.y.shape[-1], run.offsets[self.args[0]]  # type: ignore[index]
         m = self.exponents.shape[1]
         if run.order not in self._plans:
             self._plans[run.order] = self._plan(run.order)
         lookup, factor = self._plans[run.order]
-        result: Numbers = None
+        result: Any = None
         for i, left in enumerate(lookup):
             table = power(y[:, i : i + 1], np.arange(left.max(initial=0) + 1.0))  # (N, degree + 1)
             part = table[:, left]  # (N, levels, K)
@@ -48,7 +48,7 @@ class Monomials(Expression):
         blocks = [_levels_first(result[:, a:b]) for a, b in pairwise(ends)]
         return Jet(blocks[0][0], *(_embed(b, d, m, dim, start) for d, b in enumerate(blocks[1:], start=1)))
 
-    def doubt(self, args: list[Jet], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         """Coordinates are finite; their powers may overflow, and meet a zero."""
         return np.where(np.isfinite(value.lo) & np.isfinite(value.hi), SURE, MAYBE)
 

@@ -8,94 +8,109 @@ expression (a number, an array of one object, a truth value) is refused where it
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
+from math import prod
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..errors import ConversionError, FixedError, ModelError
-from ..validation import OBJECT, kept, numbers, refuse_wrapped
+from ..validation import OBJECT, Array, Sparse, kept, numbers, refuse_wrapped
+from .operands import Axis, Indexed, Key, Made, Operand, Taken, Told
 
 RULES: dict[str, Callable[..., Any]] = {}
-FUNCTION_RULES: dict[Any, Callable[..., Any]] = {}
+FUNCTION_RULES: dict[Callable[..., Any], Callable[..., Any]] = {}
+REDUCERS: dict[str, Callable[..., Any]] = {"add": np.sum, "multiply": np.prod, "maximum": np.max, "minimum": np.min}
 WHAT = "Numbers in a model"
 FIRST = 10_000  # pandas leaves an operation to whatever has a higher priority than its own, at most 4,000
 
 
-class Operators:
-    """Operators, ufuncs and array functions, looked up in the tables of rules."""
+class Operators(Generic[Taken, Made, Told]):
+    """Operators, ufuncs and array functions, looked up in the tables of rules.
+
+    For the type checker, it knows which expressions may be the other operand, what operations make, and what a
+    comparison gives. Where the other operand decides, its own reflected operator says what comes out.
+    """
 
     shape: tuple[int, ...]
     hint = "Make a new one instead."  # to those who try to change one
     __hash__ = object.__hash__
     __pandas_priority__ = FIRST
 
-    def __add__(self, other: Any) -> Any:
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def __add__(self, other: Operand[Taken]) -> Made:
         return RULES["add"](self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Operand[Taken]) -> Made:
         return RULES["add"](other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Operand[Taken]) -> Made:
         return RULES["subtract"](self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Operand[Taken]) -> Made:
         return RULES["subtract"](other, self)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Operand[Taken]) -> Made:
         return RULES["multiply"](self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Operand[Taken]) -> Made:
         return RULES["multiply"](other, self)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Operand[Taken]) -> Made:
         return RULES["divide"](self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Operand[Taken]) -> Made:
         return RULES["divide"](other, self)
 
-    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+    def __pow__(self, other: Operand[Taken], modulus: object = None) -> Made:
         if modulus is not None:
             raise ModelError("pow with a modulus is not part of the language.")
         return RULES["power"](self, other)
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Operand[Taken]) -> Made:
         return RULES["power"](other, self)
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Operand[Taken] | Sparse) -> Made:
         return RULES["matmul"](self, other)
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: Operand[Taken] | Sparse) -> Made:
         return RULES["matmul"](other, self)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Made:
         return RULES["negative"](self)
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Self:
         return self
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Made:
         return RULES["absolute"](self)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Operand[Taken]) -> Told:
         return RULES["less_equal"](self, other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Operand[Taken]) -> Told:
         return RULES["less_equal"](other, self, flipped=True)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Operand[Taken]) -> Told:
         return RULES["less"](self, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Operand[Taken]) -> Told:
         return RULES["less"](other, self, flipped=True)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: Operand[Taken]) -> Told:  # type: ignore[override]  # no question, but a constraint
         return RULES["equal"](self, other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> NoReturn:
         raise ModelError("`!=` does not define a constraint; use <=, >= or ==.")
 
     def __bool__(self) -> bool:
@@ -104,7 +119,7 @@ class Operators:
             "use np.where(condition, a, b) instead of `if`."
         )
 
-    def _no_number(self, *_: Any) -> NoReturn:
+    def _no_number(self, *_: object) -> NoReturn:
         raise ConversionError(
             f"{self} stands for many numbers, so it cannot become one, nor be written into an array of numbers. Use "
             "NumPy's functions, such as np.sin, instead of those of math; np.stack([…]) puts expressions together."
@@ -115,10 +130,10 @@ class Operators:
 
     __int__ = __index__ = __complex__ = __round__ = __floor__ = __ceil__ = __trunc__ = _no_number
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return as_objects(self, dtype, inspect.currentframe())
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         # Rules write the origin, for printing, when all the rest is in place: with it an expression is complete.
         if name != "origin" and "origin" in self.__dict__:
             raise FixedError(f"`{name}` of {self} cannot be set: a part of a model stays as it was made. {self.hint}")
@@ -127,22 +142,22 @@ class Operators:
     def __delattr__(self, name: str) -> None:
         raise FixedError(f"`{name}` of {self} cannot be deleted: a part of a model stays as it was made.")
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         raise FixedError(
             f"Elements of {self} cannot be set: an expression stays as it was made. Write a constraint, such as "
             "x[0] == 1, to fix a variable, and np.stack([…]) to put an array together."
         )
 
-    def __delitem__(self, key: Any) -> None:
+    def __delitem__(self, key: object) -> None:
         self.__setitem__(key, None)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Self:
         return self  # it never changes, and a copy of a variable would be another variable
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Key) -> Made:
         return RULES["getitem"](self, key)
 
     def __len__(self) -> int:
@@ -150,51 +165,50 @@ class Operators:
             raise TypeError(f"{self} is a scalar and has no length.")
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Made]:
         if not self.shape:
             raise TypeError(f"{self} is a scalar and cannot be iterated over.")
         return (self[i] for i in range(self.shape[0]))
 
     @property
-    def T(self) -> Any:
+    def T(self) -> Made:
         return FUNCTION_RULES[np.transpose](self)
 
-    def sum(self, axis: Any = None) -> Any:
+    def sum(self, axis: Axis = None) -> Made:
         return FUNCTION_RULES[np.sum](self, axis=axis)
 
-    def prod(self, axis: Any = None) -> Any:
+    def prod(self, axis: Axis = None) -> Made:
         return FUNCTION_RULES[np.prod](self, axis=axis)
 
-    def mean(self, axis: Any = None) -> Any:
+    def mean(self, axis: Axis = None) -> Made:
         return FUNCTION_RULES[np.mean](self, axis=axis)
 
-    def max(self, axis: Any = None) -> Any:
+    def max(self, axis: Axis = None) -> Made:
         return FUNCTION_RULES[np.max](self, axis=axis)
 
-    def min(self, axis: Any = None) -> Any:
+    def min(self, axis: Axis = None) -> Made:
         return FUNCTION_RULES[np.min](self, axis=axis)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: Operand[Taken] | Sparse) -> Made:
         return FUNCTION_RULES[np.dot](self, other)
 
-    def reshape(self, *shape: Any) -> Any:
+    def reshape(self, *shape: int | Sequence[int]) -> Made:
         return FUNCTION_RULES[np.reshape](self, shape[0] if len(shape) == 1 else shape)
 
-    def ravel(self) -> Any:
+    def ravel(self) -> Made:
         return FUNCTION_RULES[np.ravel](self)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object) -> Any:
         name = ufunc.__name__
         if "out" in kwargs or method == "at":
             raise ModelError(
                 f"np.{name} cannot write an expression into an array of numbers, as `a += x`, `out=a` and np.{name}.at "
                 "would: write `a = a + x`."
             )
-        if method == "reduce" and name in ("add", "multiply", "maximum", "minimum"):
+        if method == "reduce" and name in REDUCERS:
             if set(kwargs) - {"axis"}:
                 raise ModelError(f"np.{name}.reduce takes only `axis` here; got {', '.join(sorted(kwargs))}.")
-            reducer = {"add": np.sum, "multiply": np.prod, "maximum": np.max, "minimum": np.min}[name]
-            return FUNCTION_RULES[reducer](inputs[0], axis=kwargs.get("axis", 0))
+            return FUNCTION_RULES[REDUCERS[name]](inputs[0], axis=kwargs.get("axis", 0))
         if method != "__call__" or kwargs:
             what = f"np.{name}.{method}" if method != "__call__" else f"np.{name} with {', '.join(sorted(kwargs))}"
             raise ModelError(f"{what} is not part of the language; np.{name}(…) of expressions alone may be.")
@@ -208,15 +222,24 @@ class Operators:
             )
         return RULES[name](*inputs)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self,
+        func: Callable[..., Any],
+        types: Collection[type],
+        args: tuple[object, ...],
+        kwargs: Mapping[str, object],
+    ) -> Any:
         if func not in FUNCTION_RULES:
             known = sorted({f.__name__ for f in FUNCTION_RULES})
             raise ModelError(f"np.{func.__name__} is not part of the language. Available: {', '.join(known)}.")
         return call(func, args, kwargs)
 
 
+Symbolic: TypeAlias = Operators[Any, Any, Any]  # an expression, with variables or without
+
+
 def _refusing(symbol: str) -> Callable[..., NoReturn]:
-    def refuse(self: Operators, *_: Any) -> NoReturn:
+    def refuse(self: Symbolic, *_: object) -> NoReturn:
         raise ModelError(f"`{symbol}` is not part of the language: {self} has no formula for it.")
 
     return refuse
@@ -239,9 +262,12 @@ class Statement:
         """What it is for, and what to write instead of what was tried."""
         raise NotImplementedError
 
-    def refuse(self, *_: Any, **__: Any) -> NoReturn:
+    def refuse(self, *_: object, **__: object) -> NoReturn:
         """Say that it is no number."""
         raise ModelError(self.advice())
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        self.refuse()
 
 
 _BINARY = (
@@ -276,12 +302,12 @@ _UNARY = (
     "floor",
     "ceil",
 )
-_OTHER = ("lt", "le", "eq", "ne", "gt", "ge", "getitem", "contains", "array", "array_ufunc")
+_OTHER = ("lt", "le", "eq", "ne", "gt", "ge", "getitem", "contains", "array_ufunc")
 for _name in (*_BINARY, *(f"r{name}" for name in _BINARY), *_UNARY, *_OTHER):
     setattr(Statement, f"__{_name}__", Statement.refuse)
 
 
-def operand(value: Any) -> Any:
+def operand(value: object) -> Symbolic | Array:
     """An expression as it is; lists and arrays of objects that hold some, stacked; anything else as fixed numbers."""
     if isinstance(value, Operators):
         return value
@@ -298,7 +324,7 @@ def operand(value: Any) -> Any:
     return kept(numbers(value, WHAT))
 
 
-def _symbolic(value: Any) -> bool:
+def _symbolic(value: object) -> bool:
     """Whether it is, or holds, an expression or a comparison."""
     if isinstance(value, Operators | Statement):
         return True
@@ -307,7 +333,7 @@ def _symbolic(value: Any) -> bool:
     return getattr(value, "dtype", None) == OBJECT and any(map(_symbolic, np.asarray(value).ravel()))
 
 
-def as_objects(expression: Any, dtype: Any, frame: FrameType | None) -> NDArray[Any]:
+def as_objects(expression: Indexed, dtype: DTypeLike | None, frame: FrameType | None) -> NDArray[Any]:
     """The elements of an expression as an array of objects: all that NumPy can make of it without losing something.
 
     Sparse matrices of SciPy ask for an array too, when one stands on the left of `@`; they leave the operation to the
@@ -334,7 +360,7 @@ def as_objects(expression: Any, dtype: Any, frame: FrameType | None) -> NDArray[
     return objects.reshape(expression.shape)
 
 
-def call(func: Any, args: Any, kwargs: Any) -> Any:
+def call(func: Callable[..., Any], args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
     """The rule of a NumPy function, if it can be called like this."""
     try:
         _signature(FUNCTION_RULES[func]).bind(*args, **kwargs)

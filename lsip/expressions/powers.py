@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import overload
 
 import numpy as np
 
@@ -14,6 +15,14 @@ from .jets import Numbers
 POWER_ULPS = 4.0
 FACTOR_ULPS = 4.0  # of k (k - 1) (k - 2), which takes four roundings of half a unit
 WHOLE = 2.0**53  # up to which all whole numbers are floats
+
+
+@overload
+def power(u: Interval, k: Array) -> Interval: ...
+
+
+@overload
+def power(u: Array, k: Array) -> Array: ...
 
 
 def power(u: Numbers, k: Array) -> Numbers:
@@ -71,9 +80,9 @@ def _falling(k: Array, factor: Array, order: int) -> Callable[[Numbers, Numbers]
     doubt = np.where((k < 1) & (k != np.round(k)), 2 * EPS * np.abs(lower), 0.0)
 
     def derivative(u: Numbers, f: Numbers) -> Numbers:
+        if not isinstance(u, Interval):
+            return factor * power(u, lower)
         v = power(u, lower)
-        if not isinstance(v, Interval):
-            return factor * v
         if doubt.any():
             low, high = (1.0 + doubt * np.abs(np.log(np.maximum(end, 0.0))) for end in (u.hi, u.lo))
             v = Interval(np.where(doubt > 0, v.lo / low, v.lo), np.where(doubt > 0, v.hi * high, v.hi))

@@ -5,9 +5,24 @@ What is printed is the tree of operations that the user typed (`origin`), never 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+
+from ..validation import Data, Foreign, Scalar, Sparse, is_sparse
+from .operands import Axis, Key, Place
+
+
+class Written(Protocol):
+    """What remembers how it was typed: the name of an operation, and its operands."""
+
+    @property
+    def origin(self) -> tuple[Any, ...]: ...
+
+
+# An operand as it was typed: an expression, a comparison, numbers, lists of them, or an origin itself.
+Item: TypeAlias = Written | Scalar | Foreign | Sparse | Sequence["Item"]
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _GREEK = {
@@ -29,7 +44,7 @@ def number(v: float, tex: bool = False) -> str:
     return power if digits == "1" else ("-" + power if digits == "-1" else rf"{digits} \cdot {power}")
 
 
-def _array(v: Any, tex: bool, whole: bool = False) -> str:
+def _array(v: Data, tex: bool, whole: bool = False) -> str:
     """Numbers; an array of equal ones as one number, unless it is needed `whole`."""
     v = np.asarray(v)
     if v.ndim == 0 or (not whole and v.size and (v.ravel() == v.ravel()[0]).all()):
@@ -43,10 +58,10 @@ def _array(v: Any, tex: bool, whole: bool = False) -> str:
     return "A_{" + size.replace("×", r"\times ") + "}" if tex else f"A({size})"
 
 
-def _key(key: Any, tex: bool) -> str:
+def _key(key: Key, tex: bool) -> str:
     parts = key if isinstance(key, tuple) else (key,)
 
-    def one(k: Any) -> str:
+    def one(k: Place) -> str:
         if isinstance(k, slice):
             return ":".join("" if v is None else str(v) for v in (k.start, k.stop, k.step))[: None if k.step else -1]
         if k is Ellipsis:
@@ -64,10 +79,10 @@ class Printer:
     def __init__(self, tex: bool) -> None:
         self.tex = tex
 
-    def show(self, item: Any) -> str:
+    def show(self, item: Item) -> str:
         return self.render(item)[0]
 
-    def signed(self, item: Any, level: int) -> tuple[str, str]:
+    def signed(self, item: Item, level: int) -> tuple[str, str]:
         """The sign of an operand that is a negation or a negative number, and the rest, bound as tightly as `level`."""
         origin: tuple[Any, ...] = getattr(item, "origin", None) or ()
         if origin[:1] == ("negative",):
@@ -77,7 +92,7 @@ class Printer:
             return "-", body[1:]
         return "", self._bound(body, own, level)
 
-    def wrapped(self, item: Any, level: int) -> str:
+    def wrapped(self, item: Item, level: int) -> str:
         return self._bound(*self.render(item), level)
 
     def _bound(self, body: str, own: int, level: int) -> str:
@@ -85,7 +100,7 @@ class Printer:
             return body
         return rf"\left({body}\right)" if self.tex else f"({body})"
 
-    def render(self, item: Any) -> tuple[str, int]:
+    def render(self, item: Item) -> tuple[str, int]:
         """The text of an operand and how tightly it binds."""
         origin = item if isinstance(item, tuple) else getattr(item, "origin", None)
         if isinstance(item, list):
@@ -112,7 +127,7 @@ class Printer:
             return rf"{name}\left({inside}\right)", ATOM
         return f"{op}({inside})", ATOM
 
-    def _constant(self, value: Any) -> tuple[str, int]:
+    def _constant(self, value: Data) -> tuple[str, int]:
         body = _array(value, self.tex)
         return body, _binding(body)
 
@@ -127,7 +142,7 @@ class Printer:
             return (f"{stem}_{{{tail}}}" if tail else stem), ATOM
         return name, ATOM
 
-    def _add(self, a: Any, b: Any) -> tuple[str, int]:
+    def _add(self, a: Item, b: Item) -> tuple[str, int]:
         left, right = self.wrapped(a, MINUS), self.wrapped(b, MINUS)
         if left == "0":  # where Python's sum() starts
             return right, SUM
@@ -135,11 +150,11 @@ class Printer:
             return f"{left} - {right[1:]}", SUM
         return f"{left} + {right}", SUM
 
-    def _subtract(self, a: Any, b: Any) -> tuple[str, int]:
+    def _subtract(self, a: Item, b: Item) -> tuple[str, int]:
         left, right = self.wrapped(a, MINUS), self.wrapped(b, QUOTIENT)
         return f"{left} - {right}", SUM
 
-    def _multiply(self, a: Any, b: Any) -> tuple[str, int]:
+    def _multiply(self, a: Item, b: Item) -> tuple[str, int]:
         sign, left = self.signed(a, PRODUCT)
         right = self.wrapped(b, PRODUCT)
         level = SUM if sign else PRODUCT
@@ -150,18 +165,19 @@ class Printer:
             return f"{sign}{left} {dot} {right}", level
         return f"{sign}{left} {right}", level
 
-    def _divide(self, a: Any, b: Any) -> tuple[str, int]:
+    def _divide(self, a: Item, b: Item) -> tuple[str, int]:
         if self.tex:
-            negated = getattr(a, "origin", ())[:1] == ("negative",)
-            fraction = rf"\frac{{{self.show(a.origin[1] if negated else a)}}}{{{self.show(b)}}}"
+            origin: tuple[Any, ...] = getattr(a, "origin", ())
+            negated = origin[:1] == ("negative",)
+            fraction = rf"\frac{{{self.show(origin[1] if negated else a)}}}{{{self.show(b)}}}"
             return ("-" + fraction, SUM) if negated else (fraction, ATOM)
         sign, top = self.signed(a, QUOTIENT)
         return f"{sign}{top} / {self.wrapped(b, POWER)}", SUM if sign else QUOTIENT
 
-    def _negative(self, u: Any) -> tuple[str, int]:
+    def _negative(self, u: Item) -> tuple[str, int]:
         return f"-{self.wrapped(u, QUOTIENT)}", SUM
 
-    def _power(self, u: Any, k: Any) -> tuple[str, int]:
+    def _power(self, u: Item, k: Item) -> tuple[str, int]:
         base = self.wrapped(u, ATOM)
         if self.tex:
             if base.startswith(r"\frac"):  # a fraction needs no parentheses, but its power does
@@ -172,55 +188,56 @@ class Printer:
             return base + exponent.translate(_SUPERSCRIPT), POWER
         return f"{base}^{self.wrapped(k, ATOM)}", POWER
 
-    def _square(self, u: Any) -> tuple[str, int]:
+    def _square(self, u: Item) -> tuple[str, int]:
         return self._power(u, 2)
 
-    def _matmul(self, a: Any, b: Any) -> tuple[str, int]:
+    def _matmul(self, a: Item, b: Item) -> tuple[str, int]:
         dot = r"\cdot" if self.tex else "·"
         return f"{self._factor(a)} {dot} {self._factor(b)}", PRODUCT
 
-    def _factor(self, v: Any) -> str:
+    def _factor(self, v: Item) -> str:
         """One side of `@`; numbers are never shortened to one number, since they are summed over."""
-        if hasattr(v, "tocoo"):
+        if is_sparse(v):
             v = np.broadcast_to(np.nan, v.shape)
-        if getattr(v, "origin", ())[:1] == ("constant",):
-            v = v.origin[1]
+        origin: tuple[Any, ...] = getattr(v, "origin", ())
+        if origin[:1] == ("constant",):
+            v = origin[1]
         return _array(v, self.tex, whole=True) if isinstance(v, list | np.ndarray) else self.wrapped(v, PRODUCT)
 
-    def _getitem(self, u: Any, key: Any) -> tuple[str, int]:
+    def _getitem(self, u: Item, key: Key) -> tuple[str, int]:
         base = self.wrapped(u, ATOM)
         return (f"{base}_{{{_key(key, True)}}}" if self.tex else f"{base}[{_key(key, False)}]"), ATOM
 
-    def _transpose(self, u: Any) -> tuple[str, int]:
+    def _transpose(self, u: Item) -> tuple[str, int]:
         return self.wrapped(u, ATOM) + (r"^{\top}" if self.tex else "ᵀ"), POWER
 
-    def _maximum(self, *parts: Any) -> tuple[str, int]:
+    def _maximum(self, *parts: Item) -> tuple[str, int]:
         return self._call("max", parts)
 
-    def _minimum(self, *parts: Any) -> tuple[str, int]:
+    def _minimum(self, *parts: Item) -> tuple[str, int]:
         return self._call("min", parts)
 
-    def _sum(self, u: Any, axis: Any = None) -> tuple[str, int]:
+    def _sum(self, u: Item, axis: Axis = None) -> tuple[str, int]:
         body = self.wrapped(u, PRODUCT)
         return (rf"\sum {body}" if self.tex else f"Σ {body}"), SUM
 
-    def _exp(self, u: Any) -> tuple[str, int]:
+    def _exp(self, u: Item) -> tuple[str, int]:
         return (f"e^{{{self.show(u)}}}" if self.tex else f"exp({self.show(u)})"), POWER if self.tex else ATOM
 
-    def _sqrt(self, u: Any) -> tuple[str, int]:
+    def _sqrt(self, u: Item) -> tuple[str, int]:
         return (rf"\sqrt{{{self.show(u)}}}" if self.tex else f"√({self.show(u)})"), ATOM if self.tex else POWER
 
-    def _absolute(self, u: Any) -> tuple[str, int]:
+    def _absolute(self, u: Item) -> tuple[str, int]:
         return (rf"\left|{self.show(u)}\right|" if self.tex else f"|{self.show(u)}|"), ATOM
 
-    def _norm(self, u: Any) -> tuple[str, int]:
+    def _norm(self, u: Item) -> tuple[str, int]:
         return (rf"\left\|{self.show(u)}\right\|" if self.tex else f"‖{self.show(u)}‖"), ATOM
 
-    def _stack(self, *parts: Any) -> tuple[str, int]:
+    def _stack(self, *parts: Item) -> tuple[str, int]:
         inside = ", ".join(self.show(p) for p in parts[:6]) + (", …" if len(parts) > 6 else "")
         return f"({inside})", ATOM
 
-    def _where(self, condition: Any, a: Any, b: Any) -> tuple[str, int]:
+    def _where(self, condition: Item, a: Item, b: Item) -> tuple[str, int]:
         c = self.show(condition)
         return (
             rf"\begin{{cases}}{self.show(a)} & {c}\\{self.show(b)} & \text{{else}}\end{{cases}}"
@@ -237,11 +254,11 @@ def _binding(body: str) -> int:
 _TEXT, _LATEX = Printer(tex=False), Printer(tex=True)
 
 
-def text(item: Any) -> str:
+def text(item: Item) -> str:
     """Unicode mathematics."""
     return _TEXT.show(item)
 
 
-def latex(item: Any) -> str:
+def latex(item: Item) -> str:
     """LaTeX, without dollar signs."""
     return _LATEX.show(item)

@@ -7,7 +7,7 @@ All of them are integrals, s⁽ⁿ⁾(u) = ∫₀¹ τⁿ cos⁽ⁿ⁾(τ u) dτ
 from __future__ import annotations
 
 from math import factorial
-from typing import Any
+from typing import overload
 
 import numpy as np
 
@@ -34,7 +34,15 @@ def _errors() -> tuple[float, ...]:
 ERROR = _errors()
 
 
-def sinc(u: Any, order: int = 0) -> Any:
+@overload
+def sinc(u: Interval, order: int = 0) -> Interval: ...
+
+
+@overload
+def sinc(u: Array, order: int = 0) -> Array: ...
+
+
+def sinc(u: Interval | Array, order: int = 0) -> Interval | Array:
     """The derivative of that order of sin(u) / u, at points or over intervals."""
     return _enclosed(u, order) if isinstance(u, Interval) else _values(np.asarray(u, dtype=float), order)
 

@@ -38,7 +38,8 @@ from .graph import (
     Select,
 )
 from .interval import EPS, NORMAL, Array, Interval, up
-from .jets import Jet, tetrahedron, triangle
+from .jets import Jet, Numbers, tetrahedron, triangle
+from .operands import Shape
 
 
 class Quadratic(NamedTuple):
@@ -86,7 +87,7 @@ class Tape:
         last_use = self._lifetimes(order)
         self.steps = [(i, self.nodes[i].forward, self.args[i], last_use[i]) for i in order]
         self.still = [i for i, v in enumerate(varies) if not v and live[i]]
-        self.constants: dict[bool, list[Jet | None]] = {}
+        self.constants: dict[bool, list[Jet[Numbers] | None]] = {}
         self.still_doubts: dict[int, Doubt | None] = {}
 
     def _sort(self, root: Expression) -> int:
@@ -135,21 +136,21 @@ class Tape:
         if isinstance(node, Negate) and isinstance(self.nodes[args[0]], Negate):
             return None, self.args[args[0]]
         if isinstance(node, Linear) and sparse.issparse(node.matrix):
-            return self._composed(node, args[0]) or (node, args)
+            return self._composed(node.matrix, args[0], node.shape) or (node, args)
         return node, args
 
-    def _composed(self, node: Linear, arg: int) -> tuple[Expression, tuple[int, ...]] | None:
+    def _composed(self, outer: sparse.csr_array, arg: int, shape: Shape) -> tuple[Expression, tuple[int, ...]] | None:
         """One matrix in place of a sum of many multiples of a few functions, if its entries need no arithmetic."""
         found = self._map(arg)
-        if found is None or (node.matrix.data != 1.0).any():
+        if found is None or (outer.data != 1.0).any():
             return None
         base, inner = found
-        ways = node.matrix @ (inner != 0).astype(float)
+        ways = outer @ (inner != 0).astype(float)
         if ways.nnz and ways.data.max() > 1:
             return None
-        matrix = node.matrix @ inner
+        matrix = outer @ inner
         few = matrix.shape[1] <= 8
-        return Linear(matrix.toarray() if few else matrix, self.nodes[base], node.shape), (base,)
+        return Linear(matrix.toarray() if few else matrix, self.nodes[base], shape), (base,)
 
     def _map(self, i: int) -> tuple[int, Any] | None:
         """A result as a sparse matrix applied to an earlier one: gathered elements of it, times one constant each.
@@ -199,7 +200,7 @@ class Tape:
                 done[i].append(a)
         return done
 
-    def _run(self, run: Pass) -> tuple[Jet, list[Jet]]:
+    def _run(self, run: Pass) -> tuple[Jet[Any], list[Jet[Any]]]:
         """The outputs, and the arguments of all kinks."""
         with np.errstate(all="ignore"):
             results = self._constants(run)
@@ -237,7 +238,7 @@ class Tape:
         if not node.partial and all(doubts[a] is None for a in args) and np.isfinite(value.lo.sum() + value.hi.sum()):
             return None
         known = [_sure(results[a].value) if (d := doubts[a]) is None else d for a in args]
-        return np.broadcast_to(node.doubt([results[a] for a in args], known, value, run), value.shape)
+        return np.broadcast_to(node.doubt([results[a].value for a in args], known, value, run), value.shape)
 
     def _still_doubts(self, results: list[Any], run: Pass) -> dict[int, Doubt | None]:
         """Those of nodes that do not depend on the index; computed once."""
@@ -247,11 +248,11 @@ class Tape:
                     self.still_doubts[i] = self._doubt(i, results, self.still_doubts, run)
         return self.still_doubts.copy()
 
-    def _constants(self, run: Pass) -> list[Jet | None]:
+    def _constants(self, run: Pass) -> list[Jet[Numbers] | None]:
         """The results of all nodes that do not depend on the index; computed once for points and once for boxes."""
         boxes = isinstance(run.y, Interval)
         if boxes not in self.constants:
-            results: list[Jet | None] = [None] * len(self.nodes)
+            results: list[Jet[Numbers] | None] = [None] * len(self.nodes)
             for i in self.still:
                 if boxes:
                     check("enclosures")
@@ -281,7 +282,8 @@ class Tape:
         with np.errstate(all="ignore"):
             results = self._constants(run)
             for i, forward, args, _ in self.steps:
-                jet = results[i] = forward([results[a] for a in args], run)  # type: ignore[misc]
+                jet: Jet[Any] = forward([results[a] for a in args], run)  # type: ignore[misc]
+                results[i] = jet
                 if not (np.isfinite(jet.value.lo) & np.isfinite(jet.value.hi)).all():
                     return self._written(i)
         return None
@@ -342,7 +344,7 @@ class Tape:
             error[np.broadcast_to(doubt, (2 * n, error.shape[-1]))[n:] != SURE] = np.inf
         return outputs, kinks, run.straddles[n:]  # type: ignore[index]
 
-    def _quadratic(self, jet: Jet, n: int, radius: Array, order: int) -> Quadratic:
+    def _quadratic(self, jet: Jet[Interval], n: int, radius: Array, order: int) -> Quadratic:
         size, m = jet.value.shape[-1], self.dim
         i, j = triangle(m)
         r = radius.T[:, :, None]  # (m, n, 1)
@@ -387,7 +389,15 @@ class Tape:
         return Quadratic(v, g, q, third, rough, up(best, 64.0 * (m + 2) ** 2))
 
     def _cubic(
-        self, jet: Jet, n: int, r: Array, rr: Array, q: Array, error: Array, second: Array, use2: NDArray[np.bool_]
+        self,
+        jet: Jet[Interval],
+        n: int,
+        r: Array,
+        rr: Array,
+        q: Array,
+        error: Array,
+        second: Array,
+        use2: NDArray[np.bool_],
     ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
         """Where it is sharper: the Hessian at the centre, a cubic term, and the fourth-order rest."""
         m, size = self.dim, q.shape[-1]
@@ -483,7 +493,7 @@ def _unless(unknown: NDArray[np.bool_] | None, error: Array) -> Array:
     return error if unknown is None else np.where(unknown, np.nan, error)
 
 
-def _dense(jet: Jet, n: int, m: int) -> list[Array]:
+def _dense(jet: Jet[Array], n: int, m: int) -> list[Array]:
     size = jet.value.shape[-1]
     shapes = ((n, size), (m, n, size), (len(triangle(m)[0]), n, size))
     return [np.zeros(s) if part is None else _spread(part, s) for part, s in zip(jet, shapes, strict=False)]

@@ -12,8 +12,8 @@ from scipy import sparse
 
 from ..domains import Domain, Product
 from ..errors import ModelError
-from ..expressions.affine import Affine, Condition, Constraint, Term, Variable
-from ..expressions.graph import Constant, Expression, Gather, Index, Join, Linear, Negate
+from ..expressions.affine import Affine, Constraint, Term, Variable
+from ..expressions.graph import Condition, Constant, Expression, Gather, Index, Join, Linear, Negate
 from ..expressions.operators import Operators, Statement
 from ..expressions.printing import latex, text
 from ..expressions.tape import constant_value

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...domains import Domain
 from ...errors import FixedError, ModelError
-from ...expressions.affine import Condition
-from ...expressions.graph import Expression
+from ...expressions.graph import Condition, Expression
 from ...expressions.graph import Index as Formula
 from ...expressions.operators import FIRST, RULES, Statement, as_objects
 from ...expressions.printing import POWER, Printer
