@@ -23,6 +23,7 @@ from ..expressions.graph import Index
 from ..expressions.interval import NORMAL, Interval
 from ..expressions.tape import Quadratic
 from ..model.families import LinearForm, RowFamily
+from ..model.peaks import peaks
 from ..model.program import DENSE, Program
 from ..oracles.base import Enclosure, Ints, Pieces
 from ..oracles.memory import Memory
@@ -266,7 +267,7 @@ def _sampled(family: RowFamily) -> tuple[Array, Array]:
     """The largest coefficients (p, K) and right-hand sides (p,) over sampled index points."""
     count = int(np.clip(SAMPLED_ROWS // len(family.columns), 4, SAMPLE))
     domain = family.domain
-    a, b = family.rows(np.concatenate([domain.grid(1), domain.spread(count)]))
+    a, b = family.rows(np.concatenate([domain.grid(1), domain.spread(count), peaks(family)]))
     return np.abs(a).max(axis=0), np.abs(b).max(axis=0)
 
 

@@ -29,6 +29,7 @@ from ..proof.families import Bounds
 from ..proof.primal import Broken
 from ..proof.prove import Lower, infeasible, optimal, unbounded
 from ..proof.ray import Ray
+from ..solution.rounding import above
 from ..solution.solution import Iterate, Solution, merge
 from .clock import Clock
 from .early import EarlyBounds
@@ -39,6 +40,7 @@ from .separation import separate
 from .state import End, Proposal
 
 Array = NDArray[np.float64]
+SHOWN = 3  # constraints in a sentence
 TOUCHING = 0.5  # of the margin: index points at which less of it is left are cut off
 
 
@@ -235,7 +237,7 @@ class Run:
         if bound <= 0:
             if not self.relaxation.confirm(state):
                 return None
-            end = self.certify(state.proposal, separations)
+            end = self._certify(state.proposal, state.violation)
             if end is not None or not state.proposal.leaning:
                 return end or self._wait()
         return self.unbounded() or self._farther()
@@ -259,12 +261,16 @@ class Run:
         return Bounds.of(self.program, self.relaxation.oracles, separations)
 
     def certify(self, point: Proposal, known: list[Separation]) -> End | None:
+        """The end, if the point is proven to be feasible and the bounds meet; `known` is what oracles say of it."""
+        return self._certify(point, self._bounds(known))
+
+    def _certify(self, point: Proposal, bounds: Bounds) -> End | None:
         """The end, if the bounds meet; otherwise remember the point and go on.
 
         What an oracle of the user's says is no proof: where lsip has one of its own, that is asked for.
         """
         try:
-            broken = self._remember(point, self._bounds(known))
+            broken = self._remember(point, bounds)
         except OutOfTime:
             check("exchange")
             broken = self.state.obstacle = Broken("the time that is left is too short for a proof of its finite rows")
@@ -397,6 +403,7 @@ class Run:
             if state.incumbent is None and state.obstacle is None and state.violation.worst <= 0:
                 self._remember(state.proposal, state.violation)
             self.retreat()
+            evidence = self._no_room() if status is Status.NO_INTERIOR else evidence
         best = state.best
         x = state.x if best is None else best.point.x
         allowed = state.allowed(self._value(x))
@@ -406,6 +413,22 @@ class Run:
         if best is not None and best.upper - lower.value <= allowed:
             status = Status.UNCERTIFIED if certificate.trusts else Status.OPTIMAL
         return self._solution(status, certificate, "" if status is Status.OPTIMAL else evidence)
+
+    def _no_room(self) -> str:
+        """By how much the last point may break which constraint, where no point has room in all of them."""
+        state = self.state
+        if state.violation.worst == np.inf:
+            state.violation = self._bounds(self.prove(state.proposal))
+        pairs = zip(self.given.families, state.violation.values, strict=True)
+        broken = [(family.name, self.scaling.violation(f, v)) for f, (family, v) in enumerate(pairs) if 0 < v < np.inf]
+        if not broken:
+            return ""
+        named = "; ".join(f"{name} by at most {above(value, 3):.3g}" for name, value in broken[:SHOWN])
+        return (
+            f"No strictly feasible point was found. The point breaks {named}, proven for every index, so the optimum may "
+            "be worse than the value; the bound on it is valid. Relax that constraint a little, or write equalities as "
+            "equalities."
+        )
 
     def _value(self, x: Array) -> float:
         return float(self.program.c @ x) + self.program.constant

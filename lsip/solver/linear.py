@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ from .newton import Newton
 from .options import LinearOptions
 from .rays import find_ray, occasionally
 from .relaxation import CLASH, Accelerator, Known, Relaxation, Search
+from .separation import separate
+from .smallest import smallest
 from .state import End, Goal, Proposal, State
 from .tuning import FLOORS
 
@@ -35,6 +38,8 @@ PRICE = 0.05  # of tol: what the box may cost and still not matter
 BROKEN = 1e-9  # of the size of right-hand sides: cuts that miss by more contradict each other
 FLAT, TINY_ROOM = 1e-3, 1e-11  # of the margin, of the size of right-hand sides: less room than that is none
 BELOW_FLAT = 1e-10  # of that size: how far beyond the least violation a model without interior is solved
+SPENT = 0.1  # of the gap: what a smaller point may cost
+SMALLER = 20  # smaller points that break constraints, before one that leans on the box will do
 TRIES = 40  # margins, until the relaxation has a solution
 
 
@@ -47,7 +52,7 @@ class LinearRelaxation(Relaxation):
         self.proof_share = method.tuning.proof_share
         self.oracles = [method.oracle or pick_oracle(f) for f in self.program.families]
         self.lp = LinearMaster(self.program, self.oracles, method)
-        self.stretches = 0
+        self.stretches = self.smaller = 0
         self.result: MasterResult | None = None
         self.flat = Centre(self._middle)
         self.accelerators = self._accelerators()
@@ -178,6 +183,31 @@ class LinearRelaxation(Relaxation):
         leaning = np.abs(z) >= NEAR_EDGE * self.lp.limit
         self.lp.stretch(leaning if leaning.any() else ~leaning)
         return True
+
+    def confirm(self, state: State) -> bool:
+        """Of many optimal points, one that does not lean on the box: it says nothing about the model.
+
+        Where the smaller one breaks a constraint, cuts are added there, and the next relaxation knows better.
+        """
+        proposal = state.proposal
+        if not (proposal.leaning and proposal.bounded and state.slater):
+            return True
+        most = proposal.value - self.program.constant + SPENT * state.allowed(proposal.value)
+        x = smallest(self.lp, state.margin, most)
+        if x is None:
+            return True
+        separations = separate(self.program, self.oracles, x, margin=state.margin)
+        bounds = Bounds.of(self.program, self.oracles, separations)
+        if bounds.worst <= 0:
+            state.proposal = replace(proposal, x=x, leaning=False)
+            state.violation = bounds
+            return True
+        if self.smaller >= SMALLER:
+            return True
+        self.smaller += 1
+        each = ((f, zip(s.points, s.components, strict=True)) for f, s in enumerate(separations))
+        self.add([Support(f, int(c), y, 0.0) for f, pairs in each for y, c in pairs])
+        return False
 
     def complete(self, state: State) -> None:
         """The first relaxation, where time was up before it was solved: its multipliers may prove something."""

@@ -15,6 +15,7 @@ from scipy import sparse
 from ..errors import ModelError
 from ..masters import MasterResult, open_master
 from ..masters.base import Matrix
+from ..model.peaks import peaks
 from ..model.program import DENSE, Program
 from ..oracles import Oracle, is_costly
 from ..proof.certificate import Support
@@ -37,7 +38,9 @@ class LinearMaster:
 
     def __init__(self, program: Program, oracles: list[Oracle], method: LinearOptions) -> None:
         self.program, self.method = program, method
-        first = self._given_points() or [self._first_points(f) for f in range(len(program.families))]
+        first = self._given_points() or [
+            np.concatenate([self._first_points(f), peaks(family)]) for f, family in enumerate(program.families)
+        ]
         self.sampled = [
             SampledRows(family, points) if is_costly(oracle) and SampledRows.suits(family) else None
             for family, oracle, points in zip(program.families, oracles, first, strict=True)
@@ -85,14 +88,14 @@ class LinearMaster:
             lower,
             upper,
             finite,
-            *self._row_sides(),
+            *self.row_sides(),
             self.method.tol,
         )
         self.master.add(self.conditioning.rows(rows), rhs)
         self.rhs = rhs
         self.idle = np.zeros(len(self.cuts), dtype=int)
 
-    def _row_sides(self) -> tuple[Array, Array]:
+    def row_sides(self) -> tuple[Array, Array]:
         """The sides of the finite rows as the master sees them: inequalities keep a little room.
 
         A solver keeps rows to its tolerance; a proof needs them to hold.

@@ -1,0 +1,71 @@
+"""Narrow peaks: where coefficients are large that a sample of the index set hardly sees.
+
+A column such as exp(-((t - 0.7) / 1e-4)²) is almost zero at any few points. Whoever takes the size of its variable from
+those has units that are wrong by any factor; so such columns are looked for, and followed to where they are large.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..oracles import BranchAndBound
+from .families import FamilyViolation, RowFamily
+
+Array = NDArray[np.float64]
+SAMPLE = 40  # index points at which columns are compared
+FEW = 2  # a column that is large at so few of them may have a peak in between
+GROWTH = 1e3  # what is so many times larger is of another size
+STEPS = 12  # times that it is followed
+SEARCH = BranchAndBound(max_boxes=1000, rounds=6, points=4)
+MOST = 60  # columns that are looked at, of all rows together
+DIMENSIONS = 3
+
+_known: WeakKeyDictionary[RowFamily, Array] = WeakKeyDictionary()
+
+
+def peaks(family: RowFamily) -> Array:
+    """Index points (k, m) at which columns are large that a sample hardly sees; found once."""
+    if family not in _known:
+        _known[family] = _found(family)
+    return _known[family]
+
+
+def _found(family: RowFamily) -> Array:
+    domain, none = family.domain, np.zeros((0, family.domain.dim))
+    if not family.enclosable or domain.dim > DIMENSIONS or family.columns.size > MOST or family.linear is not None:
+        return none
+    a = np.abs(family.rows(np.concatenate([domain.grid(1), domain.spread(SAMPLE)]))[0])  # (N, p, K)
+    largest = a.max(axis=0)
+    suspicious = np.argwhere(((a * GROWTH >= largest).sum(axis=0) <= FEW) | (largest == 0))
+    points = [_followed(family, int(i), int(k), float(largest[i, k])) for i, k in suspicious]
+    return np.concatenate([none, *(y for y in points if y is not None)])
+
+
+def _followed(family: RowFamily, component: int, column: int, seen: float) -> Array | None:
+    """Where one coefficient is largest in size, if that is far larger than what was seen.
+
+    Between what was seen and what is proven not to be exceeded lie many powers of ten, and each search halves them.
+    """
+    place, best = family.columns[component, column], None
+    for sign in (1.0, -1.0):
+        x = np.zeros(int(family.columns.max()) + 1)
+        x[place] = sign
+        violation = FamilyViolation(family, x, 0.0)
+        low, high = max(seen, np.finfo(float).tiny), SEARCH.maximise(violation, target=np.finfo(float).max).bound
+        for _ in range(STEPS):
+            if not GROWTH * low < high < np.inf:
+                break
+            target = max(high / GROWTH, np.sqrt(low) * np.sqrt(high))
+            found = SEARCH.maximise(violation, target=target)
+            mine = np.flatnonzero(found.components == component)
+            if len(mine) and found.values[mine].max() > target:
+                top = mine[found.values[mine].argmax()]
+                low, seen, best = float(found.values[top]), float(found.values[top]), found.points[top][None]
+            high = min(high, found.bound)
+            if high > target and not low > target:  # the search gave up
+                break
+    family.memory.forget()
+    return best
