@@ -164,14 +164,16 @@ def disc() -> lsip.Decomposition:
 def test_a_mixture_is_checked_whatever_bound_is_claimed() -> None:
     solution = disc()
     solution.verify()
-    for forged in (
-        replace(solution, upper=-np.inf),
-        replace(solution, lower=solution.lower + 1e-11),
-        replace(solution, box=np.zeros(0)),
-        replace(solution, row_multipliers=np.zeros(3)),
+    proof = solution.certificate
+    for claims in (
+        {"upper": -np.inf},
+        {"lower": np.inf},
+        {"upper": proof.upper - 1e-11},
+        {"box": np.zeros(0)},
+        {"row_multipliers": np.zeros(3)},
     ):
         with pytest.raises(lsip.ProofError):
-            forged.verify()
+            replace(solution, certificate=replace(proof, **claims)).verify()
 
 
 # ---- building blocks against rational numbers ------------------------------------------------------------------------

@@ -118,7 +118,7 @@ def boundary_eval_box() -> Problem:
     np.inf,
     digits=0,
     status="unbounded",
-    tags=("unbounded", "trig", "constructed", "unbounded_start", "last_digits"),
+    tags=("unbounded", "trig", "constructed", "unbounded_start"),
     source="constructed",
     note="(0, 1) is the only direction of recession that improves, and it touches the tangents at both ends; with "
     "np.pi in place of π only directions such as (1.8e-16, 1) are proven to be one.",
