@@ -119,3 +119,50 @@ def test_rounds_shrink_with_the_time_that_is_left(monkeypatch):
         assert done <= most
     assert len(rounds) == 5
     assert any(wanted > done for wanted, _, done in rounds)
+
+
+@pytest.mark.parametrize("width", [1e-5, 4.2e-4, 5e-3])
+@pytest.mark.parametrize("kind", ["bell", "ridge", "skewed"])
+def test_columns_that_samples_hardly_see_are_followed_to_their_peak(kind, width):
+    t, x = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(2, name="x")
+    u = (t - 0.7213) / width
+    peak = {"bell": np.exp(-(u**2)), "ridge": 1 / (1 + u**4), "skewed": np.exp(-(u**2)) * (1 + np.tanh(u))}[kind]
+    problem = lsip.Problem(lsip.minimize(0.12 * x[0] + x[1]), [lsip.forall(t, x[0] * peak + x[1] >= t)])
+    solution = problem.solve(verbose=False)
+    assert solution.certified, solution.message
+    assert solution.upper - solution.lower <= 1e-7
+    assert solution.value <= 1 + 1e-6  # x = (0, 1) is feasible
+    assert np.abs(solution.x).max() < 1e3
+
+
+def test_of_many_optimal_points_a_small_one_is_returned():
+    t, x = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(3, name="x")
+    solution = lsip.Problem(lsip.minimize(x[0] + x[1]), [lsip.forall(t, x[0] + x[1] >= t)]).solve(verbose=False)
+    assert solution.certified
+    assert np.abs(solution.x).max() <= 1.01
+    rows = [lsip.forall(t, x[0] + x[1] * t >= t - 3), lsip.forall(t, x[1] <= 5 + x[2] * t), x[0] >= -3]
+    found = lsip.Problem(lsip.minimize(x[0]), rows).solve(verbose=False)
+    assert found.certified
+    assert np.abs(found.x).max() <= 3.01
+
+
+def test_a_model_without_interior_names_the_constraint_and_by_how_much_it_may_be_broken():
+    t, p = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(4, name="p", lower=-5, upper=5)
+    touching = [lsip.forall(t, lsip.bases.monomial(t, 3) @ p <= 1), p.sum() == 1]
+    solution = lsip.Problem(lsip.maximize(p[0] - p[1]), touching).solve(verbose=False)
+    assert solution.status is lsip.Status.NO_INTERIOR
+    assert solution.violation_proven
+    assert 0 < solution.max_violation < 1e-8
+    assert "· p ≤ 1 by at most" in solution.message
+    assert solution.upper == pytest.approx(6, abs=1e-6)
+
+
+def test_an_optimum_of_zero_is_closed_by_a_gap_of_ones_own():
+    problem = lsip.catalogue.get("hyperbola_inf").build()
+    open_ = problem.solve(verbose=False)
+    assert open_.status is lsip.Status.STALLED
+    assert open_.upper - open_.lower < 1e-7
+    assert "atol=" in open_.message
+    closed = problem.solve(verbose=False, atol=1e-7)
+    assert closed.certified
+    assert closed.upper - closed.lower <= 1e-7

@@ -16,10 +16,11 @@ from .families import FamilyViolation, RowFamily
 
 Array = NDArray[np.float64]
 SAMPLE = 40  # index points at which columns are compared
-FEW = 2  # a column that is large at so few of them may have a peak in between
-GROWTH = 1e3  # what is so many times larger is of another size
-STEPS = 12  # times that it is followed
+UNEVEN, FEW = 10.0, 2  # a column that is so many times larger at so few of them than elsewhere may have a peak
+GROWTH = 1e3  # which is worth following where it may be so many times larger than what was seen
+STEPS = 12  # searches for one of them
 SEARCH = BranchAndBound(max_boxes=1000, rounds=6, points=4)
+NOTHING = 1e-290  # enclosures of zero are about 1e-300 wide
 MOST = 60  # columns that are looked at, of all rows together
 DIMENSIONS = 3
 
@@ -39,9 +40,21 @@ def _found(family: RowFamily) -> Array:
         return none
     a = np.abs(family.rows(np.concatenate([domain.grid(1), domain.spread(SAMPLE)]))[0])  # (N, p, K)
     largest = a.max(axis=0)
-    suspicious = np.argwhere(((a * GROWTH >= largest).sum(axis=0) <= FEW) | (largest == 0))
+    uneven = ((a * UNEVEN >= largest).sum(axis=0) <= FEW) | (largest == 0)
+    if not uneven.any():
+        return none
+    suspicious = np.argwhere(uneven & (_bounds(family) > GROWTH * np.maximum(largest, NOTHING)))
     points = [_followed(family, int(i), int(k), float(largest[i, k])) for i, k in suspicious]
     return np.concatenate([none, *(y for y in points if y is not None)])
+
+
+def _bounds(family: RowFamily) -> Array:
+    """What the coefficients (p, K) do not exceed in size anywhere."""
+    domain, component = family.domain, np.arange(len(family.columns))
+    sides = (np.broadcast_to(side, (len(component), domain.dim)) for side in (domain.lower, domain.upper))
+    a, _ = family.enclosed(*sides, component)
+    bound = np.maximum(np.abs(a.lo), np.abs(a.hi))
+    return np.where(np.isnan(bound), np.inf, bound)
 
 
 def _followed(family: RowFamily, component: int, column: int, seen: float) -> Array | None:
@@ -54,7 +67,7 @@ def _followed(family: RowFamily, component: int, column: int, seen: float) -> Ar
         x = np.zeros(int(family.columns.max()) + 1)
         x[place] = sign
         violation = FamilyViolation(family, x, 0.0)
-        low, high = max(seen, np.finfo(float).tiny), SEARCH.maximise(violation, target=np.finfo(float).max).bound
+        low, high = max(seen, NOTHING), SEARCH.maximise(violation, target=np.finfo(float).max).bound
         for _ in range(STEPS):
             if not GROWTH * low < high < np.inf:
                 break
@@ -65,7 +78,7 @@ def _followed(family: RowFamily, component: int, column: int, seen: float) -> Ar
                 top = mine[found.values[mine].argmax()]
                 low, seen, best = float(found.values[top]), float(found.values[top]), found.points[top][None]
             high = min(high, found.bound)
-            if high > target and not low > target:  # the search gave up
+            if not low > target and (high > target or seen == 0):  # the search gave up, or the column vanishes
                 break
     family.memory.forget()
     return best

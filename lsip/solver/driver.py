@@ -412,7 +412,16 @@ class Run:
         certificate = optimal(self.program, best, lower, state.x, state.violation)
         if best is not None and best.upper - lower.value <= allowed:
             status = Status.UNCERTIFIED if certificate.trusts else Status.OPTIMAL
+        if status is Status.STALLED and best is not None and best.upper - lower.value <= self.method.tol:
+            evidence = self._nearly((best.upper - lower.value) / self.scaling.objective)
         return self._solution(status, certificate, "" if status is Status.OPTIMAL else evidence)
+
+    def _nearly(self, gap: float) -> str:
+        """What to do where the bounds are close, but the value is so small that a relative gap stays open."""
+        return (
+            f"The bounds are {above(gap, 3):.3g} apart, which is little beside the model's own numbers, but not beside "
+            f"the value, and rounding stopped progress. If that will do, say so: atol={above(gap, 1):.0e}."
+        )
 
     def _no_room(self) -> str:
         """By how much the last point may break which constraint, where no point has room in all of them."""
@@ -425,9 +434,9 @@ class Run:
             return ""
         named = "; ".join(f"{name} by at most {above(value, 3):.3g}" for name, value in broken[:SHOWN])
         return (
-            f"No strictly feasible point was found. The point breaks {named}, proven for every index, so the optimum may "
-            "be worse than the value; the bound on it is valid. Relax that constraint a little, or write equalities as "
-            "equalities."
+            f"No strictly feasible point was found. The point breaks {named}, proven for every index, so the optimum "
+            "may be worse than the value; the bound on it is valid. Relax that constraint a little, or write an "
+            "equality as one."
         )
 
     def _value(self, x: Array) -> float:

@@ -127,7 +127,7 @@ class LinearRelaxation(Relaxation):
     def _settle_margin(self, state: State, total: float, value: float) -> None:
         """A margin that costs what it may; the relaxation is solved again where it was far off."""
         tuning = self.method.tuning
-        wanted = max(tuning.margin_share * state.allowed(value) / total, tuning.finest_margin)
+        wanted = max(tuning.margin_share * state.budget(value) / total, tuning.finest_margin)
         wanted = min(wanted, LARGEST_MARGIN * self.lp.scale)
         if CALM[0] < state.margin / wanted < CALM[1]:
             return

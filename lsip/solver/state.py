@@ -54,7 +54,7 @@ class Goal:
         """The gap that is small enough whatever the value."""
         if self.atol is not None:
             return self.atol
-        return self.tol if content else max(min(self.rounding * terms, self.tol), self.tol * self.floor)
+        return terms * (self.tol if content else max(min(self.rounding, self.tol), self.tol * self.floor))
 
 
 @dataclass
@@ -92,6 +92,10 @@ class State:
     def allowed(self, value: float) -> float:
         """The gap to reach: relative to the value, or to the model's own terms where that is all that can be had."""
         return max(self.goal.tol * abs(value), self.goal.least(self.terms, self.content))
+
+    def budget(self, value: float) -> float:
+        """What margins may cost together: the gap to reach, and more once rounding is in the way of smaller ones."""
+        return max(self.allowed(value), self.goal.tol) if self.content else self.allowed(value)
 
     def relent(self) -> bool:
         """Be content with a gap relative to the size of the objective; whether that is news."""
