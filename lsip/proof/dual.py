@@ -62,6 +62,7 @@ class Weighed:
     charge: Array  # (n,), >= 0; inf in a column that nothing pays for
     weight: Interval  # the exact multipliers, enclosed
     size: float = 0.0  # of all the terms that were added up
+    terms: float = 0.0  # of the dual objective: sides and bounds, each times its multiplier, without their signs
 
     def stands_for(self, dual: Dual) -> bool:
         """Whether the multipliers of the dual are next to the exact ones."""
@@ -121,15 +122,23 @@ def weigh(c: Array, rows: Rows, dual: Dual, centre: Array) -> Weighed | None:
     charge[dual.balanced] = 0.0  # where r vanishes
     if len(dual.balanced):
         charge[_implied(rows, c, dual, np.flatnonzero(~np.isfinite(charge)))] = 0.0
-    return Weighed(base if np.isfinite(base) else -np.inf, reduced, charge, weight, _size(c, rows, dual, centre))
+    sides = _sides(rows, dual)
+    size = float(np.abs(c) @ np.abs(centre) + np.abs(dual.weights) @ (rows.size @ np.abs(centre) + sides))
+    terms = float(np.abs(dual.weights) @ sides + _paid(reduced, dual) @ np.abs(centre))
+    return Weighed(base if np.isfinite(base) else -np.inf, reduced, charge, weight, size, terms)
 
 
-def _size(c: Array, rows: Rows, dual: Dual, centre: Array) -> float:
-    """What the terms of the bound add up to without their signs."""
-    weights, x = np.abs(dual.weights), np.abs(centre)
+def _sides(rows: Rows, dual: Dual) -> Array:
+    """The sizes of the right-hand sides that multipliers push against."""
     side = np.abs(np.where(dual.weights < 0, rows.below.lo, rows.above.hi))
-    side = np.where(weights > 0, side, 0.0)
-    return float(np.abs(c) @ x + weights @ (rows.size @ x + side))
+    return np.where(dual.weights != 0, side, 0.0)
+
+
+def _paid(reduced: Interval, dual: Dual) -> Array:
+    """What bounds of variables are paid for: the reduced costs, without those that vanish."""
+    price = np.maximum(np.abs(reduced.lo), np.abs(reduced.hi))
+    price[dual.balanced] = 0.0
+    return np.where(np.isfinite(price), price, 0.0)
 
 
 def _charges(lower: Array, upper: Array, r: Interval, centre: Array) -> Array:

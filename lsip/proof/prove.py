@@ -25,6 +25,8 @@ from .region import sentence, within
 from .rows import Rows, settled, trusts
 
 LOST = 0.1  # the share of a contradiction that may be given up for balancing it
+FLOORS, MOST_FLOOR = (0.0, 0.0, 0.1), 5.0  # by dimension of the index, and the most in three and more
+ROUNDING = 64 * EPS  # of the terms of an objective: no gap is expected to become smaller
 SHAVED, SHAVED_TERMS = 64 * EPS, 4 * EPS  # taken off lower bounds, so that another machine's sums prove them too
 
 
@@ -45,13 +47,17 @@ class Lower:
     dual: Dual
     radius: float = np.inf
     units: Array | None = None
+    terms: float = 0.0  # sides and bounds, each times its multiplier, without their signs
 
     def around(self, program: Program, centre: Array) -> Lower:
         """The same bound written around another point, as whoever checks it there will find it."""
         if np.isfinite(self.radius):
             return self
         found = weigh(program.c, Rows.of(program, self.dual.support), self.dual, centre)
-        return replace(self, value=-np.inf if found is None else _shaved(program, found.lower, found.size))
+        if found is None:
+            return replace(self, value=-np.inf)
+        terms = found.terms + abs(program.constant)
+        return replace(self, value=_shaved(program, found.lower, found.size), terms=terms)
 
     def at(self, program: Program, point: FinitePoint) -> Lower:
         """The same bound without what equalities that follow from others up to rounding may have added to it."""
@@ -106,13 +112,35 @@ def prove_lower(
     dual = Dual(support, row_multipliers if len(row_multipliers) else np.zeros(program.finite_rows))
     found = balanced(program, program.c, dual, centre, allowed, spare)
     if found is not None and np.isfinite(found[1].lower):
-        return Lower(_shaved(program, found[1].lower, found[1].size), found[0])
+        terms = found[1].terms + abs(program.constant)
+        return Lower(_shaved(program, found[1].lower, found[1].size), found[0], terms=terms)
     used = Dual(tuple(s for s in support if s.multiplier > 0), dual.row_multipliers)
     region = within(program, program.c, used, centre, units, allowed)
     if region is None:
         return Lower(-np.inf, dual)
     size = float(np.abs(program.c) @ np.abs(centre)) + abs(region[0])
-    return Lower(_shaved(program, region[0], size), used, region[1], units)
+    return Lower(_shaved(program, region[0], size), used, region[1], units, size)
+
+
+def floor_share(program: Program, terms: float) -> float:
+    """The share of `tol`, relative to the terms of the dual, below which proofs over the index sets explode.
+
+    In three and more dimensions terms that are small beside the units of the program count a few times.
+    """
+    dimension = max((f.domain.dim for f in program.families), default=1)
+    if dimension < len(FLOORS):
+        return FLOORS[dimension]
+    return float(np.clip(1.0 / terms, 1.0, MOST_FLOOR)) if terms > 0 else 1.0
+
+
+def least_gap(program: Program, tol: float, terms: float, x: Array) -> float:
+    """The gap that is small enough whatever the value: `tol` of the terms of the dual, or what rounding leaves.
+
+    Solvers of cone programs do not tell an optimum of zero from one of 1e-12; there, terms count as 1 at least.
+    """
+    terms = terms if program.cones is None else max(terms, 1.0)
+    own = float(np.abs(program.c) @ np.abs(x)) + abs(program.constant)
+    return max(tol * terms * max(floor_share(program, terms), 1.0), ROUNDING * (terms + own))
 
 
 def with_constant(program: Program, lower: float) -> float:

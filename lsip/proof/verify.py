@@ -22,7 +22,7 @@ from .primal import (
     outside,
     taken_for_rounding,
 )
-from .prove import upper_bound, with_constant
+from .prove import least_gap, upper_bound, with_constant
 from .ray import prove_ray
 from .region import LEAST_RADIUS, within
 from .rows import Rows, trusts
@@ -43,7 +43,7 @@ def verify(
     """Prove again all that a certificate says; raises `ProofError` at the first statement that does not hold.
 
     The gap of an optimum has to be closed to `tol` relative to the value, or to `atol`, by default `tol` relative to
-    the size of the objective in equilibrated units.
+    the terms that the bound is made of.
 
     `oracles`, one a family, are asked where lsip has no proof of its own; what rests on their word is no theorem, and
     a status that claims one is refused.
@@ -56,7 +56,6 @@ def verify(
     if certificate.kind != "infeasible" and measured > certificate.finite_violation:
         raise ProofError(f"The point misses a finite constraint by {measured:.3g}, which is more than is said.")
     units = scaling_of(program)
-    least = tol if atol is None else units.objective * atol
     program, certificate = units.apply(program), units.to_scaled(certificate)
     if expected is not None and certificate.trusts:
         raise ProofError(f"The status {status.name} claims a proof, but takes on trust: {certificate.trusts[0]}")
@@ -69,7 +68,8 @@ def verify(
     if certificate.kind == "unbounded":
         _verify_unbounded(program, certificate)
         return
-    _verify_lower(program, certificate, expected is not None)
+    terms = _verify_lower(program, certificate, expected is not None)
+    least = least_gap(program, tol, terms, certificate.x) if atol is None else units.objective * atol
     if certificate.lower > certificate.upper:
         raise ProofError(f"The bounds contradict each other: {certificate.lower!r} is above {certificate.upper!r}.")
     gap = certificate.upper - certificate.lower
@@ -221,14 +221,17 @@ def _verify_claims(
     return proven
 
 
-def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) -> None:
+def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) -> float:
+    """Prove the lower bound again; the size of the terms that it is made of."""
+    terms = abs(program.constant)
     if certificate.lower == -np.inf:
-        return
+        return terms
     if everywhere and not np.isinf(certificate.radius):
         raise ProofError("The lower bound is said to hold in a region only, which is no proof of optimality.")
     if np.isinf(certificate.radius):
         found = _weighed(program, program.c, certificate, certificate.x)
         lower = -np.inf if found is None else with_constant(program, found.lower)
+        terms += 0.0 if found is None else found.terms
     else:
         units = certificate.units
         if not certificate.radius >= LEAST_RADIUS or units.shape != (program.n,) or not (units > 0).all():
@@ -238,6 +241,7 @@ def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) 
     lower -= taken_for_rounding(program, certificate.dependent, certificate.row_multipliers, certificate.x)
     if not certificate.lower <= lower:
         raise ProofError(f"The lower bound {certificate.lower!r} exceeds what the multipliers prove, {lower!r}.")
+    return terms
 
 
 def _verify_unbounded(program: Program, certificate: Certificate) -> None:

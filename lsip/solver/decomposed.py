@@ -74,7 +74,7 @@ class DecomposedRelaxation(Relaxation):
 
     def begin(self) -> State:
         program, tol = self.program, self.options.tol
-        goal = Goal(tol, tol if self.options.atol is None else self.options.atol)
+        goal = Goal(tol, self.options.atol, floor=lambda terms: 1.0)
         middle = np.clip(np.zeros(program.n), program.lower, program.upper)
         return State(goal, 0.0, Proposal(middle), Bounds((np.inf,) * len(program.families)))
 
@@ -115,7 +115,8 @@ class DecomposedRelaxation(Relaxation):
             if end is not None:
                 return end
         self._price_smoothed(found)
-        state.accept(self._proposal(found))
+        proposal = self._proposal(found)
+        state.accept(proposal, self.rows.terms(self.best, proposal.x))
         state.relaxed, state.proven = self.bound, self.lower(state.proposal, state.x, 0.0)
         total = float(found.multipliers.sum())
         self.margin = MARGIN_SHARE * state.allowed(state.proposal.value) / total if total > 0 else state.margin
@@ -312,7 +313,7 @@ class DecomposedRelaxation(Relaxation):
 
     def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
         support, rows = self.rows.measure(self.best)
-        return PricedBound(self.bound, Dual(support, rows))
+        return PricedBound(self.bound, Dual(support, rows), terms=self.rows.terms(self.best, centre))
 
     def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
         point = None if best is None else best.point

@@ -151,7 +151,7 @@ class Run:
             end = end or self.recheck()
             for accelerate in self.relaxation.accelerators:
                 end = end or accelerate(self, separations)
-            if end is None and self._frozen() and not self.state.relent():
+            if end is None and self._frozen() and not (self.relaxation.sharpen(self.state) or self.state.relent()):
                 end = End(Status.STALLED if self.state.slater else Status.NO_INTERIOR)
             if end is not None:
                 return end
@@ -247,7 +247,7 @@ class Run:
         state = self.state
         state.patience += 1
         state.margin *= 0.5
-        if state.patience > self.tuning.soon and state.relent():
+        if state.patience > self.tuning.soon and not self.relaxation.sharpen(state) and state.relent():
             end = self.recheck()
             if end is not None:
                 return end
@@ -305,7 +305,7 @@ class Run:
         except OutOfTime:
             check("exchange")  # otherwise it is only too much for the time that is left
             return None
-        if not best.upper - lower.value <= allowed:
+        if not state.closed(self.program, best, lower):
             return None
         if np.isfinite(lower.radius) and self.regional < self.tuning.regional:
             self.regional += 1
@@ -410,7 +410,7 @@ class Run:
         lower = self._last_lower(x, allowed, here if best is None else None, hurried)
         lower = lower if best is None else lower.at(self.program, best.point)
         certificate = optimal(self.program, best, lower, state.x, state.violation)
-        if best is not None and best.upper - lower.value <= allowed:
+        if best is not None and state.closed(self.program, best, lower):
             status = Status.UNCERTIFIED if certificate.trusts else Status.OPTIMAL
         if status is Status.STALLED and best is not None and best.upper - lower.value <= self.method.tol:
             evidence = self._nearly((best.upper - lower.value) / self.scaling.objective)
@@ -470,7 +470,7 @@ class Run:
             certificate,
             history=tuple(state.history),
             active=merge(self.given, certificate.support, relaxation.negligible),
-            atol=state.goal.least(state.terms, state.content) / self.scaling.objective,
+            atol=state.least / self.scaling.objective,
             oracle=relaxation.oracle_names,
             cuts=tuple(relaxation.cuts),
             evidence=evidence,

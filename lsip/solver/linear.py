@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from ..model.status import Status
 from ..oracles import Separation, is_instant, is_prover, pick_oracle, prover
 from ..proof.certificate import Support
 from ..proof.families import Bounds
+from ..proof.prove import floor_share
 from ..proof.ray import Ray
 from ..proof.scaling import scaled, scaling_of
 from .centre import Centre
@@ -27,7 +29,6 @@ from .relaxation import CLASH, Accelerator, Known, Relaxation, Search
 from .separation import separate
 from .smallest import smallest
 from .state import End, Goal, Proposal, State
-from .tuning import FLOORS
 
 Array = NDArray[np.float64]
 FIRST_MARGIN = 0.1  # of tol, before anything is known about what a margin costs
@@ -40,6 +41,8 @@ FLAT, TINY_ROOM = 1e-3, 1e-11  # of the margin, of the size of right-hand sides:
 BELOW_FLAT = 1e-10  # of that size: how far beyond the least violation a model without interior is solved
 SPENT = 0.1  # of the gap: what a smaller point may cost
 SMALLER = 20  # smaller points that break constraints, before one that leans on the box will do
+FINE, VISIBLE = 2e-9, 2e-8  # margins that are too small for an LP solver's 1e-10, and what they become
+ZOOMS, MOST_ZOOM = 6, 24  # how often, and up to which power of two
 TRIES = 40  # margins, until the relaxation has a solution
 
 
@@ -52,7 +55,7 @@ class LinearRelaxation(Relaxation):
         self.proof_share = method.tuning.proof_share
         self.oracles = [method.oracle or pick_oracle(f) for f in self.program.families]
         self.lp = LinearMaster(self.program, self.oracles, method)
-        self.stretches = self.smaller = 0
+        self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None
         self.flat = Centre(self._middle)
         self.accelerators = self._accelerators()
@@ -66,8 +69,7 @@ class LinearRelaxation(Relaxation):
 
     def begin(self) -> State:
         program, tol, atol = self.program, self.method.tol, self.method.atol
-        dimension = max((f.domain.dim for f in program.families), default=1)
-        goal = Goal(tol, None if atol is None else self.scaling.objective * atol, FLOORS[min(dimension, 3)])
+        goal = Goal(tol, None if atol is None else self.scaling.objective * atol, partial(floor_share, program))
         x = np.clip(np.zeros(program.n), program.lower, program.upper)
         return State(goal, FIRST_MARGIN * tol * self.lp.scale, Proposal(x), Bounds((np.inf,) * len(program.families)))
 
@@ -142,7 +144,8 @@ class LinearRelaxation(Relaxation):
     def _accept(self, state: State, result: MasterResult) -> None:
         self.result = result
         proposal = self._proposal(result)
-        state.accept(proposal, self.lp.terms(result) + float(np.abs(self.program.c) @ np.abs(proposal.x)))
+        own = float(np.abs(self.program.c) @ np.abs(proposal.x)) + abs(self.program.constant)
+        state.accept(proposal, self.lp.terms(result), own)
 
     def _proposal(self, result: MasterResult) -> Proposal:
         x, edge = self.lp.x(result.z), np.abs(result.z) >= NEAR_EDGE * self.lp.limit
@@ -208,6 +211,14 @@ class LinearRelaxation(Relaxation):
         each = ((f, zip(s.points, s.components, strict=True)) for f, s in enumerate(separations))
         self.add([Support(f, int(c), y, 0.0) for f, pairs in each for y, c in pairs])
         return False
+
+    def sharpen(self, state: State) -> bool:
+        """Margins below what an LP solver can see are magnified around its last point."""
+        if self.result is None or self.zooms >= ZOOMS or not 0 < state.margin < FINE:
+            return False
+        self.zooms += 1
+        self.lp.zoom(self.result.z, 2.0 ** min(np.ceil(np.log2(VISIBLE / state.margin)), MOST_ZOOM))
+        return True
 
     def complete(self, state: State) -> None:
         """The first relaxation, where time was up before it was solved: its multipliers may prove something."""

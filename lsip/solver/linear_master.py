@@ -6,6 +6,8 @@ what separation finds; cuts that have not mattered for long are forgotten.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,8 @@ from scipy import sparse
 
 from ..errors import ModelError
 from ..masters import MasterResult, open_master
-from ..masters.base import Matrix
+from ..masters.base import Master, Matrix
+from ..masters.zoomed import Zoomed
 from ..model.peaks import peaks
 from ..model.program import DENSE, Program
 from ..oracles import Oracle, is_costly
@@ -72,7 +75,11 @@ class LinearMaster:
         self.reach = REACH * max(1.0, largest)
         self._build(rows, rhs)
 
-    def _build(self, rows: Matrix, rhs: Array) -> None:
+    def zoom(self, origin: Array, unit: float) -> None:
+        """A fresh master that looks at a neighbourhood of a point, magnified."""
+        self._build(*self.matrix(self.cuts), partial(Zoomed, origin=origin, unit=unit))
+
+    def _build(self, rows: Matrix, rhs: Array, wrapped: Callable[..., Master] | None = None) -> None:
         """A fresh master in the current coordinates, with these cuts."""
         program = self.program
         self.limit = self.conditioning.reach(self.reach)
@@ -83,7 +90,8 @@ class LinearMaster:
             largest = abs(finite).max(axis=1).toarray().ravel()
             self.row_scale = np.where(largest > 0, largest, 1.0)
             finite = sparse.csr_matrix(sparse.diags(1.0 / self.row_scale) @ finite)
-        self.master = open_master(self.method.master)(
+        opened = open_master(self.method.master)
+        self.master = (opened if wrapped is None else partial(wrapped, make=opened))(
             np.asarray(self.conditioning.rows(program.c[None, :])).ravel(),
             lower,
             upper,
@@ -263,13 +271,15 @@ class LinearMaster:
         return np.clip(self.conditioning.x(z), self.program.lower, self.program.upper)
 
     def terms(self, result: MasterResult) -> float:
-        """What the right-hand sides add up to, each as often as its multiplier says."""
+        """What sides and bounds add up to without their signs, each times its multiplier."""
         sides = np.where(result.row_multipliers > 0, self.program.row_upper, self.program.row_lower)
         used = result.row_multipliers != 0
         finite = (
             np.abs(result.row_multipliers[used] / self.row_scale[used]) @ np.abs(sides[used]) if used.any() else 0.0
         )
-        return float(result.cut_multipliers @ np.abs(self.rhs[: len(result.cut_multipliers)]) + finite)
+        paid = float(np.abs(result.reduced_costs) @ np.abs(result.z))
+        cuts = float(result.cut_multipliers @ np.abs(self.rhs[: len(result.cut_multipliers)]))
+        return cuts + float(finite) + paid + abs(self.program.constant)
 
     def atoms(self, result: MasterResult) -> tuple[tuple[Support, ...], Array]:
         """The multipliers of a master solution as a measure, and those of the finite rows."""

@@ -140,6 +140,12 @@ class Rows:
         atoms = zip(self.cuts, multipliers[k:], strict=False)
         return tuple(replace(cut, multiplier=float(v)) for cut, v in atoms if v > 0), rows
 
+    def terms(self, multipliers: Array, x: Array) -> float:
+        """The size of what a bound with these multipliers is made of, at x: sides, and reduced costs."""
+        k, program = len(multipliers), self.program
+        reduced = np.abs(program.c + multipliers @ self.a[:k])
+        return float(multipliers @ np.abs(self.b[:k]) + reduced @ np.abs(x)) + abs(program.constant)
+
     def relaxed(self, objective: float, multipliers: Array, maximise: Maximise) -> tuple[float, Extreme]:
         """min over X of objective c x + sum lambda (a x - b), rounded down, and the point of X that is found there."""
         k, program = len(multipliers), self.program

@@ -141,6 +141,10 @@ class Relaxation(ABC):
         """Whether the current proposal may be proven as it is; otherwise the next one is better."""
         return True
 
+    def sharpen(self, state: State) -> bool:
+        """Look more closely, where the accuracy of the solver is in the way; whether that is possible."""
+        return False
+
     def complete(self, state: State) -> None:  # noqa: B027 - most proposals are complete
         """A proposal with all multipliers, for the last proofs of a solve."""
 

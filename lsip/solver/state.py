@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..expressions.interval import EPS
+from ..model.program import Program
 from ..model.status import Status
 from ..proof.certificate import Certificate, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
-from ..proof.prove import Feasible, Lower
+from ..proof.prove import ROUNDING, Feasible, Lower, least_gap
 from ..solution.solution import Iterate
 
 Array = NDArray[np.float64]
+TOO_SMALL = 1e-3  # of tol, in equilibrated units: margins for so small a gap are below the accuracy of LP solvers
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +49,14 @@ class Goal:
 
     tol: float  # relative to the value
     atol: float | None = None  # small enough whatever the value; None: what rounding leaves of the model's own terms
-    floor: float = 0.0  # the share of `tol` below which proofs of margins explode
-    rounding: float = 64 * EPS  # of the model's own terms: no gap is expected to become smaller
+    floor: Callable[[float], float] = lambda terms: 0.0  # the share of `tol`, by terms, below which proofs explode
 
-    def least(self, terms: float, content: bool) -> float:
-        """The gap that is small enough whatever the value."""
+    def least(self, terms: float, own: float, content: bool) -> float:
+        """The gap that is small enough whatever the value, for terms of the dual and of the objective of such sizes."""
         if self.atol is not None:
             return self.atol
-        return terms * (self.tol if content else max(min(self.rounding, self.tol), self.tol * self.floor))
+        share = max(self.floor(terms), 1.0) if content else self.floor(terms)
+        return max(self.tol * terms * share, ROUNDING * (terms + own))
 
 
 @dataclass
@@ -66,7 +68,8 @@ class State:
     proposal: Proposal
     violation: Bounds  # proven at the point of the proposal, a family
     relaxed: float = -np.inf  # what the relaxations say of the optimum
-    terms: float = 1.0  # the size of what the objective is made of
+    terms: float = 1.0  # the size of the dual objective: sides and bounds, each times its multiplier
+    own: float = 0.0  # and of the terms of the objective itself
     slater: bool = True  # whether there may be points with room in every constraint
     content: bool = False  # whether a gap relative to the size of the objective will do
     incumbent: Feasible | None = None  # the best point that is proven to be feasible
@@ -84,18 +87,33 @@ class State:
         """The current point."""
         return self.proposal.x
 
-    def accept(self, proposal: Proposal, terms: float | None = None) -> None:
+    def accept(self, proposal: Proposal, terms: float | None = None, own: float = 0.0) -> None:
         """Take a relaxation's answer as the current point and the current dual measure."""
         self.proposal, self.begun = proposal, True
-        self.terms = self.terms if terms is None else terms
+        if terms is not None:
+            self.terms, self.own = terms, own
 
     def allowed(self, value: float) -> float:
         """The gap to reach: relative to the value, or to the model's own terms where that is all that can be had."""
-        return max(self.goal.tol * abs(value), self.goal.least(self.terms, self.content))
+        return max(self.goal.tol * abs(value), self.least)
+
+    @property
+    def least(self) -> float:
+        """The gap that is small enough whatever the value."""
+        return self.goal.least(self.terms, self.own, self.content)
+
+    def closed(self, program: Program, best: Feasible, lower: Lower) -> bool:
+        """Whether these bounds are close enough, for whoever checks them again as well."""
+        least = self.least
+        if self.goal.atol is None:
+            least = min(least, least_gap(program, self.goal.tol, lower.terms, best.point.x))
+        gap = best.upper - lower.value
+        return bool(np.isfinite(gap)) and gap <= max(self.goal.tol * abs(best.upper), least)
 
     def budget(self, value: float) -> float:
-        """What margins may cost together: the gap to reach, and more once rounding is in the way of smaller ones."""
-        return max(self.allowed(value), self.goal.tol) if self.content else self.allowed(value)
+        """What margins may cost together: the gap to reach, and more where rounding is in the way of one so small."""
+        allowed = self.allowed(value)
+        return self.goal.tol if self.content and allowed < TOO_SMALL * self.goal.tol else allowed
 
     def relent(self) -> bool:
         """Be content with a gap relative to the size of the objective; whether that is news."""

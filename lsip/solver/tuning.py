@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from ..validation import real, whole
 
-FLOORS = (0.0, 0.0, 0.1, 1.0)  # share of tol by dimension of the index, 0 to 3 and more
-
 
 @dataclass(frozen=True)
 class Tuning:

@@ -95,7 +95,7 @@ class ConvexRelaxation(Relaxation):
 
     def begin(self) -> State:
         program, tol = self.program, self.options.tol
-        goal = Goal(tol, tol if self.options.atol is None else self.options.atol)
+        goal = Goal(tol, self.options.atol, floor=lambda terms: 1.0)
         z = np.clip(np.zeros(program.n), program.lower, program.upper)
         unknown = Bounds((np.inf,) * len(program.families))
         return State(goal, 0.1 * tol * self.held.scale, Proposal(z, bounded=False), unknown)
@@ -131,6 +131,7 @@ class ConvexRelaxation(Relaxation):
         for _ in range(TRIES):
             found = self._solve(state.margin)
             if found.status == "optimal":
+                state.terms = self._terms(found)
                 if self._settle(state, found):
                     state.accept(self._proposal(found))
                     return state.proposal
@@ -167,6 +168,12 @@ class ConvexRelaxation(Relaxation):
         if cones is not None:
             rows[flat:] = cones.dual_point(rows[flat:])
         return rows
+
+    def _terms(self, answer: Answer) -> float:
+        """Right-hand sides, each times its multiplier, without their signs."""
+        canonical, cuts = self.carrier.canonical, np.abs(self.held.rhs[: len(answer.cuts)])
+        sides = float(np.abs(answer.rows) @ np.abs(canonical.b)) if len(answer.rows) else abs(answer.value)
+        return max(sides + float(answer.cuts @ cuts) + abs(canonical.constant), 1.0)
 
     def _settle(self, state: State, found: Answer) -> bool:
         """Whether margins, insets and units suit this answer; otherwise they do now."""
