@@ -21,6 +21,7 @@ from lsip.proof.certificate import Certificate, DataAssumption, Support
 from lsip.proof.families import family_bounds, never_positive
 from lsip.proof.implied_bounds import Sides
 from lsip.proof.linear_algebra import exact_sums, product, solve
+from lsip.proof.primal import disagreement
 from lsip.proof.prove import infeasible
 from lsip.proof.ray import prove_ray
 from lsip.proof.rows import Rows
@@ -398,3 +399,127 @@ def test_constants_are_not_multiplied_beforehand() -> None:
         u = factor * u
     box = Tape((sparse.csr_matrix(np.eye(2)) @ u,), (y,)).enclose(np.ones((1, 2)), np.ones((1, 2)))
     assert holds(product, box.lo[0, 0], box.hi[0, 0])
+
+
+# ---- units at the ends of the doubles --------------------------------------------------------------------------------
+
+
+def many(x: Any, other: Any) -> list[Any]:
+    return [x + other <= 2 + k / 100 for k in range(400)]
+
+
+def tiny_cost() -> lsip.Problem:
+    x, t = lsip.Variable(2, name="x"), lsip.Index("t", T)
+    return lsip.Problem(lsip.minimize(1e60 * x[0] + 1e-300 * x[1]), [lsip.forall(t, x[0] >= t)])  # unbounded
+
+
+def tiny_entry() -> lsip.Problem:
+    x, t = lsip.Variable(2, name="x", lower=0, upper=[10, 5]), lsip.Index("t", T)
+    rows = [lsip.forall(t, x[0] + x[1] * t <= 1), 1e3 * x[1] + 5e-324 * x[0] <= 0, *many(x[0], x[1])]
+    return lsip.Problem(lsip.minimize(-x[0]), rows)  # the second row forces x = 0
+
+
+def far_point() -> lsip.Problem:
+    x, t = lsip.Variable(2, name="x", lower=[0, -np.inf], upper=[np.inf, 10]), lsip.Index("t", T)
+    rows = [1e60 * x[0] + x[1] >= -2 - k / 100 for k in range(400)]
+    rows += [lsip.forall(t, x[1] * (1 + t) >= 1), 1e3 * x[1] - 1e-270 * x[0] <= 0]
+    return lsip.Problem(lsip.minimize(x[1]), rows)  # (1e275, 1) is feasible
+
+
+def tiny_bound() -> lsip.Problem:
+    x, z = lsip.Variable(name="x", lower=0, upper=10), lsip.Variable(name="z", lower=-1e30, upper=-5e-324)
+    t = lsip.Index("t", T)
+    rows = [lsip.forall(t, x + 1e-30 * z >= t - 5), 1e-30 * z >= 0]
+    return lsip.Problem(lsip.minimize(x - 1e-30 * z), rows)  # infeasible: z < 0
+
+
+def huge_bound() -> lsip.Problem:
+    t = lsip.Index("t", T)
+    x = lsip.Variable(2, name="x", upper=1e280)
+    z = lsip.Variable(4, name="z", lower=-1e-40, upper=1e-40)
+    rows = [
+        lsip.forall(t, 1e40 * x[0] - 1e40 * x[1] <= t + 1),
+        lsip.forall(t, 1e40 * z.sum() * (1 + t) + 1e40 * x[0] - 1e40 * x[1] <= 10),
+    ]
+    return lsip.Problem(lsip.maximize(x[0]), rows)  # at most 1e280
+
+
+def leaning_ray() -> lsip.Problem:
+    t, x = lsip.Index("t", T), lsip.Variable(2, name="x")
+    rows = [lsip.forall(t, 1e60 * x[0] - (1e60 - 1e-300 * t) * x[1] <= 1), x[1] - x[0] <= 0]
+    return lsip.Problem(lsip.maximize(x[0]), rows)  # about 1e300
+
+
+def tiny_side() -> lsip.Problem:
+    t, x = lsip.Index("t", T), lsip.Variable(2, name="x", lower=0, upper=10)
+    difference = 1e40 * x[0] - 1e40 * x[1]
+    rows = [lsip.forall(t, x[0] + x[1] >= t), difference <= -5e-324, difference >= 0, 1e40 * x[0] + 1e40 * x[1] <= 1e41]
+    return lsip.Problem(lsip.minimize(x[0] + x[1]), rows)  # infeasible
+
+
+def tiny_slope() -> lsip.Problem:
+    t, x = lsip.Index("t", T), lsip.Variable(2, name="x", lower=[-5, -np.inf], upper=[5, np.inf])
+    rows = [lsip.forall(t, x[0] >= t), lsip.forall(t, 1e130 * x[1] * (1 + t) <= 1)]
+    return lsip.Problem(lsip.minimize(x[0] + 1e-200 * x[1]), rows)  # unbounded
+
+
+def tiny_point() -> lsip.Problem:
+    t, x = lsip.Index("t", T), lsip.Variable(1, name="x")
+    return lsip.Problem(lsip.minimize(1e300 * x[0]), [lsip.forall(t, 1e300 * x[0] * (1 + t) >= 1e-22 * (1 + t))])
+
+
+def huge_point() -> lsip.Problem:
+    t, x = lsip.Index("t", T), lsip.Variable(1, name="x")
+    return lsip.Problem(lsip.minimize(1e-300 * x[0]), [lsip.forall(t, 1e-300 * x[0] * (1 + t) >= 1e10 * (1 + t))])
+
+
+ENDS = {  # statuses that would be false
+    tiny_cost: ("OPTIMAL", "INFEASIBLE"),
+    tiny_entry: ("INFEASIBLE", "UNBOUNDED"),
+    far_point: ("INFEASIBLE",),
+    tiny_bound: ("OPTIMAL", "UNBOUNDED"),
+    huge_bound: ("UNBOUNDED", "INFEASIBLE"),
+    leaning_ray: ("UNBOUNDED", "INFEASIBLE"),
+    tiny_side: ("OPTIMAL", "UNBOUNDED"),
+    tiny_slope: ("OPTIMAL", "INFEASIBLE"),
+    tiny_point: ("INFEASIBLE", "UNBOUNDED"),
+    huge_point: ("INFEASIBLE", "UNBOUNDED"),
+}
+
+
+@pytest.mark.parametrize("build", ENDS, ids=lambda build: build.__name__)
+def test_nothing_false_is_certified_where_units_over_or_underflow(build: Any) -> None:
+    try:
+        solution = build().solve(verbose=False, time_limit=5)
+    except lsip.ModelError:
+        return
+    if not solution.certified:
+        return
+    assert solution.status.name not in ENDS[build]
+    solution.verify()
+    if build is tiny_entry:
+        assert solution.upper >= 0
+    if build is tiny_point:
+        assert Fraction(1e300) * Fraction(float(solution.x[0])) >= Fraction(1e-22)
+    assert np.isfinite(solution.x).all()
+
+
+def test_inequalities_are_not_excused_up_to_rounding() -> None:
+    t, x = lsip.Index("t", T), lsip.Variable(3, name="x", lower=0, upper=2)
+    total, more = x[1] + x[2], 1 + 2.0**-52
+    rows = [lsip.forall(t, x[0] >= t), total <= 1, total >= 1, total <= more, total >= more]
+    assert lsip.Problem(lsip.minimize(x[0]), rows).solve(verbose=False).status is not lsip.Status.OPTIMAL
+
+
+def test_large_shares_make_no_row_follow_from_others() -> None:
+    x = lsip.Variable(2, name="x")
+    rows = [x[0] == 1, x[0] + 2.0**-48 * x[1] == 1, x[1] == 1]
+    program = lsip.Problem(lsip.minimize(-x[1]), rows).compile()
+    assert disagreement(program, np.array([0, 1]), np.array([2])) is not None
+
+
+@pytest.mark.parametrize("atol", [np.inf, np.nan, -1.0])
+def test_a_gap_without_end_is_no_gap(atol: float) -> None:
+    t, x = lsip.Index("t", T), lsip.Variable(name="x")
+    with pytest.raises(lsip.ModelError, match="atol"):
+        lsip.Problem(lsip.minimize(x), [lsip.forall(t, x >= t)]).solve(verbose=False, atol=atol)

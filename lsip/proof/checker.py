@@ -48,7 +48,7 @@ EXACT = 40  # linear systems up to this size are solved in rational numbers
 LARGEST = 100_000  # bits of a rational number; beyond, it becomes a ball
 PASSES = 3  # in which rows imply bounds
 MOST_ROWS, MOST_POWER = 40, 1000  # of a polygon; exponents
-ULPS = fmpq(16, 2**52)  # relative to the terms of a row: what counts as the rounding of its data
+ULPS, MOST = fmpq(16, 2**52), fmpq(4096, 2**52)  # of the terms of a row: rounding of its data; and of its own entries
 ZERO, ONE, NAN = fmpq(0), fmpq(1), arb("nan")
 WORDS = {1: "not proven", 2: "no proof that can be read", 3: "refused"}  # by exit codes
 
@@ -564,7 +564,7 @@ class Model:
         parts = [(s, self.rows[k] | {-1: self.above[k]}) for k, s in pairs if s != 0]
         left, made = combined([(-ONE, given), *parts]), combined(parts)
         size = combined([(abs(s), {j: abs(v) for j, v in row.items()}) for s, row in [(ONE, given), *parts]])
-        agrees = all(abs(v) <= ULPS * size[j] for j, v in left.items())
+        agrees = all(abs(v) <= ULPS * size[j] <= MOST * max(map(abs, given.values())) for j, v in left.items())
         demand(agrees, "Equalities that are said to follow from others do not, not even up to rounding.")
         side = made.pop(-1, ZERO)
         return made, side, side

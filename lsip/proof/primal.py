@@ -31,6 +31,7 @@ from .linear_algebra import exact_sums, product, solve
 from .rows import Mask
 
 ULPS = 16.0  # of the terms of a row: what counts as the rounding of its data
+MOST_SHARE = 64.0  # how many times as large as its own entries the rows that make up another may be
 DEPENDENT = 1e-10  # pivots below this share of the largest belong to rows that follow from others
 MOST_EQUATIONS = 3000  # systems beyond this size are not enclosed
 NAMED = 4  # rows in a sentence
@@ -133,6 +134,8 @@ def _share_needed(program: Program, x: Array, deep: Array) -> float:
 
 def _kept(program: Program, x: Array) -> FinitePoint | Broken:
     """x, or an exact solution of the equalities next to it, if that keeps all the rest."""
+    if not np.isfinite(x).all():
+        return Broken("the point found has numbers that are not finite", True)
     equal = np.flatnonzero(equations(program))
     if len(equal) and not _solves(program, x, equal):
         return _solved(program, x, equal)
@@ -283,6 +286,8 @@ def _solved(program: Program, x: Array, rows: Ints) -> FinitePoint | Broken:
         if not len(follows):
             return Broken(ALMOST, True, rows)
         independent, dependent = rows[independent], rows[follows]
+        if not equalities(program)[dependent].all():  # inequalities hold exactly, or not at all
+            return Broken(f"{_listed(program, dependent)} agree with others only up to rounding", False, dependent)
         clash = disagreement(program, independent, dependent)
         if clash is not None:
             named = np.flatnonzero(clash)
@@ -429,7 +434,9 @@ def disagreement(program: Program, independent: Ints, follows: Ints) -> Array | 
 def _fits(row: Array, share: Array, table: Array) -> tuple[bool, Array]:
     """Whether a row is this combination of others up to rounded data, and what is left over."""
     left, terms = row - share @ table, np.abs(row) + np.abs(share) @ np.abs(table)
-    return bool((np.abs(left) <= ULPS * EPS * terms).all()), left
+    # With large shares, terms are large as well, and anything would follow from anything.
+    modest = (np.abs(share)[:, None] * np.abs(table) <= MOST_SHARE * np.abs(row).max()).all()
+    return bool(modest and (np.abs(left) <= ULPS * EPS * terms).all()), left
 
 
 def _weighted(row: Array, share: Array, table: Array) -> Array:

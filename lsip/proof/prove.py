@@ -26,6 +26,7 @@ from .rows import Rows, settled, trusts
 
 LOST = 0.1  # the share of a contradiction that may be given up for balancing it
 FLOORS, MOST_FLOOR = (0.0, 0.0, 0.1), 5.0  # by dimension of the index, and the most in three and more
+UNDERFLOW = 1e-290  # where everything is zero, bounds are as far apart as the least doubles
 ROUNDING = 64 * EPS  # of the terms of an objective: no gap is expected to become smaller
 SHAVED, SHAVED_TERMS = 64 * EPS, 4 * EPS  # taken off lower bounds, so that another machine's sums prove them too
 
@@ -140,7 +141,7 @@ def least_gap(program: Program, tol: float, terms: float, x: Array) -> float:
     """
     terms = terms if program.cones is None else max(terms, 1.0)
     own = float(np.abs(program.c) @ np.abs(x)) + abs(program.constant)
-    return max(tol * terms * max(floor_share(program, terms), 1.0), ROUNDING * (terms + own))
+    return max(tol * terms * max(floor_share(program, terms), 1.0), ROUNDING * (terms + own), UNDERFLOW)
 
 
 def with_constant(program: Program, lower: float) -> float:

@@ -15,6 +15,8 @@ from .dual import Dual, weigh
 from .rows import Rows
 
 LEAST_RADIUS = 10.0  # a bound that holds only nearer than this says nothing worth the name
+LARGEST_RADIUS = 1e300
+UNDERFLOW = 1e-290  # more than products that underflow add up to
 SLOPE = 1e-3  # what is left over in all, relative to its terms, beyond which it is a slope and not rounding
 
 
@@ -36,10 +38,11 @@ def within(
     if float(left @ reach) > SLOPE * float(terms @ reach) + 1e-300:
         return None
     fixed = float(found.charge[~wide].sum()) + float(left[wide] @ np.abs(centre)[wide])
-    slope = float(left @ reach) * (1 + (len(c) + 8) * EPS)
+    some = bool((left[wide] > 0).any())  # even where the products underflow
+    slope = max(float(left @ reach) * (1 + (len(c) + 8) * EPS), UNDERFLOW) if some else 0.0
     if radius is None:
-        radius = max(allowed / slope, LEAST_RADIUS) if slope > 0 else np.inf
-    lost = (fixed + (radius * slope if slope > 0 else 0.0)) * (1 + 16 * EPS)
+        radius = min(max(allowed / slope, LEAST_RADIUS), LARGEST_RADIUS) if some else np.inf
+    lost = (fixed + (radius * slope if some else 0.0)) * (1 + 16 * EPS)
     return found.base - lost - 8 * EPS * abs(found.base), radius
 
 

@@ -77,6 +77,33 @@ class Scaling:
             ),
         )
 
+    def exact(self, program: Program) -> bool:
+        """Whether nothing of the program over- or underflows in these units: powers of two round nothing else."""
+        d, r, s = self.columns, self.rows, self.objective
+        A = program.A
+        return (
+            _reversible(program.c, d, np.full(program.n, s))
+            and _reversible(program.lower, 1 / d)
+            and _reversible(program.upper, 1 / d)
+            and _reversible(A.data, np.repeat(r, np.diff(A.indptr)), d[A.indices])
+            and _reversible(program.row_lower, r)
+            and _reversible(program.row_upper, r)
+            and _reversible(np.array([program.constant]), np.array([s]))
+        )
+
+    def returns(self, certificate: Certificate) -> bool:
+        """Whether a certificate of the program in these units is, number for number, one in given units."""
+        s = 1.0 if certificate.kind == "infeasible" else self.objective
+        factors = np.array([float(self.families[a.family][a.component]) for a in certificate.support])
+        weights = np.array([a.multiplier for a in certificate.support])
+        rows = certificate.row_multipliers
+        return (
+            _reversible(certificate.x, self.columns)
+            and (not len(certificate.box) or _reversible(certificate.box, self.columns))
+            and _reversible(weights, factors, np.full(len(factors), 1 / s))
+            and (not len(rows) or _reversible(rows, self.rows, np.full(len(rows), 1 / s)))
+        )
+
     def violation(self, family: int, value: float) -> float:
         """The violation of a family in these units as one in given units, whichever of its rows it is that of."""
         factors = self.families[family]
@@ -123,6 +150,17 @@ class Scaling:
             direction=None if certificate.direction is None else _unit(d * certificate.direction),
             box=d * certificate.box if len(certificate.box) else certificate.box,
         )
+
+
+def _reversible(values: Array, *factors: Array) -> bool:
+    """Whether values times factors, one after the other, are undone by dividing by them."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for factor in factors:
+            moved = values * factor
+            if not (moved / factor == values).all() or (np.isinf(moved) != np.isinf(values)).any():
+                return False
+            values = moved
+    return True
 
 
 def _divided(bound: float, unit: float, outward: float) -> float:
@@ -185,7 +223,8 @@ def equilibrated(program: Program) -> Scaling:
     objective = -float((np.log2(np.abs(program.c[costs])) + columns[costs]).max()) if costs.any() else 0.0
     starts = np.cumsum([program.A.shape[0], *(len(f.columns) for f in program.families)])
     finite, *families = np.split(_power(rows), starts[:-1])
-    return Scaling(_power(columns), finite, tuple(families), float(_power(np.array(objective))))
+    found = Scaling(_power(columns), finite, tuple(families), float(_power(np.array(objective))))
+    return found if found.exact(program) else identity(program)
 
 
 def _levels(told: Array, part: Ints, by_bounds: float | None, last: int) -> Array:
@@ -324,8 +363,7 @@ class ScaledFamily:
 
     @cached_property
     def linear(self) -> LinearForm | None:
-        form = self.inner.linear
-        return None if form is None else LinearForm(*(part * self._rows for part in form))
+        return _form(self.inner.linear, self._rows)
 
     def rows(self, y: Array) -> tuple[Array, Array]:
         a, b = self.inner.rows(y)
@@ -346,8 +384,7 @@ class ScaledFamily:
         return self.inner.largest() * float(self._a.max(initial=0.0))
 
     def affine_in(self, used: Mask) -> LinearForm | None:
-        form = self.inner.affine_in(used)
-        return None if form is None else LinearForm(*(part * self._a for part in form))
+        return _form(self.inner.affine_in(used), self._a)
 
     def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
         a, b = self.inner.enclosed(lower, upper, component)
@@ -378,6 +415,13 @@ class ScaledFamily:
         yield self._flat
 
 
+def _form(form: LinearForm | None, factors: Array) -> LinearForm | None:
+    """The coefficients of rows times powers of two; None if some over- or underflow."""
+    if form is None or not all(_reversible(part, np.broadcast_to(factors, part.shape)) for part in form):
+        return None
+    return LinearForm(*(part * factors for part in form))
+
+
 def _multiplied(u: Interval, factor: Array | float) -> Interval:
     """Intervals times powers of two; what underflows is rounded outward."""
     lo, hi = u.lo * factor, u.hi * factor
@@ -386,4 +430,7 @@ def _multiplied(u: Interval, factor: Array | float) -> Interval:
         if not small.any():
             return Interval(lo, lo)
     lo = np.where(np.abs(lo) < NORMAL, np.nextafter(lo, -np.inf), lo)
-    return Interval(lo, np.where(np.abs(hi) < NORMAL, np.nextafter(hi, np.inf), hi))
+    hi = np.where(np.abs(hi) < NORMAL, np.nextafter(hi, np.inf), hi)
+    large = np.finfo(float).max  # what overflows is larger than every double, and no more is known of it
+    lo = np.where((lo == np.inf) & (u.lo < np.inf), large, lo)
+    return Interval(lo, np.where((hi == -np.inf) & (u.hi > -np.inf), -large, hi))

@@ -40,6 +40,12 @@ from .separation import separate
 from .state import End, Proposal
 
 Array = NDArray[np.float64]
+PROVEN = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
+BEYOND = (
+    "The proof cannot be written in the units of the model: some of its numbers are too large or too small for "
+    "doubles. Measure in other units."
+)
+LARGEST = np.finfo(float).max
 SHOWN = 3  # constraints in a sentence
 TOUCHING = 0.5  # of the margin: index points at which less of it is left are cut off
 
@@ -103,7 +109,7 @@ class Run:
         self.tuning = method.tuning
         self.ready = False  # whether there was time enough to begin
         self.regional = self.unproven_rays = 0
-        with suppress(OutOfTime), self.clock.running():
+        with suppress(OutOfTime), self.clock.running(), np.errstate(over="ignore", invalid="ignore"):
             self.relaxation = opened(self.clock)
             self.program, self.scaling = self.relaxation.program, self.relaxation.scaling
             self.state = self.relaxation.begin()
@@ -123,7 +129,7 @@ class Run:
         steps = self._steps()
         while True:
             try:
-                with self.clock.running():
+                with self.clock.running(), np.errstate(over="ignore", invalid="ignore"):  # nothing of it is believed
                     iterate = next(steps)
             except StopIteration as end:
                 return self.stop(end.value)
@@ -386,7 +392,7 @@ class Run:
         hurried = end.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
         if hurried:
             self.clock.allow_last_proofs(end.status is Status.INTERRUPTED)
-        with self.clock.running():
+        with self.clock.running(), np.errstate(over="ignore", invalid="ignore"):
             return self._stopped(end.status, end.evidence, hurried)
 
     def _stopped(self, status: Status, evidence: str, hurried: bool) -> Solution:
@@ -463,7 +469,11 @@ class Run:
 
     def _solution(self, status: Status, certificate: Certificate, evidence: str) -> Solution:
         state, relaxation = self.state, self.relaxation
-        certificate = self.scaling.to_given(certificate)
+        if not self.scaling.returns(certificate):
+            status, evidence = (Status.UNCERTIFIED, BEYOND) if status in PROVEN else (status, evidence)
+        with np.errstate(over="ignore"):
+            certificate = self.scaling.to_given(certificate)
+        certificate = replace(certificate, x=np.clip(certificate.x, -LARGEST, LARGEST))
         certificate = replace(certificate, finite_violation=max(self.given.finite_violation(certificate.x), 0.0))
         return self._answer(
             status,

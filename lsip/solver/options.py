@@ -69,7 +69,7 @@ def check_options(
     """Refuse what cannot mean anything, before any work."""
     real("tol", tol, "is a relative gap between 0 and 1", lambda v: 0 < v < 1)
     if atol is not None:
-        real("atol", atol, "is an absolute gap >= 0, in units of the objective, or None", lambda v: v >= 0)
+        real("atol", atol, "is an absolute gap >= 0, in units of the objective, or None", lambda v: 0 <= v < np.inf)
     whole("max_iterations", max_iterations, 1)
     whole("seed", seed, 0)
     if time_limit is not None:
