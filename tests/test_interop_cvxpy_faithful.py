@@ -175,6 +175,11 @@ EXACT = {
     "a norm": lambda: cp.pnorm(X, 3) + cp.norm(X),
     "a norm in power cones": lambda: cp.pnorm(X, 2.7, approx=False),
     "a power in power cones": lambda: cp.sum(cp.power(X, 2.0004887, approx=False)),
+    "a fraction in power cones": lambda: (
+        cp.sum(cp.power(X, Fraction(4, 3), approx=False)) + cp.pnorm(X, Fraction(7, 3))
+    ),
+    "an inverse in power cones": lambda: cp.sum(cp.power(X, -0.7, approx=False)) + cp.sum(X),
+    "a root in power cones": lambda: cp.sum(X) - cp.sum(cp.power(X, 0.7, approx=False)),
     "a mean in power cones": lambda: cp.sum(X) - cp.geo_mean(X, (0.1, 0.9), approx=False),
     "a constant": lambda: cp.norm(X) + cp.power(cp.Constant(3.0), 1.0004887),
     "a part that is optimised": lambda: partial(

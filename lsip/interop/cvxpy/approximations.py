@@ -93,17 +93,21 @@ def _power(node: Any) -> str:
 
 
 def _exponent(wanted: Fraction, used: Fraction, cone: bool) -> str:
-    if wanted != used:
+    if wanted == used and (not cone or used in (0, 1, 2)):
+        return ""
+    if not cone:
         return (
             f"its exponent is {used} there. Give one of a small denominator exactly, such as 3 / 2 or "
             "fractions.Fraction(1, 3), or approx=False."
         )
-    if not cone or used in (0, 1, 2):
-        return ""
-    # As CVXPY computes it; the cone is proven for all exponents next to it.
-    share = used if 0 < used < 1 else 1 / used if used > 1 else used / (used - 1)
-    held = _covered((float(share), 1.0 - float(share)), [share, 1 - share])
+    share, exact = float(_share(used)), _share(wanted)
+    held = used not in (0, 1) and _covered((share, 1.0 - share), [exact, 1 - exact])
     return "" if held else "its exponent is too near to 0 or 1 for a power cone, whose exponents are floats."
+
+
+def _share(p: Fraction) -> Fraction:
+    """The exponent of the power cone in which CVXPY writes a power p."""
+    return p if 0 <= p < 1 else 1 / p if p >= 1 else p / (p - 1)
 
 
 def _covered(exponents: Iterable[float], exact: list[Fraction]) -> bool:
