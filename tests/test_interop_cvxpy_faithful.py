@@ -105,6 +105,14 @@ def test_a_rule_with_another_list_for_numbers_than_for_an_index_is_a_black_box()
     assert not any(c.traced for c in limits)
 
 
+def test_an_affine_atom_without_a_matrix_is_refused():
+    with pytest.raises(lsip.ModelError, match="no matrix for"):
+        Problem(cp.Maximize(X[0]), [forall(T, cp.cumsum(X)[1] * T <= 1), X >= 0]).solve()
+    black_box = forall(TWO, lambda y: cp.cumsum(X)[int(y[0])] <= 1)
+    with pytest.raises(lsip.ModelError, match="no matrix for"):
+        Problem(cp.Maximize(X[0]), [black_box, X >= 0]).solve()
+
+
 # ---- atoms -----------------------------------------------------------------------------------------------------------
 
 
