@@ -66,8 +66,7 @@ def _replaced(node: Any) -> str:
     if kind in ("Power", "PowerApprox") and node.args[0].variables():
         return _power(node)
     if kind in ("Pnorm", "PnormApprox"):
-        wanted = _fraction(node.original_p)
-        return _exponent(wanted, _fraction(node.p), kind == "Pnorm")
+        return _exponent(_fraction(node.original_p), node.p, kind == "Pnorm")
     if kind in ("GeoMean", "GeoMeanApprox"):
         weights = [_fraction(w) for w in node.p]
         exact = [w / sum(weights) for w in weights]
@@ -85,28 +84,28 @@ def _power(node: Any) -> str:
     wanted = _fraction(node._p_orig if isinstance(node._p_orig, Fraction) else node.p.value)
     if node.p_used is None:
         return "its exponent is a parameter. Write a number."
-    used = _fraction(node.p_used)
-    numerator = abs(used.numerator)
-    if type(node).__name__ == "PowerApprox" and used > 1 and used.denominator > 1 and not numerator & (numerator - 1):
-        return "it lets negative numbers in there. Give approx=False, or constrain what is below to be nonnegative."
-    return _exponent(wanted, used, type(node).__name__ == "Power")
+    used, approximate = _fraction(node.p_used), type(node).__name__ == "PowerApprox"
+    wrong, numerator = _exponent(wanted, node.p_used, not approximate), used.numerator
+    if not wrong and approximate and used > 1 and used.denominator > 1 and not numerator & (numerator - 1):
+        return "it lets negative numbers in there. Give approx=False."
+    return wrong
 
 
-def _exponent(wanted: Fraction, used: Fraction, cone: bool) -> str:
-    if wanted == used and (not cone or used in (0, 1, 2)):
+def _exponent(wanted: Fraction, used: float | Fraction, cone: bool) -> str:
+    if wanted == _fraction(used) and (not cone or used in (0, 1, 2)):
         return ""
     if not cone:
         return (
             f"its exponent is {used} there. Give one of a small denominator exactly, such as 3 / 2 or "
             "fractions.Fraction(1, 3), or approx=False."
         )
-    share, exact = float(_share(used)), _share(wanted)
+    share, exact = float(_share(used)), Fraction(_share(wanted))
     held = used not in (0, 1) and _covered((share, 1.0 - share), [exact, 1 - exact])
     return "" if held else "its exponent is too near to 0 or 1 for a power cone, whose exponents are floats."
 
 
-def _share(p: Fraction) -> Fraction:
-    """The exponent of the power cone in which CVXPY writes a power p."""
+def _share(p: float | Fraction) -> float | Fraction:
+    """The exponent of the power cone in which CVXPY writes a power p, computed as CVXPY does."""
     return p if 0 <= p < 1 else 1 / p if p >= 1 else p / (p - 1)
 
 
