@@ -23,10 +23,10 @@ import lsip
 from lsip.expressions import Affine
 
 from .dataset import OptimisticSet
-from .sicmdp import SICMDP, Specification
+from .sicmdp import SICMDP, Specification, horizon
 
 Array = NDArray[np.float64]
-AMPLE = 2.0  # shares of visits are at most 1; the room beyond lets exact flows be proven next to a share that is 1
+AMPLE = 2.0  # the room beyond what shares of visits can be lets exact flows be proven next to a share that is 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +78,11 @@ def fill(lower: Array, upper: Array, order: NDArray[np.intp]) -> Array:
     return P
 
 
+def most_share(spec: Specification, visits: float) -> float:
+    """An upper bound of every share of visits, where there are at most so many from one start."""
+    return AMPLE * (1 - spec.gamma) * float(spec.mu.sum()) * visits
+
+
 def planning_program(mdp: SICMDP) -> OccupancyProgram:
     """The LSIP of a known model."""
     spec = mdp.specification
@@ -85,7 +90,8 @@ def planning_program(mdp: SICMDP) -> OccupancyProgram:
     pairs, costs = S * A, spec.costs
     sums = sparse.kron(sparse.eye(S), np.ones((1, A)), format="csr")  # (S, S * A): sum over actions
     inflow = sparse.csr_matrix(mdp.rows.T)
-    x = lsip.Variable(pairs + (S if costs.by_state else 0), lower=0.0, upper=AMPLE, name="q")
+    most = most_share(spec, mdp.horizon)
+    x = lsip.Variable(pairs + (S if costs.by_state else 0), lower=0.0, upper=most, name="q")
     constraints: list[Any] = []
     if costs.by_state:  # the occupancy d of states has columns of its own, so that a row has S entries, not S * A
         eye = sparse.eye(S)
@@ -126,7 +132,7 @@ def _sparse_program(spec: Specification, models: OptimisticSet) -> OccupancyProg
         (-room[pair[capped], target[capped]], (np.arange(len(capped)), pair[capped])), shape=(len(capped), pairs)
     )
     pick = sparse.csr_matrix((one[: len(capped)], (np.arange(len(capped)), capped)), shape=(len(capped), k))
-    x = lsip.Variable(pairs + S + k, lower=0.0, upper=AMPLE, name="z")
+    x = lsip.Variable(pairs + S + k, lower=0.0, upper=most_share(spec, horizon(gamma, lower, left)), name="z")
     constraints: list[Any] = [
         sparse.hstack([sums, -eye, sparse.csr_matrix((S, k))], format="csr") @ x == np.zeros(S),
         sparse.hstack([sparse.diags(-left), sparse.csr_matrix((pairs, S)), from_pair], format="csr") @ x
@@ -154,7 +160,8 @@ def _literal_program(spec: Specification, models: OptimisticSet) -> OccupancyPro
     lower = sparse.diags(models.lower.ravel()) @ spread @ every
     out = sparse.kron(sparse.eye(S), np.ones((1, A * S)), format="csr")
     into = sparse.csr_matrix(np.tile(np.eye(S), pairs))
-    z = lsip.Variable(size, lower=0.0, upper=AMPLE, name="z")
+    # Whatever flows into a state flows out of it, so that probabilities of sum one are all that is chosen from.
+    z = lsip.Variable(size, lower=0.0, upper=most_share(spec, horizon(gamma, np.ones((1, 1)))), name="z")
     eye = sparse.eye(size, format="csr")
     weighed = (out if costs.by_state else every)[: costs.size] @ z
     kept = np.setdiff1d(np.arange(size), _implied(models))

@@ -21,7 +21,7 @@ from lsip.deadline import afford_factors, check
 
 from .dataset import Matrix, OptimisticSet
 from .occupancy import fill
-from .sicmdp import SICMDP, Specification, swept
+from .sicmdp import SICMDP, Specification, horizon, swept
 
 Array = NDArray[np.float64]
 BLOCK = 64  # states filled at a time
@@ -43,6 +43,10 @@ class KnownModel:
     def __init__(self, mdp: SICMDP) -> None:
         self.rows, self.actions = mdp.rows, mdp.actions
 
+    def horizon(self, gamma: float) -> float:
+        """How many discounted visits there are at most."""
+        return horizon(gamma, self.rows)
+
     def backup(self, values: Array) -> tuple[Array, None]:
         """P V for every pair: (S * A,)."""
         return self.rows @ values, None
@@ -62,6 +66,10 @@ class ModelSet:
         self.upper = models.upper.reshape(S * A, S)
         self.room = np.ascontiguousarray((self.upper - self.lower).T)  # (S, S * A): a successor is a row
         self.left = np.maximum(1.0 - self.lower.sum(axis=1), 0.0)
+
+    def horizon(self, gamma: float) -> float:
+        """How many discounted visits there are at most, in any of the models."""
+        return horizon(gamma, self.lower, self.left)
 
     def backup(self, values: Array) -> tuple[Array, NDArray[np.intp]]:
         """max over the set of P V for every pair, and the order in which successors are filled."""
@@ -97,6 +105,7 @@ class Maximiser:
 
     def __init__(self, spec: Specification, model: KnownModel | ModelSet) -> None:
         self.spec, self.model = spec, model
+        self.horizon = model.horizon(spec.gamma)
         self.values: Array | None = None
         self.known: dict[int, tuple[Greedy, Array]] = {}  # the visits of the policies that it has found
 
@@ -140,19 +149,19 @@ class Maximiser:
         self.known[id(greedy)] = greedy, factors(spec.mu, True)
         x, radius = self.reached(*self.known[id(greedy)])
         doubt = 4 * (S + 10) * EPS * (np.abs(reward).max() + 2 * np.abs(values).max())
-        bound = float(spec.mu @ values) + (max(rise, 0.0) + doubt) / (1 - gamma)
+        bound = float(spec.mu @ values) + (max(rise, 0.0) + doubt) * self.horizon * float(spec.mu.sum())
         return lsip.Extreme(x, bound, greedy, radius)
 
     def reached(self, greedy: Greedy, visits: Array) -> tuple[Array, Array]:
         """(V_r, visits) of a deterministic policy, and how far the exact numbers may be from them.
 
-        What is left over in v = mu + gamma P' v is amplified by at most 1 / (1 - gamma), in the sum of all visits.
+        What is left over in v = mu + gamma P' v is amplified by the horizon at most, in the sum of all visits.
         """
         spec, chain = self.spec, self.model.chain(greedy)
         S, gamma, size = spec.states, spec.gamma, float(np.abs(visits).sum())
         residual = spec.mu - (visits - gamma * np.asarray(chain.T @ visits).ravel())
         rounding = 2 * (S + 8) * EPS * (1 + 2 * size)  # of the residual, and of transitions that were filled in
-        off = 2 * (float(np.abs(residual).sum()) + rounding) / (1 - gamma)
+        off = 2 * (float(np.abs(residual).sum()) + rounding) * self.horizon
         x = self.point(greedy, visits)
         radius = np.full(len(x), off)
         radius[0] = (off + 2 * (spec.r.size + 8) * EPS * size) * float(np.abs(spec.r).max())

@@ -20,7 +20,7 @@ from lsip.solution import above, below
 from . import plan_file, validation
 from .dataset import OptimisticSet
 from .errors import InfeasibleError
-from .occupancy import OccupancyProgram, fill, optimistic_program, planning_program
+from .occupancy import OccupancyProgram, fill, most_share, optimistic_program, planning_program
 from .optimistic import KnownModel, Maximiser, ModelSet
 from .sicmdp import SICMDP, Specification, as_model, as_specification, policy_of
 
@@ -322,7 +322,8 @@ def _decomposed(
 def mixture_problem(maximise: Maximiser) -> lsip.Problem:
     """What is decomposed: a program in x = (V_r, discounted visits)."""
     spec = maximise.spec
-    most = np.concatenate([[np.abs(spec.r).max()], np.ones(spec.costs.size)]) / (1 - spec.gamma)
+    visits = most_share(spec, maximise.horizon) / (1 - spec.gamma)
+    most = visits * np.concatenate([[np.abs(spec.r).max()], np.ones(spec.costs.size)])
     x = lsip.Variable(maximise.size, lower=-most, upper=most, name="x")
     return lsip.Problem(lsip.maximize(x[0]), [spec.costs.on(x[1:])], name="SICMDP")
 

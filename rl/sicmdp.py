@@ -8,7 +8,8 @@ q(s, a) = (1 - gamma) sum_t gamma^t P(s_t = s, a_t = a) sums to one, and V_b = q
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -29,6 +30,7 @@ from .validation import Seed
 Array = NDArray[np.float64]
 Transitions: TypeAlias = ArrayLike | sparse.spmatrix | sparse.sparray
 SUM = 1e-9  # how far probabilities may be from a sum of one
+CLEAR = 1e-3  # of what a discount leaves: where sums may be rounded by more, they are computed to the last bit
 
 
 class HasPolicy(Protocol):
@@ -163,6 +165,7 @@ class SICMDP:
         self.specification = Specification(
             rewards, SemiInfiniteCost(domain, cost, bound, lipschitz=lipschitz), mu, gamma
         )
+        _ = self.horizon  # refuses what grows without end
 
     @classmethod
     def from_specification(cls, P: Transitions, specification: Specification) -> SICMDP:
@@ -175,6 +178,7 @@ class SICMDP:
                 f"`P` has {states} states and {actions} actions, the specification {specification.r.shape}."
             )
         mdp.specification = specification
+        _ = mdp.horizon
         return mdp
 
     # ---- what it is made of -----------------------------------------------------------------------------------------
@@ -216,6 +220,11 @@ class SICMDP:
         """Transition probabilities as an array (S, A, S)."""
         dense = self.rows if isinstance(self.rows, np.ndarray) else self.rows.toarray()
         return dense.reshape(self.states, self.actions, self.states)
+
+    @cached_property
+    def horizon(self) -> float:
+        """How many discounted visits there are at most, however the rows of P sum: about 1 / (1 - gamma)."""
+        return horizon(self.gamma, self.rows)
 
     def __repr__(self) -> str:
         return (
@@ -460,6 +469,34 @@ def _transitions(P: Transitions) -> tuple[Matrix, int, int]:
             + (f", and {len(wrong) - 1} more rows are off." if len(wrong) > 1 else ".")
         )
     return rows, states, actions
+
+
+def horizon(gamma: float, rows: Matrix, more: Array | None = None) -> float:
+    """1 / (1 - gamma rho), rounded up, where rho is the largest sum of a row of transition probabilities, at least 1.
+
+    Sums miss 1 a little, and with a discount next to 1 that decides how many visits there are: they are taken as they
+    are. `more` (S * A,) is added to the sums. Where gamma rho may be 1, visits would grow without end.
+    """
+    extra = 0.0 if more is None else more
+    doubt = (rows.shape[1] + 8) * np.finfo(float).eps
+    most = max(1.0, float((np.asarray(rows.sum(axis=1)).ravel() + extra).max()))
+    left = 1.0 - gamma * most
+    if doubt > CLEAR * left:  # a sum that is rounded once
+        each = rows if isinstance(rows, np.ndarray) else _stored(rows)
+        most = max(1.0, float((np.array([math.fsum(row) for row in each]) + extra).max()))
+        left, doubt = 1.0 - gamma * most, 4 * np.finfo(float).eps
+    left -= doubt
+    if not left > 0:
+        raise lsip.ModelError(
+            f"Probabilities sum to as much as 1 + {most - 1:.3g}, which the discount {gamma!r} does not shrink: visits "
+            "would grow without end. Divide the probabilities of every pair by their sum, or lower gamma."
+        )
+    return 1.0 / left
+
+
+def _stored(rows: sparse.csr_matrix) -> Iterator[Array]:
+    for start, end in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
+        yield rows.data[start:end]
 
 
 def _check_distribution(rows: Array, name: str, where: Callable[[int], str]) -> None:

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import lsip
-from lsip.cones import Exponential, Power, SecondOrder, Semidefinite
+from lsip.cones import ConeRows, Exponential, Power, SecondOrder, Semidefinite
+from lsip.proof.balance import _least_norm
+from lsip.proof.primal import broken_rows
 
 cp = pytest.importorskip("cvxpy")
 flint = pytest.importorskip("flint")
@@ -224,3 +227,32 @@ def test_certificates_hold_in_ball_arithmetic(kind, seed, unit, rows):
     solution.verify()
     judge_primal(model, solution)
     judge_dual(model, solution)
+
+
+# ---- numbers that are out of range -----------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e300])
+def test_tiny_and_huge_rows_are_no_crash(size):
+    z = cp.Variable(2, name="z")
+    for objective in (cp.Minimize(cp.sum(z)), cp.Minimize(size * z[0]), cp.Minimize(cp.sum_squares(z))):
+        for finite in ([size * cp.norm(z - 3) <= size], [cp.norm(size * z) <= size]):
+            Problem(objective, [*finite, forall(T, z[0] >= T - 1)]).solve(time_limit=20)
+
+
+def test_a_combination_that_is_no_number_has_no_correction():
+    room, target = np.ones(2), np.ones(2)
+    for entry in (np.inf, np.nan):
+        assert _least_norm(np.array([[1.0, 0.0], [entry, 1.0]]), room, target) is None
+        assert _least_norm(np.eye(2), room, np.array([1.0, entry])) is None
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_a_point_that_is_no_number_keeps_no_row(value):
+    rows = np.array([[1.0, -1.0], [0.0, 1.0]])
+    program = lsip.Program.from_arrays([1, 1], rows, [1.0, 1.0], bounds=(None, None))
+    with np.errstate(all="ignore"):
+        assert list(broken_rows(program, np.array([value, 0.0]), None)) == [0]
+        cones = ConeRows(sparse.csr_matrix(rows), np.zeros(2), (SecondOrder(2),))
+        assert cones.unproven(np.array([value, 0.0])) == 1

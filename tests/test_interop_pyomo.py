@@ -370,6 +370,34 @@ def test_fixed_variables_and_params_count_with_their_values_at_the_solve():
     assert abs((x[0] + x[1] * t + 3 * t**2 - 2 * np.tan(t)).min()) < 1e-7
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda m: 1e-12 * m.y >= 5e-12,
+        lambda m: m.y <= 1 - 5e-10,
+        lambda m: 1e12 * m.y <= 1e12 - 500,
+        lambda m: (0.5, m.y, 1 - 1e-15),
+        lambda m: m.y == 1 + 1e-15,
+    ],
+)
+def test_rows_of_fixed_variables_hold_without_any_allowance(rule):
+    m = above_tan()
+    m.y = pyo.Var()
+    m.y.fix(1)
+    m.kept = pyo.Constraint(expr=m.y == 1)
+    assert solve(m).lsip.certified
+    m.broken = pyo.Constraint(rule=rule)
+    assert solve(m, load_solutions=False).lsip.status is lsip.Status.INFEASIBLE
+
+
+def test_a_variable_that_is_fixed_at_no_number_is_refused():
+    m = above_tan()
+    m.y = pyo.Var()
+    m.y.fix(math.nan)
+    m.broken = pyo.Constraint(expr=m.y <= 1)
+    refuse(m, "Constraint 'broken' has the constant nan")
+
+
 def test_a_condition_without_variables_is_judged():
     m = above_tan()
     m.low = pyo.Constraint(m.t, rule=lambda m, t: m.x[0] >= t - 2)

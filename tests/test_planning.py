@@ -16,7 +16,8 @@ from scipy.optimize import linprog
 import envs
 import lsip
 import rl
-from rl.optimistic import KnownModel, Maximiser, ModelSet
+from rl.occupancy import optimistic_program, planning_program
+from rl.optimistic import Greedy, KnownModel, Maximiser, ModelSet
 
 Array = NDArray[np.float64]
 PLAIN = [Phase.explicit, Phase.generate]  # an example is its own reproduction
@@ -578,3 +579,48 @@ def test_a_set_of_models_of_another_size_is_refused():
     spec = Model(states=3).build().specification
     with pytest.raises(lsip.ModelError, match="4 states"):
         rl.plan_optimistically(spec, rl.OptimisticSet.known(Model(states=4).transitions()))
+
+
+# ---- sums of probabilities that miss one -----------------------------------------------------------------------------
+
+
+def lonely(excess: float, left: float, rows: Any = np.array) -> rl.SICMDP:
+    """One state, in which one stays: visits grow by 1 + excess, and are discounted by 1 - left."""
+    y = lsip.Index("y", lsip.Interval(0, 1))
+    P = rows([[[1 + excess]]])
+    return rl.SICMDP(P, [1.0], np.array([1e-6]) * (1 - y**2), 1e8 + y, y, [1.0], 1 - left)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("excess", "left"), [(9e-10, 1e-9), (5e-13, 1e-12), (9e-10, 1e-8), (-1e-10, 1e-12)])
+def test_visits_are_bounded_by_what_the_sums_are(method, excess, left):
+    """Discounted visits are (1 - gamma) / (1 - gamma (1 + excess)) of what they would be otherwise, here up to ten."""
+    mdp = lonely(excess, left)
+    share = float(mdp.occupancy([0]).sum())
+    assert mdp.horizon * left >= share * (1 - 1e-3)
+    upper = planning_program(mdp).problem.compile().upper
+    assert (upper >= share).all()
+    best = rl.plan(mdp, method=method, max_iterations=5)  # which ended with the word that no policy exists
+    assert best.upper >= mdp.value([0]) * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("rows", [np.array, lambda P: sparse.csr_matrix(np.array(P).reshape(-1, 1))])
+def test_visits_that_grow_without_end_are_refused(rows):
+    for excess, left in ((1e-12, 1e-12), (9e-10, 1e-10), (2.3e-16, 2.3e-16)):
+        with pytest.raises(lsip.ModelError, match=r"grow without end\. Divide the probabilities"):
+            lonely(excess, left, rows)
+    lonely(0.0, 1e-15, rows)
+
+
+@pytest.mark.parametrize("form", ["sparse", "literal"])
+def test_visits_in_a_set_of_models_are_bounded_by_what_the_sums_are(form):
+    rng = np.random.default_rng(3)
+    model = Model(states=3)
+    P, spec = model.transitions(), replace(model.build().specification, gamma=1 - 1e-12)
+    models = rl.OptimisticSet(P, rng.uniform(0, 0.2, P.shape))
+    upper = optimistic_program(spec, models, form).problem.compile().upper
+    assert (upper >= 1).all()
+    for order in map(np.array, ([0, 1, 2], [2, 1, 0])):
+        maximise = Maximiser(spec, ModelSet(models))
+        greedy = Greedy(np.zeros(3, dtype=np.intp), order)
+        assert maximise.horizon >= maximise.visits(greedy).sum() * (1 - 1e-3)

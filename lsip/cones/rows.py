@@ -107,5 +107,7 @@ def _held(cone: Cone, y: Array) -> Mask:
 def _is_zero(rows: sparse.csr_matrix, i: int, x: Array, b: float) -> bool:
     """Whether b - row x is zero, in rational numbers."""
     start, end = rows.indptr[i], rows.indptr[i + 1]
+    if not np.isfinite(x[rows.indices[start:end]]).all():
+        return False
     terms = zip(rows.data[start:end].tolist(), x[rows.indices[start:end]].tolist(), strict=True)
     return sum((Fraction(a) * Fraction(v) for a, v in terms), Fraction(0)) == Fraction(float(b))

@@ -179,7 +179,14 @@ def _least_norm(matrix: Matrix, room: Array, target: Array) -> Array | None:
         moving = matrix * room
         scale = np.abs(moving).max(axis=1)
         scale = np.where(scale > 0, scale, 1.0)
-        step: Array = np.linalg.lstsq(moving / scale[:, None], target / scale, rcond=REGULAR)[0]
+        with np.errstate(all="ignore"):
+            moving, target = moving / scale[:, None], target / scale
+        if not (np.isfinite(moving).all() and np.isfinite(target).all()):
+            return None
+        try:
+            step: Array = np.linalg.lstsq(moving, target, rcond=REGULAR)[0]
+        except np.linalg.LinAlgError:
+            return None
         return step if np.isfinite(step).all() else None
     moving = sparse.csr_matrix(matrix @ sparse.diags_array(room))
     scale = abs(moving).max(axis=1).toarray().ravel()

@@ -252,6 +252,8 @@ def broken_cones(program: Program, x: Array, box: Array | None) -> int:
 def _holds(rows: sparse.csr_matrix, i: int, x: Array, lower: float, upper: float) -> bool:
     """Whether a row holds at x, in rational numbers."""
     start, end = rows.indptr[i], rows.indptr[i + 1]
+    if not np.isfinite(x[rows.indices[start:end]]).all():
+        return False
     terms = zip(rows.data[start:end].tolist(), x[rows.indices[start:end]].tolist(), strict=True)
     value = sum((Fraction(a) * Fraction(v) for a, v in terms), Fraction(0))
     return (upper == np.inf or value <= Fraction(upper)) and (lower == -np.inf or value >= Fraction(lower))

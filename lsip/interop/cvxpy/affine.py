@@ -153,7 +153,11 @@ def tensor(expressions: list[Node], variables: list[Leaf], parameters: list[Leaf
     asked = SimpleNamespace(variables=lambda: variables, parameters=lambda: parameters, constraints=[])
     inverse = cp.reductions.inverse_data.InverseData(asked)
     extractor = cp.utilities.coeff_extractor.CoeffExtractor(inverse, BACKEND)
-    return sparse.csr_array(extractor.affine(expressions)), sum(e.size for e in expressions)
+    try:
+        return sparse.csr_array(extractor.affine(expressions)), sum(e.size for e in expressions)
+    except NotImplementedError as error:  # such as cp.cumsum, which CVXPY rewrites before
+        names = "; ".join(map(str, expressions))
+        raise ModelError(f"CVXPY has no matrix for {names}: write a matrix times the variables instead.") from error
 
 
 def _compose(template: Node, variables: list[tuple[Leaf, Affine]], parameters: list[tuple[Leaf, Expression]]) -> Affine:

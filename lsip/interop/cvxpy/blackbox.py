@@ -90,4 +90,34 @@ def _build(e: Node, numbers: list[Leaf]) -> Any:
         return e.shape
     if is_leaf(e):
         return e.id
-    return (type(e), e.shape, str(e.get_data()), *(_build(arg, numbers) for arg in e.args))
+    return (type(e), e.shape, _exactly(e.get_data()), *(_build(arg, numbers) for arg in e.args))
+
+
+class _Same:
+    """Stands for an object in a key: equal to itself alone, and kept alive, so that no other takes its place."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+
+def _exactly(data: Any) -> Any:
+    """The data of an atom as a key, bit by bit: what prints alike need not be alike."""
+    if data is None or isinstance(data, bool | int | str | bytes):
+        return type(data), data
+    if isinstance(data, float | complex | np.generic):
+        data = np.asarray(data)
+    if isinstance(data, np.ndarray) and data.dtype != object:
+        return data.dtype.str, data.shape, data.tobytes()
+    if isinstance(data, np.ndarray):
+        return data.shape, tuple(map(_exactly, data.ravel().tolist()))
+    if isinstance(data, list | tuple):
+        return type(data), tuple(map(_exactly, data))
+    if isinstance(data, slice):
+        return slice, _exactly(data.start), _exactly(data.stop), _exactly(data.step)
+    return _Same(data)

@@ -51,7 +51,9 @@ class ForAll:
         self.dual_value: list[tuple[Any, Any]] | None = None
         domains = [i.domain for i in indices]
         self.domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
-        self.shape: tuple[int, ...] = self._sample().shape
+        sample = self._sample()
+        self.shape: tuple[int, ...] = sample.shape
+        self._known = {v.id for v in sample.variables()}
 
     @property
     def traced(self) -> bool:
@@ -75,7 +77,19 @@ class ForAll:
 
     def body_at(self, point: Array) -> Node:
         """The CVXPY expression that must be <= 0 at one index point; for a black box."""
-        return fixed(_body(_checked(self.at(point), str(self))))
+        relation = _checked(self.at(point), str(self))
+        if relation.shape != self.shape:
+            raise ModelError(
+                f"A rule gives constraints of the same shape at every index point; this one has {relation.shape} at "
+                f"{point}, and {self.shape} elsewhere. Write one rule for each shape, over the points that have it."
+            )
+        strange = [v.name() for v in relation.variables() if v.id not in self._known]
+        if strange:
+            raise ModelError(
+                f"A rule has the same variables at every index point; this one has {', '.join(strange)} at {point}, "
+                f"and not elsewhere. Write it everywhere, with coefficient zero if need be: … + 0 * {strange[0]}."
+            )
+        return fixed(_body(relation))
 
     def variables(self) -> list[Leaf]:
         """The CVXPY variables in it."""
@@ -229,13 +243,19 @@ def _from_rule(index: Index, rule: Rule, lipschitz: Lipschitz) -> Any:
         constraint = rule(index)
     except Exception as error:  # Whatever a rule raises on an expression only says that it may need numbers.
         return _black_box(index.formula, rule, lipschitz, error)
+    _refuse_none(constraint, "the index")
     traced = forall(index, constraint)
     try:
         boxes = _black_box(index.formula, rule, lipschitz, TypeError("it can"))
     except ModelError:
         return traced
-    pairs = zip(traced, boxes, strict=True) if isinstance(traced, list) else [(traced, boxes)]
-    return traced if all(agree(a, b) for a, b in pairs) else boxes
+    pairs = list(zip(_listed(traced), _listed(boxes), strict=False))
+    alike = len(_listed(traced)) == len(_listed(boxes)) == len(pairs) and all(agree(a, b) for a, b in pairs)
+    return traced if alike else boxes
+
+
+def _listed(constraints: Any) -> list[Any]:
+    return constraints if isinstance(constraints, list) else [constraints]
 
 
 def _black_box(index: Formula, rule: Rule, lipschitz: Lipschitz, traced: Exception) -> Any:
@@ -247,13 +267,35 @@ def _black_box(index: Formula, rule: Rule, lipschitz: Lipschitz, traced: Excepti
             f"The rule can be called neither with an index ({traced}) nor with the point {point} ({error})."
         ) from error
     Family(index.domain, rule, rule, lipschitz)  # says what is wrong with `lipschitz`
-    if not isinstance(sample, list | tuple):
-        _checked(sample, str(sample))
-        return ForAll((index,), None, rule, lipschitz)
-    for one in sample:
+    _refuse_none(sample, str(point))
+    several = isinstance(sample, list | tuple)
+    for one in sample if several else [sample]:
         _checked(one, str(one))
+    count = len(sample) if several else 1
 
     def part(k: int) -> ForAll:
-        return ForAll((index,), None, lambda y: rule(y)[k], lipschitz)
+        return ForAll((index,), None, lambda y: _given(rule(y), y)[k], lipschitz)
 
-    return [part(k) for k in range(len(sample))]
+    def _given(found: Any, y: Any) -> Any:
+        given = found if isinstance(found, list | tuple) else [found]
+        if len(given) != count or isinstance(found, list | tuple) != several:
+            raise ModelError(
+                f"A rule gives the same number of constraints at every index point; this one gives {_counted(found)} "
+                f"at {y}, and {_counted(sample)} at {point}. Write one rule for each, over the points that have it."
+            )
+        return given
+
+    return [part(k) for k in range(count)] if several else part(0)
+
+
+def _refuse_none(found: Any, where: str) -> None:
+    """A rule without a constraint at one point may have some at others, which nobody would ask for."""
+    if isinstance(found, list | tuple) and not len(found):
+        raise ModelError(
+            f"The rule gives an empty list for {where}, so there is nothing to constrain. Leave out the index points "
+            "that have no constraint, or write one that always holds, such as 0 * x <= 1."
+        )
+
+
+def _counted(found: Any) -> str:
+    return f"a list of {len(found)}" if isinstance(found, list | tuple) else "one"

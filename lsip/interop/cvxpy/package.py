@@ -93,3 +93,11 @@ class Relation(Canonicalised, Protocol):
 def is_leaf(e: Node) -> TypeGuard[Leaf]:
     """Whether there is nothing below it."""
     return not e.args
+
+
+def factored(matrix: Any) -> tuple[Any, Any, Any]:
+    """What CVXPY makes of the matrix of a quadratic form: scale (F F' - G G')."""
+    from importlib import import_module
+
+    found: tuple[Any, Any, Any] = import_module("cvxpy.atoms.quad_form").decomp_quad(matrix)
+    return found

@@ -11,12 +11,14 @@ import numpy as np
 from ...errors import ModelError
 from ...model.program import Program
 from ...model.status import Status
+from ...proof.certificate import Certificate, TrustAssumption
 from ...solution.solution import Solution
 from ...solver.clock import Clock
 from ...solver.driver import Run, drive
 from ...solver.method import Exchange, solve
 from ...validation import shown
 from .affine import Layout, dense
+from .approximations import approximations
 from .canonical import JUDGE, Canonical
 from .carrier import Carrier
 from .convex import ConvexRelaxation, Options
@@ -138,6 +140,10 @@ class Problem:
             found = self._exchange(carrier, verbose, options)
         else:
             found = self._convex(carrier, solver, verbose, options)
+        trusts = approximations((self.objective, *self.finite, *(c.constraint for c in self.foralls if c.traced)))
+        found = _on_trust(found, trusts) if trusts else found
+        if trusts and verbose:
+            print(found.message)
         status = NAMES.get(found.status, "user_limit")
         present = status in cp.settings.SOLUTION_PRESENT
         # The dual values are those of the proof.
@@ -214,6 +220,21 @@ class Problem:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def _on_trust(found: ModelSolution, trusts: tuple[TrustAssumption, ...]) -> ModelSolution:
+    """The same without a claim to be proven: CVXPY's canonical form, which the proof is about, is another model."""
+    proof, status, evidence = found.certificate, found.status, found.evidence
+    if status in (Status.INFEASIBLE, Status.UNBOUNDED):
+        evidence = f"The model that CVXPY makes of this one is {NAMES[status]}. {' '.join(trusts)}"
+        proof = (
+            Certificate("none", proof.x, -np.inf, np.inf, finite_violation=proof.finite_violation)
+            if status is Status.INFEASIBLE
+            else replace(proof, kind="none", direction=None, drift=())
+        )
+    proof = replace(proof, assumptions=(*proof.assumptions, *trusts))
+    certain = status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
+    return replace(found, certificate=proof, status=Status.UNCERTIFIED if certain else status, evidence=evidence)
 
 
 def _flatten(items: Iterable[Any]) -> Iterable[Any]:

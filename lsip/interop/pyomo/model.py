@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pyomo.core.base.constraint import ConstraintData
     from pyomo.environ import Constraint
 
-NOTHING = 1e-9  # how far a finite row without variables may be off and still count as satisfied
-
 
 @dataclass(eq=False)
 class Reading:
@@ -140,7 +138,9 @@ def _finite(model: BlockData, columns: Columns) -> Iterator[tuple[ConstraintData
             row, constant = linear(data.body, columns, f"Constraint '{data.name}'")
             low = -np.inf if data.lb is None else data.lb - constant
             high = np.inf if data.ub is None else data.ub - constant
-            if row or low > NOTHING * (1 + abs(constant)) or high < -NOTHING * (1 + abs(constant)):
+            if not np.isfinite(constant):
+                raise ModelError(f"Constraint '{data.name}' has the constant {constant}; fix variables at numbers.")
+            if row or not low <= 0 <= high:
                 yield data, row, low, high
 
 
