@@ -74,7 +74,7 @@ class Decomposition(Solution):
             raise ProofError(f"The multipliers prove {lower:.9g}, not {proof.lower:.9g}.")
         if self.lower > self.upper:
             raise ProofError(f"The bounds contradict each other: {self.lower!r} is above {self.upper!r}.")
-        gap = (proof.upper - proof.lower) / max(abs(proof.upper), rows.terms(multipliers, self.x))
+        gap = (proof.upper - proof.lower) / max(abs(proof.upper), min(rows.terms(multipliers, self.x), 1.0))
         if self.status is Status.OPTIMAL and not gap <= self.tol * (1 + 1e-9):
             raise ProofError(f"The gap {gap:.3g} is not closed to tol = {self.tol:g}.")
         if proof.upper < np.inf:

@@ -56,7 +56,7 @@ class Goal:
         if self.atol is not None:
             return self.atol
         share = max(self.floor(terms), 1.0) if content else self.floor(terms)
-        return max(self.tol * terms * share, ROUNDING * (terms + own), UNDERFLOW)
+        return max(self.tol * min(terms, 1.0) * share, ROUNDING * (terms + own), UNDERFLOW)
 
 
 @dataclass
