@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import CodeType, FrameType
 from typing import Any
 
@@ -14,9 +14,11 @@ import pytest
 
 import lsip
 from lsip.expressions.tape import Tape
+from lsip.masters.highs import HighsMaster
 from lsip.model.families import FamilyViolation
 from lsip.oracles import BranchAndBound, Memory
 from lsip.oracles.cover import Cover
+from lsip.solver.linear_master import LinearMaster
 
 BEST = {"wavy": [0.92656993, -0.58413903, 0.11669588], "broken": [1.32330793, -0.30618622, 1.10565219]}  # about
 
@@ -66,6 +68,7 @@ def interrupted(codes: set[CodeType], moment: int, event: str = "line") -> Itera
 
 REFINE = {Cover.refine.__code__, getattr(Cover, "_replace", Cover.refine).__code__}
 KEEP = {f.__code__ for f in vars(Memory).values() if hasattr(f, "__code__")} | {BranchAndBound.maximise.__code__}
+MASTER = {f.__code__ for kind in (HighsMaster, LinearMaster) for f in vars(kind).values() if hasattr(f, "__code__")}
 
 
 def bound(program: lsip.Program, name: str) -> float:
@@ -73,7 +76,7 @@ def bound(program: lsip.Program, name: str) -> float:
     return BranchAndBound(tol=1e-7).maximise(FamilyViolation(program.families[0], np.array(BEST[name]))).bound
 
 
-@pytest.mark.parametrize(("build", "moments"), [(wavy, 150), (broken, 50)])
+@pytest.mark.parametrize(("build", "moments"), [(wavy, 150), (broken, 30)])
 @pytest.mark.parametrize("codes", [REFINE, KEEP], ids=["refine", "memory"])
 def test_what_an_interrupted_search_leaves_proves_nothing_false(
     build: Callable[[], lsip.Program], moments: int, codes: set[CodeType]
@@ -90,18 +93,19 @@ def test_what_an_interrupted_search_leaves_proves_nothing_false(
         assert bound(program, name) == pytest.approx(truth, abs=2e-7), f"interrupted at opcode {moment}"
 
 
-def test_a_program_whose_solve_was_interrupted_is_solved_like_a_fresh_one() -> None:
+@pytest.mark.parametrize("codes", [REFINE, MASTER], ids=["refine", "master"])
+def test_a_program_whose_solve_was_interrupted_is_solved_like_a_fresh_one(codes: set[CodeType]) -> None:
     truth, probe = wavy().solve(verbose=False), wavy()
-    with interrupted(REFINE, -1) as seen:
+    with interrupted(codes, -1) as seen:
         probe.solve(verbose=False)
-    for moment in np.unique(np.linspace(1, seen[0], 24).astype(int)):
-        program = wavy()
-        with interrupted(REFINE, int(moment)):
-            first = program.solve(verbose=False)
-        again = program.solve(verbose=False)
-        assert again.certified
-        for solution in (first, again):
-            assert max(solution.lower, truth.lower) <= min(solution.upper, truth.upper), f"interrupted at line {moment}"
+    for moment in np.unique(np.linspace(1, seen[0], 40).astype(int)):
+        program, found = wavy(), []
+        with suppress(KeyboardInterrupt), interrupted(codes, int(moment)):  # which is raised before the first step
+            found.append(program.solve(verbose=False))
+        found.append(program.solve(verbose=False))
+        assert found[-1].certified
+        for solution in found:
+            assert max(solution.lower, truth.lower) <= min(solution.upper, truth.upper), f"interrupted at {moment}"
 
 
 def test_constants_of_a_jump_are_known_all_or_not_at_all() -> None:

@@ -51,8 +51,8 @@ def _found(family: RowFamily) -> Array:
 def _bounds(family: RowFamily) -> Array:
     """What the coefficients (p, K) do not exceed in size anywhere."""
     domain, component = family.domain, np.arange(len(family.columns))
-    sides = (np.broadcast_to(side, (len(component), domain.dim)) for side in (domain.lower, domain.upper))
-    a, _ = family.enclosed(*sides, component)
+    lower, upper = (np.broadcast_to(side, (len(component), domain.dim)) for side in (domain.lower, domain.upper))
+    a, _ = family.enclosed(lower, upper, component)
     bound = np.maximum(np.abs(a.lo), np.abs(a.hi))
     return np.where(np.isnan(bound), np.inf, bound)
 
