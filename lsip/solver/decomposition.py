@@ -50,7 +50,7 @@ class Decomposition(Solution):
         maximise = maximise if maximise is not None else self.maximise
         if not callable(maximise):
             raise ModelError(f"verify needs the linear maximisation over X as a function; got {maximise!r}.")
-        program, proof = self.program if self.model is None else self.model.compile(), self.certificate
+        program, proof = self.program if self.model is None else self._compiled(), self.certificate
         if not 0 < self.tol < 1:
             raise ProofError(f"The tolerance is a relative gap between 0 and 1, not {self.tol!r}.")
         if proof.row_multipliers.shape != (program.A.shape[0],) or self.x.shape != (program.n,):
