@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -54,3 +56,14 @@ def test_rows_given_twice_are_added() -> None:
     fixed = replace(program(), A=twice, row_upper=np.array([4.0]))
     assert fixed.A.nnz == 1
     assert fixed.solve(verbose=False).certified
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e6])
+def test_what_is_known_of_a_program_goes_with_it(unit: float) -> None:
+    """With units of its own, or with others in which it is equilibrated."""
+    own = replace(program(), c=unit * program().c)
+    assert own.solve(verbose=False).certified
+    watched = ref(own)
+    del own
+    gc.collect()
+    assert watched() is None
