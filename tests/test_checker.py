@@ -57,6 +57,21 @@ def test_functions_and_kinks(checker: Any) -> None:
         assert checker.check(mutants.exported(solution)).startswith("proven"), f
 
 
+def test_the_verdict_has_the_sign_of_the_objective(checker: Any) -> None:
+    """A program minimises; whoever asked for a maximum reads about that."""
+    x, t = lsip.Variable(name="x", upper=9), lsip.Index("t", lsip.Interval(0, 1))
+    bound = lsip.forall(t, x <= 3 + t * (1 - t))
+    high = lsip.Problem(lsip.maximize(x), [bound]).solve(verbose=False)
+    low = lsip.Problem(lsip.minimize(-x), [bound]).solve(verbose=False)
+    for solution in (high, low):
+        said = checker.check(mutants.exported(solution))
+        assert said.startswith(f"proven: the optimal value is between {solution.lower!r} and {solution.upper!r} (tol")
+    assert high.lower == -low.upper > 0
+    free = lsip.Variable(name="free")
+    endless = lsip.Problem(lsip.maximize(free), [lsip.forall(t, free >= t)]).solve(verbose=False)
+    assert checker.check(mutants.exported(endless)).endswith("the objective improves without end from there")
+
+
 @pytest.mark.parametrize(
     "domain",
     [

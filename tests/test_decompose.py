@@ -598,3 +598,41 @@ def test_the_exchange_begins_with_the_points_that_it_is_given():
 def test_wrong_first_points_are_refused(start):
     with pytest.raises(ModelError, match="start"):
         tangent_problem().solve(method=lsip.Exchange(start=start), verbose=False)
+
+
+# ---- points of X keep the bounds of the variables --------------------------------------------------------------------
+
+
+def wide_box(excess: float, radius: float = 0.0) -> Any:
+    """The linear maximisation over [-1e9, 1e9 + excess]^2."""
+
+    def maximise(w: Array) -> lsip.Extreme:
+        x = np.where(w > 0, 1e9 + excess, -1e9)
+        return lsip.Extreme(x, float(w @ x) + 1e-6 * float(np.abs(w).sum()), radius=radius)
+
+    return maximise
+
+
+def wide_problem() -> lsip.Problem:
+    x = lsip.Variable(2, lower=-1e9, upper=1e9, name="x")
+    return lsip.Problem(lsip.maximize(x[0]), [lsip.forall(T, T * x[0] + (1 - T) * x[1] <= 3e9)])
+
+
+def test_points_beyond_the_bounds_are_refused_however_large_these_are() -> None:
+    with pytest.raises(ModelError, match=r"outside the bounds of the variables, by 0\.9;.*radius"):
+        lsip.decompose(wide_problem(), wide_box(0.9))
+    exact = lsip.decompose(wide_problem(), wide_box(0.0))
+    assert exact.certified
+    assert exact.lower <= 1e9 <= exact.upper
+
+
+@pytest.mark.parametrize(("excess", "radius"), [(2e-7, 0.0), (0.9, 0.9)])
+def test_what_points_miss_the_bounds_by_is_what_they_are_inexact_by(excess: float, radius: float) -> None:
+    """A rounded point, and one that says so: what is proven is about a point of X, which is inside."""
+    solution = lsip.decompose(wide_problem(), wide_box(excess, radius))
+    assert all((atom.x - atom.radius <= 1e9).all() for atom in solution.atoms)
+    assert solution.lower <= 1e9
+    solution.verify()
+    forged = replace(solution, atoms=tuple(replace(atom, radius=0.0) for atom in solution.atoms))
+    with pytest.raises(ProofError, match="outside the bounds"):
+        forged.verify()

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,62 @@ def test_two_variables_of_one_name_are_refused() -> None:
     with pytest.raises(lsip.ModelError, match="Two variables of the problem are called 'x'"):
         lsip.Problem(lsip.minimize(a), [lsip.forall(t, a + t * b[0] >= 1)])
     lsip.Problem(lsip.minimize(lsip.Variable() + lsip.Variable()))  # names that nobody gave are different
+
+
+# ---- a file is believed nothing --------------------------------------------------------------------------------------
+
+
+def test_what_is_read_is_proven_or_not_called_certified(tmp_path: Path) -> None:
+    path = saved(curve(), tmp_path / "s.npz")
+    loaded = lsip.Solution.load(path, curve())
+    assert loaded.certified
+    assert loaded.violation_proven
+    doubtful = lsip.Solution.load(path, curve(), verify=False)
+    assert not doubtful.certified
+    assert not doubtful.violation_proven
+    assert "nobody has checked" in str(doubtful)
+    proven = doubtful.verify()
+    assert proven.certified
+    assert str(proven) == str(loaded)
+
+
+def test_a_forged_file_is_refused_at_once(tmp_path: Path) -> None:
+    path = saved(curve(), tmp_path / "s.npz")
+    with np.load(path) as data:
+        arrays = dict(data)
+    arrays["numbers"][0] += 1e-6  # the lower bound
+    np.savez(path, **arrays)
+    with pytest.raises(lsip.ProofError, match="lower bound"):
+        lsip.Solution.load(path, curve())
+    assert not lsip.Solution.load(path, curve(), verify=False).certified
+
+
+def test_answers_that_are_no_proofs_are_read_as_what_they_are(tmp_path: Path) -> None:
+    stopped = curve().solve(verbose=False, max_iterations=1, sample_first=False, polish=False)
+    assert not stopped.certified
+    stopped.save(tmp_path / "s.npz")
+    loaded = lsip.Solution.load(tmp_path / "s.npz", curve())
+    assert (loaded.status, loaded.lower, loaded.message) == (stopped.status, stopped.lower, stopped.message)
+    assert not loaded.violation_proven
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"maximise": True},
+        {"constant": 100.0},
+        {"c": np.array([1.0, 0.4])},
+        {"lower": np.full(2, -8.0)},
+        {"row_upper": np.array([8.0])},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_program_that_is_not_that_of_the_model_is_refused(change: dict[str, Any]) -> None:
+    """Whoever reads value and bounds reads them by the program that is shown."""
+    solution = curve().solve(verbose=False)
+    forged = replace(solution, program=replace(solution.program, **change))
+    with pytest.raises(lsip.ProofError, match="is not that of its model"):
+        forged.verify()
 
 
 # ---- what a solution is one of ---------------------------------------------------------------------------------------

@@ -243,9 +243,11 @@ class Tape:
     def _still_doubts(self, results: list[Any], run: Pass) -> dict[int, Doubt | None]:
         """Those of nodes that do not depend on the index; computed once."""
         if not self.still_doubts:
+            found: dict[int, Doubt | None] = {}
             for i in self.still:
                 if i in self.watched:
-                    self.still_doubts[i] = self._doubt(i, results, self.still_doubts, run)
+                    found[i] = self._doubt(i, results, found, run)
+            self.still_doubts = found  # at once: an interrupt leaves all of them or none
         return self.still_doubts.copy()
 
     def _constants(self, run: Pass) -> list[Jet[Numbers] | None]:

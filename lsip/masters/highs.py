@@ -104,8 +104,10 @@ class HighsMaster:
         if self._elastic:
             self._highs.changeColsCost(self.n + 1, np.arange(self.n + 1, dtype=np.int32), self.c)
         if self._elastic or margin != self._margin:
+            self._elastic = True  # until all is changed, so that an interrupt leaves nothing that looks done
             self._highs.changeColBounds(self.n, -margin, -margin)
-        self._elastic, self._margin = False, margin
+        self._margin = margin
+        self._elastic = False
         return self._run()
 
     def centre(self, margin: float) -> Array | None:
@@ -130,9 +132,9 @@ class HighsMaster:
     def best_margin(self, most: float) -> MasterResult:
         cost = np.zeros(self.n + 1)
         cost[-1] = 1.0
+        self._elastic = True
         self._highs.changeColsCost(self.n + 1, np.arange(self.n + 1, dtype=np.int32), cost)
         self._highs.changeColBounds(self.n, -most, highspy.kHighsInf)
-        self._elastic = True
         return self._run()
 
     def _run(self) -> MasterResult:

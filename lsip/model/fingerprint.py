@@ -32,6 +32,11 @@ def fingerprint(program: Program) -> dict[str, str]:
     return {name: sha256(b"".join(_bytes(part))).hexdigest()[:24] for name, part in parts.items()}
 
 
+def differing(one: dict[str, str], other: dict[str, str]) -> list[str]:
+    """The names of the parts in which two models differ."""
+    return [name for name in {**one, **other} if one.get(name) != other.get(name)]
+
+
 def check_same(path: str | Path, stored: dict[str, str] | None, program: Program) -> None:
     """Refuse a file that was written for another model, and say what differs."""
     if stored is None:
@@ -39,8 +44,7 @@ def check_same(path: str | Path, stored: dict[str, str] | None, program: Program
             f"{path} was written by a version of lsip that did not store which model it belongs to. Solve the model "
             "again, and save the solution anew."
         )
-    found = fingerprint(program)
-    different = [name for name in {**stored, **found} if stored.get(name) != found.get(name)]
+    different = differing(stored, fingerprint(program))
     if different:
         raise ModelError(f"{path} holds the solution of another model: {', '.join(different)} differ.")
 

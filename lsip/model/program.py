@@ -25,12 +25,43 @@ Array = NDArray[np.float64]
 DENSE = 500  # with at most so many variables, rows are handled as dense arrays
 
 
+class FixedMatrix(sparse.csr_matrix):  # type: ignore[misc]  # which has no types
+    """The finite rows of a program: its arrays are read-only, and no entry can be set; one of a copy can."""
+
+    @staticmethod
+    def of(matrix: Table) -> FixedMatrix:
+        """A matrix of its own, without duplicate entries, so that nothing has to be put in order later."""
+        if isinstance(matrix, FixedMatrix) and not matrix.data.flags.writeable:
+            return matrix
+        fixed = FixedMatrix(matrix, copy=True)
+        fixed.sum_duplicates()
+        for part in (fixed.data, fixed.indices, fixed.indptr):
+            part.flags.writeable = False
+        return fixed
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not self.data.flags.writeable:
+            raise ModelError("The rows of a Program cannot be changed; make another with dataclasses.replace.")
+        super().__setitem__(key, value)
+
+
+def _fixed(array: Array) -> Array:
+    """An array that nobody can write to: the same, if that is so already, or a copy."""
+    if array.flags.writeable or array.base is not None:
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """min c x + constant with row_lower <= A x <= row_upper, lower <= x <= upper, and all rows of every family.
 
     `Problem.compile` makes one from a declared model, `from_arrays` from plain arrays. With `cones`, further finite
     rows have their slacks in cones; such programs are solved where they are made, in `lsip.interop.cvxpy`.
+
+    All arrays are read-only, for what is found out about a program is kept as long as it is; another one is made with
+    `dataclasses.replace`.
     """
 
     c: Array
@@ -46,6 +77,13 @@ class Program:
     name: str = "problem"
     names: tuple[str, ...] = ()  # (n,), of the variables, if they have any
     cones: ConeRows | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("c", "lower", "upper", "row_lower", "row_upper"):
+            object.__setattr__(self, name, _fixed(getattr(self, name)))
+        object.__setattr__(self, "A", FixedMatrix.of(self.A))
+        for family in self.families:
+            family.columns.flags.writeable = False
 
     @classmethod
     def from_arrays(

@@ -84,8 +84,11 @@ class AffineForm(Protocol):
 class EnclosureMemory(Protocol):
     """What a branch-and-bound keeps of a family between calls; `Memory` is it."""
 
-    def covers(self, family: Rows, domain: Domain) -> list[Any]:
-        """One cover (boxes with their enclosures) for each cell of `domain`. The list may be changed."""
+    def take(self, family: Rows, domain: Domain) -> Any:
+        """Covers (boxes with their enclosures), one for each cell of `domain`, which are nobody else's."""
+
+    def keep(self, partition: Any) -> None:
+        """Put them back for the next call."""
 
     def forget(self) -> None:
         """Keep nothing: the next proof begins anew."""

@@ -15,7 +15,7 @@ from ..validation import real, whole
 from .base import Array, EnclosableViolation, Ints, Separation, Violation, can_enclose
 from .cover import Cover
 from .distinct import distinct
-from .memory import MEMORY
+from .memory import MEMORY, Partition
 
 MANY = 1500  # boxes beyond which a cover is rather begun anew with expansions of one order more
 LOOKS = 16  # points evaluated exactly in each round, whatever the models say
@@ -75,20 +75,26 @@ class BranchAndBound:
                 "BranchAndBound needs a violation that can be enclosed: write the constraint in the language, or give "
                 "`lipschitz` for a black box; otherwise use Multistart, Grid or RandomSearch."
             )
-        search = _Search(violation, target + self.tol, self)
-        for k in range(len(search.covers)):
-            search.begin(k)
-        return search.run()
+        memory = violation.family.memory
+        taken: Partition = memory.take(violation.family, violation.domain)
+        search = _Search(violation, taken.covers, target + self.tol, self)
+        try:
+            search.run()
+        finally:
+            memory.keep(taken)
+        return search.result()
 
 
 class _Search:
     """One call: the bounds of all boxes for this x, and the best points so far."""
 
-    def __init__(self, violation: EnclosableViolation, target: float, options: BranchAndBound) -> None:
+    def __init__(
+        self, violation: EnclosableViolation, covers: list[Cover], target: float, options: BranchAndBound
+    ) -> None:
         self.violation, self.domain, self.target, self.options = violation, violation.domain, target, options
         self.family = violation.family
         self.trusts = self.family.trusts(violation.domain)
-        self.covers: list[Cover] = self.family.memory.covers(self.family, self.domain)  # replaced there as well as here
+        self.covers = covers  # of the domain; replaced and refined in place
         self.bounds: list[Array] = [np.zeros((0, 0))] * len(self.covers)  # (N, p) a cover
         self.points: list[Array] = []
         self.values: list[Array] = []
@@ -128,7 +134,10 @@ class _Search:
         """The bound to reach: the target, or about twice the violation found (never below a value that is attained)."""
         return max(self.target, 2 * self.best - self.alert) if self.best > self.alert else self.target
 
-    def run(self) -> Separation:
+    def run(self) -> None:
+        """Split boxes until the goal is reached, or time and patience are up."""
+        for k in range(len(self.covers)):
+            self.begin(k)
         rounds, now = 0, time.perf_counter()
         pace = min((PACE, *(cover.pace for cover in self.covers)))
         deadline = now + min(self.options.seconds, left())
@@ -148,7 +157,6 @@ class _Search:
             began, now = now, time.perf_counter()
             pace = split / max(now - began, 1e-9)
             rounds += 1
-        return self._result()
 
     def _split(self, k: int, rows: Ints, most: int) -> int:
         """Split the worst of these boxes, `most` at most; how many it was."""
@@ -189,7 +197,8 @@ class _Search:
         self.begin(k)
         return self.covers[k].n
 
-    def _result(self) -> Separation:
+    def result(self) -> Separation:
+        """What was found and proven."""
         bound = max((float(b.max(initial=-np.inf)) for b in self.bounds), default=-np.inf)
         if not self.points:
             return Separation(np.zeros((0, self.domain.dim)), np.zeros(0), bound, trusts=self.trusts)

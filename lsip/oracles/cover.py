@@ -36,7 +36,11 @@ LOST = 1e-300  # more than all products of a box that underflow can lose
 
 
 class Cover:
-    """Boxes of one cell of a domain, and the enclosures of a family over them."""
+    """Boxes of one cell of a domain, and the enclosures of a family over them.
+
+    A cover belongs to one search at a time. While boxes are replaced it is not `whole`: what an interrupt leaves then
+    covers only a part of the cell, and must not be asked again.
+    """
 
     def __init__(self, family: Rows, cell: Cell, order: int = 2) -> None:
         self.cell, self.order = cell, order
@@ -48,6 +52,7 @@ class Cover:
         self.shared = bool((family.columns == family.columns[0]).all())
         self._enclose = family.quadratics(cell)
         self.kinks = 0
+        self.whole = True
         lower, upper = _first_boxes(cell, CHEAP / (self.p * self.width))
         self.scale = np.maximum((upper - lower).max(axis=0), 1e-300)
         began = time.perf_counter()
@@ -215,7 +220,11 @@ class Cover:
         room = np.log2(max(CHEAP / (self.p * self.width * len(rows)), 1.0))
         for _ in range(int(np.clip(room, HALVINGS.get(self.dim, 1), MOST_HALVINGS))):
             lower, upper, spread, pieces = _halve(lower, upper, spread, pieces)
-        new = self._rows(lower, upper, pieces)
+        return self._replace(rows, self._rows(lower, upper, pieces))
+
+    def _replace(self, rows: NDArray[np.intp], new: dict[str, Any]) -> NDArray[np.intp]:
+        """Put parts in the places of the boxes `rows`, and return where they are."""
+        self.whole = False  # until the last of the arrays is written
         count = len(new["lower"])
         first = min(len(rows), count)
         total = self.n - (len(rows) - first) + (count - first)
@@ -236,11 +245,11 @@ class Cover:
         if first < len(rows):
             keep = np.ones(self.n, dtype=bool)
             keep[rows[first:]] = False
-            places = np.cumsum(keep) - 1
-            self.n = total
-            return places[rows[:first]]
-        places = np.concatenate([rows[:first], np.arange(self.n, total)])
+            places = (np.cumsum(keep) - 1)[rows[:first]]
+        else:
+            places = np.concatenate([rows[:first], np.arange(self.n, total)])
         self.n = total
+        self.whole = True
         return places
 
     def influence(self, weights: Array, rows: NDArray[np.intp]) -> Array:

@@ -2,11 +2,16 @@
 
 They depend on the index set and on the data of the family, and on nothing else; they are kept under both, so that no
 question about another set, or about other data, is ever answered from them.
+
+A search takes boxes out, splits them, and puts them back. In between nobody else has them: a search that runs at the
+same time, in another thread, begins with boxes of its own, and of the two partitions the one put back last stays. What
+an interrupt leaves half-done is never put back. Every access is one operation of a dictionary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 
 from ..deadline import check
 from ..domains import Domain
@@ -17,25 +22,40 @@ KEPT = 4  # index sets whose boxes are remembered; the one asked about longest a
 MEMORY = 1.5e9  # bytes of enclosures beyond which other index sets are forgotten, and no box is split any more
 
 
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Covers of an index set, one for each of its cells; they belong to the search that took them."""
+
+    key: Hashable  # what they are about
+    covers: list[Cover]  # may be changed
+
+
 class Memory:
     """The covers of the index sets asked about last, for one family."""
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, list[Cover]] = {}
+        self._kept: dict[Hashable, Partition] = {}
 
-    def covers(self, family: Rows, domain: Domain) -> list[Cover]:
-        """One cover for each cell of `domain`: those of an earlier call, or new ones. The list may be changed."""
+    def take(self, family: Rows, domain: Domain) -> Partition:
+        """The covers of an earlier call, which are nobody else's from now on, or new ones."""
         key = (domain, family.data_key)
         found = self._kept.pop(key, None)
         if found is None:
-            found = []
+            found = Partition(key, [])
             for cell in domain.cells():
                 check("enclosures")
-                found.append(Cover(family, cell))
-        self._kept[key] = found  # the last one is the one used last
-        while len(self._kept) > 1 and (len(self._kept) > KEPT or self.bytes > MEMORY):
-            del self._kept[next(iter(self._kept))]
+                found.covers.append(Cover(family, cell))
         return found
+
+    def keep(self, partition: Partition) -> None:
+        """Put covers back for the next call; what is not whole is dropped."""
+        if not all(cover.whole for cover in partition.covers):
+            return
+        self._kept[partition.key] = partition  # the last one is the one used last
+        for oldest in list(self._kept)[:-1]:
+            if len(self._kept) <= KEPT and self.bytes <= MEMORY:
+                break
+            self._kept.pop(oldest, None)
 
     def forget(self) -> None:
         """Keep nothing: the next proof begins anew."""
@@ -44,9 +64,10 @@ class Memory:
     @property
     def boxes(self) -> int:
         """How many boxes are kept, over all index sets."""
-        return sum(cover.n for covers in self._kept.values() for cover in covers)
+        return sum(cover.n for partition in list(self._kept.values()) for cover in partition.covers)
 
     @property
     def bytes(self) -> int:
         """About how much memory their enclosures take."""
-        return sum(cover.n * cover.row_bytes for covers in self._kept.values() for cover in covers)
+        kept = list(self._kept.values())
+        return sum(cover.n * cover.row_bytes for partition in kept for cover in partition.covers)

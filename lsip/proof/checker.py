@@ -19,7 +19,8 @@ How: multipliers are rational numbers, or the exact solution of a square linear 
 that lie in the index set exactly, so that what they add up to is implied by the model. That a(y) x <= b(y) holds for
 all y is proven by branch-and-bound: Taylor expansions at the centre of a box, with the rest enclosed over the box, on
 ever smaller boxes. Index sets are covered by images of boxes: discs in polar coordinates, polygons by triangles.
-Equalities that follow from others up to the rounding of their data (`dependent`) are left out; the answer says so.
+Equalities that follow from others up to the rounding of their data (`dependent`) are left out; the answer says so. A
+maximum is proven as the minimum of the negative objective, which is what the file holds; the answer has its own sign.
 
 Exit code: 0 proven; 1 not proven, which does not mean false; 2 no proof that can be read; 3 refused, because the file
 holds something that is not known here: a function, an index set, more than three coordinates of y.
@@ -315,8 +316,7 @@ def polygon(rows: list[list[fmpq]], sides: list[fmpq]) -> IndexSet:
         corner = ((s * v[1] - u[1] * t) / det, (u[0] * t - s * v[0]) / det) if det != 0 else ()
         if corner and corner not in corners and holds(corner):
             corners.append(corner)
-    edges = {tuple(v for v in corners if at(row, v) == b) for row, b in table}
-    edges = {edge for edge in edges if len(edge) == 2}
+    edges = {edge for row, b in table if len(edge := tuple(v for v in corners if at(row, v) == b)) == 2}
     closed = len(corners) > 2 and len(edges) == len(corners)  # it would be a chain of one edge less if it were open
     familiar(closed, "Polytopes that are empty, flat or without bounds are not known.")
     return IndexSet(2, [triangle([corners[0], *edge]) for edge in edges if corners[0] not in edge], holds)
@@ -669,8 +669,7 @@ def check(data: dict[str, Any]) -> str:
     x = numbers(data["point"]["x"], n)
     box = numbers(data["point"]["box"], n) if data["point"]["box"] else [ZERO] * n
     near = model.exact(x, box, 1)
-    inside = all(abs(a - b) <= r for a, b, r in zip(near, x, box, strict=True))
-    demand(inside, "The exact solution of the equalities is not in the box around the point.")
+    demand(all(abs(a - b) <= r for a, b, r in zip(near, x, box, strict=True)), "The box holds no exact solution.")
     demand(at(dict(enumerate(model.c)), near) + model.constant <= upper, "The upper bound is too low.")
     model.prove(near, 1)
     if status == "UNBOUNDED":
@@ -678,9 +677,10 @@ def check(data: dict[str, Any]) -> str:
         direction = model.exact(direction, [abs(v) for v in direction], 0)
         demand(at(dict(enumerate(model.c)), direction) < 0, "The objective does not fall along the direction.")
         model.prove(direction, 0)
-        return "proven: the point is feasible, and the objective falls without end from there"
+        return "proven: the point is feasible, and the objective improves without end from there"
     rounded = f", but for {len(model.dependent)} equalities that follow from others up to the rounding of their data"
-    said = "proven: the optimal value is between {lower!r} and {upper!r}".format(**data["claim"])
+    low, high = sorted(0 + (-v if data["model"]["maximise"] else v) for v in map(data["claim"].get, ("lower", "upper")))
+    said = f"proven: the optimal value is between {low!r} and {high!r}"
     return f"{said} (tol = {data['tol']!r}, atol = {data['atol']!r}){rounded if model.dependent else ''}"
 
 

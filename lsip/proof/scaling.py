@@ -197,8 +197,11 @@ def scaling_of(program: Program) -> Scaling:
 
 def scaled(program: Program) -> Program:
     """The program in those units; what is learnt about its families is kept as long as the program is."""
+    units = scaling_of(program)
+    if units.trivial:  # a value that is its own key would be kept for ever
+        return program
     if program not in _scaled:
-        _scaled[program] = scaling_of(program).apply(program)
+        _scaled[program] = units.apply(program)
     return _scaled[program]
 
 

@@ -17,7 +17,7 @@ from ..expressions.affine import Affine, Variable
 from ..expressions.tape import constant_value
 from ..files import whole_file
 from ..model.families import FamilyViolation
-from ..model.fingerprint import check_same, fingerprint
+from ..model.fingerprint import check_same, differing, fingerprint
 from ..model.problem import Problem
 from ..model.program import Compilable, Program, compiled
 from ..model.status import Status
@@ -92,6 +92,7 @@ class Solution:
     evidence: str = ""  # what was found, where it could not be proven
     oracles: tuple[Oracle, ...] = field(repr=False, default=())  # that were asked, one a family
     atol: float = 0.0  # the gap that counts as closed whatever the value, in units of the objective
+    checked: bool = True  # False for what was read from a file and not verified since
 
     @property
     def problem(self) -> Problem | Program:
@@ -141,7 +142,11 @@ class Solution:
     @property
     def certified(self) -> bool:
         """Whether the status is a theorem: proven for every index and every x, with nothing taken on trust."""
-        return self.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED) and not self.certificate.trusts
+        return self.checked and self._claims_proof and not self.certificate.trusts
+
+    @property
+    def _claims_proof(self) -> bool:
+        return self.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 
     @property
     def max_violation(self) -> float:
@@ -158,11 +163,13 @@ class Solution:
     def violation_proven(self) -> bool:
         """Whether `max_violation` bounds the violation at every index point, rather than where somebody looked."""
         trusted = any(not isinstance(a, RegionAssumption) for a in self.certificate.trusts)
-        return not trusted and bool(np.isfinite(max(self.certificate.violation, default=0.0)))
+        return self.checked and not trusted and bool(np.isfinite(max(self.certificate.violation, default=0.0)))
 
     @property
     def message(self) -> str:
         """What the status means and what to do next."""
+        if not self.checked and self._claims_proof:
+            return "What a file says, which nobody has checked; verify() returns it proven, or raises ProofError."
         if self.evidence:
             return self.evidence
         if self.status is not Status.UNCERTIFIED:
@@ -216,6 +223,8 @@ class Solution:
     ) -> Solution:
         """Re-check the proof from the certificate alone, with nothing kept from the solve; ProofError if it fails.
 
+        Returns the solution; one that was read from a file and not checked before is `certified` from then on.
+
         An optimum has to be proven to `tol`, by default that of the solve, relative to its value; or to `atol`, by
         default `tol` times the size of the objective, whatever a solve or a file may have said. Where lsip has no proof
         of its own, the `oracle` is asked, by default that of the solve; a solution that was read from a file has none
@@ -230,10 +239,10 @@ class Solution:
             raise OutOfTime(
                 f"The proof could not be checked within {time_limit} seconds; nothing was found to be wrong with it."
             ) from late
-        return self
+        return self if self.checked else replace(self, checked=True)
 
     def _verify(self, tol: float | None, atol: float | None, oracle: Oracle | None) -> None:
-        program = self.model.compile() if self.model is not None else self._forgetful()
+        program = self._compiled() if self.model is not None else self._forgetful()
         asked = (oracle,) * len(program.families) if oracle is not None else self.oracles or None
         tol = self.tol if tol is None else tol
         try:
@@ -241,6 +250,14 @@ class Solution:
         except ProofError:
             check("verification")  # a proof that was stopped is not as sharp
             raise
+
+    def _compiled(self) -> Program:
+        """The program of the model, which has to be the one that is shown."""
+        program: Program = self.model.compile()
+        different = differing(fingerprint(program), fingerprint(self.program))
+        if different:
+            raise ProofError(f"The program of the solution is not that of its model: {', '.join(different)} differ.")
+        return program
 
     def _forgetful(self) -> Program:
         """The program without what the solver remembered about its families."""
@@ -308,8 +325,12 @@ class Solution:
             part.write_text(text, encoding="utf-8")
 
     @classmethod
-    def load(cls, path: str | Path, problem: Program | Compilable) -> Solution:
-        """Read a solution of `problem` back; a file of another model is refused, and `verify()` re-checks the proof.
+    def load(cls, path: str | Path, problem: Program | Compilable, *, verify: bool = True) -> Solution:
+        """Read a solution of `problem` back; a file of another model is refused.
+
+        A file is believed nothing: where it claims a proof, that is checked as in `verify()`, and ProofError is raised
+        if it fails. With `verify=False`, only shapes and numbers are looked at, and nothing is `certified` until
+        `verify()` returns it so; other answers than proofs are always left to that.
 
         Models are compared by what they contain, not by their names; functions without a formula by their values at a
         few points.
@@ -322,11 +343,12 @@ class Solution:
             if len(arrays["x"]) != program.n:
                 raise ModelError(f"{path} holds {len(arrays['x'])} variables, the problem has {program.n}.")
             check_same(path, facts.get("model"), program)
-            return cls._read(facts, arrays, program, problem)
+            found = cls._read(facts, arrays, program, problem)
         except ModelError:
             raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, BadZipFile, ProofError) as error:
             raise ModelError(f"{path} is not a solution written by Solution.save: {error}") from error
+        return found.verify() if verify and found._claims_proof else found
 
     @classmethod
     def _read(
@@ -374,6 +396,7 @@ class Solution:
             model=None if problem is program else problem,
             cuts=atoms(facts["cuts"]),
             evidence=str(facts["evidence"]),
+            checked=False,
         )
 
     def __str__(self) -> str:

@@ -33,7 +33,7 @@ from ..proof.ray import Ray
 from ..proof.rows import trusts
 from ..proof.scaling import identity
 from .clock import Clock
-from .mixture import SLACK, Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, mixed
+from .mixture import ROUNDED, Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, beyond, mixed
 from .options import Options
 from .relaxation import Known, Relaxation, Search
 from .retreat import inside, share
@@ -228,12 +228,6 @@ class DecomposedRelaxation(Relaxation):
         points = np.atleast_2d(np.asarray(extreme.x, dtype=float))
         if points.ndim != 2 or points.shape[1] != program.n or not np.isfinite(points).all():
             raise ModelError(f"`maximise` must give finite points of shape ({program.n},); got {points.shape}.")
-        if (points < program.lower - SLACK * self.rows.reach).any() or (
-            points > program.upper + SLACK * self.rows.reach
-        ).any():
-            raise ModelError(
-                "`maximise` gave a point outside the bounds of the variables; these must hold on all of X."
-            )
         data = extreme.data if len(points) > 1 and isinstance(extreme.data, list) else [extreme.data] * len(points)
         if len(data) != len(points):
             raise ModelError(f"`maximise` gave {len(points)} points with {len(data)} items of data.")
@@ -245,6 +239,13 @@ class DecomposedRelaxation(Relaxation):
             raise ModelError(
                 f"`radius` of an Extreme is a number >= 0, or one for each of its; got {extreme.radius!r}."
             )
+        out = beyond(program, points)
+        if (out > radii + ROUNDED * self.rows.reach).any():
+            raise ModelError(
+                f"`maximise` gave a point outside the bounds of the variables, by {out.max():.3g}; these must hold on "
+                "all of X. If X keeps them and its points are inexact, say how far off they are: Extreme(radius=…)."
+            )
+        radii = np.maximum(radii, out)  # the point of X is inside, so that much off is what was given
         self.master.add_points(points)
         self.radii = np.concatenate([self.radii, radii])
         self.data += data

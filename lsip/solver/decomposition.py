@@ -26,7 +26,7 @@ from ..proof.verify import check_support
 from ..solution.solution import Iterate, Solution
 from .decomposed import DecomposedRelaxation
 from .driver import Run, drive
-from .mixture import Atom, Extreme, Maximise, Rows, mixture
+from .mixture import Atom, Extreme, Maximise, Rows, beyond, mixture
 from .options import check_options
 from .tuning import Tuning
 
@@ -50,7 +50,7 @@ class Decomposition(Solution):
         maximise = maximise if maximise is not None else self.maximise
         if not callable(maximise):
             raise ModelError(f"verify needs the linear maximisation over X as a function; got {maximise!r}.")
-        program, proof = self.program if self.model is None else self.model.compile(), self.certificate
+        program, proof = self.program if self.model is None else self._compiled(), self.certificate
         if not 0 < self.tol < 1:
             raise ProofError(f"The tolerance is a relative gap between 0 and 1, not {self.tol!r}.")
         if proof.row_multipliers.shape != (program.A.shape[0],) or self.x.shape != (program.n,):
@@ -84,6 +84,8 @@ class Decomposition(Solution):
     def _verify_mixture(self, program: Program) -> None:
         """The point is a mixture of its atoms, keeps every constraint, and is worth what is claimed."""
         (x, box), claimed = mixture(self.atoms, program.n), self.certificate.box
+        if any((beyond(program, atom.x) > atom.radius).any() for atom in self.atoms):
+            raise ProofError("A point of the mixture is outside the bounds of the variables by more than its radius.")
         if not (np.isfinite(self.x).all() and (np.abs(x - self.x) + box <= claimed).all()):
             raise ProofError("The point is not the mixture of its atoms.")
         if not upper_bound(program, self.x, claimed) <= self.certificate.upper:

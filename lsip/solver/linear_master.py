@@ -37,7 +37,10 @@ ILL_SCALED = 1e3  # sampled rows have entries about 1: a cut with larger ones se
 
 
 class LinearMaster:
-    """A master, its cuts, and the sampled rows that it began with."""
+    """A master, its cuts, and the sampled rows that it began with.
+
+    Where an interrupt left the master with other rows than the cuts, it is built anew before it is used again.
+    """
 
     def __init__(self, program: Program, oracles: list[Oracle], method: LinearOptions) -> None:
         self.program, self.method = program, method
@@ -75,13 +78,20 @@ class LinearMaster:
         self.reach = REACH * max(1.0, largest)
         self._build(rows, rhs)
 
+    @property
+    def master(self) -> Master:
+        """The live master, whose rows are the cuts."""
+        if not self._whole:
+            self._build(*self.matrix(self.cuts))
+        return self._master
+
     def zoom(self, origin: Array, unit: float) -> None:
         """A fresh master that looks at a neighbourhood of a point, magnified."""
         self._build(*self.matrix(self.cuts), partial(Zoomed, origin=origin, unit=unit))
 
     def _build(self, rows: Matrix, rhs: Array, wrapped: Callable[..., Master] | None = None) -> None:
         """A fresh master in the current coordinates, with these cuts."""
-        program = self.program
+        self._whole, program = False, self.program
         self.limit = self.conditioning.reach(self.reach)
         lower, upper = self.conditioning.box(program.lower, program.upper, self.limit)
         finite, self.row_scale = program.A, np.ones(0)
@@ -91,7 +101,7 @@ class LinearMaster:
             self.row_scale = np.where(largest > 0, largest, 1.0)
             finite = sparse.csr_matrix(sparse.diags(1.0 / self.row_scale) @ finite)
         opened = open_master(self.method.master)
-        self.master = (opened if wrapped is None else partial(wrapped, make=opened))(
+        self._master = (opened if wrapped is None else partial(wrapped, make=opened))(
             np.asarray(self.conditioning.rows(program.c[None, :])).ravel(),
             lower,
             upper,
@@ -99,9 +109,10 @@ class LinearMaster:
             *self.row_sides(),
             self.method.tol,
         )
-        self.master.add(self.conditioning.rows(rows), rhs)
+        self._master.add(self.conditioning.rows(rows), rhs)
         self.rhs = rhs
         self.idle = np.zeros(len(self.cuts), dtype=int)
+        self._whole = True
 
     def row_sides(self) -> tuple[Array, Array]:
         """The sides of the finite rows as the master sees them: inequalities keep a little room.
@@ -225,10 +236,12 @@ class LinearMaster:
             return 0
         rows, rhs = self.matrix(new, known)
         conditioned = self.conditioning.rows(rows)
-        self.master.add(conditioned, rhs)
-        self.cuts += new
+        master, self._whole = self.master, False
+        master.add(conditioned, rhs)
+        self.cuts = self.cuts + new
         self.rhs = np.concatenate([self.rhs, rhs])
         self.idle = np.concatenate([self.idle, np.zeros(len(new), dtype=int)])
+        self._whole = True
         if self.conditioning.factor is not None:
             self.ill_scaled = self.ill_scaled or bool((np.abs(conditioned) > ILL_SCALED * self.grown).any())
         return len(new)
@@ -236,6 +249,7 @@ class LinearMaster:
     def stretch(self, leaning: NDArray[np.bool_]) -> None:
         """Begin anew in coordinates that reach farther out along those that lean on the box."""
         grow = np.where(leaning, STRETCH, 1.0)
+        self._whole = False
         self.grown = self.grown * grow
         self.conditioning = self.conditioning.stretched(grow)
         self._build(*self.matrix(self.cuts))
@@ -249,6 +263,7 @@ class LinearMaster:
         if not self.ill_scaled:
             return
         rows, rhs = self.matrix(self.cuts)
+        self._whole = False
         self.sample, self.ill_scaled = np.concatenate([self.sample, rows]), False
         self.conditioning = Conditioning.fit(self.program, self.sample).stretched(self.grown)
         self._build(rows, rhs)
@@ -262,9 +277,11 @@ class LinearMaster:
             return
         keep = self.idle < 4
         if (~keep).sum() >= 0.2 * len(keep):
-            self.master.drop(keep)
+            master, self._whole = self.master, False
+            master.drop(keep)
             self.cuts = [c for c, k in zip(self.cuts, keep, strict=True) if k]
             self.idle, self.rhs = self.idle[keep], self.rhs[keep]
+            self._whole = True
 
     def x(self, z: Array) -> Array:
         """A point of the master as one of the problem, within its bounds."""

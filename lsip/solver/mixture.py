@@ -21,7 +21,8 @@ from ..proof.prove import Lower
 from ..proof.rows import point_rows, settled
 
 Array = NDArray[np.float64]
-SLACK = 1e-9  # by how much, relative to their size, points may miss what was promised of them
+SLACK = 1e-9  # by how much, relative to its size, the bound of a maximisation may miss the value at its own point
+ROUNDED = 4 * EPS  # how far beyond a bound, relative to its size, a coordinate is taken for one that was rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +77,11 @@ class PricedBound(Lower):
 
     def at(self, program: Program, point: FinitePoint) -> Lower:
         return self
+
+
+def beyond(program: Program, points: Array) -> Array:
+    """How far each coordinate of some points lies outside the bounds of its variable; zero inside."""
+    return np.maximum(np.maximum(program.lower - points, points - program.upper), 0.0)
 
 
 def mixture(atoms: Sequence[Atom], n: int) -> tuple[Array, Array]:
