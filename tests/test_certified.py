@@ -283,6 +283,67 @@ def test_sides_beyond_all_doubles_are_refused_and_not_left_out() -> None:
     assert lsip.Problem(lsip.maximize(x[0]), [x[0] + 1 <= np.inf, family]).compile().row_upper[0] == np.inf
 
 
+NUMBERS = st.sampled_from([1.0, -1.0, 0.1, 0.3, 3.0, 1e16, -1e16, 1e-17, 2.0**53, 0.7])
+
+
+def spelled_out() -> st.SearchStrategy[Any]:
+    """Trees of sums, differences, products and quotients of numbers and two variables."""
+    leaf = st.tuples(st.just("x"), st.integers(0, 1))
+    return st.recursive(
+        leaf,
+        lambda below: st.one_of(
+            st.tuples(st.sampled_from(["+", "-"]), below, below),
+            st.tuples(st.sampled_from(["shift", "times", "over"]), below, NUMBERS),
+        ),
+        max_leaves=8,
+    )
+
+
+def written(tree: Any, x: lsip.Variable) -> tuple[Any, list[Fraction]]:
+    """The expression, and its exact coefficients and constant."""
+    if tree[0] == "x":
+        return x[tree[1]], [Fraction(int(k == tree[1])) for k in range(3)]
+    left, exact = written(tree[1], x)
+    if tree[0] in "+-":
+        right, other = written(tree[2], x)
+        sign = 1 if tree[0] == "+" else -1
+        return (left + right if sign > 0 else left - right), [a + sign * b for a, b in zip(exact, other, strict=True)]
+    number = tree[2]
+    if tree[0] == "shift":
+        return left + number, [*exact[:2], exact[2] + Fraction(number)]
+    factor = Fraction(number) if tree[0] == "times" else 1 / Fraction(number)
+    return (left * number if tree[0] == "times" else left / number), [a * factor for a in exact]
+
+
+@settings(max_examples=150)
+@given(spelled_out(), spelled_out())
+def test_compiled_numbers_are_those_that_were_written_but_for_one_rounding(left: Any, right: Any) -> None:
+    x, t = lsip.Variable(2, name="x"), index()
+    (a, exact), (b, other) = written(left, x), written(right, x)
+    want = [p - q for p, q in zip(exact, other, strict=True)]
+    constraints = [a <= b, lsip.forall(t, a + t <= b + x[0] * t)]
+    program = lsip.Problem(lsip.minimize(a - b + x.sum() - x.sum()), constraints).compile()
+    ends = [*program.A.toarray()[0], -program.row_upper[0]]
+    for got in (ends, [*program.c, program.constant]):
+        assert all(abs(Fraction(float(g)) - w) <= abs(w) * Fraction(2) ** -52 for g, w in zip(got, want, strict=True))
+    family, half = program.families[0], np.array([[0.5]])
+    coefficients, side = family.enclosed(half, half, np.array([0]))
+    seen = dict.fromkeys((0, 1), (Fraction(0), Fraction(0)))
+    for column, low, high in zip(family.columns[0].tolist(), coefficients.lo[0], coefficients.hi[0], strict=True):
+        seen[column] = (seen[column][0] + Fraction(float(low)), seen[column][1] + Fraction(float(high)))
+    halves = [want[0] - Fraction(1, 2), want[1], -want[2] - Fraction(1, 2)]
+    seen[2] = (Fraction(float(side.lo[0])), Fraction(float(side.hi[0])))
+    for (low, high), w in zip(seen.values(), halves, strict=True):
+        once = abs(w) * Fraction(2) ** -52  # what a single product or quotient of numbers may be off by
+        assert low - once <= w <= high + once
+
+
+def test_values_of_expressions_are_added_up_exactly_too() -> None:
+    x, t = lsip.Variable(2, name="x", lower=-5, upper=5), index()
+    solution = proven(lsip.maximize(x[0]), x[0] <= 1, lsip.forall(t, x[1] * t <= 1))
+    assert solution[1e16 * x[0] + x[0] - 1e16 * x[0] + 1e16 + 1.0 - 1e16] == pytest.approx(2)
+
+
 # ---- lower bounds hold for all x -------------------------------------------------------------------------------------
 
 
