@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import count
 from math import prod
@@ -21,6 +22,7 @@ from ..errors import ModelError, NotAffineError
 from ..validation import Array, Data, is_sparse, kept, numbers, shown
 from .addends import numbers_in, without_numbers
 from .graph import Add, Condition, Constant, Expression, Gather, Index, Join, Linear, as_expression, full
+from .interval import NORMAL
 from .operands import Ints
 from .operators import RULES, Operators, Statement, operand
 from .printing import Item, latex, text
@@ -48,7 +50,7 @@ class Term:
         """Times `factor`, which has one element a row."""
         known = self.numbers
         if isinstance(factor, Constant) and not factor.rounded and known is not None:
-            return self._having(_within(known.times, factor.value.ravel()[self.rows], "multiply"))
+            return self._having(_within(known, factor.value.ravel()[self.rows], "multiply"))
         per_entry = Gather(factor, self.rows)
         if known is None:
             return replace(self, coefficient=as_expression(per_entry * self.coefficient))
@@ -60,7 +62,7 @@ class Term:
         """Divided by numbers, one a row; 49 x / 49 is x."""
         known = self.numbers
         if known is not None:
-            return self._having(_within(known.over, divisor[self.rows], "divide"))
+            return self._having(_within(known, divisor[self.rows], "divide"))
         return replace(self, coefficient=as_expression(self.coefficient / divisor[self.rows]))
 
     def _having(self, numbers: Kept) -> Term:
@@ -363,9 +365,7 @@ def _multiply(a: Read, b: Read | float) -> Affine:
     terms = tuple(t.scaled(factor) for t in affine.terms)
     if isinstance(factor, Constant) and not factor.rounded:
         numbers = factor.value.ravel()
-        constants = tuple(
-            Scattered(c.rows, _within(c.numbers.times, numbers[c.rows], "multiply")) for c in affine.constants
-        )
+        constants = tuple(Scattered(c.rows, _within(c.numbers, numbers[c.rows], "multiply")) for c in affine.constants)
         varying = None if affine.varying is None else as_expression(factor * affine.varying)
         return Affine(shape, terms, varying, constants)
     if not affine.constants and affine.varying is None:
@@ -387,7 +387,7 @@ def _divide(a: Read, b: Read) -> Affine:
     affine, divisor = affine.broadcast(shape), np.broadcast_to(b, shape)
     flat = divisor.ravel()
     terms = tuple(t.divided(flat) for t in affine.terms)
-    constants = tuple(Scattered(c.rows, _within(c.numbers.over, flat[c.rows], "divide")) for c in affine.constants)
+    constants = tuple(Scattered(c.rows, _within(c.numbers, flat[c.rows], "divide")) for c in affine.constants)
     varying = None if affine.varying is None else as_expression(affine.varying / divisor)
     return Affine(shape, terms, varying, constants)
 
@@ -400,11 +400,19 @@ def _together(a: Affine, b: Expression | Array, verb: str) -> tuple[int, ...]:
         raise ModelError(f"Cannot {verb} shapes {b.shape} and {a.shape}: {text(b)} * {a}.") from None
 
 
-def _within(operation: Callable[[Array], Kept], operand: Array, name: str) -> Kept:
-    """Numbers that come of numbers, refused where they are beyond all doubles."""
-    found = operation(operand)
+def _within(numbers: Kept, operand: Array, name: str) -> Kept:
+    """Numbers times or by numbers, refused where they are beyond all doubles, or so small that digits are lost."""
+    found = numbers.times(operand) if name == "multiply" else numbers.over(operand)
     if not np.isfinite(found.value).all():
         raise ModelError(f"A coefficient in the model is infinite, in np.{name} with {text(operand)}.")
+    small = (np.abs(found.value) < NORMAL) & (numbers.value != 0) & (operand != 0)
+    for k in np.flatnonzero(small).tolist():
+        a, b = Fraction(float(numbers.value[k])), Fraction(float(operand[k]))
+        if (a * b if name == "multiply" else a / b) != Fraction(float(found.value[k])):
+            raise ModelError(
+                f"A coefficient in the model is too small for a double with all its digits, in np.{name} with "
+                f"{text(operand)}; measure in other units."
+            )
     return found
 
 

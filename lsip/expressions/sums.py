@@ -79,9 +79,6 @@ class Scattered:
         """The same numbers at other places."""
         return replace(self, rows=rows)
 
-    def negated(self) -> Scattered:
-        return replace(self, numbers=self.numbers.times(np.array(-1.0)))
-
 
 class Totals(NamedTuple):
     """Sums by place: the double next to each, and what is left of it."""
