@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from math import fsum
 from numbers import Integral, Rational, Real
 from typing import Any, Protocol, SupportsFloat, TypeAlias, TypeGuard
 
@@ -111,7 +112,21 @@ def matrix(value: Sparse, what: str) -> sparse.csr_array:
     data = numbers(entries.data, what)
     if not np.isfinite(data).all():
         raise ModelError(f"{what} must be finite; got inf.")
-    return sparse.csr_array(sparse.coo_array((data, (entries.row, entries.col)), shape=entries.shape))
+    found = sparse.csr_array(sparse.coo_array((data, (entries.row, entries.col)), shape=entries.shape))
+    return found if found.nnz == len(data) else _added_up(data, entries.row, entries.col, entries.shape, what)
+
+
+def _added_up(data: Array, row: Any, column: Any, shape: tuple[int, int], what: str) -> sparse.csr_array:
+    """A sparse matrix of which some entries are given in parts: their sums, rounded once."""
+    order = np.lexsort((column, row))
+    row, column, values = row[order], column[order], data[order].tolist()
+    starts = np.flatnonzero(np.concatenate([[True], (row[1:] != row[:-1]) | (column[1:] != column[:-1])]))
+    ends = [*starts[1:].tolist(), len(values)]
+    try:
+        sums = [fsum(values[start:end]) for start, end in zip(starts.tolist(), ends, strict=True)]
+    except OverflowError:
+        raise ModelError(f"{what} must be finite; the parts of an entry add up to more than any double.") from None
+    return sparse.csr_array((sums, (row[starts], column[starts])), shape=shape)
 
 
 def is_sparse(value: object) -> TypeGuard[sparse.csr_array]:

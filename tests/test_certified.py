@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 import lsip
 from lsip.proof.certificate import DataAssumption, TrustAssumption
@@ -167,6 +169,179 @@ def test_rows_that_follow_from_others_are_compared_in_the_units_of_every_entry()
     rows[1, 1] *= 1 + 1e-11
     other = lsip.Problem(lsip.minimize(part[0]), [rows @ part == np.zeros(3)]).compile()
     assert disagreement(other, np.array([0, 1]), np.array([2])) is not None
+
+
+# ---- sums are rounded once -------------------------------------------------------------------------------------------
+
+
+def proven(objective: Any, *constraints: Any) -> lsip.Solution:
+    solution = lsip.Problem(objective, [*constraints]).solve(verbose=False, time_limit=20)
+    assert solution.certified, solution.message
+    solution.verify()
+    return solution
+
+
+@pytest.mark.parametrize("times", [1.0, 2.0, -0.5])
+def test_coefficients_of_one_variable_are_added_up_exactly(times: float) -> None:
+    x, t = lsip.Variable(2, name="x", lower=-1e17, upper=1e17), index()
+    left = 0.1 * x[0] + 0.2 * x[0] - 0.3 * x[0]
+    side, family = (times, lsip.forall(t, x[1] * t <= 1))
+    row = times * left <= side if times > 0 else times * left >= side
+    solution = proven(lsip.maximize(x[0]), row, family)
+    exact = 1 / (Fraction(0.1) + Fraction(0.2) - Fraction(0.3))
+    assert solution.lower <= exact <= solution.upper
+    assert solution.value == pytest.approx(float(exact))
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        lambda x: 1e16 * x[0] + x[0] - 1e16 * x[0],
+        lambda x: sum([1e16 * x[0], x[0], -1e16 * x[0]]),
+        lambda x: np.array([1e16, 1, -1e16]) @ np.stack([x[0], x[0], x[0]]),
+        lambda x: np.array([1e16, 1, -1e16]) @ x[[0, 0, 0]],
+        lambda x: (np.array([1e16, 1, -1e16]) * x[0]).sum(),
+        lambda x: np.sum(np.stack([1e16 * x[0], x[0], -1e16 * x[0]])),
+        lambda x: 3 * np.mean(np.stack([1e16 * x[0], x[0], -1e16 * x[0]])),
+        lambda x: np.cumsum(np.stack([1e16 * x[0], x[0], -1e16 * x[0]]))[2],
+        lambda x: sparse.csr_array([[1e16, 1, -1e16]]) @ x[[0, 0, 0]],
+        lambda x: sparse.coo_array(([1e16, 1, -1e16], ([0, 0, 0], [0, 0, 0])), shape=(1, 2)) @ x,
+        lambda x: ((1e16 + 2) * x[0] - 1e16 * x[0]) * 0.1 * 5,
+        lambda x: ((1e16 + 2) * x[0] - 1e16 * x[0]) / 10 * 5,
+        lambda x: 0.1 * (1e16 * x[0] + 10 * x[0]) - 0.1 * (1e16 * x[0]),
+        lambda x: (1e16 * x[0] + 3 * x[0]) / 3 - 1e16 * x[0] / 3,
+    ],
+)
+def test_sums_of_terms_are_those_that_were_written(spelled: Any) -> None:
+    x, t = lsip.Variable(2, name="x", lower=-5, upper=5), index()
+    row = proven(lsip.maximize(x[0]), spelled(x) <= 1, lsip.forall(t, x[1] * t <= 1))
+    assert row.value == pytest.approx(1)
+    objective = proven(lsip.maximize(spelled(x).sum()), x[0] <= 1, lsip.forall(t, x[1] * t <= 1))
+    assert objective.value == pytest.approx(1)
+    family = proven(lsip.maximize(x[0]), lsip.forall(t, np.atleast_1d(spelled(x))[0] + x[1] * t <= 1), x[1] == 0)
+    assert family.value == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        lambda x, t: (x[0] + 1e16) + 1.0 <= 1e16,
+        lambda x, t: -x[0] - 1e16 - 1.0 >= -1e16,
+        lambda x, t: sum([x[0], 1e16, 1.0, -1e16]) <= 0,
+        lambda x, t: np.stack([x[0] * 1.0, 1e16, 1.0, -1e16]).sum() <= 0,
+        lambda x, t: np.ones((1, 4)) @ np.stack([x[0] * 1.0, 1e16, 1.0, -1e16]) <= 0,
+        lambda x, t: sparse.csr_array(np.ones((1, 4))) @ np.stack([x[0] * 1.0, 1e16, 1.0, -1e16]) <= 0,
+        lambda x, t: 2 * (x[0] + 1e16 + 1.0) - 2e16 <= 0,
+        lambda x, t: ((x[0] - 1e308) - 1e308) + 1.5e308 + 1.0 <= -0.5e308,
+        lambda x, t: lsip.forall(t, x[0] + 1e16 + 1.0 <= t + 1e16),
+        lambda x, t: lsip.forall(t, 1e16 + t >= x[0] + 1e16 + 1.0),
+        lambda x, t: lsip.forall(t, x[0] + np.stack([t, 1e16, 1 - t, -1e16]).sum() <= t),
+        lambda x, t: lsip.forall(t, np.sum(x[0] + 1e16 + 1.0 - (t + 1e16)) <= 0),
+        lambda x, t: lsip.forall(t, [x[0] <= 5 + t, x[0] + 1e16 - (t - 1.0 + 1e16) <= 0]),
+    ],
+)
+def test_numbers_on_both_sides_are_added_up_exactly(spelled: Any) -> None:
+    x, t = lsip.Variable(2, name="x", lower=-5, upper=5), index()
+    solution = proven(lsip.maximize(x[0]), spelled(x, t), lsip.forall(t, x[1] * t <= 1))
+    assert solution.value == pytest.approx(-1)
+    assert solution.lower <= -1 <= solution.upper
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        lambda x, t: x[0] + 1e16 + 1.0 <= 2 * (t + 0.5e16),
+        lambda x, t: (x[0] + 1e16 + 1.0) * (1 + t) <= 1e16 * (1 + t),
+        lambda x, t: (1e16 * x[0] + x[0]) * (1 + t) + (1 + t) <= 1e16 * (1 + t) * x[0],
+    ],
+)
+def test_numbers_that_cannot_be_added_up_are_enclosed(spelled: Any) -> None:
+    x, t = lsip.Variable(2, name="x", lower=-5, upper=5), index()
+    solution = lsip.Problem(lsip.maximize(x[0]), [lsip.forall(t, spelled(x, t))]).solve(verbose=False, time_limit=5)
+    assert solution.lower <= -1 <= solution.upper
+
+
+def test_the_constant_of_an_objective_is_added_up_exactly() -> None:
+    x, t = lsip.Variable(2, name="x", lower=-5, upper=5), index()
+    for goal, optimum in ((lsip.maximize, 6.0), (lsip.minimize, -4.0)):
+        solution = proven(goal(x[0] + 1e16 + 1.0 - 1e16), lsip.forall(t, x[1] * t <= 1))
+        assert solution.value == pytest.approx(optimum)
+
+
+def test_sides_beyond_all_doubles_are_refused_and_not_left_out() -> None:
+    x, t = lsip.Variable(2, name="x"), index()
+    family = lsip.forall(t, x[1] * t <= 1)
+    large = lsip.Problem(lsip.maximize(x[0]), [((x[0] - 1e308) - 1e308) + 1.5e308 <= 0, family])
+    assert large.compile().row_upper.tolist() == [5e307]
+    assert large.solve(verbose=False, time_limit=5).status is not lsip.Status.UNBOUNDED
+    with pytest.raises(lsip.ModelError, match="larger units"):
+        lsip.Problem(lsip.maximize(x[0]), [(x[0] - 1e308) - 1e308 <= 0, family]).compile()
+    with pytest.raises(lsip.ModelError, match="larger units"):
+        lsip.Problem(lsip.maximize(x[0]), [lsip.forall(t, (x[0] - 1e308) - 1e308 <= t)]).compile()
+    with pytest.raises(lsip.ModelError, match="more than any double"):
+        lsip.Problem(lsip.maximize(1e308 * x[0] + 1e308 * x[0]), [family]).compile()
+    assert lsip.Problem(lsip.maximize(x[0]), [x[0] + 1 <= np.inf, family]).compile().row_upper[0] == np.inf
+
+
+NUMBERS = st.sampled_from([1.0, -1.0, 0.1, 0.3, 3.0, 1e16, -1e16, 1e-17, 2.0**53, 0.7])
+
+
+def spelled_out() -> st.SearchStrategy[Any]:
+    """Trees of sums, differences, products and quotients of numbers and two variables."""
+    leaf = st.tuples(st.just("x"), st.integers(0, 1))
+    return st.recursive(
+        leaf,
+        lambda below: st.one_of(
+            st.tuples(st.sampled_from(["+", "-"]), below, below),
+            st.tuples(st.sampled_from(["shift", "times", "over"]), below, NUMBERS),
+        ),
+        max_leaves=8,
+    )
+
+
+def written(tree: Any, x: lsip.Variable) -> tuple[Any, list[Fraction]]:
+    """The expression, and its exact coefficients and constant."""
+    if tree[0] == "x":
+        return x[tree[1]], [Fraction(int(k == tree[1])) for k in range(3)]
+    left, exact = written(tree[1], x)
+    if tree[0] in "+-":
+        right, other = written(tree[2], x)
+        sign = 1 if tree[0] == "+" else -1
+        return (left + right if sign > 0 else left - right), [a + sign * b for a, b in zip(exact, other, strict=True)]
+    number = tree[2]
+    if tree[0] == "shift":
+        return left + number, [*exact[:2], exact[2] + Fraction(number)]
+    factor = Fraction(number) if tree[0] == "times" else 1 / Fraction(number)
+    return (left * number if tree[0] == "times" else left / number), [a * factor for a in exact]
+
+
+@settings(max_examples=150)
+@given(spelled_out(), spelled_out())
+def test_compiled_numbers_are_those_that_were_written_but_for_one_rounding(left: Any, right: Any) -> None:
+    x, t = lsip.Variable(2, name="x"), index()
+    (a, exact), (b, other) = written(left, x), written(right, x)
+    want = [p - q for p, q in zip(exact, other, strict=True)]
+    constraints = [a <= b, lsip.forall(t, a + t <= b + x[0] * t)]
+    program = lsip.Problem(lsip.minimize(a - b + x.sum() - x.sum()), constraints).compile()
+    ends = [*program.A.toarray()[0], -program.row_upper[0]]
+    for got in (ends, [*program.c, program.constant]):
+        assert all(abs(Fraction(float(g)) - w) <= abs(w) * Fraction(2) ** -52 for g, w in zip(got, want, strict=True))
+    family, half = program.families[0], np.array([[0.5]])
+    coefficients, side = family.enclosed(half, half, np.array([0]))
+    seen = dict.fromkeys((0, 1), (Fraction(0), Fraction(0)))
+    for column, low, high in zip(family.columns[0].tolist(), coefficients.lo[0], coefficients.hi[0], strict=True):
+        seen[column] = (seen[column][0] + Fraction(float(low)), seen[column][1] + Fraction(float(high)))
+    halves = [want[0] - Fraction(1, 2), want[1], -want[2] - Fraction(1, 2)]
+    seen[2] = (Fraction(float(side.lo[0])), Fraction(float(side.hi[0])))
+    for (low, high), w in zip(seen.values(), halves, strict=True):
+        once = abs(w) * Fraction(2) ** -52  # what a single product or quotient of numbers may be off by
+        assert low - once <= w <= high + once
+
+
+def test_values_of_expressions_are_added_up_exactly_too() -> None:
+    x, t = lsip.Variable(2, name="x", lower=-5, upper=5), index()
+    solution = proven(lsip.maximize(x[0]), x[0] <= 1, lsip.forall(t, x[1] * t <= 1))
+    assert solution[1e16 * x[0] + x[0] - 1e16 * x[0] + 1e16 + 1.0 - 1e16] == pytest.approx(2)
 
 
 # ---- lower bounds hold for all x -------------------------------------------------------------------------------------

@@ -160,6 +160,12 @@ def test_any_other_choice_may_jump(build):
     assert [kink.continuous for kink in kinks(Bench().row(build).offset)] == [False]
 
 
+def test_numbers_are_added_up_exactly():
+    row = Bench().row(lambda m, t, s: 1e16 * m.x[0] + m.x[0] - 1e16 * m.x[0] + t * m.x[1] + 1e16 + 1 - 1e16)
+    assert row.coefficients[0] == 1
+    assert row.offset == 1
+
+
 def test_what_is_used_in_several_places_is_read_once():
     """As a tree, this recurrence has more nodes than could ever be walked."""
     bench = Bench()

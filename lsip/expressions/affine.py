@@ -1,13 +1,16 @@
 """What is affine in the decision variables: sums of (index expression) x (variable), and the constraints made of them.
 
 An `Affine` array is stored as triplets: entry e says that row `rows[e]` of the flattened array holds `coefficient[e]`
-times element `columns[e]` of a variable. Every operation that stays linear only moves or multiplies triplets.
+times element `columns[e]` of a variable. Every operation that stays linear only moves or multiplies triplets. The
+numbers of the constant part are kept in the same way, so that nothing is added up before all terms are there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
 from itertools import count
 from math import prod
 from typing import Any, NoReturn, TypeAlias
@@ -17,10 +20,13 @@ from scipy import sparse
 
 from ..errors import ModelError, NotAffineError
 from ..validation import Array, Data, is_sparse, kept, numbers, shown
-from .graph import Condition, Constant, Expression, Gather, Index, Join, Linear, as_expression, full
+from .addends import numbers_in, without_numbers
+from .graph import Add, Condition, Constant, Expression, Gather, Index, Join, Linear, as_expression, full
+from .interval import NORMAL
 from .operands import Ints
 from .operators import RULES, Operators, Statement, operand
 from .printing import Item, latex, text
+from .sums import Kept, Scattered, together, totals
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,30 +38,88 @@ class Term:
     columns: Ints
     coefficient: Expression  # flat, one element an entry
 
-    def scaled(self, factor: Expression) -> Expression:
-        """The coefficients times `factor`, which has one element a row."""
-        if isinstance(factor, Constant) and isinstance(self.coefficient, Constant):
-            return _within(np.multiply, self.coefficient.value, factor.value.ravel()[self.rows])
-        per_entry = Gather(factor, self.rows)
-        if isinstance(self.coefficient, Constant) and (self.coefficient.value == 1.0).all():
-            return per_entry
-        return as_expression(per_entry * self.coefficient)
+    rest: Array | None = None  # what rounding left of coefficients that are numbers
 
-    def divided(self, divisor: Array) -> Expression:
-        """The coefficients divided by numbers, one a row; rounded once, so that 49 x / 49 is x."""
-        if isinstance(self.coefficient, Constant):
-            return _within(np.divide, self.coefficient.value, divisor[self.rows])
-        return as_expression(self.coefficient / divisor[self.rows])
+    @property
+    def numbers(self) -> Kept | None:
+        """The coefficients, if they are numbers."""
+        e = self.coefficient
+        return Kept(e.value, self.rest) if isinstance(e, Constant) and not e.rounded else None
+
+    def scaled(self, factor: Expression) -> Term:
+        """Times `factor`, which has one element a row."""
+        known = self.numbers
+        if isinstance(factor, Constant) and not factor.rounded and known is not None:
+            return self._having(_within(known, factor.value.ravel()[self.rows], "multiply"))
+        per_entry = Gather(factor, self.rows)
+        if known is None:
+            return replace(self, coefficient=as_expression(per_entry * self.coefficient))
+        if known.rest is None and (known.value == 1.0).all():
+            return replace(self, coefficient=per_entry)
+        return replace(self, coefficient=as_expression(per_entry * enclosed(known)), rest=None)
+
+    def divided(self, divisor: Array) -> Term:
+        """Divided by numbers, one a row; 49 x / 49 is x."""
+        known = self.numbers
+        if known is not None:
+            return self._having(_within(known, divisor[self.rows], "divide"))
+        return replace(self, coefficient=as_expression(self.coefficient / divisor[self.rows]))
+
+    def _having(self, numbers: Kept) -> Term:
+        return replace(self, coefficient=Constant(numbers.value), rest=numbers.rest)
 
 
 class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
     """An array that is affine in the variables, with index expressions as coefficients."""
 
-    def __init__(self, shape: tuple[int, ...], terms: tuple[Term, ...], offset: Expression | None = None) -> None:
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        terms: tuple[Term, ...],
+        offset: Expression | None = None,
+        constants: tuple[Scattered, ...] = (),
+    ) -> None:
         self.shape = shape
         self.terms = terms
-        self.offset: Expression = full(offset, shape) if offset is not None else Constant(np.zeros(shape))
+        self.varying: Expression | None = None
+        if isinstance(offset, Constant) and not offset.rounded:
+            constants = (*constants, Scattered.of(np.broadcast_to(offset.value, shape)))
+        elif offset is not None:
+            self.varying = full(offset, shape)
+        self.constants = tuple(c for c in constants if c.rows.size)
         self.origin: tuple[Any, ...] = ()
+
+    @cached_property
+    def offset(self) -> Expression:
+        """All that no variable is in: the numbers, added up, and what depends on the index."""
+        beside = numbers_in(self.varying) if self.varying is not None else []
+        rows = np.concatenate([c.rows for c in (*self.constants, *beside)]) if beside else np.zeros(0, dtype=np.intp)
+        if np.bincount(rows).max(initial=0) > 1:  # else there is nothing to add up
+            constants = (*self.constants, *beside)
+            return Affine(self.shape, (), without_numbers(self.varying), constants).offset  # type: ignore[arg-type]
+        known = enclosed(self._number())
+        if self.varying is None:
+            return known
+        return self.varying if not self.constants else Add(self.varying, known, self.shape)
+
+    def _number(self) -> Kept:
+        """The sum of the numbers in every element, rounded once, and what that left."""
+        value = np.zeros(self.size)
+        if not self.constants:
+            return Kept(value.reshape(self.shape))
+        found = totals(np.concatenate([c.rows for c in self.constants]), together([c.numbers for c in self.constants]))
+        given = any(np.isinf(c.numbers.value).any() for c in self.constants)
+        if not given and not np.isfinite(found.value).all():
+            raise ModelError(
+                "The numbers beside the variables, on both sides of a constraint or in an objective, add up to more "
+                "than any double. Measure in larger units, or leave out a constraint that always holds."
+            )
+        value[found.places] = found.value
+        if not found.rest.any():
+            return Kept(value.reshape(self.shape))
+        rest = np.zeros(self.size)
+        rest[found.places] = found.rest
+        return Kept(value.reshape(self.shape), rest.reshape(self.shape))
 
     @staticmethod
     def of(value: object) -> Affine:
@@ -74,22 +138,23 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
         flat = index.ravel()
         terms = []
         for term in self.terms:
-            order = np.argsort(term.rows, kind="stable")
-            counts = np.bincount(term.rows, minlength=self.size)
-            starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-            repeat = counts[flat]
-            rows = np.repeat(np.arange(flat.size), repeat)
-            within = np.arange(rows.size) - np.repeat(np.cumsum(repeat) - repeat, repeat)
-            entries = order[np.repeat(starts[flat], repeat) + within]
+            rows, entries = _moved(term.rows, self.size, flat)
             if rows.size:
-                terms.append(Term(term.variable, rows, term.columns[entries], _take(term.coefficient, entries)))
-        return Affine(index.shape, tuple(terms), _take(self.offset, index))
+                rest = None if term.rest is None else term.rest[entries]
+                terms.append(Term(term.variable, rows, term.columns[entries], _take(term.coefficient, entries), rest))
+        constants = []
+        for part in self.constants:
+            rows, entries = _moved(part.rows, self.size, flat)
+            constants.append(Scattered(rows, part.numbers.at(entries)))
+        varying = None if self.varying is None else _take(self.varying, index)
+        return Affine(index.shape, tuple(terms), varying, tuple(constants))
 
     def sum_last(self) -> Affine:
         """The sum over the last axis."""
         k = self.shape[-1]
-        terms = tuple(Term(t.variable, t.rows // k, t.columns, t.coefficient) for t in self.terms)
-        return Affine(self.shape[:-1], terms, as_expression(self.offset.sum(axis=-1)) if self.offset_matters else None)
+        terms = tuple(replace(t, rows=t.rows // k) for t in self.terms)
+        varying = None if self.varying is None else as_expression(self.varying.sum(axis=-1))
+        return Affine(self.shape[:-1], terms, varying, tuple(c.moved(c.rows // k) for c in self.constants))
 
     @property
     def offset_matters(self) -> bool:
@@ -99,12 +164,15 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
     def join(parts: list[Affine]) -> Affine:
         """The flattened parts, one after another."""
         starts = np.cumsum([0] + [p.size for p in parts])
-        terms = tuple(
-            Term(t.variable, t.rows + start, t.columns, t.coefficient)
-            for part, start in zip(parts, starts, strict=False)
-            for t in part.terms
+        placed = list(zip(parts, starts.tolist(), strict=False))
+        terms = tuple(replace(t, rows=t.rows + start) for part, start in placed for t in part.terms)
+        constants = tuple(c.moved(c.rows + start) for part, start in placed for c in part.constants)
+        varying = (
+            Join(tuple(Constant(np.zeros(p.shape)) if p.varying is None else p.varying for p in parts))
+            if any(p.varying is not None for p in parts)
+            else None
         )
-        return Affine((int(starts[-1]),), terms, Join(tuple(p.offset for p in parts)))
+        return Affine((int(starts[-1]),), terms, varying, constants)
 
     def broadcast(self, shape: tuple[int, ...]) -> Affine:
         if self.shape == shape:
@@ -113,7 +181,7 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
 
     def indices(self) -> tuple[Index, ...]:
         """The indices on which the coefficients depend."""
-        found: dict[Index, None] = dict.fromkeys(self.offset.indices())
+        found: dict[Index, None] = dict.fromkeys(self.varying.indices() if self.varying is not None else ())
         for term in self.terms:
             found.update(dict.fromkeys(term.coefficient.indices()))
         return tuple(found)
@@ -224,6 +292,25 @@ class Constraint(Statement):
         return f"${latex(self)}$"
 
 
+def _moved(rows: Ints, size: int, flat: Ints) -> tuple[Ints, Ints]:
+    """Entries at `rows` of an array of that size when its elements `flat` are taken: their new rows, and which."""
+    order = np.argsort(rows, kind="stable")
+    counts = np.bincount(rows, minlength=size)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    repeat = counts[flat]
+    new = np.repeat(np.arange(flat.size), repeat)
+    within = np.arange(new.size) - np.repeat(np.cumsum(repeat) - repeat, repeat)
+    return new, order[np.repeat(starts[flat], repeat) + within]
+
+
+def enclosed(numbers: Kept) -> Expression:
+    """Numbers as an expression, whose enclosures hold what rounding left of them too."""
+    value = Constant(numbers.value)
+    if numbers.rest is None or not numbers.rest.any():
+        return value
+    return Add(value, Constant(numbers.rest), value.shape)
+
+
 def _take(e: Expression, index: Ints) -> Expression:
     return Constant(e.value.ravel()[index]) if isinstance(e, Constant) else Gather(e, index)
 
@@ -254,15 +341,11 @@ def _add(left: Read, right: Read) -> Affine:
     except ValueError:
         raise ModelError(f"Cannot add {a} of shape {a.shape} and {b} of shape {b.shape}.") from None
     a, b = a.broadcast(shape), b.broadcast(shape)
-    if not b.offset_matters:
-        offset = a.offset
-    elif not a.offset_matters:
-        offset = b.offset
-    elif isinstance(a.offset, Constant) and isinstance(b.offset, Constant):
-        offset = Constant(a.offset.value + b.offset.value)
+    if a.varying is None or b.varying is None:
+        varying = a.varying if b.varying is None else b.varying
     else:
-        offset = as_expression(a.offset + b.offset)
-    return Affine(shape, a.terms + b.terms, offset)
+        varying = as_expression(a.varying + b.varying)
+    return Affine(shape, a.terms + b.terms, varying, a.constants + b.constants)
 
 
 def _negative(a: Affine) -> Affine:
@@ -279,11 +362,14 @@ def _multiply(a: Read, b: Read | float) -> Affine:
     affine, factor = (a, as_expression(b)) if isinstance(a, Affine) else (Affine.of(b), as_expression(a))
     shape = _together(affine, factor, "multiply")
     affine, factor = affine.broadcast(shape), full(factor, shape)
-    terms = tuple(Term(t.variable, t.rows, t.columns, t.scaled(factor)) for t in affine.terms)
-    if not affine.offset_matters:
+    terms = tuple(t.scaled(factor) for t in affine.terms)
+    if isinstance(factor, Constant) and not factor.rounded:
+        numbers = factor.value.ravel()
+        constants = tuple(Scattered(c.rows, _within(c.numbers, numbers[c.rows], "multiply")) for c in affine.constants)
+        varying = None if affine.varying is None else as_expression(factor * affine.varying)
+        return Affine(shape, terms, varying, constants)
+    if not affine.constants and affine.varying is None:
         return Affine(shape, terms)
-    if isinstance(factor, Constant) and isinstance(affine.offset, Constant):
-        return Affine(shape, terms, _within(np.multiply, affine.offset.value, factor.value))
     return Affine(shape, terms, as_expression(factor * affine.offset))
 
 
@@ -299,10 +385,11 @@ def _divide(a: Read, b: Read) -> Affine:
     affine = Affine.of(a)
     shape = _together(affine, b, "divide")
     affine, divisor = affine.broadcast(shape), np.broadcast_to(b, shape)
-    terms = tuple(Term(t.variable, t.rows, t.columns, t.divided(divisor.ravel())) for t in affine.terms)
-    if isinstance(affine.offset, Constant):
-        return Affine(shape, terms, _within(np.divide, affine.offset.value, divisor))
-    return Affine(shape, terms, as_expression(affine.offset / divisor))
+    flat = divisor.ravel()
+    terms = tuple(t.divided(flat) for t in affine.terms)
+    constants = tuple(Scattered(c.rows, _within(c.numbers, flat[c.rows], "divide")) for c in affine.constants)
+    varying = None if affine.varying is None else as_expression(affine.varying / divisor)
+    return Affine(shape, terms, varying, constants)
 
 
 def _together(a: Affine, b: Expression | Array, verb: str) -> tuple[int, ...]:
@@ -313,15 +400,20 @@ def _together(a: Affine, b: Expression | Array, verb: str) -> tuple[int, ...]:
         raise ModelError(f"Cannot {verb} shapes {b.shape} and {a.shape}: {text(b)} * {a}.") from None
 
 
-def _within(operation: np.ufunc, a: Array, b: Array) -> Constant:
-    """Numbers that come of numbers, refused where they are beyond all doubles."""
-    with np.errstate(over="ignore"):
-        value = operation(a, b)
-    if not np.isfinite(value).all():
-        raise ModelError(
-            f"A coefficient in the model, {text(a)} with {text(b)} in np.{operation.__name__}, is infinite."
-        )
-    return Constant(value)
+def _within(numbers: Kept, operand: Array, name: str) -> Kept:
+    """Numbers times or by numbers, refused where they are beyond all doubles, or so small that digits are lost."""
+    found = numbers.times(operand) if name == "multiply" else numbers.over(operand)
+    if not np.isfinite(found.value).all():
+        raise ModelError(f"A coefficient in the model is infinite, in np.{name} with {text(operand)}.")
+    small = (np.abs(found.value) < NORMAL) & (numbers.value != 0) & (operand != 0)
+    for k in np.flatnonzero(small).tolist():
+        a, b = Fraction(float(numbers.value[k])), Fraction(float(operand[k]))
+        if (a * b if name == "multiply" else a / b) != Fraction(float(found.value[k])):
+            raise ModelError(
+                f"A coefficient in the model is too small for a double with all its digits, in np.{name} with "
+                f"{text(operand)}; measure in other units."
+            )
+    return found
 
 
 def pairing(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[Ints, Ints]:
@@ -364,11 +456,14 @@ def _sparse_product(matrix: sparse.coo_array, x: Affine) -> Affine:
     entries = x.gather(matrix.col[:, None].astype(np.intp) * k + columns)
     place = (matrix.row[:, None].astype(np.intp) * k + columns).ravel()
     factor = Constant(np.repeat(matrix.data, k))
-    terms = tuple(Term(t.variable, place[t.rows], t.columns, t.scaled(factor)) for t in entries.terms)
     shape = (matrix.shape[0], *x.shape[1:])
-    if isinstance(x.offset, Constant):
-        return Affine(shape, terms, Constant(matrix @ x.offset.value))
-    return Affine(shape, terms, Linear(sparse.kron(matrix, sparse.eye_array(k), format="csr"), x.offset, shape))
+    scaled = _multiply(entries, factor.value.reshape(entries.shape))
+    terms = tuple(replace(t, rows=place[t.rows]) for t in scaled.terms)
+    constants = tuple(c.moved(place[c.rows]) for c in scaled.constants)
+    if x.varying is None:
+        return Affine(shape, terms, None, constants)
+    table = sparse.kron(matrix, sparse.eye_array(k), format="csr")
+    return Affine(shape, terms, Linear(table, x.varying, shape), constants)
 
 
 _LINEAR: dict[str, Callable[..., Affine]] = {

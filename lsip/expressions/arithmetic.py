@@ -524,15 +524,18 @@ def clip(
     u: Symbol, a_min: Given | None = None, a_max: Given | None = None, out: object = None, **kwargs: object
 ) -> Symbol:
     """np.clip, under both of the names that NumPy has for its limits."""
-    low, high = (_limit(side) for side in (kwargs.pop("min", a_min), kwargs.pop("max", a_max)))
+    low, high = kwargs.pop("min", a_min), kwargs.pop("max", a_max)
     _plain({"out": out, **kwargs}, "clip", "limits")
+    if _is(high, -np.inf) or (_is(low, np.inf) and (high is None or _is(high, np.inf))):
+        raise ModelError(f"np.clip({u}, {low}, {high}) is infinite; leave the term or the constraint out.")
+    # The upper limit has the last word, as in NumPy.
+    low = high if _is(low, np.inf) else None if _is(low, -np.inf) else low
     result = u if low is None else RULES["maximum"](u, low)
-    return result if high is None else RULES["minimum"](result, high)
+    return result if high is None or _is(high, np.inf) else RULES["minimum"](result, high)
 
 
-def _limit(side: object) -> object:
-    """A limit of np.clip; None if it is infinite, which is none."""
-    return None if isinstance(side, int | float) and np.isinf(side) else side
+def _is(limit: object, number: float) -> bool:
+    return isinstance(limit, int | float) and limit == number
 
 
 def trace(u: Symbol, offset: int = 0, axis1: int = 0, axis2: int = 1, **kwargs: object) -> Symbol:
@@ -572,9 +575,39 @@ def polyval(p: Any, x: Any) -> Symbol:
     return result
 
 
-def full_like(u: Symbol, fill_value: Given, shape: int | Shape | None = None) -> Any:
+def full_like(
+    u: Symbol,
+    fill_value: Given,
+    dtype: object = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: int | Shape | None = None,
+) -> Any:
     """np.full_like, with a number or an expression."""
+    _doubles(dtype, "full_like")
     return np.broadcast_to(_numbers(fill_value, "full_like"), u.shape if shape is None else shape)
+
+
+def _filled(name: str, value: float) -> Callable[..., Array]:
+    """np.zeros_like or np.ones_like."""
+
+    def apply(
+        u: Symbol, dtype: object = None, order: str = "K", subok: bool = True, shape: int | Shape | None = None
+    ) -> Array:
+        _doubles(dtype, name)
+        return np.full(u.shape if shape is None else shape, value)
+
+    return apply
+
+
+def _doubles(dtype: Any, name: str) -> None:
+    """Refuse any type but that of all numbers in a model."""
+    try:
+        known = dtype is None or np.dtype(dtype) == float
+    except TypeError:
+        known = False
+    if not known:
+        raise ModelError(f"np.{name} makes doubles here; got dtype {dtype!r}. Leave it out; a shape is `shape=…`.")
 
 
 def outer_product(a: Given, b: Given) -> Symbol:
@@ -605,8 +638,8 @@ FUNCTION_RULES.update(
         np.shape: lambda u: u.shape,
         np.ndim: lambda u: len(u.shape),
         np.size: lambda u, axis=None: u.size if axis is None else u.shape[axis],
-        np.zeros_like: lambda u, shape=None: np.zeros(u.shape if shape is None else shape),
-        np.ones_like: lambda u, shape=None: np.ones(u.shape if shape is None else shape),
+        np.zeros_like: _filled("zeros_like", 0.0),
+        np.ones_like: _filled("ones_like", 1.0),
         np.full_like: full_like,
     }
 )

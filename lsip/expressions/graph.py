@@ -25,7 +25,7 @@ from .interval import Array, Interval, Matrix, absolute, apply_matrix, down, up
 from .jets import Jet, Numbers
 from .operands import Mask, Shape
 from .operators import Operators, Statement, call, operand
-from .powers import power, power_doubt, power_first, power_second, power_third
+from .powers import LARGEST_EXPONENT, power, power_doubt, power_first, power_second, power_third
 from .printing import latex, text
 
 
@@ -244,6 +244,11 @@ class Power(Expression):
     """u ** k with constant exponents; a scalar u may meet an array of exponents."""
 
     def __init__(self, u: Expression, k: Array, shape: Shape) -> None:
+        if (np.abs(k) > LARGEST_EXPONENT).any():  # k - 1 would round to another parity
+            raise ModelError(
+                f"({u}) ** {np.abs(k).max():.6g} has an exponent beyond 2 ** 52, where floats no longer tell odd from "
+                "even; write np.exp(k * np.log(u)) for a positive base."
+            )
         self.exponents, self.args, self.shape = k.reshape(1, -1), (u,), shape
 
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:

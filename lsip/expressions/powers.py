@@ -14,6 +14,7 @@ from .jets import Numbers
 # What np.power may be off by, for all bases and exponents; measured below 1, NumPy's kernels admit 4.
 POWER_ULPS = 4.0
 FACTOR_ULPS = 4.0  # of k (k - 1) (k - 2), which takes four roundings of half a unit
+LARGEST_EXPONENT = 2.0**52  # up to which k - 1, k - 2 and k - 3 are exact, for either sign of a whole k
 WHOLE = 2.0**53  # up to which all whole numbers are floats
 
 

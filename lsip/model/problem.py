@@ -12,10 +12,11 @@ from scipy import sparse
 
 from ..domains import Domain, Product
 from ..errors import ModelError
-from ..expressions.affine import Affine, Constraint, Term, Variable
+from ..expressions.affine import Affine, Constraint, Term, Variable, enclosed
 from ..expressions.graph import Condition, Constant, Expression, Gather, Index, Join, Linear, Negate
 from ..expressions.operators import Operators, Statement
 from ..expressions.printing import latex, text
+from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import constant_value
 from ..validation import shown
 from .callables import FamilyOn, compile_family
@@ -359,19 +360,27 @@ def _bounds(v: Variable, tex: bool = False) -> list[str]:
 
 
 def _finite(affine: Affine, offsets: dict[Variable, Any], n: int) -> tuple[sparse.csr_matrix, Any]:
-    """The matrix and the constant of an affine array without indices."""
-    rows = [t.rows for t in affine.terms]
-    columns = [t.columns + offsets[t.variable] for t in affine.terms]
-    data = [np.ravel(constant_value(t.coefficient)) for t in affine.terms]  # type: ignore[arg-type]
-    if not rows:
-        return sparse.csr_matrix((affine.size, n)), np.ravel(constant_value(affine.offset))  # type: ignore[arg-type]
-    triplets = (np.concatenate(data), (np.concatenate(rows), np.concatenate(columns)))
-    table = sparse.csr_matrix(triplets, shape=(affine.size, n))
-    if not np.isfinite(table.data).all():
+    """The matrix and the constant of an affine array without indices; terms that meet are added up and rounded once."""
+    constant = np.ravel(constant_value(affine.offset))  # type: ignore[arg-type]
+    if not affine.terms:
+        return sparse.csr_matrix((affine.size, n)), constant
+    rows = np.concatenate([t.rows for t in affine.terms])
+    columns = np.concatenate([t.columns + offsets[t.variable] for t in affine.terms])
+    numbers = together([_numbers(t) for t in affine.terms])
+    table = sparse.csr_matrix((numbers.value, (rows, columns)), shape=(affine.size, n))
+    if table.nnz == len(rows):
+        return table, constant
+    found = totals(rows * n + columns, numbers)
+    if not np.isfinite(found.value).all():
         raise ModelError(
             f"A coefficient of {affine} is infinite: terms in one variable add up to more than any double."
         )
-    return table, np.ravel(constant_value(affine.offset))  # type: ignore[arg-type]
+    return sparse.csr_matrix((found.value, (found.places // n, found.places % n)), shape=(affine.size, n)), constant
+
+
+def _numbers(term: Term) -> Kept:
+    """The coefficients of a term without indices."""
+    return term.numbers or Kept(np.ravel(constant_value(term.coefficient)))  # type: ignore[arg-type]
 
 
 def _families(constraints: list[ForAll], offsets: dict[Variable, Any]) -> Iterable[DeclaredFamily]:
@@ -412,12 +421,9 @@ def declared_family(
 ) -> DeclaredFamily:
     """Arrange the triplets of `body` <= 0 as K coefficients a row; several triplets at one place are added up."""
     p = body.size
-    terms: tuple[Term, ...] = body.terms
-    rows = np.concatenate([t.rows for t in terms])
-    columns = np.concatenate([t.columns + offsets[t.variable] for t in terms])
+    rows, columns, entries = _entries(body.terms, offsets)
     n = int(columns.max()) + 1
     places, inverse = np.unique(rows * n + columns, return_inverse=True)
-    entries: Expression = Join(tuple(t.coefficient for t in terms)) if len(terms) > 1 else terms[0].coefficient
     if len(places) < len(rows):
         shape = (len(places), len(rows))
         adder: Any = sparse.csr_matrix((np.ones(len(rows)), (inverse, np.arange(len(rows)))), shape=shape)
@@ -438,3 +444,26 @@ def declared_family(
     offset = body.offset
     rhs: Expression = Constant(-offset.value) if isinstance(offset, Constant) else Negate(offset)
     return DeclaredFamily(name, indices, domain, Gather(entries, layout.ravel()), padded, rhs, labels)
+
+
+def _entries(terms: tuple[Term, ...], offsets: dict[Variable, Any]) -> tuple[Any, Any, Expression]:
+    """Rows, columns and coefficients of all triplets; numbers that meet are added up, and enclosed if that rounds."""
+    parts = [(t.rows, t.columns + offsets[t.variable], t.coefficient) for t in terms]
+    known = [(rows, columns, t.numbers) for t, (rows, columns, _) in zip(terms, parts, strict=True) if t.numbers]
+    if len(known) > 1 or (known and len(known[0][0]) > 1):
+        rows, columns = (np.concatenate([k[i] for k in known]) for i in (0, 1))
+        n = int(columns.max()) + 1
+        if _meet(rows, columns):
+            found = totals(rows * n + columns, together([k[2] for k in known]))
+            if not np.isfinite(found.value).all():
+                raise ModelError("A coefficient is infinite: terms in one variable add up to more than any double.")
+            merged = (found.places // n, found.places % n, enclosed(Kept(found.value, found.rest)))
+            parts = [merged, *(part for t, part in zip(terms, parts, strict=True) if not t.numbers)]
+    rows, columns = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    return rows, columns, Join(tuple(part[2] for part in parts)) if len(parts) > 1 else parts[0][2]
+
+
+def _meet(rows: Any, columns: Any) -> bool:
+    """Whether two entries of a matrix are at the same place."""
+    ones = np.ones(len(rows), dtype=np.int8)
+    return int(sparse.csr_matrix((ones, (rows, columns))).nnz) < len(rows)

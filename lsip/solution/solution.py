@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..deadline import check, within
 from ..errors import ModelError, OutOfTime, ProofError
 from ..expressions.affine import Affine, Variable
+from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import constant_value
 from ..files import whole_file
 from ..model.families import FamilyViolation
@@ -186,12 +187,15 @@ class Solution:
         if not isinstance(item, Affine) or item.indices():
             raise ModelError("solution[...] takes a variable, or an affine expression of variables without an index.")
         starts = dict(zip(self.variables, np.cumsum([0] + [v.size for v in self.variables]), strict=False))
-        total = np.ravel(constant_value(item.offset)).astype(float)  # type: ignore[arg-type]
+        parts = [Kept(np.ravel(constant_value(item.offset)))]  # type: ignore[arg-type]
+        rows = [np.arange(item.size)]
         for term in item.terms:
             if term.variable not in starts:
                 raise ModelError(f"{term.variable.name} is not a variable of this problem.")
-            part = np.ravel(constant_value(term.coefficient)) * self.x[starts[term.variable] + term.columns]  # type: ignore[arg-type]
-            np.add.at(total, term.rows, part)
+            coefficients = term.numbers or Kept(np.ravel(constant_value(term.coefficient)))  # type: ignore[arg-type]
+            parts.append(coefficients.times(self.x[starts[term.variable] + term.columns]))
+            rows.append(term.rows)
+        total = totals(np.concatenate(rows), together(parts)).value
         return total.reshape(item.shape) if item.shape else float(total[0])
 
     def _named(self, name: str) -> Affine:

@@ -8,7 +8,7 @@ by parameters CVXPY has no tensor; such an expression is read atom by atom, each
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ...errors import ModelError, NotAffineError
-from ...expressions.affine import Affine, Term, Variable
+from ...expressions.affine import Affine, Variable
 from ...expressions.graph import Constant, Expression, Gather, Join, Linear, Negate, as_expression
 from ...masters.base import is_sparse
 from ...validation import numbers
@@ -173,7 +173,7 @@ def _compose(template: Node, variables: list[tuple[Leaf, Affine]], parameters: l
     column, row = place // rows, (place % rows).astype(np.intp)
     below = Affine.join([a for _, a in variables]) if len(variables) > 1 else variables[0][1]
     entries = below.gather(column)
-    terms = tuple(Term(t.variable, row[t.rows], t.columns, t.scaled(coefficient)) for t in entries.terms)
+    terms = tuple(replace(t.scaled(coefficient), rows=row[t.rows]) for t in entries.terms)
     if entries.offset_matters:
         adder = sparse.csr_matrix((np.ones(len(row)), (row, np.arange(len(row)))), shape=(rows, len(row)))
         offset = as_expression(offset + Linear(adder, as_expression(coefficient * entries.offset), (rows,)))

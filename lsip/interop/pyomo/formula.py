@@ -7,9 +7,11 @@ reason in words.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache, reduce
+from math import fsum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -199,14 +201,27 @@ def _row(value: Term) -> Row:
 
 
 def _total(data: Iterable[Term]) -> Term:
-    coefficients: dict[int, Value] = {}
-    offset: Value = 0.0
+    coefficients: dict[int, list[Value]] = {}
+    offsets: list[Value] = []
     for value in data:
         row = _row(value)
         for j, a in row.coefficients.items():
-            coefficients[j] = coefficients[j] + a if j in coefficients else a
-        offset = row.offset if _is(offset, 0.0) else offset if _is(row.offset, 0.0) else offset + row.offset
-    return Row(coefficients, offset) if coefficients else offset
+            coefficients.setdefault(j, []).append(a)
+        offsets.append(row.offset)
+    offset = _sum(offsets)
+    return Row({j: _sum(values) for j, values in coefficients.items()}, offset) if coefficients else offset
+
+
+def _sum(values: list[Value]) -> Value:
+    """The numbers added up and rounded once, and then the functions of the index."""
+    if len(values) == 1:
+        return values[0]
+    number: Value = fsum(v for v in values if isinstance(v, float))
+    functions = [v for v in values if not isinstance(v, float)]
+    if not functions:
+        return number
+    total = reduce(operator.add, functions)
+    return total if _is(number, 0.0) else number + total
 
 
 def _is(value: Term, number: float) -> bool:
