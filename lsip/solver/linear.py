@@ -202,7 +202,7 @@ class LinearRelaxation(Relaxation):
         separations = separate(self.program, self.oracles, x, margin=state.margin)
         bounds = Bounds.of(self.program, self.oracles, separations)
         if bounds.worst <= 0:
-            state.proposal = replace(proposal, x=x, leaning=False)
+            state.accept(replace(proposal, x=x, leaning=False))
             state.violation = bounds
             return True
         if self.smaller >= SMALLER:

@@ -89,6 +89,7 @@ class State:
 
     def accept(self, proposal: Proposal, terms: float | None = None, own: float = 0.0) -> None:
         """Take a relaxation's answer as the current point and the current dual measure."""
+        self.violation = Bounds((np.inf,) * len(self.violation.values))  # first: it is about the point before
         self.proposal, self.begun = proposal, True
         if terms is not None:
             self.terms, self.own = terms, own
