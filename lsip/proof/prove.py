@@ -137,7 +137,8 @@ def floor_share(program: Program, terms: float) -> float:
 def least_gap(program: Program, tol: float, terms: float, x: Array) -> float:
     """The gap that is small enough whatever the value: `tol` of the terms of the dual, or what rounding leaves.
 
-    Terms that are larger than the unit of the objective, in which its costs are about 1, count as one. Solvers of cone programs do not tell an optimum of zero from one of 1e-12; there, terms count as 1 at least.
+    Terms that are larger than the unit of the objective, in which its costs are about 1, count as one. Solvers of cone
+    programs do not tell an optimum of zero from one of 1e-12; there, terms count as 1 at least.
     """
     terms = terms if program.cones is None else max(terms, 1.0)
     own = float(np.abs(program.c) @ np.abs(x)) + abs(program.constant)
