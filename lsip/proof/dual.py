@@ -131,7 +131,7 @@ def weigh(c: Array, rows: Rows, dual: Dual, centre: Array) -> Weighed | None:
 def _sides(rows: Rows, dual: Dual) -> Array:
     """The sizes of the right-hand sides that multipliers push against."""
     side = np.abs(np.where(dual.weights < 0, rows.below.lo, rows.above.hi))
-    return np.where(dual.weights != 0, side, 0.0)
+    return np.where((dual.weights != 0) & np.isfinite(side), side, 0.0)
 
 
 def _paid(reduced: Interval, dual: Dual) -> Array:

@@ -143,7 +143,12 @@ def least_gap(program: Program, tol: float, terms: float, x: Array) -> float:
     terms = terms if program.cones is None else max(terms, 1.0)
     own = float(np.abs(program.c) @ np.abs(x)) + abs(program.constant)
     share = max(floor_share(program, terms), 1.0)
-    return max(tol * min(terms, 1.0) * share, ROUNDING * (terms + own), UNDERFLOW)
+    return max(tol * min(terms, 1.0) * share, rounding_of(terms + own))
+
+
+def rounding_of(terms: float) -> float:
+    """What rounding leaves of terms of that size; more than all that underflows."""
+    return max(ROUNDING * terms, UNDERFLOW) if np.isfinite(terms) else UNDERFLOW
 
 
 def with_constant(program: Program, lower: float) -> float:

@@ -290,7 +290,7 @@ class LinearMaster:
     def terms(self, result: MasterResult) -> float:
         """What sides and bounds add up to without their signs, each times its multiplier."""
         sides = np.where(result.row_multipliers > 0, self.program.row_upper, self.program.row_lower)
-        used = result.row_multipliers != 0
+        used = (result.row_multipliers != 0) & np.isfinite(sides)  # some push a little against a side that is not there
         finite = (
             np.abs(result.row_multipliers[used] / self.row_scale[used]) @ np.abs(sides[used]) if used.any() else 0.0
         )

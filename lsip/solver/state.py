@@ -13,7 +13,7 @@ from ..model.status import Status
 from ..proof.certificate import Certificate, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
-from ..proof.prove import ROUNDING, UNDERFLOW, Feasible, Lower, least_gap
+from ..proof.prove import Feasible, Lower, least_gap, rounding_of
 from ..solution.solution import Iterate
 
 Array = NDArray[np.float64]
@@ -56,7 +56,7 @@ class Goal:
         if self.atol is not None:
             return self.atol
         share = max(self.floor(terms), 1.0) if content else self.floor(terms)
-        return max(self.tol * min(terms, 1.0) * share, ROUNDING * (terms + own), UNDERFLOW)
+        return max(self.tol * min(terms, 1.0) * share, rounding_of(terms + own))
 
 
 @dataclass
