@@ -46,6 +46,7 @@ class Answer:
     row_multipliers: Vector = ()
     box: Vector = ()  # how far an exact solution of the equalities may be from x, a variable; x itself if empty
     assumptions: tuple[str, ...] = ()  # about the data
+    dependent: tuple[int, ...] = ()  # rows that are said to follow from others
     trusts: tuple[str, ...] = ()  # what is taken on trust
     message: str = ""
     unverified: str | None = None  # what `verify()` said, if it did not accept a certified answer
@@ -76,6 +77,7 @@ def ask(model: Model, seconds: float) -> Answer:
         row_multipliers=_floats(proof.row_multipliers),
         box=_floats(proof.box)[: model.n],
         assumptions=tuple(a for a in proof.assumptions if a not in trusts),
+        dependent=tuple(map(int, proof.dependent)) if solution.program.A.shape[0] == len(model.rows) else (),
         trusts=trusts,
         message=solution.message,
         unverified=_verified(solution) if solution.certified else None,

@@ -27,17 +27,23 @@ class Equations:
         missing = [b - _dot(a, x) for a, b in zip(self.a, self.b, strict=True)]
         if not any(missing):
             return [Fraction(0)] * len(x)
+        moving = [any(u and w for u, w in zip(row, weights, strict=True)) for row in self.a]
+        if any(m and not moves for m, moves in zip(missing, moving, strict=True)):
+            return None
+        a = [row for row, moves in zip(self.a, moving, strict=True) if moves]
+        missing = [m for m, moves in zip(missing, moving, strict=True) if moves]
         square = [w * w for w in weights]
-        gram = [[_dot([u * s for u, s in zip(p, square, strict=True)], q) for q in self.a] for p in self.a]
+        gram = [[_dot([u * s for u, s in zip(p, square, strict=True)], q) for q in a] for p in a]
         z = solve(gram, missing)
         if z is None:
             return None
-        return [s * sum(row[j] * v for row, v in zip(self.a, z, strict=True)) for j, s in enumerate(square)]
+        return [s * sum(row[j] * v for row, v in zip(a, z, strict=True)) for j, s in enumerate(square)]
 
 
-def equations(rows: Sequence[Row], x: Point, doubt: Fraction = NONE) -> Equations:
-    """The equalities among the rows, reduced by elimination; terms are measured at `x`."""
-    equal = [row for row in rows if row.sense == "=="]
+def equations(rows: Sequence[Row], x: Point, doubt: Fraction = NONE, last: Sequence[int] = ()) -> Equations:
+    """The equalities among the rows, reduced by elimination, those at the positions `last` last; measured at `x`."""
+    order = sorted(range(len(rows)), key=lambda i: i in last)
+    equal = [rows[i] for i in order if rows[i].sense == "=="]
     return solvable([list(map(Fraction, r.a)) for r in equal], [Fraction(r.b) for r in equal], x, doubt)
 
 

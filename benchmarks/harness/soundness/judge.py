@@ -168,7 +168,7 @@ def _solved(model: Model, answer: Answer, x: Point) -> tuple[Point | None, str |
     if not any(row.sense == "==" for row in model.rows):
         return None, None
     rounded = bool(answer.assumptions)
-    system = equations(model.rows, x, ULPS * ULP if rounded else Fraction(0))
+    system = equations(model.rows, x, ULPS * ULP if rounded else Fraction(0), answer.dependent)
     if system.contradiction > ULPS * ULP:
         return None, f"equalities contradict each other by {float(system.contradiction):.3g} of their terms"
     if system.contradiction and not rounded:
