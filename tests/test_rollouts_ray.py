@@ -326,7 +326,8 @@ def test_another_agent_joins_and_leaves(first, caplog):
     """Also the one of `workers="ray"`: no more workers than rounds, and they end when it is closed."""
     other = rl.baselines.PPOLagrangian(ships(), envs.ship.constraint(), **{**QUICK, "episodes": 8}, workers="ray")
     assert other.pool.actors == 1
-    assert not caplog.records
+    # Ray may have a late word about a worker of a test before.
+    assert not [record for record in caplog.records if record.name.startswith("rl")]
     other.close()
     other.close()
     assert not other.pool._starting
