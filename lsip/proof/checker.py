@@ -49,7 +49,7 @@ EXACT = 40  # linear systems up to this size are solved in rational numbers
 LARGEST = 100_000  # bits of a rational number; beyond, it becomes a ball
 PASSES = 3  # in which rows imply bounds
 MOST_ROWS, MOST_POWER = 40, 1000  # of a polygon; exponents
-ULPS, MOST = fmpq(16, 2**52), fmpq(4096, 2**52)  # of the terms of a row: rounding of its data; and of its own entries
+ULPS, MOST = fmpq(16, 2**52), 64  # of the terms of a row: rounding of its data; how large parts of it may be
 ZERO, ONE, NAN = fmpq(0), fmpq(1), arb("nan")
 WORDS = {1: "not proven", 2: "no proof that can be read", 3: "refused"}  # by exit codes
 
@@ -530,8 +530,8 @@ class Model:
 
     def __init__(self, data: dict[str, Any], dependent: list[Any]) -> None:
         self.c, self.constant = numbers(data["c"]), number(data["constant"])
-        entries = [[(number(v), {whole(j, len(self.c)): ONE}) for j, v in row] for row in data["rows"]["entries"]]
-        self.rows = [combined(row) for row in entries]
+        places = data["rows"]["entries"]
+        self.rows = [combined([(number(v), {whole(j, len(self.c)): ONE}) for j, v in row]) for row in places]
         self.lower, self.upper = (numbers(data[end], len(self.c), True) for end in ("lower", "upper"))
         self.below, self.above = (numbers(data["rows"][end], len(self.rows), True) for end in ("lower", "upper"))
         self.families = [Family(family, len(self.c)) for family in data["families"]]
@@ -560,11 +560,11 @@ class Model:
         sides = [sum((v * given[j] for j, v in self.rows[k].items() if j in given), ZERO) for k in self.independent]
         found = [ball(s).mid().fmpq() * 2**100 for s in solved(self.gram([ONE] * len(self.c)), sides)]
         shares = [fmpq((s + fmpq(1, 2)).floor(), 2**100) for s in found]  # what is almost a whole number becomes one
-        pairs = zip(self.independent, shares, strict=True)
-        parts = [(s, self.rows[k] | {-1: self.above[k]}) for k, s in pairs if s != 0]
+        parts = [(s, self.rows[k] | {-1: self.above[k]}) for k, s in zip(self.independent, shares, strict=True) if s]
         left, made = combined([(-ONE, given), *parts]), combined(parts)
         size = combined([(abs(s), {j: abs(v) for j, v in row.items()}) for s, row in [(ONE, given), *parts]])
-        agrees = all(abs(v) <= ULPS * size[j] <= MOST * max(map(abs, given.values())) for j, v in left.items())
+        modest = all(abs(s * v) <= MOST * max(map(abs, given.values())) for s, row in parts for v in row.values())
+        agrees = modest and all(abs(v) <= ULPS * size[j] for j, v in left.items())
         demand(agrees, "Equalities that are said to follow from others do not, not even up to rounding.")
         side = made.pop(-1, ZERO)
         return made, side, side
