@@ -46,7 +46,7 @@ class Answer(Protocol):
 
     @property
     def gap(self) -> float:
-        """(upper - lower) / max(1, |value|)."""
+        """The distance of the bounds, relative: closed where it is at most the tolerance of the solve."""
 
     @property
     def certified(self) -> bool:

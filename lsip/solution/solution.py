@@ -230,7 +230,7 @@ class Solution:
         Returns the solution; one that was read from a file and not checked before is `certified` from then on.
 
         An optimum has to be proven to `tol`, by default that of the solve, relative to its value; or to `atol`, by
-        default `tol` times the size of the objective, whatever a solve or a file may have said. Where lsip has no proof
+        default `tol` times the terms of the dual, whatever a solve or a file may have said. Where lsip has no proof
         of its own, the `oracle` is asked, by default that of the solve; a solution that was read from a file has none
         unless given. After `time_limit` seconds the check ends with `OutOfTime`, which says nothing about the proof.
         """

@@ -39,7 +39,7 @@ class Exchange:
         Gap to reach, relative to the optimal value.
     atol
         Gap that is small enough whatever the value, in units of the objective. None stands for what rounding leaves of
-        the model's own terms, and for `tol` relative to the size of the objective where no more can be reached.
+        the model's own terms, and for `tol` relative to the terms of the dual objective where no more can be reached.
     max_iterations, time_limit
         When to stop at the latest; seconds.
     polish

@@ -71,7 +71,7 @@ class State:
     terms: float = 1.0  # the size of the dual objective: sides and bounds, each times its multiplier
     own: float = 0.0  # and of the terms of the objective itself
     slater: bool = True  # whether there may be points with room in every constraint
-    content: bool = False  # whether a gap relative to the size of the objective will do
+    content: bool = False  # whether a gap relative to the terms of the dual will do
     incumbent: Feasible | None = None  # the best point that is proven to be feasible
     fallback: Feasible | None = None  # a proven one that a retreat led to
     proven: Lower | None = None  # the best lower bound that is proven for all x
@@ -117,7 +117,7 @@ class State:
         return self.goal.tol if self.content and allowed < TOO_SMALL * self.goal.tol else allowed
 
     def relent(self) -> bool:
-        """Be content with a gap relative to the size of the objective; whether that is news."""
+        """Be content with a gap relative to the terms of the dual; whether that is news."""
         if self.content or self.goal.atol is not None:
             return False
         self.content = True

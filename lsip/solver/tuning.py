@@ -25,7 +25,7 @@ class Tuning:
     patience
         Feasible points whose gap does not close, before the solve ends as stalled.
     soon
-        How many of them, before a gap relative to the size of the objective will do. More wait for digits that
+        How many of them, before a gap relative to the terms of the dual will do. More wait for digits that
         rounding has taken.
     frozen
         Iterations without any change of x after which rounding is to blame.
