@@ -1,0 +1,66 @@
+"""Numbers that steer an algorithm are documented fields of its frozen configuration, not names scattered over modules."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+# Facts of arithmetic and of formats, which nobody could choose otherwise, may be names of a module.
+FACTS: dict[str, str] = {
+    "lsip/expressions/interval.py": "EPS TINY NORMAL",
+    "lsip/proof/linear_algebra.py": "SPLIT",
+}
+
+
+def numbers(path: Path) -> Iterator[str]:
+    """The names in capitals that a module binds to numbers, or to collections of numbers."""
+    for node in ast.parse(path.read_text()).body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        names = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and n.id.isupper()]
+        constants = [n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant)]
+        if any(isinstance(v, int | float) and not isinstance(v, bool) for v in constants) and not any(
+            isinstance(v, str) for v in constants
+        ):
+            yield from names
+
+
+MODULES = sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "lsip").rglob("*.py"))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_numbers_that_steer_are_fields(module):
+    loose = set(numbers(ROOT / module)) - set(FACTS.get(module, "").split())
+    assert not loose, (
+        f"{module}: {', '.join(sorted(loose))}. Make each a documented field of a frozen configuration, or list it in "
+        "FACTS if nobody could choose it otherwise."
+    )
+
+
+def test_a_fact_has_one_name():
+    places = defaultdict(list)
+    for module, names in FACTS.items():
+        assert set(numbers(ROOT / module)) >= set(names.split()), f"{module} has no longer all of {names}."
+        for name in names.split():
+            places[name].append(module)
+    twice = {name: where for name, where in places.items() if len(where) > 1}
+    assert not twice
+
+
+def test_fields_are_documented():
+    """Every field of a configuration is explained in its docstring."""
+    missing = []
+    for module in MODULES:
+        for node in ast.walk(ast.parse((ROOT / module).read_text())):
+            if isinstance(node, ast.ClassDef) and node.name.endswith("Tuning"):
+                told = re.findall(r"\w+", ast.get_docstring(node) or "")
+                fields = [f.target.id for f in node.body if isinstance(f, ast.AnnAssign) and isinstance(f.target, ast.Name)]
+                missing += [f"{module}: {node.name}.{f}" for f in fields if f not in told]
+    assert not missing
