@@ -44,13 +44,18 @@ class Vector(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """Part of a domain as branch-and-bound needs it: boxes, cut by inequalities that they share."""
+    """Part of a domain as branch-and-bound needs it: boxes, cut by inequalities that they share.
 
-    lower: Array  # (K, m), lower corners of K boxes; a box with lower == upper is a point
-    upper: Array  # (K, m)
-    # y of shape (m,) -> (q,), all >= 0 on the domain in exact arithmetic, and some < 0 off it, up to rounding.
+    Where the domain is flat, the boxes may be those of fewer coordinates z, of which y is a function.
+    """
+
+    lower: Array  # (K, k), lower corners of K boxes; a box with lower == upper is a point
+    upper: Array  # (K, k)
+    # z of shape (k,) -> (q,), all >= 0 on the domain in exact arithmetic, and some < 0 off it, up to rounding.
     # None: the boxes belong to the domain as they are.
     inside: Callable[[Vector], Any] | None
+    # z of shape (k,) -> y of shape (m,), in exact arithmetic; None: the two are the same.
+    place: Callable[[Vector], Any] | None = None
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -110,6 +115,10 @@ class Domain(ABC):
     @abstractmethod
     def _arguments(self) -> tuple[object, ...]:
         """What the constructor needs to build this domain again; defines equality, hash and repr."""
+
+    def flat_cells(self) -> tuple[Cell, ...]:
+        """The same in as few coordinates as the set has dimensions, where that is known."""
+        return self.cells()
 
     def support(self, d: ArrayLike) -> tuple[Array, Array] | None:
         """Maximisers (N, m) of d[n] · y over the domain, and proven upper bounds (N,) of the maxima.

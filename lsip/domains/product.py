@@ -117,12 +117,11 @@ class Product(Domain):
 
     def cells(self) -> tuple[Cell, ...]:
         """All combinations of the factors' cells."""
-        return tuple(self._joint(cells) for cells in product(*(f.cells() for f in self.factors)))
+        return tuple(_joint(cells) for cells in product(*(f.cells() for f in self.factors)))
 
-    def _joint(self, cells: tuple[Cell, ...]) -> Cell:
-        lower, upper = _combine([c.lower for c in cells]), _combine([c.upper for c in cells])
-        cuts = [(part, c.inside) for part, c in zip(self._slices(), cells, strict=True) if c.inside is not None]
-        return Cell(lower, upper, _conjunction(cuts) if cuts else None)
+    def flat_cells(self) -> tuple[Cell, ...]:
+        """The same for those of the factors in few coordinates."""
+        return tuple(_joint(cells) for cells in product(*(f.flat_cells() for f in self.factors)))
 
     def _arguments(self) -> tuple[object, ...]:
         return self.factors
@@ -141,14 +140,29 @@ def _combine(parts: list[Array]) -> Array:
     return np.hstack([p[pick.ravel()] for p, pick in zip(parts, picks, strict=True)])
 
 
-def _conjunction(cuts: list[tuple[slice, Callable[[Vector], Any]]]) -> Callable[[Vector], Any]:
-    """The inequalities of several factors, each on its own coordinates of y."""
+def _joint(cells: tuple[Cell, ...]) -> Cell:
+    """Cells of all factors as one."""
+    lower, upper = _combine([c.lower for c in cells]), _combine([c.upper for c in cells])
+    ends = np.cumsum([c.lower.shape[1] for c in cells]).tolist()
+    parts = [slice(end - c.lower.shape[1], end) for end, c in zip(ends, cells, strict=True)]
+    cuts = [(part, c.inside) for part, c in zip(parts, cells, strict=True) if c.inside is not None]
+    places = [(part, c.place or _itself) for part, c in zip(parts, cells, strict=True)]
+    flat = any(c.place for c in cells)
+    return Cell(lower, upper, _together(cuts) if cuts else None, _together(places) if flat else None)
 
-    def inside(y: Vector) -> Any:
-        values = [cut(y[part]) for part, cut in cuts]
+
+def _itself(z: Vector) -> Vector:
+    return z
+
+
+def _together(functions: list[tuple[slice, Callable[[Vector], Any]]]) -> Callable[[Vector], Any]:
+    """What several factors say, each of its own coordinates."""
+
+    def joined(z: Vector) -> Any:
+        values = [function(z[part]) for part, function in functions]
         return values[0] if len(values) == 1 else np.concatenate(values)
 
-    return inside
+    return joined
 
 
 COMBINED["*"] = Product

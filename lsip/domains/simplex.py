@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import factorial, sqrt
 from operator import index
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -125,6 +125,13 @@ class Simplex(Domain):
             return (Cell(self.lower[None], self.upper[None], None),)
         return (Cell(self.lower[None], self.upper[None], self._inside),)
 
+    def flat_cells(self) -> tuple[Cell, ...]:
+        """All coordinates but the last, which is what they leave of 1: not below 0."""
+        k = self.dim - 1
+        if k == 0:
+            return self.cells()
+        return (Cell(np.zeros((1, k)), np.ones((1, k)), None if k == 1 else _rest, _with_rest),)
+
     def _inside(self, y: Vector) -> Vector:
         sign = np.array([1.0, -1.0])
         return np.outer(sign, np.ones(self.dim)) @ y - sign
@@ -138,3 +145,12 @@ class Simplex(Domain):
     def latex(self) -> str:
         """Delta, with the dimension of the set as exponent."""
         return rf"\Delta^{{{self.dim - 1}}}"
+
+
+def _rest(z: Any) -> Any:
+    """What all coordinates but the last leave of 1, (1,)."""
+    return 1.0 - np.ones((1, len(z))) @ z
+
+
+def _with_rest(z: Any) -> Any:
+    return np.concatenate([z, _rest(z)])

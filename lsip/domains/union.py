@@ -148,13 +148,11 @@ class Union(Domain):
 
     def cells(self) -> tuple[Cell, ...]:
         """The cells of all members; those without inequalities are gathered in one."""
-        cells = [c for d in self.members for c in d.cells()]
-        boxes = [c for c in cells if c.inside is None]
-        cut = [c for c in cells if c.inside is not None]
-        if boxes:
-            lower, upper = np.concatenate([c.lower for c in boxes]), np.concatenate([c.upper for c in boxes])
-            cut.insert(0, Cell(lower, upper, None))
-        return tuple(cut)
+        return _gathered([c for d in self.members for c in d.cells()])
+
+    def flat_cells(self) -> tuple[Cell, ...]:
+        """The same for those in few coordinates."""
+        return _gathered([c for d in self.members for c in d.flat_cells()])
 
     def _arguments(self) -> tuple[object, ...]:
         return self.members
@@ -165,6 +163,16 @@ class Union(Domain):
     def latex(self) -> str:
         """The members, joined."""
         return r" \cup ".join(d.latex() for d in self.members)
+
+
+def _gathered(cells: list[Cell]) -> tuple[Cell, ...]:
+    """Cells, those that are no more than boxes in one."""
+    boxes = [c for c in cells if c.inside is None and c.place is None]
+    others = [c for c in cells if c.inside is not None or c.place is not None]
+    if boxes:
+        lower, upper = np.concatenate([c.lower for c in boxes]), np.concatenate([c.upper for c in boxes])
+        others.insert(0, Cell(lower, upper, None))
+    return tuple(others)
 
 
 COMBINED["|"] = Union

@@ -56,7 +56,11 @@ class Quadratic(NamedTuple):
 class Tape:
     """The nodes below some outputs, each once, in the order in which they can be computed."""
 
-    def __init__(self, outputs: tuple[Expression, ...], indices: tuple[Index, ...]) -> None:
+    def __init__(
+        self, outputs: tuple[Expression, ...], indices: tuple[Index, ...], instead: dict[Index, Expression] | None = None
+    ) -> None:
+        """The outputs as functions of `indices`; `instead` has other indices as functions of these."""
+        self.instead = {id(index): e for index, e in (instead or {}).items()}
         self.offsets: dict[Index, int] = {}
         start = 0
         for index in indices:
@@ -99,9 +103,13 @@ class Tape:
             node, ready = stack.pop()
             if id(node) in place:
                 continue
+            other = self.instead.get(id(node))
             if not ready:
                 stack.append((node, True))
-                stack.extend((a, False) for a in reversed(node.args))
+                stack.extend((a, False) for a in (reversed(node.args) if other is None else (other,)))
+                continue
+            if other is not None:
+                place[id(node)] = place[id(other)]
                 continue
             step, args = self._simplified(node, tuple(place[id(a)] for a in node.args))
             if step is None:

@@ -17,6 +17,7 @@ from scipy import sparse
 from ..deadline import check
 from ..domains import Cell, Domain
 from ..errors import ModelError
+from ..expressions.chart import Chart
 from ..expressions.graph import Constant, Expression, Index, Linear, picked
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..expressions.jets import tetrahedron, triangle
@@ -290,10 +291,11 @@ class DeclaredFamily:
         return evaluate_lanes(self.tape, y, self._lanes(component), order)
 
     def quadratics(self, cell: Cell) -> Enclosure:
+        chart = Chart(cell, self.indices)
         if cell.inside is None:
-            return self.tape.quadratics
-        inside = cell.inside(_vector(self.indices))
-        tape = Tape((*self.outputs, inside), self.indices)
+            return Tape(self.outputs, chart.indices, chart.instead).quadratics if cell.place else self.tape.quadratics
+        inside = cell.inside(chart.coordinates)
+        tape = Tape((*self.outputs, inside), chart.indices, chart.instead)
 
         def enclose(
             lower: Array, upper: Array, pieces: Pieces, order: int
@@ -406,12 +408,15 @@ class BlackBoxFamily:
         """Constants at the centre, with the Lipschitz constants as error."""
         assert self.lipschitz is not None
         l_a, l_b = self.lipschitz
-        index = Index("y", self.domain)
-        sides = None if cell.inside is None else Tape((cell.inside(_vector((index,))),), (index,))
+        chart = Chart(cell, (Index("y", self.domain),))
+        sides = None if cell.inside is None else Tape((cell.inside(chart.coordinates),), chart.indices)
 
         def enclose(
             lower: Array, upper: Array, pieces: Pieces, order: int
         ) -> tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]:
+            cut = None if sides is None else sides.quadratics(lower, upper)[0]
+            m, width = lower.shape[1], 0.5 * (upper - lower).T[:, :, None]
+            lower, upper = chart.enclosed(lower, upper)
             # A Lipschitz bound needs the value at a point of the domain; the centre of a box may lie outside.
             # A point of a finite set is where it is, however near to others.
             centre = np.where((lower == upper).all(axis=1)[:, None], lower, self.domain.project(0.5 * (lower + upper)))
@@ -420,12 +425,10 @@ class BlackBoxFamily:
             value = np.concatenate([a[:, 0], b], axis=1)
             n, k = value.shape
             slope = np.concatenate([np.full(k - 1, l_a), [l_b]])
-            m = self.domain.dim
             bends = np.zeros((len(triangle(m)[0]), n, k))
             cubic = np.zeros((len(tetrahedron(m)[0]) if order == 3 else 0, n, k))
-            width = 0.5 * (upper - lower).T[:, :, None]
             flat = Quadratic(value, np.zeros((m, n, k)), bends, cubic, width * slope, reach * slope * (1 + 1e-15))
-            return flat, (None if sides is None else sides.quadratics(lower, upper)[0]), None
+            return flat, cut, None
 
         return enclose
 
@@ -445,11 +448,6 @@ def unique_runs(y: Array) -> tuple[Array, Ints]:
         return y, np.zeros(len(y), dtype=np.intp)
     change = np.concatenate([[True], (y[1:] != y[:-1]).any(axis=1)])
     return y[change], np.cumsum(change) - 1
-
-
-def _vector(indices: tuple[Index, ...]) -> Any:
-    """All coordinates of y as one vector expression."""
-    return np.concatenate([np.atleast_1d(i) for i in indices])
 
 
 def contract(d: Array, h: Array, w: Array) -> tuple[Array, Array]:

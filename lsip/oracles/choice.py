@@ -26,9 +26,14 @@ def prover(family: Rows, domain: Domain | None = None) -> Oracle | None:
 def pick_oracle(family: Rows) -> Oracle:
     """Certified where that is possible and cheap, else the best guess."""
     chosen = prover(family)
-    if chosen is None or not (is_instant(chosen) or family.domain.dim <= DIMENSIONS):
+    if chosen is None or not (is_instant(chosen) or dimension(family.domain) <= DIMENSIONS):
         return Multistart()
     return chosen
+
+
+def dimension(domain: Domain) -> int:
+    """How many coordinates a branch-and-bound splits."""
+    return max(cell.lower.shape[1] for cell in domain.flat_cells())
 
 
 def is_prover(oracle: Oracle) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domains import Cell
+from ..expressions.chart import Chart
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 from ..expressions.tape import Quadratic, cubic_weights, middle, quadratic_weights
@@ -50,6 +51,7 @@ class Cover:
         self.quadratic = 1 + self.dim + len(triangle(self.dim)[0])  # numbers in a quadratic
         self.levels = self.quadratic + (len(cubic_weights(self.dim)) if order == 3 else 0)
         self.shared = bool((family.columns == family.columns[0]).all())
+        self.chart = Chart(cell)
         self._enclose = family.quadratics(cell)
         self.kinks = 0
         self.whole = True
@@ -166,8 +168,10 @@ class Cover:
         bound = np.where(known, bound, np.inf).reshape(n, p)
         d = np.where(known[:, None], d, 0.0)
         model = _evaluate(q, d, m).reshape(n, p)
-        points = self.centre[rows][:, None, :] + self.radius[rows][:, None, :] * d.reshape(n, p, m)
-        return bound, points, np.where(np.isfinite(model), model, -np.inf)
+        points = self.chart.points(
+            (self.centre[rows][:, None, :] + self.radius[rows][:, None, :] * d.reshape(n, p, m)).reshape(-1, m)
+        )
+        return bound, points.reshape(n, p, -1), np.where(np.isfinite(model), model, -np.inf)
 
     def _swing(self, table: Array, error: Array, spread: Array) -> Array:
         """How far the violation over a box may move with weights within `spread`, (N p,): |coefficient| times spread.

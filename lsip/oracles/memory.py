@@ -42,7 +42,7 @@ class Memory:
         found = self._kept.pop(key, None)
         if found is None:
             found = Partition(key, [])
-            for cell in domain.cells():
+            for cell in domain.flat_cells():
                 check("enclosures")
                 found.covers.append(Cover(family, cell))
         return found

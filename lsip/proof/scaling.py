@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ..domains import Cell, Domain
 from ..expressions.graph import Index
-from ..expressions.interval import NORMAL, Interval
+from ..expressions.interval import NORMAL, TINY, Interval
 from ..expressions.tape import Quadratic
 from ..model.families import LinearForm, RowFamily
 from ..model.peaks import peaks
@@ -421,10 +421,21 @@ class ScaledFamily:
 
 
 def _form(form: LinearForm | None, factors: Array) -> LinearForm | None:
-    """The coefficients of rows times powers of two; None if some over- or underflow."""
-    if form is None or not all(_reversible(part, np.broadcast_to(factors, part.shape)) for part in form):
+    """The coefficients of rows times powers of two; what underflows is doubt. None if something overflows."""
+    if form is None:
         return None
-    return LinearForm(*(part * factors for part in form))
+    with np.errstate(over="ignore", under="ignore"):
+        value, slope = form.value * factors, form.slope * factors
+        value_doubt = _doubt(form.value_doubt, value, form.value, factors)
+        slope_doubt = _doubt(form.slope_doubt, slope, form.slope, factors)
+    found = LinearForm(value, value_doubt, slope, slope_doubt)
+    return found if all(np.isfinite(part).all() for part in found) else None
+
+
+def _doubt(doubt: Array, scaled: Array, given: Array, factors: Array) -> Array:
+    """The doubt about scaled numbers: that about the given ones, and what underflow may have taken of either."""
+    lost = (doubt > 0) | (scaled / factors != given)
+    return np.where(lost, np.nextafter(doubt * factors, np.inf) + TINY, 0.0)
 
 
 def _multiplied(u: Interval, factor: Array | float) -> Interval:
