@@ -126,11 +126,9 @@ class Simplex(Domain):
         return (Cell(self.lower[None], self.upper[None], self._inside),)
 
     def flat_cells(self) -> tuple[Cell, ...]:
-        """All coordinates but the last, which is what they leave of 1: not below 0."""
+        """The cube of shares: each coordinate takes its share of what those before it leave of 1, the last the rest."""
         k = self.dim - 1
-        if k == 0:
-            return self.cells()
-        return (Cell(np.zeros((1, k)), np.ones((1, k)), None if k == 1 else _rest, _with_rest),)
+        return (Cell(np.zeros((1, k)), np.ones((1, k)), None, _shared_out),) if k else self.cells()
 
     def _inside(self, y: Vector) -> Vector:
         sign = np.array([1.0, -1.0])
@@ -147,10 +145,10 @@ class Simplex(Domain):
         return rf"\Delta^{{{self.dim - 1}}}"
 
 
-def _rest(z: Any) -> Any:
-    """What all coordinates but the last leave of 1, (1,)."""
-    return 1.0 - np.ones((1, len(z))) @ z
-
-
-def _with_rest(z: Any) -> Any:
-    return np.concatenate([z, _rest(z)])
+def _shared_out(shares: Any) -> Any:
+    """The coordinates, none of which is ever below 0."""
+    rest, taken = np.ones(1), []
+    for k in range(len(shares)):
+        taken.append(rest * shares[k : k + 1])
+        rest = rest * (1.0 - shares[k : k + 1])
+    return np.concatenate([*taken, rest])

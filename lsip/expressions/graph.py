@@ -79,6 +79,10 @@ class Expression(Operators["Expression", "Expression", "Condition"]):
         """What, beside the arguments, makes two nodes the same; None when a node is only equal to itself."""
         return ()
 
+    def with_index(self, y: Expression) -> Expression | None:
+        """The same of an expression in the place of the index, where a node needs the index itself; None if not."""
+        return None
+
     def __str__(self) -> str:
         return text(self)
 

@@ -7,8 +7,9 @@ jets through the product would cost several times as much, and intervals would w
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, reduce
 from itertools import pairwise
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,10 @@ class Monomials(Expression):
         ends = np.cumsum([0] + [len(o) for o in _by_order(m, run.order)])
         blocks = [_levels_first(result[:, a:b]) for a, b in pairwise(ends)]
         return Jet(blocks[0][0], *(_embed(b, d, m, dim, start) for d, b in enumerate(blocks[1:], start=1)))
+
+    def with_index(self, y: Expression) -> Expression:
+        factors = [np.reshape(y, (-1,))[i] ** e.astype(float) for i, e in enumerate(self.exponents.T)]
+        return np.reshape(reduce(mul, factors), self.shape)  # type: ignore[no-any-return]
 
     def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         """Coordinates are finite; their powers may overflow, and meet a zero."""

@@ -57,7 +57,10 @@ class Tape:
     """The nodes below some outputs, each once, in the order in which they can be computed."""
 
     def __init__(
-        self, outputs: tuple[Expression, ...], indices: tuple[Index, ...], instead: dict[Index, Expression] | None = None
+        self,
+        outputs: tuple[Expression, ...],
+        indices: tuple[Index, ...],
+        instead: dict[Index, Expression] | None = None,
     ) -> None:
         """The outputs as functions of `indices`; `instead` has other indices as functions of these."""
         self.instead = {id(index): e for index, e in (instead or {}).items()}
@@ -103,7 +106,7 @@ class Tape:
             node, ready = stack.pop()
             if id(node) in place:
                 continue
-            other = self.instead.get(id(node))
+            other = self._other(node)
             if not ready:
                 stack.append((node, True))
                 stack.extend((a, False) for a in (reversed(node.args) if other is None else (other,)))
@@ -126,6 +129,14 @@ class Tape:
             self.nodes.append(step)
             self.args.append(args)
         return place[id(root)]
+
+    def _other(self, node: Expression) -> Expression | None:
+        """What stands in the place of a node: of an index, or of one that takes an index apart."""
+        if id(node) not in self.instead and node.args and id(node.args[0]) in self.instead:
+            other = node.with_index(self.instead[id(node.args[0])])
+            if other is not None:
+                self.instead[id(node)] = other
+        return self.instead.get(id(node))
 
     def _simplified(self, node: Expression, args: tuple[int, ...]) -> tuple[Expression | None, tuple[int, ...]]:
         """A cheaper node that computes the same from other arguments; None if that is the first argument itself."""

@@ -13,6 +13,7 @@ would need boxes of the size of the tolerance.
 from __future__ import annotations
 
 import time
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -168,10 +169,9 @@ class Cover:
         bound = np.where(known, bound, np.inf).reshape(n, p)
         d = np.where(known[:, None], d, 0.0)
         model = _evaluate(q, d, m).reshape(n, p)
-        points = self.chart.points(
-            (self.centre[rows][:, None, :] + self.radius[rows][:, None, :] * d.reshape(n, p, m)).reshape(-1, m)
-        )
-        return bound, points.reshape(n, p, -1), np.where(np.isfinite(model), model, -np.inf)
+        centre, radius = (np.repeat(part[rows], p, axis=0) for part in (self.centre, self.radius))
+        points = self.chart.points(centre + radius * d)
+        return bound, points.reshape(n, p, points.shape[1]), np.where(np.isfinite(model), model, -np.inf)
 
     def _swing(self, table: Array, error: Array, spread: Array) -> Array:
         """How far the violation over a box may move with weights within `spread`, (N p,): |coefficient| times spread.
@@ -196,7 +196,7 @@ class Cover:
         active = matters[some]
         side = np.where(active[..., None], np.repeat(self.side[rows], p, axis=0)[some], 0.0)
         error = np.where(active, np.repeat(self.side_error[rows], p, axis=0)[some], 0.0)
-        multiplier = _balance(q[some, 1 : 1 + m], side[..., 1 : 1 + m])
+        multiplier = _cheapest(q[some, 1 : 1 + m], side[..., 0], side[..., 1 : 1 + m])
         rounding = (16 + side.shape[1]) * EPS  # an operation for every side, and a few
         extra = (multiplier * error).sum(1) + rounding * np.einsum("ns,nsl->n", multiplier, np.abs(side))
         relaxed = q[some] + np.einsum("ns,nsl->nl", multiplier, side)
@@ -302,6 +302,58 @@ def _balance(gradient: Array, slopes: Array) -> Array:
         if change < 1e-14:
             break
     return multiplier
+
+
+def _cheapest(gradient: Array, height: Array, slopes: Array) -> Array:
+    """Multipliers >= 0 (M, sides) with the least bound of the linear parts over the box, or nearly.
+
+    A maximum may lie where a side meets one of the box. There, what is left of the gradient need not be small: its
+    part across the side of the box may stay, since the box ends there. That is a linear program in the multipliers:
+    coordinate descent, then the two largest at once, since two sides may meet there too.
+    """
+    found = _balance(gradient, slopes)
+    if slopes.shape[2] == 1:
+        return found
+    n = np.arange(len(found))
+    single = _descended(gradient, height, slopes)
+    tried = [found, single]
+    if slopes.shape[1] > 1:
+        tried += _in_pairs(gradient, slopes, np.argsort(-found * np.abs(slopes).sum(axis=2), axis=1)[:, :2])
+    every = np.stack(tried)  # (T, M, sides)
+    cost = (every * height).sum(axis=2) + np.abs(gradient + np.einsum("tns,nsm->tnm", every, slopes)).sum(axis=2)
+    best: Array = every[np.where(np.isfinite(cost), cost, np.inf).argmin(axis=0), n]
+    return best
+
+
+def _descended(gradient: Array, height: Array, slopes: Array) -> Array:
+    """One multiplier after the other, each the best for the others as they are."""
+    sides = slopes.shape[1]
+    multiplier = np.zeros(height.shape)
+    for k in list(range(sides)) * (1 if sides == 1 else 3):
+        s = slopes[:, k]
+        base = gradient - multiplier[:, k, None] * s
+        steep = s != 0
+        turns = np.where(steep, -base / np.where(steep, s, 1.0), 0.0)
+        tried = np.maximum(np.concatenate([np.zeros((len(s), 1)), turns], axis=1), 0.0)  # (M, m + 1)
+        cost = tried * height[:, k, None] + np.abs(base[:, None] + tried[..., None] * s[:, None]).sum(axis=2)
+        multiplier[:, k] = tried[np.arange(len(s)), cost.argmin(axis=1)]
+        gradient = base + multiplier[:, k, None] * s
+    return multiplier
+
+
+def _in_pairs(gradient: Array, slopes: Array, pair: NDArray[np.intp]) -> list[Array]:
+    """Multipliers of two sides (M, 2) for which the gradient vanishes along two axes, for every two axes."""
+    n, found = np.arange(len(pair)), []
+    first, second = slopes[n, pair[:, 0]], slopes[n, pair[:, 1]]  # (M, m)
+    for i, j in combinations(range(gradient.shape[1]), 2):
+        determinant = first[:, i] * second[:, j] - first[:, j] * second[:, i]
+        inverse = np.where(determinant != 0, -1.0 / np.where(determinant != 0, determinant, 1.0), 0.0)
+        one = (gradient[:, i] * second[:, j] - gradient[:, j] * second[:, i]) * inverse
+        other = (first[:, i] * gradient[:, j] - first[:, j] * gradient[:, i]) * inverse
+        tried = np.zeros(slopes.shape[:2])
+        tried[n, pair[:, 0]], tried[n, pair[:, 1]] = np.maximum(one, 0.0), np.maximum(other, 0.0)
+        found.append(tried)
+    return found
 
 
 def _bend(q: Array, side: Array, side_error: Array, multiplier: Array, m: int) -> tuple[Array, Array]:
