@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from lsip import catalogue
 from lsip.catalogue.large import scattered
-from lsip.catalogue.networks import HOURS, Grid
+from lsip.catalogue.networks import Grid, Shipping
 
 
 def arches():
@@ -25,7 +25,7 @@ def ring():
 
 
 def shipping():
-    return HOURS[:, None], np.zeros(3, dtype=int)
+    return Shipping.of_size(100).hours[:, None], np.zeros(3, dtype=int)
 
 
 def power_grid():

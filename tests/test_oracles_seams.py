@@ -30,7 +30,7 @@ from lsip.oracles import (
     supremum,
     tuned,
 )
-from lsip.oracles.memory import KEPT
+from lsip.oracles.memory import TUNING
 
 from .strategies import numbers
 
@@ -70,9 +70,9 @@ def test_bounds_are_about_the_set_that_was_asked(questions: list[tuple[float, fl
 def test_what_is_kept_is_bounded_and_can_be_forgotten() -> None:
     program = above_exp()[0].compile()
     memory, violation = program.families[0].memory, program.violation(0, np.array([1.0, 2.0]))
-    for end in np.linspace(0.1, 1.0, 3 * KEPT):
+    for end in np.linspace(0.1, 1.0, 3 * TUNING.most_sets):
         BranchAndBound().maximise(violation.over(lsip.Interval(0, end)))
-    assert len(memory._kept) == KEPT
+    assert len(memory._kept) == TUNING.most_sets
     whole = memory.boxes
     BranchAndBound().maximise(violation)  # the last one asked about is still known
     assert memory.boxes == whole > 0 < memory.bytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -109,8 +110,8 @@ def test_rounds_shrink_with_the_time_that_is_left(monkeypatch):
 
     clock = itertools.count()  # a second passes with every look at it
     monkeypatch.setattr(branch_and_bound._Search, "_split", split)
-    monkeypatch.setattr(branch_and_bound, "PACE", 1.0)
-    monkeypatch.setattr(branch_and_bound, "FEW", 4)
+    slow = replace(branch_and_bound.TUNING, first_pace=1.0, least_split=4)
+    monkeypatch.setattr(branch_and_bound, "TUNING", slow)
     monkeypatch.setattr(branch_and_bound.time, "perf_counter", lambda: float(next(clock)))
     lsip.oracles.BranchAndBound(seconds=4.5).maximise(program.violation(0, x))
     assert rounds[0][1] == 4

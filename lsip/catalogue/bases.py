@@ -14,8 +14,10 @@ from ..model import Problem, forall, minimize
 
 Formula = Expression | NDArray[Any]  # numbers too; and NumPy's annotations take all that its functions give for arrays
 
-# The quadratics in two variables as their literature orders them: 1, s, t, s^2, st, t^2.
-QUADRATIC = np.array([[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]])
+
+def quadratic_exponents() -> NDArray[np.int64]:
+    """The exponents of the quadratics in two variables as their literature orders them: 1, s, t, s^2, st, t^2."""
+    return np.array([[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]])
 
 
 def exponents(dimension: int, degree: int) -> NDArray[np.int64]:

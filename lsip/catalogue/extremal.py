@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..domains import Box, Interval
 from ..expressions import Index, Variable
 from ..model import Problem, forall, maximize
-from .bases import QUADRATIC, monomials
+from .bases import monomials, quadratic_exponents
 from .entry import known
 
 
@@ -101,7 +101,7 @@ def copt_xy() -> Problem:
     """The largest coefficient of st in a quadratic bounded by 1 on a square."""
     x = Variable(6, name="x")
     y = Index("y", Box([-1, -1], [1, 1]))
-    p = monomials(y, QUADRATIC) @ x
+    p = monomials(y, quadratic_exponents()) @ x
     return Problem(maximize(x[4]), [forall(y, [p <= 1, p >= -1])])
 
 

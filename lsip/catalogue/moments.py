@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..domains import Interval
 from ..expressions import Index, Variable
@@ -45,7 +46,9 @@ def scarf() -> Problem:
     )
 
 
-LEBESGUE = np.array([2, 0, 2 / 3, 0, 2 / 5, 0, 2 / 7, 0, 2 / 9])  # moments 0 to 8 on [-1, 1]
+def lebesgue_moments() -> NDArray[np.float64]:
+    """The moments 0 to 8 of Lebesgue measure on [-1, 1]."""
+    return np.array([2, 0, 2 / 3, 0, 2 / 5, 0, 2 / 7, 0, 2 / 9])
 
 
 @known(
@@ -59,7 +62,7 @@ def christoffel8() -> Problem:
     """The largest mass at 0 of a measure with the moments 0 to 8 of Lebesgue measure on [-1, 1]."""
     x = Variable(9, name="x", lower=np.r_[1, np.full(8, -np.inf)])
     t = Index("t", Interval(-1, 1))
-    return Problem(minimize(LEBESGUE @ x), [forall(t, t ** np.arange(9) @ x >= 0)])
+    return Problem(minimize(lebesgue_moments() @ x), [forall(t, t ** np.arange(9) @ x >= 0)])
 
 
 @known(
@@ -75,7 +78,7 @@ def markov_cdf8() -> Problem:
     s = Index("s", Interval(-1, 0))
     t = Index("t", Interval(-1, 1))
     return Problem(
-        minimize(LEBESGUE / 2 @ x),
+        minimize(lebesgue_moments() / 2 @ x),
         [forall(s, s ** np.arange(9) @ x >= 1), forall(t, t ** np.arange(9) @ x >= 0)],
     )
 

@@ -21,9 +21,6 @@ from .large import scattered
 
 Array = NDArray[np.float64]
 
-HOURS = np.array([0.2, 0.55, 0.8])  # when emissions reach their limit, as fractions of the day
-HOUR_PRICES = np.array([2.0, 1.0, 3.0])
-
 
 def harmonics(t: Index | Array) -> Any:
     """The functions of time that emissions are made of."""
@@ -37,6 +34,7 @@ class Shipping:
     plan: Array  # (n, n), optimal
     cost: Array  # (n, n)
     rate: Array  # (n, n, 3): emission, a combination of the three harmonics
+    hours: Array  # (3,): when emissions reach their limit, as fractions of the day
 
     @classmethod
     def of_size(cls, n: int) -> Shipping:
@@ -49,8 +47,9 @@ class Shipping:
         mean = scattered(n * n, 1, 2, 5).reshape(n, n)
         rate = np.stack([mean, mean * np.cos(phase) / 2, mean * np.sin(phase) / 2], axis=-1)
         prices = scattered(n, 5, 10, 6)[:, None] + scattered(n, 5, 10, 7)
-        charge = rate @ harmonics(HOURS) @ HOUR_PRICES
-        return cls(plan, prices + reduced - charge, rate)
+        hours, hour_prices = np.array([0.2, 0.55, 0.8]), np.array([2.0, 1.0, 3.0])
+        charge = rate @ harmonics(hours) @ hour_prices
+        return cls(plan, prices + reduced - charge, rate, hours)
 
 
 @known(
@@ -67,7 +66,7 @@ def shipping_100() -> Problem:
     t = Index("t", Interval(0, 1))
     emission = np.stack([(data.rate[..., k] * x).sum() for k in range(3)])
     planned = np.einsum("ijk,ij->k", data.rate, data.plan)
-    slack = 100 * np.prod(1 - np.cos(2 * np.pi * (t - HOURS)))
+    slack = 100 * np.prod(1 - np.cos(2 * np.pi * (t - data.hours)))
     return Problem(
         minimize((data.cost * x).sum()),
         [

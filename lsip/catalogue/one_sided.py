@@ -10,7 +10,7 @@ import numpy as np
 from ..domains import Box, Interval
 from ..expressions import Index, Variable
 from ..model import Problem, forall, minimize
-from .bases import QUADRATIC, monomials
+from .bases import monomials, quadratic_exponents
 from .entry import known
 
 KORTANEK = "Kortanek & No, linear part of the CUTEst problem KSIP"
@@ -133,7 +133,7 @@ def watson8_2d() -> Problem:
     integrals = np.array([1, 1 / 2, 1 / 2, 1 / 3, 1 / 4, 1 / 3])
     return Problem(
         minimize(integrals @ x),
-        [forall(y, monomials(y, QUADRATIC) @ x >= np.exp(y[0] ** 2 + y[1] ** 2))],
+        [forall(y, monomials(y, quadratic_exponents()) @ x >= np.exp(y[0] ** 2 + y[1] ** 2))],
     )
 
 
@@ -151,5 +151,5 @@ def watson9_2d() -> Problem:
     bound = 3 + (y[0] - y[1]) ** 2 * (y[0] + y[1]) ** 2
     return Problem(
         minimize(-4 * x[0] - 2 / 3 * (x[3] + x[5])),
-        [forall(y, monomials(y, QUADRATIC) @ x <= bound)],
+        [forall(y, monomials(y, quadratic_exponents()) @ x <= bound)],
     )

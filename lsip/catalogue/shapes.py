@@ -9,7 +9,10 @@ from ..expressions import Index, Variable
 from ..model import Problem, forall, maximize, minimize
 from .entry import known
 
-TRIANGLE = (np.array([[-1, 0], [0, -1], [1, 1]]), np.array([0, 0, 1]))
+
+def triangle() -> Polytope:
+    """The triangle with the corners (0, 0), (1, 0) and (0, 1)."""
+    return Polytope(np.array([[-1, 0], [0, -1], [1, 1]]), np.array([0, 0, 1]))
 
 
 @known(
@@ -22,7 +25,7 @@ TRIANGLE = (np.array([[-1, 0], [0, -1], [1, 1]]), np.array([0, 0, 1]))
 def triangle_above() -> Problem:
     """The plane above exp(s + 2t) on a triangle with the smallest integral."""
     x = Variable(3, name="x")
-    y = Index("y", Polytope(*TRIANGLE))
+    y = Index("y", triangle())
     plane = x[0] + y @ x[1:]
     return Problem(minimize((x[0] + x[1:].sum() / 3) / 2), [forall(y, plane >= np.exp(y[0] + 2 * y[1]))])
 
@@ -37,7 +40,7 @@ def triangle_above() -> Problem:
 def triangle_below() -> Problem:
     """The plane below exp(s + 2t) on a triangle with the largest integral."""
     x = Variable(3, name="x")
-    y = Index("y", Polytope(*TRIANGLE))
+    y = Index("y", triangle())
     plane = x[0] + y @ x[1:]
     return Problem(maximize((x[0] + x[1:].sum() / 3) / 2), [forall(y, plane <= np.exp(y[0] + 2 * y[1]))])
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..domains import Box, Interval
 from ..expressions import Index, Variable
 from ..model import Problem, forall, maximize, minimize
-from .bases import QUADRATIC, monomials
+from .bases import monomials, quadratic_exponents
 from .entry import known
 
 
@@ -47,7 +47,8 @@ def ot_2d() -> Problem:
     z = Index("z", Box([0, 0], [1, 1]))
     image = np.array([[2, 0.5], [0.5, 1]]) @ z
     mean = np.array([1, 1 / 2, 1 / 2, 1 / 3, 1 / 4, 1 / 3])
-    potentials = monomials(y, QUADRATIC) @ u + monomials(z, QUADRATIC[1:]) @ v
+    powers = quadratic_exponents()
+    potentials = monomials(y, powers) @ u + monomials(z, powers[1:]) @ v
     return Problem(
         maximize(mean @ u + mean[1:] @ v),
         [forall((y, z), potentials <= ((y - image) ** 2).sum())],

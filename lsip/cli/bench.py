@@ -16,7 +16,7 @@ COUNTS = {
     "seed": "the seed of the first of them (soundness, check)",
     "jobs": "processes at a time (soundness)",
 }
-PACKAGE = Path(__file__).resolve().parents[2]  # the folder of a checkout, if this is one
+PACKAGE = Path(__file__).resolve().parent.parent.parent  # the folder of a checkout, if this is one
 
 
 def add(commands: Commands) -> None:

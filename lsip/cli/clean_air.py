@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..domains import Box
 from ..errors import MissingExtraError
@@ -16,11 +17,10 @@ from ..model.problem import Problem, forall, minimize
 if TYPE_CHECKING:
     from ..model.method import Answer
 
-# Five factories in a town [0, 1]^2: where they stand, how much they emit, and what cutting all of it would cost.
-FACTORIES = np.array([[0.15, 0.25], [0.35, 0.75], [0.55, 0.40], [0.80, 0.70], [0.85, 0.15]])
-EMISSIONS = np.array([1.0, 0.8, 1.2, 0.9, 0.7])
-COSTS = np.array([2.0, 3.0, 5.0, 2.5, 1.0])
-SCHOOL = np.array([0.62, 0.58])  # Around it the limit is stricter.
+
+def factories() -> NDArray[np.float64]:
+    """Where five factories stand in a town [0, 1]^2."""
+    return np.array([[0.15, 0.25], [0.35, 0.75], [0.55, 0.40], [0.80, 0.70], [0.85, 0.15]])
 
 
 def clean_air() -> Problem:
@@ -28,11 +28,15 @@ def clean_air() -> Problem:
 
     The concentration at y is the sum over factories of e_s (1 - x_s) / (1 + 30 |y - p_s|^2).
     """
-    x = Variable(len(FACTORIES), name="x", lower=0, upper=1)
+    places = factories()
+    emissions = np.array([1.0, 0.8, 1.2, 0.9, 0.7])
+    costs = np.array([2.0, 3.0, 5.0, 2.5, 1.0])  # of cutting all of them
+    school = np.array([0.62, 0.58])  # Around it the limit is stricter.
+    x = Variable(len(places), name="x", lower=0, upper=1)
     y = Index("y", Box([0, 0], [1, 1]))
-    reach = 1 / (1 + 30 * ((y - FACTORIES) ** 2).sum(axis=-1))
-    limit = 1 - 0.4 * np.exp(-12 * ((y - SCHOOL) ** 2).sum())
-    return Problem(minimize(COSTS @ x), [forall(y, (EMISSIONS * reach) @ (1 - x) <= limit)], name="clean air")
+    reach = 1 / (1 + 30 * ((y - places) ** 2).sum(axis=-1))
+    limit = 1 - 0.4 * np.exp(-12 * ((y - school) ** 2).sum())
+    return Problem(minimize(costs @ x), [forall(y, (emissions * reach) @ (1 - x) <= limit)], name="clean air")
 
 
 def run(out: Path) -> Answer:
@@ -48,7 +52,7 @@ def run(out: Path) -> Answer:
     solution = problem.solve()
     solution.verify()
     print("\nThe proof was re-checked without the solver.\n")
-    for s, (place, cut) in enumerate(zip(FACTORIES, solution.x, strict=True)):
+    for s, (place, cut) in enumerate(zip(factories(), solution.x, strict=True)):
         print(f"  factory {s} at ({place[0]:.2f}, {place[1]:.2f}) cuts {100 * cut:5.1f} % of its emissions")
     print("\nWhat it costs to keep the limit, and where (the dual measure):")
     for active in solution.active:

@@ -22,7 +22,6 @@ Array = NDArray[np.float64]
 Seed = int | np.random.Generator
 Method = Literal["__call__", "reduce", "reduceat", "accumulate", "outer", "at"]  # of a ufunc
 
-MAX_GRID = 50_000_000
 COMBINED: dict[str, Callable[[Domain, Domain], Domain]] = {}  # what * and | make; products and unions enter themselves
 
 
@@ -234,14 +233,14 @@ def no_witness(y: Array) -> tuple[Array, Array]:
     return np.full(y.shape, np.nan), np.full(y.shape, np.nan)
 
 
-def check_grid(per_axis: int, dim: int) -> None:
-    """Refuse grids that mean nothing or that would not fit in memory."""
+def check_grid(per_axis: int, dim: int, most: int = 50_000_000) -> None:
+    """Refuse grids that mean nothing, or whose points are more than `most` and would not fit in memory."""
     if per_axis < 1:
         raise ModelError(f"A grid needs at least one point per axis; got per_axis={per_axis}.")
-    if float(per_axis) ** dim > MAX_GRID:
+    if float(per_axis) ** dim > most:
         raise ModelError(
             f"A grid of {per_axis} points per axis in dimension {dim} has {float(per_axis) ** dim:.1e} points, "
-            f"more than {MAX_GRID:.0e}; use fewer per axis, or sample() or spread()."
+            f"more than {most:.0e}; use fewer per axis, or sample() or spread()."
         )
 
 

@@ -16,8 +16,24 @@ from .notation import superscript
 from .points import constant
 from .proven import Directions, add_down, raised, sum_bounds
 
-_LIKELY = 1e-2  # the least share of the cube for which uniform points are found by rejection
-_SWEEPS = 40  # of the random walk otherwise
+
+@dataclass(frozen=True)
+class BudgetTuning:
+    """How uniform points are drawn.
+
+    Parameters
+    ----------
+    least_share
+        The least share of the cube for which they are found by rejection, which takes long where it is smaller.
+    sweeps
+        Of the random walk over all coordinates, otherwise.
+    """
+
+    least_share: float = 1e-2
+    sweeps: int = 40
+
+
+TUNING = BudgetTuning()
 
 
 @final
@@ -96,7 +112,7 @@ class Budget(Domain):
     def sample(self, n: int, seed: Seed = 0) -> Array:
         """Draw `n` uniform points."""
         rng = np.random.default_rng(seed)
-        if self._share < _LIKELY:
+        if self._share < TUNING.least_share:
             return self._walk(self.place(rng.random((n, self.dim))), rng)
         kept = np.empty((0, self.dim))
         while len(kept) < n:
@@ -106,7 +122,7 @@ class Budget(Domain):
 
     def _walk(self, y: Array, rng: np.random.Generator) -> Array:
         """Draw one coordinate after the other anew, given all the others."""
-        for j in np.tile(np.arange(self.dim), _SWEEPS):
+        for j in np.tile(np.arange(self.dim), TUNING.sweeps):
             spent = np.abs(y).sum(axis=1) - np.abs(y[:, j])
             y[:, j] = np.clip(self.budget - spent, 0.0, 1.0) * rng.uniform(-1.0, 1.0, len(y))
         return y

@@ -15,13 +15,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .halfspaces import Halfspaces
-from .proven import above, add_down, add_up, dot_bounds
-from .rational import ONE, ZERO, Deepest, Form, deepest, substitute
+from .proven import LOST, above, add_down, add_up, dot_bounds
+from .rational import Deepest, Form, deepest, substitute
 
 Array = NDArray[np.float64]
 
-_THIN = 1e-8  # an inscribed ball smaller than this, relative to the bounding box, leaves floats no room
-_STEPS = 64  # of doubling from an ulp to the whole way
+
+@dataclass(frozen=True)
+class ChartTuning:
+    """When a polytope has room, and how points are pulled into it.
+
+    Parameters
+    ----------
+    least_ball
+        An inscribed ball smaller than this, relative to the bounding box, leaves floats no room.
+    doublings
+        Of a step towards the anchor: they lead from an ulp to the whole way.
+    """
+
+    least_ball: float = 1e-8
+    doublings: int = 64
+
+
+TUNING = ChartTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +76,7 @@ class Affine:
         """Lower bounds (N, r) at points (N, k), sharp where that decides whether they are negative."""
         value, size = z @ self.slopes.T + self.constants, np.abs(z) @ np.abs(self.slopes).T + np.abs(self.constants)
         operations = z.shape[1] + 4
-        room = operations * (2.0**-52 * size + 1e-300) + self._doubt(z)
+        room = operations * (2.0**-52 * size + LOST) + self._doubt(z)
         low: Array = value - room
         i, j = np.nonzero((low < 0) & (value + room >= 0))
         if len(i):
@@ -73,7 +89,7 @@ class Affine:
         if self.slope_errors is None or self.constant_errors is None:
             return np.zeros((1, 1))
         size: Array = np.abs(z) @ self.slope_errors.T + self.constant_errors
-        return size * (1 + (z.shape[1] + 2) * 2.0**-51) + 1e-300 * (size > 0)
+        return size * (1 + (z.shape[1] + 2) * 2.0**-51) + LOST * (size > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +119,7 @@ class Chart:
         todo = np.flatnonzero(~(slack >= 0).all(axis=1))
         need = np.maximum(-slack[todo], 0.0)
         start, step = z[todo], np.maximum((need / (need + self.depths)).max(axis=1, initial=0.0), 2.0**-53)
-        for _ in range(_STEPS):
+        for _ in range(TUNING.doublings):
             if not len(todo):
                 break
             whole = step >= 1
@@ -136,7 +152,7 @@ def _anchor(slacks: Affine, lower: Array, upper: Array) -> tuple[Array, Array] |
     system = Halfspaces.read(-slacks.slopes[sloped], slacks.constants[sloped])
     frame = system.box_frame(lower, upper)
     ball = frame.largest_ball()
-    if ball is None or ball[1] <= _THIN:
+    if ball is None or ball[1] <= TUNING.least_ball:
         return None
     anchor = frame.to_points(ball[0])
     depths = slacks.least(anchor[None])[0]
@@ -148,8 +164,8 @@ def _flat_chart(system: Halfspaces, lower: Array, upper: Array) -> Chart:
     start = lower + (upper - lower) / 2
     m, free = system.dim, list(range(system.dim))
     rows = system.forms()
-    forms = [[ONE if i == j else ZERO for i in range(m + 1)] for j in range(m)] + rows  # coordinates, then slacks
-    levels = dict.fromkeys(_opposite(rows), ZERO)
+    forms = [[Fraction(i == j) for i in range(m + 1)] for j in range(m)] + rows  # coordinates, then slacks
+    levels = dict.fromkeys(_opposite(rows), Fraction(0))
     while True:
         for i, level in levels.items():
             equation = [*forms[m + i][:-1], forms[m + i][-1] - level]

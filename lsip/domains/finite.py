@@ -14,7 +14,21 @@ from .notation import point
 from .points import constant
 from .proven import Directions, raised
 
-_MANY = 2000  # beyond this many points, their pairwise distances are not all computed
+
+@dataclass(frozen=True)
+class FiniteTuning:
+    """How exactly a set is measured.
+
+    Parameters
+    ----------
+    most_compared
+        Beyond this many points, their pairwise distances are not all computed.
+    """
+
+    most_compared: int = 2000
+
+
+TUNING = FiniteTuning()
 
 
 @final
@@ -43,7 +57,7 @@ class Finite(Domain):
     @property
     def diameter(self) -> float:
         """The largest distance of two points; the diagonal of the bounding box when there are very many."""
-        if len(self.points) > _MANY:
+        if len(self.points) > TUNING.most_compared:
             return float(np.linalg.norm(self.upper - self.lower))
         return max(float(np.linalg.norm(self.points - p, axis=1).max()) for p in self.points)
 

@@ -16,18 +16,42 @@ from numpy.typing import NDArray
 
 from ..deadline import check
 from ..errors import ModelError
-from .proven import add_up, dot_bounds, raised, two_product
+from .proven import SMALL_PRODUCT, add_up, dot_bounds, raised, two_product
 from .rational import Deepest, Form, as_form, deepest
 
 Array = NDArray[np.float64]
 Limits = tuple[float | None, float | None]  # of one variable; None where there is none
 
-_ROUNDS = 4  # of linear programs in ever smaller frames, at most
-_ALIKE = 1e-3  # widths of a bounding box that differ by less than this factor share one scale
-_POINT = 1e-200  # what is smaller than this is a point
-_FAR = 1e30
-_EXACT = 2000  # numbers in A up to which questions are settled in rational arithmetic, within about a second
-_SHOWN = 6  # rows named in a message
+
+@dataclass(frozen=True)
+class HalfspacesTuning:
+    """How polytopes are scaled, bounded and judged.
+
+    Parameters
+    ----------
+    most_rounds
+        Of linear programs in ever smaller frames.
+    alike
+        Widths of a bounding box that differ by less than this factor share one scale.
+    least_width
+        What is smaller is a point.
+    farthest
+        Right-hand sides beyond it, in the units of a frame, are only said to be far away.
+    most_exact
+        Numbers in A up to which questions are settled in rational arithmetic, within about a second.
+    most_named
+        Rows named in a message.
+    """
+
+    most_rounds: int = 4
+    alike: float = 1e-3
+    least_width: float = 1e-200
+    farthest: float = 1e30
+    most_exact: int = 2000
+    most_named: int = 6
+
+
+TUNING = HalfspacesTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +87,7 @@ class Halfspaces:
     @property
     def small(self) -> bool:
         """Whether rational arithmetic is quick enough."""
-        return self.rows.size <= _EXACT
+        return self.rows.size <= TUNING.most_exact
 
     def forms(self) -> list[Form]:
         """The slacks b - A y as exact forms."""
@@ -77,8 +101,8 @@ class Halfspaces:
     def box_frame(self, lower: Array, upper: Array) -> Frame:
         """Coordinates in which a bounding box has its centre at 0 and widths of about 1."""
         width = upper - lower
-        largest = max(float(width.max() or np.abs(lower).max()), _POINT)
-        thin = (width < _ALIKE * largest) & (width > _POINT)
+        largest = max(float(width.max() or np.abs(lower).max()), TUNING.least_width)
+        thin = (width < TUNING.alike * largest) & (width > TUNING.least_width)
         return Frame.of(self, lower + width / 2, np.where(thin, width, largest))
 
     def single(self) -> tuple[Array, Array]:
@@ -91,7 +115,7 @@ class Halfspaces:
             quotients = self.sides[alone] / entries
             product, error = two_product(quotients, entries)
         exact = (quotients == 0) & (self.sides[alone] == 0) | (product == self.sides[alone]) & (error == 0)
-        exact &= (np.abs(product) > 1e-250) | (quotients == 0)  # where the error itself is sure
+        exact &= (np.abs(product) > SMALL_PRODUCT) | (quotients == 0)  # where the error itself is sure
         above, below = np.nextafter(quotients, np.inf), np.nextafter(quotients, -np.inf)
         np.minimum.at(upper, which[entries > 0], np.where(exact, quotients, above)[entries > 0])
         np.maximum.at(lower, which[entries < 0], np.where(exact, quotients, below)[entries < 0])
@@ -116,8 +140,8 @@ class Halfspaces:
         }
         largest = max(weights.values())
         terms = [f"{float(w / largest):.6g} × row {i}" for i, w in sorted(weights.items())]
-        if len(terms) > _SHOWN:
-            terms[_SHOWN:] = [f"{len(terms) - _SHOWN} others"]
+        if len(terms) > TUNING.most_named:
+            terms[TUNING.most_named :] = [f"{len(terms) - TUNING.most_named} others"]
         return ModelError(
             f"The polytope is empty: of A y <= b, {' + '.join(terms)} says 0 <= {float(proof.depth / largest):.6g}."
         )
@@ -159,7 +183,7 @@ class Frame:
         terms = np.column_stack([system.rows, system.sides])
         low, high = dot_bounds(np.tile(np.append(-centre, 1.0), (len(terms), 1)), terms)
         with np.errstate(over="ignore"):
-            sides = np.minimum((low / 2 + high / 2) / factors, _FAR)
+            sides = np.minimum((low / 2 + high / 2) / factors, TUNING.farthest)
         return cls(centre, extent, rows / factors[:, None], sides, factors)
 
     @property
@@ -201,7 +225,7 @@ class Frame:
 def outer_box(system: Halfspaces) -> tuple[Array, Array]:
     """A box that is proven to hold the polytope, tight up to rounding; raise if the polytope is empty or unbounded."""
     frame, box = system.unit_frame(), None
-    for _ in range(_ROUNDS):
+    for _ in range(TUNING.most_rounds):
         towards = np.concatenate([-np.eye(system.dim), np.eye(system.dim)])
         found = [frame.furthest(d) for d in towards]
         if any(f is None for f in found):

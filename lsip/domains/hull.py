@@ -14,8 +14,24 @@ from .points import choose, distinct, unit_ball, unit_simplex
 
 Array = NDArray[np.float64]
 
-FLAT = 1e-9  # an inscribed ball smaller than this, relative to the bounding box, counts as none
-_TRIANGULATED = 6  # the largest dimension in which corners are enumerated
+
+@dataclass(frozen=True)
+class HullTuning:
+    """When a polytope is flat, and when it is small.
+
+    Parameters
+    ----------
+    least_ball
+        An inscribed ball smaller than this, relative to the bounding box, counts as none.
+    most_dimensions
+        The largest dimension in which corners are enumerated.
+    """
+
+    least_ball: float = 1e-9
+    most_dimensions: int = 6
+
+
+TUNING = HullTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +52,7 @@ class Hull:
     @property
     def small(self) -> bool:
         """Whether corners are enumerated."""
-        return self.dim <= _TRIANGULATED
+        return self.dim <= TUNING.most_dimensions
 
     def lift(self, z: Array) -> Array:
         """From coordinates of the hull to points y."""
@@ -152,7 +168,7 @@ def affine_hull(system: Halfspaces, lower: Array, upper: Array) -> Hull:
     norms = np.linalg.norm(frame.rows, axis=1)
     rows, sides, near = frame.rows / norms[:, None], frame.sides / norms, frame.near
     centre, radius = frame.largest_ball() or (np.zeros(system.dim), 0.0)
-    if radius > FLAT:
+    if radius > TUNING.least_ball:
         basis, sides = np.eye(system.dim), sides - rows @ centre
     else:
         centre, basis, rows, sides = _flat(rows[near], sides[near], centre)
@@ -161,7 +177,7 @@ def affine_hull(system: Halfspaces, lower: Array, upper: Array) -> Hull:
 
 def _flat(rows: Array, sides: Array, centre: Array) -> tuple[Array, Array, Array, Array]:
     """The origin and the basis of a flat polytope, and the inequalities between its faces in these coordinates."""
-    slack = FLAT * (1.0 + float(np.abs(sides).max()))
+    slack = TUNING.least_ball * (1.0 + float(np.abs(sides).max()))
     least = np.array([linear_program(row, rows, sides + slack).fun for row in rows], dtype=float)
     equal = least > sides - 100 * slack
     _, singular, directions = np.linalg.svd(rows[equal])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -9,7 +11,22 @@ from ..errors import ModelError
 from ..validation import numbers
 
 Array = NDArray[np.float64]
-FARTHEST = 1e100  # coordinates of index points
+
+
+@dataclass(frozen=True)
+class PointsTuning:
+    """Which index points are taken.
+
+    Parameters
+    ----------
+    farthest
+        The largest coordinate of one, so that distances can be squared.
+    """
+
+    farthest: float = 1e100
+
+
+TUNING = PointsTuning()
 
 
 def as_points(y: ArrayLike, dim: int, *, finite: bool = True) -> Array:
@@ -37,10 +54,10 @@ def constant(values: ArrayLike, name: str, ndim: int) -> Array:
         raise ModelError(f"`{name}` must be {kind}; got shape {array.shape}.")
     if not np.isfinite(array).all():
         raise ModelError(f"`{name}` must be finite, because index sets are bounded; got {values!r}.")
-    if np.abs(array).max() > FARTHEST:
+    if np.abs(array).max() > TUNING.farthest:
         raise ModelError(
-            f"`{name}` must stay below {FARTHEST:g}, so that distances can be squared; got {np.abs(array).max():.3g}. "
-            "Measure the index in other units."
+            f"`{name}` must stay below {TUNING.farthest:g}, so that distances can be squared; "
+            f"got {np.abs(array).max():.3g}. Measure the index in other units."
         )
     array = np.asarray(array)
     array.setflags(write=False)

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ulp
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .points import FARTHEST
+from .points import TUNING
 
 Array = NDArray[np.float64]
 
 _SPLIT = 134217729.0  # 2^27 + 1
-_SMALL = 1e-250  # products below this may lose digits of their rounding error
-_LOST = 1e-265  # more than all of that error
-_LEAST = 2.0**-1074  # the least positive float
+SMALL_PRODUCT = 1e-250  # products below this may lose digits of their rounding error
+LOST_ERROR = 1e-265  # more than all of that error
+LOST = 1e-300  # more than products that underflow can lose
 _LARGEST = float(np.finfo(float).max)
 
 
@@ -33,7 +34,7 @@ def two_sum(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded product and its error: together exactly a b, up to `_LOST` where the product is below `_SMALL`."""
+    """The rounded product and its error: together exactly a b, up to `LOST_ERROR` below `SMALL_PRODUCT`."""
     product = a * b
     p, q = _SPLIT * a, _SPLIT * b
     p, q = p - (p - a), q - (q - b)
@@ -70,14 +71,14 @@ def dot_bounds(a: Array, b: Array) -> tuple[Array, Array]:
     """Lower and upper bounds of the sums of a b along the last axis; a and b of one shape (..., n)."""
     with np.errstate(over="ignore", invalid="ignore"):
         product, error = two_product(a, b)
-        lost = _LOST * ((np.abs(product) < _SMALL) & (a != 0) & (b != 0)).sum(axis=-1)
+        lost = LOST_ERROR * ((np.abs(product) < SMALL_PRODUCT) & (a != 0) & (b != 0)).sum(axis=-1)
         lower, upper = sum_bounds(np.concatenate([product, error], axis=-1))
         return add_down(lower, -lost), add_up(upper, lost)
 
 
 def raised(value: Array, size: Array, operations: float) -> Array:
     """A proven upper bound of what rounds to `value` in so many operations, whose terms add up to `size`."""
-    bound: Array = value + operations * 2.0**-52 * size + operations * 1e-300
+    bound: Array = value + operations * 2.0**-52 * size + operations * LOST
     return bound
 
 
@@ -98,7 +99,7 @@ class Directions:
 
     def given(self, top: Array) -> Array:
         """Upper bounds (N,) along the scaled rows, as upper bounds along the given ones; nan becomes inf."""
-        missed = self.unit.shape[1] * _LEAST * FARTHEST * 4
+        missed = self.unit.shape[1] * ulp(0.0) * TUNING.farthest * 4
         top = np.where(np.isnan(top), np.inf, np.where(self.lost, add_up(top, missed), top))
         with np.errstate(over="ignore"):
             scaled = np.maximum(np.ldexp(top, self.exponent), -_LARGEST)

@@ -8,8 +8,6 @@ from fractions import Fraction
 
 Form = list[Fraction]  # coefficients of z[0], …, z[k-1], then a constant
 
-ZERO, ONE = Fraction(0), Fraction(1)
-
 
 @dataclass(frozen=True)
 class Deepest:
@@ -43,14 +41,14 @@ def deepest(slacks: list[Form], start: Iterable[float]) -> Deepest | None:
     The dictionary has a row for every basic variable: its value as a form in the others, which are 0. Coordinates z
     are free: once basic, they stay. Bland's rule prevents cycles.
     """
-    k = len(slacks[0]) - 1
+    k, zero, one = len(slacks[0]) - 1, Fraction(0), Fraction(1)
     shift = list(map(Fraction, map(float, start)))
     moved = [[*form[:-1], sum((a * z for a, z in zip(form, shift, strict=False)), form[-1])] for form in slacks]
     worst = min(range(len(moved)), key=lambda i: moved[i][-1])
     # t = slack[worst](z) - s[worst], and all other s[i] = slack_i(z) - t. Columns are z, s[worst] and the constant.
-    goal = [*moved[worst][:-1], -ONE, moved[worst][-1]]
+    goal = [*moved[worst][:-1], -one, moved[worst][-1]]
     rows = {
-        i: [a - b for a, b in zip([*form[:-1], ZERO, form[-1]], goal, strict=True)]
+        i: [a - b for a, b in zip([*form[:-1], zero, form[-1]], goal, strict=True)]
         for i, form in enumerate(moved)
         if i != worst
     }
@@ -66,15 +64,15 @@ def deepest(slacks: list[Form], start: Iterable[float]) -> Deepest | None:
         _, leaving = min(room)
         pivot = rows.pop(leaving)
         solved = [-a / pivot[column] for a in pivot]
-        solved[column] = ONE / pivot[column]
+        solved[column] = one / pivot[column]
         entering, names[column] = names[column], leaving
         for table in (rows, settled):
             for name, row in table.items():
                 table[name] = _pivoted(row, solved, column)
         goal = _pivoted(goal, solved, column)
         (settled if entering < 0 else rows)[entering] = solved
-    point = [shift[j] + (settled[-1 - j][-1] if -1 - j in settled else ZERO) for j in range(k)]
-    multipliers = [ZERO] * len(slacks)
+    point = [shift[j] + (settled[-1 - j][-1] if -1 - j in settled else zero) for j in range(k)]
+    multipliers = [zero] * len(slacks)
     for name, price in zip(names, goal, strict=False):
         if name >= 0:
             multipliers[name] = -price

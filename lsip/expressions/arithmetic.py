@@ -47,7 +47,6 @@ from .operators import FUNCTION_RULES, RULES, Operators, operand
 
 Symbol: TypeAlias = Affine | Expression
 Given: TypeAlias = Operand[Affine | Expression]  # an operand as it was written
-HIGHEST = 1000  # degree of monomials that are looked up in a table of powers
 
 
 def rule(*names: str) -> Callable[[Callable[..., Expression]], Callable[..., Any]]:
@@ -409,9 +408,9 @@ def _fold(name: str) -> Callable[..., Expression]:
     return apply
 
 
-def _table(exponents: Array) -> bool:
+def _table(exponents: Array, highest: int = 1000) -> bool:
     """Whether these are whole numbers, small enough for a table of all powers up to the largest."""
-    return bool((exponents == np.round(np.abs(exponents))).all() and exponents.max(initial=0.0) <= HIGHEST)
+    return bool((exponents == np.round(np.abs(exponents))).all() and exponents.max(initial=0.0) <= highest)
 
 
 def _monomials(u: Expression) -> Monomials | None:

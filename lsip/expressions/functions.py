@@ -14,7 +14,7 @@ from . import interval as iv
 from .elementary import EVERYWHERE, Function, decreasing, even, increasing, tangent, wave
 from .interval import Interval
 from .jets import Numbers, square
-from .sinc import CHECKED, sinc
+from .sinc import TUNING, sinc
 
 # Floats next to irrational numbers, each off by less than a unit.
 LOG_2 = 0.6931471805599453
@@ -56,7 +56,7 @@ _TABLE = (
         lambda u, f: -cos(u),
         image=(-1.0, 1.0),
         ulps=4.0,
-        checked=CHECKED,
+        checked=TUNING.checked,
     ),
     Function(
         "cos",
@@ -67,7 +67,7 @@ _TABLE = (
         lambda u, f: sin(u),
         image=(-1.0, 1.0),
         ulps=4.0,
-        checked=CHECKED,
+        checked=TUNING.checked,
     ),
     Function(
         "tan",
@@ -77,7 +77,7 @@ _TABLE = (
         lambda u, f: 2.0 * f * (1.0 + square(f)),
         lambda u, f: 2.0 * (1.0 + square(f)) * (1.0 + 3.0 * square(f)),
         ulps=4.0,
-        checked=CHECKED,
+        checked=TUNING.checked,
     ),
     Function(
         "arcsin",
@@ -321,7 +321,7 @@ _TABLE = (
         lambda u, f: sinc(u, 3),
         image=(-0.22, 1.0),
         ulps=8.0,
-        checked=CHECKED,
+        checked=TUNING.checked,
     ),
     Function(
         "square",

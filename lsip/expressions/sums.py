@@ -18,7 +18,6 @@ from ..domains.proven import add_down, add_up, two_product, two_sum
 from .operands import Ints
 
 Array: TypeAlias = NDArray[np.float64]
-FEW = 16  # terms, up to which many sums are taken side by side
 
 
 class Kept(NamedTuple):
@@ -88,8 +87,11 @@ class Totals(NamedTuple):
     rest: Array  # rounded; zero where the value is exact, and where it is a single number
 
 
-def totals(places: Ints, numbers: Kept) -> Totals:
-    """Add up the numbers at each place, without rounding anything but the result."""
+def totals(places: Ints, numbers: Kept, few: int = 16) -> Totals:
+    """Add up the numbers at each place, without rounding anything but the result.
+
+    Sums of a `few` terms at most are taken side by side.
+    """
     values, where = numbers.value, places
     if numbers.rest is not None:
         rounded = np.flatnonzero(numbers.rest)
@@ -100,9 +102,9 @@ def totals(places: Ints, numbers: Kept) -> Totals:
     parts = np.diff(np.append(starts, len(where)))
     count = np.add.reduceat(order < len(places), starts, dtype=np.intp)
     value, rest = values[starts], np.zeros(len(starts))
-    several = np.flatnonzero((parts > 1) & (parts <= FEW))
+    several = np.flatnonzero((parts > 1) & (parts <= few))
     value[several], rest[several], sure = _sums_of_few(values, starts[several], parts[several])
-    for k in (*several[~sure].tolist(), *np.flatnonzero(parts > FEW).tolist()):
+    for k in (*several[~sure].tolist(), *np.flatnonzero(parts > few).tolist()):
         value[k], rest[k] = _total(values[starts[k] : starts[k] + parts[k]].tolist())
     return Totals(where[starts], value, np.where(count > 1, rest, 0.0))
 

@@ -6,17 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domains import Domain
+from ..domains.proven import LOST
 from ..errors import ModelError
 from ..expressions.interval import EPS
 from .base import Array, EnclosableViolation, Separation, Violation
 
-CHUNK = 16_384  # points evaluated at once; what an evaluation holds in between grows with it
-NUMBERS = 2e6  # coefficients enclosed at once
-TINY = 1e-300  # more than a product that underflows can lose
 
-
-def attained(violation: Violation, points: Array, chunk: int = CHUNK) -> Array:
+def attained(violation: Violation, points: Array, chunk: int = 16_384) -> Array:
     """g at `points` (N, m), shape (N, p); -inf where g is undefined, so that such points are never chosen.
+
+    They are evaluated `chunk` at a time: what an evaluation holds in between grows with it.
 
     Raises
     ------
@@ -34,8 +33,11 @@ def attained(violation: Violation, points: Array, chunk: int = CHUNK) -> Array:
     return np.where(defined, values, -np.inf)
 
 
-def largest(violation: EnclosableViolation, points: Array, numbers: float = NUMBERS) -> float:
-    """A proven bound of g at all of the `points` (N, m): in outward-rounded arithmetic, inf where g has no bounds."""
+def largest(violation: EnclosableViolation, points: Array, numbers: float = 2e6) -> float:
+    """A proven bound of g at all of the `points` (N, m): in outward-rounded arithmetic, inf where g has no bounds.
+
+    Of the coefficients, about so many `numbers` are enclosed at once.
+    """
     p, k = violation.family.columns.shape
     step = max(int(numbers / (p * (k + 1))), 1)
     top = -np.inf
@@ -56,9 +58,9 @@ def _raised(violation: EnclosableViolation, y: Array, component: NDArray[np.intp
         total = np.maximum(low * w, high * w).sum(axis=1)
         # Half a unit in the last place for every product and sum, and products may underflow.
         operations = w.shape[1] + 4
-        total += operations * (EPS * (size * np.abs(w)).sum(axis=1) + TINY)
+        total += operations * (EPS * (size * np.abs(w)).sum(axis=1) + LOST)
         if violation.spread is not None:
-            total += (size * violation.spread[component]).sum(axis=1) * (1 + operations * EPS) + operations * TINY
+            total += (size * violation.spread[component]).sum(axis=1) * (1 + operations * EPS) + operations * LOST
     return np.where(np.isnan(total), np.inf, total)
 
 

@@ -15,13 +15,37 @@ from ..validation import real, whole
 from .base import Array, EnclosableViolation, Ints, Separation, Violation, can_enclose
 from .cover import Cover
 from .distinct import distinct
-from .memory import MEMORY, Partition
+from .memory import TUNING as MEMORY
+from .memory import Partition
 
-MANY = 1500  # boxes beyond which a cover is rather begun anew with expansions of one order more
-LOOKS = 16  # points evaluated exactly in each round, whatever the models say
-CANDIDATES = 64  # points evaluated exactly in each round, or two for every row an index has
-PACE = 1000.0  # boxes split in a second, at most, until that has been measured
-FEW = 8  # boxes that a round splits however little time is left
+
+@dataclass(frozen=True)
+class BranchAndBoundTuning:
+    """How a search goes through its rounds.
+
+    Parameters
+    ----------
+    crowded
+        Boxes beyond which a cover is rather begun anew, with expansions of one order more.
+    least_points
+        Points evaluated exactly in each round where derivatives are unbounded, whatever the models say: they can be
+        far too low there.
+    most_points
+        Points evaluated exactly in each round, or two for every row an index has, if that is more.
+    first_pace
+        Boxes split in a second, at most, until that has been measured.
+    least_split
+        Boxes that a round splits however little time is left.
+    """
+
+    crowded: int = 1500
+    least_points: int = 16
+    most_points: int = 64
+    first_pace: float = 1000.0
+    least_split: int = 8
+
+
+TUNING = BranchAndBoundTuning()
 
 
 @dataclass(frozen=True)
@@ -117,7 +141,8 @@ class _Search:
         """
         flat = model.ravel()
         worthwhile = flat > (-np.inf if not self.points else max(self.alert, self.best - 0.5 * abs(self.best)))
-        count = min(max(CANDIDATES, 2 * model.shape[1]), max(int(worthwhile.sum()), LOOKS if blind else 0), flat.size)
+        most, least = max(TUNING.most_points, 2 * model.shape[1]), TUNING.least_points if blind else 0
+        count = min(most, max(int(worthwhile.sum()), least), flat.size)
         if not count:
             return
         largest = np.argpartition(-flat, count - 1)[:count]
@@ -139,14 +164,14 @@ class _Search:
         for k in range(len(self.covers)):
             self.begin(k)
         rounds, now = 0, time.perf_counter()
-        pace = min((PACE, *(cover.pace for cover in self.covers)))
+        pace = min((TUNING.first_pace, *(cover.pace for cover in self.covers)))
         deadline = now + min(self.options.seconds, left())
         while now <= deadline:
             open_rows = [np.flatnonzero(b.max(axis=1, initial=-np.inf) > self.goal) for b in self.bounds]
             open_rows = [rows[c.splittable(rows)] for rows, c in zip(open_rows, self.covers, strict=True)]
             if not sum(map(len, open_rows)) or (self.best > self.alert and rounds >= self.options.rounds):
                 break
-            most = int(max(FEW, min(pace * (deadline - now), 1e9)))  # so that a round ends in time
+            most = int(max(TUNING.least_split, min(pace * (deadline - now), 1e9)))  # so that a round ends in time
             beat(f"branch-and-bound, {sum(cover.n for cover in self.covers)} boxes")
             try:
                 split = sum(self._split(k, rows, most) for k, rows in enumerate(open_rows) if len(rows))
@@ -162,12 +187,13 @@ class _Search:
         """Split the worst of these boxes, `most` at most; how many it was."""
         cover = self.covers[k]
         # A round in which nearly every box is still open says as much as very many boxes.
-        crowded = cover.n + 3 * len(rows) > MANY or (cover.n > MANY // 8 and len(rows) > 0.9 * cover.n)
+        many = TUNING.crowded
+        crowded = cover.n + 3 * len(rows) > many or (cover.n > many // 8 and len(rows) > 0.9 * cover.n)
         if cover.order == 2 and crowded and self.family.differentiable:
             return self._restart(k)
         # On a line, so many boxes mean that rounding, not width, keeps the bound up.
         boxes = self.options.max_boxes if cover.dim > 1 else self.options.max_boxes // 10
-        room = min(boxes, int(MEMORY / cover.row_bytes)) - cover.n
+        room = min(boxes, int(MEMORY.most_bytes / cover.row_bytes)) - cover.n
         batch = max(min(4096, most, int(2e8 / cover.row_bytes)), 1)
         if not len(rows) or room < 3:
             return 0

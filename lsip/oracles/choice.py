@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..domains import Domain
@@ -11,8 +13,23 @@ from .grid import Grid
 from .multistart import Multistart
 from .support_function import SupportFunction
 
-DIMENSIONS = 4  # up to here, a branch-and-bound is cheap enough to be asked in every iteration
 PROVERS: dict[str, type] = {kind.__name__: kind for kind in (BranchAndBound, SupportFunction, Grid)}
+
+
+@dataclass(frozen=True)
+class ChoiceTuning:
+    """When a family is left to a search that proves nothing.
+
+    Parameters
+    ----------
+    most_dimensions
+        Up to so many coordinates of an index, a branch-and-bound is cheap enough to be asked in every iteration.
+    """
+
+    most_dimensions: int = 4
+
+
+TUNING = ChoiceTuning()
 
 
 def prover(family: Rows, domain: Domain | None = None) -> Oracle | None:
@@ -26,7 +43,7 @@ def prover(family: Rows, domain: Domain | None = None) -> Oracle | None:
 def pick_oracle(family: Rows) -> Oracle:
     """Certified where that is possible and cheap, else the best guess."""
     chosen = prover(family)
-    if chosen is None or not (is_instant(chosen) or dimension(family.domain) <= DIMENSIONS):
+    if chosen is None or not (is_instant(chosen) or dimension(family.domain) <= TUNING.most_dimensions):
         return Multistart()
     return chosen
 

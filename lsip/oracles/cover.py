@@ -13,6 +13,7 @@ would need boxes of the size of the tolerance.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domains import Cell
+from ..domains.proven import LOST
 from ..expressions.chart import Chart
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
@@ -29,12 +31,34 @@ from .quadratic_bound import bound_quadratics
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-FIRST_CELLS = {1: (4, 32), 2: (3, 10), 3: (2, 5)}  # boxes along each axis to start with, at least and at most
-HALVINGS = {1: 3, 2: 2, 3: 2}  # cuts of one box in each round, at least
-MOST_HALVINGS = 4  # and at most
-CHEAP = 3000  # coefficients enclosed at once that cost little more than one
-MOST_PIECES = 3  # kinks that straddle one box are told apart up to this many
-LOST = 1e-300  # more than all products of a box that underflow can lose
+
+
+@dataclass(frozen=True)
+class CoverTuning:
+    """How finely an index set is cut. What depends on its dimension is given for 1, 2, 3 and all higher ones.
+
+    Parameters
+    ----------
+    first_boxes
+        Boxes along each axis to start with, at least and at most.
+    least_halvings, most_halvings
+        Cuts of one box in each round. A round on a few boxes costs as much as one on many: where few are left, more
+        cuts save rounds.
+    cheap
+        Coefficients enclosed at once that cost little more than one; so many are cut to start with and in each round,
+        within these limits.
+    most_kinks
+        Kinks that straddle one box are told apart up to this many: each of them doubles the pieces of the box.
+    """
+
+    first_boxes: tuple[tuple[int, int], ...] = ((4, 32), (3, 10), (2, 5), (2, 2))
+    least_halvings: tuple[int, ...] = (3, 2, 2, 1)
+    most_halvings: int = 4
+    cheap: int = 3000
+    most_kinks: int = 3
+
+
+TUNING = CoverTuning()
 
 
 class Cover:
@@ -56,7 +80,7 @@ class Cover:
         self._enclose = family.quadratics(cell)
         self.kinks = 0
         self.whole = True
-        lower, upper = _first_boxes(cell, CHEAP / (self.p * self.width))
+        lower, upper = _first_boxes(cell, TUNING.cheap / (self.p * self.width))
         self.scale = np.maximum((upper - lower).max(axis=0), 1e-300)
         began = time.perf_counter()
         rows = self._rows(lower, upper, None)
@@ -83,7 +107,7 @@ class Cover:
             pieces = np.zeros((len(lower), self.kinks), dtype=np.int8) if pieces is None else pieces
             undecided = straddles & (pieces == 0)
             count = undecided.sum(1)
-            split = (count > 0) & (count <= MOST_PIECES)
+            split = (count > 0) & (count <= TUNING.most_kinks)
             if split.any():
                 halves = [(lower[~split], upper[~split], pieces[~split])]
                 for sign in (1, -1):
@@ -220,9 +244,9 @@ class Cover:
         """Split boxes and return the positions of their parts; `spread` (N, m) says along which axes it pays."""
         lower, upper = self.lower[rows], self.upper[rows]
         pieces: Any = self.pieces[rows] if "pieces" in self._store else None
-        # A round on a few boxes costs as much as one on many: where few are left, more cuts save rounds.
-        room = np.log2(max(CHEAP / (self.p * self.width * len(rows)), 1.0))
-        for _ in range(int(np.clip(room, HALVINGS.get(self.dim, 1), MOST_HALVINGS))):
+        room = np.log2(max(TUNING.cheap / (self.p * self.width * len(rows)), 1.0))
+        least = TUNING.least_halvings[min(self.dim, len(TUNING.least_halvings)) - 1]
+        for _ in range(int(np.clip(room, least, TUNING.most_halvings))):
             lower, upper, spread, pieces = _halve(lower, upper, spread, pieces)
         return self._replace(rows, self._rows(lower, upper, pieces))
 
@@ -415,7 +439,8 @@ def _first_boxes(cell: Cell, cheap: float) -> tuple[Array, Array]:
         return cell.lower.astype(float), cell.upper.astype(float)
     m = cell.lower.shape[1]
     edges = []
-    most = int(np.clip(cheap ** (1.0 / m), *FIRST_CELLS.get(m, (2, 2))))
+    limits = TUNING.first_boxes[min(m, len(TUNING.first_boxes)) - 1]
+    most = int(np.clip(cheap ** (1.0 / m), *limits))
     for k in range(m):
         count = most if cell.upper[0, k] > cell.lower[0, k] else 1
         cuts = np.linspace(cell.lower[0, k], cell.upper[0, k], count + 1)

@@ -18,8 +18,24 @@ from ..domains import Domain
 from .base import Rows
 from .cover import Cover
 
-KEPT = 4  # index sets whose boxes are remembered; the one asked about longest ago is forgotten first
-MEMORY = 1.5e9  # bytes of enclosures beyond which other index sets are forgotten, and no box is split any more
+
+@dataclass(frozen=True)
+class MemoryTuning:
+    """How much is kept of one family.
+
+    Parameters
+    ----------
+    most_sets
+        Index sets whose boxes are remembered; the one asked about longest ago is forgotten first.
+    most_bytes
+        Enclosures that take more make the other index sets forgotten, and no box is split any more.
+    """
+
+    most_sets: int = 4
+    most_bytes: float = 1.5e9
+
+
+TUNING = MemoryTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +69,7 @@ class Memory:
             return
         self._kept[partition.key] = partition  # the last one is the one used last
         for oldest in list(self._kept)[:-1]:
-            if len(self._kept) <= KEPT and self.bytes <= MEMORY:
+            if len(self._kept) <= TUNING.most_sets and self.bytes <= TUNING.most_bytes:
                 break
             self._kept.pop(oldest, None)
 

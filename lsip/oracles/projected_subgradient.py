@@ -13,8 +13,6 @@ from .base import Array, Separation, Violation
 from .differences import derivatives
 from .distinct import distinct
 
-SAMPLE = 64  # points at which gradients are compared to estimate L_y
-
 
 @dataclass(frozen=True)
 class ProjectedSubgradient:
@@ -75,7 +73,7 @@ def worst_at(violation: Violation, y: Array) -> NDArray[np.intp]:
     return worst_component(attained(violation, y))[1]
 
 
-def estimate_lipschitz(violation: Violation, sample: int = SAMPLE) -> float:
+def estimate_lipschitz(violation: Violation, sample: int = 64) -> float:
     """The largest Euclidean norm of a gradient, over all components, at about `sample` points of the domain."""
     domain = violation.domain
     points = domain.spread(sample)

@@ -14,7 +14,6 @@ from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 
 Array = NDArray[np.float64]
-SWEEPS = 3
 
 
 def bound_quadratics(v: Array, g: Array, q: Array) -> tuple[Array, Array]:
@@ -48,7 +47,10 @@ def bound_quadratics(v: Array, g: Array, q: Array) -> tuple[Array, Array]:
     return bound + 64 * m * m * EPS * size, d
 
 
-def _bound_concave(v: Array, g: Array, h: Array, free: NDArray[np.bool_], d: Array) -> tuple[Array, Array]:
+def _bound_concave(
+    v: Array, g: Array, h: Array, free: NDArray[np.bool_], d: Array, sweeps: int = 3
+) -> tuple[Array, Array]:
+    """Bounds of what is left, with tangent planes at points from so many `sweeps` over the coordinates."""
     m = g.shape[1]
     size = np.abs(h).sum((1, 2))
     if m == 2:
@@ -64,7 +66,7 @@ def _bound_concave(v: Array, g: Array, h: Array, free: NDArray[np.bool_], d: Arr
     concave[:, diagonal, diagonal] -= excess[:, None] * free
     curvature = concave[:, diagonal, diagonal]
     e = np.zeros_like(g)
-    for _ in range(SWEEPS):
+    for _ in range(sweeps):
         for k in range(m):
             slope = g[:, k] + np.einsum("nj,nj->n", concave[:, k], e) - curvature[:, k] * e[:, k]
             with np.errstate(all="ignore"):

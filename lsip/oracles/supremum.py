@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,8 +12,24 @@ from .branch_and_bound import BranchAndBound
 from .choice import prover
 from .multistart import Multistart
 
-FEW_BOXES = 20_000  # before local searches are tried
-ROUNDS = 30  # each at least halves the distance to the supremum, or ends
+
+@dataclass(frozen=True)
+class SupremumTuning:
+    """How a supremum is approached.
+
+    Parameters
+    ----------
+    first_boxes
+        Boxes of a branch-and-bound before local searches are tried.
+    most_rounds
+        Questions for something larger. Each answer at least halves the distance to the supremum, or is the last one.
+    """
+
+    first_boxes: int = 20_000
+    most_rounds: int = 30
+
+
+TUNING = SupremumTuning()
 
 
 def supremum(violation: EnclosableViolation, *, tol: float = 1e-9, max_boxes: int = 200_000) -> Separation:
@@ -25,11 +41,11 @@ def supremum(violation: EnclosableViolation, *, tol: float = 1e-9, max_boxes: in
     exact = prover(violation.family, violation.domain)
     if exact is not None and is_instant(exact):
         return exact.maximise(violation)
-    oracle = BranchAndBound(tol=tol, max_boxes=FEW_BOXES)
+    oracle = BranchAndBound(tol=tol, max_boxes=TUNING.first_boxes)
     best = oracle.maximise(violation, target=0.0)
     bound, trusts = best.bound, best.trusts  # of the branch-and-bound; a local search proves nothing
     climbed = False
-    for _ in range(ROUNDS):
+    for _ in range(TUNING.most_rounds):
         if bound <= best.worst + tol or left() < 0:
             break
         found = oracle.maximise(violation, target=best.worst)

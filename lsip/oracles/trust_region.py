@@ -11,8 +11,6 @@ from .attained import is_box
 from .base import Array, Violation
 from .differences import derivatives
 
-INNER = 12  # projected gradient steps on the model where the Newton step leaves the domain
-
 
 def ascend(
     violation: Violation, y: Array, component: NDArray[np.intp], radius: float, iterations: int = 60
@@ -128,11 +126,16 @@ def _newton_step(g: Array, h: Array, delta: Array) -> Array:
     return back
 
 
-def _improve(domain: Domain, y: Array, g: Array, h: Array, delta: Array, scale: Array, step: Array) -> Array:
-    """Projected gradient ascent on the model over the domain, from `step` or from 0, whichever promises more."""
+def _improve(
+    domain: Domain, y: Array, g: Array, h: Array, delta: Array, scale: Array, step: Array, steps: int = 12
+) -> Array:
+    """So many `steps` of projected gradient ascent on the model, from `step` or from 0, whichever promises more.
+
+    The Newton step has left the domain.
+    """
     step = np.where((_model(g, h, step) > 0)[:, None], step, 0.0)
     steepness = np.linalg.norm(h, ord=2, axis=(1, 2)) + np.linalg.norm(g, axis=1) / delta + 1e-300
-    for _ in range(INNER):
+    for _ in range(steps):
         slope = g + np.einsum("nij,nj->ni", h, step)
         step = (domain.project(y + (step + slope / steepness[:, None]) * scale) - y) / scale
     length = np.linalg.norm(step, axis=1)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ..model.program import Program
     from ..solution.solution import Solution
 
-MOST_LINES = 40
-
 
 @dataclass(frozen=True)
 class Line:
@@ -29,11 +27,11 @@ class Line:
     where: str = ""  # for all …
 
 
-def model_lines(solution: Solution) -> tuple[list[Line], int]:
-    """The lines to show, and how many more there are."""
+def model_lines(solution: Solution, most: int = 40) -> tuple[list[Line], int]:
+    """The lines to show, `most` of them at most, and how many more there are."""
     declared = isinstance(solution.model, Problem)
     lines = list(_declared(solution.model) if declared else _described(solution.program))
-    return lines[:MOST_LINES], max(len(lines) - MOST_LINES, 0)
+    return lines[:most], max(len(lines) - most, 0)
 
 
 def _declared(problem: Problem) -> Iterator[Line]:

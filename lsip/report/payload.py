@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,15 +21,45 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-VALUES = 45_000  # numbers of all heat maps together: about 240 kB of the page
-SIDES = (29, 161)  # least and most points along a side of a heat map
-NODES = 100_000  # of all masks together: about 67 kB of the page
-MASKS = (60, 240)  # least and most points along a side of a mask
-MOST_MAPS = 24
-MOST_FAMILIES = 12
-MOST_ROWS = 6
-MOST_POINTS = 200
-MOST_ITERATIONS = 1000
+
+@dataclass(frozen=True)
+class PayloadTuning:
+    """How much the pictures hold, so that the page stays small.
+
+    Parameters
+    ----------
+    most_values
+        Numbers of all heat maps together: about 240 kB of the page.
+    map_side
+        Points along a side of a heat map, at least and at most.
+    most_nodes
+        Of all masks together: about 67 kB of the page.
+    mask_side
+        Points along a side of a mask, at least and at most.
+    most_maps
+        Heat maps of all families together.
+    most_families
+        Families that are drawn.
+    most_rows
+        Rows of one family that are drawn one by one, besides the largest of all.
+    most_points
+        Active points.
+    most_iterations
+        Of long solves, so many are drawn, evenly chosen.
+    """
+
+    most_values: int = 45_000
+    map_side: tuple[int, int] = (29, 161)
+    most_nodes: int = 100_000
+    mask_side: tuple[int, int] = (60, 240)
+    most_maps: int = 24
+    most_families: int = 12
+    most_rows: int = 6
+    most_points: int = 200
+    most_iterations: int = 1000
+
+
+TUNING = PayloadTuning()
 
 
 def payload(solution: Solution, pictures: list[dict[str, Any]]) -> str:
@@ -36,7 +67,7 @@ def payload(solution: Solution, pictures: list[dict[str, Any]]) -> str:
     data = {
         "kind": _kind(solution),
         "families": pictures,
-        "active": [_active(solution, a) for a in solution.active[:MOST_POINTS]],
+        "active": [_active(solution, a) for a in solution.active[: TUNING.most_points]],
         "history": history(solution),
         "value": _number(solution.value),
     }
@@ -79,13 +110,14 @@ def _active(solution: Solution, active: ActivePoint) -> dict[str, Any]:
 
 def families(solution: Solution) -> list[dict[str, Any]]:
     """One entry a family; the number of maps and their mesh are chosen so that all together fit on the page."""
-    found = [_Family(solution, i) for i in range(min(len(solution.program.families), MOST_FAMILIES))]
-    share = max(1, MOST_MAPS // max(1, sum(f.meshed for f in found)))
+    found = [_Family(solution, i) for i in range(min(len(solution.program.families), TUNING.most_families))]
+    share = max(1, TUNING.most_maps // max(1, sum(f.meshed for f in found)))
     for family in found:
         family.choose(share)
     total = sum(len(f.rows) * len(f.cuts) for f in found if f.violation is not None)
-    side = int(np.clip(math.isqrt(VALUES // max(total, 1)), *SIDES))
-    fine = int(np.clip(math.isqrt(NODES // max(sum(len(f.cuts) for f in found), 1)), *MASKS))
+    side = int(np.clip(math.isqrt(TUNING.most_values // max(total, 1)), *TUNING.map_side))
+    cuts = sum(len(f.cuts) for f in found)
+    fine = int(np.clip(math.isqrt(TUNING.most_nodes // max(cuts, 1)), *TUNING.mask_side))
     return [family.data(side, fine) for family in found]
 
 
@@ -118,8 +150,9 @@ class _Family:
         """Which rows and slices to show, at most `share` maps."""
         p = len(self.family.labels)
         if p > 1:
-            named = list(range(p)) if p <= MOST_ROWS else sorted(self.components[:MOST_ROWS])
-            fit = max(0, share - 1) if self.meshed else MOST_ROWS
+            most = TUNING.most_rows
+            named = list(range(p)) if p <= most else sorted(self.components[:most])
+            fit = max(0, share - 1) if self.meshed else most
             self.rows += named if len(named) <= fit else []
         if self.meshed:
             self.cuts = sampling.slices(self.violation, self.domain, self.active, max(1, share // len(self.rows)))
@@ -178,8 +211,8 @@ class _Family:
 def history(solution: Solution) -> dict[str, Any]:
     """A column a quantity; of very long solves, evenly chosen iterations."""
     rows = solution.history
-    if len(rows) > MOST_ITERATIONS:
-        rows = tuple(rows[i] for i in np.linspace(0, len(rows) - 1, MOST_ITERATIONS).astype(int))
+    if len(rows) > TUNING.most_iterations:
+        rows = tuple(rows[i] for i in np.linspace(0, len(rows) - 1, TUNING.most_iterations).astype(int))
     names = ("iteration", "value", "lower", "upper", "violation", "bound", "cuts", "rows", "seconds")
     return {name: [_number(getattr(row, name)) for row in rows] for name in names}
 

@@ -19,11 +19,33 @@ from ..oracles.attained import is_box
 
 Array = NDArray[np.float64]
 
-CURVE = 1201  # points along a curve
-CLOUD = 1500  # points of an index set that has no area
-TRIAL = 2048  # points among which the worst one is looked for
-SCAN = 21  # points along a side of a slice that is only tried
-ENTRIES = 2_000_000  # coefficients held at once while sampling
+
+@dataclass(frozen=True)
+class SamplingTuning:
+    """At how many points a violation is evaluated for the page.
+
+    Parameters
+    ----------
+    curve
+        Points along a curve.
+    cloud
+        Points of an index set that has no area.
+    trial
+        Points among which the worst one is looked for.
+    scan
+        Points along a side of a slice that is only tried.
+    most_coefficients
+        Held at once while sampling.
+    """
+
+    curve: int = 1201
+    cloud: int = 1500
+    trial: int = 2048
+    scan: int = 21
+    most_coefficients: int = 2_000_000
+
+
+TUNING = SamplingTuning()
 
 
 @dataclass(frozen=True)
@@ -38,7 +60,7 @@ class Slice:
 def evaluate(violation: FamilyViolation, y: Array, rows: Sequence[int | None]) -> Array:
     """g at the points y (N, m): a line for every row of `rows`, None being the largest of all; NaN where undefined."""
     p, k = violation.family.columns.shape
-    chunk = max(1, ENTRIES // (p * k))
+    chunk = max(1, TUNING.most_coefficients // (p * k))
     parts = [_chosen(violation.values(y[i : i + chunk]), rows) for i in range(0, len(y), chunk)]
     return np.concatenate(parts, axis=1) if parts else np.zeros((len(rows), 0))
 
@@ -50,7 +72,7 @@ def _chosen(values: Array, rows: Sequence[int | None]) -> Array:
 
 def line(domain: Domain, active: Array) -> Array:
     """Points (N, 1) along a one-dimensional domain, the active ones among them; gaps are single NaNs."""
-    t = np.linspace(domain.lower[0], domain.upper[0], CURVE)
+    t = np.linspace(domain.lower[0], domain.upper[0], TUNING.curve)
     t = np.unique(np.concatenate([t, active[:, 0]]))
     inside = domain.contains(t[:, None])
     return np.where(inside, t, np.nan)[:, None]
@@ -66,12 +88,12 @@ def along(violation: FamilyViolation, t: Array, rows: Sequence[int | None]) -> A
 
 def cloud(domain: Domain, active: Array) -> Array:
     """Points (N, m) of a domain that has no area to be meshed, the active ones last."""
-    return np.concatenate([domain.spread(CLOUD), active])
+    return np.concatenate([domain.spread(TUNING.cloud), active])
 
 
 def worst_point(violation: FamilyViolation, domain: Domain, active: Array) -> Array:
     """The point at which the violation is largest, among many and the active ones; one of these if as good."""
-    trial = np.concatenate([domain.spread(TRIAL), active])
+    trial = np.concatenate([domain.spread(TUNING.trial), active])
     g = evaluate(violation, trial, [None])[0]
     if np.isnan(g).all():
         return domain.project((domain.lower + domain.upper)[None] / 2)[0]
@@ -145,7 +167,7 @@ def mask(domain: Domain, cut: Slice, side: int) -> NDArray[np.uint8] | None:
 
 
 def _variation(violation: FamilyViolation, domain: Domain, cut: Slice) -> float:
-    y = mesh(domain, cut, SCAN)
+    y = mesh(domain, cut, TUNING.scan)
     inside = domain.contains(y)
     g = evaluate(violation, y[inside], [None])[0] if inside.any() else np.zeros(1)
     return float(np.nanstd(g)) if np.isfinite(g).any() else 0.0

@@ -15,8 +15,9 @@ from ..version import __version__
 from .claims import DOWN, UP, brief, claims, number, shortened, worst_found
 from .mathml import mathml
 from .model import model_lines
-from .payload import MOST_FAMILIES
-from .tables import MOST_ROWS, dual_table, dual_title, x_table, x_title
+from .payload import TUNING as PAYLOAD
+from .tables import TUNING as TABLES
+from .tables import dual_table, dual_title, x_table, x_title
 
 if TYPE_CHECKING:
     from ..solution.solution import Solution
@@ -168,9 +169,9 @@ def _map_title(solution: Solution) -> str:
 
 
 def _map(solution: Solution) -> str:
-    hidden = len(solution.program.families) - MOST_FAMILIES
+    hidden = len(solution.program.families) - PAYLOAD.most_families
     note = (
-        f'<p class="note">The first {MOST_FAMILIES} families are shown; {hidden} more are not.</p>'
+        f'<p class="note">The first {PAYLOAD.most_families} families are shown; {hidden} more are not.</p>'
         if hidden > 0
         else ""
     )
@@ -193,8 +194,9 @@ def _convergence(solution: Solution) -> str:
         )
         for h in solution.history
     ]
-    if len(rows) > MOST_ROWS:
-        rows = rows[: MOST_ROWS // 2] + rows[-MOST_ROWS // 2 :]
+    most = TABLES.most_rows
+    if len(rows) > most:
+        rows = rows[: most // 2] + rows[-most // 2 :]
     heads = ("iteration", "lower", "upper", "violation found", "proven bound", "new cuts", "cuts held", "seconds")
     cells = "".join("<tr>" + "".join(f'<td class="n">{cell}</td>' for cell in row) + "</tr>" for row in rows)
     return (

@@ -16,8 +16,24 @@ from .payload import shown
 if TYPE_CHECKING:
     from ..solution.solution import Solution
 
-MOST_ROWS = 500
-MOST_ENTRIES = 240  # of x
+
+@dataclass(frozen=True)
+class TablesTuning:
+    """How long tables are.
+
+    Parameters
+    ----------
+    most_rows
+        Of multipliers, and of iterations, of which the first and the last are shown.
+    most_entries
+        Of x.
+    """
+
+    most_rows: int = 500
+    most_entries: int = 240
+
+
+TUNING = TablesTuning()
 
 
 @dataclass(frozen=True)
@@ -49,8 +65,9 @@ def dual_table(solution: Solution) -> str:
     measured = solution.status is not Status.INFEASIBLE
     if measured:
         heads.append(("violation", "number"))
-    lines = "".join(_line(atom, atoms[0].multiplier, measured) for atom in atoms[:MOST_ROWS])
-    more = f'<p class="note">… and {len(atoms) - MOST_ROWS} more.</p>' if len(atoms) > MOST_ROWS else ""
+    most = TUNING.most_rows
+    lines = "".join(_line(atom, atoms[0].multiplier, measured) for atom in atoms[:most])
+    more = f'<p class="note">… and {len(atoms) - most} more.</p>' if len(atoms) > most else ""
     return f"<p>{what}</p>{_sortable(heads, lines)}{more}"
 
 
@@ -100,13 +117,14 @@ def x_table(solution: Solution) -> str:
     if solution.status is Status.UNBOUNDED and direction is not None:
         heads.append(("direction d", "number"))
         columns.append(direction)
+    most = TUNING.most_entries
     lines = "".join(
         f'<tr><td class="c">{escape(name)}</td>'
         + "".join(f'<td class="n" data-v="{float(c[i])!r}">{number(float(c[i]))}</td>' for c in columns)
         + "</tr>"
-        for i, name in enumerate(names[:MOST_ENTRIES])
+        for i, name in enumerate(names[:most])
     )
-    more = f'<p class="note">… and {len(names) - MOST_ENTRIES} more entries.</p>' if len(names) > MOST_ENTRIES else ""
+    more = f'<p class="note">… and {len(names) - most} more entries.</p>' if len(names) > most else ""
     return _sortable(heads, lines) + more
 
 
