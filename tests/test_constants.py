@@ -14,6 +14,8 @@ ROOT = Path(__file__).parent.parent
 # Facts of arithmetic and of formats, which nobody could choose otherwise, may be names of a module.
 FACTS: dict[str, str] = {
     "lsip/expressions/interval.py": "EPS TINY NORMAL",
+    "lsip/interop/pyomo/families.py": "UPPER LOWER",
+    "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED TIME_LIMIT",
     "lsip/proof/linear_algebra.py": "SPLIT",
 }
 
