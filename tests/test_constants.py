@@ -24,6 +24,8 @@ FACTS: dict[str, str] = {
     "lsip/expressions/powers.py": "POWER_ULPS FACTOR_ULPS LARGEST_EXPONENT WHOLE",
     "lsip/expressions/printing.py": "MINUS SUM QUOTIENT PRODUCT POWER ATOM",
     "lsip/expressions/sinc.py": "WAVE_ULPS",
+    "lsip/interop/pyomo/families.py": "UPPER LOWER",
+    "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED TIME_LIMIT",
     "lsip/proof/linear_algebra.py": "SPLIT",
 }
 

@@ -13,8 +13,6 @@ from ..expressions.interval import Interval
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-HALVINGS = 60  # of the stretch in which a ray meets the boundary
-CLOSE = 1e-2  # how well the place is known then, relative to itself
 
 
 class Cone(Protocol):
@@ -48,11 +46,14 @@ def enclosed(function: str, u: Interval) -> Interval:
     return FUNCTIONS[function](u)
 
 
-def crossing(inside: Callable[[Array], Mask], reach: Array) -> Array:
-    """The least t in [-reach, reach], k of them at once, with `inside(t)`, which holds from there on."""
+def crossing(inside: Callable[[Array], Mask], reach: Array, *, halvings: int = 60, close: float = 1e-2) -> Array:
+    """The least t in [-reach, reach], k of them at once, with `inside(t)`, which holds from there on.
+
+    The stretch is halved until t is known to within `close`, relative to itself, and so many times at most.
+    """
     low, high = -reach, reach.copy()
-    for _ in range(HALVINGS):
-        if (high - low <= CLOSE * np.abs(high)).all():
+    for _ in range(halvings):
+        if (high - low <= close * np.abs(high)).all():
             break
         middle = 0.5 * (low + high)
         held = inside(middle)

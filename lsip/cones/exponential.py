@@ -13,8 +13,6 @@ import numpy as np
 from ..expressions.interval import Interval
 from .base import Array, Mask, crossing, enclosed
 
-LARGEST = 700.0  # exponents beyond which a float overflows
-
 
 @dataclass(frozen=True)
 class Exponential:
@@ -57,11 +55,17 @@ def _least_step(points: Array, holds: Callable[[Array, Array, Array], Mask]) -> 
     return np.where(known, step, np.inf)
 
 
+def _exp(v: Array, largest: float = 700.0) -> Array:
+    """exp(v), with larger exponents taken for `largest`: not much beyond it a float overflows."""
+    found: Array = np.exp(np.minimum(v, largest))
+    return found
+
+
 def _holds(x: Array, y: Array, z: Array) -> Mask:
-    inside = (y > 0) & (z > 0) & (y * np.exp(np.minimum(x / y, LARGEST)) <= z)
+    inside = (y > 0) & (z > 0) & (y * _exp(x / y) <= z)
     return inside | ((y == 0) & (x <= 0) & (z >= 0))
 
 
 def _dual_holds(u: Array, v: Array, w: Array) -> Mask:
-    inside = (u < 0) & (w > 0) & (-u * np.exp(np.minimum(v / u - 1.0, LARGEST)) <= w)
+    inside = (u < 0) & (w > 0) & (-u * _exp(v / u - 1.0) <= w)
     return inside | ((u == 0) & (v >= 0) & (w >= 0))

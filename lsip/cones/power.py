@@ -15,8 +15,24 @@ from ..errors import ModelError
 from ..expressions.interval import EPS, Interval, down, magnitudes, up
 from .base import Array, Mask, crossing, enclosed
 
-ULPS = 4.0  # by which exponents may be rounded, besides what they miss 1 by
-MISSED = 1e-9  # beyond which exponents are wrong, and not rounded
+
+@dataclass(frozen=True)
+class PowerTuning:
+    """Which exponents are taken for rounded ones, and for how much.
+
+    Parameters
+    ----------
+    rounded_ulps
+        Units in the last place by which exponents may be rounded, besides what their sum misses 1 by.
+    most_missed
+        What their sum misses 1 by at most; beyond, exponents are wrong, and not rounded.
+    """
+
+    rounded_ulps: float = 4.0
+    most_missed: float = 1e-9
+
+
+TUNING = PowerTuning()
 
 
 @dataclass(frozen=True)
@@ -26,7 +42,7 @@ class Power:
     exponents: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not min(self.exponents, default=0.0) > 0 or not abs(fsum(self.exponents) - 1.0) <= MISSED:
+        if not min(self.exponents, default=0.0) > 0 or not abs(fsum(self.exponents) - 1.0) <= TUNING.most_missed:
             raise ModelError(f"The exponents of a power cone are positive and sum to 1; got {self.exponents}.")
 
     @property
@@ -38,7 +54,8 @@ class Power:
 
     def enclosed(self) -> Interval:
         """The exponents that sum to 1."""
-        a, ulps = np.array(self.exponents), ULPS + 2 * abs(fsum(self.exponents) - 1.0) / EPS
+        a = np.array(self.exponents)
+        ulps = TUNING.rounded_ulps + 2 * abs(fsum(self.exponents) - 1.0) / EPS
         return Interval(down(a, ulps), up(a, ulps))
 
     def contains(self, s: Interval) -> Mask:

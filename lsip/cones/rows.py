@@ -13,8 +13,6 @@ from scipy import sparse
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from .base import Array, Cone, Mask
 
-ATTEMPTS = 60  # to move multipliers into the dual cone, twice as far each time
-
 
 @dataclass(frozen=True, eq=False)
 class ConeRows:
@@ -88,10 +86,11 @@ def grouped(cones: tuple[Cone, ...]) -> tuple[tuple[Cone, NDArray[np.intp]], ...
     return tuple((cone, np.array(rows)) for cone, rows in found.items())
 
 
-def _inside(cone: Cone, y: Array) -> Array:
+def _inside(cone: Cone, y: Array, attempts: int = 60) -> Array:
+    """Multipliers moved into the dual cone, twice as far at each attempt; zero where all fail."""
     step = np.maximum(cone.dual_shortfall(y), 0.0) + 4 * cone.size * EPS * np.abs(y).max(axis=1) + TINY
     moved, held = y.copy(), np.zeros(len(y), dtype=bool)
-    for _ in range(ATTEMPTS):
+    for _ in range(attempts):
         held = held | _held(cone, moved)
         if held.all():
             return moved

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .base import MasterError
 from .highs import new_highs, run
+from .tuning import MASTERS
 
 Array = NDArray[np.float64]
 INF = highspy.kHighsInf
@@ -58,7 +59,7 @@ class ColumnMaster:
         """Append rows a x - s <= b, with a of shape (j, n)."""
         if not len(a):
             return
-        scale = np.maximum(np.abs(a).max(axis=1), 1e-8)
+        scale = np.maximum(np.abs(a).max(axis=1), MASTERS.least_divisor)
         table = np.concatenate([np.full((len(a), 1), -1.0), a @ self.points.T], axis=1) / scale[:, None]
         count, width = table.shape
         starts = np.arange(0, count * width, width, dtype=np.int32)

@@ -18,7 +18,8 @@ from ..deadline import check, left
 from ..errors import ModelError
 from .base import Array, Master, MasterError, MasterResult, Matrix
 from .magnified import magnified
-from .rows import SMALL, Cuts, Sides, contradiction, solved_or_infeasible
+from .rows import Cuts, Sides, contradiction, solved_or_infeasible
+from .tuning import MASTERS
 
 if TYPE_CHECKING:
     import cvxpy
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 DEFAULT = "HIGHS"  # a simplex solver, and installed wherever lsip is
 INTERIOR = "CLARABEL"  # an interior-point solver that comes with CVXPY
 # How much solvers have to be magnified: those that can be as accurate as they are asked to be, not at all.
-UNITS = {**dict.fromkeys(("HIGHS", "SCIPY", "CLARABEL", "OSQP", "SCS", "ECOS"), 1.0), "GUROBI": 16.0}
-UNKNOWN = 1024.0  # tolerances of 1e-7 are usual
+UNITS = {**dict.fromkeys(("HIGHS", "SCIPY", "CLARABEL", "OSQP", "SCS", "ECOS"), 1.0), "GUROBI": MASTERS.gurobi_unit}
 # Where a solver is told how many seconds it has: the group of its options, if they have one, and the name.
 TIMED = {
     "HIGHS": ("highs_options", "time_limit"),
@@ -37,9 +37,6 @@ TIMED = {
     "OSQP": ("", "time_limit"),
     "SCS": ("", "time_limit_secs"),
 }
-LEAST = 0.01  # seconds: some take none at all for no limit
-CLOSE = 1e-7  # residuals at which an answer that the solver doubts is used; the certificate checks it anyway
-IDLE = 1e-9  # multipliers below this part of the largest, on rows with room, are what an interior point leaves
 
 
 def open_cvxpy(
@@ -55,7 +52,7 @@ def open_cvxpy(
 ) -> Master:
     """A master by that solver of CVXPY."""
     name = _installed(solver)
-    make = magnified(partial(CvxpyMaster, solver=name), UNITS.get(name, UNKNOWN))
+    make = magnified(partial(CvxpyMaster, solver=name), UNITS.get(name, MASTERS.usual_unit))
     return make(c, lower, upper, A, row_lower, row_upper, tol)
 
 
@@ -132,7 +129,7 @@ class CvxpyMaster:
             raise MasterError(f"{solver}, called by CVXPY, stopped with '{status}' on a bounded LP.")
         duals = [np.zeros(0) if p is None else np.ravel(p.dual_value) for p in parts]
         result = self._read(np.clip(z.value, *self._box), float(s.value) if elastic else -margin, duals, elastic)
-        if status != "optimal" and self._residual(result) > CLOSE:
+        if status != "optimal" and self._residual(result) > MASTERS.close:
             raise MasterError(f"{solver}, called by CVXPY, found only an inaccurate solution of a bounded LP.")
         return result
 
@@ -167,9 +164,12 @@ def _cvxpy() -> Any:
     return cvxpy
 
 
-def _clean(multipliers: Array, room: Array) -> Array:
-    """Nonnegative multipliers, without those that an interior point leaves on rows that do not hold it."""
-    idle = (multipliers <= IDLE * multipliers.max(initial=0.0)) & (room > multipliers)
+def _clean(multipliers: Array, room: Array, least: float = 1e-9) -> Array:
+    """Nonnegative multipliers, without those that an interior point leaves on rows that do not hold it.
+
+    These are below the part `least` of the largest, and smaller than the room.
+    """
+    idle = (multipliers <= least * multipliers.max(initial=0.0)) & (room > multipliers)
     return np.where(idle, 0.0, np.maximum(multipliers, 0.0))
 
 
@@ -200,7 +200,7 @@ def timed(solver: str, settings: dict[str, Any]) -> dict[str, Any]:
     if seconds == np.inf or solver not in TIMED:
         return settings
     group, name = TIMED[solver]
-    limit = {name: max(seconds, LEAST)}
+    limit = {name: max(seconds, MASTERS.least_seconds)}
     return settings | ({group: settings.get(group, {}) | limit} if group else limit)
 
 
@@ -208,11 +208,11 @@ def _settings(solver: str, tol: float) -> tuple[dict[str, Any], ...]:
     """Options in a solver's own words, to be tried in turn, for what a relative gap of `tol` needs."""
     accuracy = float(np.clip(tol * 1e-3, 1e-11, 1e-9))
     simplex = dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), max(accuracy, 1e-10))
-    highs = {"threads": 1, "presolve": "off", "solver": "simplex", "small_matrix_value": SMALL, **simplex}
+    highs = {"threads": 1, "presolve": "off", "solver": "simplex", "small_matrix_value": MASTERS.least_coefficient}
     interior = {**dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), accuracy), "max_threads": 1}
     known: dict[str, tuple[dict[str, Any], ...]] = {
         # One thread everywhere: HiGHS has one pool of them a process, and refuses to run beside another size.
-        "HIGHS": ({"highs_options": highs},),
+        "HIGHS": ({"highs_options": {**highs, **simplex}},),
         "SCIPY": ({"scipy_options": simplex},),
         # Rows are scaled already: scaling them again costs several digits, and so do long steps on nearly equal rows.
         "CLARABEL": (

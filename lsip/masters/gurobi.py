@@ -14,14 +14,13 @@ from ..errors import OutOfTime
 from .base import Array, LicenceError, MasterError, MasterResult, Matrix
 from .magnified import magnified
 from .rows import Sides, scaled
+from .tuning import MASTERS
 
 if TYPE_CHECKING:
     import gurobipy
 
 NO_LICENCE, TOO_LARGE = 10009, 10010  # Gurobi's error codes
 OPTIMAL, INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, TIME_LIMIT = 2, 3, 4, 9  # and its statuses
-UNIT = 16.0  # makes up for tolerances that cannot be set below 1e-9
-CLOSE = 1e-7  # residuals at which an answer that Gurobi doubts is used; the certificate checks it anyway
 
 # A warm dual simplex; with these, Gurobi also has a ray to show for every infeasible model.
 _USUAL: dict[str, Any] = {"Method": 1, "Presolve": 0, "InfUnbdInfo": 1, "Threads": 1}
@@ -131,7 +130,7 @@ class GurobiMaster:
                     model.setParam(key, _USUAL.get(key, 0))
         if model.Status in (INFEASIBLE, INFEASIBLE_OR_UNBOUNDED):
             return self._infeasible()
-        if model.Status != OPTIMAL and not (model.SolCount and max(model.ConstrVio, model.DualVio) <= CLOSE):
+        if model.Status != OPTIMAL and not (model.SolCount and max(model.ConstrVio, model.DualVio) <= MASTERS.close):
             raise MasterError(f"Gurobi stopped with status {model.Status} on a bounded LP.")
         x = np.array(self._x.X)
         cut, row = self._multipliers("Pi", -1.0)
@@ -173,7 +172,7 @@ class GurobiMaster:
         return sign * np.array(self._model.getAttr(attribute, self._cuts)) / self._scale, row
 
 
-open_gurobi = magnified(GurobiMaster, UNIT)
+open_gurobi = magnified(GurobiMaster, MASTERS.gurobi_unit)
 
 
 def _new_model(tol: float) -> gurobipy.Model:

@@ -12,6 +12,7 @@ from scipy import sparse
 from ..deadline import beat, check, left, watching
 from ..errors import OutOfTime
 from .base import Array, MasterError, MasterResult, Matrix, is_sparse
+from .tuning import MASTERS
 
 _GOOD, _LATE = highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit
 _BAD = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
@@ -65,7 +66,7 @@ class HighsMaster:
         filled = np.diff(rows.indptr) > 0
         if filled.any():
             size[filled] = np.maximum.reduceat(np.abs(rows.data), rows.indptr[:-1][filled])
-        scale = np.maximum(size, 1e-8)
+        scale = np.maximum(size, MASTERS.least_divisor)
         each = np.diff(rows.indptr) + 1
         starts = np.concatenate([[0], np.cumsum(each)])
         index = np.empty(starts[-1], dtype=np.int32)
@@ -83,7 +84,7 @@ class HighsMaster:
         count, width = len(rows), self.n + 1
         if not count:
             return
-        scale = np.maximum(np.abs(rows).max(axis=1), 1e-8)
+        scale = np.maximum(np.abs(rows).max(axis=1), MASTERS.least_divisor)
         table = np.empty((count, width))
         table[:, :-1] = rows
         table[:, -1] = -1.0
@@ -178,7 +179,8 @@ def run(h: highspy.Highs) -> bool:
         raise OutOfTime("HiGHS ran out of time.")
     # HiGHS doubts some answers because of one large number; the certificate checks them anyway.
     info = h.getInfo()
-    if status != _GOOD and not (info.max_primal_infeasibility <= 1e-7 and info.max_dual_infeasibility <= 1e-7):
+    close = info.max_primal_infeasibility <= MASTERS.close and info.max_dual_infeasibility <= MASTERS.close
+    if status != _GOOD and not close:
         raise MasterError(f"HiGHS stopped with '{h.modelStatusToString(status)}' on a bounded LP.")
     return True
 
@@ -237,7 +239,7 @@ def new_highs(tol: float) -> highspy.Highs:
         ("output_flag", False),
         ("threads", 1),
         *_USUAL.items(),
-        ("small_matrix_value", 1e-12),
+        ("small_matrix_value", MASTERS.least_coefficient),
         ("primal_feasibility_tolerance", accuracy),
         ("dual_feasibility_tolerance", accuracy),
     ):

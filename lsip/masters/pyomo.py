@@ -19,7 +19,8 @@ from ..errors import ModelError
 from .base import Array, LicenceError, Master, MasterError, MasterResult, Matrix
 from .highs import HighsMaster
 from .magnified import magnified
-from .rows import SMALL, Cuts, Sides, contradiction, solved_or_infeasible
+from .rows import Cuts, Sides, contradiction, solved_or_infeasible
+from .tuning import MASTERS
 
 if TYPE_CHECKING:
     from pyomo.core.base.constraint import ConstraintData
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from pyomo.core.base.var import VarData
     from pyomo.environ import ConcreteModel
 
-LEAST = 0.01  # seconds: some take none at all for no limit
 # Solvers for LPs that give multipliers, the ones that keep their model first; the first that is there is the default.
 LP_SOLVERS = (
     *("appsi_highs", "gurobi_persistent", "cplex_persistent", "xpress_persistent", "mosek_persistent"),
@@ -49,7 +49,7 @@ def open_pyomo(
 ) -> Master:
     """A master by that solver of Pyomo, or by the first that is there."""
     name = solver or _first_available()
-    unit = 1.0 if "highs" in name else 16.0 if "gurobi" in name else 1024.0  # tolerances of 1e-10, 1e-9 and 1e-7
+    unit = 1.0 if "highs" in name else MASTERS.gurobi_unit if "gurobi" in name else MASTERS.usual_unit
     make = magnified(partial(PyomoMaster, solver=name), unit)
     return make(c, lower, upper, A, row_lower, row_upper, tol)
 
@@ -258,9 +258,9 @@ class _Handle:
         if hasattr(config, "time_limit"):  # APPSI interfaces keep theirs until it is changed
             used = getattr(getattr(self.solver, "_solver_model", None), "getRunTime", None)  # HiGHS counts all runs
             before = 0.0 if used is None else used()
-            config.time_limit = None if seconds == np.inf else before + max(seconds, LEAST)
+            config.time_limit = None if seconds == np.inf else before + max(seconds, MASTERS.least_seconds)
             return {}
-        return {} if seconds == np.inf else {"timelimit": max(seconds, LEAST)}
+        return {} if seconds == np.inf else {"timelimit": max(seconds, MASTERS.least_seconds)}
 
 
 def _linear(values: Array, variables: list[VarData]) -> Any:
@@ -275,7 +275,8 @@ def _settings(name: str, tol: float) -> dict[str, Any]:
     accuracy = float(np.clip(tol * 1e-4, 1e-10, 1e-9))
     if "highs" in name:
         # One thread everywhere: HiGHS has one pool of them a process, and refuses to run beside another size.
-        usual: dict[str, Any] = {"threads": 1, "presolve": "off", "solver": "simplex", "small_matrix_value": SMALL}
+        usual: dict[str, Any] = {"threads": 1, "presolve": "off", "solver": "simplex"}
+        usual["small_matrix_value"] = MASTERS.least_coefficient
         return {**usual, "primal_feasibility_tolerance": accuracy, "dual_feasibility_tolerance": accuracy}
     if "gurobi" in name:
         return {"Method": 1, "Threads": 1, "FeasibilityTol": 1e-9, "OptimalityTol": 1e-9}

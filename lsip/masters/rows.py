@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .base import Array, MasterError, MasterFactory, MasterResult, Matrix
+from .tuning import MASTERS
 
 Bools = NDArray[np.bool_]
-SMALL = 1e-12  # coefficients below this part of the largest are left out, as the HiGHS master does
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +47,12 @@ class Sides:
 def scaled(rows: Matrix, rhs: Array) -> tuple[Matrix, Array, Array]:
     """Rows, dense or sparse, and right-hand sides, divided by the largest coefficient of each row; these divisors."""
     size = abs(rows).max(axis=1)
-    scale = np.maximum(size.toarray().ravel() if sparse.issparse(rows) else size, 1e-8)
+    scale = np.maximum(size.toarray().ravel() if sparse.issparse(rows) else size, MASTERS.least_divisor)
     if not sparse.issparse(rows):
         table = rows / scale[:, None]
-        return np.where(np.abs(table) < SMALL, 0.0, table), rhs / scale, scale
+        return np.where(np.abs(table) < MASTERS.least_coefficient, 0.0, table), rhs / scale, scale
     table = sparse.csr_matrix(sparse.diags_array(1.0 / scale) @ rows)
-    table.data[np.abs(table.data) < SMALL] = 0.0
+    table.data[np.abs(table.data) < MASTERS.least_coefficient] = 0.0
     table.eliminate_zeros()
     return table, rhs / scale, scale
 

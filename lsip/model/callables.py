@@ -29,9 +29,28 @@ from ..validation import numbers
 from .families import BlackBoxFamily, DeclaredFamily
 
 Array = NDArray[np.float64]
-CHECKS = 32  # points at which a trace is compared with the functions, besides the corners
-ENTRIES = 2_000_000  # numbers that such a comparison may hold
-AGREE = 1e-9  # how closely, relative to the size of each coefficient
+
+
+@dataclass(frozen=True)
+class TraceTuning:
+    """How a trace is compared with the functions that it was made from.
+
+    Parameters
+    ----------
+    points
+        At how many points, besides the corners.
+    most_numbers
+        How many numbers such a comparison may hold: it bounds the corners that are looked at.
+    agreement
+        How closely both agree, relative to the size of each coefficient; rules of Pyomo models are held to it, too.
+    """
+
+    points: int = 32
+    most_numbers: int = 2_000_000
+    agreement: float = 1e-9
+
+
+TRACES = TraceTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +167,7 @@ def compile_family(family: Family, name: str, n: int) -> DeclaredFamily | BlackB
     flat = traced.tape.values(points)
     shown[:, np.append(traced.columns[0], n)] = flat
     wanted = np.concatenate([a[:, 0], b], axis=1)
-    allowed = AGREE * (np.abs(wanted) + np.abs(wanted).max(axis=0))
+    allowed = TRACES.agreement * (np.abs(wanted) + np.abs(wanted).max(axis=0))
     with np.errstate(invalid="ignore"):
         same = (np.abs(shown - wanted) <= allowed).all()  # a nan compares false
     return traced if same else box
@@ -160,7 +179,7 @@ def _check_points(domain: Domain, n: int) -> Array:
     A finite index set is checked at all of its points, unless that takes too much memory.
     """
     corners = domain.grid(3 if domain.dim <= 2 else 2) if domain.dim <= 8 else domain.grid(1)
-    return np.concatenate([corners[: max(1000, ENTRIES // n)], domain.spread(CHECKS)])
+    return np.concatenate([corners[: max(1000, TRACES.most_numbers // n)], domain.spread(TRACES.points)])
 
 
 def _trace(family: Family, name: str, n: int) -> DeclaredFamily | None:

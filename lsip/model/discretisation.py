@@ -28,7 +28,6 @@ from .program import Program
 Array = NDArray[np.float64]
 Points = int | ArrayLike  # of one index set: how many an axis, or which
 Chosen = Points | Sequence[Points] | Mapping[Index, Points]  # of all families
-CHUNK = 4096  # points whose rows are evaluated at once
 ACCURACY = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 ENDS = {0: "optimal", 2: "infeasible", 3: "unbounded"}  # linprog's statuses that say something about the program
 
@@ -249,11 +248,11 @@ def _inside(points: Points, family: RowFamily) -> Array:
 # ---- their rows ------------------------------------------------------------------------------------------------------
 
 
-def _rows(family: RowFamily, points: Array, n: int) -> tuple[sparse.csr_matrix, Array]:
-    """All rows of a family at points, point by point."""
+def _rows(family: RowFamily, points: Array, n: int, chunk: int = 4096) -> tuple[sparse.csr_matrix, Array]:
+    """All rows of a family at points, point by point; a chunk of points is evaluated at once."""
     parts, right = [sparse.csr_matrix((0, n))], [np.zeros(0)]
-    for start in range(0, len(points), CHUNK):
-        a, b = family.rows(points[start : start + CHUNK])
+    for start in range(0, len(points), chunk):
+        a, b = family.rows(points[start : start + chunk])
         count, p, k = a.shape
         columns = np.tile(family.columns.ravel(), count)
         table = sparse.csr_matrix((a.ravel(), columns, np.arange(0, a.size + 1, k)), shape=(count * p, n))

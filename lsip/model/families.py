@@ -29,9 +29,27 @@ from ..oracles.memory import Memory
 from ..validation import numbers
 from .undefined import where_undefined
 
-BLOCK = 4_000_000  # numbers in a table of slopes that is read at once
-MANY_ROWS = 16  # with more rows an index, only those that are asked for are evaluated
-POINTS = 16  # at which functions without a formula are compared
+
+@dataclass(frozen=True)
+class FamilyTuning:
+    """How the rows of families are evaluated and told apart.
+
+    Parameters
+    ----------
+    most_slopes
+        Numbers in a table of slopes that is read at once, so that no table becomes large.
+    many_rows
+        With more rows an index, only those that are asked for are evaluated.
+    compared_points
+        Points at which functions without a formula are compared.
+    """
+
+    most_slopes: int = 4_000_000
+    many_rows: int = 16
+    compared_points: int = 16
+
+
+TUNING = FamilyTuning()
 
 
 @runtime_checkable
@@ -99,7 +117,7 @@ class LinearForm(NamedTuple):
     def _blocks(self, count: int) -> Iterator[slice]:
         """Points a few at a time, so that no table becomes large; raises `OutOfTime` at the deadline."""
         m, _, width = self.slope.shape
-        size = max(BLOCK // (m * width), 1)
+        size = max(TUNING.most_slopes // (m * width), 1)
         for start in range(0, max(count, 1), size):
             check("rows")
             yield slice(start, start + size)
@@ -215,7 +233,7 @@ class DeclaredFamily:
         if self.linear is not None:
             table = self.linear.at(y, component)
             return table[:, :-1], table[:, -1]
-        if self.count > MANY_ROWS:
+        if self.count > TUNING.many_rows:
             values = self.pairs(y, component, 0)[0]
             self._check(y, np.isfinite(values))
             return values[:, :-1], values[:, -1]
@@ -231,7 +249,7 @@ class DeclaredFamily:
         if self.linear is not None:
             slope = self.linear.slope[:, component]
             return self.linear.at(y, component), slope, np.zeros((0, *slope.shape[1:]))
-        if self.count > MANY_ROWS:
+        if self.count > TUNING.many_rows:
             return self.pairs(y, component, 2)
         if self.count == 1:
             return self.tape.derivatives(y)
@@ -261,7 +279,7 @@ class DeclaredFamily:
         if self.linear is not None:
             box = self.linear.enclosed(lower, upper, component)
             return box[:, :-1], box[:, -1]
-        if self.count > MANY_ROWS and not self.tape.kink_count:
+        if self.count > TUNING.many_rows and not self.tape.kink_count:
             box = enclose_lanes(self.tape, lower, upper, self._lanes(component))
             return box[:, :-1], box[:, -1]
         (p, k), n = self.columns.shape, np.arange(len(lower))
@@ -402,7 +420,7 @@ class BlackBoxFamily:
 
     def identity(self) -> Iterator[object]:
         """The constants, and values at some points."""
-        yield self.lipschitz, *self.rows(self.domain.spread(POINTS))
+        yield self.lipschitz, *self.rows(self.domain.spread(TUNING.compared_points))
 
     def quadratics(self, cell: Cell) -> Enclosure:
         """Constants at the centre, with the Lipschitz constants as error."""

@@ -6,6 +6,7 @@ those has units that are wrong by any factor; so such columns are looked for, an
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,15 +16,40 @@ from ..oracles import BranchAndBound
 from .families import FamilyViolation, RowFamily
 
 Array = NDArray[np.float64]
-SAMPLE = 40  # index points at which columns are compared
-UNEVEN, FEW = 10.0, 2  # a column that is so many times larger at so few of them than elsewhere may have a peak
-GROWTH = 1e3  # which is worth following where it may be so many times larger than what was seen
-STEPS = 12  # searches for one of them
-SEARCH = BranchAndBound(max_boxes=1000, rounds=6, points=4)
-NOTHING = 1e-290  # enclosures of zero are about 1e-300 wide
-MOST = 60  # columns that are looked at, of all rows together
-DIMENSIONS = 3
 
+
+@dataclass(frozen=True)
+class PeakTuning:
+    """Which columns may have a peak, and how it is followed.
+
+    Parameters
+    ----------
+    most_dimensions, most_columns
+        Families of larger index sets, or of more columns in all rows together, are not looked at.
+    sample
+        Index points at which columns are compared.
+    uneven, few
+        A column that is `uneven` times larger at so few of them than elsewhere may have a peak.
+    growth
+        A peak is worth following where it may be so many times larger than what was seen.
+    searches, search
+        Searches for one of them at most, and what each is done with.
+    nothing
+        What counts as zero: enclosures of zero are about 1e-300 wide.
+    """
+
+    most_dimensions: int = 3
+    most_columns: int = 60
+    sample: int = 40
+    uneven: float = 10.0
+    few: int = 2
+    growth: float = 1e3
+    searches: int = 12
+    search: BranchAndBound = field(default=BranchAndBound(max_boxes=1000, rounds=6, points=4))
+    nothing: float = 1e-290
+
+
+TUNING = PeakTuning()
 _known: WeakKeyDictionary[RowFamily, Array] = WeakKeyDictionary()
 
 
@@ -36,14 +62,15 @@ def peaks(family: RowFamily) -> Array:
 
 def _found(family: RowFamily) -> Array:
     domain, none = family.domain, np.zeros((0, family.domain.dim))
-    if not family.enclosable or domain.dim > DIMENSIONS or family.columns.size > MOST or family.linear is not None:
+    large = domain.dim > TUNING.most_dimensions or family.columns.size > TUNING.most_columns
+    if not family.enclosable or large or family.linear is not None:
         return none
-    a = np.abs(family.rows(np.concatenate([domain.grid(1), domain.spread(SAMPLE)]))[0])  # (N, p, K)
+    a = np.abs(family.rows(np.concatenate([domain.grid(1), domain.spread(TUNING.sample)]))[0])  # (N, p, K)
     largest = a.max(axis=0)
-    uneven = ((a * UNEVEN >= largest).sum(axis=0) <= FEW) | (largest == 0)
+    uneven = ((a * TUNING.uneven >= largest).sum(axis=0) <= TUNING.few) | (largest == 0)
     if not uneven.any():
         return none
-    suspicious = np.argwhere(uneven & (_bounds(family) > GROWTH * np.maximum(largest, NOTHING)))
+    suspicious = np.argwhere(uneven & (_bounds(family) > TUNING.growth * np.maximum(largest, TUNING.nothing)))
     points = [_followed(family, int(i), int(k), float(largest[i, k])) for i, k in suspicious]
     return np.concatenate([none, *(y for y in points if y is not None)])
 
@@ -67,12 +94,12 @@ def _followed(family: RowFamily, component: int, column: int, seen: float) -> Ar
         x = np.zeros(int(family.columns.max()) + 1)
         x[place] = sign
         violation = FamilyViolation(family, x, 0.0)
-        low, high = max(seen, NOTHING), SEARCH.maximise(violation, target=np.finfo(float).max).bound
-        for _ in range(STEPS):
-            if not GROWTH * low < high < np.inf:
+        low, high = max(seen, TUNING.nothing), TUNING.search.maximise(violation, target=np.finfo(float).max).bound
+        for _ in range(TUNING.searches):
+            if not TUNING.growth * low < high < np.inf:
                 break
-            target = max(high / GROWTH, np.sqrt(low) * np.sqrt(high))
-            found = SEARCH.maximise(violation, target=target)
+            target = max(high / TUNING.growth, np.sqrt(low) * np.sqrt(high))
+            found = TUNING.search.maximise(violation, target=target)
             mine = np.flatnonzero(found.components == component)
             if len(mine) and found.values[mine].max() > target:
                 top = mine[found.values[mine].argmax()]

@@ -22,7 +22,22 @@ from .families import FamilyViolation, RowFamily
 from .method import Answer, Method, chosen_method
 
 Array = NDArray[np.float64]
-DENSE = 500  # with at most so many variables, rows are handled as dense arrays
+
+
+@dataclass(frozen=True)
+class StorageTuning:
+    """How rows are held.
+
+    Parameters
+    ----------
+    most_dense
+        With at most so many variables, rows are handled as dense arrays; beyond, as sparse ones.
+    """
+
+    most_dense: int = 500
+
+
+STORAGE = StorageTuning()
 
 
 class FixedMatrix(sparse.csr_matrix):  # type: ignore[misc]  # which has no types

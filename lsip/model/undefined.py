@@ -10,24 +10,27 @@ from ..expressions.printing import text
 from ..expressions.tape import Tape
 
 Array = NDArray[np.float64]
-SMALL = 1e-6  # boxes of this size, relative to the index set, are as good as points
-BOXES = 64  # followed at a time
 
 
-def where_undefined(tape: Tape, domain: Domain, coordinates: tuple[str, ...]) -> str | None:
-    """Where in the index set some formula has no bounds on ever smaller boxes, and which; None if nowhere."""
+def where_undefined(
+    tape: Tape, domain: Domain, coordinates: tuple[str, ...], *, small: float = 1e-6, boxes: int = 64
+) -> str | None:
+    """Where in the index set some formula has no bounds on ever smaller boxes, and which; None if nowhere.
+
+    So many boxes are followed at a time; those that are `small`, relative to the index set, are as good as points.
+    """
     lower, upper = domain.lower[None, :], domain.upper[None, :]
     while len(lower):
         box = tape.enclose(lower, upper)
         bad = ~(np.isfinite(box.lo) & np.isfinite(box.hi)).all(axis=1) & _meets(domain, lower, upper)
-        lower, upper = lower[bad][:BOXES], upper[bad][:BOXES]
-        if len(lower) and ((upper - lower) <= np.maximum(SMALL * (domain.upper - domain.lower), _grain(domain))).all():
+        lower, upper = lower[bad][:boxes], upper[bad][:boxes]
+        if len(lower) and ((upper - lower) <= np.maximum(small * (domain.upper - domain.lower), _grain(domain))).all():
             break
         lower, upper = _halves(lower, upper, domain.upper - domain.lower)
     if not len(lower):
         return None
     at = domain.project(0.5 * (lower[:1] + upper[:1]))[0]
-    grain = 10 * SMALL * np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
+    grain = 10 * small * np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
     at = grain * np.rint(at / grain) + 0.0  # digits that mean something, and no -0
     where = ", ".join(f"{c} = {v:.4g}" for c, v in zip(coordinates, at, strict=True))
     formula = tape.unbounded(lower[:1], upper[:1])

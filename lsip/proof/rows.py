@@ -19,7 +19,7 @@ from ..cones import ConeRows
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..masters.base import Matrix
 from ..model.families import RowFamily
-from ..model.program import DENSE, Program
+from ..model.program import STORAGE, Program
 from .certificate import Array, Ints, Support, nowhere
 from .implied_bounds import Sides
 from .linear_algebra import product
@@ -217,7 +217,7 @@ def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[Any, Any
         place = np.broadcast_to(np.array(mine)[:, None], columns.shape)
         entries.append((centre.ravel(), radius.ravel(), place.ravel(), columns.ravel()))
         low[mine], high[mine] = b.lo, b.hi
-    dense = program.n <= DENSE
+    dense = program.n <= STORAGE.most_dense
     if not entries:
         empty = np.zeros(shape) if dense else sparse.csr_matrix(shape)
         return empty, empty.copy(), Interval(low, high)

@@ -24,7 +24,7 @@ from ..expressions.interval import NORMAL, TINY, Interval
 from ..expressions.tape import Quadratic
 from ..model.families import LinearForm, RowFamily
 from ..model.peaks import peaks
-from ..model.program import DENSE, Program
+from ..model.program import STORAGE, Program
 from ..oracles.base import Enclosure, Ints, Pieces
 from ..oracles.memory import Memory
 from .certificate import Certificate
@@ -278,7 +278,7 @@ def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, columns: int) -> tuple
     at, of = np.concatenate([every, every, right]), np.concatenate([i, rows + j, told])
     matrix = sparse.csr_matrix((np.ones(len(at)), (at, of)), (len(i) + len(told), rows + columns))
     target = -np.concatenate([entry, np.log2(sides[told])])
-    if matrix.shape[1] <= DENSE and matrix.shape[0] <= 20 * DENSE:
+    if matrix.shape[1] <= STORAGE.most_dense and matrix.shape[0] <= 20 * STORAGE.most_dense:
         found = np.linalg.lstsq(matrix.toarray(), target, rcond=None)[0]
     else:
         from scipy.sparse.linalg import lsqr

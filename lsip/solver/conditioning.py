@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from ..masters.base import Matrix, is_sparse
-from ..model.program import DENSE, Program
+from ..model.program import STORAGE, Program
 
 Array = NDArray[np.float64]
 MIXED = 400  # free variables that are mixed at most
@@ -102,7 +102,7 @@ class Conditioning:
 
     def basis(self) -> Matrix:
         """The matrix T of x = T z; sparse for large models, where nothing is mixed."""
-        if len(self.scale) > DENSE:
+        if len(self.scale) > STORAGE.most_dense:
             return sparse.diags(self.scale, format="csc")
         basis = np.diag(self.scale)
         if self.factor is not None:

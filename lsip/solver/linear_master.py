@@ -19,7 +19,7 @@ from ..masters import MasterResult, open_master
 from ..masters.base import Master, Matrix
 from ..masters.zoomed import Zoomed
 from ..model.peaks import peaks
-from ..model.program import DENSE, Program
+from ..model.program import STORAGE, Program
 from ..oracles import Oracle, is_costly
 from ..proof.certificate import Support
 from ..validation import numbers
@@ -168,7 +168,7 @@ class LinearMaster:
             return np.concatenate([domain.grid(1), domain.spread(4)])
         if domain.dim > CORNERS:
             return domain.spread(int(np.clip(2 * k, 8, 200)))
-        if p > 50 or k > DENSE:  # in large models the finite rows and bounds hold most variables
+        if p > 50 or k > STORAGE.most_dense:  # in large models the finite rows and bounds hold most variables
             return domain.grid((5 if p == 1 else 3) if domain.dim == 1 else 2)
         if domain.dim == 1:
             return domain.grid(int(np.clip(k + 1, 5, 200)))
@@ -177,7 +177,7 @@ class LinearMaster:
 
     def _sample_rows(self, rows: Matrix) -> Matrix:
         """Rows at points of no period: those of a grid can make independent functions look alike."""
-        if self.program.n > DENSE:
+        if self.program.n > STORAGE.most_dense:
             return rows
         parts = [rows]
         for family, sampled in zip(self.program.families, self.sampled, strict=True):
@@ -208,7 +208,7 @@ class LinearMaster:
         """Rows (k, n) and right-hand sides of cuts, dense for small models; those `known` of a family are not asked."""
         n, families = self.program.n, self.program.families
         rhs = np.zeros(len(cuts))
-        dense = np.zeros((len(cuts), n)) if n <= DENSE else None
+        dense = np.zeros((len(cuts), n)) if n <= STORAGE.most_dense else None
         triplets: list[tuple[Array, Any, Any]] = []
         for f, family in enumerate(families):
             mine = np.array([i for i, s in enumerate(cuts) if s.family == f], dtype=np.intp)

@@ -23,7 +23,7 @@ from ..domains import Domain
 from ..errors import OutOfTime
 from ..masters.base import Matrix
 from ..model.families import contract
-from ..model.program import DENSE, Program
+from ..model.program import STORAGE, Program
 from ..oracles import Separation
 from ..proof.certificate import Support
 from .relaxation import Search
@@ -107,7 +107,7 @@ def worth_polishing(program: Program) -> bool:
     narrow = all(f.columns.shape[1] <= WIDEST for f in program.families)
     # Where a constraint is affine in an index from a polytope, maximisers are corners and do not move.
     moving = any(f.linear is None or f.domain.bend(f.domain.grid(1)) is not None for f in program.families)
-    return moving and (program.n <= DENSE or narrow)
+    return moving and (program.n <= STORAGE.most_dense or narrow)
 
 
 def cluster(program: Program, support: tuple[Support, ...], found: list[Separation]) -> tuple[Support, ...]:
@@ -333,7 +333,7 @@ def _interior(y: Array, domain: Domain) -> NDArray[np.bool_]:
 def _matrix(entries: list[tuple[Array, Any, Any]], shape: tuple[int, int]) -> Matrix:
     """Triplets as a matrix: dense for small models, sparse for large ones; entries at one place are added up."""
     data, i, j = (np.concatenate(part) for part in zip(*entries, strict=True))
-    if shape[1] <= DENSE:
+    if shape[1] <= STORAGE.most_dense:
         out = np.zeros(shape)
         np.add.at(out, (i, j), data)
         return out

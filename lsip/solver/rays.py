@@ -18,7 +18,7 @@ from scipy import sparse
 from ..masters import open_master
 from ..masters.base import Matrix
 from ..model.families import RowFamily
-from ..model.program import DENSE, Program
+from ..model.program import STORAGE, Program
 from ..oracles import Oracle, Separation, tuned
 from ..proof.certificate import Support
 from ..proof.linear_program import linear_program
@@ -112,7 +112,7 @@ def _refined(program: Program, d: Array, cuts: Matrix) -> Array | None:
 
     What d misses by is far below the accuracy of an LP solver; a linear program in the correction, magnified, sees it.
     """
-    if program.n > DENSE or program.A.shape[0]:
+    if program.n > STORAGE.most_dense or program.A.shape[0]:
         return None
     left = cuts @ d
     touched = np.abs(left) <= TOUCHED * np.abs(cuts).sum(axis=1) * np.abs(d).max()
@@ -151,7 +151,7 @@ def _cleaned(program: Program, d: Array, cuts: Matrix) -> Array:
     # Components that only rounding put there would leave the cone; the proof is about what is left.
     d = np.clip(np.where(np.abs(d) < ROUNDING, 0.0, d), lower, upper)
     moving = d != 0
-    if program.n > DENSE or not moving.any():
+    if program.n > STORAGE.most_dense or not moving.any():
         return d
     rows = np.concatenate([program.A.toarray(), cuts])[:, moving]
     sizes = np.abs(rows) @ np.abs(d[moving])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model.families import FamilyViolation, RowFamily, contract
-from ..model.program import DENSE
+from ..model.program import STORAGE
 from ..oracles import Separation
 from ..oracles.branch_and_bound import newton_step
 from ..oracles.distinct import distinct
@@ -52,7 +52,7 @@ class SampledRows:
     def suits(family: RowFamily) -> bool:
         """Whether a table of the family's rows is small."""
         p, k = family.columns.shape
-        return p <= MANY_ROWS and k <= DENSE and 40 * p * (k + 1) <= ENTRIES
+        return p <= MANY_ROWS and k <= STORAGE.most_dense and 40 * p * (k + 1) <= ENTRIES
 
     def separate(self, violation: FamilyViolation, threshold: float, refine: bool = True) -> Separation:
         """Distinct points at which the violation exceeds `threshold`, worst first, with their rows.

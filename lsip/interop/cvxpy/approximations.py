@@ -22,8 +22,6 @@ from .affine import dense
 from .package import cp, factored
 
 Array = NDArray[np.float64]
-LONGEST = 60  # letters of an atom in a message
-MOST_PRODUCTS = 200_000  # of fractions, for which the factor of a quadratic form is multiplied out
 QUADRATURE = ("quantum_rel_entr", "RelEntrConeQuad", "OpRelEntrConeQuad")
 
 
@@ -33,9 +31,10 @@ def approximations(parts: Iterable[Any]) -> tuple[TrustAssumption, ...]:
     return tuple(TrustAssumption(f"What CVXPY makes of {atom} is near enough: {why}") for atom, why in found.items())
 
 
-def _shown(node: Any) -> str:
+def _shown(node: Any, longest: int = 60) -> str:
+    """An atom as a message shows it: in so many letters at most."""
     text = " ".join(str(node).split())
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _nodes(part: Any, seen: set[int]) -> Iterator[Any]:
@@ -121,8 +120,11 @@ def _covered(exponents: Iterable[float], exact: list[Fraction]) -> bool:
     return all(Fraction(lo) <= e <= Fraction(hi) for lo, e, hi in ends)
 
 
-def _is_factored(matrix: Any) -> bool:
-    """Whether CVXPY's factor of the matrix of a quadratic form is exact, in rational numbers."""
+def _is_factored(matrix: Any, most_products: int = 200_000) -> bool:
+    """Whether CVXPY's factor of the matrix of a quadratic form is exact, in rational numbers.
+
+    A factor that takes more products of fractions is not multiplied out, and counts as inexact.
+    """
     scale, plus, minus = factored(matrix)
     if plus.size and minus.size:
         return False  # which CVXPY refuses
@@ -132,7 +134,7 @@ def _is_factored(matrix: Any) -> bool:
         return not given.any()
     if not np.array_equal(float(size) * (factor @ factor.T).toarray(), given):
         return False
-    if int((np.diff(factor.indptr) ** 2).sum()) > MOST_PRODUCTS:
+    if int((np.diff(factor.indptr) ** 2).sum()) > most_products:
         return False
     total: dict[tuple[int, int], Fraction] = {}
     for start, end in zip(factor.indptr[:-1], factor.indptr[1:], strict=True):

@@ -35,15 +35,44 @@ from .master import Master
 from .ray import find_ray
 
 Array = NDArray[np.float64]
-FAINT = 1e-8  # the share of the multipliers below which an atom is left out of a proof
-TOL = 1e-6  # interior-point solvers keep constraints to about 1e-10, and margins must be larger than that
-REACH = 1e3  # the first box, when the relaxation is unbounded without one
-INSET_SHARE = 0.15  # of the gap: what insets and outsets may cost, each
-FINEST, LARGEST = 1e-11, 1e-3  # margins, relative to the size of right-hand sides
-CALM = (0.3, 1.2)  # a margin is left alone within these shares of the one wanted
-SHALLOW = 1e-9  # a model whose points are all less deep inside has no interior, as far as a solver can tell
-TRIES = 40  # margins, boxes and units, until the relaxation has a solution
-FOLLOWS = 4  # solutions in new units, before the interior is asked no more
+
+
+@dataclass(frozen=True)
+class ConvexTuning:
+    """How the relaxation of a convex model is set up, besides what all relaxations share in `Tuning`.
+
+    Parameters
+    ----------
+    first_reach
+        The first box, when the relaxation is unbounded without one.
+    tries
+        Margins, boxes and units, until the relaxation has a solution.
+    least_margin, most_margin
+        Between what margins stay, relative to the size of right-hand sides.
+    calm
+        A margin is left alone within these shares of the one wanted.
+    inset_share
+        The share of the gap that insets and outsets may cost, each.
+    shallow
+        A model whose points are all less deep inside has no interior, as far as a solver can tell.
+    follows
+        Solutions in new units, before the interior is asked no more.
+    faint
+        The share of the largest multiplier below which an atom is left out of a proof.
+    """
+
+    first_reach: float = 1e3
+    tries: int = 40
+    least_margin: float = 1e-11
+    most_margin: float = 1e-3
+    calm: tuple[float, float] = (0.3, 1.2)
+    inset_share: float = 0.15
+    shallow: float = 1e-9
+    follows: int = 4
+    faint: float = 1e-8
+
+
+TUNING = ConvexTuning()
 
 
 @dataclass(frozen=True)
@@ -51,7 +80,8 @@ class Options:
     """How a convex model is solved; the fields are the options of `Problem.solve`."""
 
     oracle: Oracle | None = None
-    tol: float = TOL
+    # Interior-point solvers keep constraints to about 1e-10, and margins must be larger than that.
+    tol: float = 1e-6
     atol: float | None = None
     max_iterations: int = 200
     time_limit: float | None = None
@@ -128,7 +158,7 @@ class ConvexRelaxation(Relaxation):
 
     def relax(self, state: State) -> Proposal | End:
         """Solve the relaxation; where it has no solution, give it a box, lower the margin, or prove infeasibility."""
-        for _ in range(TRIES):
+        for _ in range(TUNING.tries):
             found = self._solve(state.margin)
             if found.status == "optimal":
                 state.terms = self._terms(found)
@@ -136,7 +166,7 @@ class ConvexRelaxation(Relaxation):
                     state.accept(self._proposal(found))
                     return state.proposal
             elif found.status == "unbounded" and self.reach is None:
-                self.reach = REACH
+                self.reach = TUNING.first_reach
             elif found.status == "infeasible":
                 end = self._explain_infeasible(state)
                 if end is not None:
@@ -155,7 +185,7 @@ class ConvexRelaxation(Relaxation):
 
     def _proposal(self, answer: Answer) -> Proposal:
         """An answer with its multipliers, those of rows in cones inside of their duals."""
-        pairs, least = zip(self.cuts, answer.cuts, strict=False), FAINT * float(answer.cuts.max(initial=0.0))
+        pairs, least = zip(self.cuts, answer.cuts, strict=False), TUNING.faint * float(answer.cuts.max(initial=0.0))
         support = tuple(replace(s, multiplier=float(w)) for s, w in pairs if w > least)
         rows = self._rows(answer) if len(answer.rows) else np.zeros(0)
         return Proposal(answer.z, answer.value, support, rows, not answer.leaning, answer.leaning)
@@ -180,14 +210,14 @@ class ConvexRelaxation(Relaxation):
         budget, again = state.allowed(found.value) * 0.5**state.patience, False
         if state.slater:
             wanted = self.options.tuning.margin_share * budget / max(float(found.cuts.sum()), 1e-300)
-            wanted = float(np.clip(wanted, FINEST * self.scale, LARGEST * self.scale))
-            again = not CALM[0] < state.margin / wanted < CALM[1]
+            wanted = float(np.clip(wanted, TUNING.least_margin * self.scale, TUNING.most_margin * self.scale))
+            again = not TUNING.calm[0] < state.margin / wanted < TUNING.calm[1]
             state.margin = wanted if again else state.margin
         if self.master is None:
             again = (self.reach is None and self.interior.rescale(found.z)) or again
             if state.slater:
                 before = self.interior.inset, self.interior.outset
-                self.interior.afford(found, INSET_SHARE * budget)
+                self.interior.afford(found, TUNING.inset_share * budget)
                 again = again or self.interior.inset < 0.3 * before[0] or self.interior.outset < 0.3 * before[1]
         return not again
 
@@ -201,14 +231,14 @@ class ConvexRelaxation(Relaxation):
                     return End(Status.INFEASIBLE, certificate=certificate)
         if deepest.status != "optimal":
             return End(Status.STALLED)
-        if deepest.depth < -1e3 * SHALLOW:
+        if deepest.depth < -1e3 * TUNING.shallow:
             return None if self.farther() else End(Status.UNCERTIFIED, CLASH)
-        if deepest.depth < SHALLOW:
+        if deepest.depth < TUNING.shallow:
             if not state.slater:
                 return End(Status.NO_INTERIOR)
             state.slater = False
             self.interior.inset = 0.0
-            state.margin = self.interior.margin_within(-10 * SHALLOW)
+            state.margin = self.interior.margin_within(-10 * TUNING.shallow)
         else:
             self.interior.inset = min(self.interior.inset, 0.3 * deepest.depth)
             state.margin = min(0.5 * state.margin, self.interior.margin_within(0.3 * deepest.depth))
@@ -232,12 +262,12 @@ class ConvexRelaxation(Relaxation):
 
     def _follow(self, state: State) -> bool:
         """Take the interior's answer for that of the user's solver, if it keeps every index; otherwise cut there."""
-        for _ in range(FOLLOWS):
+        for _ in range(TUNING.follows):
             found = self.interior.solve(state.margin, self.reach)
             if found.status != "optimal":
                 return False
             moved = self.interior.rescale(found.z)
-            self.interior.afford(found, INSET_SHARE * state.allowed(found.value) * 0.5**state.patience)
+            self.interior.afford(found, TUNING.inset_share * state.allowed(found.value) * 0.5**state.patience)
             if not moved:
                 break
         separations = separate(self.program, self.oracles, found.z, margin=state.margin)

@@ -21,7 +21,6 @@ from .blackbox import black_boxes
 from .constraint import Quantified
 
 Array = NDArray[np.float64]
-CHECKS = 6  # points at which a rule is compared with its trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +71,16 @@ def _name(c: Quantified) -> str:
     return str(c).partition("   for all")[0]
 
 
-def agree(traced: Quantified, box: Quantified) -> bool:
-    """Whether a rule gives the same rows at a few points as its trace; taken for granted without parameter values."""
+def agree(traced: Quantified, box: Quantified, *, checks: int = 6, close: float = 1e-9) -> bool:
+    """Whether a rule gives the same rows at a few points as its trace; taken for granted without parameter values.
+
+    There are so many checks besides the centre; numbers v are the same if they differ by at most close (1 + |v|).
+    """
     if any(p.value is None for p in traced.parameters()):
         return True
     layout, points = (
         Layout.of(traced.variables()),
-        np.concatenate([traced.domain.spread(CHECKS), traced.domain.grid(1)]),
+        np.concatenate([traced.domain.spread(checks), traced.domain.grid(1)]),
     )
     if {v.id for v in box.variables()} - set(layout.starts):
         return False
@@ -93,7 +95,7 @@ def agree(traced: Quantified, box: Quantified) -> bool:
                 table[:, done, -1] = b[:, i]
                 done += 1
         rows.append(table)
-    return rows[0].shape == rows[1].shape and np.allclose(rows[0], rows[1], rtol=1e-9, atol=1e-9)
+    return rows[0].shape == rows[1].shape and np.allclose(rows[0], rows[1], rtol=close, atol=close)
 
 
 def moved(families: tuple[Any, ...], place: NDArray[np.intp]) -> tuple[Any, ...]:

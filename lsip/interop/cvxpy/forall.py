@@ -24,7 +24,6 @@ Array = NDArray[np.float64]
 Rule = Callable[[Any], Any]  # from an index, or from a point, to a constraint or a list of them
 Given = Relation | Rule | Sequence["Given"]
 Lipschitz = float | tuple[float, float] | None
-ROUNDED = 1e-300  # more than outward rounding makes of 0
 
 
 class ForAll:
@@ -196,11 +195,12 @@ def _alone(e: Node) -> Node:
     return e.args[0] if type(e).__name__ == "Promote" else e
 
 
-def _vanishes(formula: Expression) -> bool:
+def _vanishes(formula: Expression, nothing: float = 1e-300) -> bool:
+    """Whether a formula is 0 everywhere: enclosed by `nothing`, more than outward rounding makes of 0."""
     indices = formula.indices()
     ends = (np.concatenate([getattr(i.domain, end) for i in indices])[None, :] for end in ("lower", "upper"))
     range_ = Tape((formula,), indices).enclose(*ends)
-    return bool((range_.lo > -ROUNDED).all() and (range_.hi < ROUNDED).all())
+    return bool((range_.lo > -nothing).all() and (range_.hi < nothing).all())
 
 
 def _checked(constraint: object, shown: str) -> Relation:

@@ -35,18 +35,56 @@ STATUS = {
     "DualInfeasible": "unbounded",
     "AlmostDualInfeasible": "unbounded",
 }
-FIRST = 1e-8  # insets and outsets before anything is known about what they cost
-LEAST, MOST = 1e-12, 1e-6  # and between what they stay
-IDLE = 1e-7  # growth along a direction, in good units, that a solver means to be zero
-FACES = 6  # directions that are looked at, one after the other
-LEAST_TIME = 0.05  # seconds that a solve always gets
-OFF = 1e-5  # a solution that misses the constraints by more, in units of their entries, is none
-CALM = 4.0  # units are left alone within 2^±4 of where they are
-MOVED = 7.0  # and a problem is solved again where they were wrong by more than 2^7
-LOOKS = 2  # solutions after which units no longer shrink
-RESCALES = 4  # times that a problem is solved again for its units
-SMALL = 1e-3  # the least unit of a variable, as a share of what would fill its rows, and of its first unit
-PASSES = 6  # in which right-hand sides tell the first units of the variables
+
+
+@dataclass(frozen=True)
+class InteriorTuning:
+    """Insets, outsets and units of the relaxation, and which answers are taken.
+
+    Parameters
+    ----------
+    first_inset
+        Insets and outsets before anything is known about what they cost.
+    least_inset, most_inset
+        Between what they stay.
+    idle
+        Growth along a direction, in good units, that a solver means to be zero.
+    faces
+        Directions that are looked at, one after the other, for multipliers with room.
+    least_seconds
+        What a solve always gets.
+    most_missed
+        A solution that misses the constraints by more, in units of their entries, is none.
+    calm
+        Units are left alone within so many powers of two of where they are.
+    moved
+        A problem is solved again where they were wrong by more powers of two than this.
+    looks
+        Solutions after which units no longer shrink.
+    rescales
+        Times that a problem is solved again for its units.
+    least_unit
+        The least unit of a variable, as a share of what would fill its rows, and of its first unit.
+    passes
+        In which right-hand sides tell the first units of the variables.
+    """
+
+    first_inset: float = 1e-8
+    least_inset: float = 1e-12
+    most_inset: float = 1e-6
+    idle: float = 1e-7
+    faces: int = 6
+    least_seconds: float = 0.05
+    most_missed: float = 1e-5
+    calm: float = 4.0
+    moved: float = 7.0
+    looks: int = 2
+    rescales: int = 4
+    least_unit: float = 1e-3
+    passes: int = 6
+
+
+TUNING = InteriorTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +127,7 @@ class Interior:
         self.block = np.concatenate(
             [np.arange(self.at), *(np.full(cone.size, self.at + i) for i, cone in enumerate(canonical.cones))]
         ).astype(np.intp)
-        self.inset = self.outset = FIRST
+        self.inset = self.outset = TUNING.first_inset
         self.looks = self.rescales = 0
         self.units = self.first = self._first_units()
 
@@ -138,9 +176,10 @@ class Interior:
         they may only touch the boundary, if the direction does.
         """
         scaled = self._scaled(self.canonical.b, self.cuts.rows, self.cuts.rhs)
-        push = float(np.clip(1e-2 * -deepest.depth / max(deepest.slack, 1.0), LEAST, 10 * MOST))
+        wanted = 1e-2 * -deepest.depth / max(deepest.slack, 1.0)
+        push = float(np.clip(wanted, TUNING.least_inset, 10 * TUNING.most_inset))
         kept, pushed, cuts = np.ones(self.canonical.rows), self.centre != 0, np.ones(len(self.cuts), dtype=bool)
-        for _ in range(FACES):
+        for _ in range(TUNING.faces):
             found = self._deepest(scaled, kept, push * pushed, push * cuts)
             if found.status != "unbounded":
                 return found
@@ -152,9 +191,9 @@ class Interior:
                 deeper[self.at + rows] = -cone.shortfall(growth[self.at + rows])[:, None]
             grown = np.zeros(self.at + len(self.canonical.cones))
             np.add.at(grown, self.block, self.centre * growth)
-            pushed = pushed & (grown <= IDLE)[self.block]
-            kept = np.where(deeper > IDLE, 0.0, kept)
-            cuts = cuts & (-(scaled.cuts @ d) <= IDLE)
+            pushed = pushed & (grown <= TUNING.idle)[self.block]
+            kept = np.where(deeper > TUNING.idle, 0.0, kept)
+            cuts = cuts & (-(scaled.cuts @ d) <= TUNING.idle)
         return deepest
 
     def _deepest(self, scaled: _Scaled, kept: Array, outset: Array, cut_outset: Array) -> Answer:
@@ -205,7 +244,7 @@ class Interior:
         right = b - inset * e
         check("cone program")
         seconds = min(self.clock.left(), remaining())
-        limit = {"time_limit": max(seconds, LEAST_TIME)} if seconds < np.inf else {}
+        limit = {"time_limit": max(seconds, TUNING.least_seconds)} if seconds < np.inf else {}
         try:
             status, z, y = self.canonical.solve(
                 c + A.T @ (outset * e),
@@ -221,7 +260,8 @@ class Interior:
         if found == "optimal":
             left = b - A @ z
             missed = [np.abs(left[: self.canonical.zero]), -left[self.canonical.zero : at], rows @ z - rhs]
-            if max(float(part.max(initial=0.0)) for part in missed) > OFF * (1 + float(np.abs(z).max(initial=0.0))):
+            allowed = TUNING.most_missed * (1 + float(np.abs(z).max(initial=0.0)))
+            if max(float(part.max(initial=0.0)) for part in missed) > allowed:
                 found = "failed"
         k = len(rhs)
         y[:at] += (outset * e)[:at]
@@ -250,24 +290,25 @@ class Interior:
         """Units after the sizes of a solution; whether it was found in units that were far off."""
         z = np.abs(z[:-1])
         self.looks += 1
-        if self.looks > LOOKS and (z <= 2.0**CALM * self.units).all():
+        if self.looks > TUNING.looks and (z <= 2.0**TUNING.calm * self.units).all():
             return False
         filling = self._filling(*self._terms(z))
-        wanted = np.maximum(z, SMALL * np.maximum(filling, self.first))
+        wanted = np.maximum(z, TUNING.least_unit * np.maximum(filling, self.first))
         change = np.round(np.log2(wanted / self.units))
-        self.units = np.where(np.abs(change) > CALM, self.units * 2.0**change, self.units)
-        self.rescales += bool((np.abs(change) > MOVED).any())
-        return self.rescales <= RESCALES and bool((np.abs(change) > MOVED).any())
+        self.units = np.where(np.abs(change) > TUNING.calm, self.units * 2.0**change, self.units)
+        moved = bool((np.abs(change) > TUNING.moved).any())
+        self.rescales += moved
+        return self.rescales <= TUNING.rescales and moved
 
     def _first_units(self) -> Array:
         """Units with which rows have terms of the size of their right-hand sides; 1 where that is near."""
         units = np.zeros(len(self.canonical.c))
-        for _ in range(PASSES):
+        for _ in range(TUNING.passes):
             units = np.where(units > 0, units, self._filling(*self._terms(units)))
             if (units > 0).all():
                 break
         powers = np.round(np.log2(np.where(units > 0, units, 1.0)))
-        return np.where(np.abs(powers) > CALM, 2.0**powers, 1.0)
+        return np.where(np.abs(powers) > TUNING.calm, 2.0**powers, 1.0)
 
     def _terms(self, sizes: Array) -> tuple[sparse.csr_matrix, Array]:
         """All rows, and the largest term of each, or of its cone, for variables of such sizes."""
@@ -297,8 +338,8 @@ class Interior:
 
     def afford(self, found: Answer, budget: float) -> None:
         """Insets and outsets that cost about as much as the budget each."""
-        self.inset = float(np.clip(budget / max(found.price, 1e-300), LEAST, MOST))
-        self.outset = float(np.clip(budget / max(found.slack, 1e-300), LEAST, MOST))
+        self.inset = float(np.clip(budget / max(found.price, 1e-300), TUNING.least_inset, TUNING.most_inset))
+        self.outset = float(np.clip(budget / max(found.slack, 1e-300), TUNING.least_inset, TUNING.most_inset))
 
     def margin_within(self, depth: float) -> float:
         """The margin of cuts, in their own units, that is so deep in those of the rows."""

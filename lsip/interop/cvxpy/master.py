@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ...deadline import check
 from ...errors import ModelError
@@ -18,7 +19,6 @@ from .interior import Answer
 from .package import cp
 
 Array = NDArray[np.float64]
-NARROW = 1e-3  # right-hand sides are at most so many times smaller than 1 after cuts have been scaled
 
 
 class Master:
@@ -46,9 +46,7 @@ class Master:
     def solve(self, margin: float, reach: float | None) -> Answer:
         """The relaxation with every cut kept by `margin`."""
         rows = self.cuts.rows[:, self.columns]
-        size = abs(rows).max(axis=1).toarray().ravel() if rows.shape[0] else np.zeros(0)
-        scale = np.maximum(size, NARROW * np.abs(self.cuts.rhs))
-        scale = np.where(scale > 0, scale, 1.0)
+        scale = _divisors(rows, self.cuts.rhs)
         cuts = (
             rows.multiply(1 / scale[:, None]).tocsr() @ self.vector[self.elements] <= (self.cuts.rhs - margin) / scale
         )
@@ -79,3 +77,10 @@ class Master:
 
     def _nothing(self, status: str) -> Answer:
         return Answer(status, np.zeros(len(self.canonical.c) + 1), np.zeros(0), np.zeros(len(self.cuts)))
+
+
+def _divisors(rows: sparse.csr_matrix, rhs: Array, narrow: float = 1e-3) -> Array:
+    """What cuts are divided by: their largest coefficient, or `narrow` times the right-hand side if that is more."""
+    size = abs(rows).max(axis=1).toarray().ravel() if rows.shape[0] else np.zeros(0)
+    scale = np.maximum(size, narrow * np.abs(rhs))
+    return np.where(scale > 0, scale, 1.0)

@@ -10,20 +10,19 @@ from ...errors import MissingExtraError
 if TYPE_CHECKING:
     import cvxpy
 
-OLDEST = (1, 9)  # whose canonical form the proofs read
 
-
-def _load() -> Any:
+def _load(oldest: tuple[int, int] = (1, 9)) -> Any:
+    """CVXPY, of the oldest version whose canonical form the proofs read, or a newer one."""
     from importlib import import_module
 
     try:
         found = import_module("cvxpy")
     except ImportError as error:
         raise MissingExtraError("lsip.interop.cvxpy needs CVXPY: pip install 'lsip[cvxpy]'.") from error
-    if tuple(map(int, found.__version__.split(".")[:2])) < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
+    if tuple(map(int, found.__version__.split(".")[:2])) < oldest:
+        needed = ".".join(map(str, oldest))
         raise MissingExtraError(
-            f"lsip.interop.cvxpy needs CVXPY {oldest} or newer, found {found.__version__}: pip install 'lsip[cvxpy]'."
+            f"lsip.interop.cvxpy needs CVXPY {needed} or newer, found {found.__version__}: pip install 'lsip[cvxpy]'."
         )
     return found
 

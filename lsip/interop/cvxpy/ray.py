@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,9 +15,31 @@ from .cuts import cut_rows
 from .interior import Interior
 
 Array = NDArray[np.float64]
-STEPS = 40
-STAGES = ((1e-3, 1e-3), (1e-6, 1e-6), (1e-3, 0.0), (1e-6, 0.0), (0.0, 0.0))  # margin and inset: easier to prove first
-NOISE = 1e-7  # of the largest entry, in good units: what a solver leaves where it means zero
+
+
+@dataclass(frozen=True)
+class RayTuning:
+    """How directions are looked for.
+
+    Parameters
+    ----------
+    steps
+        Directions that are tried at most.
+    stages
+        Margin and inset of each stage, those that are easier to prove first.
+    least_gain
+        A direction that improves the objective by less, in good units, ends a stage.
+    noise
+        What a solver leaves where it means zero, as a part of the largest entry in good units.
+    """
+
+    steps: int = 40
+    stages: tuple[tuple[float, float], ...] = ((1e-3, 1e-3), (1e-6, 1e-6), (1e-3, 0.0), (1e-6, 0.0), (0.0, 0.0))
+    least_gain: float = 1e-6
+    noise: float = 1e-7
+
+
+TUNING = RayTuning()
 
 
 def find_ray(
@@ -26,15 +50,15 @@ def find_ray(
     Nothing of this is proven here.
     """
     held, stage = list(cuts), 0
-    for _ in range(STEPS):
-        found = interior.direction(cut_rows(program, held)[0], *STAGES[stage])
+    for _ in range(TUNING.steps):
+        found = interior.direction(cut_rows(program, held)[0], *TUNING.stages[stage])
         units = np.append(interior.units, 1.0)
-        if found.status != "optimal" or found.value > -1e-6 or clock.left() < 0:
+        if found.status != "optimal" or found.value > -TUNING.least_gain or clock.left() < 0:
             stage += 1
-            if stage == len(STAGES) or clock.left() < 0:
+            if stage == len(TUNING.stages) or clock.left() < 0:
                 return None
             continue
-        d = np.where(np.abs(found.z) < NOISE * units, 0.0, found.z)
+        d = np.where(np.abs(found.z) < TUNING.noise * units, 0.0, found.z)
         seen = [
             tuned(oracle, seconds=max(clock.left(), 0.0)).maximise(program.violation(f, d, scale=0.0), target=0.0)
             for f, oracle in enumerate(oracles)

@@ -16,8 +16,6 @@ from scipy import sparse
 from ...expressions.graph import Add, Constant, Expression, Gather, Join, Linear, Multiply, Negate, as_expression
 from .comparison import Value
 
-DENSE = 200  # with at most so many numbers, their matrix is dense
-
 
 class Basis:
     """Collects the functions that coefficients are made of; the first one is the constant 1."""
@@ -114,12 +112,13 @@ def _multiples(functions: Join, weights: list[dict[int, float]]) -> Expression:
     return as_expression(Gather(functions, places) * np.array([v for w in weights for v in w.values()]))
 
 
-def _sums(functions: Join, weights: list[dict[int, float]]) -> Expression:
+def _sums(functions: Join, weights: list[dict[int, float]], most_dense: int = 200) -> Expression:
+    """Sums of several functions; with at most so many sums, their matrix is dense."""
     rows = np.repeat(np.arange(len(weights)), [len(w) for w in weights])
     columns = np.array([j for w in weights for j in w], dtype=np.intp)
     data = np.array([v for w in weights for v in w.values()])
     matrix: Any = sparse.csr_matrix((data, (rows, columns)), shape=(len(weights), functions.size))
-    return Linear(matrix if len(weights) > DENSE else matrix.toarray(), functions, (len(weights),))
+    return Linear(matrix if len(weights) > most_dense else matrix.toarray(), functions, (len(weights),))
 
 
 def _number(e: Expression) -> float | None:

@@ -20,8 +20,7 @@ from .evaluation import Numbers, numbers
 from .tracing import Formula, Symbols, check_points
 
 Array = NDArray[np.float64]
-FREE = 1.0  # the slack of a row that holds whatever x is, where a rule skips
-UPPER, LOWER = 1, -1
+UPPER, LOWER = 1, -1  # the signs of a row's sides
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,14 +138,14 @@ class BlackBox:
         return found
 
     def _functions(
-        self, side: int, used: NDArray[np.intp]
+        self, side: int, used: NDArray[np.intp], free: float = 1.0
     ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-        """Coefficients and right-hand sides of side (body - bound) <= 0 at points."""
+        """Coefficients and right-hand sides of side (body - bound) <= 0 at points; 0 <= free where a rule skips."""
         place = {int(j): k for k, j in enumerate(used)}
 
         def bound(row: Numbers | None) -> float:
             found = np.inf if row is None else side * (row.upper if side == UPPER else row.lower)
-            return found if np.isfinite(found) else FREE
+            return found if np.isfinite(found) else free
 
         def coefficients(row: Numbers | None) -> Array:
             out = np.zeros(len(used))

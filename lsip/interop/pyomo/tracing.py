@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from ...errors import ModelError
 from ...expressions.graph import Index, Join, as_expression
 from ...expressions.tape import Tape
+from ...model.callables import TRACES
 from .columns import Columns
 from .continuum import Piece
 from .evaluation import Numbers, Sides, first_line, numbers, sides
 from .formula import Reader, Row, Untraceable
 
 Array = NDArray[np.float64]
-CHECKS = 8  # points, besides corners, edges and what Pyomo has built already, at which a formula is compared
-AGREE = 1e-9  # how closely, relative to the size of each coefficient
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +89,12 @@ def _explain(error: Exception, piece: Piece) -> str:
     return f"its rule needs a number for {name} ({type(error).__name__}: {first_line(error)})"
 
 
-def check_points(piece: Piece) -> Array:
-    """Corners and edges, points that Pyomo has built already, and points that are spread evenly."""
+def check_points(piece: Piece, count: int = 8) -> Array:
+    """Corners and edges, and at most `count` points each that Pyomo has built already and that are spread evenly."""
     domain = piece.domain
     corners = domain.grid(3 if domain.dim <= 2 else 2) if domain.dim <= 6 else domain.grid(1)
-    written = [point for point, _ in piece.written[:CHECKS]]
-    return np.concatenate([corners, domain.spread(CHECKS), np.array(written).reshape(-1, domain.dim)])
+    written = [point for point, _ in piece.written[:count]]
+    return np.concatenate([corners, domain.spread(count), np.array(written).reshape(-1, domain.dim)])
 
 
 def _compare(
@@ -121,8 +120,9 @@ def _compare(
             wanted[i] = _aligned(row, places)
     values, wanted = values[used], wanted[used]
     size = np.where(np.isfinite(wanted), np.abs(wanted), 0.0)
+    allowed = TRACES.agreement * (size + size.max(axis=0, initial=0.0))
     with np.errstate(invalid="ignore"):
-        same = (values == wanted) | (np.abs(values - wanted) <= AGREE * (size + size.max(axis=0, initial=0.0)))
+        same = (values == wanted) | (np.abs(values - wanted) <= allowed)
     if not same.all():
         bad = points[used][int(np.argmin(same.all(axis=1)))]
         return f"its rule treats a symbol and the number {piece.at(bad)} differently"
