@@ -33,8 +33,8 @@ class EnclosureTuning:
     refinements
         Of an approximate solution before it is enclosed.
     underflow
-        More than products that underflow add up to. Boxes are widened by it, and no gap or slope is taken for less:
-        where everything is zero, bounds are as far apart as the least doubles.
+        More than products that underflow add up to; proofs rest on that. Boxes are widened by it, and no gap or slope
+        is taken for less: where everything is zero, bounds are as far apart as the least doubles.
     """
 
     iterations: int = 12

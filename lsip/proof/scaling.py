@@ -52,7 +52,7 @@ class ScalingTuning:
     farthest
         The largest exponent of a factor, so that nothing over- or underflows.
     underflow
-        More than all that underflows in one enclosure.
+        More than all that underflows in one enclosure; proofs rest on that.
     """
 
     points: int = 40

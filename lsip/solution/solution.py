@@ -42,7 +42,7 @@ class TextTuning:
     Parameters
     ----------
     most_coordinates
-        Coordinates of a point that fit in one line; of more, the first and the last are written.
+        Coordinates of a point that fit in one line; of more, the first three and the last are written.
     """
 
     most_coordinates: int = 8
