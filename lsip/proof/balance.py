@@ -31,21 +31,67 @@ from .linear_algebra import exact_sums
 from .linear_program import linear_program
 from .rows import Mask, Rows, centres, settled
 
-INDEPENDENT = 1e-4  # pivots below this share of the largest are not relied on
-REGULAR = 1e-14  # blocks closer to singular than this are left as they are
-SLOPE = 1e-6  # what is left over in a column, relative to its terms, beyond which it is a reduced cost
-LEVELLINGS = 2  # each leaves over only what its own rounding adds
-LIGHT = 1e-9  # rows that weigh less than this share of the heaviest are no basis for corrections
-STEPS = (1e-14, 1e-13, 1e-12, 3e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # along a direction, relative to all weights
-LESS = tuple(2.0**-k for k in range(42, 25, -1))  # of all weights, where that gives reduced costs their sign
-LARGEST = 4_000_000  # entries of a block that is factorised densely
-NEAR_ENDS = (1e-12, 1e-6)  # how near a bound counts as being there, relative to the largest variable: tried in turn
-ROUNDS = 3  # in which columns join those that have to balance
-WIDEST = 3000  # columns that are balanced at most
-SPARE, SPARE_A_COLUMN = 20, 3  # atoms that are looked at besides those with weight, and for every column
-LEAST_PUSH = 1e-3  # of a reduced cost that needs a sign, beside the one that rounding moves most
-FALL = 1e-10  # the longest step, relative to all weights, along which no weight may change its sign
-ROOM = 1e7  # how far other multipliers may move while those of the basis grow by one
+
+@dataclass(frozen=True)
+class BalanceTuning:
+    """How multipliers are looked for that balance; whatever is found, `dual.weigh` says what it proves.
+
+    Parameters
+    ----------
+    least_pivot
+        The share of the largest pivot below which a row of a basis is not relied on.
+    singular
+        The share of the largest below which a block counts as singular, and is left as it is. Least squares pass over
+        such directions; sparse ones are made regular by as much.
+    slope
+        What is left over in a column, relative to its terms, beyond which it is a reduced cost and no rounding.
+    levellings
+        How often multipliers of cones are moved in proportion to their room; each time leaves over only what its own
+        rounding adds.
+    light
+        The share of the heaviest row below which a row is no basis for corrections.
+    steps
+        Steps along a direction, relative to all weights, the shortest first. Some 1e-13 is enough to keep corrections
+        of 1e-16 from making a multiplier negative; longer ones cost more of the bound.
+    reductions
+        Shares of all weights that are given up in turn, where that gives reduced costs their sign.
+    most_entries
+        Entries of a block that is factorised densely.
+    near_ends
+        How near to a bound counts as being there, relative to the largest variable; tried in turn.
+    rounds
+        Rounds in which columns join those that have to balance, because corrections in others left something over.
+    most_columns
+        Columns that are balanced at most.
+    spare, spare_a_column
+        Atoms without weight that are looked at besides those that have some: in all, and more for every column.
+    least_push
+        How far a reduced cost that needs a sign is moved, at least, beside the one that rounding moves most.
+    safe_step
+        The longest step, relative to all weights, along which no weight may change its sign.
+    most_move
+        How far other multipliers may move while those of the basis grow by one.
+    """
+
+    least_pivot: float = 1e-4
+    singular: float = 1e-14
+    slope: float = 1e-6
+    levellings: int = 2
+    light: float = 1e-9
+    steps: tuple[float, ...] = (1e-14, 1e-13, 1e-12, 3e-12, 1e-11, 1e-10, 1e-9, 1e-8)
+    reductions: tuple[float, ...] = tuple(2.0**-k for k in range(42, 25, -1))
+    most_entries: int = 4_000_000
+    near_ends: tuple[float, ...] = (1e-12, 1e-6)
+    rounds: int = 3
+    most_columns: int = 3000
+    spare: int = 20
+    spare_a_column: int = 3
+    least_push: float = 1e-3
+    safe_step: float = 1e-10
+    most_move: float = 1e7
+
+
+TUNING = BalanceTuning()
 
 
 def balanced(
@@ -99,7 +145,7 @@ def _tried(
     """All proposals whose multipliers exist, and what they prove."""
     if rows.cones is not None:
         dual = _levelled(c, rows, dual, np.flatnonzero(~np.isfinite(found.charge)))
-    for near in NEAR_ENDS * ROUNDS:
+    for near in TUNING.near_ends * TUNING.rounds:
         before, ends = loose.copy(), _at_end(program, centre, near)
         for candidate, its_rows in _proposals(program, c, dual, rows, centre, loose, ends, wide):
             check("lower bound")
@@ -110,7 +156,7 @@ def _tried(
             yield candidate, weighed
             # Corrections in some columns leave something over in others, which have to be balanced too then.
             loose |= ~np.isfinite(weighed.charge)
-        if (loose == before).all() and near == NEAR_ENDS[-1]:
+        if (loose == before).all() and near == TUNING.near_ends[-1]:
             break
 
 
@@ -149,8 +195,8 @@ def _paid(rows: Rows, c: Array, dual: Dual, found: Weighed, centre: Array) -> Ar
     """
     terms = np.abs(c) + abs(rows.mid).T @ np.abs(dual.weights)
     lower, upper = rows.bounds
-    up_there = (found.reduced.hi < -SLOPE * terms) & np.isfinite(upper)
-    down_there = (found.reduced.lo > SLOPE * terms) & np.isfinite(lower)
+    up_there = (found.reduced.hi < -TUNING.slope * terms) & np.isfinite(upper)
+    down_there = (found.reduced.lo > TUNING.slope * terms) & np.isfinite(lower)
     return np.where(up_there, upper, np.where(down_there, lower, centre))
 
 
@@ -161,7 +207,7 @@ def _levelled(c: Array, rows: Rows, dual: Dual, columns: Ints) -> Dual:
     """
     turned = rows.mid[:, columns].T
     turned = sparse.csr_matrix(turned) if is_sparse(turned) else turned
-    for _ in range(LEVELLINGS if len(columns) else 0):
+    for _ in range(TUNING.levellings if len(columns) else 0):
         weights = dual.weights
         room = rows.room(weights)
         room = _filled(abs(rows.mid[:, columns]), room, rows.equal)
@@ -184,7 +230,7 @@ def _least_norm(matrix: Matrix, room: Array, target: Array) -> Array | None:
         if not (np.isfinite(moving).all() and np.isfinite(target).all()):
             return None
         try:
-            step: Array = np.linalg.lstsq(moving, target, rcond=REGULAR)[0]
+            step: Array = np.linalg.lstsq(moving, target, rcond=TUNING.singular)[0]
         except np.linalg.LinAlgError:
             return None
         return step if np.isfinite(step).all() else None
@@ -193,7 +239,7 @@ def _least_norm(matrix: Matrix, room: Array, target: Array) -> Array | None:
     scale = np.where(scale > 0, scale, 1.0)
     moving = sparse.diags_array(1 / scale) @ moving
     m, k = moving.shape
-    system = sparse.block_array([[sparse.eye_array(k), moving.T], [moving, -REGULAR * sparse.eye_array(m)]])
+    system = sparse.block_array([[sparse.eye_array(k), moving.T], [moving, -TUNING.singular * sparse.eye_array(m)]])
     afford_factors(system)
     try:
         found = splu(sparse.csc_matrix(system)).solve(np.concatenate([np.zeros(k), target / scale]))[:k]
@@ -212,7 +258,7 @@ def _proposals(
     program: Program, c: Array, dual: Dual, rows: Rows, centre: Array, loose: Mask, ends: Mask, others: _Wide
 ) -> Iterator[tuple[Dual, Rows]]:
     """First the rows that have weight, then others, with more and more weight given to them."""
-    if loose.sum() > WIDEST:
+    if loose.sum() > TUNING.most_columns:
         return
     room = rows.room(dual.weights)
     inner, outer = np.flatnonzero(loose & ~ends), np.flatnonzero(loose & ends)
@@ -232,9 +278,9 @@ def _proposals(
         basis, balance = _square(every, zero, ~every.conic | (room > 0), _appeal(every, room, centre))
         pushes = _pushes(program, centre, signed)
         direction = _direction(every, wide.weights, basis, balance, pushes, centre)
-        moved = [wide.weights + step * total * direction for step in STEPS] if direction is not None else []
+        moved = [wide.weights + step * total * direction for step in TUNING.steps] if direction is not None else []
         if len(signed) and (c[signed] * pushes[1] > 0).all():  # without multipliers, the objective pays for itself
-            moved += [(1 - share) * wide.weights for share in LESS]
+            moved += [(1 - share) * wide.weights for share in TUNING.reductions]
         for weights in moved:
             dual = wide.reweighted(every.sided(weights))
             yield _trimmed(replace(dual, balanced=balance, basis=basis), every, basis)
@@ -270,7 +316,7 @@ class _Wide:
             key = (s.family, s.component, s.point.tobytes())
             if key not in known:
                 fresh.setdefault(key, s)
-        found, most = list(fresh.values()), SPARE + SPARE_A_COLUMN * self.program.n
+        found, most = list(fresh.values()), TUNING.spare + TUNING.spare_a_column * self.program.n
         old = found[:-most]
         chosen = old[:: max(len(old) // most, 1)] + found[-most:]
         return [Support(s.family, s.component, s.point, 0.0) for s in chosen]
@@ -293,11 +339,11 @@ def _strong(rows: Rows, room: Array, columns: Ints) -> Iterator[tuple[Mask, Arra
     """
     always = rows.equal | (rows.conic & (room > 0))
     largest = float(room.max(initial=0.0))
-    yield (room > LIGHT * largest) | always, np.where(rows.equal, largest, room)
+    yield (room > TUNING.light * largest) | always, np.where(rows.equal, largest, room)
     size = abs(rows.mid[:, columns])
     room = _filled(size, room, rows.equal)
     share = _share(size, room)
-    yield (share > LIGHT) | always, room * room / np.where(share > 0, share, 1.0)
+    yield (share > TUNING.light) | always, room * room / np.where(share > 0, share, 1.0)
 
 
 def _share(size: Matrix, room: Array) -> Array:
@@ -350,7 +396,7 @@ def _square(rows: Rows, columns: Ints, allowed: Mask, appeal: Array) -> tuple[In
     """
     nothing = np.zeros(0, dtype=np.intp)
     places = np.flatnonzero(allowed)
-    if not len(columns) or not len(places) or len(places) * len(columns) > LARGEST:
+    if not len(columns) or not len(places) or len(places) * len(columns) > TUNING.most_entries:
         return nothing, nothing
     short, long = sorted((len(places), len(columns)))
     afford(10.0 * short**2 * long / SPEED, "lower bound")
@@ -361,7 +407,7 @@ def _square(rows: Rows, columns: Ints, allowed: Mask, appeal: Array) -> tuple[In
         return nothing, nothing
     factor, order = linalg.qr(block.T, mode="r", pivoting=True, check_finite=False)
     pivots = np.abs(np.diag(factor))
-    rank = int((pivots > INDEPENDENT * pivots.max(initial=0.0)).sum())
+    rank = int((pivots > TUNING.least_pivot * pivots.max(initial=0.0)).sum())
     if rank == len(columns):
         return places[order[:rank]], columns
     chosen = order[:rank]
@@ -404,7 +450,7 @@ def _whitened(block: Array) -> Array:
         return block
     factor = linalg.qr(block, mode="r", check_finite=False)[0][: block.shape[1]]
     diagonal = np.abs(np.diag(factor))
-    if diagonal.min(initial=np.inf) <= REGULAR * diagonal.max(initial=0.0):
+    if diagonal.min(initial=np.inf) <= TUNING.singular * diagonal.max(initial=0.0):
         return block
     white: Array = linalg.solve_triangular(factor, block.T, trans="T", check_finite=False).T
     return white
@@ -429,16 +475,17 @@ def _direction(
     """
     size, gap = _norms(rows), _gaps(rows, centre)
     share = np.abs(weights) * size
-    light = share <= LIGHT * share.max(initial=0.0)
+    light = share <= TUNING.light * share.max(initial=0.0)
     above, below = np.isfinite(rows.above.hi), np.isfinite(rows.below.lo)
     needed = np.zeros(len(rows), dtype=bool)
     needed[basis] = True
     needed &= light & ~rows.equal & ~rows.conic
-    upper = np.where(above, ROOM, np.where(needed, -1.0, 0.0))
-    lower = np.where(above & needed, 1.0, np.where(below & ~(above & light), -ROOM, 0.0))
-    spare = np.minimum(share / (FALL * max(float(share.sum()), 1e-300)), ROOM)  # how far they may fall
-    lower = np.where(~light & ~rows.equal, np.where(weights > 0, -spare, -ROOM), lower)
-    upper = np.where(~light & ~rows.equal, np.where(weights < 0, spare, ROOM), upper)
+    far = TUNING.most_move
+    upper = np.where(above, far, np.where(needed, -1.0, 0.0))
+    lower = np.where(above & needed, 1.0, np.where(below & ~(above & light), -far, 0.0))
+    spare = np.minimum(share / (TUNING.safe_step * max(float(share.sum()), 1e-300)), far)  # how far they may fall
+    lower = np.where(~light & ~rows.equal, np.where(weights > 0, -spare, -far), lower)
+    upper = np.where(~light & ~rows.equal, np.where(weights < 0, spare, far), upper)
     columns = np.concatenate([balance, pushes[0]])
     if not len(columns) or not len(rows):
         return None
@@ -451,7 +498,7 @@ def _direction(
     side_scale = 1.0 / scale[:, None]
     matrix = sparse.csr_matrix(matrix.multiply(side_scale)) if is_sparse(matrix) else matrix * side_scale
     doubt = (np.abs(weights) @ abs(rows.mid[:, pushes[0]])) / scale[len(balance) :]  # what rounding does to each
-    doubt = np.maximum(doubt / max(float(doubt.max(initial=0.0)), 1e-300), LEAST_PUSH)
+    doubt = np.maximum(doubt / max(float(doubt.max(initial=0.0)), 1e-300), TUNING.least_push)
     side = np.concatenate([np.zeros(len(balance)), pushes[1] * doubt])
     cost = np.where(np.isfinite(gap), gap + paid, 0.0)
     usable = np.isfinite(gap) & ~rows.conic  # moves within cones are left to `_levelled`

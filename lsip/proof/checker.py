@@ -3,24 +3,19 @@
 This file shares no code with lsip. It imports the standard library and python-flint, and it believes three things: the
 arithmetic of python-flint (rational numbers, and balls that contain the exact result), Python itself, and that the
 model in the file is the one that was meant. Point, multipliers, bounds and status are claims, and none is believed.
+What is proven, about min c x + constant with lower <= x <= upper, finite rows, and a(y) x <= b(y) for all y of a set:
 
-What is proven, about min c x + constant over all x with lower <= x <= upper, the finite rows, and a(y) x <= b(y) for
-every y of every index set:
-
-    OPTIMAL     A point x' exists that keeps all constraints, every one of the infinitely many included, and has an
-                objective of at most `upper`. It is x itself, or where there are equalities an exact solution of them
-                within `box` of x. No feasible point has an objective below `lower`. The two differ by no more than
-                max(tol |upper|, atol).
-    INFEASIBLE  No point keeps all constraints.
-    UNBOUNDED   Such a point x' exists, and a direction from it along which all constraints hold for ever and the
-                objective falls without end.
+- OPTIMAL: a point x' exists that keeps all constraints, every one of the infinitely many included, and has an objective
+  of at most `upper`. It is x itself, or where there are equalities an exact solution of them within `box` of x. No
+  feasible point has an objective below `lower`. The two differ by no more than max(tol |upper|, atol).
+- INFEASIBLE: no point keeps all constraints.
+- UNBOUNDED: such an x' exists, and a direction along which all constraints hold and the objective falls, for ever.
 
 How: multipliers are rational numbers, or the exact solution of a square linear system. They weigh constraints at points
 that lie in the index set exactly, so that what they add up to is implied by the model. That a(y) x <= b(y) holds for
-all y is proven by branch-and-bound: Taylor expansions at the centre of a box, with the rest enclosed over the box, on
-ever smaller boxes. Index sets are covered by images of boxes: discs in polar coordinates, polygons by triangles.
-Equalities that follow from others up to the rounding of their data (`dependent`) are left out; the answer says so. A
-maximum is proven as the minimum of the negative objective, which is what the file holds; the answer has its own sign.
+all y is proven by branch-and-bound: Taylor expansions at the centre of a box, with the rest enclosed, on ever smaller
+boxes whose images cover the set. Equalities that follow from others up to the rounding of their data (`dependent`) are
+left out; the answer says so. A maximum is proven as the minimum of the negative objective, and told with its own sign.
 
 Exit code: 0 proven; 1 not proven, which does not mean false; 2 no proof that can be read; 3 refused, because the file
 holds something that is not known here: a function, an index set, more than three coordinates of y.
@@ -40,19 +35,8 @@ from typing import Any, NamedTuple
 from flint import arb, arb_poly, arb_series, ctx, fmpq, fmpq_mat
 
 FORMAT, VERSION = "lsip-proof", 1
-COARSE, FINE = 128, 640  # bits of balls: in branch-and-bound, and where boxes are tiny
-EARLY, DEEP, DEEPEST = 3, 36, 80  # halvings: until slopes are looked at, boxes are tiny, nothing more is tried
-MOST_BOXES = 400_000  # for one row of a family
-PARTS = 20  # into which a polynomial is cut, beside one for every step of its formula
-TERMS = {1: 12, 2: 9, 3: 6}  # of a Taylor expansion, by the number of coordinates
-EXACT = 40  # linear systems up to this size are solved in rational numbers
-LARGEST = 100_000  # bits of a rational number; beyond, it becomes a ball
-PASSES = 3  # in which rows imply bounds
-MOST_ROWS, MOST_POWER = 40, 1000  # of a polygon; exponents
-ULPS, MOST = fmpq(16, 2**52), 64  # of the terms of a row: rounding of its data; how large parts of it may be
 ZERO, ONE, NAN = fmpq(0), fmpq(1), arb("nan")
 WORDS = {1: "not proven", 2: "no proof that can be read", 3: "refused"}  # by exit codes
-
 Number = Any  # fmpq or arb
 Value = Any  # fmpq, arb or arb_series
 Row = dict[int, Number]
@@ -72,6 +56,36 @@ def demand(ok: object, why: str, code: int = 1) -> None:
         raise CheckError(why, code)
 
 
+class CheckerTuning(NamedTuple):
+    """How hard is tried before something is not proven, and, last, what is taken for rounding: the answer rests on it.
+
+    Parameters
+    ----------
+    coarse, fine, most_bits
+        Bits of balls: in branch-and-bound, and elsewhere or in tiny boxes; of fractions, that become balls beyond.
+    early, deep, deepest, most_boxes
+        Halvings of a box until slopes are looked at, it is tiny, nothing more is tried; boxes for one row of a family.
+    terms, parts
+        Of a Taylor expansion, by number of coordinates; into which it is cut, beside one for every step of a formula.
+    rounding, modest
+        The share of the terms of a row that is taken for the rounding of its data: 16 units in the last place. How many
+        times as large as its entries the parts that make it up may be, lest anything follow from anything.
+    """
+
+    coarse: int = 128
+    fine: int = 640
+    most_bits: int = 100_000
+    early: int = 3
+    deep: int = 36
+    deepest: int = 80
+    most_boxes: int = 400_000
+    terms: tuple[int, int, int] = (12, 9, 6)
+    parts: int = 20
+    rounding: fmpq = fmpq(16, 2**52)
+    modest: int = 64
+
+
+TUNING = CheckerTuning()
 readable, familiar = partial(demand, code=2), partial(demand, code=3)
 
 
@@ -118,7 +132,7 @@ def applied(name: str, _: None, u: Value) -> Value:
     if isinstance(u, arb_series):
         return getattr(u, name)()
     found = getattr(ball(u), name)()
-    short = found.is_finite() and found.is_exact() and abs(found.man_exp()[1]) < LARGEST
+    short = found.is_finite() and found.is_exact() and abs(found.man_exp()[1]) < TUNING.most_bits
     return found.fmpq() if short else found
 
 
@@ -157,16 +171,15 @@ PARTIAL = {"divide", "tan", "log", "sqrt", "arcsin", "arccos"}  # not defined fo
 class Formula:
     """The rows of a family as a list of steps, each an operation on the numbers that earlier ones found."""
 
-    def __init__(self, data: list[dict[str, Any]], domain: IndexSet) -> None:
+    def __init__(self, data: list[dict[str, Any]], domain: IndexSet, most_power: int = 1000) -> None:
         self.pieces, self.signs = domain.pieces, dict[int, bool]()  # signs: whether a step is never negative
-        self.steps: list[tuple[str, tuple[int, ...], Any]] = []
-        self.total: list[bool] = []  # whether a step is defined for all index points
+        self.steps, self.total = list[tuple[str, tuple[int, ...], Any]](), list[bool]()  # total: defined everywhere
         for step in data:
             name, args, extra = step["op"], tuple(whole(a, len(self.steps)) for a in step["args"]), None
             familiar(name in {"index", "constant", *OPERATIONS}, f"The operation {str(name)[:60]} is not known.")
             if name == "power":
                 extra = step["exponent"]
-                familiar(extra in range(MOST_POWER + 1), f"The exponent {str(extra)[:60]} is not known.")
+                familiar(extra in range(most_power + 1), f"The exponent {str(extra)[:60]} is not known.")
             elif name == "linear":
                 extra = [(w, ball(w)) for w in numbers(step["weights"], len(args))]
             elif name in ("index", "constant"):
@@ -174,7 +187,6 @@ class Formula:
             self.append(name, args, extra)
 
     def append(self, name: str, args: tuple[int, ...], extra: fmpq | int | list[tuple[Number, arb]] | None) -> int:
-        """A new step."""
         self.total.append(name not in PARTIAL and all(self.total[a] for a in args))
         self.steps.append((name, args, extra))
         return len(self.steps) - 1
@@ -194,7 +206,7 @@ class Formula:
 
     def values(self, order: list[int], y: Sequence[Value]) -> dict[int, Value]:
         """The values of steps where the index is a rational point, a ball or a series; an error if undefined there."""
-        exact = all(isinstance(v, fmpq) for v in y)
+        exact, most_bits = all(isinstance(v, fmpq) for v in y), TUNING.most_bits
         known: dict[int, Value] = {}
         for i in order:
             name, args, extra = self.steps[i]
@@ -204,7 +216,7 @@ class Formula:
                 known[i] = flat(arb(0).union(ball(known[args[0]]).upper().max(arb(0)).sqrt()))
             else:
                 known[i] = OPERATIONS[name](extra, *(known[a] for a in args))
-            if isinstance(known[i], fmpq) and known[i].height_bits() > LARGEST:
+            if isinstance(known[i], fmpq) and known[i].height_bits() > most_bits:
                 known[i] = arb(known[i])
             demand(isinstance(known[i], fmpq) or ball(known[i]).is_finite(), "A function may not be defined.")
         return known
@@ -212,21 +224,20 @@ class Formula:
     def never_negative(self, step: int) -> bool:
         """Whether a step is proven to be nonnegative on the index set, though rounded ranges reach below 0."""
         if step not in self.signs:
-            before = ctx.prec, ctx.cap
-            self.signs[step] = False  # while it is asked
+            before, self.signs[step] = (ctx.prec, ctx.cap), False  # while it is asked
             self.signs[step] = self.never_positive(self.combination([-ONE], [step]))
             ctx.prec, ctx.cap = before
         return self.signs[step]
 
     def never_positive(self, root: int) -> bool:
         """Whether a step is proven to be at most 0 on the whole index set."""
-        count, order = 0, self.order([root])
+        count, order, most, deepest = 0, self.order([root]), TUNING.most_boxes, TUNING.deepest
         for piece in self.pieces:
             ends = list(zip(piece.lower, piece.upper, strict=True))
             work: list[Box] = [(tuple((a + b) / 2 for a, b in ends), tuple((b - a) / 2 for a, b in ends), 0)]
             while work:
                 box, count = work.pop(), count + 1
-                parts = examined(self, order, piece, box) if count <= MOST_BOXES and box[2] <= DEEPEST else None
+                parts = examined(self, order, piece, box) if count <= most and box[2] <= deepest else None
                 if parts is None:
                     return False
                 work += parts
@@ -272,8 +283,7 @@ def read_set(data: dict[str, Any]) -> IndexSet:
     readable(parts and (kind == "Product" or len({p.dim for p in parts}) == 1), "No set to put together.")
     if kind == "Product":
         return product_set(parts)
-    pieces = [piece for part in parts for piece in part.pieces]
-    return IndexSet(parts[0].dim, pieces, lambda y: any(part.holds(y) for part in parts))
+    return IndexSet(parts[0].dim, [p for part in parts for p in part.pieces], lambda y: any(p.holds(y) for p in parts))
 
 
 def ball_set(centre: Point, radius: fmpq) -> IndexSet:
@@ -305,10 +315,10 @@ def triangle(corners: Sequence[Point]) -> Piece:
     return Piece((ZERO,) * (len(corners) - 1), (ONE,) * (len(corners) - 1), place)
 
 
-def polygon(rows: list[list[fmpq]], sides: list[fmpq]) -> IndexSet:
+def polygon(rows: list[list[fmpq]], sides: list[fmpq], most: int = 40) -> IndexSet:
     """The points y of the plane with rows y <= sides, cut into triangles that meet in one corner."""
     familiar(all(len(row) == 2 for row in rows), "Polytopes are known in the plane only.")
-    familiar(len(rows) <= MOST_ROWS, f"Polytopes with more than {MOST_ROWS} rows are not known.")
+    familiar(len(rows) <= most, f"Polytopes with more than {most} rows are not known.")
     table, corners = [(dict(enumerate(row)), b) for row, b in zip(rows, sides, strict=True)], list[Point]()
     holds: Callable[[Point], bool] = lambda y: all(at(row, y) <= b for row, b in table)  # noqa: E731
     for (u, s), (v, t) in combinations(table, 2):
@@ -324,7 +334,6 @@ def polygon(rows: list[list[fmpq]], sides: list[fmpq]) -> IndexSet:
 
 def product_set(parts: list[IndexSet]) -> IndexSet:
     """The points whose consecutive coordinates lie in each of the parts."""
-    pieces = list[Piece]()
 
     def place(chosen: tuple[Piece, ...], s: Sequence[Value]) -> list[Value]:
         left = iter(s)
@@ -334,36 +343,31 @@ def product_set(parts: list[IndexSet]) -> IndexSet:
         left = iter(y)
         return all(part.holds(tuple(islice(left, part.dim))) for part in parts)
 
-    for chosen in product(*(part.pieces for part in parts)):
-        lower, upper = ([v for piece in chosen for v in getattr(piece, end)] for end in ("lower", "upper"))
-        pieces.append(Piece(tuple(lower), tuple(upper), partial(place, chosen)))
+    every = product(*(part.pieces for part in parts))
+    pieces = [Piece(sum((p.lower for p in c), ()), sum((p.upper for p in c), ()), partial(place, c)) for c in every]
     return IndexSet(sum(part.dim for part in parts), pieces, inside)
 
 
 @cache
 def directions(m: int, terms: int) -> tuple[list[tuple[int, ...]], list[tuple[list[tuple[int, ...]], list[list[arb]]]]]:
-    """Directions along which expansions give all Taylor coefficients: for each degree its exponents, and the matrix.
-
-    A homogeneous polynomial is known by its values at (1, u), u from a triangular grid.
-    """
+    """Directions along which expansions give all Taylor coefficients: for each degree its exponents, and the matrix."""
+    # A homogeneous polynomial is known by its values at (1, u), u from a triangular grid.
     places = sorted((p for p in product(range(terms), repeat=m - 1) if sum(p) < terms), key=sum)
     lines = [(1, *((k + 1) // 2 * (-1) ** k for k in place)) for place in places]
     tables = []
     for degree in range(terms):
-        exponents = [e for e in product(range(degree + 1), repeat=m) if sum(e) == degree]
-        some = lines[: len(exponents)]
-        rows = [[prod(b**k for b, k in zip(line, e, strict=True)) for e in exponents] for line in some]
-        with ctx.workprec(FINE):
-            tables.append((exponents, [[arb(v) for v in row] for row in fmpq_mat(rows).inv().tolist()]))
+        powers = [e for e in product(range(degree + 1), repeat=m) if sum(e) == degree]
+        rows = [[prod(b**k for b, k in zip(line, e, strict=True)) for e in powers] for line in lines[: len(powers)]]
+        with ctx.workprec(TUNING.fine):
+            tables.append((powers, [[arb(v) for v in row] for row in fmpq_mat(rows).inv().tolist()]))
     return lines, tables
 
 
 def examined(formula: Formula, order: list[int], piece: Piece, box: Box) -> list[Box] | None:
     """What is left to look at: nothing where the function, the last step, is at most 0; None where it is above."""
     centre, radius, depth = box
-    active = [i for i, r in enumerate(radius) if r > 0]
-    m = len(active)
-    ctx.prec, ctx.cap = FINE if depth > DEEP or not active else COARSE, 2
+    m = len(active := [i for i, r in enumerate(radius) if r > 0])
+    ctx.prec, ctx.cap = TUNING.fine if depth > TUNING.deep or not active else TUNING.coarse, 2
     if not active:
         return [] if ball(formula.values(order, piece.place(centre))[order[-1]]) <= 0 else None
 
@@ -379,7 +383,7 @@ def examined(formula: Formula, order: list[int], piece: Piece, box: Box) -> list
             return [NAN] * terms
         return [found[k] if isinstance(found, arb_series) else ball(found) * (k == 0) for k in range(terms)]
 
-    terms = TERMS[m]
+    terms = TUNING.terms[m - 1]
     lines, tables = directions(m, terms)
     first, wide = along(lines[0], terms), along([1] if m == 1 else [arb(0, 1)] * m, terms + 1, everywhere=True)
     if first[0] > 0 or wide[0] <= 0:
@@ -390,11 +394,11 @@ def examined(formula: Formula, order: list[int], piece: Piece, box: Box) -> list
         for degree, (exponents, inverse) in enumerate(tables):
             for e, row in zip(exponents, inverse, strict=True):
                 taylor[e] = sum((a * part[degree] for a, part in zip(row, series, strict=False)), arb(0))
-        if stays_below(taylor, -rest, m, PARTS + len(order)):
+        if stays_below(taylor, -rest, m, TUNING.parts + len(order)):
             return []
     i = max(active, key=lambda i: radius[i] / (piece.upper[i] - piece.lower[i]))
     parts = [(sign * radius[i] / 2, radius[i] / 2, depth + 1) for sign in (-1, 1)]
-    if not rest.is_finite() or depth > EARLY:
+    if not rest.is_finite() or depth > TUNING.early:
         slopes = [wide[1]] if m == 1 else [along([int(i == j) for j in range(m)], 2, True)[1] for i in range(m)]
         if first[0] + sum((v.abs_upper() for v in slopes), arb(0)) <= 0:
             return []
@@ -434,11 +438,9 @@ def stays_below(taylor: Taylor, limit: arb, m: int, most: int) -> bool:
 
 
 def highest(taylor: Taylor, m: int) -> arb:
-    """An upper bound of a polynomial on the cube [-1, 1]^m.
-
-    Beyond the second degree, terms count with their size. A variable in which the rest is concave may be completed to a
-    square, and goes; of all such bounds the best counts.
-    """
+    """An upper bound of a polynomial on the cube [-1, 1]^m."""
+    # Beyond the second degree, terms count with their size. A variable in which the rest is concave may be completed to
+    # a square, and goes; of all such bounds the best counts.
     unit = [tuple(int(i == j) for j in range(m)) for i in range(m)]
     slope = [taylor[u] for u in unit]
     bend = {(i, j): taylor[tuple(map(sum, zip(unit[i], unit[j], strict=True)))] for i in range(m) for j in range(m)}
@@ -476,10 +478,10 @@ def at(row: Row, x: Sequence[Number] | dict[int, Number]) -> Number:
     return sum((v * x[j] for j, v in row.items()), ZERO)
 
 
-def solved(rows: list[Row], sides: list[Number]) -> list[Number]:
-    """The solution of a square system, rational or enclosed; it is proven that there is exactly one."""
+def solved(rows: list[Row], sides: list[Number], exact_up_to: int = 40) -> list[Number]:
+    """The solution of a square system, rational if it is small, or enclosed; it is proven that there is exactly one."""
     table = [row | {-1: side} for row, side in zip(rows, sides, strict=True)]
-    exact = len(rows) <= EXACT and all(isinstance(v, fmpq) for row in table for v in row.values())
+    exact = len(rows) <= exact_up_to and all(isinstance(v, fmpq) for row in table for v in row.values())
     table = [{j: v if exact else ball(v) for j, v in row.items()} for row in table]
     users = {j: {i for i, row in enumerate(table) if j in row} for j in range(-1, len(rows))}
     left, pivots = set(range(len(rows))), list[tuple[int, int]]()
@@ -563,8 +565,8 @@ class Model:
         parts = [(s, self.rows[k] | {-1: self.above[k]}) for k, s in zip(self.independent, shares, strict=True) if s]
         left, made = combined([(-ONE, given), *parts]), combined(parts)
         size = combined([(abs(s), {j: abs(v) for j, v in row.items()}) for s, row in [(ONE, given), *parts]])
-        modest = all(abs(s * v) <= MOST * max(map(abs, given.values())) for s, row in parts for v in row.values())
-        agrees = modest and all(abs(v) <= ULPS * size[j] for j, v in left.items())
+        modest = all(abs(s * v) <= TUNING.modest * max(map(abs, given.values())) for s, r in parts for v in r.values())
+        agrees = modest and all(abs(v) <= TUNING.rounding * size[j] for j, v in left.items())
         demand(agrees, "Equalities that are said to follow from others do not, not even up to rounding.")
         side = made.pop(-1, ZERO)
         return made, side, side
@@ -574,7 +576,7 @@ class Model:
         missing = [self.above[i] * scale - at(self.rows[i], x) for i in self.independent]
         if not any(v != 0 for v in missing):
             return list(x)
-        ctx.prec = FINE + 2 * len(missing)
+        ctx.prec = TUNING.fine + 2 * len(missing)
         shares = solved(self.gram(box), missing)
         moves = combined([(s, self.rows[i]) for s, i in zip(shares, self.independent, strict=True)])
         return [v + r * moves[j] if r and j in moves else v for j, (v, r) in enumerate(zip(x, box, strict=True))]
@@ -587,7 +589,7 @@ class Model:
         demand(kept, "The point is not proven to keep the bounds of all variables and the finite rows.")
         for family in self.families:
             for columns, steps, side in family.rows:
-                ctx.prec = FINE
+                ctx.prec = TUNING.fine
                 root = family.formula.combination([*(x[j] for j in columns), fmpq(-scale)], [*steps, side])
                 demand(family.formula.never_positive(root), "A constraint is not proven for every index point.")
 
@@ -626,10 +628,10 @@ def lower_bound(model: Model, measure: dict[str, Any], c: list[fmpq]) -> Number:
     return total
 
 
-def tightened(table: list[Side], lower: list[Any], upper: list[Any]) -> tuple[list[Any], list[Any]]:
+def tightened(table: list[Side], lower: list[Any], upper: list[Any], passes: int = 3) -> tuple[list[Any], list[Any]]:
     """The bounds of all variables, and where one is missing what rows imply: x, y >= 0 and x + y = 1 leave x <= 1."""
     lower, upper = list(lower), list(upper)
-    for row, *sides in table * PASSES:
+    for row, *sides in table * passes:
         for side, sign in zip(sides, (-1, 1), strict=True):
             if side is None or not all(v > 0 or v < 0 for v in row.values()):
                 continue
@@ -648,13 +650,12 @@ def check(data: dict[str, Any]) -> str:
     """Prove what a proof claims, and say what that is; any error says that it is not proven, and why."""
     known = (data["format"], whole(data["version"], 10**9)) == (FORMAT, VERSION)
     readable(known, f"This is no file of the format {FORMAT}, version {VERSION}.")
-    ctx.prec, ctx.cap = FINE, 2
+    ctx.prec, ctx.cap = TUNING.fine, 2
     status, tol, atol = data["status"], number(data["tol"]), number(data["atol"])
     readable(status in ("OPTIMAL", "INFEASIBLE", "UNBOUNDED"), "The status is none that claims a proof.")
     demand(0 < tol < 1 and atol >= 0, "The tolerances are not between 0 and 1, and at least 0.")
     lower, upper = numbers([data["claim"]["lower"], data["claim"]["upper"]], 2, True)
-    model = Model(data["model"], data["point"]["dependent"])
-    n = len(model.c)
+    model, n = Model(data["model"], data["point"]["dependent"]), len(data["model"]["c"])
     demand(status == "OPTIMAL" or not model.dependent, "This must not rest on equalities up to rounding.")
     if status == "INFEASIBLE":
         demand(lower is None and upper is None, "There are bounds of what does not exist.")
@@ -666,8 +667,7 @@ def check(data: dict[str, Any]) -> str:
         demand(0 <= upper - lower <= max(tol * abs(upper), atol), "The gap is not closed, or the bounds are reversed.")
         least = lower_bound(model, data["measure"], model.c) + model.constant
         demand(least >= lower, "The lower bound is more than the multipliers prove.")
-    x = numbers(data["point"]["x"], n)
-    box = numbers(data["point"]["box"], n) if data["point"]["box"] else [ZERO] * n
+    x, box = numbers(data["point"]["x"], n), numbers(data["point"]["box"], n) if data["point"]["box"] else [ZERO] * n
     near = model.exact(x, box, 1)
     demand(all(abs(a - b) <= r for a, b, r in zip(near, x, box, strict=True)), "The box holds no exact solution.")
     demand(at(dict(enumerate(model.c)), near) + model.constant <= upper, "The upper bound is too low.")

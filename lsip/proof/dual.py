@@ -26,9 +26,27 @@ from .certificate import Array, Ints, Support, nowhere
 from .linear_algebra import exact_sums, product, solve
 from .rows import Mask, Rows, centres
 
-NEAR = 1e-6  # of the multipliers that are stored to the exact ones, relative to the largest
-MOST_ENTRIES = 2_000_000  # of the rows that they are compared in
-MOST_IMPLIED = 500  # columns that are looked at one by one in rational arithmetic
+
+@dataclass(frozen=True)
+class DualTuning:
+    """What is compared, and how much is looked at, when multipliers are weighed.
+
+    Parameters
+    ----------
+    nearness
+        How near the multipliers that are stored have to be to the exact ones, relative to the largest.
+    most_entries
+        Entries of the rows in which columns are compared.
+    most_implied
+        Columns that are looked at one by one, in rational numbers, for being combinations of others.
+    """
+
+    nearness: float = 1e-6
+    most_entries: int = 2_000_000
+    most_implied: int = 500
+
+
+TUNING = DualTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +86,7 @@ class Weighed:
         """Whether the multipliers of the dual are next to the exact ones."""
         weights = dual.weights
         far = np.abs(centres(self.weight) - weights).max(initial=0.0)
-        return bool(far <= NEAR * np.abs(weights).max(initial=0.0))
+        return bool(far <= TUNING.nearness * np.abs(weights).max(initial=0.0))
 
     @property
     def lower(self) -> float:
@@ -158,10 +176,10 @@ def _implied(rows: Rows, c: Array, dual: Dual, columns: Ints) -> Ints:
     If r vanishes in those, it vanishes in these. Only columns whose entries are known without rounding can be shown to
     be such combinations.
     """
-    if not 0 < len(columns) <= MOST_IMPLIED:
+    if not 0 < len(columns) <= TUNING.most_implied:
         return nowhere()
     used = np.union1d(np.flatnonzero(dual.weights != 0), dual.basis)
-    if len(used) * len(c) > MOST_ENTRIES:
+    if len(used) * len(c) > TUNING.most_entries:
         return nowhere()
     part, doubt = (m[used].toarray() if is_sparse(m) else m[used] for m in (rows.mid, rows.rad))
     table = np.vstack([part, c])

@@ -29,6 +29,7 @@ The points of atoms lie in the index set exactly, wherever that could be proven.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -67,12 +68,27 @@ FORMAT, VERSION = "lsip-proof", 1
 CLAIMS = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 Data = dict[str, Any]
 Extra = float | str | bool | list[float]  # what a step has beside its arguments
-_LARGEST = 2**1000  # beyond, constants are left as they are
 _EXACT: dict[str, Callable[[list[Fraction]], Fraction]] = {
     "add": lambda v: sum(v, Fraction(0)),
     "multiply": lambda v: v[0] * v[1],
     "negate": lambda v: -v[0],
 }
+
+
+@dataclass(frozen=True)
+class ExportTuning:
+    """What is computed before it is written.
+
+    Parameters
+    ----------
+    largest
+        Results of constants below this are written as one; beyond, they are left as they are, as steps.
+    """
+
+    largest: int = 2**1000
+
+
+TUNING = ExportTuning()
 
 
 def proof_data(program: Program, certificate: Certificate, status: Status, tol: float, atol: float) -> Data:
@@ -203,7 +219,7 @@ class _Steps:
         given = [Fraction(self.steps[a]["value"]) for a in args if self.steps[a]["op"] == "constant"]
         if op in _EXACT and len(given) == len(args):
             exact = _EXACT[op](given)
-            if abs(exact) < _LARGEST and Fraction(float(exact)) == exact:
+            if abs(exact) < TUNING.largest and Fraction(float(exact)) == exact:
                 return self.step("constant", value=float(exact))
         key = (op, args, str(extra))
         if key not in self.known:

@@ -14,8 +14,6 @@ from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..masters.base import Matrix
 from .certificate import Array, Ints
 
-PASSES = 3  # bounds imply further bounds; where they do not soon, they seldom do
-
 
 @dataclass(frozen=True, eq=False)
 class Sides:
@@ -48,10 +46,13 @@ class Sides:
             row % max(count, 1),
         )
 
-    def tightened(self, lower: Array, upper: Array) -> tuple[Array, Array, Ints]:
-        """Bounds of every x that keeps all rows, and the rows behind those that are new."""
+    def tightened(self, lower: Array, upper: Array, passes: int = 3) -> tuple[Array, Array, Ints]:
+        """Bounds of every x that keeps all rows, and the rows behind those that are new.
+
+        Bounds imply further bounds; where they do not within a few passes, they seldom do.
+        """
         sources: dict[tuple[int, bool], int] = {}
-        for _ in range(PASSES):
+        for _ in range(passes):
             new_lower, new_upper, low, high = self._pass(lower, upper)
             sources |= {(j, False): int(low[j]) for j in np.flatnonzero(new_lower > lower).tolist()}
             sources |= {(j, True): int(high[j]) for j in np.flatnonzero(new_upper < upper).tolist()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -11,8 +12,25 @@ from ..model.program import Program
 from .certificate import Array, Ints
 from .linear_program import linear_program
 
-LEAST = 1e-7  # how deep inside a point has to be, relative to the sizes of variables: more than an LP solver's accuracy
-LARGEST = 300_000  # numbers in rows and bounds, beyond which the linear program would take long
+
+@dataclass(frozen=True)
+class InteriorTuning:
+    """When a point counts as inside, and when none is looked for.
+
+    Parameters
+    ----------
+    least_depth
+        How deep inside a point has to be, relative to the sizes of variables: more than the accuracy of
+        `linear_program`.
+    most_entries
+        Numbers in rows and bounds, beyond which the linear program would take long.
+    """
+
+    least_depth: float = 1e-7
+    most_entries: int = 300_000
+
+
+TUNING = InteriorTuning()
 
 _found: WeakKeyDictionary[Program, Array | None] = WeakKeyDictionary()
 
@@ -30,7 +48,7 @@ def interior(program: Program, size: Array, pairs: tuple[Ints, Ints]) -> Array |
 
 def _deepest(program: Program, size: Array, pairs: tuple[Ints, Ints]) -> Array | None:
     n, rows = program.n, program.A
-    if program.cones is not None or rows.nnz + n > LARGEST:
+    if program.cones is not None or rows.nnz + n > TUNING.most_entries:
         return None
     same = program.row_lower == program.row_upper
     same[pairs[0]] = True
@@ -64,4 +82,4 @@ def _deepest(program: Program, size: Array, pairs: tuple[Ints, Ints]) -> Array |
         lower / scale,
         upper / scale,
     )
-    return None if found is None or found[-1] < LEAST else found[:-1]
+    return None if found is None or found[-1] < TUNING.least_depth else found[:-1]

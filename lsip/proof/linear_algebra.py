@@ -6,6 +6,7 @@ Accuracy and Stability, section 3.1), so that they contain what exact arithmetic
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import fsum
 from typing import Any
 
@@ -19,8 +20,29 @@ from ..masters.base import Matrix, is_sparse
 
 Array = NDArray[np.float64]
 SPLIT = 134217729.0  # 2^27 + 1 cuts a double into two halves
-ITERATIONS = 12  # of the inclusion test; where it holds at all, it holds after a few
-REFINEMENTS = 2  # of an approximate solution before it is enclosed
+
+
+@dataclass(frozen=True)
+class EnclosureTuning:
+    """How solutions of linear systems are enclosed.
+
+    Parameters
+    ----------
+    iterations
+        Of the inclusion test; where it holds at all, it holds after a few.
+    refinements
+        Of an approximate solution before it is enclosed.
+    underflow
+        More than products that underflow add up to; proofs rest on that. Boxes are widened by it, and no gap or slope
+        is taken for less: where everything is zero, bounds are as far apart as the least doubles.
+    """
+
+    iterations: int = 12
+    refinements: int = 2
+    underflow: float = 1e-290
+
+
+TUNING = EnclosureTuning()
 
 
 def entries_a_row(matrix: Matrix) -> Any:
@@ -100,7 +122,7 @@ def solve(mid: Matrix, rad: Matrix | None, rhs: Interval) -> Interval | None:
     lo, hi = rhs.lo * rows, rhs.hi * rows
     middle = 0.5 * lo + 0.5 * hi
     z = inverse @ middle
-    for _ in range(REFINEMENTS):
+    for _ in range(TUNING.refinements):
         z = z + inverse @ (middle - scaled @ z)
     if not np.isfinite(z).all():
         return None
@@ -111,8 +133,8 @@ def solve(mid: Matrix, rad: Matrix | None, rhs: Interval) -> Interval | None:
     size = np.abs(inverse)
     defect = _defect(inverse, size, scaled, doubt)
     start = up((size @ residual) * (1 + (k + 4) * EPS)) + 2 * k * TINY
-    error = start * 1.1 + 1e-290
-    for _ in range(ITERATIONS):
+    error = start * 1.1 + TUNING.underflow
+    for _ in range(TUNING.iterations):
         with np.errstate(over="ignore", invalid="ignore"):  # where nothing contracts
             mapped = up((start + defect @ error) * (1 + (k + 8) * EPS))
         if not np.isfinite(mapped).all():
@@ -120,7 +142,7 @@ def solve(mid: Matrix, rad: Matrix | None, rhs: Interval) -> Interval | None:
         if (mapped < error).all():
             lower, upper = down(down(z - mapped) * columns), up(up(z + mapped) * columns)  # scaling back may underflow
             return Interval(lower, upper) if np.isfinite([lower, upper]).all() else None
-        error = mapped * 1.2 + 1e-290
+        error = mapped * 1.2 + TUNING.underflow
     return None
 
 

@@ -7,8 +7,8 @@ lies within tiny half-widths of x. Everything else that is said about x is then 
 variables in proportion to the room that their bounds leave, those at a bound not at all.
 
 Equalities may follow from others: flows out of all nodes but one say what flows into that one. In floats, such rows
-agree only up to the rounding of their data. What differs by no more than `ULPS` units in the last place of the terms is
-taken for rounding, and the rows are named; what differs by more contradicts itself.
+agree only up to the rounding of their data. What differs by no more than `PrimalTuning.ulps` units in the last place of
+the terms is taken for rounding, and the rows are named; what differs by more contradicts itself.
 """
 
 from __future__ import annotations
@@ -30,20 +30,60 @@ from .interior import interior
 from .linear_algebra import exact_sums, product, solve
 from .rows import Mask
 
-ULPS = 16.0  # of the terms of a row: what counts as the rounding of its data
-MOST_SHARE = 64.0  # how many times as large as its own entries the rows that make up another may be
-DEPENDENT = 1e-10  # pivots below this share of the largest belong to rows that follow from others
-MOST_EQUATIONS = 3000  # systems beyond this size are not enclosed
-NAMED = 4  # rows in a sentence
-DEPTHS = (1e-15, 1e-13, 1e-11)  # how far inside a point is moved, relative to its terms
-SHARES = (1e-11, 1e-9, 1e-8, 1e-7, 1e-6)  # of an interior point, to mix with one that has no room
-NARROW = 1e-12  # half-widths of a box, relative to the variables, that cost nothing worth a deeper point
 ALMOST = "the equalities could not be solved in a proven way; they may be almost dependent"
-SWEEPS = 12  # moves away from rows that are too near
-MOST_ENTRIES = 4_000_000  # of the rows that are mended
-FEW_ENTRIES = 100_000  # in all, of those that are moved away from next
-MOST_TERMS = 20_000  # of equalities that are looked at in rational numbers
-SMALLEST = 1e-290  # of products that go into a system, so that none of them underflows
+
+
+@dataclass(frozen=True)
+class PrimalTuning:
+    """What is taken for rounding, and how points are moved until they are proven to keep the finite part.
+
+    Parameters
+    ----------
+    ulps
+        Units in the last place of the terms of a row: what counts as the rounding of its data.
+    most_share
+        How many times as large as the entries of a row the parts that make it up may be. With large shares, terms are
+        large as well, and anything would follow from anything.
+    least_pivot
+        The share of the largest pivot below which a row follows from others.
+    most_equations
+        Equalities beyond which a system is not enclosed.
+    named
+        Rows in a sentence.
+    depths
+        How far inside a point is moved, relative to its terms; tried in turn.
+    interior_shares
+        Shares of an interior point, to mix with one that has no room; tried in turn.
+    narrow
+        Half-widths of a box, relative to the variables, that cost nothing worth a deeper point.
+    sweeps
+        Moves away from rows that are too near; moving away from some may lead to others.
+    most_entries
+        Entries of the rows that are mended.
+    few_entries
+        Entries, in all sweeps, of the rows that are moved away from after the first sweep.
+    most_terms
+        Terms of equalities that are looked at in rational numbers.
+    least_product
+        The smallest product that may go into a system, so that none of them underflows.
+    """
+
+    ulps: float = 16.0
+    most_share: float = 64.0
+    least_pivot: float = 1e-10
+    most_equations: int = 3000
+    named: int = 4
+    depths: tuple[float, ...] = (1e-15, 1e-13, 1e-11)
+    interior_shares: tuple[float, ...] = (1e-11, 1e-9, 1e-8, 1e-7, 1e-6)
+    narrow: float = 1e-12
+    sweeps: int = 12
+    most_entries: int = 4_000_000
+    few_entries: int = 100_000
+    most_terms: int = 20_000
+    least_product: float = 1e-290
+
+
+TUNING = PrimalTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +98,13 @@ class FinitePoint:
         """The sentence about rows that follow from others."""
         if not len(self.dependent):
             return ()
-        shown = [program.row_labels[i] if i < len(program.row_labels) else f"row {i}" for i in self.dependent[:NAMED]]
-        more = f" and {len(self.dependent) - NAMED} more" if len(self.dependent) > NAMED else ""
+        most = TUNING.named
+        shown = [program.row_labels[i] if i < len(program.row_labels) else f"row {i}" for i in self.dependent[:most]]
+        more = f" and {len(self.dependent) - most} more" if len(self.dependent) > most else ""
         return (
             DataAssumption(
-                f"Equalities that follow from the others agree with them to within {ULPS:g} units in the last place of "
-                f"their terms, which is taken for the rounding of the data: {'; '.join(shown)}{more}."
+                f"Equalities that follow from the others agree with them to within {TUNING.ulps:g} units in the last "
+                f"place of their terms, which is taken for the rounding of the data: {'; '.join(shown)}{more}."
             ),
         )
 
@@ -84,7 +125,7 @@ def finite_point(program: Program, x: Array) -> FinitePoint | Broken:
     found = _kept(program, x)
     for near in _inside(program, x):
         check("finite constraints")
-        if not (found.mendable if isinstance(found, Broken) else _width(found) > NARROW):
+        if not (found.mendable if isinstance(found, Broken) else _width(found) > TUNING.narrow):
             break
         other = _kept(program, near)
         if isinstance(found, Broken) or (isinstance(other, FinitePoint) and _width(other) < _width(found)):
@@ -99,14 +140,14 @@ def _width(point: FinitePoint) -> float:
 
 def _inside(program: Program, x: Array) -> Iterator[Array]:
     """Points next to x that have more room: first from the rows that touch it, then from all rows and bounds."""
-    for depth in DEPTHS:
+    for depth in TUNING.depths:
         mended = _mended(program, x, depth)
         if mended is not None:
             yield mended
     deep = interior(program, np.maximum(np.abs(x), 1.0), opposites(program))
     if deep is not None:
         least = _share_needed(program, x, deep)
-        for share in (2 * least, *(share for share in SHARES if share > 2 * least)):
+        for share in (2 * least, *(share for share in TUNING.interior_shares if share > 2 * least)):
             yield np.clip((1 - share) * x + share * deep, program.lower, program.upper)
 
 
@@ -163,16 +204,16 @@ def _mended(program: Program, x: Array, depth: float) -> Array | None:
     held, room = np.flatnonzero(equations(program)), _room(program, x)
     free = ~equations(program)
     free[opposites(program)[1]] = False
-    for sweep in range(SWEEPS):
+    for sweep in range(TUNING.sweeps):
         value = program.A @ x
         gap = np.minimum(program.row_upper - value, value - program.row_lower)
         tight = np.flatnonzero(free & (gap < (4 if sweep == 0 else 1) * depth * size))
         if not len(tight):
             break
         entries = (len(tight) + len(held)) * program.n
-        if entries > MOST_ENTRIES:
+        if entries > TUNING.most_entries:
             return None
-        if sweep and entries * sweep > FEW_ENTRIES:
+        if sweep and entries * sweep > TUNING.few_entries:
             break
         lower, upper = program.row_lower[tight], program.row_upper[tight]
         above, inset = upper - value[tight] <= value[tight] - lower, 2 * depth * size[tight]
@@ -269,8 +310,8 @@ def outside(program: Program, x: Array, box: Array | None) -> Ints:
 
 
 def _listed(program: Program, rows: Ints) -> str:
-    shown = [program.row_labels[i] if i < len(program.row_labels) else f"row {i}" for i in rows[:NAMED]]
-    return "; ".join(shown) + ("; …" if len(rows) > NAMED else "")
+    shown = [program.row_labels[i] if i < len(program.row_labels) else f"row {i}" for i in rows[: TUNING.named]]
+    return "; ".join(shown) + ("; …" if len(rows) > TUNING.named else "")
 
 
 def _barely(program: Program, rows: Ints) -> Broken:
@@ -279,8 +320,9 @@ def _barely(program: Program, rows: Ints) -> Broken:
 
 def _solved(program: Program, x: Array, rows: Ints) -> FinitePoint | Broken:
     """The box around an exact solution of the equalities."""
-    if len(rows) > MOST_EQUATIONS:
-        many = f"the model has {len(rows)} equalities, and systems of more than {MOST_EQUATIONS} are not enclosed"
+    most = TUNING.most_equations
+    if len(rows) > most:
+        many = f"the model has {len(rows)} equalities, and systems of more than {most} are not enclosed"
         return Broken(many, False, rows)
     found, dependent = _correction(program, x, rows), nowhere()
     if found is None:
@@ -337,7 +379,7 @@ def _solves(program: Program, x: Array, rows: Ints) -> bool:
     """Whether x itself satisfies these equalities, in rational numbers."""
     A, side = program.A[rows], program.row_upper[rows]
     size = abs(A) @ np.abs(x) + np.abs(side)
-    if A.nnz > MOST_TERMS or (np.abs(A @ x - side) > (np.diff(A.indptr) + 4) * EPS * size).any():
+    if A.nnz > TUNING.most_terms or (np.abs(A @ x - side) > (np.diff(A.indptr) + 4) * EPS * size).any():
         return False
     return all(_holds(A, i, x, b, b) for i, b in enumerate(side))
 
@@ -360,7 +402,7 @@ def _moves(program: Program, x: Array, rows: Ints) -> Interval | None:
         return None
     G = sparse.csr_matrix(sparse.diags_array(room) @ A.T @ sparse.diags_array(1.0 / scale))
     least = [float(np.abs(m.data[m.data != 0]).min(initial=1.0)) for m in (A, G)]
-    if least[0] * least[1] < SMALLEST:
+    if least[0] * least[1] < TUNING.least_product:
         return None
     u = solve(*_square(A, G), exact_sums(program.row_upper[rows], -A, x))
     if u is None:
@@ -388,7 +430,7 @@ def _independent(A: sparse.csr_matrix) -> tuple[Ints, Ints]:
     block = (sparse.diags_array(1.0 / scale) @ A).toarray()
     factor, order = linalg.qr(block.T, mode="r", pivoting=True, check_finite=False)
     pivots = np.abs(np.diag(factor))
-    rank = int((pivots > DEPENDENT * pivots.max(initial=0.0)).sum())
+    rank = int((pivots > TUNING.least_pivot * pivots.max(initial=0.0)).sum())
     return np.sort(order[:rank]), np.sort(order[rank:])
 
 
@@ -414,7 +456,7 @@ def taken_for_rounding(program: Program, dependent: Ints, row_multipliers: Array
     shares, known, asked = _shares(program, independent, used)
     terms = np.abs(asked) @ np.abs(x) + np.abs(program.row_upper[used])
     terms = terms + np.abs(shares) @ (np.abs(known) @ np.abs(x) + np.abs(program.row_upper[independent]))
-    return float(2 * ULPS * EPS * np.abs(row_multipliers[used]) @ terms)
+    return float(2 * TUNING.ulps * EPS * np.abs(row_multipliers[used]) @ terms)
 
 
 def disagreement(program: Program, independent: Ints, follows: Ints) -> Array | None:
@@ -436,9 +478,8 @@ def disagreement(program: Program, independent: Ints, follows: Ints) -> Array | 
 def _fits(row: Array, share: Array, table: Array) -> tuple[bool, Array]:
     """Whether a row is this combination of others up to rounded data, and what is left over."""
     left, terms = row - share @ table, np.abs(row) + np.abs(share) @ np.abs(table)
-    # With large shares, terms are large as well, and anything would follow from anything.
-    modest = (np.abs(share)[:, None] * np.abs(table) <= MOST_SHARE * np.abs(row).max()).all()
-    return bool(modest and (np.abs(left) <= ULPS * EPS * terms).all()), left
+    modest = (np.abs(share)[:, None] * np.abs(table) <= TUNING.most_share * np.abs(row).max()).all()
+    return bool(modest and (np.abs(left) <= TUNING.ulps * EPS * terms).all()), left
 
 
 def _weighted(row: Array, share: Array, table: Array) -> Array:

@@ -18,17 +18,41 @@ from .balance import balanced
 from .certificate import Array, Certificate, Support
 from .dual import Dual, weigh
 from .families import Bounds, family_bounds
+from .linear_algebra import TUNING as ENCLOSURE
 from .linear_algebra import product
 from .primal import Broken, FinitePoint, finite_point, taken_for_rounding
 from .ray import prove_ray
 from .region import sentence, within
 from .rows import Rows, settled, trusts
 
-LOST = 0.1  # the share of a contradiction that may be given up for balancing it
-FLOORS, MOST_FLOOR = (0.0, 0.0, 0.1), 5.0  # by dimension of the index, and the most in three and more
-UNDERFLOW = 1e-290  # where everything is zero, bounds are as far apart as the least doubles
-ROUNDING = 64 * EPS  # of the terms of an objective: no gap is expected to become smaller
-SHAVED, SHAVED_TERMS = 64 * EPS, 4 * EPS  # taken off lower bounds, so that another machine's sums prove them too
+
+@dataclass(frozen=True)
+class ProofTuning:
+    """What proofs may give up, and which gaps count as closed.
+
+    Parameters
+    ----------
+    lost_share
+        The share of a contradiction that may be given up for balancing it.
+    floors, most_floor
+        Shares of `tol`, relative to the terms of the dual, below which proofs over the index sets explode: by dimension
+        of the index, and the most in three and more.
+    rounding
+        The share of the terms of an objective that rounding leaves: no gap is expected to become smaller.
+    shaved, shaved_terms
+        Shares of the value, and of all its terms, that are taken off lower bounds, so that another machine's sums prove
+        them too.
+    """
+
+    lost_share: float = 0.1
+    floors: tuple[float, ...] = (0.0, 0.0, 0.1)
+    most_floor: float = 5.0
+    rounding: float = 64 * EPS
+    shaved: float = 64 * EPS
+    shaved_terms: float = 4 * EPS
+
+
+TUNING = ProofTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +153,9 @@ def floor_share(program: Program, terms: float) -> float:
     In three and more dimensions terms that are small beside the units of the program count a few times.
     """
     dimension = max((f.domain.dim for f in program.families), default=1)
-    if dimension < len(FLOORS):
-        return FLOORS[dimension]
-    return float(np.clip(1.0 / terms, 1.0, MOST_FLOOR)) if terms > 0 else 1.0
+    if dimension < len(TUNING.floors):
+        return TUNING.floors[dimension]
+    return float(np.clip(1.0 / terms, 1.0, TUNING.most_floor)) if terms > 0 else 1.0
 
 
 def least_gap(program: Program, tol: float, terms: float, x: Array) -> float:
@@ -148,7 +172,7 @@ def least_gap(program: Program, tol: float, terms: float, x: Array) -> float:
 
 def rounding_of(terms: float) -> float:
     """What rounding leaves of terms of that size; more than all that underflows."""
-    return max(ROUNDING * terms, UNDERFLOW) if np.isfinite(terms) else UNDERFLOW
+    return max(TUNING.rounding * terms, ENCLOSURE.underflow) if np.isfinite(terms) else ENCLOSURE.underflow
 
 
 def with_constant(program: Program, lower: float) -> float:
@@ -159,7 +183,7 @@ def with_constant(program: Program, lower: float) -> float:
 def _shaved(program: Program, lower: float, size: float) -> float:
     """The same, whose terms are of that size in all, with a little room for whoever proves it again."""
     value = with_constant(program, lower)
-    return value - SHAVED * (abs(value) + abs(program.constant)) - SHAVED_TERMS * size
+    return value - TUNING.shaved * (abs(value) + abs(program.constant)) - TUNING.shaved_terms * size
 
 
 def optimal(program: Program, feasible: Feasible | None, lower: Lower, x: Array, bounds: Bounds) -> Certificate:
@@ -213,7 +237,7 @@ def infeasible(
     gap = contradiction(program, dual, centre)
     if not gap > 0:
         return None
-    found = balanced(program, zero, dual, centre, LOST * gap, spare)
+    found = balanced(program, zero, dual, centre, TUNING.lost_share * gap, spare)
     if found is None or not found[1].lower > 0:
         return None
     made = found[0]

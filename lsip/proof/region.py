@@ -6,18 +6,38 @@ not certified then, and says so.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..expressions.interval import EPS
 from ..model.program import Program
 from .certificate import Array, RegionAssumption
 from .dual import Dual, weigh
+from .linear_algebra import TUNING as ENCLOSURE
 from .rows import Rows
 
-LEAST_RADIUS = 10.0  # a bound that holds only nearer than this says nothing worth the name
-LARGEST_RADIUS = 1e300
-UNDERFLOW = 1e-290  # more than products that underflow add up to
-SLOPE = 1e-3  # what is left over in all, relative to its terms, beyond which it is a slope and not rounding
+
+@dataclass(frozen=True)
+class RegionTuning:
+    """Which regions are worth a bound.
+
+    Parameters
+    ----------
+    least_radius
+        A bound that holds only nearer than this says nothing worth the name.
+    largest_radius
+        The most that is said; an infinite radius would say that the bound holds everywhere.
+    slope
+        What is left over in all, relative to its terms, beyond which it is a slope and not rounding.
+    """
+
+    least_radius: float = 10.0
+    largest_radius: float = 1e300
+    slope: float = 1e-3
+
+
+TUNING = RegionTuning()
 
 
 def within(
@@ -35,13 +55,13 @@ def within(
     reach = np.where(wide, units, 0.0)
     left = np.maximum(np.abs(found.reduced.lo), np.abs(found.reduced.hi))
     terms = np.abs(c) + abs(rows.mid).T @ np.abs(dual.weights)
-    if float(left @ reach) > SLOPE * float(terms @ reach) + 1e-300:
+    if float(left @ reach) > TUNING.slope * float(terms @ reach) + 1e-300:
         return None
     fixed = float(found.charge[~wide].sum()) + float(left[wide] @ np.abs(centre)[wide])
     some = bool((left[wide] > 0).any())  # even where the products underflow
-    slope = max(float(left @ reach) * (1 + (len(c) + 8) * EPS), UNDERFLOW) if some else 0.0
+    slope = max(float(left @ reach) * (1 + (len(c) + 8) * EPS), ENCLOSURE.underflow) if some else 0.0
     if radius is None:
-        radius = min(max(allowed / slope, LEAST_RADIUS), LARGEST_RADIUS) if some else np.inf
+        radius = min(max(allowed / slope, TUNING.least_radius), TUNING.largest_radius) if some else np.inf
     lost = (fixed + (radius * slope if some else 0.0)) * (1 + 16 * EPS)
     return found.base - lost - 8 * EPS * abs(found.base), radius
 

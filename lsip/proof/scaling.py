@@ -32,13 +32,40 @@ from .certificate import Certificate
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-SAMPLE = 40  # index points at which the size of a family's rows is measured
-SAMPLED_ROWS = 4000  # rows in all that are sampled of one family; with more components, fewer points
-FIT, ROUNDS = 1e-8, 200  # accuracy and iterations of the fit of factors in large models
-CALM = 5  # factors between 1/32 and 32 are left out: the model's own units are fine
-NOTHING = 60  # right-hand sides smaller than bounds of variables by so many powers of two say nothing
-LOST = 1e-300  # more than all that underflows in one enclosure
-FARTHEST = 200  # largest exponent of a factor, so that nothing over- or underflows
+
+@dataclass(frozen=True)
+class ScalingTuning:
+    """How units are chosen in which a program is equilibrated.
+
+    Parameters
+    ----------
+    points
+        Index points at which the size of a family's rows is measured.
+    most_rows
+        Rows in all that are sampled of one family; with more components, fewer points.
+    accuracy, iterations
+        Of the fit of factors in large models.
+    calm
+        The largest exponent that is left out: with factors between 1/32 and 32 the model's own units are fine.
+    nothing
+        Right-hand sides smaller than bounds of variables by so many powers of two say nothing.
+    farthest
+        The largest exponent of a factor, so that nothing over- or underflows.
+    underflow
+        More than all that underflows in one enclosure; proofs rest on that.
+    """
+
+    points: int = 40
+    most_rows: int = 4000
+    accuracy: float = 1e-8
+    iterations: int = 200
+    calm: int = 5
+    nothing: int = 60
+    farthest: int = 200
+    underflow: float = 1e-300
+
+
+TUNING = ScalingTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +268,7 @@ def _levels(told: Array, part: Ints, by_bounds: float | None, last: int) -> Arra
     level = np.full(int(last) + 1, usual)
     for p in np.unique(part):  # parts that share no variable have nothing else in common
         level[p] = np.median(told[part == p])
-    return level if by_bounds is None else np.where(level < by_bounds - NOTHING, by_bounds, level)
+    return level if by_bounds is None else np.where(level < by_bounds - TUNING.nothing, by_bounds, level)
 
 
 def _bound_level(program: Program, columns: Array) -> float | None:
@@ -262,8 +289,8 @@ def _parts(i: Ints, j: Ints, rows: int, columns: int) -> tuple[Ints, Ints]:
 
 def _power(exponents: Array) -> Array:
     """Powers of two next to these exponents; 1 where the model's own units are fine."""
-    whole = np.clip(np.round(exponents), -FARTHEST, FARTHEST)
-    return np.where(np.abs(whole) <= CALM, 1.0, 2.0**whole)
+    whole = np.clip(np.round(exponents), -TUNING.farthest, TUNING.farthest)
+    return np.where(np.abs(whole) <= TUNING.calm, 1.0, 2.0**whole)
 
 
 def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, columns: int) -> tuple[Array, Array]:
@@ -283,7 +310,7 @@ def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, columns: int) -> tuple
     else:
         from scipy.sparse.linalg import lsqr
 
-        found = lsqr(matrix, target, atol=FIT, btol=FIT, iter_lim=ROUNDS)[0]
+        found = lsqr(matrix, target, atol=TUNING.accuracy, btol=TUNING.accuracy, iter_lim=TUNING.iterations)[0]
     return found[:rows], found[rows:]
 
 
@@ -309,7 +336,7 @@ def _entries(program: Program) -> tuple[Ints, Ints, Array, Array]:
 
 def _sampled(family: RowFamily) -> tuple[Array, Array]:
     """The largest coefficients (p, K) and right-hand sides (p,) over sampled index points."""
-    count = int(np.clip(SAMPLED_ROWS // len(family.columns), 4, SAMPLE))
+    count = int(np.clip(TUNING.most_rows // len(family.columns), 4, TUNING.points))
     domain = family.domain
     a, b = family.rows(np.concatenate([domain.grid(1), domain.spread(count), peaks(family)]))
     return np.abs(a).max(axis=0), np.abs(b).max(axis=0)
@@ -404,7 +431,7 @@ class ScaledFamily:
             rows, sides, straddles = inner(lower, upper, pieces, order)
             found = Quadratic(*(part * self._flat for part in rows))
             if any(((np.abs(v) < NORMAL) & (u != 0)).any() for u, v in zip(rows, found, strict=True)):
-                found = found._replace(error=found.error + LOST)
+                found = found._replace(error=found.error + TUNING.underflow)
             return found, sides, straddles
 
         return enclose

@@ -24,7 +24,8 @@ from .primal import (
 )
 from .prove import least_gap, upper_bound, with_constant
 from .ray import prove_ray
-from .region import LEAST_RADIUS, within
+from .region import TUNING as REGION
+from .region import within
 from .rows import Rows, trusts
 from .scaling import scaling_of
 
@@ -234,7 +235,7 @@ def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) 
         terms += 0.0 if found is None else found.terms
     else:
         units = certificate.units
-        if not certificate.radius >= LEAST_RADIUS or units.shape != (program.n,) or not (units > 0).all():
+        if not certificate.radius >= REGION.least_radius or units.shape != (program.n,) or not (units > 0).all():
             raise ProofError("The region in which the lower bound holds has no size, or is too small to mean anything.")
         region = within(program, program.c, _dual(program, certificate), certificate.x, units, 0.0, certificate.radius)
         lower = -np.inf if region is None else with_constant(program, region[0])

@@ -31,9 +31,24 @@ from .uncertified import reason
 from .views import shown_by
 
 Array = NDArray[np.float64]
-SHOWN = 8  # coordinates of a point, in one line
 POSITIONS = ("dependent", "balanced", "basis")  # arrays of a file that hold whole numbers
 ARRAYS = ("x", "numbers", "rows", "units", "violation", "drift", "direction", "box", *POSITIONS)
+
+
+@dataclass(frozen=True)
+class TextTuning:
+    """How solutions are written in words.
+
+    Parameters
+    ----------
+    most_coordinates
+        Coordinates of a point that fit in one line; of more, the first three and the last are written.
+    """
+
+    most_coordinates: int = 8
+
+
+TUNING = TextTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +63,7 @@ class ActivePoint:
 
     def __str__(self) -> str:
         numbers = [f"{v:.6g}" for v in self.point]
-        at = ", ".join(numbers if len(numbers) <= SHOWN else [*numbers[:3], "…", numbers[-1]])
+        at = ", ".join(numbers if len(numbers) <= TUNING.most_coordinates else [*numbers[:3], "…", numbers[-1]])
         return f"{self.constraint} at ({at}) with multiplier {self.multiplier:.6g}"
 
 
