@@ -56,7 +56,7 @@ Array = NDArray[np.float64]
 Scalar: TypeAlias = float | np.floating | np.integer | np.bool_ | Real | Decimal
 Data: TypeAlias = Scalar | Foreign | Sequence["Data"]  # what users write for numbers; `numbers` reads it
 OBJECT = np.dtype(object)
-EXACT = 2**53  # all integers up to here are doubles
+CONSECUTIVE = 2**53  # all integers up to here are doubles
 
 KINDS = {  # NumPy's kinds of data that are no real numbers, and what to do
     "c": ("complex numbers", "Take .real, if the imaginary parts mean nothing."),
@@ -169,7 +169,7 @@ def refuse_wrapped(value: object, what: str) -> None:
 def _listed(value: list[object] | tuple[object, ...], what: str) -> Array:
     """Nested lists, looked through before NumPy finds a common type for them."""
     for item in value:
-        if type(item) is float or (type(item) is int and -EXACT <= item <= EXACT):
+        if type(item) is float or (type(item) is int and -CONSECUTIVE <= item <= CONSECUTIVE):
             continue
         numbers(item, what, nan=True)
     try:
@@ -194,7 +194,7 @@ def _read(value: object, what: str) -> Array:
     with np.errstate(over="ignore"):
         array = found.astype(float)
     if kind in "iu" and found.dtype.itemsize == 8:
-        large = (found > EXACT) | (found < -EXACT)
+        large = (found > CONSECUTIVE) | (found < -CONSECUTIVE)
         wrong = [v for v in found[large].tolist() if float(v) != v]
     elif found.dtype.itemsize > 8:
         wrong = list(found[(array != found) & ~np.isnan(found)])

@@ -14,7 +14,9 @@ ROOT = Path(__file__).parent.parent
 # Facts of arithmetic and of formats, which nobody could choose otherwise, may be names of a module.
 FACTS: dict[str, str] = {
     "lsip/expressions/interval.py": "EPS TINY NORMAL",
+    "lsip/progress.py": "WIDTH",
     "lsip/proof/linear_algebra.py": "SPLIT",
+    "lsip/validation.py": "CONSECUTIVE",
 }
 
 
@@ -61,6 +63,8 @@ def test_fields_are_documented():
         for node in ast.walk(ast.parse((ROOT / module).read_text())):
             if isinstance(node, ast.ClassDef) and node.name.endswith("Tuning"):
                 told = re.findall(r"\w+", ast.get_docstring(node) or "")
-                fields = [f.target.id for f in node.body if isinstance(f, ast.AnnAssign) and isinstance(f.target, ast.Name)]
+                fields = [
+                    f.target.id for f in node.body if isinstance(f, ast.AnnAssign) and isinstance(f.target, ast.Name)
+                ]
                 missing += [f"{module}: {node.name}.{f}" for f in fields if f not in told]
     assert not missing

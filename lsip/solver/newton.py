@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..deadline import SPEED, afford, afford_factors, check
+from ..deadline import PACE, afford, afford_factors, check
 from ..domains import Domain
 from ..errors import OutOfTime
 from ..masters.base import Matrix
@@ -236,7 +236,7 @@ def _solve(curvature: Matrix, rows: Matrix, right: Array) -> Array | None:
     system[:n, :n], system[:n, n:], system[n:, :n] = curvature, rows.T, rows
     if not (np.isfinite(system).all() and np.isfinite(right).all()):
         return None
-    afford((n + k) ** 3 / SPEED, "Newton steps")
+    afford((n + k) ** 3 / PACE.dense, "Newton steps")
     size = np.sqrt(np.maximum(np.abs(system).max(axis=1), 1e-300))
     scaled, scaled_right = system / size[:, None] / size[None, :], right / size
     try:
