@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 __all__ = [
-    "SPARSE_SPEED",
-    "SPEED",
+    "PACE",
+    "PaceTuning",
     "afford",
     "afford_factors",
     "beat",
@@ -34,10 +35,28 @@ __all__ = [
     "within",
 ]
 
-SPEED = 8e9  # operations a second of dense products, about
-SPARSE_SPEED = 5e8  # and of sparse factorisations
-EVERY = 1.5  # seconds between two signs of life, at least; steps between two calls of `check` take their time, too
 
+@dataclass(frozen=True)
+class PaceTuning:
+    """How long work is expected to take, and how often it is heard of.
+
+    Parameters
+    ----------
+    dense
+        Operations a second of dense products, about: it tells whether a step fits into the time that is left.
+    sparse
+        The same of sparse factorisations.
+    every
+        Seconds between two signs of life, at least. Steps between two calls of `check` take their time, too, so that
+        one comes about every two seconds.
+    """
+
+    dense: float = 8e9
+    sparse: float = 5e8
+    every: float = 1.5
+
+
+PACE = PaceTuning()
 _end: ContextVar[float] = ContextVar("end", default=math.inf)  # as `time.perf_counter` tells it
 _watch: ContextVar[_Watch | None] = ContextVar("watch", default=None)
 
@@ -49,7 +68,7 @@ class _Watch:
         self.say, self.last = say, time.perf_counter()
 
     def look(self, now: float, doing: str) -> None:
-        if now - self.last >= EVERY:
+        if now - self.last >= PACE.every:
             self.last = now
             self.say(doing)
 
@@ -118,7 +137,7 @@ def afford_factors(matrix: sparse.sparray | sparse.spmatrix) -> None:
     The envelope of the matrix in Cuthill and McKee's order bounds what fills up; it is looked at only if time is short.
     """
     n = matrix.shape[0]
-    if 2.0 / 3.0 * n**3 / SPARSE_SPEED <= left():  # whatever fills up
+    if 2.0 / 3.0 * n**3 / PACE.sparse <= left():  # whatever fills up
         return
     from scipy import sparse
     from scipy.sparse.csgraph import reverse_cuthill_mckee
@@ -131,4 +150,4 @@ def afford_factors(matrix: sparse.sparray | sparse.spmatrix) -> None:
     first = np.arange(n)
     np.minimum.at(first, place[entries.row], place[entries.col])
     width = np.arange(n) - first + 1.0
-    afford(2.0 * float((width**2).sum()) / SPARSE_SPEED, "factorisation")
+    afford(2.0 * float((width**2).sum()) / PACE.sparse, "factorisation")

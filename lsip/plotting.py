@@ -6,6 +6,7 @@ The only file that knows matplotlib, which is imported when a picture is asked f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -46,14 +47,35 @@ STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "savefig.dpi": 160,
 }
-MOST_PANELS = 6
-CURVE = 2001  # points along a curve
-MESH, FINE_MESH, SCAN = (
-    241,
-    401,
-    25,
-)  # points along a side of a heat map; of one with a curved outline; of a trial slice
-CLOUD = 4096  # points of an index set that has no area
+
+
+@dataclass(frozen=True)
+class PlotTuning:
+    """How finely pictures are drawn.
+
+    Parameters
+    ----------
+    most_panels
+        Families in one picture; below it is said how many more there are.
+    curve
+        Points along a curve.
+    mesh, fine_mesh
+        Points along a side of a heat map, and of one with a curved outline, which is as fine as they are.
+    scan
+        Points along a side of a slice that is only tried, to find the two axes to draw.
+    cloud
+        Points at which the worst one is sought; all that is drawn of an index set that has no area.
+    """
+
+    most_panels: int = 6
+    curve: int = 2001
+    mesh: int = 241
+    fine_mesh: int = 401
+    scan: int = 25
+    cloud: int = 4096
+
+
+TUNING = PlotTuning()
 
 
 @view("plot")
@@ -87,7 +109,7 @@ def plot_solution(
             _draw_convergence(figure.axes, solution)
         else:
             chosen = _families(solution, family)
-            shown = chosen[:MOST_PANELS]
+            shown = chosen[: TUNING.most_panels]
             columns = {1: 1, 2: 2, 4: 2}.get(len(shown), 3)
             figure = _figure(-(-len(shown) // columns), columns, [solution.program.families[i].domain for i in shown])
             for axes, i in zip(figure.axes, shown, strict=False):
@@ -182,12 +204,12 @@ def _draw_family(axes: Axes, solution: Solution, i: int) -> None:
 def _draw_curve(axes: Axes, domain: Domain, violation: Violation) -> None:
     """The components along one index, or their maximum when they are many; red where a constraint is violated."""
     if domain.measure[0] == 0:
-        t = domain.spread(CLOUD)
+        t = domain.spread(TUNING.cloud)
         for g in violation.values(t).T:
             axes.vlines(t[:, 0], 0, g, color=SLACK, linewidth=0.8, alpha=0.6)
             axes.plot(t[:, 0], g, ".", color=SLACK, markersize=4)
     else:
-        t = np.linspace(domain.lower, domain.upper, CURVE)
+        t = np.linspace(domain.lower, domain.upper, TUNING.curve)
         inside = domain.contains(t)
         values = np.full((len(t), violation.components), np.nan)
         values[inside] = violation.values(t[inside])
@@ -205,7 +227,7 @@ def _draw_curve(axes: Axes, domain: Domain, violation: Violation) -> None:
 def _draw_map(axes: Axes, family: RowFamily, violation: Violation, points: Array, weights: Array) -> None:
     """A heat map on the plane, or on a slice through the worst point; a cloud of points where the set has no area."""
     domain: Domain = family.domain
-    trial = np.concatenate([domain.spread(CLOUD), points])
+    trial = np.concatenate([domain.spread(TUNING.cloud), points])
     largest = _largest(violation, trial)
     worst = trial[int(np.nanargmax(largest))]
     heaviest = len(trial) - len(points) + int(weights.argmax()) if len(points) else None
@@ -222,7 +244,7 @@ def _draw_map(axes: Axes, family: RowFamily, violation: Violation, points: Array
         near = np.ones(len(points), dtype=bool)
         note = f"{len(trial)} points of the index set" + (", seen along the other axes" if domain.dim > 2 else "")
     else:
-        u, v, values = _slice(domain, violation, worst, i, j, MESH if is_box(domain) else FINE_MESH)
+        u, v, values = _slice(domain, violation, worst, i, j, TUNING.mesh if is_box(domain) else TUNING.fine_mesh)
         colours = _colours(values)
         axes.pcolormesh(
             u, v, values, shading="gouraud" if np.isfinite(values).all() else "nearest", rasterized=True, **colours
@@ -277,7 +299,7 @@ def _best_pair(domain: Domain, violation: Violation, worst: Array) -> tuple[int,
         return int(by_width.min()), int(by_width.max())
 
     def variation(pair: tuple[int, int]) -> float:
-        values = _slice(domain, violation, worst, *pair, SCAN)[2]
+        values = _slice(domain, violation, worst, *pair, TUNING.scan)[2]
         values = values[np.isfinite(values)]
         return float(values.std()) if len(values) else 0.0
 

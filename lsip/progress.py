@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from .solution.rounding import above, below
@@ -30,10 +31,31 @@ COLUMNS = (
     ("time", 8),
 )
 WIDTH = sum(width + 1 for _, width in COLUMNS)
-REPEAT = 40  # lines between two repetitions of the column titles
-STEPS = 30  # characters of a bar
-DIGITS = 9  # of the bounds in a row
-TEXT = 110  # characters of a line of prose
+
+
+@dataclass(frozen=True)
+class ProgressTuning:
+    """What a solve looks like while it runs.
+
+    Parameters
+    ----------
+    titles_every
+        Lines between two repetitions of the column titles, which would scroll away otherwise.
+    bar
+        Characters of a progress bar.
+    digits
+        Significant digits of the bounds in a row, which fit into their columns with sign and exponent.
+    prose
+        Characters of a line of prose; the table is about as wide.
+    """
+
+    titles_every: int = 40
+    bar: int = 30
+    digits: int = 9
+    prose: int = 110
+
+
+TUNING = ProgressTuning()
 
 
 class Table:
@@ -62,7 +84,7 @@ class Table:
 
     def row(self, iterate: Iterate) -> None:
         """Print one iteration, given as a row of `Solution.history`."""
-        if self._lines % REPEAT == 0:
+        if self._lines % TUNING.titles_every == 0:
             self._titles()
         self._lines += 1
         gap = (
@@ -75,8 +97,8 @@ class Table:
             str(iterate.rows),
             str(iterate.cuts),
             number(iterate.value),
-            number(below(iterate.lower, DIGITS)),
-            number(above(iterate.upper, DIGITS)),
+            number(below(iterate.lower, TUNING.digits)),
+            number(above(iterate.upper, TUNING.digits)),
             power(iterate.violation),
             power(above(iterate.bound, 3)),
             power(above(gap, 3)),
@@ -112,7 +134,7 @@ def summary(solution: Solution) -> list[str]:
     """The result in a few aligned lines."""
     title = solution.status.name.replace("_", " ")
     lines = [f" {title}{', certified' if solution.certified else ''}"]
-    lines += textwrap.wrap(solution.message, TEXT, initial_indent="   ", subsequent_indent="   ")
+    lines += textwrap.wrap(solution.message, TUNING.prose, initial_indent="   ", subsequent_indent="   ")
     if math.isfinite(solution.value):
         lines.append(f"   value      {solution.value:.12g}")
         lines.append(f"   proven     {_enclosure(solution)}")
@@ -154,7 +176,7 @@ def _enclosure(solution: Solution) -> str:
     return "nothing about the optimum"
 
 
-def number(value: float, digits: int = DIGITS) -> str:
+def number(value: float, digits: int = TUNING.digits) -> str:
     """A bound on the optimal value: `digits` significant digits, ``-`` where nothing is known."""
     return f"{value:#.{digits}g}" if math.isfinite(value) else "-"
 
@@ -180,8 +202,8 @@ class Bar:
         """Draw the bar; `name` is the step that has begun."""
         if not self.shown:
             return
-        filled = STEPS * done // max(total, 1)
-        bar = "#" * filled + "." * (STEPS - filled)
+        filled = TUNING.bar * done // max(total, 1)
+        bar = "#" * filled + "." * (TUNING.bar - filled)
         line = f"[{bar}] {done}/{total}  {time.monotonic() - self.began:.0f} s  {name}"
         print("\r" + line.ljust(self.length), end="", file=sys.stderr, flush=True)
         self.length = len(line)

@@ -22,6 +22,7 @@ from .errors import LSIPError, ModelError
 __all__ = [
     "Data",
     "Sparse",
+    "check_fields",
     "is_sparse",
     "kept",
     "mask",
@@ -29,6 +30,7 @@ __all__ = [
     "numbers",
     "real",
     "refuse_wrapped",
+    "series",
     "shown",
     "whole",
 ]
@@ -56,7 +58,7 @@ Array = NDArray[np.float64]
 Scalar: TypeAlias = float | np.floating | np.integer | np.bool_ | Real | Decimal
 Data: TypeAlias = Scalar | Foreign | Sequence["Data"]  # what users write for numbers; `numbers` reads it
 OBJECT = np.dtype(object)
-EXACT = 2**53  # all integers up to here are doubles
+CONSECUTIVE = 2**53  # all integers up to here are doubles
 
 KINDS = {  # NumPy's kinds of data that are no real numbers, and what to do
     "c": ("complex numbers", "Take .real, if the imaginary parts mean nothing."),
@@ -79,6 +81,35 @@ def real(name: str, value: object, meaning: str, allowed: Callable[[float], bool
     """Refuse what is not a number that is `allowed`; `meaning` says what it should be."""
     if isinstance(value, bool) or not isinstance(value, Real) or not allowed(float(value)):
         raise ModelError(f"`{name}` {meaning}; got {value!r}.")
+
+
+def check_fields(
+    configuration: object,
+    *,
+    counts: str = "",
+    shares: str = "",
+    positive: str = "",
+    seconds: str = "",
+    factors: str = "",
+) -> None:
+    """Refuse a configuration of which a field that is named here, with spaces between, is not of its kind."""
+    for name in counts.split():
+        whole(name, getattr(configuration, name), 0)
+    for name in shares.split():
+        real(name, getattr(configuration, name), "is a share between 0 and 1", lambda v: 0 < v < 1)
+    for name in positive.split():
+        real(name, getattr(configuration, name), "is a positive number", lambda v: v > 0)
+    for name in seconds.split():
+        real(name, getattr(configuration, name), "is a number of seconds", lambda v: v >= 0)
+    for name in factors.split():
+        real(name, getattr(configuration, name), "is a factor above 1", lambda v: v > 1)
+
+
+def series(name: str, value: object) -> tuple[object, ...]:
+    """A tuple that is not empty, to look at its items; refuse what is none."""
+    if not isinstance(value, tuple) or not value:
+        raise ModelError(f"`{name}` is a tuple of numbers; got {value!r}.")
+    return value
 
 
 def numbers(value: object, what: str, *, nan: bool = False) -> Array:
@@ -169,7 +200,7 @@ def refuse_wrapped(value: object, what: str) -> None:
 def _listed(value: list[object] | tuple[object, ...], what: str) -> Array:
     """Nested lists, looked through before NumPy finds a common type for them."""
     for item in value:
-        if type(item) is float or (type(item) is int and -EXACT <= item <= EXACT):
+        if type(item) is float or (type(item) is int and -CONSECUTIVE <= item <= CONSECUTIVE):
             continue
         numbers(item, what, nan=True)
     try:
@@ -194,7 +225,7 @@ def _read(value: object, what: str) -> Array:
     with np.errstate(over="ignore"):
         array = found.astype(float)
     if kind in "iu" and found.dtype.itemsize == 8:
-        large = (found > EXACT) | (found < -EXACT)
+        large = (found > CONSECUTIVE) | (found < -CONSECUTIVE)
         wrong = [v for v in found[large].tolist() if float(v) != v]
     elif found.dtype.itemsize > 8:
         wrong = list(found[(array != found) & ~np.isnan(found)])

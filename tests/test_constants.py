@@ -1,4 +1,4 @@
-"""Numbers that steer an algorithm are documented fields of its frozen configuration, not names scattered over modules."""
+"""Numbers that steer an algorithm are documented fields of its frozen configuration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ FACTS: dict[str, str] = {
     "lsip/expressions/sinc.py": "WAVE_ULPS",
     "lsip/interop/pyomo/families.py": "UPPER LOWER",
     "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED TIME_LIMIT",
+    "lsip/progress.py": "WIDTH",
     "lsip/proof/linear_algebra.py": "SPLIT",
+    "lsip/validation.py": "CONSECUTIVE",
 }
 
 

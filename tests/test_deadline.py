@@ -51,7 +51,7 @@ def test_deadlines_nest_and_the_earliest_counts() -> None:
 
 def test_signs_of_life_come_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr(deadline, "EVERY", 0.0)
+    monkeypatch.setattr(deadline, "PACE", deadline.PaceTuning(every=0.0))
     assert not deadline.watching()
     with deadline.watched(said.append):
         assert deadline.watching()
@@ -59,14 +59,14 @@ def test_signs_of_life_come_now_and_then(monkeypatch: pytest.MonkeyPatch) -> Non
         deadline.check("two")
     deadline.beat("three")
     assert said == ["one", "two"]
-    monkeypatch.setattr(deadline, "EVERY", 1e6)
+    monkeypatch.setattr(deadline, "PACE", deadline.PaceTuning(every=1e6))
     with deadline.watched(said.append):
         deadline.beat("too soon")
     assert said == ["one", "two"]
 
 
 def test_a_long_proof_is_seen_in_the_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(deadline, "EVERY", 0.0)
+    monkeypatch.setattr(deadline, "PACE", deadline.PaceTuning(every=0.0))
     hard().solve(time_limit=0.5)
     assert "branch-and-bound" in capsys.readouterr().out
 

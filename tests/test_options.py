@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
 import lsip
+from lsip import solver
 from lsip.oracles import Grid, Multistart, ProjectedSubgradient, RandomSearch
 
 X, T = lsip.Variable(2, name="x", lower=-9, upper=9), lsip.Index("t", lsip.Interval(0, 1))
@@ -86,6 +88,34 @@ def test_only_models_can_be_solved(wrong: Any) -> None:
 def test_settings_of_oracles_are_checked_when_they_are_made(make: Any, expected: str) -> None:
     with pytest.raises(lsip.ModelError, match=expected):
         make()
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda: lsip.Tuning(patience=2.5), "`patience` must be a whole number"),  # type: ignore[arg-type]
+        (lambda: lsip.Tuning(early_growth=1), "`early_growth` is a factor above 1; got 1"),
+        (lambda: lsip.Tuning(newton=6), r"`newton` is an lsip\.solver\.NewtonTuning; got 6"),  # type: ignore[arg-type]
+        (lambda: solver.NewtonTuning(steps=-1), "`steps` must be a whole number, at least 0; got -1"),
+        (lambda: solver.RaysTuning(every=0), "`every` must be a whole number, at least 1; got 0"),
+        (lambda: solver.RaysTuning(margins=(0.1, -1)), "`margins` is a tuple of numbers >= 0; got -1"),
+        (lambda: solver.MarginTuning(calm=(0.3,)), "`calm` is a pair of numbers"),  # type: ignore[arg-type]
+        (lambda: solver.SamplingTuning(points={1: 8}), "`points` is a tuple of numbers"),  # type: ignore[arg-type]
+        (lambda: solver.SamplingTuning(most_points=(400, 0.5)), "`most_points` must be a whole"),  # type: ignore[arg-type]
+        (lambda: solver.ClockTuning(least="a"), "`least` is a number of seconds; got 'a'"),  # type: ignore[arg-type]
+        (lambda: solver.BoxTuning(near_edge=np.nan), "`near_edge` is a share between 0 and 1"),
+    ],
+)
+def test_a_tuning_that_means_nothing_is_refused(make: Any, expected: str) -> None:
+    with pytest.raises(lsip.ModelError, match=expected):
+        make()
+
+
+def test_a_tuning_is_a_value() -> None:
+    tuning = lsip.Tuning(newton=solver.NewtonTuning(steps=4), sampling=solver.SamplingTuning(most_peaks=8))
+    assert tuning == pickle.loads(pickle.dumps(tuning)) != lsip.Tuning()
+    assert eval(repr(tuning), {"Tuning": lsip.Tuning, **vars(solver)}) == tuning
+    assert PROBLEM.solve(verbose=False, tuning=tuning).certified
 
 
 def test_what_a_solution_and_a_problem_are_asked() -> None:

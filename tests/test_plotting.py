@@ -13,7 +13,7 @@ import pytest
 from lsip.domains import Ball, Box, Domain, Finite, Interval, Simplex
 from lsip.errors import MissingExtraError, ModelError
 from lsip.model.status import Status
-from lsip.plotting import plot_solution
+from lsip.plotting import PlotTuning, plot_solution
 
 pytest.importorskip("matplotlib")
 
@@ -21,9 +21,7 @@ pytest.importorskip("matplotlib")
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Coarser pictures than people get, to be quick."""
-    monkeypatch.setattr("lsip.plotting.MESH", 41)
-    monkeypatch.setattr("lsip.plotting.FINE_MESH", 61)
-    monkeypatch.setattr("lsip.plotting.CLOUD", 256)
+    monkeypatch.setattr("lsip.plotting.TUNING", PlotTuning(mesh=41, fine_mesh=61, cloud=256))
 
 
 class Slope:

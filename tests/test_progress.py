@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsip.progress import REPEAT, WIDTH, Table
+from lsip.progress import TUNING, WIDTH, Table
 from lsip.solution.rounding import above
 
 
@@ -56,7 +56,7 @@ def test_columns_are_aligned_and_unknowns_are_dashes() -> None:
 
 
 def test_titles_are_repeated_in_long_tables() -> None:
-    lines = printed(*(iterate(k) for k in range(2 * REPEAT)))
+    lines = printed(*(iterate(k) for k in range(2 * TUNING.titles_every)))
     assert sum("iter" in line for line in lines) == 2
 
 

@@ -13,7 +13,6 @@ from lsip.oracles import branch_and_bound
 from lsip.proof.certificate import Support
 from lsip.proof.families import Bounds, family_bounds
 from lsip.solver import driver
-from lsip.solver.clock import GRACE
 from lsip.solver.linear import LinearRelaxation
 from lsip.solver.method import opened
 from lsip.solver.state import End
@@ -94,7 +93,7 @@ def test_the_last_proofs_of_an_interrupted_solve_have_a_deadline(monkeypatch):
     run.state.violation = Bounds((np.inf,))
     assert run.stop(End(lsip.Status.INTERRUPTED)).status is lsip.Status.INTERRUPTED
     assert len(asked) > 1
-    assert max(asked[1:]) <= max(GRACE, 0.1 * run.clock.used())
+    assert max(asked[1:]) <= max(run.tuning.clock.grace, run.tuning.clock.grace_share * run.clock.used())
 
 
 def test_rounds_shrink_with_the_time_that_is_left(monkeypatch):

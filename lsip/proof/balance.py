@@ -20,7 +20,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
-from ..deadline import SPEED, afford, afford_factors, check
+from ..deadline import PACE, afford, afford_factors, check
 from ..errors import OutOfTime
 from ..expressions.interval import Interval
 from ..masters.base import Matrix, is_sparse
@@ -399,7 +399,7 @@ def _square(rows: Rows, columns: Ints, allowed: Mask, appeal: Array) -> tuple[In
     if not len(columns) or not len(places) or len(places) * len(columns) > TUNING.most_entries:
         return nothing, nothing
     short, long = sorted((len(places), len(columns)))
-    afford(10.0 * short**2 * long / SPEED, "lower bound")
+    afford(10.0 * short**2 * long / PACE.dense, "lower bound")
     part = rows.mid[places][:, columns]
     block = part.toarray() if is_sparse(part) else part
     block = _whitened(block * np.sqrt(np.maximum(appeal[places], 1e-300))[:, None])

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..deadline import SPARSE_SPEED, SPEED, afford, afford_factors
+from ..deadline import PACE, afford, afford_factors
 from ..expressions.interval import EPS, NORMAL, TINY, Interval, down, up
 from ..masters.base import Matrix, is_sparse
 
@@ -176,10 +176,10 @@ def _inverse(matrix: Matrix) -> Array | None:
 
             afford_factors(matrix)
             factors = splu(matrix)
-            afford(2.0 * k * factors.nnz / SPARSE_SPEED, "verified linear algebra")
+            afford(2.0 * k * factors.nnz / PACE.sparse, "verified linear algebra")
             found = factors.solve(np.eye(k))
         else:
-            afford(6.0 * k**3 / SPEED, "verified linear algebra")  # and its products with the matrix
+            afford(6.0 * k**3 / PACE.dense, "verified linear algebra")  # and its products with the matrix
             found = np.linalg.inv(matrix)
     except (RuntimeError, np.linalg.LinAlgError):
         return None

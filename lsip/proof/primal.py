@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy import linalg, sparse
 
-from ..deadline import SPEED, afford, check
+from ..deadline import PACE, afford, check
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..masters.base import Matrix
 from ..model.program import Program
@@ -220,7 +220,7 @@ def _mended(program: Program, x: Array, depth: float) -> Array | None:
         change = np.where(above, upper - inset, lower + inset) - value[tight]
         change = np.where(above, np.minimum(change, 0.0), np.maximum(change, 0.0))
         short, long = sorted((len(tight) + len(held), program.n))
-        afford(12.0 * short**2 * long / SPEED, "finite constraints")
+        afford(12.0 * short**2 * long / PACE.dense, "finite constraints")
         rows = sparse.vstack([program.A[tight], program.A[held]]).toarray()
         target = np.concatenate([change, program.row_upper[held] - program.A[held] @ x])
         scale = np.abs(rows) @ room
@@ -426,7 +426,7 @@ def _independent(A: sparse.csr_matrix) -> tuple[Ints, Ints]:
     """Positions of rows that are independent, and of those that follow from them."""
     scale = np.maximum(abs(A).max(axis=1).toarray().ravel(), 1e-300)
     short, long = sorted(A.shape)
-    afford(8.0 * short**2 * long / SPEED, "finite constraints")
+    afford(8.0 * short**2 * long / PACE.dense, "finite constraints")
     block = (sparse.diags_array(1.0 / scale) @ A).toarray()
     factor, order = linalg.qr(block.T, mode="r", pivoting=True, check_finite=False)
     pivots = np.abs(np.diag(factor))

@@ -1,8 +1,41 @@
 """The exchange method: finite relaxations, separation, and what speeds them up, until the proof closes."""
 
+from .clock import ClockTuning
+from .conditioning import ConditioningTuning
 from .decomposition import Decomposition, decompose
 from .method import Exchange, exchange, solve
 from .mixture import Atom, Extreme
-from .tuning import Tuning
+from .sampling import SamplingTuning
+from .tuning import (
+    BoxTuning,
+    DecompositionTuning,
+    MarginTuning,
+    MasterTuning,
+    NewtonTuning,
+    RaysTuning,
+    SmallerTuning,
+    Tuning,
+    ZoomTuning,
+)
 
-__all__ = ["Atom", "Decomposition", "Exchange", "Extreme", "Tuning", "decompose", "exchange", "solve"]
+__all__ = [
+    "Atom",
+    "BoxTuning",
+    "ClockTuning",
+    "ConditioningTuning",
+    "Decomposition",
+    "DecompositionTuning",
+    "Exchange",
+    "Extreme",
+    "MarginTuning",
+    "MasterTuning",
+    "NewtonTuning",
+    "RaysTuning",
+    "SamplingTuning",
+    "SmallerTuning",
+    "Tuning",
+    "ZoomTuning",
+    "decompose",
+    "exchange",
+    "solve",
+]

@@ -10,8 +10,6 @@ from ..oracles import Separation
 from .relaxation import Array, Search
 from .state import End, Proposal
 
-STILL = 0.2  # of the gap to reach: an objective that moves by less has stopped moving
-
 
 class Centre:
     """Tries the middle once the objective has stopped moving; it costs about as much as a few iterations.
@@ -29,7 +27,7 @@ class Centre:
     def __call__(self, run: Search, separations: list[Separation]) -> End | None:
         state = run.state
         value = state.proposal.value
-        if abs(value - self.level) > STILL * state.allowed(value):
+        if abs(value - self.level) > run.tuning.still * state.allowed(value):
             self.level, self.visited = value, 0
             return None
         self.visited += 1

@@ -4,31 +4,66 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..deadline import within
+from ..validation import check_fields
 
-GRACE = 0.5  # seconds, or a tenth of those used, for the last proofs of a solve that is interrupted
-KEPT, MOST_KEPT = 0.15, 2.0  # the share of a limit, and the seconds, that are kept for the last proofs at most
-LEAST_KEPT = 0.03  # the same share, once they are known to be quick
-OVER, OVER_SECONDS = 0.04, 0.05  # the share of a limit, and seconds, by which the last proofs may overrun it
-LEAST = 0.05  # seconds that the last proofs always get
+
+@dataclass(frozen=True)
+class ClockTuning:
+    """How much time the last proofs of a solve have.
+
+    Parameters
+    ----------
+    grace, grace_share
+        After an interrupt: seconds, or a share of those used if that is more. Whoever interrupts does not want to wait.
+    kept_share, most_kept
+        The share of a limit, and the seconds, that are kept for the last proofs at most.
+    least_kept_share
+        The share that is kept where they are known to be quick.
+    overrun_share, overrun
+        The share of a limit, and the seconds on top of it, by which the last proofs may overrun it.
+    least
+        Seconds that a proof always gets, however little is left.
+    """
+
+    grace: float = 0.5
+    grace_share: float = 0.1
+    kept_share: float = 0.15
+    most_kept: float = 2.0
+    least_kept_share: float = 0.03
+    overrun_share: float = 0.04
+    overrun: float = 0.05
+    least: float = 0.05
+
+    def __post_init__(self) -> None:
+        check_fields(
+            self,
+            shares="grace_share kept_share least_kept_share overrun_share",
+            seconds="grace most_kept overrun least",
+        )
+
+
+TUNING = ClockTuning()
 
 
 class Clock:
     """Seconds on the wall, with a limit or without; a part of the limit is kept for the last proofs."""
 
-    def __init__(self, limit: float | None = None) -> None:
-        self.started = time.perf_counter()
+    def __init__(self, limit: float | None = None, tuning: ClockTuning = TUNING) -> None:
+        self.started, self.tuning = time.perf_counter(), tuning
         self.limit = np.inf if limit is None else float(limit)
         self.keep(np.inf)
 
     def keep(self, seconds: float) -> None:
         """Keep about so many seconds for the last proofs, which is what they took before."""
         if self.limit < np.inf:
-            kept = min(max(2.0 * seconds, LEAST_KEPT * self.limit), KEPT * self.limit, MOST_KEPT)
-            self.deadline = self.started + self.limit - kept
+            tuning = self.tuning
+            kept = max(2.0 * seconds, tuning.least_kept_share * self.limit)
+            self.deadline = self.started + self.limit - min(kept, tuning.kept_share * self.limit, tuning.most_kept)
         else:
             self.deadline = np.inf
 
@@ -46,8 +81,8 @@ class Clock:
 
     def allow_last_proofs(self, interrupted: bool = True) -> None:
         """Set the deadline anew: whoever interrupts a solve does not want to wait, a limit is kept but for a little."""
-        now = time.perf_counter()
-        end = now + max(GRACE, 0.1 * self.used()) if interrupted else np.inf
+        now, tuning = time.perf_counter(), self.tuning
+        end = now + max(tuning.grace, tuning.grace_share * self.used()) if interrupted else np.inf
         if self.limit < np.inf:
-            end = min(end, self.started + (1 + OVER) * self.limit + OVER_SECONDS)
-        self.deadline = max(end, now + LEAST)
+            end = min(end, self.started + (1 + tuning.overrun_share) * self.limit + tuning.overrun)
+        self.deadline = max(end, now + tuning.least)

@@ -7,7 +7,7 @@ Only free variables are mixed; bounded ones, and models with sparse rows, are sc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,38 @@ from scipy import linalg, sparse
 
 from ..masters.base import Matrix, is_sparse
 from ..model.program import STORAGE, Program
+from ..validation import check_fields
 
 Array = NDArray[np.float64]
-MIXED = 400  # free variables that are mixed at most
-HARMLESS = 1e-2  # columns no more dependent than this are not mixed
-FARTHEST = 1e3  # how large x may become, in natural units, along a direction that no row sees
-FLOOR = 1e-9  # directions seen by the sampled rows with less than this relative size are not blown up further
+
+
+@dataclass(frozen=True)
+class ConditioningTuning:
+    """Which variables are mixed, and how far directions reach that rows hardly see.
+
+    Parameters
+    ----------
+    most_mixed
+        Free variables that are mixed at most; the factor is dense.
+    harmless
+        Columns no more dependent than this are not mixed: the least entry on the diagonal of the factor, relative to
+        the largest.
+    floor
+        Directions that the sampled rows see with less than this relative size are not blown up further.
+    farthest
+        How large x may become, in natural units, along a direction that no row sees.
+    """
+
+    most_mixed: int = 400
+    harmless: float = 1e-2
+    floor: float = 1e-9
+    farthest: float = 1e3
+
+    def __post_init__(self) -> None:
+        check_fields(self, counts="most_mixed", shares="harmless floor", positive="farthest")
+
+
+TUNING = ConditioningTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +58,10 @@ class Conditioning:
     mixed: NDArray[np.intp]  # positions of the mixed variables
     factor: Array | None  # (k, k) upper triangular R with R x[mixed] = z[mixed]
     inverse: Array | None = None  # R^-1, where it is harmless
+    tuning: ConditioningTuning = TUNING
 
     @staticmethod
-    def fit(program: Program, rows: Matrix) -> Conditioning:
+    def fit(program: Program, rows: Matrix, tuning: ConditioningTuning = TUNING) -> Conditioning:
         """Choose coordinates from rows (N, n) seen at sampled index points, dense or sparse, and the finite ones."""
         every: Any = rows
         if sparse.issparse(rows):
@@ -51,20 +78,20 @@ class Conditioning:
         scale: Any = 2.0 ** -np.clip(np.round(np.log2(np.where(norms > 0, norms, 1.0))), -1000.0, 1000.0)
         free = np.flatnonzero(np.isinf(program.lower) & np.isinf(program.upper))
         filled = np.count_nonzero(rows) if isinstance(rows, np.ndarray) else rows.nnz
-        if filled < 0.3 * rows.shape[0] * max(rows.shape[1], 1) or not 1 < len(free) <= MIXED:
-            return Conditioning(scale, np.zeros(0, dtype=np.intp), None)
+        if filled < 0.3 * rows.shape[0] * max(rows.shape[1], 1) or not 1 < len(free) <= tuning.most_mixed:
+            return Conditioning(scale, np.zeros(0, dtype=np.intp), None, tuning=tuning)
         block = every[:, free] if isinstance(every, np.ndarray) else every[:, free].toarray()
         block = block * scale[free]
         weight = np.sqrt(np.maximum((block**2).sum(axis=1), 1e-300))
         block = block[weight > 1e-100] / np.sqrt(max(len(block), 1))
-        block = np.vstack([block, FLOOR * np.eye(len(free))])
+        block = np.vstack([block, tuning.floor * np.eye(len(free))])
         factor = np.linalg.qr(block, mode="r")
         diagonal = np.abs(np.diag(factor))
-        if diagonal.min() > HARMLESS * diagonal.max():
-            return Conditioning(scale, np.zeros(0, dtype=np.intp), None)
+        if diagonal.min() > tuning.harmless * diagonal.max():
+            return Conditioning(scale, np.zeros(0, dtype=np.intp), None, tuning=tuning)
         factor = factor / scale[free]
         tame = diagonal.min() > 1e-5 * diagonal.max()
-        return Conditioning(scale, free, factor, np.linalg.inv(factor) if tame else None)
+        return Conditioning(scale, free, factor, np.linalg.inv(factor) if tame else None, tuning)
 
     def rows(self, a: Matrix) -> Matrix:
         """Rows in x as rows in z; sparse rows stay sparse unless variables are mixed."""
@@ -93,12 +120,12 @@ class Conditioning:
     def stretched(self, grow: Array) -> Conditioning:
         """The same with each z_j in units `grow` times as large: room for x, and visible coefficients, far out."""
         if self.factor is None:
-            return Conditioning(self.scale * grow, self.mixed, None)
+            return replace(self, scale=self.scale * grow)
         block = grow[self.mixed]
         scale = self.scale * grow
         scale[self.mixed] = self.scale[self.mixed]
         inverse = None if self.inverse is None else self.inverse * block
-        return Conditioning(scale, self.mixed, self.factor / block[:, None], inverse)
+        return replace(self, scale=scale, factor=self.factor / block[:, None], inverse=inverse)
 
     def basis(self) -> Matrix:
         """The matrix T of x = T z; sparse for large models, where nothing is mixed."""
@@ -119,8 +146,8 @@ class Conditioning:
         reach = np.full(len(self.scale), most)
         if self.factor is not None:
             diagonal = np.abs(np.diag(self.factor) * self.scale[self.mixed])
-            unseen = diagonal <= 3 * FLOOR * diagonal.max()
-            reach[self.mixed] = np.where(unseen, np.minimum(most, FARTHEST * diagonal), most)
+            unseen = diagonal <= 3 * self.tuning.floor * diagonal.max()
+            reach[self.mixed] = np.where(unseen, np.minimum(most, self.tuning.farthest * diagonal), most)
         return reach
 
     def box(self, lower: Array, upper: Array, reach: Array) -> tuple[Array, Array]:

@@ -33,7 +33,7 @@ from ..proof.ray import Ray
 from ..proof.rows import trusts
 from ..proof.scaling import identity
 from .clock import Clock
-from .mixture import ROUNDED, Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, beyond, mixed
+from .mixture import Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, beyond, mixed
 from .options import Options
 from .relaxation import Known, Relaxation, Search
 from .retreat import inside, share
@@ -41,15 +41,6 @@ from .sampling import SampledRows
 from .state import End, Goal, Proposal, State
 
 Array = NDArray[np.float64]
-NEW_ROWS = 8  # taken from one sample, or one proof
-ROUNDS = 4  # of new rows before the next point of X is asked for
-LARGE = 300  # from so many variables on, a point of X costs more than a proof, and a feasible point is sought at once
-SHAVED = 1e-12  # taken off lower bounds, relative to their size: a fresh call of `maximise` may bound less sharply
-STEADY = 0.5  # how much of the best multipliers so far is mixed into those of the master
-MARGIN_SHARE = 0.3  # of the gap, and of the room of a point inside: what margins may cost
-WORTH = 0.1  # of the gap: rows that are broken by less wait
-PHASE_ONE = 1000  # points of X, until some mixture keeps the known rows
-DEEPENINGS = 3  # points of X, until some mixture has room
 
 
 class DecomposedRelaxation(Relaxation):
@@ -60,13 +51,15 @@ class DecomposedRelaxation(Relaxation):
         self.scaling = identity(program)
         self.maximise, self.options, self.start = maximise, options, start
         self.oracles = [options.oracle or pick_oracle(f) for f in program.families]
-        self.proof_share = options.tuning.proof_share
+        self.proof_share, self.tuning = options.tuning.proof_share, options.tuning.decomposition
         self.accelerators = (Inside(self),)
         self.master, self.rows = ColumnMaster(program.c, options.tol), Rows(program)
         self.data: list[Any] = []  # what came with each point
         self.radii = np.zeros((0, program.n))  # half-widths of each
         self.first = [_few(f.domain) for f in program.families]
-        self.sampled = [SampledRows(f, points) for f, points in zip(program.families, self.first, strict=True)]
+        self.sampled = [
+            SampledRows(f, y, options.tuning.sampling) for f, y in zip(program.families, self.first, strict=True)
+        ]
         self.seen: list[Separation] = []  # what sampled rows showed last, where it was not worth rows
         self.best, self.bound = np.zeros(0), -np.inf  # multipliers of the best lower bound, and that bound
         self.margin = 0.0  # of the next relaxation
@@ -119,7 +112,8 @@ class DecomposedRelaxation(Relaxation):
         state.accept(proposal, self.rows.terms(self.best, proposal.x))
         state.relaxed, state.proven = self.bound, self.lower(state.proposal, state.x, 0.0)
         total = float(found.multipliers.sum())
-        self.margin = MARGIN_SHARE * state.allowed(state.proposal.value) / total if total > 0 else state.margin
+        cost = self.tuning.margin_share * state.allowed(state.proposal.value)
+        self.margin = cost / total if total > 0 else state.margin
         return state.proposal
 
     def _open(self) -> None:
@@ -133,7 +127,7 @@ class DecomposedRelaxation(Relaxation):
 
     def _with_rows(self, state: State, found: Combination) -> Combination | None:
         """Add index points while the mixture breaks rows by enough to matter; None if no mixture keeps them."""
-        for _ in range(ROUNDS):
+        for _ in range(self.tuning.rounds):
             value = self._value(found.weights)
             gap, near = max(value - self.bound, 0.0), self._near(state, value)
             violations = (self.program.violation(f, self._mix(found.weights)) for f in range(len(self.sampled)))
@@ -141,7 +135,8 @@ class DecomposedRelaxation(Relaxation):
             self.seen = [sampled.separate(violation, -state.margin, near) for sampled, violation in pairs]
             worst = max((s.worst for s in self.seen), default=-np.inf)
             new = self._violated(self.seen, state.margin)
-            if not new or worst * max(float(found.multipliers.sum()), 1.0) <= (0.0 if near else WORTH * gap):
+            little = 0.0 if near else self.tuning.worth * gap
+            if not new or worst * max(float(found.multipliers.sum()), 1.0) <= little:
                 return found
             self.add(new)
             self.seen = [Separation(s.points[:0], s.values[:0], np.inf, s.components[:0]) for s in self.seen]
@@ -155,7 +150,7 @@ class DecomposedRelaxation(Relaxation):
         """Whether a proof is worth its price: the gap is almost shut, or there is no feasible point yet."""
         if value - self.bound <= state.allowed(value):
             return True
-        return state.incumbent is None and self.program.n >= LARGE and all(map(is_prover, self.oracles))
+        return state.incumbent is None and self.program.n >= self.tuning.large and all(map(is_prover, self.oracles))
 
     def sample(self, state: State, point: Proposal) -> list[Separation] | None:
         return None if self._near(state, point.value) else self.seen
@@ -167,7 +162,7 @@ class DecomposedRelaxation(Relaxation):
 
     def _find_feasible(self, state: State) -> End | None:
         """No mixture of the known points keeps the known rows: find one that does, or prove that there is none."""
-        for _ in range(PHASE_ONE):
+        for _ in range(self.tuning.first_points):
             check("exchange")
             found = self.master.best_margin()
             if found.slack < 0:
@@ -202,12 +197,12 @@ class DecomposedRelaxation(Relaxation):
         return [
             Support(f, int(c), y, 0.0)
             for f, s in enumerate(separations)
-            for y, c, g in list(zip(s.points, s.components, s.values, strict=True))[:NEW_ROWS]
+            for y, c, g in list(zip(s.points, s.components, s.values, strict=True))[: self.tuning.new_rows]
             if g > -margin
         ]
 
     def deepest(self, state: State) -> Proposal | None:
-        for _ in range(DEEPENINGS):
+        for _ in range(self.tuning.deepenings):
             found = self.master.best_margin()
             if found.slack < 0:
                 return self._proposal(found)
@@ -240,7 +235,7 @@ class DecomposedRelaxation(Relaxation):
                 f"`radius` of an Extreme is a number >= 0, or one for each of its; got {extreme.radius!r}."
             )
         out = beyond(program, points)
-        if (out > radii + ROUNDED * self.rows.reach).any():
+        if (out > radii + self.tuning.rounded * self.rows.reach).any():
             raise ModelError(
                 f"`maximise` gave a point outside the bounds of the variables, by {out.max():.3g}; these must hold on "
                 "all of X. If X keeps them and its points are inexact, say how far off they are: Extreme(radius=…)."
@@ -252,7 +247,7 @@ class DecomposedRelaxation(Relaxation):
 
     def _price_smoothed(self, found: Combination) -> None:
         """A new point of X for the master, at multipliers between those of the master and the best so far."""
-        keep = STEADY if len(self.best) else 0.0
+        keep = self.tuning.smoothing if len(self.best) else 0.0
         for _ in range(4):
             smoothed = (1 - keep) * found.multipliers
             shared = min(len(self.best), len(smoothed))
@@ -270,7 +265,7 @@ class DecomposedRelaxation(Relaxation):
         bound, extreme = self.rows.relaxed(objective, multipliers, self.maximise)
         self.calls += 1
         self._keep(extreme)
-        shaved = bound - SHAVED * (1 + abs(bound))
+        shaved = bound - self.tuning.shaved * (1 + abs(bound))
         if objective and shaved > self.bound:
             self.bound, self.best = shaved, multipliers
         return bound
@@ -351,7 +346,7 @@ class Inside:
         if isinstance(found, Broken):
             return None
         state.keep_feasible(found)
-        relaxation.margin = min(relaxation.margin, MARGIN_SHARE * self.room[1])
+        relaxation.margin = min(relaxation.margin, relaxation.tuning.margin_share * self.room[1])
         return run.recheck()
 
 

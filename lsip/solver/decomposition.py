@@ -31,7 +31,6 @@ from .options import check_options
 from .tuning import Tuning
 
 Array = NDArray[np.float64]
-FOREVER = 2**31  # columns come one by one: points that stay, and gaps that stay open for a while, mean nothing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,7 +132,8 @@ class Options:
     time_limit: float | None = None
     seed: int = 0
     callback: Callable[[Iterate], Any] | None = None
-    tuning: Tuning = field(default=Tuning(patience=FOREVER, frozen=FOREVER), repr=False)
+    # Columns come one by one: points that stay, and gaps that stay open for a while, mean nothing.
+    tuning: Tuning = field(default=Tuning(patience=2**31, frozen=2**31), repr=False)
 
     def __post_init__(self) -> None:
         check_options(self.tol, self.max_iterations, self.oracle, time_limit=self.time_limit, seed=self.seed)

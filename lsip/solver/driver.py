@@ -46,8 +46,6 @@ BEYOND = (
     "doubles. Measure in other units."
 )
 LARGEST = np.finfo(float).max
-SHOWN = 3  # constraints in a sentence
-TOUCHING = 0.5  # of the margin: index points at which less of it is left are cut off
 
 
 def drive(run: Run, method: Options, verbose: bool) -> Solution:
@@ -104,7 +102,7 @@ class Run:
         problem: Program | Compilable | None = None,
         answer: type[Solution] = Solution,
     ) -> None:
-        self.clock = Clock(method.time_limit)
+        self.clock = Clock(method.time_limit, method.tuning.clock)
         self.given, self.method, self.problem, self.answer = given, method, problem, answer
         self.tuning = method.tuning
         self.ready = False  # whether there was time enough to begin
@@ -178,7 +176,7 @@ class Run:
             point.x,
             point.box,
             margin=self.state.margin,
-            left=self.clock.left(),
+            left=max(self.clock.left(), self.tuning.clock.least),
             seed=self.method.seed + len(self.state.history),
         )
 
@@ -186,7 +184,7 @@ class Run:
         """Cut off what violates, or nearly does; how many cuts that are."""
         new, known = [], {}
         for f, s in enumerate(separations):
-            kept = s.values > -TOUCHING * self.state.margin
+            kept = s.values > -self.tuning.touching * self.state.margin
             new += [Support(f, int(c), y, 0.0) for y, c in zip(s.points[kept], s.components[kept], strict=True)]
             if s.rows is not None:
                 known[f] = s.rows[0][kept], s.rows[1][kept]
@@ -233,7 +231,7 @@ class Run:
         state, worst, bound = self.state, _worst(separations), max((s.bound for s in separations), default=-np.inf)
         if not state.slater and 0 < worst <= bound <= self.method.tol * self.relaxation.scale:
             return End(Status.NO_INTERIOR)
-        if worst > 0 or (bound > 0 and worst > -TOUCHING * state.margin):
+        if worst > 0 or (bound > 0 and worst > -self.tuning.touching * state.margin):
             return None
         if bound > 0 and state.proposal.bounded:
             check("exchange")  # which is why a proof may have ended early
@@ -438,7 +436,8 @@ class Run:
         broken = [(family.name, self.scaling.violation(f, v)) for f, (family, v) in enumerate(pairs) if 0 < v < np.inf]
         if not broken:
             return ""
-        named = "; ".join(f"{name} by at most {above(value, 3):.3g}" for name, value in broken[:SHOWN])
+        shown = broken[: self.tuning.most_named]
+        named = "; ".join(f"{name} by at most {above(value, 3):.3g}" for name, value in shown)
         return (
             f"No strictly feasible point was found. The point breaks {named}, proven for every index, so the optimum "
             "may be worse than the value; the bound on it is valid. Relax that constraint a little, or write an "

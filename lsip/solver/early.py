@@ -12,8 +12,6 @@ from .clock import Clock
 from .relaxation import Search
 from .tuning import Tuning
 
-GROWTH = 2.5  # of the time for a proof that was stopped, before it is tried again
-
 
 class EarlyBounds:
     """When such proofs are due, and how long they may take."""
@@ -45,7 +43,7 @@ class EarlyBounds:
             pass
         took = self.clock.used() - began
         if late:  # a proof that was stopped is tried again with more time, and not too soon
-            self.budget = min(GROWTH * self.budget, self.tuning.most_early * self.clock.limit)
+            self.budget = min(self.tuning.early_growth * self.budget, self.tuning.most_early * self.clock.limit)
             self.due = self.clock.used() + self.budget
         else:
             share = self.tuning.early_share if self.limited else self.tuning.shown_share

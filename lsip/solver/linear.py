@@ -31,28 +31,15 @@ from .smallest import smallest
 from .state import End, Goal, Proposal, State
 
 Array = NDArray[np.float64]
-FIRST_MARGIN = 0.1  # of tol, before anything is known about what a margin costs
-LARGEST_MARGIN = 1e-3  # of the size of right-hand sides
-CALM = (0.3, 1.2)  # a margin is left alone within these shares of the one wanted
-NEAR_EDGE = 0.99  # of the box that stands in for infinite bounds
-PRICE = 0.05  # of tol: what the box may cost and still not matter
-BROKEN = 1e-9  # of the size of right-hand sides: cuts that miss by more contradict each other
-FLAT, TINY_ROOM = 1e-3, 1e-11  # of the margin, of the size of right-hand sides: less room than that is none
-BELOW_FLAT = 1e-10  # of that size: how far beyond the least violation a model without interior is solved
-SPENT = 0.1  # of the gap: what a smaller point may cost
-SMALLER = 20  # smaller points that break constraints, before one that leans on the box will do
-FINE, VISIBLE = 2e-9, 2e-8  # margins that are too small for an LP solver's 1e-10, and what they become
-ZOOMS, MOST_ZOOM = 6, 24  # how often, and up to which power of two
-TRIES = 40  # margins, until the relaxation has a solution
 
 
 class LinearRelaxation(Relaxation):
     """The relaxation of a linear program."""
 
     def __init__(self, given: Program, method: LinearOptions) -> None:
-        self.given, self.method = given, method
+        self.given, self.method, self.tuning = given, method, method.tuning
         self.scaling, self.program = scaling_of(given), scaled(given)
-        self.proof_share = method.tuning.proof_share
+        self.proof_share = self.tuning.proof_share
         self.oracles = [method.oracle or pick_oracle(f) for f in self.program.families]
         self.lp = LinearMaster(self.program, self.oracles, method)
         self.stretches = self.smaller = self.zooms = 0
@@ -64,14 +51,16 @@ class LinearRelaxation(Relaxation):
         chosen: list[Accelerator] = [Behind()] if all(is_instant(oracle) for oracle in self.oracles) else []
         chosen.append(self.flat)
         if self.method.polish:
-            chosen.append(Newton(self.program, self.lp.scale, lambda: self.lp.conditioning.basis(), self.lp.add))
+            lp, tuning = self.lp, self.tuning.newton
+            chosen.append(Newton(self.program, lp.scale, lambda: lp.conditioning.basis(), lp.add, tuning))
         return (*chosen, occasionally)
 
     def begin(self) -> State:
         program, tol, atol = self.program, self.method.tol, self.method.atol
         goal = Goal(tol, None if atol is None else self.scaling.objective * atol, partial(floor_share, program))
         x = np.clip(np.zeros(program.n), program.lower, program.upper)
-        return State(goal, FIRST_MARGIN * tol * self.lp.scale, Proposal(x), Bounds((np.inf,) * len(program.families)))
+        margin = self.tuning.margins.first * tol * self.lp.scale
+        return State(goal, margin, Proposal(x), Bounds((np.inf,) * len(program.families)))
 
     def describe(self) -> list[str]:
         program = self.program
@@ -102,7 +91,7 @@ class LinearRelaxation(Relaxation):
 
     def relax(self, state: State) -> Proposal | End:
         self.lp.renew()
-        for _ in range(TRIES):
+        for _ in range(self.tuning.margins.most_tried):
             result = self.lp.master.solve(state.margin)
             if result.status == "optimal":
                 break
@@ -114,7 +103,7 @@ class LinearRelaxation(Relaxation):
             return End(Status.STALLED)
         self._accept(state, result)
         value = state.proposal.value
-        if self.lp.relax_rows(result.row_multipliers, self.method.tuning.row_share * state.allowed(value)):
+        if self.lp.relax_rows(result.row_multipliers, self.tuning.row_share * state.allowed(value)):
             result = self.lp.master.solve(state.margin)
             if result.status != "optimal":
                 return End(Status.STALLED)
@@ -128,10 +117,10 @@ class LinearRelaxation(Relaxation):
 
     def _settle_margin(self, state: State, total: float, value: float) -> None:
         """A margin that costs what it may; the relaxation is solved again where it was far off."""
-        tuning = self.method.tuning
+        tuning, calm = self.tuning, self.tuning.margins.calm
         wanted = max(tuning.margin_share * state.budget(value) / total, tuning.finest_margin)
-        wanted = min(wanted, LARGEST_MARGIN * self.lp.scale)
-        if CALM[0] < state.margin / wanted < CALM[1]:
+        wanted = min(wanted, tuning.margins.largest * self.lp.scale)
+        if calm[0] < state.margin / wanted < calm[1]:
             return
         state.margin = wanted
         try:
@@ -148,15 +137,15 @@ class LinearRelaxation(Relaxation):
         state.accept(proposal, self.lp.terms(result), own)
 
     def _proposal(self, result: MasterResult) -> Proposal:
-        x, edge = self.lp.x(result.z), np.abs(result.z) >= NEAR_EDGE * self.lp.limit
+        x, edge = self.lp.x(result.z), np.abs(result.z) >= self.tuning.box.near_edge * self.lp.limit
         price = np.abs(result.reduced_costs) * self.lp.limit
-        matters = price > PRICE * self.method.tol * max(1.0, abs(result.objective))  # of the equilibrated objective
+        matters = price > self.tuning.box.price * self.method.tol * max(1.0, abs(result.objective))  # equilibrated
         support, rows = self.lp.atoms(result)
         value = float(self.program.c @ x) + self.program.constant
         return Proposal(x, value, support, rows, bounded=not (matters & edge).any(), leaning=bool(edge.any()))
 
     def _explain_infeasible(self, state: State, result: MasterResult) -> End | None:
-        best, scale = self.lp.master.best_margin(self.lp.scale), self.lp.scale
+        best, scale, tuning = self.lp.master.best_margin(self.lp.scale), self.lp.scale, self.tuning.margins
         for proof in (best, result) if best.status == "optimal" and best.slack > 0 else (result,):
             certificate = self.contradiction(self._proposal(proof), state.x)
             if certificate is not None:
@@ -165,12 +154,12 @@ class LinearRelaxation(Relaxation):
             return None
         if best.status != "optimal":
             return End(Status.STALLED)
-        if best.slack > BROKEN * scale:
+        if best.slack > tuning.broken * scale:
             state.patience = 0
             return None if self._stretch(best.z) else End(Status.UNCERTIFIED, CLASH)
-        if -best.slack < FLAT * abs(state.margin) or -best.slack < TINY_ROOM * scale:
+        if -best.slack < tuning.flat * abs(state.margin) or -best.slack < tuning.least_room * scale:
             state.slater = False
-            state.margin = -best.slack - BELOW_FLAT * scale
+            state.margin = -best.slack - tuning.below_flat * scale
         else:
             state.margin = 0.5 * min(-best.slack, state.margin)
         return None
@@ -180,10 +169,10 @@ class LinearRelaxation(Relaxation):
 
     def _stretch(self, z: Array) -> bool:
         """Look further out along the coordinates that lean on the box, all of them if none does."""
-        if self.stretches >= self.method.tuning.stretches:
+        if self.stretches >= self.tuning.stretches:
             return False
         self.stretches += 1
-        leaning = np.abs(z) >= NEAR_EDGE * self.lp.limit
+        leaning = np.abs(z) >= self.tuning.box.near_edge * self.lp.limit
         self.lp.stretch(leaning if leaning.any() else ~leaning)
         return True
 
@@ -195,7 +184,7 @@ class LinearRelaxation(Relaxation):
         proposal = state.proposal
         if not (proposal.leaning and proposal.bounded and state.slater):
             return True
-        most = proposal.value - self.program.constant + SPENT * state.allowed(proposal.value)
+        most = proposal.value - self.program.constant + self.tuning.smaller.cost * state.allowed(proposal.value)
         x = smallest(self.lp, state.margin, most)
         if x is None:
             return True
@@ -205,7 +194,7 @@ class LinearRelaxation(Relaxation):
             state.accept(replace(proposal, x=x, leaning=False))
             state.violation = bounds
             return True
-        if self.smaller >= SMALLER:
+        if self.smaller >= self.tuning.smaller.most_broken:
             return True
         self.smaller += 1
         each = ((f, zip(s.points, s.components, strict=True)) for f, s in enumerate(separations))
@@ -214,10 +203,11 @@ class LinearRelaxation(Relaxation):
 
     def sharpen(self, state: State) -> bool:
         """Margins below what an LP solver can see are magnified around its last point."""
-        if self.result is None or self.zooms >= ZOOMS or not 0 < state.margin < FINE:
+        tuning = self.tuning.zoom
+        if self.result is None or self.zooms >= tuning.most or not 0 < state.margin < tuning.fine:
             return False
         self.zooms += 1
-        self.lp.zoom(self.result.z, 2.0 ** min(np.ceil(np.log2(VISIBLE / state.margin)), MOST_ZOOM))
+        self.lp.zoom(self.result.z, 2.0 ** min(np.ceil(np.log2(tuning.visible / state.margin)), tuning.largest_power))
         return True
 
     def complete(self, state: State) -> None:

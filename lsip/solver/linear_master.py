@@ -28,12 +28,6 @@ from .options import LinearOptions
 from .sampling import SampledRows
 
 Array = NDArray[np.float64]
-LARGEST = 1e16  # right-hand side that LP solvers can still tell from infinity, with room for `REACH`
-REACH = 1e3  # infinite bounds of the master, in its own coordinates
-CORNERS = 8  # up to this dimension, corners of the index set are among the first points
-STRETCH = 10.0  # how much farther those coordinates reach each time that this proves too little
-INSET = 4e-10  # room that finite inequalities keep, in units of their largest entry: more than a solver's tolerance
-ILL_SCALED = 1e3  # sampled rows have entries about 1: a cut with larger ones sees what they do not
 
 
 class LinearMaster:
@@ -43,12 +37,13 @@ class LinearMaster:
     """
 
     def __init__(self, program: Program, oracles: list[Oracle], method: LinearOptions) -> None:
-        self.program, self.method = program, method
+        self.program, self.method, self.tuning = program, method, method.tuning.master
         first = self._given_points() or [
             np.concatenate([self._first_points(f), peaks(family)]) for f, family in enumerate(program.families)
         ]
+        sampling = method.tuning.sampling
         self.sampled = [
-            SampledRows(family, points) if is_costly(oracle) and SampledRows.suits(family) else None
+            SampledRows(family, points, sampling) if is_costly(oracle) and SampledRows.suits(family, sampling) else None
             for family, oracle, points in zip(program.families, oracles, first, strict=True)
         ]
         self.cuts: list[Support] = [
@@ -65,17 +60,17 @@ class LinearMaster:
         }
         rows, rhs = self.matrix(self.cuts, known)
         self.sample = self._sample_rows(rows)
-        self.conditioning = Conditioning.fit(program, self.sample)
-        self.grown, self.ill_scaled, self.inset = np.ones(program.n), False, INSET
+        self.conditioning = Conditioning.fit(program, self.sample, method.tuning.conditioning)
+        self.grown, self.ill_scaled, self.inset = np.ones(program.n), False, self.tuning.inset
         self.units = self.conditioning.scale
         largest = float(np.abs(rhs).max(initial=0.0))
-        if largest > LARGEST:
+        if largest > self.tuning.largest_side:
             raise ModelError(
                 f"A right-hand side has the size {largest:.3g}, and LP solvers take numbers beyond 1e20 for infinite. "
                 "Divide the constraint by a number of that size, or measure in other units."
             )
         self.scale = max(1.0, float(np.median(np.abs(rhs))) if len(rhs) else 1.0)
-        self.reach = REACH * max(1.0, largest)
+        self.reach = method.tuning.box.reach * max(1.0, largest)
         self._build(rows, rhs)
 
     @property
@@ -166,7 +161,7 @@ class LinearMaster:
         domain, (p, k) = family.domain, family.columns.shape
         if family.linear is not None:  # the worst points come at the price of a product
             return np.concatenate([domain.grid(1), domain.spread(4)])
-        if domain.dim > CORNERS:
+        if domain.dim > self.tuning.most_cornered:
             return domain.spread(int(np.clip(2 * k, 8, 200)))
         if p > 50 or k > STORAGE.most_dense:  # in large models the finite rows and bounds hold most variables
             return domain.grid((5 if p == 1 else 3) if domain.dim == 1 else 2)
@@ -243,12 +238,12 @@ class LinearMaster:
         self.idle = np.concatenate([self.idle, np.zeros(len(new), dtype=int)])
         self._whole = True
         if self.conditioning.factor is not None:
-            self.ill_scaled = self.ill_scaled or bool((np.abs(conditioned) > ILL_SCALED * self.grown).any())
+            self.ill_scaled = self.ill_scaled or bool((np.abs(conditioned) > self.tuning.ill_scaled * self.grown).any())
         return len(new)
 
     def stretch(self, leaning: NDArray[np.bool_]) -> None:
         """Begin anew in coordinates that reach farther out along those that lean on the box."""
-        grow = np.where(leaning, STRETCH, 1.0)
+        grow = np.where(leaning, self.method.tuning.box.stretch, 1.0)
         self._whole = False
         self.grown = self.grown * grow
         self.conditioning = self.conditioning.stretched(grow)
@@ -265,7 +260,8 @@ class LinearMaster:
         rows, rhs = self.matrix(self.cuts)
         self._whole = False
         self.sample, self.ill_scaled = np.concatenate([self.sample, rows]), False
-        self.conditioning = Conditioning.fit(self.program, self.sample).stretched(self.grown)
+        fitted = Conditioning.fit(self.program, self.sample, self.method.tuning.conditioning)
+        self.conditioning = fitted.stretched(self.grown)
         self._build(rows, rhs)
 
     def drop_slack(self, multipliers: Array, flat: bool) -> None:

@@ -13,8 +13,6 @@ from ..model.program import Program
 from ..solution.solution import Solution
 from .method import Exchange, solve
 
-TOL = 1e-8
-
 
 def linsip(
     c: ArrayLike,
@@ -26,7 +24,7 @@ def linsip(
     bounds: Pairs | None = (0, None),
     *,
     sense: str = "min",
-    tol: float = TOL,
+    tol: float = Exchange.tol,
     method: Exchange | None = None,
     verbose: bool = False,
 ) -> Solution:
@@ -71,5 +69,5 @@ def linsip(
     ('OPTIMAL', 0.6490421)
     """
     program = Program.from_arrays(c, A_ub, b_ub, A_eq, b_eq, bounds, families, sense)
-    options: dict[str, float] = {} if method is not None and tol == TOL else {"tol": tol}
+    options: dict[str, float] = {} if method is not None and tol == Exchange.tol else {"tol": tol}
     return solve(replace(program, name="linsip"), method, verbose=verbose, **options)

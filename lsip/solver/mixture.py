@@ -21,8 +21,6 @@ from ..proof.prove import Lower
 from ..proof.rows import point_rows, settled
 
 Array = NDArray[np.float64]
-SLACK = 1e-9  # by how much, relative to its size, the bound of a maximisation may miss the value at its own point
-ROUNDED = 4 * EPS  # how far beyond a bound, relative to its size, a coordinate is taken for one that was rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +150,13 @@ class Rows:
         reduced = np.abs(program.c + multipliers @ self.a[:k])
         return float(multipliers @ np.abs(self.b[:k]) + reduced @ np.abs(x)) + abs(program.constant)
 
-    def relaxed(self, objective: float, multipliers: Array, maximise: Maximise) -> tuple[float, Extreme]:
-        """min over X of objective c x + sum lambda (a x - b), rounded down, and the point of X that is found there."""
+    def relaxed(
+        self, objective: float, multipliers: Array, maximise: Maximise, slack: float = 1e-9
+    ) -> tuple[float, Extreme]:
+        """min over X of objective c x + sum lambda (a x - b), rounded down, and the point of X that is found there.
+
+        `slack` is by how much, relative to its size, the bound of `maximise` may miss the value at its own point.
+        """
         k, program = len(multipliers), self.program
         c = objective * program.c
         products = multipliers * self.b[:k]
@@ -164,7 +167,7 @@ class Rows:
         if not isinstance(extreme, Extreme):
             raise ModelError(f"`maximise` must return an lsip.Extreme(x, bound); got {type(extreme).__name__}.")
         reached = float(np.max(np.atleast_2d(extreme.x) @ -reduced)) if np.shape(extreme.x)[-1:] == c.shape else -np.inf
-        if not extreme.bound >= reached - SLACK * (size @ self.reach):
+        if not extreme.bound >= reached - slack * (size @ self.reach):
             raise ModelError(f"`maximise` gave the bound {extreme.bound:.9g}, but its own point reaches {reached:.9g}.")
         total = objective * program.constant - float(products.sum()) - extreme.bound
         charge = ((multipliers @ self.doubt[:k]) * (1 + terms * EPS) + terms * EPS * size) @ self.reach

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..deadline import SPEED, afford, afford_factors, check
+from ..deadline import PACE, afford, afford_factors, check
 from ..domains import Domain
 from ..errors import OutOfTime
 from ..masters.base import Matrix
@@ -28,12 +28,9 @@ from ..oracles import Separation
 from ..proof.certificate import Support
 from .relaxation import Search
 from .state import End, Proposal
+from .tuning import NewtonTuning
 
 Array = NDArray[np.float64]
-STEPS = 6
-NEARLY = 20  # violations of so many margins are left to the next relaxation
-CLOSE = 0.1  # of the size of right-hand sides and value: from larger violations Newton leads nowhere
-WIDEST = 50  # in large models, rows with more entries than this would fill the reduced system
 
 
 class Newton:
@@ -49,21 +46,28 @@ class Newton:
         Gives well-scaled coordinates, as `polish` asks for them.
     add
         Takes index points as cuts.
+    tuning
+        When to try, and how long.
     """
 
     def __init__(
-        self, program: Program, scale: float, basis: Callable[[], Matrix], add: Callable[[list[Support]], int]
+        self,
+        program: Program,
+        scale: float,
+        basis: Callable[[], Matrix],
+        add: Callable[[list[Support]], int],
+        tuning: NewtonTuning,
     ) -> None:
-        self.program, self.scale, self.basis, self.add = program, scale, basis, add
-        self.wanted, self.due, self.tried = worth_polishing(program), 2, 0
+        self.program, self.scale, self.basis, self.add, self.tuning = program, scale, basis, add, tuning
+        self.wanted, self.due, self.tried = worth_polishing(program, tuning.widest), 2, 0
 
     def __call__(self, run: Search, separations: list[Separation]) -> End | None:
         """The end, if the point that Newton finds is one."""
-        state = run.state
+        state, tuning = run.state, self.tuning
         worst = max((s.worst for s in separations), default=-np.inf)
-        if not self.wanted or not state.slater or not state.proposal.bounded or worst <= NEARLY * state.margin:
+        if not self.wanted or not state.slater or not state.proposal.bounded or worst <= tuning.nearly * state.margin:
             return None
-        if len(state.history) < self.due or worst >= CLOSE * (self.scale + abs(state.proposal.value)):
+        if len(state.history) < self.due or worst >= tuning.close * (self.scale + abs(state.proposal.value)):
             return None
         # Newton that does not help yet will not help in the very next iteration either.
         self.tried += 1
@@ -82,11 +86,11 @@ class Newton:
         return None
 
     def _polished(self, run: Search, clusters: tuple[Support, ...]) -> Polished | None:
-        state = run.state
+        state, steps = run.state, self.tuning.steps
         if len(clusters) > self.program.n:
             return None
         try:
-            return polish(self.program, state.x, clusters, state.proposal.rows, state.margin, self.basis())
+            return polish(self.program, state.x, clusters, state.proposal.rows, state.margin, self.basis(), steps)
         except OutOfTime:
             check("exchange")
             self.wanted = False  # its factors do not fit into the time that is left
@@ -102,9 +106,9 @@ class Polished:
     row_multipliers: Array
 
 
-def worth_polishing(program: Program) -> bool:
+def worth_polishing(program: Program, widest: int) -> bool:
     """Whether the reduced system is of a size, or a sparsity, that can be solved quickly."""
-    narrow = all(f.columns.shape[1] <= WIDEST for f in program.families)
+    narrow = all(f.columns.shape[1] <= widest for f in program.families)
     # Where a constraint is affine in an index from a polytope, maximisers are corners and do not move.
     moving = any(f.linear is None or f.domain.bend(f.domain.grid(1)) is not None for f in program.families)
     return moving and (program.n <= STORAGE.most_dense or narrow)
@@ -143,9 +147,15 @@ def cluster(program: Program, support: tuple[Support, ...], found: list[Separati
 
 
 def polish(
-    program: Program, x: Array, support: tuple[Support, ...], row_multipliers: Array, margin: float, basis: Matrix
+    program: Program,
+    x: Array,
+    support: tuple[Support, ...],
+    row_multipliers: Array,
+    margin: float,
+    basis: Matrix,
+    steps: int,
 ) -> Polished | None:
-    """Polish an approximate solution; None when the reduced system is not well posed.
+    """Polish an approximate solution by so many steps at most; None when the reduced system is not well posed.
 
     `basis` (n, n), dense or sparse, gives well-scaled coordinates: x = basis z.
     """
@@ -160,7 +170,7 @@ def polish(
     mu = row_multipliers[active]
     best: tuple[float, Polished] | None = None
     x = x.copy()
-    for _ in range(STEPS):
+    for _ in range(steps):
         check("Newton steps")
         local = _local(program, support, points, x)
         if local is None:
@@ -236,7 +246,7 @@ def _solve(curvature: Matrix, rows: Matrix, right: Array) -> Array | None:
     system[:n, :n], system[:n, n:], system[n:, :n] = curvature, rows.T, rows
     if not (np.isfinite(system).all() and np.isfinite(right).all()):
         return None
-    afford((n + k) ** 3 / SPEED, "Newton steps")
+    afford((n + k) ** 3 / PACE.dense, "Newton steps")
     size = np.sqrt(np.maximum(np.abs(system).max(axis=1), 1e-300))
     scaled, scaled_right = system / size[:, None] / size[None, :], right / size
     try:

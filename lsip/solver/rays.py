@@ -8,7 +8,6 @@ the problem.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -28,23 +27,15 @@ from .conditioning import Conditioning
 from .options import LinearOptions
 from .relaxation import Search
 from .state import End
+from .tuning import RaysTuning
 
 Array = NDArray[np.float64]
-STEPS = 60
-EVERY = 5  # iterations between two looks for a direction
-SECONDS = 0.3  # that one look for a violation along a direction may take
-SIZED = 64  # index points at which the size of terms is measured
-ROUNDING = 1e-13  # of components, relative to the largest
-SIMPLE = 2.0**10  # fractions with this denominator are taken for what was meant
-TOUCHED = 1e-8  # of A d and a(y) d, relative to the size of their terms
-MOST = 1e3  # of a correction, in units of what is to be corrected
-MARGINS = (1e-3, 1e-6, 0.0)  # a direction that keeps away from the boundary of the cone is easier to prove
 
 
 def occasionally(run: Search, separations: list[Separation]) -> End | None:
     """A direction of unboundedness, looked for every few iterations while the relaxation leans on its box."""
-    state = run.state
-    if len(state.history) % EVERY != EVERY - 1 or not state.slater or state.proposal.bounded:
+    state, every = run.state, run.tuning.rays.every
+    if len(state.history) % every != every - 1 or not state.slater or state.proposal.bounded:
         return None
     return run.unbounded()
 
@@ -59,6 +50,7 @@ def find_ray(
     clock: Clock,
 ) -> Ray | Array | None:
     """A proven direction; one that seems to be one, where the proof fails; None when none was found."""
+    tuning = method.tuning.rays
     c = np.asarray(conditioning.rows(program.c[None, :])).ravel()
     lower = np.where(np.isfinite(program.lower), 0.0, -1.0)
     upper = np.where(np.isfinite(program.upper), 0.0, 1.0)
@@ -79,20 +71,20 @@ def find_ray(
     master.add(conditioning.rows(a), np.zeros(len(cuts)))
     steepest = float(np.abs(c).max(initial=0.0))
     stage = 0
-    for _ in range(STEPS):
-        result = master.solve(MARGINS[stage])
+    for _ in range(tuning.steps):
+        result = master.solve(tuning.margins[stage])
         if result.status != "optimal" or result.objective > -1e-7 * steepest:
             stage += 1
-            if stage == len(MARGINS):
+            if stage == len(tuning.margins):
                 return None
             continue
-        d = _cleaned(program, conditioning.x(result.z), a)
-        seconds = min(clock.left(), SECONDS)
+        d = _cleaned(program, conditioning.x(result.z), a, tuning)
+        seconds = min(clock.left(), tuning.seconds)
         asked = [tuned(oracle, seconds=seconds) for oracle in oracles]
         found = [oracle.maximise(program.violation(f, d, scale=0.0)) for f, oracle in enumerate(asked)]
-        size = max(map(_size, program.families, repeat(d)), default=0.0)
-        if max((s.worst for s in found), default=0.0) <= TOUCHED * size:
-            return prove_ray(program, d, seconds) or prove_ray(program, _refined(program, d, a), seconds) or d
+        size = max((_size(family, d, tuning.sized_points) for family in program.families), default=0.0)
+        if max((s.worst for s in found), default=0.0) <= tuning.touched * size:
+            return prove_ray(program, d, seconds) or prove_ray(program, _refined(program, d, a, tuning), seconds) or d
         new = [
             Support(f, int(k), y, 0.0)
             for f, s in enumerate(found)
@@ -107,7 +99,7 @@ def find_ray(
     return None
 
 
-def _refined(program: Program, d: Array, cuts: Matrix) -> Array | None:
+def _refined(program: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array | None:
     """A direction next to d that has room in the cuts that d touches to within rounding, if there is one.
 
     What d misses by is far below the accuracy of an LP solver; a linear program in the correction, magnified, sees it.
@@ -115,18 +107,18 @@ def _refined(program: Program, d: Array, cuts: Matrix) -> Array | None:
     if program.n > STORAGE.most_dense or program.A.shape[0]:
         return None
     left = cuts @ d
-    touched = np.abs(left) <= TOUCHED * np.abs(cuts).sum(axis=1) * np.abs(d).max()
+    touched = np.abs(left) <= tuning.touched * np.abs(cuts).sum(axis=1) * np.abs(d).max()
     rows, left = cuts[touched], left[touched]
     unit = float(np.abs(left).max(initial=0.0))
     if not unit > 0:
         return None
-    n = program.n
+    n, most = program.n, tuning.most_corrected
     matrix = np.column_stack([rows, np.ones(len(rows))])  # rows (d + unit e) <= -unit s, with s as large as can be
     fixed = [np.where(np.isfinite(side) & (d == 0), 0.0, np.inf) for side in (program.lower, program.upper)]
     found = linear_program(
         np.append(np.zeros(n), -1.0),
-        np.append(-np.minimum(fixed[0], MOST), 0.0),
-        np.append(np.minimum(fixed[1], MOST), MOST),
+        np.append(-np.minimum(fixed[0], most), 0.0),
+        np.append(np.minimum(fixed[1], most), most),
         matrix,
         np.full(len(rows), -np.inf),
         -left / unit,
@@ -134,13 +126,13 @@ def _refined(program: Program, d: Array, cuts: Matrix) -> Array | None:
     return None if found is None or found[-1] <= 0 else d + unit * found[:-1]
 
 
-def _size(family: RowFamily, d: Array) -> float:
-    """The size of the terms of a(y) d."""
-    a, _ = family.rows(family.domain.spread(SIZED))
+def _size(family: RowFamily, d: Array, points: int) -> float:
+    """The size of the terms of a(y) d, measured at some index points."""
+    a, _ = family.rows(family.domain.spread(points))
     return float((np.abs(a) * np.abs(d)[family.columns]).sum(axis=-1).max(initial=0.0))
 
 
-def _cleaned(program: Program, d: Array, cuts: Matrix) -> Array:
+def _cleaned(program: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array:
     """A direction of unit size that keeps exactly to the rows and bounds to which the master's keeps nearly.
 
     An LP solver is content with 1e-9; along a ray, that adds up to anything.
@@ -149,18 +141,18 @@ def _cleaned(program: Program, d: Array, cuts: Matrix) -> Array:
     upper = np.where(np.isfinite(program.upper), 0.0, np.inf)
     d = d / np.abs(d).max()
     # Components that only rounding put there would leave the cone; the proof is about what is left.
-    d = np.clip(np.where(np.abs(d) < ROUNDING, 0.0, d), lower, upper)
+    d = np.clip(np.where(np.abs(d) < tuning.rounding, 0.0, d), lower, upper)
     moving = d != 0
     if program.n > STORAGE.most_dense or not moving.any():
         return d
     rows = np.concatenate([program.A.toarray(), cuts])[:, moving]
     sizes = np.abs(rows) @ np.abs(d[moving])
-    touched = np.abs(rows @ d[moving]) <= TOUCHED * sizes
+    touched = np.abs(rows @ d[moving]) <= tuning.touched * sizes
     touched &= sizes > 0
     rows = rows[touched] / sizes[touched, None]
     for _ in range(2):
         d[moving] -= np.linalg.lstsq(rows, rows @ d[moving], rcond=None)[0] if len(rows) else 0.0
     d = d / max(float(np.abs(d).max()), 1e-300)
-    simple = np.rint(d * SIMPLE) / SIMPLE  # a direction such as (1, 1) may be one where its neighbours are none
-    d = np.where(np.abs(d - simple) < ROUNDING, simple, d)
+    simple = np.rint(d * tuning.denominator) / tuning.denominator
+    d = np.where(np.abs(d - simple) < tuning.rounding, simple, d)
     return np.clip(d, lower, upper)

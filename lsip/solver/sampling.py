@@ -8,6 +8,8 @@ find means nothing, and a branch-and-bound has the last word.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,24 +18,57 @@ from ..model.program import STORAGE
 from ..oracles import Separation
 from ..oracles.branch_and_bound import newton_step
 from ..oracles.distinct import distinct
+from ..validation import check_fields, series, whole
 
 Array = NDArray[np.float64]
-MANY_ROWS = 50  # with more rows an index, proofs are asked at once
-SAMPLE = {1: 8, 2: 40, 3: 80}  # points for every coefficient of a row
-MOST = {1: 400, 2: 1000, 3: 1500}  # and in all
-ENTRIES = 400_000  # numbers in a table
-LOW = 0.03  # how far below the surface a sampled peak is still followed, relative to the range of the violation
-PEAKS = 64  # followed at most, and three for every coefficient of a row
 Peaks = tuple[Array, NDArray[np.intp], Array]  # points (k, m), components (k,), rows with the rhs last (k, K + 1)
+
+
+@dataclass(frozen=True)
+class SamplingTuning:
+    """How many rows are sampled, and which of their peaks are followed.
+
+    Parameters
+    ----------
+    most_rows
+        With more rows an index, proofs are asked at once.
+    points, least_points, most_points
+        Points for every coefficient of a row, and the fewest and the most in all; `points` and `most_points` in one,
+        two, three and more dimensions.
+    most_entries
+        Numbers in a table; families whose least table is larger are not sampled.
+    below
+        How far below the threshold a sampled peak is still followed, relative to the range of the violation.
+    most_peaks
+        Peaks that are followed at most; there are three for every coefficient of a row otherwise.
+    """
+
+    most_rows: int = 50
+    points: tuple[int, ...] = (8, 40, 80, 100)
+    least_points: int = 40
+    most_points: tuple[int, ...] = (400, 1000, 1500, 2000)
+    most_entries: int = 400_000
+    below: float = 0.03
+    most_peaks: int = 64
+
+    def __post_init__(self) -> None:
+        check_fields(self, counts="most_rows least_points most_entries most_peaks", shares="below")
+        for name in ("points", "most_points"):
+            for count in series(name, getattr(self, name)):
+                whole(name, count, 1)
+
+
+TUNING = SamplingTuning()
 
 
 class SampledRows:
     """Rows of a family at points that cover its domain; every separation adds those to which Newton steps led."""
 
-    def __init__(self, family: RowFamily, first: Array) -> None:
-        self.family, self.domain = family, family.domain
+    def __init__(self, family: RowFamily, first: Array, tuning: SamplingTuning = TUNING) -> None:
+        self.family, self.domain, self.tuning = family, family.domain, tuning
         (p, k), m = family.columns.shape, self.domain.dim
-        count = int(np.clip(SAMPLE.get(m, 100) * (k + 1), 40, min(MOST.get(m, 2000), ENTRIES // (p * (k + 1)))))
+        most = min(_in(m, tuning.most_points), tuning.most_entries // (p * (k + 1)))
+        count = int(np.clip(_in(m, tuning.points) * (k + 1), tuning.least_points, most))
         spread = self.domain.spread(count)
         if m > 1:  # the outermost points move onto the boundary, where many maxima are
             middle = 0.5 * (self.domain.lower + self.domain.upper)
@@ -45,21 +80,25 @@ class SampledRows:
         self.points = points[order]
         self.table = np.moveaxis(np.concatenate([a, b[..., None]], axis=-1)[order], 1, 0).copy()  # (p, N, K + 1)
         self.spacing = 0.75 * (self.domain.upper - self.domain.lower) * count ** (-1.0 / m)
-        self.most = int(np.clip(3 * (k + 1), 8, PEAKS))
+        self.most = int(np.clip(3 * (k + 1), 8, tuning.most_peaks))
         self.refined: Peaks = (np.zeros((0, m)), np.zeros(0, dtype=np.intp), np.zeros((0, k + 1)))
 
     @staticmethod
-    def suits(family: RowFamily) -> bool:
+    def suits(family: RowFamily, tuning: SamplingTuning = TUNING) -> bool:
         """Whether a table of the family's rows is small."""
         p, k = family.columns.shape
-        return p <= MANY_ROWS and k <= STORAGE.most_dense and 40 * p * (k + 1) <= ENTRIES
+        return (
+            p <= tuning.most_rows
+            and k <= STORAGE.most_dense
+            and tuning.least_points * p * (k + 1) <= tuning.most_entries
+        )
 
     def separate(self, violation: FamilyViolation, threshold: float, refine: bool = True) -> Separation:
         """Distinct points at which the violation exceeds `threshold`, worst first, with their rows.
 
         Without refinement by Newton steps, only the points of the table are looked at.
         """
-        found = self._peaks(violation, threshold, LOW if refine else 0.0)
+        found = self._peaks(violation, threshold, self.tuning.below if refine else 0.0)
         y, component, rows = self._refine(violation, *found) if refine else found
         value = (rows * violation.weights[component]).sum(axis=1)
         kept = np.flatnonzero(value > threshold)
@@ -103,3 +142,8 @@ class SampledRows:
         refined = np.column_stack(self.family.chosen(better, component))
         up = ((refined - rows) * w).sum(axis=1, keepdims=True) > 0
         return np.where(up, better, y), component, np.where(up, refined, rows)
+
+
+def _in(dimension: int, counts: tuple[int, ...]) -> int:
+    """The count for a dimension; the last one stands for all that follow."""
+    return counts[min(dimension, len(counts)) - 1]

@@ -11,7 +11,6 @@ from ..model.program import Program
 from ..oracles import Oracle, Separation, tuned
 
 Array = NDArray[np.float64]
-LEAST = 0.05  # seconds that a proof always gets
 
 
 def separate(
@@ -28,8 +27,8 @@ def separate(
 
     One that can use it knows how much room the margin leaves, and the seconds left.
     """
-    near, seconds = max(0.5 * margin, 0.0), max(left, LEAST)
+    near = max(0.5 * margin, 0.0)
     return [
-        tuned(oracle, near=near, seconds=seconds).maximise(program.violation(f, x, radius=box), target=0.0, seed=seed)
+        tuned(oracle, near=near, seconds=left).maximise(program.violation(f, x, radius=box), target=0.0, seed=seed)
         for f, oracle in enumerate(oracles)
     ]

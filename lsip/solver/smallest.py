@@ -8,8 +8,6 @@ from scipy import sparse
 from ..proof.linear_program import linear_program
 from .linear_master import Array, LinearMaster
 
-LARGEST = 200_000  # numbers in rows, beyond which the linear program would take long
-
 
 def smallest(lp: LinearMaster, margin: float, most: float) -> Array | None:
     """The point of least sum of |z| that keeps all cuts by `margin`, and whose objective c x is at most `most`.
@@ -22,7 +20,7 @@ def smallest(lp: LinearMaster, margin: float, most: float) -> Array | None:
     finite = sparse.csr_matrix(lp.conditioning.rows(program.A))
     A = sparse.vstack([*(sparse.csr_matrix(part) for part in parts), finite], format="csr")
     n = program.n
-    if A.nnz > LARGEST:
+    if A.nnz > lp.method.tuning.smaller.most_entries:
         return None
     lower, upper = lp.conditioning.box(program.lower, program.upper, lp.limit)
     least, largest = lp.row_sides()

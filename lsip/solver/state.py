@@ -17,7 +17,6 @@ from ..proof.prove import Feasible, Lower, least_gap, rounding_of
 from ..solution.solution import Iterate
 
 Array = NDArray[np.float64]
-TOO_SMALL = 1e-3  # of tol, in equilibrated units: margins for so small a gap are below the accuracy of LP solvers
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +49,7 @@ class Goal:
     tol: float  # relative to the value
     atol: float | None = None  # small enough whatever the value; None: what rounding leaves of the model's own terms
     floor: Callable[[float], float] = lambda terms: 0.0  # the share of `tol`, by terms, below which proofs explode
+    too_small: float = 1e-3  # the share of `tol` below which margins for a gap are finer than LP solvers are accurate
 
     def least(self, terms: float, own: float, content: bool) -> float:
         """The gap that is small enough whatever the value, for terms of the dual and of the objective of such sizes."""
@@ -114,7 +114,7 @@ class State:
     def budget(self, value: float) -> float:
         """What margins may cost together: the gap to reach, and more where rounding is in the way of one so small."""
         allowed = self.allowed(value)
-        return self.goal.tol if self.content and allowed < TOO_SMALL * self.goal.tol else allowed
+        return self.goal.tol if self.content and allowed < self.goal.too_small * self.goal.tol else allowed
 
     def relent(self) -> bool:
         """Be content with a gap relative to the terms of the dual; whether that is news."""

@@ -2,14 +2,280 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 
-from ..validation import real, whole
+from ..errors import ModelError
+from ..expressions.interval import EPS
+from ..validation import check_fields, real, series, whole
+from .clock import ClockTuning
+from .conditioning import ConditioningTuning
+from .sampling import SamplingTuning
+
+
+@dataclass(frozen=True)
+class MarginTuning:
+    """The margins that cuts are kept by, and what a lack of room means.
+
+    Parameters
+    ----------
+    first
+        The share of `tol`, in units of right-hand sides, before anything is known about what a margin costs.
+    largest
+        The largest margin, relative to the size of right-hand sides.
+    calm
+        A margin between these two multiples of the one wanted is left alone; otherwise the relaxation is solved again.
+    most_tried
+        Margins that are tried until the relaxation has a solution.
+    broken
+        Relative to the size of right-hand sides: cuts that miss by more contradict each other.
+    flat, least_room
+        The share of the margin, and of the size of right-hand sides: less room than either is none.
+    below_flat
+        Relative to that size: how far beyond the least violation a model without interior is solved.
+    """
+
+    first: float = 0.1
+    largest: float = 1e-3
+    calm: tuple[float, float] = (0.3, 1.2)
+    most_tried: int = 40
+    broken: float = 1e-9
+    flat: float = 1e-3
+    least_room: float = 1e-11
+    below_flat: float = 1e-10
+
+    def __post_init__(self) -> None:
+        check_fields(self, counts="most_tried", positive="first largest broken flat least_room below_flat")
+        if len(series("calm", self.calm)) != 2:
+            raise ModelError(f"`calm` is a pair of numbers; got {self.calm!r}.")
+        for value in self.calm:
+            real("calm", value, "is a pair of positive numbers", lambda v: v > 0)
+
+
+@dataclass(frozen=True)
+class BoxTuning:
+    """The box that stands in for infinite bounds, in the coordinates of the master.
+
+    Parameters
+    ----------
+    reach
+        How far it reaches at first, times the largest right-hand side, or 1 if that is more.
+    stretch
+        How much farther it reaches each time that this proves too little.
+    near_edge
+        The share of it beyond which a coordinate leans on it.
+    price
+        The share of `tol` that it may cost and still not matter.
+    """
+
+    reach: float = 1e3
+    stretch: float = 10.0
+    near_edge: float = 0.99
+    price: float = 0.05
+
+    def __post_init__(self) -> None:
+        check_fields(self, positive="reach", factors="stretch", shares="near_edge price")
+
+
+@dataclass(frozen=True)
+class SmallerTuning:
+    """Of many optimal points, a small one is looked for where the first leans on the box.
+
+    Parameters
+    ----------
+    cost
+        The share of the gap that a smaller point may cost.
+    most_broken
+        Smaller points that break constraints, before one that leans on the box will do.
+    most_entries
+        Numbers in rows, beyond which the linear program would take long.
+    """
+
+    cost: float = 0.1
+    most_broken: int = 20
+    most_entries: int = 200_000
+
+    def __post_init__(self) -> None:
+        check_fields(self, counts="most_broken most_entries", shares="cost")
+
+
+@dataclass(frozen=True)
+class ZoomTuning:
+    """Margins that an LP solver cannot see are magnified around its last point.
+
+    Parameters
+    ----------
+    fine
+        Margins below this are too small for the 1e-10 to which an LP solver keeps rows.
+    visible
+        What they become.
+    most
+        How often, in one solve.
+    largest_power
+        The largest magnification, as a power of two.
+    """
+
+    fine: float = 2e-9
+    visible: float = 2e-8
+    most: int = 6
+    largest_power: int = 24
+
+    def __post_init__(self) -> None:
+        check_fields(self, counts="most largest_power", positive="fine visible")
+
+
+@dataclass(frozen=True)
+class MasterTuning:
+    """The finite linear program of an exchange.
+
+    Parameters
+    ----------
+    largest_side
+        The largest right-hand side. LP solvers take numbers beyond 1e20 for infinite, and the box for infinite bounds
+        reaches a thousand times as far.
+    most_cornered
+        The dimension up to which corners of the index set are among the first points; there are too many beyond.
+    inset
+        Room that finite inequalities keep, in units of their largest entry: more than a solver's tolerance.
+    ill_scaled
+        Sampled rows have entries about 1: a cut with larger ones than this sees what they do not, and coordinates are
+        chosen anew.
+    """
+
+    largest_side: float = 1e16
+    most_cornered: int = 8
+    inset: float = 4e-10
+    ill_scaled: float = 1e3
+
+    def __post_init__(self) -> None:
+        check_fields(self, counts="most_cornered", positive="largest_side inset ill_scaled")
+
+
+@dataclass(frozen=True)
+class NewtonTuning:
+    """When Newton steps on the active index points are tried.
+
+    Parameters
+    ----------
+    steps
+        Steps from one point; near a solution, few reach machine precision.
+    nearly
+        Violations of so many margins, or fewer, are left to the next relaxation.
+    close
+        The share of the size of right-hand sides and value: from larger violations Newton leads nowhere.
+    widest
+        Entries of a row: in large models, wider ones would fill the reduced system.
+    """
+
+    steps: int = 6
+    nearly: float = 20.0
+    close: float = 0.1
+    widest: int = 50
+
+    def __post_init__(self) -> None:
+        check_fields(self, counts="steps widest", positive="nearly close")
+
+
+@dataclass(frozen=True)
+class RaysTuning:
+    """How directions of unboundedness are looked for, and cleaned of rounding before a proof.
+
+    Parameters
+    ----------
+    every
+        Iterations between two looks for a direction, while the relaxation leans on its box.
+    steps
+        Finite programs that are solved for one.
+    margins
+        Margins by which it keeps away from the boundary of the cone, in this order: one that does is easier to prove.
+    seconds
+        Seconds that one look for a violation along a direction may take.
+    sized_points
+        Index points at which the size of its terms is measured.
+    touched
+        Rows that are larger than this along it, relative to the size of their terms, are broken or have room; it is
+        made to keep the others exactly.
+    rounding
+        Components below this, relative to the largest, only rounding put there.
+    denominator
+        Components that are fractions with this denominator, up to rounding, are taken for what was meant: a direction
+        such as (1, 1) may be one where its neighbours are none.
+    most_corrected
+        The largest correction, in units of what is to be corrected.
+    """
+
+    every: int = 5
+    steps: int = 60
+    margins: tuple[float, ...] = (1e-3, 1e-6, 0.0)
+    seconds: float = 0.3
+    sized_points: int = 64
+    touched: float = 1e-8
+    rounding: float = 1e-13
+    denominator: float = 2.0**10
+    most_corrected: float = 1e3
+
+    def __post_init__(self) -> None:
+        whole("every", self.every, 1)
+        whole("sized_points", self.sized_points, 1)
+        check_fields(
+            self, counts="steps", seconds="seconds", shares="touched rounding", positive="denominator most_corrected"
+        )
+        for margin in series("margins", self.margins):
+            real("margins", margin, "is a tuple of numbers >= 0", lambda v: v >= 0)
+
+
+@dataclass(frozen=True)
+class DecompositionTuning:
+    """How points of X and index points come together in `decompose`.
+
+    Parameters
+    ----------
+    new_rows
+        Rows that are taken from one sample, or one proof.
+    rounds
+        Rounds of new rows before the next point of X is asked for.
+    worth
+        The share of the gap: rows that are broken by less wait.
+    large
+        From so many variables on, a point of X costs more than a proof, and a feasible point is sought at once.
+    smoothing
+        How much of the best multipliers so far is mixed into those of the master, which keeps them from swinging.
+    shaved
+        Taken off lower bounds, relative to their size: a fresh call of `maximise` may bound less sharply.
+    margin_share
+        The share of the gap, and of the room of a point inside, that margins may cost.
+    first_points
+        Points of X that are asked for until some mixture keeps the known rows.
+    deepenings
+        Points of X that are asked for until some mixture has room.
+    rounded
+        How far beyond a bound, relative to its size, a coordinate is taken for one that was rounded.
+    """
+
+    new_rows: int = 8
+    rounds: int = 4
+    worth: float = 0.1
+    large: int = 300
+    smoothing: float = 0.5
+    shaved: float = 1e-12
+    margin_share: float = 0.3
+    first_points: int = 1000
+    deepenings: int = 3
+    rounded: float = 4 * EPS
+
+    def __post_init__(self) -> None:
+        check_fields(
+            self,
+            counts="new_rows rounds large first_points deepenings",
+            shares="worth smoothing shaved margin_share rounded",
+        )
 
 
 @dataclass(frozen=True)
 class Tuning:
     """How the exchange decides; the defaults serve the whole catalogue, and few models gain from others.
+
+    What belongs to one part of it is a group of its own: ``Tuning(newton=NewtonTuning(steps=4))``. The groups are in
+    `lsip.solver`.
 
     Parameters
     ----------
@@ -43,6 +309,26 @@ class Tuning:
     early, early_share, most_early
         With a time limit: the share of it after which bounds are first proven, the share that proving them may take,
         and the most that one such proof may.
+    early_growth
+        How much more time such a proof has the next time, where it was stopped.
+    touching
+        The share of the margin: index points at which less of it is left are cut off, too.
+    still
+        The share of the gap to reach: an objective that moves by less has stopped moving, and the middle of the
+        optimal face is tried.
+    most_named
+        Constraints that a sentence about a model without interior names.
+    margins, box, smaller, zoom
+        Of linear relaxations: margins of cuts, the box for infinite bounds, small points among many, and margins that
+        LP solvers cannot see.
+    master, conditioning, sampling
+        Of their finite program: its rows, its coordinates, and sampled rows that look for violations before proofs do.
+    newton, rays
+        Newton steps on the active index points, and directions of unboundedness.
+    decomposition
+        Points of X, and their mixtures.
+    clock
+        The time for the last proofs.
     """
 
     margin_share: float = 0.4
@@ -61,11 +347,32 @@ class Tuning:
     early: float = 0.1
     early_share: float = 0.1
     most_early: float = 0.3
+    early_growth: float = 2.5
+    touching: float = 0.5
+    still: float = 0.2
+    most_named: int = 3
+    margins: MarginTuning = field(default=MarginTuning())
+    box: BoxTuning = field(default=BoxTuning())
+    smaller: SmallerTuning = field(default=SmallerTuning())
+    zoom: ZoomTuning = field(default=ZoomTuning())
+    master: MasterTuning = field(default=MasterTuning())
+    conditioning: ConditioningTuning = field(default=ConditioningTuning())
+    sampling: SamplingTuning = field(default=SamplingTuning())
+    newton: NewtonTuning = field(default=NewtonTuning())
+    rays: RaysTuning = field(default=RaysTuning())
+    decomposition: DecompositionTuning = field(default=DecompositionTuning())
+    clock: ClockTuning = field(default=ClockTuning())
 
     def __post_init__(self) -> None:
-        for name in ("patience", "soon", "frozen", "regional", "unproven_rays", "stretches", "retreats"):
-            whole(name, getattr(self, name), 0)
-        for name in ("margin_share", "row_share", "proof_share", "shown_share", "early", "early_share", "most_early"):
-            real(name, getattr(self, name), "is a share between 0 and 1", lambda v: 0 < v < 1)
-        real("finest_margin", self.finest_margin, "is a positive number", lambda v: v > 0)
-        real("first_shown", self.first_shown, "is a number of seconds", lambda v: v >= 0)
+        check_fields(
+            self,
+            counts="patience soon frozen regional unproven_rays stretches retreats most_named",
+            shares="margin_share row_share proof_share shown_share early early_share most_early touching still",
+            positive="finest_margin",
+            seconds="first_shown",
+            factors="early_growth",
+        )
+        for each in fields(self):
+            value, group = getattr(self, each.name), type(each.default)
+            if is_dataclass(group) and not isinstance(value, group):
+                raise ModelError(f"`{each.name}` is an lsip.solver.{group.__name__}; got {value!r}.")
