@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 # Facts of arithmetic and of formats, which nobody could choose otherwise, may be names of a module.
 FACTS: dict[str, str] = {
     "lsip/cli/arguments.py": "SOLVED FAILED WRONG_USAGE NOTHING_TO_FIND INTERRUPTED",
-    "lsip/domains/proven.py": "_SPLIT SMALL_PRODUCT LOST_ERROR LOST",
+    "lsip/domains/proven.py": "SPLIT SMALL_PRODUCT LOST_ERROR LOST",
     "lsip/domains/simplex.py": "UNIT",
     "lsip/expressions/angle.py": "ANGLE_ULPS",
     "lsip/expressions/defined.py": "SURE MAYBE WILD NEVER",
@@ -27,7 +27,6 @@ FACTS: dict[str, str] = {
     "lsip/interop/pyomo/families.py": "UPPER LOWER",
     "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED TIME_LIMIT",
     "lsip/progress.py": "WIDTH",
-    "lsip/proof/linear_algebra.py": "SPLIT",
     "lsip/validation.py": "CONSECUTIVE",
 }
 

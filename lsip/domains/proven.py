@@ -18,7 +18,7 @@ from .points import TUNING
 
 Array = NDArray[np.float64]
 
-_SPLIT = 134217729.0  # 2^27 + 1
+SPLIT = 134217729.0  # 2^27 + 1 cuts a double into two halves
 SMALL_PRODUCT = 1e-250  # products below this may lose digits of their rounding error
 LOST_ERROR = 1e-265  # more than all of that error
 LOST = 1e-300  # more than products that underflow can lose
@@ -36,7 +36,7 @@ def two_sum(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     """The rounded product and its error: together exactly a b, up to `LOST_ERROR` below `SMALL_PRODUCT`."""
     product = a * b
-    p, q = _SPLIT * a, _SPLIT * b
+    p, q = SPLIT * a, SPLIT * b
     p, q = p - (p - a), q - (q - b)
     return product, ((p * q - product) + p * (b - q) + (a - p) * q) + (a - p) * (b - q)
 

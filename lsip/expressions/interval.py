@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ..domains.proven import SPLIT
 from .operands import Key
 
 Array: TypeAlias = NDArray[np.float64]
@@ -59,7 +60,7 @@ def _exact(a: Array, b: Array | float, total: Array) -> NDArray[np.bool_]:
 
 def _exact_product(a: Array, b: Array | float, product: Array) -> NDArray[np.bool_]:
     """Whether a b rounded to `product` without error (Dekker's product); says no where the test itself could round."""
-    p, q = 134217729.0 * a, 134217729.0 * b
+    p, q = SPLIT * a, SPLIT * b
     p, q = p - (p - a), q - (q - b)
     error = ((p * q - product) + p * (b - q) + (a - p) * q) + (a - p) * (b - q)
     return (error == 0) & (np.abs(product) > 1e-250) | (a == 0) | (b == 0)

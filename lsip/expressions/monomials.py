@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .defined import MAYBE, SURE, Doubt
-from .graph import Expression, Index, Pass
+from .graph import Expression, Index, Pass, as_expression
 from .interval import Array, Interval
 from .jets import Jet, Numbers, tetrahedron, triangle
 from .powers import power
@@ -51,7 +51,7 @@ class Monomials(Expression):
 
     def with_index(self, y: Expression) -> Expression:
         factors = [np.reshape(y, (-1,))[i] ** e.astype(float) for i, e in enumerate(self.exponents.T)]
-        return np.reshape(reduce(mul, factors), self.shape)  # type: ignore[no-any-return]
+        return as_expression(np.reshape(reduce(mul, factors), self.shape))
 
     def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         """Coordinates are finite; their powers may overflow, and meet a zero."""

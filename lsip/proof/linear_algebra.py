@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..deadline import PACE, afford, afford_factors
+from ..domains.proven import SPLIT
 from ..expressions.interval import EPS, NORMAL, TINY, Interval, down, up
 from ..masters.base import Matrix, is_sparse
 
 Array = NDArray[np.float64]
-SPLIT = 134217729.0  # 2^27 + 1 cuts a double into two halves
 
 
 @dataclass(frozen=True)

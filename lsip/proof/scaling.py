@@ -19,6 +19,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from ..domains import Cell, Domain
+from ..domains.proven import LOST
 from ..expressions.graph import Index
 from ..expressions.interval import NORMAL, TINY, Interval
 from ..expressions.tape import Quadratic
@@ -51,8 +52,6 @@ class ScalingTuning:
         Right-hand sides smaller than bounds of variables by so many powers of two say nothing.
     farthest
         The largest exponent of a factor, so that nothing over- or underflows.
-    underflow
-        More than all that underflows in one enclosure; proofs rest on that.
     """
 
     points: int = 40
@@ -62,7 +61,6 @@ class ScalingTuning:
     calm: int = 5
     nothing: int = 60
     farthest: int = 200
-    underflow: float = 1e-300
 
 
 TUNING = ScalingTuning()
@@ -431,7 +429,7 @@ class ScaledFamily:
             rows, sides, straddles = inner(lower, upper, pieces, order)
             found = Quadratic(*(part * self._flat for part in rows))
             if any(((np.abs(v) < NORMAL) & (u != 0)).any() for u, v in zip(rows, found, strict=True)):
-                found = found._replace(error=found.error + TUNING.underflow)
+                found = found._replace(error=found.error + LOST)
             return found, sides, straddles
 
         return enclose
