@@ -6,7 +6,7 @@ answer is a proposal; what comes out holds without the solver, or says what it t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -158,16 +158,24 @@ def floor_share(program: Program, terms: float) -> float:
     return float(np.clip(1.0 / terms, 1.0, TUNING.most_floor)) if terms > 0 else 1.0
 
 
-def least_gap(program: Program, tol: float, terms: float, x: Array) -> float:
+def least_gap(program: Program, tol: float, terms: float, x: Array, support: Iterable[Support]) -> float:
     """The gap that is small enough whatever the value: `tol` of the terms of the dual, or what rounding leaves.
 
     Terms that are larger than the unit of the objective, in which its costs are about 1, count as one. Solvers of cone
     programs do not tell an optimum of zero from one of 1e-12; there, terms count as 1 at least.
     """
     terms = terms if program.cones is None else max(terms, 1.0)
-    own = float(np.abs(program.c) @ np.abs(x)) + abs(program.constant)
     share = max(floor_share(program, terms), 1.0)
+    own = own_terms(program, x, sum(s.multiplier for s in support))
     return max(tol * min(terms, 1.0) * share, rounding_of(terms + own))
+
+
+def own_terms(program: Program, x: Array, mass: float) -> float:
+    """What is rounded beside the terms of the dual: the objective at x, and the rows, which are about 1 over Y.
+
+    Both sides of a row may vanish at an atom and be made of terms that do not; `mass` is that of the dual measure.
+    """
+    return float(np.abs(program.c) @ np.abs(x)) + abs(program.constant) + 2.0 * mass
 
 
 def rounding_of(terms: float) -> float:

@@ -60,7 +60,7 @@ class ScalingTuning:
     iterations: int = 200
     calm: int = 5
     nothing: int = 60
-    farthest: int = 200
+    farthest: int = 400
 
 
 TUNING = ScalingTuning()

@@ -70,7 +70,9 @@ def verify(
         _verify_unbounded(program, certificate)
         return
     terms = _verify_lower(program, certificate, expected is not None)
-    least = least_gap(program, tol, terms, certificate.x) if atol is None else units.objective * atol
+    least = (
+        least_gap(program, tol, terms, certificate.x, certificate.support) if atol is None else units.objective * atol
+    )
     if certificate.lower > certificate.upper:
         raise ProofError(f"The bounds contradict each other: {certificate.lower!r} is above {certificate.upper!r}.")
     gap = certificate.upper - certificate.lower

@@ -16,7 +16,7 @@ from ..model.status import Status
 from ..oracles import Separation, is_instant, is_prover, pick_oracle, prover
 from ..proof.certificate import Support
 from ..proof.families import Bounds
-from ..proof.prove import floor_share
+from ..proof.prove import floor_share, own_terms
 from ..proof.ray import Ray
 from ..proof.scaling import scaled, scaling_of
 from .centre import Centre
@@ -133,7 +133,7 @@ class LinearRelaxation(Relaxation):
     def _accept(self, state: State, result: MasterResult) -> None:
         self.result = result
         proposal = self._proposal(result)
-        own = float(np.abs(self.program.c) @ np.abs(proposal.x)) + abs(self.program.constant)
+        own = own_terms(self.program, proposal.x, float(result.cut_multipliers.sum()))
         state.accept(proposal, self.lp.terms(result), own)
 
     def _proposal(self, result: MasterResult) -> Proposal:

@@ -107,7 +107,7 @@ class State:
         """Whether these bounds are close enough, for whoever checks them again as well."""
         least = self.least
         if self.goal.atol is None:
-            least = min(least, least_gap(program, self.goal.tol, lower.terms, best.point.x))
+            least = min(least, least_gap(program, self.goal.tol, lower.terms, best.point.x, lower.dual.support))
         gap = best.upper - lower.value
         return bool(np.isfinite(gap)) and gap <= max(self.goal.tol * abs(best.upper), least)
 

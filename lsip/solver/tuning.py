@@ -332,7 +332,7 @@ class Tuning:
     """
 
     margin_share: float = 0.4
-    finest_margin: float = 1e-13
+    finest_margin: float = 2e-14
     row_share: float = 0.1
     proof_share: float = 0.1
     patience: int = 8
