@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,7 +71,11 @@ def distinct(points: Array) -> Array:
         return points
     offset = points - points.min(axis=0)
     scale = max(float(offset.max()), 1e-3 * float(np.abs(points).max()), 1e-300)
-    _, first = np.unique(np.round(offset / scale, 12) + 0.0, axis=0, return_index=True)
+    rounded = np.round(offset / scale, 12) + 0.0
+    if points.shape[1] == 1:  # many times faster
+        _, first = np.unique(rounded[:, 0], return_index=True)
+    else:
+        _, first = np.unique(rounded, axis=0, return_index=True)
     return points[np.sort(first)]
 
 
@@ -80,12 +85,17 @@ def additive_recurrence(n: int, dim: int) -> Array:
     Steps are powers of 1/phi, where phi > 1 solves phi^(dim + 1) = phi + 1: the golden ratio for dim = 1, its
     generalisation beyond. Any prefix of the sequence is evenly spread.
     """
+    alpha = _golden(dim) ** -np.arange(1.0, dim + 1)
+    sequence: Array = (0.5 + np.arange(n)[:, None] * alpha) % 1.0
+    return sequence
+
+
+@cache
+def _golden(dim: int) -> float:
     phi = 2.0
     for _ in range(64):
         phi = (1.0 + phi) ** (1.0 / (dim + 1))
-    alpha = phi ** -np.arange(1.0, dim + 1)
-    sequence: Array = (0.5 + np.arange(n)[:, None] * alpha) % 1.0
-    return sequence
+    return phi
 
 
 def unit_ball(u: Array) -> Array:

@@ -26,8 +26,8 @@ class PeakTuning:
     ----------
     most_dimensions, most_columns
         Families of larger index sets, or of more columns in all rows together, are not looked at.
-    sample
-        Index points at which columns are compared.
+    sample, most_rows
+        Index points at which columns are compared; fewer, if that were more rows in all.
     uneven, few
         A column that is `uneven` times larger at so few of them than elsewhere may have a peak.
     growth
@@ -41,6 +41,7 @@ class PeakTuning:
     most_dimensions: int = 3
     most_columns: int = 60
     sample: int = 40
+    most_rows: int = 4000
     uneven: float = 10.0
     few: int = 2
     growth: float = 1e3
@@ -50,7 +51,16 @@ class PeakTuning:
 
 
 TUNING = PeakTuning()
+_sampled: WeakKeyDictionary[RowFamily, tuple[Array, Array]] = WeakKeyDictionary()
 _known: WeakKeyDictionary[RowFamily, Array] = WeakKeyDictionary()
+
+
+def sampled(family: RowFamily) -> tuple[Array, Array]:
+    """Coefficients (N, p, K) and right-hand sides (N, p) at a few points all over the index set; computed once."""
+    if family not in _sampled:
+        count = int(np.clip(TUNING.most_rows // len(family.columns), 4, TUNING.sample))
+        _sampled[family] = family.rows(np.concatenate([family.domain.grid(1), family.domain.spread(count)]))
+    return _sampled[family]
 
 
 def peaks(family: RowFamily) -> Array:
@@ -65,7 +75,7 @@ def _found(family: RowFamily) -> Array:
     large = domain.dim > TUNING.most_dimensions or family.columns.size > TUNING.most_columns
     if not family.enclosable or large or family.linear is not None:
         return none
-    a = np.abs(family.rows(np.concatenate([domain.grid(1), domain.spread(TUNING.sample)]))[0])  # (N, p, K)
+    a = np.abs(sampled(family)[0])
     largest = a.max(axis=0)
     uneven = ((a * TUNING.uneven >= largest).sum(axis=0) <= TUNING.few) | (largest == 0)
     if not uneven.any():

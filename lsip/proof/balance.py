@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,11 @@ from scipy.sparse.linalg import splu
 
 from ..deadline import PACE, afford, afford_factors, check
 from ..errors import OutOfTime
-from ..expressions.interval import Interval
+from ..expressions.interval import EPS, Interval
 from ..masters.base import Matrix, is_sparse
 from ..model.program import Program
 from .certificate import Array, Ints, Support
-from .dual import Dual, Weighed, loose_columns, weigh
+from .dual import Dual, Weighed, charges, loose_columns, weigh
 from .linear_algebra import exact_sums
 from .linear_program import linear_program
 from .rows import Mask, Rows, centres, settled
@@ -103,21 +104,35 @@ def balanced(
     """
     dual = _used(program, dual)
     wide = _Wide(program, dual, spare)
-    free = int((np.isinf(program.lower) & np.isinf(program.upper)).sum())
-    few = len(dual.support) + int((dual.row_multipliers != 0).sum()) < free
-    rows = wide.part if few else Rows.of(program, dual.support)  # where others are needed anyway, all are read at once
-    found = weigh(c, rows, dual, centre)
+    rows = wide.part if wide.needed else Rows.of(program, dual.support)  # where others are needed, all are read at once
+    found = _as_it_is(c, rows, dual, centre)
     if found is None:
         return None
     paid = _paid(rows, c, dual, found, centre)
     moved = bool((paid != centre).any())
-    found = (weigh(c, rows, dual, paid) or found) if moved else found
+    found = (_as_it_is(c, rows, dual, paid) or found) if moved else found
     better = _searched(program, c, dual, rows, found, paid, allowed, wide)
     if better is None or (better[1].stands_for(better[0]) and not moved):
         return better
     stored = better[0] if better[1].stands_for(better[0]) else better[0].reweighted(centres(better[1].weight))
     around = weigh(c, Rows.of(program, stored.support), stored, centre)
     return None if around is None or not around.stands_for(stored) else (stored, around)
+
+
+def _as_it_is(c: Array, rows: Rows, dual: Dual, centre: Array) -> Weighed | None:
+    """What a dual proves as it is; where that is nothing, which floats can tell, only about how it weighs."""
+    if rows.cones is None:
+        weight = Interval(dual.weights, dual.weights)
+        if not rows.usable(weight):
+            return None
+        middle, room = c + rows.mid.T @ weight.lo, EPS * (rows.size.T @ np.abs(weight.lo))
+        reduced = Interval(middle - room, middle + room)
+        charge = charges(*rows.bounds, reduced, centre)
+        if not np.isfinite(charge).all():
+            side = np.where(weight.lo < 0, rows.below.lo, rows.above.hi)
+            slack = np.where(weight.lo != 0, weight.lo * (side - rows.mid @ centre), 0.0)
+            return Weighed(float(c @ centre - slack.sum()), reduced, charge, weight)
+    return weigh(c, rows, dual, centre)
 
 
 def _searched(
@@ -257,16 +272,28 @@ def _at_end(program: Program, x: Array, share: float) -> Mask:
 def _proposals(
     program: Program, c: Array, dual: Dual, rows: Rows, centre: Array, loose: Mask, ends: Mask, others: _Wide
 ) -> Iterator[tuple[Dual, Rows]]:
-    """First the rows that have weight, then others, with more and more weight given to them."""
+    """The rows that have weight, and others, with more and more weight given to them; first what is likely to do."""
     if loose.sum() > TUNING.most_columns:
         return
-    room = rows.room(dual.weights)
     inner, outer = np.flatnonzero(loose & ~ends), np.flatnonzero(loose & ends)
-    for strong, appeal in _strong(rows, room, np.flatnonzero(loose)):
-        for columns in (np.flatnonzero(loose), inner) if len(outer) else (inner,):
+    own, wider = _own(dual, rows, inner, outer), _wider(program, c, centre, loose, inner, outer, others)
+    yield from chain(wider, own) if others.needed else chain(own, wider)
+
+
+def _own(dual: Dual, rows: Rows, inner: Ints, outer: Ints) -> Iterator[tuple[Dual, Rows]]:
+    """Bases of the rows that have weight."""
+    loose = np.sort(np.concatenate([inner, outer]))
+    for strong, appeal in _strong(rows, rows.room(dual.weights), loose):
+        for columns in (loose, inner) if len(outer) else (inner,):
             basis, balance = _square(rows, columns, strong, appeal)
             if len(basis):
                 yield replace(dual, balanced=balance, basis=basis), rows
+
+
+def _wider(
+    program: Program, c: Array, centre: Array, loose: Mask, inner: Ints, outer: Ints, others: _Wide
+) -> Iterator[tuple[Dual, Rows]]:
+    """Bases that take rows without weight, which is given to them."""
     wide, every = others.dual, others.rows
     if len(every.implied[2]):
         yield _trimmed(wide, every, every.implied[2])
@@ -293,6 +320,12 @@ class _Wide:
     program: Program
     narrow: Dual
     spare: tuple[Support, ...]
+
+    @cached_property
+    def needed(self) -> bool:
+        """Whether the dual has fewer multipliers than there are columns that have to balance."""
+        free = int((np.isinf(self.program.lower) & np.isinf(self.program.upper)).sum())
+        return len(self.narrow.support) + int((self.narrow.row_multipliers != 0).sum()) < free
 
     @cached_property
     def dual(self) -> Dual:

@@ -134,9 +134,9 @@ def weigh(c: Array, rows: Rows, dual: Dual, centre: Array) -> Weighed | None:
         slack, value = rows.slack(centre, weight), product(c[None, :], centre)
         reduced = rows.combined(c, weight)
         base = float(down(value.lo[0] - slack.hi, 2.0))
-        charge = _charges(*rows.bounds, reduced, centre)
+        charge = charges(*rows.bounds, reduced, centre)
         if not np.isfinite(charge).all():
-            charge = _charges(*rows.implied[:2], reduced, centre)
+            charge = charges(*rows.implied[:2], reduced, centre)
     charge[dual.balanced] = 0.0  # where r vanishes
     if len(dual.balanced):
         charge[_implied(rows, c, dual, np.flatnonzero(~np.isfinite(charge)))] = 0.0
@@ -159,7 +159,7 @@ def _paid(reduced: Interval, dual: Dual) -> Array:
     return np.where(np.isfinite(price), price, 0.0)
 
 
-def _charges(lower: Array, upper: Array, r: Interval, centre: Array) -> Array:
+def charges(lower: Array, upper: Array, r: Interval, centre: Array) -> Array:
     """The most that r_j (x_j - centre_j) can fall below zero for x_j between its bounds; inf if that has no end."""
     left = np.where(centre > lower, up(centre - lower), 0.0)  # how far x_j can be on either side
     right = np.where(centre < upper, up(upper - centre), 0.0)

@@ -24,7 +24,7 @@ from ..expressions.graph import Index
 from ..expressions.interval import NORMAL, TINY, Interval
 from ..expressions.tape import Quadratic
 from ..model.families import LinearForm, RowFamily
-from ..model.peaks import peaks
+from ..model.peaks import peaks, sampled
 from ..model.program import STORAGE, Program
 from ..oracles.base import Enclosure, Ints, Pieces
 from ..oracles.memory import Memory
@@ -40,10 +40,6 @@ class ScalingTuning:
 
     Parameters
     ----------
-    points
-        Index points at which the size of a family's rows is measured.
-    most_rows
-        Rows in all that are sampled of one family; with more components, fewer points.
     accuracy, iterations
         Of the fit of factors in large models.
     calm
@@ -54,8 +50,6 @@ class ScalingTuning:
         The largest exponent of a factor, so that nothing over- or underflows.
     """
 
-    points: int = 40
-    most_rows: int = 4000
     accuracy: float = 1e-8
     iterations: int = 200
     calm: int = 5
@@ -278,6 +272,8 @@ def _bound_level(program: Program, columns: Array) -> float | None:
 
 def _parts(i: Ints, j: Ints, rows: int, columns: int) -> tuple[Ints, Ints]:
     """Which rows and columns hang together; columns in no row belong to the first part."""
+    if len(i) and np.bincount(i).max() >= columns and np.bincount(j, minlength=columns).max() >= rows:
+        return np.zeros(rows, dtype=np.intp), np.zeros(columns, dtype=np.intp)  # a row and a column that meet all
     graph = sparse.csr_matrix((np.ones(len(i)), (i, rows + j)), (rows + columns, rows + columns))
     _, part = connected_components(graph, directed=False)
     _, part = np.unique(part, return_inverse=True)
@@ -321,7 +317,7 @@ def _entries(program: Program) -> tuple[Ints, Ints, Array, Array]:
     sides = [np.maximum(low, high)]
     start = A.shape[0]
     for family in program.families:
-        most, right = _sampled(family)
+        most, right = _largest(family)
         i.append(np.repeat(start + np.arange(len(most)), most.shape[1]))
         j.append(family.columns.ravel())
         size.append(most.ravel())
@@ -332,12 +328,12 @@ def _entries(program: Program) -> tuple[Ints, Ints, Array, Array]:
     return rows[known], columns[known], sizes[known], np.concatenate(sides)
 
 
-def _sampled(family: RowFamily) -> tuple[Array, Array]:
-    """The largest coefficients (p, K) and right-hand sides (p,) over sampled index points."""
-    count = int(np.clip(TUNING.most_rows // len(family.columns), 4, TUNING.points))
-    domain = family.domain
-    a, b = family.rows(np.concatenate([domain.grid(1), domain.spread(count), peaks(family)]))
-    return np.abs(a).max(axis=0), np.abs(b).max(axis=0)
+def _largest(family: RowFamily) -> tuple[Array, Array]:
+    """The largest coefficients (p, K) and right-hand sides (p,) over sampled index points, and at peaks."""
+    parts = [sampled(family)]
+    if len(found := peaks(family)):
+        parts.append(family.rows(found))
+    return tuple(np.abs(np.concatenate(part)).max(axis=0) for part in zip(*parts, strict=True))  # type: ignore[return-value]
 
 
 class ScaledFamily:
