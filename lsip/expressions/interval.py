@@ -79,7 +79,11 @@ def _hull(products: tuple[Array, ...], ends: tuple[Array, ...]) -> Interval:
         # fmin and fmax pass over the nan of 0 * inf, which stands for 0 here.
         lo = np.where(known, reduce(np.fmin, products), np.nan)
         hi = np.where(known, reduce(np.fmax, products), np.nan)
-    return Interval(down(lo), up(hi))
+    if lo.all():
+        return Interval(down(lo), up(hi))
+    # A factor that is zero, and no product that underflowed, makes zero of everything.
+    nothing = reduce(np.logical_or, ((a == 0) & (b == 0) for a, b in zip(ends[::2], ends[1::2], strict=True)))
+    return Interval(np.where(nothing, lo, down(lo)), np.where(nothing, hi, up(hi)))
 
 
 class Interval:

@@ -42,8 +42,6 @@ class ScalingTuning:
     ----------
     accuracy, iterations
         Of the fit of factors in large models.
-    calm
-        The largest exponent that is left out: with factors between 1/32 and 32 the model's own units are fine.
     nothing
         Right-hand sides smaller than bounds of variables by so many powers of two say nothing.
     farthest
@@ -52,7 +50,6 @@ class ScalingTuning:
 
     accuracy: float = 1e-8
     iterations: int = 200
-    calm: int = 5
     nothing: int = 60
     farthest: int = 400
 
@@ -282,9 +279,9 @@ def _parts(i: Ints, j: Ints, rows: int, columns: int) -> tuple[Ints, Ints]:
 
 
 def _power(exponents: Array) -> Array:
-    """Powers of two next to these exponents; 1 where the model's own units are fine."""
-    whole = np.clip(np.round(exponents), -TUNING.farthest, TUNING.farthest)
-    return np.where(np.abs(whole) <= TUNING.calm, 1.0, 2.0**whole)
+    """Powers of two next to these exponents."""
+    found: Array = 2.0 ** np.clip(np.round(exponents), -TUNING.farthest, TUNING.farthest)
+    return found
 
 
 def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, columns: int) -> tuple[Array, Array]:
@@ -333,7 +330,7 @@ def _largest(family: RowFamily) -> tuple[Array, Array]:
     parts = [sampled(family)]
     if len(found := peaks(family)):
         parts.append(family.rows(found))
-    return tuple(np.abs(np.concatenate(part)).max(axis=0) for part in zip(*parts, strict=True))  # type: ignore[return-value]
+    return tuple(np.abs(np.concatenate(part)).max(axis=0) for part in zip(*parts, strict=True))
 
 
 class ScaledFamily:
@@ -424,9 +421,7 @@ class ScaledFamily:
         ) -> tuple[Quadratic, Quadratic | None, Mask | None]:
             rows, sides, straddles = inner(lower, upper, pieces, order)
             found = Quadratic(*(part * self._flat for part in rows))
-            if any(((np.abs(v) < NORMAL) & (u != 0)).any() for u, v in zip(rows, found, strict=True)):
-                found = found._replace(error=found.error + LOST)
-            return found, sides, straddles
+            return found._replace(error=found.error + LOST), sides, straddles  # whatever underflowed
 
         return enclose
 
@@ -462,12 +457,11 @@ def _doubt(doubt: Array, scaled: Array, given: Array, factors: Array) -> Array:
 def _multiplied(u: Interval, factor: Array | float) -> Interval:
     """Intervals times powers of two; what underflows is rounded outward."""
     lo, hi = u.lo * factor, u.hi * factor
-    if u.exact:
-        small = (np.abs(lo) < NORMAL) & (lo != u.lo)
-        if not small.any():
-            return Interval(lo, lo)
-    lo = np.where(np.abs(lo) < NORMAL, np.nextafter(lo, -np.inf), lo)
-    hi = np.where(np.abs(hi) < NORMAL, np.nextafter(hi, np.inf), hi)
+    lost = lo / factor != u.lo, hi / factor != u.hi
+    if u.exact and not lost[0].any():
+        return Interval(lo, lo)
+    lo = np.where(lost[0] & (np.abs(lo) < NORMAL), np.nextafter(lo, -np.inf), lo)
+    hi = np.where(lost[1] & (np.abs(hi) < NORMAL), np.nextafter(hi, np.inf), hi)
     large = np.finfo(float).max  # what overflows is larger than every double, and no more is known of it
     lo = np.where((lo == np.inf) & (u.lo < np.inf), large, lo)
     return Interval(lo, np.where((hi == -np.inf) & (u.hi > -np.inf), -large, hi))
