@@ -43,14 +43,8 @@ class ConvexTuning:
 
     Parameters
     ----------
-    first_reach
-        The first box, when the relaxation is unbounded without one.
-    tries
-        Margins, boxes and units, until the relaxation has a solution.
-    least_margin, most_margin
-        Between what margins stay, relative to the size of right-hand sides.
-    calm
-        A margin is left alone within these shares of the one wanted.
+    least_margin
+        The least margin, relative to the size of right-hand sides.
     inset_share
         The share of the gap that insets and outsets may cost, each.
     shallow
@@ -61,11 +55,7 @@ class ConvexTuning:
         The share of the largest multiplier below which an atom is left out of a proof.
     """
 
-    first_reach: float = 1e3
-    tries: int = 40
     least_margin: float = 1e-11
-    most_margin: float = 1e-3
-    calm: tuple[float, float] = (0.3, 1.2)
     inset_share: float = 0.15
     shallow: float = 1e-9
     follows: int = 4
@@ -158,7 +148,7 @@ class ConvexRelaxation(Relaxation):
 
     def relax(self, state: State) -> Proposal | End:
         """Solve the relaxation; where it has no solution, give it a box, lower the margin, or prove infeasibility."""
-        for _ in range(TUNING.tries):
+        for _ in range(self.options.tuning.margins.most_tried):
             found = self._solve(state.margin)
             if found.status == "optimal":
                 state.terms = self._terms(found)
@@ -166,7 +156,7 @@ class ConvexRelaxation(Relaxation):
                     state.accept(self._proposal(found))
                     return state.proposal
             elif found.status == "unbounded" and self.reach is None:
-                self.reach = TUNING.first_reach
+                self.reach = self.options.tuning.box.reach
             elif found.status == "infeasible":
                 end = self._explain_infeasible(state)
                 if end is not None:
@@ -209,9 +199,10 @@ class ConvexRelaxation(Relaxation):
         """Whether margins, insets and units suit this answer; otherwise they do now."""
         budget, again = state.allowed(found.value) * 0.5**state.patience, False
         if state.slater:
-            wanted = self.options.tuning.margin_share * budget / max(float(found.cuts.sum()), 1e-300)
-            wanted = float(np.clip(wanted, TUNING.least_margin * self.scale, TUNING.most_margin * self.scale))
-            again = not TUNING.calm[0] < state.margin / wanted < TUNING.calm[1]
+            tuning = self.options.tuning
+            wanted = tuning.margin_share * budget / max(float(found.cuts.sum()), 1e-300)
+            wanted = float(np.clip(wanted, TUNING.least_margin * self.scale, tuning.margins.largest * self.scale))
+            again = not tuning.margins.calm[0] < state.margin / wanted < tuning.margins.calm[1]
             state.margin = wanted if again else state.margin
         if self.master is None:
             again = (self.reach is None and self.interior.rescale(found.z)) or again
