@@ -10,11 +10,12 @@ from ..deadline import check, left
 from ..errors import OutOfTime
 
 Array = NDArray[np.float64]
+Options = dict[str, bool | int | float | str]
 _FOUND, _LATE = highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit
-_ACCURATE = {"output_flag": False, "threads": 1, "primal_feasibility_tolerance": 1e-10,
+_ACCURATE: Options = {"output_flag": False, "threads": 1, "primal_feasibility_tolerance": 1e-10,
              "dual_feasibility_tolerance": 1e-10}  # fmt: skip
-_WARM = {"presolve": "off", "solver": "simplex", "simplex_strategy": 4}  # primal: corners stay feasible
-_COLD = {"presolve": "choose", "solver": "choose", "simplex_strategy": 1}
+_WARM: Options = {"presolve": "off", "solver": "simplex", "simplex_strategy": 4}  # primal: corners stay feasible
+_COLD: Options = {"presolve": "choose", "solver": "choose", "simplex_strategy": 1}
 
 
 def furthest(rows: Array, sides: Array, towards: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
@@ -55,7 +56,7 @@ def _model(rows: Array, sides: Array) -> highspy.Highs:
     return highs
 
 
-def _set(highs: highspy.Highs, options: dict[str, object]) -> None:
+def _set(highs: highspy.Highs, options: Options) -> None:
     for key, value in options.items():
         highs.setOptionValue(key, value)
 

@@ -470,8 +470,8 @@ def _multiplied(u: Interval, factor: Array | float) -> Interval:
         small = (np.abs(lo) < NORMAL) & (lo != u.lo)
         if not small.any():
             return Interval(lo, lo)
-    lo = np.where(np.abs(lo) < NORMAL, np.nextafter(lo, -np.inf), lo)
-    hi = np.where(np.abs(hi) < NORMAL, np.nextafter(hi, np.inf), hi)
+    lo = np.where((np.abs(lo) < NORMAL) & (u.lo != 0), np.nextafter(lo, -np.inf), lo)  # zero stays zero
+    hi = np.where((np.abs(hi) < NORMAL) & (u.hi != 0), np.nextafter(hi, np.inf), hi)
     large = np.finfo(float).max  # what overflows is larger than every double, and no more is known of it
     lo = np.where((lo == np.inf) & (u.lo < np.inf), large, lo)
     return Interval(lo, np.where((hi == -np.inf) & (u.hi > -np.inf), -large, hi))
