@@ -210,8 +210,8 @@ def _weighted_sums(matrix: Matrix, v: Array) -> Interval:
     terms = _pairs(matrix, v, _used, _used)
     simple = (terms <= 1) & (_pairs(matrix, v, _scales, _scales) == 0)
     broken = _pairs(matrix, v, _used, _broken) + _pairs(matrix, v, _broken, _used)
-    exact = simple | ((broken == 0) & (size < 2.0**52))
     value = apply_matrix(matrix, v)
+    exact = (simple | ((broken == 0) & (size < 2.0**52))) & np.isfinite(value)
     if exact.all():
         return Interval(value, value)
     slack = np.where(exact, 0.0, (terms + 4) * EPS * size + terms * TINY)
