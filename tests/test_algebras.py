@@ -576,6 +576,32 @@ def test_linear_maps_contain_the_exact_result(k: int, r: int, sparse: bool, data
         assert_exact(result, row, top, f"row {matrix[row]}")
 
 
+@settings(max_examples=100)
+@given(st.integers(1, 5), st.integers(1, 4), st.booleans(), st.data())
+def test_linear_maps_of_points_contain_the_exact_result(k: int, r: int, sparse: bool, data: st.DataObject) -> None:
+    """Sums that are taken for exact are: of whole numbers, or with one term and a factor that does not scale it."""
+    from scipy.sparse import csr_matrix
+
+    numbers = st.one_of(st.sampled_from([0.0, 0.0, 1.0, -1.0, 2.0, 0.1, 2.0**51, 5e-324]), floats)
+    v = np.array(data.draw(st.lists(numbers, min_size=k, max_size=k)))
+    matrix = np.array(data.draw(st.lists(numbers, min_size=r * k, max_size=r * k))).reshape(r, k)
+    result = Interval.point(v[None]).linear(csr_matrix(matrix) if sparse else matrix)[0]
+    for row in range(r):
+        total = sum((Fraction(float(a)) * Fraction(float(b)) for a, b in zip(matrix[row], v, strict=True)), Fraction(0))
+        assert_exact(result, row, total, f"row {matrix[row]} at {v}")
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_linear_maps_of_points_are_points_where_nothing_rounds(sparse: bool) -> None:
+    from scipy.sparse import csr_matrix
+
+    matrix = np.array([[0.1, 0.2, 0.0], [1.0, -1.0, 0.0], [0.0, 0.0, 1.0], [0.1, 0.1, 0.1]])
+    result = Interval.point([[1.0, 0.0, 0.3], [1.0, 1.0, 7.0]]).linear(csr_matrix(matrix) if sparse else matrix)
+    known = result.lo == result.hi
+    assert known.tolist() == [[True, True, True, False], [False, True, True, False]]
+    assert result.lo[known].tolist() == [0.1, 1.0, 0.3, 0.0, 7.0]
+
+
 ARGUMENTS: dict[str, st.SearchStrategy[float]] = {
     "arcsin": st.floats(-1, 1),
     "arccos": st.floats(-1, 1),

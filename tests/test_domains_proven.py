@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import lsip
 from lsip.domains import Ball, Box, Budget, Domain, Finite, Interval, Polytope, Product, Simplex, Union
+from lsip.domains.furthest import furthest
 from lsip.domains.proven import add_down, add_up, dot_bounds, sum_bounds
 from lsip.domains.rational import as_form, deepest
 from lsip.errors import ModelError
@@ -343,6 +344,26 @@ def test_a_polytope_is_refused_exactly_when_it_is_empty(seed: int, exponent: int
     else:
         with pytest.raises(ModelError, match=r"polytope is empty: .* says 0 <= -"):
             Polytope(rows, right)
+
+
+def test_directions_in_which_a_set_has_no_end_leave_the_others_alone() -> None:
+    """One linear program serves all directions, each from the corner of the one before, if there was one."""
+    rows, sides = np.array([[-1.0, 0.0], [0.0, -1.0], [0.0, 1.0]]), np.array([0.0, 0.5, 2.0])
+    towards = np.array([[-1.0, 1.0], [1.0, 0.0], [-1.0, -1.0], [2.0, 1.0], [0.0, 1.0]])
+    z, multipliers, found = furthest(rows, sides, towards)
+    assert found.tolist() == [True, False, True, False, True]
+    assert (towards * z).sum(axis=1)[found] == pytest.approx([2.0, 0.5, 2.0])
+    assert (multipliers @ sides)[found] == pytest.approx([2.0, 0.5, 2.0])
+
+
+def test_many_directions_are_bounded_as_one_is() -> None:
+    rng = np.random.default_rng(0)
+    domain = Polytope(np.vstack([rng.normal(size=(40, 7)), np.eye(7), -np.eye(7)]), np.full(54, 1.0))
+    towards = rng.normal(size=(60, 7)) * 10.0 ** rng.integers(-8, 8, (60, 1))
+    points, tops = domain.support(towards)
+    alone = np.array([domain.support(d[None])[1][0] for d in towards])
+    np.testing.assert_allclose(tops, alone, rtol=1e-9)
+    np.testing.assert_allclose((towards * points).sum(axis=1), tops, rtol=1e-9)
 
 
 def test_an_empty_polytope_is_named_by_the_rows_that_clash() -> None:

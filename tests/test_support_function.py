@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, linprog
 
 import lsip
+from benchmarks.harness.models.rules import inventory, lot_sizes
 from lsip.oracles import BranchAndBound, Multistart, SupportFunction, pick_oracle
 
 from .checks import assert_feasible
@@ -135,6 +137,40 @@ def test_a_curved_constraint_over_a_disc() -> None:
     # On the circle, y0 + 4 - y0^2 is largest at y0 = 1/2.
     assert solution.certified
     assert abs(solution.value - 4.25) <= 1e-7
+
+
+@pytest.mark.parametrize("sites", [3, 4, 5])
+def test_rules_with_coefficients_that_nothing_holds_are_certified(sites: int) -> None:
+    """What a site sends itself costs nothing and cancels: the rule for it is free, and no multiplier balances it.
+
+    The bound has to hold wherever the rule is there.
+    """
+    solution = lot_sizes(sites).solve(verbose=False, time_limit=20)
+    assert solution.certified, solution.message
+    assert np.isinf(solution.certificate.radius)
+    solution.verify()
+
+
+def test_coefficients_that_are_known_exactly_have_no_doubt() -> None:
+    """Sums of one term, and of terms that cancel, are what they are; so is a coordinate of the index."""
+    domain = lsip.Polytope(np.vstack([np.eye(2), -np.eye(2)]), np.ones(4))
+    x, y = lsip.Variable((2, 2), name="x"), lsip.Index("y", domain)
+    rule = x @ y
+    rows = [np.array([0.1, 0.7]) @ rule <= 1, rule.sum() - rule[0] <= 1]
+    family = lsip.Problem(lsip.minimize(x.sum()), [lsip.forall(y, rows)]).compile().families[0]
+    point = np.array([[0.3, -0.7]])
+    total = family.enclosed(point, point, np.array([1]))[0]
+    assert (total.lo == total.hi).all()
+    assert sorted(total.lo[0].tolist()) == [-0.7, 0.0, 0.0, 0.3]
+
+
+def test_cuts_that_hold_a_point_are_kept() -> None:
+    """Most of those behind an affine rule have no multiplier; without them it would run off again and again."""
+    solution = inventory(9).solve(verbose=False)
+    assert solution.certified
+    assert len(solution.history) <= 34
+    worst = [step.violation for step in solution.history]
+    assert sum(a > 1e6 > b for b, a in pairwise(worst)) <= 2
 
 
 def test_infeasible_and_unbounded_programs_are_proven() -> None:

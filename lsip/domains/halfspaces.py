@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..deadline import check
 from ..errors import ModelError
+from .furthest import furthest
 from .proven import SMALL_PRODUCT, add_up, dot_bounds, raised, two_product
 from .rational import Deepest, Form, as_form, deepest
 
@@ -41,6 +43,8 @@ class HalfspacesTuning:
         Numbers in A up to which questions are settled in rational arithmetic, within about a second.
     most_named
         Rows named in a message.
+    at_once
+        Numbers that are added up at once, where many directions are bounded.
     """
 
     most_rounds: int = 4
@@ -49,6 +53,7 @@ class HalfspacesTuning:
     farthest: float = 1e30
     most_exact: int = 2000
     most_named: int = 6
+    at_once: int = 500_000
 
 
 TUNING = HalfspacesTuning()
@@ -123,13 +128,26 @@ class Halfspaces:
 
     def bound(self, d: Array, w: Array) -> Bound:
         """What multipliers w >= 0 (N, q) prove about d[n] · y."""
-        low, high, value = np.empty_like(d), np.empty_like(d), np.empty(len(d))
-        for n, weights in enumerate(w):
-            used = np.flatnonzero(weights)
-            table = np.vstack([np.column_stack([-self.rows[used].T, d[n]]), np.append(self.sides[used], 0.0)])
-            least, most = dot_bounds(np.tile(np.append(weights[used], 1.0), (self.dim + 1, 1)), table)
-            low[n], high[n], value[n] = least[:-1], most[:-1], most[-1]
-        return Bound(low, high, value)
+        used = w != 0
+        most = int(used.sum(axis=1).max(initial=0))
+        every = max(TUNING.at_once // ((most + 1) * (self.dim + 1)), 1)
+        parts = [self._bound(d[n : n + every], w[n : n + every], most) for n in range(0, len(d), every)]
+        low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+        return Bound(low[:, :-1], high[:, :-1], high[:, -1])
+
+    def _bound(self, d: Array, w: Array, most: int) -> tuple[Array, Array]:
+        """d - w A and, behind it, w · b, (N, m + 1), enclosed; at most so many of the weights are not zero."""
+        used = np.argsort(w == 0, axis=1, kind="stable")[:, :most]  # and others, where there are fewer
+        weights = np.take_along_axis(w, used, axis=1)
+        terms = np.where(weights[..., None] != 0, self._table[used], 0.0)  # (N, most, m + 1)
+        factors = np.column_stack([weights, np.ones(len(d))])[:, None]
+        own = np.column_stack([d, np.zeros(len(d))])[:, None]
+        return dot_bounds(factors, np.concatenate([terms, own], axis=1).transpose(0, 2, 1))
+
+    @cached_property
+    def _table(self) -> Array:
+        """What a unit of each multiplier adds to d - w A and to w · b, (q, m + 1)."""
+        return np.column_stack([-self.rows, self.sides])
 
     def clash(self, proof: Deepest) -> ModelError:
         """That the polytope is empty, with the combination of rows that proves it."""
@@ -201,16 +219,13 @@ class Frame:
         ratio = self.extent / other.extent
         return bool(not moved and ratio.max() <= 64 and ratio.min() >= 1 / 64)
 
-    def furthest(self, towards: Array) -> tuple[Array, Array] | None:
-        """The point y that is furthest in a direction, and the multipliers of the rows of A; None if that fails."""
+    def furthest(self, towards: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """The points y that are furthest in directions (N, m), multipliers (N, q) of the rows of A, and which exist."""
         cost = towards * self.extent
-        size = float(np.abs(cost).max())
-        scale = size if size > 0 else 1.0
-        result = linear_program(-cost / scale, self.rows, self.sides)
-        if result.status != 0:
-            return None
-        multipliers = np.maximum(-result.ineqlin.marginals, 0.0) * scale / self.factors
-        return self.to_points(np.array(result.x)), multipliers
+        size = np.abs(cost).max(axis=1, keepdims=True)
+        scale = np.where(size > 0, size, 1.0)
+        z, multipliers, found = furthest(self.rows, self.sides, cost / scale)
+        return self.to_points(z), multipliers * scale / self.factors, found
 
     @property
     def near(self) -> NDArray[np.bool_]:
@@ -227,12 +242,11 @@ def outer_box(system: Halfspaces) -> tuple[Array, Array]:
     frame, box = system.unit_frame(), None
     for _ in range(TUNING.most_rounds):
         towards = np.concatenate([-np.eye(system.dim), np.eye(system.dim)])
-        found = [frame.furthest(d) for d in towards]
-        if any(f is None for f in found):
+        _, multipliers, found = frame.furthest(towards)
+        if not found.all():
             if box is None:
-                raise _diagnosed(system, int(np.argmax([f is None for f in found])))
+                raise _diagnosed(system, int(np.argmin(found)))
             break
-        multipliers = np.stack([f[1] for f in found if f is not None])
         tighter = _tightened(system, towards, multipliers, frame.extent, box)
         if tighter is None:
             if box is None:

@@ -116,14 +116,10 @@ class Polytope(Domain):
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
         """A linear program each; its multipliers w >= 0 prove d · y <= w · b + (d - w A) · y."""
         towards = Directions.of(as_points(d, self.dim))
-        points, multipliers = np.empty_like(towards.unit), np.zeros((len(towards.unit), len(self._system.sides)))
         frame = self._system.box_frame(self.lower, self.upper)
-        for i, unit in enumerate(towards.unit):
-            found = frame.furthest(unit)
-            if found is None:  # without multipliers the bounding box remains
-                points[i] = np.where(unit > 0, self.upper, self.lower)
-            else:
-                points[i], multipliers[i] = found
+        points, multipliers, found = frame.furthest(towards.unit)
+        # Without multipliers the bounding box remains.
+        points = np.where(found[:, None], points, np.where(towards.unit > 0, self.upper, self.lower))
         tops = self._system.bound(towards.unit, multipliers).over(self.lower, self.upper)
         return self.project(points), towards.given(tops)
 

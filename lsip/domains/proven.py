@@ -68,7 +68,7 @@ def sum_bounds(terms: Array) -> tuple[Array, Array]:
 
 
 def dot_bounds(a: Array, b: Array) -> tuple[Array, Array]:
-    """Lower and upper bounds of the sums of a b along the last axis; a and b of one shape (..., n)."""
+    """Lower and upper bounds of the sums of a b along the last axis; a and b of shapes (..., n) that fit."""
     with np.errstate(over="ignore", invalid="ignore"):
         product, error = two_product(a, b)
         lost = LOST_ERROR * ((np.abs(product) < SMALL_PRODUCT) & (a != 0) & (b != 0)).sum(axis=-1)

@@ -23,6 +23,7 @@ from ..domains.proven import SPLIT
 from .operands import Key
 
 Array: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
 Matrix: TypeAlias = Array | sparse.csr_array
 
 EPS = 2.0**-52
@@ -193,12 +194,52 @@ class Interval:
 
     def linear(self, matrix: Matrix) -> Interval:
         """`matrix` (r, k) applied to the last axis: midpoint, radius, and the a-priori error of both products."""
+        if self.exact:
+            return _weighted_sums(matrix, self.lo)
         mid = 0.5 * self.lo + 0.5 * self.hi
         rad = up(np.maximum(self.hi - mid, mid - self.lo))
         size, k = abs(matrix), matrix.shape[1]
         centre = apply_matrix(matrix, mid)
         slack = apply_matrix(size, rad) + (k + 4) * EPS * apply_matrix(size, np.abs(mid) + rad) + k * TINY
         return Interval(down(centre - slack, 2.0), up(centre + slack, 2.0))
+
+
+def _weighted_sums(matrix: Matrix, v: Array) -> Interval:
+    """`matrix` (r, k) applied to points: sums in which nothing can have been rounded are points again.
+
+    Nothing is, where all terms are whole numbers, or where at most one term is not zero, one of whose factors is 1 or
+    -1. A coefficient that is zero for every index stays zero then, and needs no multiplier to balance it.
+    """
+    size = apply_matrix(abs(matrix), np.abs(v))
+    terms = _pairs(matrix, v, _used, _used)
+    simple = (terms <= 1) & (_pairs(matrix, v, _scales, _scales) == 0)
+    broken = _pairs(matrix, v, _used, _broken) + _pairs(matrix, v, _broken, _used)
+    value = apply_matrix(matrix, v)
+    exact = (simple | ((broken == 0) & (size < 2.0**52))) & np.isfinite(value)
+    if exact.all():
+        return Interval(value, value)
+    slack = np.where(exact, 0.0, (terms + 4) * EPS * size + terms * TINY)
+    return Interval(np.where(exact, value, down(value - slack, 2.0)), np.where(exact, value, up(value + slack, 2.0)))
+
+
+def _pairs(matrix: Matrix, v: Array, left: Callable[[Array], Bools], right: Callable[[Array], Bools]) -> Array:
+    """How many products of a row and v have a left factor and a right one of these kinds."""
+    if not isinstance(matrix, np.ndarray):
+        marked = sparse.csr_array((left(matrix.data).astype(float), matrix.indices, matrix.indptr), shape=matrix.shape)
+        return apply_matrix(marked, right(v).astype(float))
+    return apply_matrix(left(matrix).astype(float), right(v).astype(float))
+
+
+def _used(v: Array) -> Bools:
+    return v != 0
+
+
+def _scales(v: Array) -> Bools:
+    return (v != 0) & (np.abs(v) != 1)
+
+
+def _broken(v: Array) -> Bools:
+    return v != np.rint(v)
 
 
 def _whole(v: Array) -> bool:

@@ -134,16 +134,23 @@ class LinearForm(NamedTuple):
         width = up(np.maximum(upper - y, y - lower)) * (upper > lower)
         mid, size, operations = self.at(y, component), np.abs(y), len(self.slope) + 4
         bend = np.abs(self.slope[:, component])  # (m, N, K + 1)
-        # Where neither a slope nor y moves it, the value is the one that is known.
-        at_zero = (size + width).T[:, :, None] == 0
-        still = ((bend == 0) & (self.slope_doubt[:, component] == 0)) | at_zero
-        still = still.all(axis=0) & (self.value_doubt[component] == 0)
+        # Where neither a slope nor y moves it, the value is the one that is known; so it is where one product makes it.
+        still = (self.value_doubt[component] == 0) & self._unrounded(bend, size, width, component)
         doubt = self.value_doubt[component] + operations * EPS * np.abs(self.value[component])
         slope = self.slope_doubt[:, component] + operations * EPS * bend
         doubt = (doubt + np.einsum("nm,mnk->nk", size, slope)) * (1 + operations * EPS)
         doubt = doubt + np.einsum("nm,mnk->nk", width, bend + slope) * (1 + operations * EPS)
         doubt = doubt + 4 * operations * TINY  # of products that underflow
         return Interval(np.where(still, mid, down(mid - doubt)), np.where(still, mid, up(mid + doubt)))
+
+    def _unrounded(self, bend: Array, size: Array, width: Array, component: Ints) -> NDArray[np.bool_]:
+        """Where value + slope · y (N, K + 1) has one term, and that is not rounded: y is a point, |slope| is 1 or y."""
+        doubt, y = self.slope_doubt[:, component] > 0, size.T[:, :, None]
+        moved = ((bend != 0) | doubt) & ((size + width).T[:, :, None] > 0)
+        scaled = moved & (doubt | (width.T[:, :, None] > 0) | ((bend != 1) & (y != 1)))
+        terms = moved.sum(axis=0)
+        found: NDArray[np.bool_] = (terms == 0) | ((terms == 1) & (self.value[component] == 0) & ~scaled.any(axis=0))
+        return found
 
 
 class DeclaredFamily:

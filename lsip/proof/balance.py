@@ -339,7 +339,8 @@ def _wider(
     for zero, signed in ((inner, outer), sided) if len(sided[0]) < len(inner) else ((inner, outer),):
         basis, balance = _square(every, zero, ~every.conic | (room > 0), _appeal(every, room, centre))
         pushes = _pushes(program, centre, signed)
-        direction = _direction(every, wide.weights, basis, balance, pushes, centre)
+        held = np.flatnonzero(~loose & _vanishing(every, c, wide.weights))
+        direction = _direction(every, wide.weights, basis, balance, pushes, held, centre)
         moved = [wide.weights + step * total * direction for step in TUNING.steps] if direction is not None else []
         if len(signed) and (c[signed] * pushes[1] > 0).all():  # without multipliers, the objective pays for itself
             moved += [(1 - share) * wide.weights for share in TUNING.reductions]
@@ -533,16 +534,63 @@ def _pushes(program: Program, centre: Array, columns: Ints) -> tuple[Ints, Array
     return columns, np.where(left <= right, 1.0, -1.0), np.minimum(left, right)
 
 
+def _vanishing(rows: Rows, c: Array, weights: Array) -> Mask:
+    """Columns in which nothing but rounding is left over."""
+    terms = np.abs(c) + rows.size.T @ np.abs(weights)
+    vanishing: Mask = np.abs(c + rows.mid.T @ weights) <= TUNING.slope * terms
+    return vanishing
+
+
 def _direction(
-    rows: Rows, weights: Array, basis: Ints, balance: Ints, pushes: tuple[Ints, Array, Array], centre: Array
+    rows: Rows,
+    weights: Array,
+    basis: Ints,
+    balance: Ints,
+    pushes: tuple[Ints, Array, Array],
+    held: Ints,
+    centre: Array,
 ) -> Array | None:
     """A change of the multipliers that gives weight to all of the basis and costs least; None if there is none.
 
-    The combination of rows stays what it is in the columns to be balanced, and moves to the right side in those that
-    need a sign. Weights that are there already may fall, because steps along it are tiny.
+    The combination of rows stays what it is in the columns to be balanced, moves to the right side in those that need a
+    sign, and moves little in those that are `held` at what rounding left there: their bounds pay for every move.
+    Weights that are there already may fall, because steps along it are tiny.
     """
     size, gap = _norms(rows), _gaps(rows, centre)
-    share = np.abs(weights) * size
+    lower, upper = _moves(rows, weights, np.abs(weights) * size, basis)
+    columns = np.concatenate([balance, pushes[0], held])
+    if not len(columns) or not len(rows):
+        return None
+    part = rows.mid[:, columns]
+    matrix = sparse.csr_matrix(part.multiply(1.0 / size[:, None]).T) if is_sparse(part) else part.T / size
+    scale = _norms_of(abs(matrix))
+    fixed = len(balance) + len(pushes[0])
+    if not (scale[:fixed] > 0).all():
+        return None
+    scale = np.where(scale > 0, scale, 1.0)
+    paid = np.concatenate([np.zeros(len(balance)), pushes[1] * pushes[2]]) @ matrix[:fixed]
+    side_scale = 1.0 / scale[:, None]
+    matrix = sparse.csr_matrix(matrix.multiply(side_scale)) if is_sparse(matrix) else matrix * side_scale
+    doubt = (np.abs(weights) @ abs(rows.mid[:, pushes[0]])) / scale[len(balance) : fixed]  # what rounding does to each
+    doubt = np.maximum(doubt / max(float(doubt.max(initial=0.0)), 1e-300), TUNING.least_push)
+    side = np.concatenate([np.zeros(len(balance)), pushes[1] * doubt, np.zeros(len(held))])
+    cost = np.where(np.isfinite(gap), gap + paid, 0.0)
+    usable = np.isfinite(gap) & ~rows.conic  # moves within cones are left to `_levelled`
+    way = _ways(rows, held, centre)
+    cost = np.concatenate([cost, np.where(np.isfinite(way), way, 0.0) * np.tile(scale[fixed:], 2)])
+    found = linear_program(
+        cost / max(float(np.abs(cost).max(initial=0.0)), 1e-300),
+        np.concatenate([np.where(usable, lower, 0.0), np.zeros(len(way))]),
+        np.concatenate([np.where(usable, upper, 0.0), np.where(np.isfinite(way), np.inf, 0.0)]),
+        _with_ways(matrix, fixed),
+        np.where(side < 0, -np.inf, side),
+        np.where(side > 0, np.inf, side),
+    )
+    return None if found is None else found[: len(rows)] / size
+
+
+def _moves(rows: Rows, weights: Array, share: Array, basis: Ints) -> tuple[Array, Array]:
+    """Between which changes a direction may choose for each row: those of the basis grow, others keep their sides."""
     light = share <= TUNING.light * share.max(initial=0.0)
     above, below = np.isfinite(rows.above.hi), np.isfinite(rows.below.lo)
     needed = np.zeros(len(rows), dtype=bool)
@@ -554,29 +602,19 @@ def _direction(
     spare = np.minimum(share / (TUNING.safe_step * max(float(share.sum()), 1e-300)), far)  # how far they may fall
     lower = np.where(~light & ~rows.equal, np.where(weights > 0, -spare, -far), lower)
     upper = np.where(~light & ~rows.equal, np.where(weights < 0, spare, far), upper)
-    columns = np.concatenate([balance, pushes[0]])
-    if not len(columns) or not len(rows):
-        return None
-    part = rows.mid[:, columns]
-    matrix = sparse.csr_matrix(part.multiply(1.0 / size[:, None]).T) if is_sparse(part) else part.T / size
-    scale = _norms_of(abs(matrix))
-    if not (scale > 0).all():
-        return None
-    paid = np.concatenate([np.zeros(len(balance)), pushes[1] * pushes[2]]) @ matrix
-    side_scale = 1.0 / scale[:, None]
-    matrix = sparse.csr_matrix(matrix.multiply(side_scale)) if is_sparse(matrix) else matrix * side_scale
-    doubt = (np.abs(weights) @ abs(rows.mid[:, pushes[0]])) / scale[len(balance) :]  # what rounding does to each
-    doubt = np.maximum(doubt / max(float(doubt.max(initial=0.0)), 1e-300), TUNING.least_push)
-    side = np.concatenate([np.zeros(len(balance)), pushes[1] * doubt])
-    cost = np.where(np.isfinite(gap), gap + paid, 0.0)
-    usable = np.isfinite(gap) & ~rows.conic  # moves within cones are left to `_levelled`
-    lower, upper = np.where(usable, lower, 0.0), np.where(usable, upper, 0.0)
-    found = linear_program(
-        cost / max(float(np.abs(cost).max(initial=0.0)), 1e-300),
-        lower,
-        upper,
-        matrix,
-        np.where(side < 0, -np.inf, side),
-        np.where(side > 0, np.inf, side),
-    )
-    return None if found is None else found / size
+    return lower, upper
+
+
+def _ways(rows: Rows, held: Ints, centre: Array) -> Array:
+    """What it costs to leave over a unit more, and a unit less, in columns that are held: the ways to their bounds."""
+    low, high, _ = rows.implied
+    return np.concatenate([np.maximum(centre - low, 0.0)[held], np.maximum(high - centre, 0.0)[held]])
+
+
+def _with_ways(matrix: Matrix, fixed: int) -> Matrix:
+    """The columns that a direction looks at, with variables for how far those behind the `fixed` ones move."""
+    count = matrix.shape[0] - fixed
+    if not count:
+        return matrix
+    own = sparse.vstack([sparse.csr_array((fixed, count)), sparse.eye_array(count)])
+    return sparse.csr_matrix(sparse.hstack([sparse.csr_array(matrix), -own, own], format="csr"))

@@ -20,6 +20,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
+from ..deadline import check
 from ..expressions.interval import EPS, Interval, down, up
 from ..masters.base import Matrix, is_sparse
 from .certificate import Array, Ints, Support, nowhere
@@ -38,12 +39,19 @@ class DualTuning:
     most_entries
         Entries of the rows in which columns are compared.
     most_implied
-        Columns that are looked at one by one, in rational numbers, for being combinations of others.
+        Columns that are looked at for being combinations of others.
+    likely
+        What floats leave of a combination, relative to the column, and of its shares beside the fractions that they are
+        taken for: with more, it is not looked at in rational numbers, which take long.
+    largest_denominator
+        Of such fractions.
     """
 
     nearness: float = 1e-6
     most_entries: int = 2_000_000
     most_implied: int = 500
+    likely: float = 1e-9
+    largest_denominator: int = 1000
 
 
 TUNING = DualTuning()
@@ -188,18 +196,23 @@ def _implied(rows: Rows, c: Array, dual: Dual, columns: Ints) -> Ints:
     if not len(known) or not len(asked):
         return nowhere()
     shares = np.linalg.lstsq(table[:, known], table[:, asked], rcond=1e-12)[0]
-    return asked[[_is_combination(table, j, known, v) for j, v in zip(asked, shares.T, strict=True)]]
+    shares = np.where(np.abs(shares) > TUNING.likely, shares, 0.0)
+    near = np.abs(table[:, known] @ shares - table[:, asked]).max(axis=0)
+    likely = near <= TUNING.likely * np.abs(table[:, asked]).max(axis=0)  # to be looked at in rational numbers
+    found = [_is_combination(table, j, known, v) for j, v in zip(asked[likely], shares.T[likely], strict=True)]
+    return asked[likely][np.array(found, dtype=bool)]
 
 
 def _is_combination(table: Array, column: int, known: Ints, shares: Array) -> bool:
     """Whether a column is, exactly, the sum of known ones times the simple fractions next to `shares`."""
+    check("lower bound")
     left: dict[int, Fraction] = {}
-    simple = [(int(column), Fraction(-1))]
-    simple += [(int(k), Fraction(float(v)).limit_denominator(1000)) for k, v in zip(known, shares, strict=True)]
-    for k, factor in simple:
-        if factor:
-            for i in np.flatnonzero(table[:, k]).tolist():
-                left[i] = left.get(i, Fraction(0)) + factor * Fraction(float(table[i, k]))
+    simple = [Fraction(float(v)).limit_denominator(TUNING.largest_denominator) for v in shares]
+    if any(abs(float(s) - v) > TUNING.likely * (1 + abs(v)) for s, v in zip(simple, shares.tolist(), strict=True)):
+        return False
+    for k, factor in [(int(column), Fraction(-1)), *zip(known.tolist(), simple, strict=True)]:
+        for i in np.flatnonzero(table[:, k]).tolist() if factor else ():
+            left[i] = left.get(i, Fraction(0)) + factor * Fraction(float(table[i, k]))
     return not any(left.values())
 
 

@@ -235,9 +235,11 @@ class Run:
             return None
         if bound > 0 and state.proposal.bounded:
             check("exchange")  # which is why a proof may have ended early
-            if self.relaxation.promote():
+            if self.relaxation.promote() or not self.relaxation.confirm(state):
                 return None
-            return End(Status.UNCERTIFIED if state.slater or not np.isfinite(bound) else Status.NO_INTERIOR)
+            bound = state.violation.worst  # of a point that is not far out, whose terms round less
+            if bound > 0:
+                return End(Status.UNCERTIFIED if state.slater or not np.isfinite(bound) else Status.NO_INTERIOR)
         if bound <= 0:
             if not self.relaxation.confirm(state):
                 return None

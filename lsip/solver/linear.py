@@ -222,7 +222,7 @@ class LinearRelaxation(Relaxation):
 
     def forget(self, state: State) -> None:
         if self.result is not None:
-            self.lp.drop_slack(self.result.cut_multipliers, flat=self.flat.visited > 0)
+            self.lp.drop_slack(self.result, flat=self.flat.visited > 0)
 
     def deepest(self, state: State) -> Proposal | None:
         found = self.lp.master.best_margin(self.lp.scale)

@@ -264,20 +264,35 @@ class LinearMaster:
         self.conditioning = fitted.stretched(self.grown)
         self._build(rows, rhs)
 
-    def drop_slack(self, multipliers: Array, flat: bool) -> None:
-        """Forget cuts that have not mattered for a while, once there are many."""
+    def drop_slack(self, result: MasterResult, flat: bool) -> None:
+        """Forget cuts that have not mattered for a while, once there are many.
+
+        A cut matters by its multiplier, or by holding a variable that the objective does not see: without those that
+        touch the last point, free variables would run off to the box again, and each would have to be found anew.
+        """
+        multipliers, tuning = result.cut_multipliers, self.tuning
         held = len(multipliers)  # cuts added since then are new, not idle
         self.idle[:held] = np.where(multipliers > 0, 0, self.idle[:held] + 1)
         # On a flat optimal face no multiplier tells which cuts hold the master in place: keep them longer.
-        if len(self.cuts) <= (30 if flat else 3) * self.program.n + 200:
+        many = tuning.many_flat if flat else tuning.many
+        if len(self.cuts) <= many * self.program.n + tuning.many_anyway:
             return
-        keep = self.idle < 4
-        if (~keep).sum() >= 0.2 * len(keep):
+        keep = self.idle < tuning.most_idle
+        if (~keep).sum() < tuning.worth_dropping * len(keep):
+            return
+        keep[~keep] = self._touching([c for c, k in zip(self.cuts, keep, strict=True) if not k], self.x(result.z))
+        if (~keep).sum() >= tuning.worth_dropping * len(keep):
             master, self._whole = self.master, False
             master.drop(keep)
             self.cuts = [c for c, k in zip(self.cuts, keep, strict=True) if k]
             self.idle, self.rhs = self.idle[keep], self.rhs[keep]
             self._whole = True
+
+    def _touching(self, cuts: list[Support], x: Array) -> NDArray[np.bool_]:
+        """Which cuts hold with next to no room at x."""
+        rows, rhs = self.matrix(cuts)
+        touching: NDArray[np.bool_] = rhs - rows @ x <= self.tuning.touching * (abs(rows) @ np.abs(x) + np.abs(rhs))
+        return touching
 
     def x(self, z: Array) -> Array:
         """A point of the master as one of the problem, within its bounds."""

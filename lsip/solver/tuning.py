@@ -139,15 +139,34 @@ class MasterTuning:
     ill_scaled
         Sampled rows have entries about 1: a cut with larger ones than this sees what they do not, and coordinates are
         chosen anew.
+    many, many_flat, many_anyway
+        Cuts a variable beyond which idle ones are forgotten, the same on a flat optimal face, and as many in any case.
+    most_idle
+        Iterations without a multiplier after which a cut is idle.
+    worth_dropping
+        The share of all cuts that has to be idle: a smaller master costs a factorisation.
+    touching
+        The share of its terms: a cut with less room than that at the last point holds it, whatever its multiplier.
     """
 
     largest_side: float = 1e16
     most_cornered: int = 8
     inset: float = 4e-10
     ill_scaled: float = 1e3
+    many: int = 3
+    many_flat: int = 30
+    many_anyway: int = 200
+    most_idle: int = 4
+    worth_dropping: float = 0.2
+    touching: float = 1e-6
 
     def __post_init__(self) -> None:
-        check_fields(self, counts="most_cornered", positive="largest_side inset ill_scaled")
+        check_fields(
+            self,
+            counts="most_cornered many many_flat many_anyway most_idle",
+            shares="worth_dropping touching",
+            positive="largest_side inset ill_scaled",
+        )
 
 
 @dataclass(frozen=True)
