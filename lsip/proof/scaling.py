@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
@@ -433,6 +434,12 @@ class ScaledFamily:
             return found, sides, straddles
 
         return enclose
+
+    def polynomial(self, component: int, weights: Array) -> list[Fraction] | None:
+        factors = self._rows[component]
+        moved = weights * factors
+        same = (moved / factors == weights).all()  # what underflows is another polynomial
+        return self.inner.polynomial(component, moved) if same else None
 
     def trusts(self, domain: Domain) -> tuple[str, ...]:
         return self.inner.trusts(domain)
