@@ -7,7 +7,7 @@ of a point: as fractions, sums and products of them are exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from ..deadline import check
 from .graph import Add, Apply, Constant, Divide, Expression, Gather, Index, Join, Linear, Multiply, Negate, Power, Sum
 from .interval import Array, Interval
 from .monomials import Monomials
@@ -46,7 +47,7 @@ class PolynomialTuning:
 TUNING = PolynomialTuning()
 
 
-class _NotPolynomial(Exception):
+class _OtherwiseError(Exception):
     """A formula holds something else, or has too many terms."""
 
 
@@ -63,7 +64,7 @@ class Polynomials:
         """The outputs of a tape; None if one of them is no polynomial, or all of them are too large to write out."""
         try:
             found = _Expansion(tape).outputs()
-        except _NotPolynomial:
+        except _OtherwiseError:
             return None
         denominators = tuple(lcm(*(c.denominator for c in p.values())) for p in found)
         scaled = [{e: int(c * d) for e, c in p.items()} for p, d in zip(found, denominators, strict=True)]
@@ -71,19 +72,26 @@ class Polynomials:
 
     def at(self, y: Array, outputs: Sequence[Sequence[int]]) -> Interval:
         """Outputs `outputs[n]` at the points y[n]: the double itself, or the two that are next to the exact value."""
-        ends = np.array([self._at(point, chosen) for point, chosen in zip(y.tolist(), outputs, strict=True)])
+        ends = np.array([[neighbours(*v) for v in row] for row in self._values(y, outputs)])
         return Interval(ends[..., 0], ends[..., 1])
 
-    def _at(self, point: list[float], outputs: Sequence[int]) -> list[tuple[float, float]]:
-        fractions = [v.as_integer_ratio() for v in point]
-        highest = [
-            max((e[axis] for k in outputs for e in self.terms[k]), default=0) for axis in range(self.dim)
-        ]
-        # p^i q^(d - i): powers of p / q over the common denominator q^d.
-        tables = [_homogeneous(p, q, d) for (p, q), d in zip(fractions, highest, strict=True)]
-        below = 1
-        for (_, q), d in zip(fractions, highest, strict=True):
-            below *= q**d
+    def fractions(self, y: Array, outputs: Sequence[Sequence[int]]) -> list[list[Fraction]]:
+        """The same without any rounding."""
+        return [[Fraction(*v) for v in row] for row in self._values(y, outputs)]
+
+    def _values(self, y: Array, outputs: Sequence[Sequence[int]]) -> Iterator[list[tuple[int, int]]]:
+        for point, chosen in zip(y.tolist(), outputs, strict=True):
+            check("rows")
+            yield self._at(point, chosen)
+
+    def _at(self, point: list[float], outputs: Sequence[int]) -> list[tuple[int, int]]:
+        """Numerators and denominators at one point."""
+        tables, below = [], 1
+        for axis, v in enumerate(point):
+            p, q = v.as_integer_ratio()
+            highest = max((e[axis] for k in outputs for e in self.terms[k]), default=0)
+            tables.append(_homogeneous(p, q, highest))
+            below *= q**highest
         found = []
         for k in outputs:
             total = 0
@@ -91,7 +99,7 @@ class Polynomials:
                 for table, i in zip(tables, exponents, strict=True):
                     coefficient *= table[i]
                 total += coefficient
-            found.append(neighbours(total, self.denominators[k] * below))
+            found.append((total, self.denominators[k] * below))
         return found
 
     def combined(self, outputs: Sequence[int], weights: Sequence[float]) -> Polynomial:
@@ -136,23 +144,24 @@ class _Expansion:
 
     def outputs(self) -> Terms:
         needed = self.tape.below({self.tape.output})
+        if not all(_may_be_one(self.tape.nodes[i]) for i in needed):
+            raise _OtherwiseError
         for i, (node, args) in enumerate(zip(self.tape.nodes, self.tape.args, strict=True)):
             result = self._expand(node, [self.results[a] for a in args]) if i in needed else []
             self.count += sum(map(len, result))
             if self.count > TUNING.most_terms:
-                raise _NotPolynomial
+                raise _OtherwiseError
             self.results.append(result)
         return self.results[self.tape.output]
 
     def _expand(self, node: Expression, args: list[Terms]) -> Terms:
-        for kind, rule in RULES.items():
-            if isinstance(node, kind):
-                return rule(self, node, args)
-        raise _NotPolynomial
+        check("rows")
+        rule = next(rule for kind, rule in RULES.items() if isinstance(node, kind))
+        return rule(self, node, args)
 
     def constant(self, node: Any, args: list[Terms]) -> Terms:
         if node.rounded or not np.isfinite(node.value).all():
-            raise _NotPolynomial
+            raise _OtherwiseError
         return [{self.zero: Fraction(v)} if v else {} for v in node.value.ravel().tolist()]
 
     def index(self, node: Any, args: list[Terms]) -> Terms:
@@ -206,8 +215,6 @@ class _Expansion:
         return [self._power(u, k) for u, k in zip(_repeated(args[0], size), exponents, strict=True)]
 
     def apply(self, node: Any, args: list[Terms]) -> Terms:
-        if node.function.name != "square":
-            raise _NotPolynomial
         return [self.product(u, u) for u in args[0]]
 
     def product(self, a: Polynomial, b: Polynomial) -> Polynomial:
@@ -215,7 +222,7 @@ class _Expansion:
         self.count += len(a) * len(b)
         degree = max(map(sum, a), default=0) + max(map(sum, b), default=0)
         if degree > TUNING.highest_degree or self.count > TUNING.most_terms:
-            raise _NotPolynomial
+            raise _OtherwiseError
         total: Polynomial = {}
         for e, c in a.items():
             for f, d in b.items():
@@ -225,11 +232,18 @@ class _Expansion:
 
     def _power(self, u: Polynomial, k: float) -> Polynomial:
         if k != int(k) or not 0 <= k <= TUNING.highest_degree:
-            raise _NotPolynomial
+            raise _OtherwiseError
         found: Polynomial = {self.zero: Fraction(1)}
         for _ in range(int(k)):
             found = self.product(found, u)
         return found
+
+
+def _may_be_one(node: Expression) -> bool:
+    """Whether a node makes a polynomial of polynomials, as far as its kind tells."""
+    if isinstance(node, Apply):
+        return node.function.name == "square"
+    return isinstance(node, tuple(RULES))
 
 
 def _repeated(u: Terms, size: int) -> Terms:

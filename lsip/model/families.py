@@ -91,8 +91,8 @@ class RowFamily(Rows, Protocol):
     def chosen_derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
         """The same with derivatives, rhs as last column: (N, K + 1), (m, N, K + 1), packed Hessians; or None."""
 
-    def largest(self) -> float:
-        """A bound of |a(y)|, for every coefficient and over the whole index set; inf if there is none."""
+    def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
+        """Row `component[n]` at the point y[n], rhs last, in rational numbers; None where that is not possible."""
 
     def affine_in(self, used: NDArray[np.bool_]) -> LinearForm | None:
         """Coefficients of the variables that are `used` (n,), zero for others, without the rhs; None if not affine."""
@@ -310,6 +310,10 @@ class DeclaredFamily:
         """The coefficients, row by row, then the right-hand sides, as polynomials in the index, if they are some."""
         return None if self.tape.kink_count else Polynomials.of(self.tape)
 
+    def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
+        """Row `component[n]` at the point y[n], rhs last, in rational numbers; None if they are no polynomials."""
+        return None if self.polynomials is None else self.polynomials.fractions(y, self._lanes(component).tolist())
+
     def polynomial(self, component: int, weights: Array) -> list[Fraction] | None:
         """Row `component`, rhs last, times weights, by powers of a scalar index, in rational numbers; None if not."""
         if self.domain.dim != 1 or self.polynomials is None or not np.isfinite(weights).all():
@@ -438,6 +442,10 @@ class BlackBoxFamily:
         return tuple(Interval(down(v - w), up(v + w)) for v, w in zip((a, b), wide, strict=True))  # type: ignore[return-value]
 
     def polynomial(self, component: int, weights: Array) -> list[Fraction] | None:
+        """Not known of a function."""
+        return None
+
+    def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
         """Not known of a function."""
         return None
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import comb, lcm
 
 from ..deadline import beat, left
@@ -64,7 +65,7 @@ class _Part:
         row, degree = self.coefficients, len(self.coefficients) - 1
         left, right = [row[0] << degree], [row[-1] << degree]
         for k in range(1, degree + 1):
-            row = [a + b for a, b in zip(row, row[1:], strict=False)]
+            row = [a + b for a, b in pairwise(row)]
             left.append(row[0] << (degree - k))
             right.append(row[-1] << (degree - k))
         unit, level, place = self.unit << degree, self.level + 1, 2 * self.place
@@ -104,9 +105,7 @@ def largest(coefficients: Sequence[Fraction], lower: float, upper: float, target
         parts += halves
     where = float(Fraction(lower) + (Fraction(upper) - Fraction(lower)) * best[1])
     bound = max(done)
-    return Range(
-        neighbours(bound.numerator, bound.denominator)[1], float(best[0]), min(max(where, lower), upper)
-    )
+    return Range(neighbours(bound.numerator, bound.denominator)[1], float(best[0]), min(max(where, lower), upper))
 
 
 def _bernstein(coefficients: Sequence[Fraction], lower: Fraction, upper: Fraction) -> tuple[list[int], int]:

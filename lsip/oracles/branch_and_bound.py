@@ -223,11 +223,20 @@ class _Search:
         return exact
 
     def _bound_exactly(self, open_rows: list[Ints]) -> bool:
-        """Bound polynomials in whole numbers, where boxes are fine and nothing is found; whether all of them were."""
-        if self.best > self.alert or not self._fine or not sum(map(len, open_rows)):
+        """Bound polynomials in whole numbers, where boxes are fine and nothing is found; whether nothing is left to do.
+
+        What is found already is cut off first: no finer box would find more.
+        """
+        if not self._fine or not sum(map(len, open_rows)):
             return False
+        if self.best > self.alert:
+            return self._polynomial(0) is not None
         spread = self.violation.spread
-        wide = 0.0 if spread is None else float(spread.sum(axis=1).max()) * self.family.largest() * (1 + 1e-9)
+        wide = 0.0
+        if spread is not None:
+            wide = float(up(spread.sum(axis=1).max() * self.family.largest(), spread.shape[1] + 8.0))
+            if not np.isfinite(wide):
+                return False
         for k, rows in enumerate(open_rows):
             for c in range(self.violation.components):
                 mine = rows[self.bounds[k][rows, c] > self.goal]
@@ -247,8 +256,8 @@ class _Search:
         number = np.cumsum(first) - 1
         for i in range(int(first.sum())):
             part = order[number == i]
-            found = largest(g, lower[part].min(), upper[part].max(), self.target - wide, self.alert - wide)
-            bound = up(np.asarray(found.bound + wide))
+            found = largest(g, lower[part].min(), upper[part].max(), self.target - 2 * wide, self.alert - wide)
+            bound = float(up(np.asarray(found.bound + wide))) if wide else found.bound
             self.bounds[k][rows[part], component] = np.minimum(self.bounds[k][rows[part], component], bound)
             self._found(np.array([[found.point]]), np.array([found.value]), np.array([component]))
         return True

@@ -435,6 +435,13 @@ class ScaledFamily:
 
         return enclose
 
+    def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
+        found = self.inner.fractions(y, component)
+        if found is None:
+            return None
+        factors = [[Fraction(v) for v in row] for row in self._rows.tolist()]
+        return [[u * v for u, v in zip(row, factors[c], strict=True)] for row, c in zip(found, component, strict=True)]
+
     def polynomial(self, component: int, weights: Array) -> list[Fraction] | None:
         factors = self._rows[component]
         moved = weights * factors

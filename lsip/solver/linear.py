@@ -116,9 +116,13 @@ class LinearRelaxation(Relaxation):
         return state.proposal
 
     def _settle_margin(self, state: State, total: float, value: float) -> None:
-        """A margin that costs what it may; the relaxation is solved again where it was far off."""
+        """A margin that costs what it may; the relaxation is solved again where it was far off.
+
+        Where points with the finest margin are proven to be feasible, rounding does not hide it: finer ones may do.
+        """
         tuning, calm = self.tuning, self.tuning.margins.calm
-        wanted = max(tuning.margin_share * state.budget(value) / total, tuning.finest_margin)
+        finest = tuning.finest_margin * 0.5**state.patience
+        wanted = max(tuning.margin_share * state.budget(value) / total, finest)
         wanted = min(wanted, tuning.margins.largest * self.lp.scale)
         if calm[0] < state.margin / wanted < calm[1]:
             return
