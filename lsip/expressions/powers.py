@@ -40,7 +40,7 @@ def _enclosed(u: Interval, k: Array) -> Interval:
     a, b = left**n, right**n
     box = widened(a, b, POWER_ULPS)
     lo = np.where((even & whole) | (base.lo >= 0), np.maximum(box.lo, 0.0), box.lo)
-    exact = n <= 1 if whole.all() else (n == 0) | (n == 1)  # v ** 0 and v ** 1 are computed without error
+    exact = (n == 0) | (n == 1)  # v ** 0 and v ** 1 are computed without error
     # So are powers of 0, which C's pow promises, and conditions such as y**3 >= 0 are asked at.
     result = Interval(np.where(exact | (left == 0), a, lo), np.where(exact | (right == 0), b, box.hi))
     if not negative.any():

@@ -94,6 +94,9 @@ class RowFamily(Rows, Protocol):
     def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
         """Row `component[n]` at the point y[n], rhs last, in rational numbers; None where that is not possible."""
 
+    def largest(self) -> float:
+        """A bound of |a(y)|, for every coefficient and over the whole index set; inf if there is none."""
+
     def affine_in(self, used: NDArray[np.bool_]) -> LinearForm | None:
         """Coefficients of the variables that are `used` (n,), zero for others, without the rhs; None if not affine."""
 

@@ -136,9 +136,6 @@ class Rows(Protocol):
     def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
         """Outward-rounded coefficients (N, K) and right-hand sides (N,) of row `component[n]` over the n-th box."""
 
-    def largest(self) -> float:
-        """A bound of |a(y)|, for every coefficient and over the whole index set; inf if there is none."""
-
     def polynomial(self, component: int, weights: Array) -> list[Fraction] | None:
         """Row `component`, rhs last, times weights (K + 1,): coefficients by powers of a scalar index; None if not."""
 

@@ -207,19 +207,30 @@ class _Search:
             for cover in self.covers
         )
 
+    def _swing(self) -> float:
+        """How far g may move with weights within their spread, at most."""
+        spread = self.violation.spread
+        if spread is None:
+            return 0.0
+        return max(float(cover.swing(slice(None), spread).max()) for cover in self.covers)
+
     def _polynomial(self, component: int) -> list[Fraction] | None:
         if component not in self.polynomials:
             self.polynomials[component] = self.family.polynomial(component, self.violation.weights[component])
         return self.polynomials[component]
 
     def _exact_values(self, y: Array, component: Ints, value: Array) -> Array:
-        """Values again without rounding, where they are those of polynomials and rounding may have made a violation."""
-        if not self._fine or self.violation.spread is not None:
+        """Values again without rounding, where they are those of polynomials and rounding may have made a violation.
+
+        Without any room below the target, a proof hangs on whether there is a violation at all.
+        """
+        doubtful = np.flatnonzero(value > self.alert)
+        if not (self._fine or self.options.near == 0):
             return value
-        exact = value.copy()
-        for i in np.flatnonzero(value > self.alert):
+        exact, swing = value.copy(), self._swing()
+        for i in doubtful:
             g = self._polynomial(int(component[i]))
-            exact[i] = value[i] if g is None else value_at(g, float(y[i, 0]))
+            exact[i] = value[i] if g is None else min(value[i], value_at(g, float(y[i, 0])) + swing)
         return exact
 
     def _bound_exactly(self, open_rows: list[Ints]) -> bool:
@@ -231,22 +242,21 @@ class _Search:
             return False
         if self.best > self.alert:
             return self._polynomial(0) is not None
-        spread = self.violation.spread
-        wide = 0.0
-        if spread is not None:
-            wide = float(up(spread.sum(axis=1).max() * self.family.largest(), spread.shape[1] + 8.0))
-            if not np.isfinite(wide):
-                return False
+        swing = self._swing()
+        if not np.isfinite(swing):
+            return False
         for k, rows in enumerate(open_rows):
             for c in range(self.violation.components):
                 mine = rows[self.bounds[k][rows, c] > self.goal]
                 g = self._polynomial(c) if len(mine) else None
-                if len(mine) and (g is None or not self._bound_stretches(k, c, mine, g, wide)):
+                if len(mine) and g is None:
                     return False
+                if g is not None:
+                    self._bound_stretches(k, c, mine, g, swing)
         return True
 
-    def _bound_stretches(self, k: int, component: int, rows: Ints, g: list[Fraction], wide: float) -> bool:
-        """The same for boxes of one cover, stretch by stretch; `wide` is how far g may move with its weights."""
+    def _bound_stretches(self, k: int, component: int, rows: Ints, g: list[Fraction], swing: float) -> None:
+        """The same for boxes of one cover, stretch by stretch."""
         lower, upper = self.covers[k].lower[rows, 0], self.covers[k].upper[rows, 0]
         order = np.argsort(lower, kind="stable")
         ends = np.maximum.accumulate(upper[order])
@@ -256,11 +266,10 @@ class _Search:
         number = np.cumsum(first) - 1
         for i in range(int(first.sum())):
             part = order[number == i]
-            found = largest(g, lower[part].min(), upper[part].max(), self.target - 2 * wide, self.alert - wide)
-            bound = float(up(np.asarray(found.bound + wide))) if wide else found.bound
+            found = largest(g, lower[part].min(), upper[part].max(), self.target - 2 * swing, self.alert - swing)
+            bound = float(up(np.asarray(found.bound + swing))) if swing else found.bound
             self.bounds[k][rows[part], component] = np.minimum(self.bounds[k][rows[part], component], bound)
             self._found(np.array([[found.point]]), np.array([found.value]), np.array([component]))
-        return True
 
     def _split(self, k: int, rows: Ints, most: int) -> int:
         """Split the worst of these boxes, `most` at most; how many it was."""

@@ -187,7 +187,7 @@ class Cover:
                 q = np.einsum("nplk,pk->npl", table, weights).reshape(n * p, self.levels)
                 rest = np.einsum("npk,pk->np", error, size).ravel()
             if spread is not None:
-                rest = rest + self._swing(table, error, spread)
+                rest = rest + self.swing(rows, spread)
             if self.order == 3:  # what is left of the cubic terms once the coefficients have cancelled
                 rest = rest + np.abs(q[:, self.quadratic :]) @ cubic_weights(m)
                 q = q[:, : self.quadratic]
@@ -204,12 +204,12 @@ class Cover:
         points = self.chart.points(centre + radius * d)
         return bound, points.reshape(n, p, points.shape[1]), np.where(np.isfinite(model), model, -np.inf)
 
-    def _swing(self, table: Array, error: Array, spread: Array) -> Array:
-        """How far the violation over a box may move with weights within `spread`, (N p,): |coefficient| times spread.
+    def swing(self, rows: slice | NDArray[np.intp], spread: Array) -> Array:
+        """How far the violation over boxes may move with weights within `spread`, (N p,): |coefficient| times spread.
 
         Coefficients are polynomials in d with |d_i| <= 1 up to their errors: no larger than their terms in all.
         """
-        m = self.dim
+        m, table, error = self.dim, self.table[rows], self.error[rows]
         weight = np.concatenate([np.ones(1 + m), quadratic_weights(m), cubic_weights(m) if self.order == 3 else []])
         swing = np.zeros(error.shape[:2])
         for level, share in enumerate(weight):  # a product a level, so that no copy of the table is made

@@ -186,27 +186,37 @@ def _block(rows: Rows, dual: Dual) -> tuple[Matrix, Matrix]:
 def weigh(c: Array, rows: Rows, dual: Dual, centre: Array, exactly: bool = True) -> Weighed | None:
     """What the dual proves about the objective c x, written around `centre`; None if its multipliers do not exist.
 
-    In columns where r vanishes it does not matter around which number this is written: around zero, nothing rounds.
+    `exactly` looks for more than intervals prove at once. In columns where r vanishes, any number is as good a centre
+    as another: around that of a solution, next to nothing is left of what wide multipliers are multiplied with; around
+    zero, there are fewer terms to round.
     """
-    centre = centre.copy()
-    centre[dual.balanced] = 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         weight = enclosed_weights(rows, c, dual, exactly)
         if weight is None:
             return None
-        slack, value = rows.slack(centre, weight), product(c[None, :], centre)
+        base, size = _base(c, rows, dual, weight, centre)
+        if exactly and len(dual.balanced):
+            other = centre.copy()
+            other[dual.balanced] = 0.0
+            base, size = max((base, size), _base(c, rows, dual, weight, other))
         reduced = rows.combined(c, weight)
-        base = float(down(value.lo[0] - slack.hi, 2.0))
         charge = _charges(*rows.bounds, reduced, centre)
         if not np.isfinite(charge).all():
             charge = _charges(*rows.implied[:2], reduced, centre)
     charge[dual.balanced] = 0.0  # where r vanishes
     if len(dual.balanced):
         charge[_implied(rows, c, dual, np.flatnonzero(~np.isfinite(charge)))] = 0.0
-    sides = _sides(rows, dual)
-    size = float(np.abs(c) @ np.abs(centre) + np.abs(dual.weights) @ (rows.size @ np.abs(centre) + sides))
-    terms = float(np.abs(dual.weights) @ sides + _paid(reduced, dual) @ np.abs(centre))
-    return Weighed(base if np.isfinite(base) else -np.inf, reduced, charge, weight, size, terms)
+    terms = float(np.abs(dual.weights) @ _sides(rows, dual) + _paid(reduced, dual) @ np.abs(centre))
+    return Weighed(base, reduced, charge, weight, size, terms)
+
+
+def _base(c: Array, rows: Rows, dual: Dual, weight: Interval, centre: Array) -> tuple[float, float]:
+    """c z - sum w (side - row z) around z, rounded down, and the size of all its terms; -inf if it has no bounds."""
+    slack, value = rows.slack(centre, weight), product(c[None, :], centre)
+    base = float(down(value.lo[0] - slack.hi, 2.0))
+    sizes = rows.size @ np.abs(centre) + _sides(rows, dual)
+    size = float(np.abs(c) @ np.abs(centre) + np.abs(dual.weights) @ sizes)
+    return base if np.isfinite(base) else -np.inf, size
 
 
 def _sides(rows: Rows, dual: Dual) -> Array:
