@@ -44,6 +44,15 @@ def up(v: Array, ulps: float = 1.0) -> Array:
     return v + (np.abs(v) * (ulps * EPS) + ulps * TINY)
 
 
+def _sums(low: Array, high: Array) -> Interval:
+    """From `low` to `high`, each a sum of two numbers that was rounded once.
+
+    A sum that is not a normal number has lost nothing: nothing has to be added for underflow, and zero stays zero.
+    """
+    low, high = np.minimum(low, LARGEST), np.maximum(high, -LARGEST)
+    return Interval(low - np.abs(low) * EPS, high + np.abs(high) * EPS)
+
+
 def widened(low: Array, high: Array, ulps: float) -> Interval:
     """From `low` to `high`, results of a function whose kernel is right to so many units.
 
@@ -131,7 +140,7 @@ class Interval:
     def __add__(self, other: Interval | Array | float) -> Interval:
         if isinstance(other, Interval):
             if not (self.exact or other.exact):
-                return Interval(down(self.lo + other.lo), up(self.hi + other.hi))
+                return _sums(self.lo + other.lo, self.hi + other.hi)
             self, other = (self, other.lo) if other.exact else (other, self.lo)
         # A sum with a constant that rounds nothing stays exact: the ends of a box then meet a kink such as |y - 1/2|
         # sharply.
@@ -147,11 +156,11 @@ class Interval:
 
     def __sub__(self, other: Interval | Array | float) -> Interval:
         if isinstance(other, Interval):
-            return Interval(down(self.lo - other.hi), up(self.hi - other.lo))
-        return Interval(down(self.lo - other), up(self.hi - other))
+            return _sums(self.lo - other.hi, self.hi - other.lo)
+        return _sums(self.lo - other, self.hi - other)
 
     def __rsub__(self, other: Array | float) -> Interval:
-        return Interval(down(other - self.hi), up(other - self.lo))
+        return _sums(other - self.hi, other - self.lo)
 
     def __mul__(self, other: Interval | Array | float) -> Interval:
         if isinstance(other, Interval):

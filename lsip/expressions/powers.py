@@ -36,12 +36,13 @@ def _enclosed(u: Interval, k: Array) -> Interval:
     negative, even, n = k < 0, k % 2 == 0, np.abs(k)
     base = Interval(np.where(whole, u.lo, np.where(u.hi >= 0, np.maximum(u.lo, 0.0), np.nan)), u.hi)
     low, high = magnitudes(base)
-    a = np.where(even & whole, low, base.lo) ** n
-    b = np.where(even & whole, high, base.hi) ** n
+    left, right = np.where(even & whole, low, base.lo), np.where(even & whole, high, base.hi)
+    a, b = left**n, right**n
     box = widened(a, b, POWER_ULPS)
     lo = np.where((even & whole) | (base.lo >= 0), np.maximum(box.lo, 0.0), box.lo)
     exact = (n == 0) | (n == 1)  # v ** 0 and v ** 1 are computed without error
-    result = Interval(np.where(exact, a, lo), np.where(exact, b, box.hi))
+    # So are powers of 0, which C's pow promises, and conditions such as y**3 >= 0 are asked at.
+    result = Interval(np.where(exact | (left == 0), a, lo), np.where(exact | (right == 0), b, box.hi))
     if not negative.any():
         return result
     inverse = reciprocal(result)

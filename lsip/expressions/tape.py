@@ -86,7 +86,7 @@ class Tape:
             self.kink_count += kink.size
         # A jump is decided by a comparison, which has to know where its operands are undefined.
         self.jumps = {i for i, kink in kinked if isinstance(kink, Select) and not kink.continuous}
-        self.watched = self._below({self.args[i][0] for i in self.jumps})
+        self.watched = self.below({self.args[i][0] for i in self.jumps})
         varies: list[bool] = []
         for node, args in zip(self.nodes, self.args, strict=True):
             varies.append(isinstance(node, Index | Select | Absolute) or any(varies[a] for a in args))
@@ -195,10 +195,10 @@ class Tape:
 
     def _live(self) -> list[bool]:
         """Which nodes the output depends on; simplifying leaves some behind."""
-        below = self._below({self.output})
+        below = self.below({self.output})
         return [i in below for i in range(len(self.nodes))]
 
-    def _below(self, roots: set[int]) -> set[int]:
+    def below(self, roots: set[int]) -> set[int]:
         """Some nodes and all that they depend on."""
         found = set(roots)
         for i in range(len(self.nodes) - 1, -1, -1):

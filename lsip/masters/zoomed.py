@@ -54,13 +54,7 @@ class Zoomed:
 
     def _left(self, rows: Matrix, side: Array) -> Array:
         """unit (side - rows origin), rounded once."""
-        if is_sparse(rows):
-            products = rows.data.astype(np.longdouble) * self.origin[rows.indices]
-            sums = np.zeros(rows.shape[0], dtype=np.longdouble)
-            np.add.at(sums, np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), products)
-        else:
-            sums = (np.asarray(rows, dtype=np.longdouble) * self.origin).sum(axis=1)
-        return (self.unit * (side.astype(np.longdouble) - sums)).astype(float)
+        return (self.unit * (side.astype(np.longdouble) - products(rows, self.origin))).astype(float)
 
     def add(self, rows: Matrix, rhs: Array) -> None:
         self.inner.add(rows, self._left(rows, rhs))
@@ -82,3 +76,13 @@ class Zoomed:
         z = self.origin + result.z / self.unit
         objective = float(self.c @ z) if result.status == "optimal" else result.objective
         return replace(result, z=z, slack=result.slack / self.unit, objective=objective)
+
+
+def products(rows: Matrix, point: Array) -> NDArray[np.longdouble]:
+    """`rows` times a point, with more digits than a double has."""
+    if not is_sparse(rows):
+        return (np.asarray(rows, dtype=np.longdouble) * point).sum(axis=1)
+    sums = np.zeros(rows.shape[0], dtype=np.longdouble)
+    terms = rows.data.astype(np.longdouble) * point[rows.indices]
+    np.add.at(sums, np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), terms)
+    return sums

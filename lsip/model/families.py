@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -22,6 +23,7 @@ from ..expressions.graph import Constant, Expression, Index, Linear, picked
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..expressions.jets import tetrahedron, triangle
 from ..expressions.lanes import enclose_lanes, evaluate_lanes
+from ..expressions.polynomials import Polynomials
 from ..expressions.tape import Quadratic, Tape
 from ..oracles.attained import discrete_points
 from ..oracles.base import Array, Enclosure, Ints, Pieces, Rows
@@ -42,11 +44,15 @@ class FamilyTuning:
         With more rows an index, only those that are asked for are evaluated.
     compared_points
         Points at which functions without a formula are compared.
+    cancelled
+        Rows at points that are enclosed less sharply than this, in units in the last place of the largest entry of
+        their columns, have lost digits to large terms that cancel: polynomials are evaluated in rational numbers then.
     """
 
     most_slopes: int = 4_000_000
     many_rows: int = 16
     compared_points: int = 16
+    cancelled: float = 64.0
 
 
 TUNING = FamilyTuning()
@@ -84,6 +90,9 @@ class RowFamily(Rows, Protocol):
 
     def chosen_derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
         """The same with derivatives, rhs as last column: (N, K + 1), (m, N, K + 1), packed Hessians; or None."""
+
+    def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
+        """Row `component[n]` at the point y[n], rhs last, in rational numbers; None where that is not possible."""
 
     def largest(self) -> float:
         """A bound of |a(y)|, for every coefficient and over the whole index set; inf if there is none."""
@@ -291,7 +300,38 @@ class DeclaredFamily:
             return box[:, :-1], box[:, -1]
         (p, k), n = self.columns.shape, np.arange(len(lower))
         box = self.tape.enclose(lower, upper)
+        if (lower == upper).all():
+            box = self._sharpened(lower, box)
         return box[:, : p * k].reshape(len(lower), p, k)[n, component], box[:, p * k :][n, component]
+
+    def _sharpened(self, y: Array, box: Interval) -> Interval:
+        """All numbers at points, (N, p K + p), again without rounding where large terms have cancelled."""
+        size = np.maximum(np.abs(box.lo), np.abs(box.hi)).max(axis=0, initial=0.0)
+        wide = np.flatnonzero((box.hi - box.lo > TUNING.cancelled * EPS * size).any(axis=1))
+        if not len(wide) or self.polynomials is None:
+            return box
+        exact = self.polynomials.at(y[wide], [range(box.shape[1])] * len(wide))
+        lo, hi = box.lo.copy(), box.hi.copy()
+        lo[wide], hi[wide] = exact.lo, exact.hi
+        return Interval(lo, hi)
+
+    @cached_property
+    def polynomials(self) -> Polynomials | None:
+        """The coefficients, row by row, then the right-hand sides, as polynomials in the index, if they are some."""
+        return None if self.tape.kink_count else Polynomials.of(self.tape)
+
+    def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
+        """Row `component[n]` at the point y[n], rhs last, in rational numbers; None if they are no polynomials."""
+        return None if self.polynomials is None else self.polynomials.fractions(y, self._lanes(component).tolist())
+
+    def polynomial(self, component: int, weights: Array) -> list[Fraction] | None:
+        """Row `component`, rhs last, times weights, by powers of a scalar index, in rational numbers; None if not."""
+        if self.domain.dim != 1 or self.polynomials is None or not np.isfinite(weights).all():
+            return None
+        outputs = self._lanes(np.array([component]))[0].tolist()
+        total = self.polynomials.combined(outputs, weights.tolist())
+        highest = max((e for (e,) in total), default=0)
+        return [total.get((i,), Fraction(0)) for i in range(highest + 1)]
 
     def trusts(self, domain: Domain) -> tuple[str, ...]:
         """Nothing: a formula is enclosed as it is written."""
@@ -410,6 +450,14 @@ class BlackBoxFamily:
         with np.errstate(invalid="ignore"):
             wide = np.where(width > 0, up(l_a * width), 0.0)[:, None], np.where(width > 0, up(l_b * width), 0.0)
         return tuple(Interval(down(v - w), up(v + w)) for v, w in zip((a, b), wide, strict=True))  # type: ignore[return-value]
+
+    def polynomial(self, component: int, weights: Array) -> list[Fraction] | None:
+        """Not known of a function."""
+        return None
+
+    def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
+        """Not known of a function."""
+        return None
 
     def trusts(self, domain: Domain) -> tuple[str, ...]:
         """The Lipschitz constants between points; at points, the functions are the model."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy as np
 from ..deadline import beat, left
 from ..domains import Domain
 from ..errors import ModelError, OutOfTime
+from ..expressions.interval import up
 from ..validation import real, whole
 from .base import Array, EnclosableViolation, Ints, Separation, Violation, can_enclose
+from .bernstein import largest, value_at
 from .cover import Cover
 from .distinct import distinct
 from .memory import TUNING as MEMORY
@@ -36,6 +39,11 @@ class BranchAndBoundTuning:
         Boxes split in a second, at most, until that has been measured.
     least_split
         Boxes that a round splits however little time is left.
+    rounded
+        Boxes of a line beyond which rounding, not width, is likely to keep the bound up: polynomials are then bounded
+        in whole numbers.
+    most_stretches
+        Stretches of open boxes that are bounded so one by one; more of them are taken as one.
     """
 
     crowded: int = 1500
@@ -43,6 +51,8 @@ class BranchAndBoundTuning:
     most_points: int = 64
     first_pace: float = 1000.0
     least_split: int = 8
+    rounded: int = 600
+    most_stretches: int = 32
 
 
 TUNING = BranchAndBoundTuning()
@@ -125,6 +135,7 @@ class _Search:
         self.components: list[Ints] = []
         self.best = -np.inf
         self.alert = target - options.near
+        self.polynomials: dict[int, list[Fraction] | None] = {}  # g in rational numbers, a component
 
     def begin(self, k: int) -> None:
         """Bound all boxes of a cover, and look where they promise most."""
@@ -149,6 +160,9 @@ class _Search:
         component = largest % model.shape[1]
         y = self.domain.project(points.reshape(-1, points.shape[-1])[largest])
         value = self.violation.at(y, component)
+        self._found(y, self._exact_values(y, component, value) if value.max() > self.alert else value, component)
+
+    def _found(self, y: Array, value: Array, component: Ints) -> None:
         self.points.append(y)
         self.values.append(value)
         self.components.append(component)
@@ -168,6 +182,8 @@ class _Search:
         deadline = now + min(self.options.seconds, left())
         while now <= deadline:
             open_rows = [np.flatnonzero(b.max(axis=1, initial=-np.inf) > self.goal) for b in self.bounds]
+            if self._bound_exactly(open_rows):
+                break
             open_rows = [rows[c.splittable(rows)] for rows, c in zip(open_rows, self.covers, strict=True)]
             if not sum(map(len, open_rows)) or (self.best > self.alert and rounds >= self.options.rounds):
                 break
@@ -182,6 +198,78 @@ class _Search:
             began, now = now, time.perf_counter()
             pace = split / max(now - began, 1e-9)
             rounds += 1
+
+    @property
+    def _fine(self) -> bool:
+        """Whether a line has been cut so finely that what is left to tell may be less than the rounding of doubles."""
+        return sum(cover.n for cover in self.covers) > TUNING.rounded and all(
+            cover.dim == self.domain.dim == 1 and cover.cell.inside is None and cover.cell.place is None
+            for cover in self.covers
+        )
+
+    def _swing(self) -> float:
+        """How far g may move with weights within their spread, at most."""
+        spread = self.violation.spread
+        if spread is None:
+            return 0.0
+        return max(float(cover.swing(slice(None), spread).max()) for cover in self.covers)
+
+    def _polynomial(self, component: int) -> list[Fraction] | None:
+        if component not in self.polynomials:
+            self.polynomials[component] = self.family.polynomial(component, self.violation.weights[component])
+        return self.polynomials[component]
+
+    def _exact_values(self, y: Array, component: Ints, value: Array) -> Array:
+        """Values again without rounding, where they are those of polynomials and rounding may have made a violation.
+
+        Without any room below the target, a proof hangs on whether there is a violation at all.
+        """
+        doubtful = np.flatnonzero(value > self.alert)
+        if not (self._fine or self.options.near == 0):
+            return value
+        exact, swing = value.copy(), self._swing()
+        for i in doubtful:
+            g = self._polynomial(int(component[i]))
+            exact[i] = value[i] if g is None else min(value[i], value_at(g, float(y[i, 0])) + swing)
+        return exact
+
+    def _bound_exactly(self, open_rows: list[Ints]) -> bool:
+        """Bound polynomials in whole numbers, where boxes are fine and nothing is found; whether nothing is left to do.
+
+        What is found already is cut off first: no finer box would find more.
+        """
+        if not self._fine or not sum(map(len, open_rows)):
+            return False
+        if self.best > self.alert:
+            return self._polynomial(0) is not None
+        swing = self._swing()
+        if not np.isfinite(swing):
+            return False
+        for k, rows in enumerate(open_rows):
+            for c in range(self.violation.components):
+                mine = rows[self.bounds[k][rows, c] > self.goal]
+                g = self._polynomial(c) if len(mine) else None
+                if len(mine) and g is None:
+                    return False
+                if g is not None:
+                    self._bound_stretches(k, c, mine, g, swing)
+        return True
+
+    def _bound_stretches(self, k: int, component: int, rows: Ints, g: list[Fraction], swing: float) -> None:
+        """The same for boxes of one cover, stretch by stretch."""
+        lower, upper = self.covers[k].lower[rows, 0], self.covers[k].upper[rows, 0]
+        order = np.argsort(lower, kind="stable")
+        ends = np.maximum.accumulate(upper[order])
+        first = np.concatenate([[True], lower[order][1:] > ends[:-1]])
+        if first.sum() > TUNING.most_stretches:
+            first[1:] = False
+        number = np.cumsum(first) - 1
+        for i in range(int(first.sum())):
+            part = order[number == i]
+            found = largest(g, lower[part].min(), upper[part].max(), self.target - 2 * swing, self.alert - swing)
+            bound = float(up(np.asarray(found.bound + swing))) if swing else found.bound
+            self.bounds[k][rows[part], component] = np.minimum(self.bounds[k][rows[part], component], bound)
+            self._found(np.array([[found.point]]), np.array([found.value]), np.array([component]))
 
     def _split(self, k: int, rows: Ints, most: int) -> int:
         """Split the worst of these boxes, `most` at most; how many it was."""

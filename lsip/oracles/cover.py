@@ -121,7 +121,7 @@ class Cover:
         centre, radius = middle(lower, upper)
         rows |= {"centre": centre, "radius": radius}
         if sides is not None:
-            rows |= self._sides(sides, pieces)
+            rows |= self._sides(sides, pieces, straddles)
             possible = rows.pop("possible")
             rows = {key: value[possible] for key, value in rows.items()}
         return rows
@@ -142,8 +142,12 @@ class Cover:
         rough = quadratic.rough.sum(axis=-1).T
         return {"rough": rough, "table": table, "error": error * (1 + rounding) + rounding * np.abs(table).sum(2)}
 
-    def _sides(self, sides: Quadratic, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
-        """Functions >= 0 on the part of a box that counts: (N, sides, levels), their errors, and which matter."""
+    def _sides(self, sides: Quadratic, pieces: NDArray[np.int8] | None, straddles: Bools | None) -> dict[str, Any]:
+        """Functions >= 0 on the part of a box that counts: (N, sides, levels), their errors, and which matter.
+
+        The argument of a kink that straddles zero no more has the sign that it has at the centre, whatever its
+        expansion leaves open: the other piece is empty.
+        """
         flat = np.moveaxis(np.concatenate([sides.value[None], sides.gradient, sides.hessian]), 0, 2).copy()
         error = sides.error.copy()
         if self.order == 3:
@@ -156,6 +160,9 @@ class Cover:
         weight = np.concatenate([np.ones(self.dim), quadratic_weights(self.dim)])
         swing = np.abs(flat[..., 1:]) @ weight * (1 + 64 * EPS) + error
         possible = ~((flat[..., 0] + swing < 0) & matters).any(1)
+        if straddles is not None:
+            k = self.kinks
+            possible &= ~((flat[:, :k, 0] + error[:, :k] < 0) & matters[:, :k] & ~straddles).any(1)
         matters &= (flat[..., 0] - swing < 0) & np.isfinite(swing)
         result = {"side": flat, "side_error": error, "matters": matters, "possible": possible}
         if pieces is not None:
@@ -180,7 +187,7 @@ class Cover:
                 q = np.einsum("nplk,pk->npl", table, weights).reshape(n * p, self.levels)
                 rest = np.einsum("npk,pk->np", error, size).ravel()
             if spread is not None:
-                rest = rest + self._swing(table, error, spread)
+                rest = rest + self.swing(rows, spread)
             if self.order == 3:  # what is left of the cubic terms once the coefficients have cancelled
                 rest = rest + np.abs(q[:, self.quadratic :]) @ cubic_weights(m)
                 q = q[:, : self.quadratic]
@@ -197,12 +204,12 @@ class Cover:
         points = self.chart.points(centre + radius * d)
         return bound, points.reshape(n, p, points.shape[1]), np.where(np.isfinite(model), model, -np.inf)
 
-    def _swing(self, table: Array, error: Array, spread: Array) -> Array:
-        """How far the violation over a box may move with weights within `spread`, (N p,): |coefficient| times spread.
+    def swing(self, rows: slice | NDArray[np.intp], spread: Array) -> Array:
+        """How far the violation over boxes may move with weights within `spread`, (N p,): |coefficient| times spread.
 
         Coefficients are polynomials in d with |d_i| <= 1 up to their errors: no larger than their terms in all.
         """
-        m = self.dim
+        m, table, error = self.dim, self.table[rows], self.error[rows]
         weight = np.concatenate([np.ones(1 + m), quadratic_weights(m), cubic_weights(m) if self.order == 3 else []])
         swing = np.zeros(error.shape[:2])
         for level, share in enumerate(weight):  # a product a level, so that no copy of the table is made
@@ -296,16 +303,34 @@ class Cover:
             if a != b:
                 result[:, b] += part[:, k]
         width = (self.upper[rows] - self.lower[rows]) / self.scale
-        result = np.where(np.isfinite(result), result, 0.0)
-        return result / np.maximum(result.max(1, keepdims=True), 1e-300) + 0.25 * width / np.maximum(
-            width.max(1, keepdims=True), 1e-300
-        )
+        result = _shares(np.where(np.isfinite(result), result, 0.0)) + 0.25 * _shares(width)
+        return result + _shares(self._kinked(rows)) if self.kinks else result
+
+    def _kinked(self, rows: NDArray[np.intp]) -> Array:
+        """How much the arguments of kinks that are open on a box vary along each axis, (N, m).
+
+        On which side of a kink a part lies may be up to an axis along which the violation itself does not vary at all.
+        """
+        m, k = self.dim, self.kinks
+        i, j = triangle(m)
+        side = np.where(self.matters[rows][:, :k, None], np.abs(self.side[rows][:, :k]), 0.0).sum(axis=1)
+        varies = side[:, 1 : 1 + m].copy()
+        for level, (a, b) in enumerate(zip(i, j, strict=True), start=1 + m):
+            varies[:, a] += side[:, level]
+            if a != b:
+                varies[:, b] += side[:, level]
+        return np.where(np.isfinite(varies), varies, 0.0)
 
     def splittable(self, rows: NDArray[np.intp]) -> Bools:
         """Whether a box still has two floats worth telling apart."""
         size = np.maximum(np.abs(self.lower[rows]), np.abs(self.upper[rows]))
         wide: Bools = (self.upper[rows] - self.lower[rows]) > 8 * EPS * size + 1e-300
         return np.asarray(wide.any(axis=1))
+
+
+def _shares(sizes: Array) -> Array:
+    """Rows (N, m) relative to their largest entries."""
+    return sizes / np.maximum(sizes.max(1, keepdims=True), 1e-300)
 
 
 def _balance(gradient: Array, slopes: Array) -> Array:

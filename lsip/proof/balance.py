@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,8 @@ class BalanceTuning:
     round_bits, near_round
         Binary places of the round numbers at which atoms are tried where nothing else balances, and how near these are,
         relative to the index set: a maximum is known to the root of the tolerance.
+    exact_tries
+        Proposals that are tried again in rational numbers.
     """
 
     least_pivot: float = 1e-4
@@ -95,6 +97,7 @@ class BalanceTuning:
     most_move: float = 1e7
     round_bits: tuple[int, ...] = (6, 12)
     near_round: float = 1e-3
+    exact_tries: int = 2
 
 
 TUNING = BalanceTuning()
@@ -184,9 +187,25 @@ def _searched(
                 best = candidate, weighed
             if float(weighed.charge.sum()) <= allowed and weighed.lower >= found.base - allowed:
                 return candidate, weighed
+        return _best(best, _exactly(program, c, dual, rows, centre, loose, wide))
     except OutOfTime:  # what was found before counts
-        pass
-    return best
+        return best
+
+
+def _best(*found: tuple[Dual, Weighed] | None) -> tuple[Dual, Weighed] | None:
+    """What proves most; None if nothing proves anything."""
+    known = [pair for pair in found if pair is not None and np.isfinite(pair[1].lower)]
+    return max(known, key=lambda pair: pair[1].lower, default=None)
+
+
+def _exactly(
+    program: Program, c: Array, dual: Dual, rows: Rows, centre: Array, loose: Mask, wide: _Wide
+) -> tuple[Dual, Weighed] | None:
+    """The best of the first few proposals, with multipliers in rational numbers, where rows are known so."""
+    ends = _at_end(program, centre, TUNING.near_ends[0])
+    proposals = _proposals(program, c, dual, rows, centre, loose, ends, wide)
+    weighed = [(each, weigh(c, its_rows, each, centre)) for each, its_rows in islice(proposals, TUNING.exact_tries)]
+    return _best(*((each, found) for each, found in weighed if found is not None))
 
 
 def _tried(
@@ -200,7 +219,7 @@ def _tried(
         for candidate, its_rows in _proposals(program, c, dual, rows, centre, loose, ends, wide):
             check("lower bound")
             candidate = _corrected(c, its_rows, candidate)
-            weighed = weigh(c, its_rows, candidate, centre)
+            weighed = weigh(c, its_rows, candidate, centre, exactly=False)
             if weighed is None:
                 continue
             yield candidate, weighed

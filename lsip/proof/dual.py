@@ -22,6 +22,7 @@ from scipy import sparse
 
 from ..deadline import check
 from ..expressions.interval import EPS, Interval, down, up
+from ..expressions.polynomials import neighbours
 from ..masters.base import Matrix, is_sparse
 from .certificate import Array, Ints, Support, nowhere
 from .linear_algebra import exact_sums, product, solve
@@ -45,6 +46,10 @@ class DualTuning:
         taken for: with more, it is not looked at in rational numbers, which take long.
     largest_denominator
         Of such fractions.
+    most_exact
+        Columns of which what is left over is computed in rational numbers, where intervals are too wide.
+    refinements
+        Corrections of multipliers by what is left over, each smaller than the one before.
     """
 
     nearness: float = 1e-6
@@ -52,6 +57,8 @@ class DualTuning:
     most_implied: int = 500
     likely: float = 1e-9
     largest_denominator: int = 1000
+    most_exact: int = 60
+    refinements: int = 6
 
 
 TUNING = DualTuning()
@@ -105,53 +112,119 @@ class Weighed:
         return float(down(np.asarray(self.base - total * (1 + (len(self.charge) + 4) * EPS)), 2.0))
 
 
-def enclosed_weights(rows: Rows, c: Array, dual: Dual) -> Interval | None:
-    """The exact multipliers that the dual stands for; None if they are not proven to exist with the right signs."""
+def enclosed_weights(rows: Rows, c: Array, dual: Dual, exactly: bool = True) -> Interval | None:
+    """The exact multipliers that the dual stands for; None if they are not proven to exist with the right signs.
+
+    Where intervals do not prove it, what is left over is computed in rational numbers, if the rows are known so and
+    that is wanted. Of atoms that lie close together intervals hardly know how to share a weight among them.
+    """
     weights = dual.weights
     point = Interval(weights, weights)
     if not len(dual.balanced):
         return point if rows.usable(point) else None
     if len(dual.basis) != len(dual.balanced):
         return None
+    enclosed = _corrected(rows, c, dual)
+    if exactly and enclosed is not None and not rows.usable(enclosed):
+        enclosed = _refined(rows, c, dual)
+    return enclosed if enclosed is not None and rows.usable(enclosed) else None
+
+
+def _corrected(rows: Rows, c: Array, dual: Dual) -> Interval | None:
+    """The multipliers, with corrections that are enclosed."""
+    weights = dual.weights
     left = exact_sums(c[dual.balanced], rows.mid[:, dual.balanced].T, weights)
     doubt = up((rows.rad[:, dual.balanced].T @ np.abs(weights)) * (1 + (len(rows) + 4) * EPS))
     left = Interval(down(left.lo - doubt), up(left.hi + doubt))
-    block, width = (_block(m, dual.basis, dual.balanced) for m in (rows.mid, rows.rad))
-    correction = solve(block, width, -left)
+    correction = solve(*_block(rows, dual), -left)
     if correction is None:
         return None
     lo, hi = weights.copy(), weights.copy()
     lo[dual.basis] = down(weights[dual.basis] + correction.lo)
     hi[dual.basis] = up(weights[dual.basis] + correction.hi)
-    enclosed = Interval(lo, hi)
-    return enclosed if rows.usable(enclosed) else None
+    return Interval(lo, hi)
 
 
-def _block(matrix: Matrix, basis: Ints, columns: Ints) -> Matrix:
-    """The square system of the corrections: a row for every column that has to balance."""
-    part = matrix[basis][:, columns].T
-    return sparse.csc_matrix(part) if is_sparse(part) else part
+def _refined(rows: Rows, c: Array, dual: Dual) -> Interval | None:
+    """The same, where rows are known as fractions: corrections again and again, of what is left over exactly.
+
+    A correction is enclosed to so many digits, however small it is, so that each leaves less to the next. Together they
+    are the exact solution, whatever was added up before the last.
+    """
+    if len(dual.balanced) > TUNING.most_exact:
+        return None
+    weights = dual.weights
+    used = np.union1d(np.flatnonzero(weights != 0), dual.basis)
+    table = rows.fractions(used)
+    if table is None:
+        return None
+    exact = {i: Fraction(float(weights[i])) for i in used.tolist()}
+    basis, columns = dual.basis.tolist(), dual.balanced.tolist()
+    correction: Interval | None = None
+    for step in range(TUNING.refinements):
+        if step and correction is not None:
+            for i, v in zip(basis, centres(correction).tolist(), strict=True):
+                exact[i] += Fraction(v)
+        left = [Fraction(float(c[j])) + _column(table, exact, j) for j in columns]
+        lo, hi = np.array([neighbours(-v.numerator, v.denominator) for v in left]).T
+        correction = solve(*_block(rows, dual), Interval(lo, hi))
+        if correction is None:
+            return None
+    lower, upper = weights.copy(), weights.copy()
+    assert correction is not None
+    ends = zip(basis, correction.lo.tolist(), correction.hi.tolist(), strict=True)
+    for i, low, high in ends:
+        lower[i] = neighbours(*(exact[i] + Fraction(low)).as_integer_ratio())[0]
+        upper[i] = neighbours(*(exact[i] + Fraction(high)).as_integer_ratio())[1]
+    return Interval(lower, upper)
 
 
-def weigh(c: Array, rows: Rows, dual: Dual, centre: Array) -> Weighed | None:
-    """What the dual proves about the objective c x, written around `centre`; None if its multipliers do not exist."""
+def _column(table: list[dict[int, Fraction]], weights: dict[int, Fraction], column: int) -> Fraction:
+    """What weighted rows add up to in a column."""
+    terms = (w * row[column] for w, row in zip(weights.values(), table, strict=True) if column in row)
+    return sum(terms, Fraction(0))
+
+
+def _block(rows: Rows, dual: Dual) -> tuple[Matrix, Matrix]:
+    """The square system of the corrections, a row for every column that has to balance, and the doubt about it."""
+    mid, rad = (m[dual.basis][:, dual.balanced].T for m in (rows.mid, rows.rad))
+    return (sparse.csc_matrix(mid), sparse.csc_matrix(rad)) if is_sparse(mid) else (mid, rad)
+
+
+def weigh(c: Array, rows: Rows, dual: Dual, centre: Array, exactly: bool = True) -> Weighed | None:
+    """What the dual proves about the objective c x, written around `centre`; None if its multipliers do not exist.
+
+    `exactly` looks for more than intervals prove at once. In columns where r vanishes, any number is as good a centre
+    as another: around that of a solution, next to nothing is left of what wide multipliers are multiplied with; around
+    zero, there are fewer terms to round.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        weight = enclosed_weights(rows, c, dual)
+        weight = enclosed_weights(rows, c, dual, exactly)
         if weight is None:
             return None
-        slack, value = rows.slack(centre, weight), product(c[None, :], centre)
+        base, size = _base(c, rows, dual, weight, centre)
+        if exactly and len(dual.balanced):
+            other = centre.copy()
+            other[dual.balanced] = 0.0
+            base, size = max((base, size), _base(c, rows, dual, weight, other))
         reduced = rows.combined(c, weight)
-        base = float(down(value.lo[0] - slack.hi, 2.0))
         charge = charges(*rows.bounds, reduced, centre)
         if not np.isfinite(charge).all():
             charge = charges(*rows.implied[:2], reduced, centre)
     charge[dual.balanced] = 0.0  # where r vanishes
     if len(dual.balanced):
         charge[_implied(rows, c, dual, np.flatnonzero(~np.isfinite(charge)))] = 0.0
-    sides = _sides(rows, dual)
-    size = float(np.abs(c) @ np.abs(centre) + np.abs(dual.weights) @ (rows.size @ np.abs(centre) + sides))
-    terms = float(np.abs(dual.weights) @ sides + _paid(reduced, dual) @ np.abs(centre))
-    return Weighed(base if np.isfinite(base) else -np.inf, reduced, charge, weight, size, terms)
+    terms = float(np.abs(dual.weights) @ _sides(rows, dual) + _paid(reduced, dual) @ np.abs(centre))
+    return Weighed(base, reduced, charge, weight, size, terms)
+
+
+def _base(c: Array, rows: Rows, dual: Dual, weight: Interval, centre: Array) -> tuple[float, float]:
+    """c z - sum w (side - row z) around z, rounded down, and the size of all its terms; -inf if it has no bounds."""
+    slack, value = rows.slack(centre, weight), product(c[None, :], centre)
+    base = float(down(value.lo[0] - slack.hi, 2.0))
+    sizes = rows.size @ np.abs(centre) + _sides(rows, dual)
+    size = float(np.abs(c) @ np.abs(centre) + np.abs(dual.weights) @ sizes)
+    return base if np.isfinite(base) else -np.inf, size
 
 
 def _sides(rows: Rows, dual: Dual) -> Array:

@@ -193,7 +193,7 @@ def _family(family: RowFamily) -> Data:
         )
     steps = _Steps(tape.offsets)
     known: dict[int, list[int]] = {}
-    for i in sorted(tape._below({tape.output})):
+    for i in sorted(tape.below({tape.output})):
         known[i] = steps.read(tape.nodes[i], [known[a] for a in tape.args[i]])
     values, (rows, width) = known[tape.output], family.columns.shape
     rhs = values[rows * width :]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -59,6 +60,7 @@ class Rows:
     atoms: int
     bounds: tuple[Array, Array]  # of the variables
     cones: ConeRows | None = None
+    source: tuple[Program, tuple[Support, ...]] | None = None  # whose rows these are, at which atoms
 
     @staticmethod
     def of(program: Program, support: tuple[Support, ...]) -> Rows:
@@ -75,7 +77,9 @@ class Rows:
             mid, rad = np.concatenate([mid, finite]), np.concatenate([rad, np.zeros_like(finite)])
         lower = np.concatenate([infinite, program.row_lower, sides])
         above = Interval(*(np.concatenate([end, program.row_upper, sides]) for end in (b.lo, b.hi)))
-        return Rows(mid, rad, Interval(lower, lower), above, k, (program.lower, program.upper), cones)
+        return Rows(
+            mid, rad, Interval(lower, lower), above, k, (program.lower, program.upper), cones, (program, support)
+        )
 
     def __len__(self) -> int:
         return int(self.mid.shape[0])
@@ -86,7 +90,34 @@ class Rows:
         if keep.all():
             return self
         parts = (self.mid[keep], self.rad[keep], self.below[keep], self.above[keep])
-        return Rows(*parts, int(atoms.sum()), self.bounds, self.cones)
+        source = self.source
+        if source is not None:
+            source = source[0], tuple(s for s, kept in zip(source[1], atoms, strict=True) if kept)
+        return Rows(*parts, int(atoms.sum()), self.bounds, self.cones, source)
+
+    def fractions(self, places: Ints) -> list[dict[int, Fraction]] | None:
+        """Some of the rows by columns, in rational numbers; None if one of them is not known so, or lies in a cone."""
+        if self.source is None or self.conic[places].any():
+            return None
+        program, support = self.source
+        found: dict[int, dict[int, Fraction]] = {}
+        chosen = set(places.tolist())
+        for family, mine, lower, upper in _boxes(program, support):
+            some = [k for k, i in enumerate(mine) if i in chosen]
+            if not some:
+                continue
+            component: Ints = np.array([support[mine[k]].component for k in some], dtype=np.intp)
+            rows = family.fractions(lower[some], component) if (lower[some] == upper[some]).all() else None
+            if rows is None:
+                return None
+            for k, row, columns in zip(some, rows, family.columns[component].tolist(), strict=True):
+                entries = found.setdefault(mine[k], {})
+                for j, v in zip(columns, row, strict=False):  # the rhs is last, and has no column
+                    entries[j] = entries.get(j, Fraction(0)) + v
+        for i in chosen - found.keys():
+            part = program.A[[i - self.atoms]].tocoo()
+            found[i] = {int(j): Fraction(float(v)) for j, v in zip(part.col, part.data, strict=True)}
+        return [found[i] for i in places.tolist()]
 
     @cached_property
     def conic(self) -> Mask:

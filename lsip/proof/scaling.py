@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
@@ -424,6 +425,19 @@ class ScaledFamily:
             return found._replace(error=found.error + LOST), sides, straddles  # whatever underflowed
 
         return enclose
+
+    def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
+        found = self.inner.fractions(y, component)
+        if found is None:
+            return None
+        factors = [[Fraction(v) for v in row] for row in self._rows.tolist()]
+        return [[u * v for u, v in zip(row, factors[c], strict=True)] for row, c in zip(found, component, strict=True)]
+
+    def polynomial(self, component: int, weights: Array) -> list[Fraction] | None:
+        factors = self._rows[component]
+        moved = weights * factors
+        same = (moved / factors == weights).all()  # what underflows is another polynomial
+        return self.inner.polynomial(component, moved) if same else None
 
     def trusts(self, domain: Domain) -> tuple[str, ...]:
         return self.inner.trusts(domain)

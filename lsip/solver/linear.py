@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +118,9 @@ class LinearRelaxation(Relaxation):
     def _settle_margin(self, state: State, total: float, value: float) -> None:
         """A margin that costs what it may; the relaxation is solved again where it was far off."""
         tuning, calm = self.tuning, self.tuning.margins.calm
-        wanted = max(tuning.margin_share * state.budget(value) / total, tuning.finest_margin)
+        wanted = tuning.margin_share * state.budget(value) / total
+        if wanted < tuning.finest_margin:  # halved with every feasible point whose gap stays open, if there is no end
+            wanted = max(wanted, tuning.finest_margin * (0.5**state.patience if self._unrounded else 1.0))
         wanted = min(wanted, tuning.margins.largest * self.lp.scale)
         if calm[0] < state.margin / wanted < calm[1]:
             return
@@ -129,6 +131,11 @@ class LinearRelaxation(Relaxation):
             return
         if again.status == "optimal":
             self._accept(state, again)
+
+    @cached_property
+    def _unrounded(self) -> bool:
+        """Whether every family is bounded without rounding, so that no margin is too fine to be seen."""
+        return all(f.polynomial(0, np.zeros(f.columns.shape[1] + 1)) is not None for f in self.program.families)
 
     def _accept(self, state: State, result: MasterResult) -> None:
         self.result = result

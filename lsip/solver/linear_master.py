@@ -6,7 +6,6 @@ what separation finds; cuts that have not mattered for long are forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,8 @@ from scipy import sparse
 from ..errors import ModelError
 from ..masters import MasterResult, open_master
 from ..masters.base import Master, Matrix
-from ..masters.zoomed import Zoomed
+from ..masters.zoomed import Zoomed, products
+from ..model.families import RowFamily
 from ..model.peaks import peaks
 from ..model.program import STORAGE, Program
 from ..oracles import Oracle, is_costly
@@ -38,6 +38,8 @@ class LinearMaster:
 
     def __init__(self, program: Program, oracles: list[Oracle], method: LinearOptions) -> None:
         self.program, self.method, self.tuning = program, method, method.tuning.master
+        self.sharp = False  # whether rows are evaluated with more digits than doubles need
+        self.near: tuple[Array, Array] | None = None  # z and x of the point that is looked at, magnified
         first = self._given_points() or [
             np.concatenate([self._first_points(f), peaks(family)]) for f, family in enumerate(program.families)
         ]
@@ -81,12 +83,14 @@ class LinearMaster:
         return self._master
 
     def zoom(self, origin: Array, unit: float) -> None:
-        """A fresh master that looks at a neighbourhood of a point, magnified."""
-        self._build(*self.matrix(self.cuts), partial(Zoomed, origin=origin, unit=unit))
+        """A fresh master that looks at a neighbourhood of a point, magnified, with rows as sharp as they can be had."""
+        near = (origin, self.x(origin))
+        self.sharp = True
+        self._build(*self.matrix(self.cuts), near, unit)
 
-    def _build(self, rows: Matrix, rhs: Array, wrapped: Callable[..., Master] | None = None) -> None:
-        """A fresh master in the current coordinates, with these cuts."""
-        self._whole, program = False, self.program
+    def _build(self, rows: Matrix, rhs: Array, near: tuple[Array, Array] | None = None, unit: float = 1.0) -> None:
+        """A fresh master in the current coordinates, with these cuts; `near` a point, z and x, if there is a unit."""
+        self._whole, self.near, program = False, near, self.program
         self.limit = self.conditioning.reach(self.reach)
         lower, upper = self.conditioning.box(program.lower, program.upper, self.limit)
         finite, self.row_scale = program.A, np.ones(0)
@@ -96,7 +100,7 @@ class LinearMaster:
             self.row_scale = np.where(largest > 0, largest, 1.0)
             finite = sparse.csr_matrix(sparse.diags(1.0 / self.row_scale) @ finite)
         opened = open_master(self.method.master)
-        self._master = (opened if wrapped is None else partial(wrapped, make=opened))(
+        self._master = (opened if near is None else partial(Zoomed, make=opened, origin=near[0], unit=unit))(
             np.asarray(self.conditioning.rows(program.c[None, :])).ravel(),
             lower,
             upper,
@@ -104,10 +108,21 @@ class LinearMaster:
             *self.row_sides(),
             self.method.tol,
         )
-        self._master.add(self.conditioning.rows(rows), rhs)
+        conditioned = self.conditioning.rows(rows)
+        self._master.add(conditioned, rhs + self._rounded_off(rows, conditioned))
         self.rhs = rhs
         self.idle = np.zeros(len(self.cuts), dtype=int)
         self._whole = True
+
+    def _rounded_off(self, rows: Matrix, conditioned: Matrix) -> Array | float:
+        """What rows in z and those in x differ by at the point that is looked at.
+
+        Both are the same but for the rounding of coordinates, which is much beside a magnified margin.
+        """
+        if self.near is None:
+            return 0.0
+        z, x = self.near
+        return np.asarray(products(conditioned, z) - products(rows, x), dtype=float)
 
     def row_sides(self) -> tuple[Array, Array]:
         """The sides of the finite rows as the master sees them: inequalities keep a little room.
@@ -115,6 +130,10 @@ class LinearMaster:
         A solver keeps rows to its tolerance; a proof needs them to hold.
         """
         lower, upper = self.program.row_lower / self.row_scale, self.program.row_upper / self.row_scale
+        if self.near is not None and len(self.row_scale):
+            conditioned = sparse.csr_matrix(self.conditioning.rows(self.program.A))
+            moved = self._rounded_off(self.program.A, conditioned) / self.row_scale
+            lower, upper = lower + moved, upper + moved
         room = np.minimum(self.inset, 0.25 * np.where(upper > lower, upper - lower, 0.0))
         return lower + room, upper - room
 
@@ -211,7 +230,8 @@ class LinearMaster:
                 continue
             y = np.array([cuts[i].point for i in mine])
             component = np.array([cuts[i].component for i in mine], dtype=np.intp)
-            a, rhs[mine] = known[f] if known and f in known else family.chosen(y, component)
+            given = known is not None and f in known and not self.sharp
+            a, rhs[mine] = known[f] if known is not None and given else self._rows(family, y, component)
             columns = family.columns[component]
             if dense is not None:
                 np.add.at(dense, (mine[:, None], columns), a)
@@ -225,6 +245,15 @@ class LinearMaster:
         used = data != 0
         return sparse.csr_matrix((data[used], (i[used], j[used])), shape=(len(cuts), n)), rhs
 
+    def _rows(self, family: RowFamily, y: Array, component: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Rows as they are evaluated, or the middles of their enclosures, which lose less where terms cancel."""
+        a, b = family.chosen(y, component)
+        if not self.sharp:
+            return a, b
+        sharp = (0.5 * v.lo + 0.5 * v.hi for v in family.enclosed(y, y, component))
+        better_a, better_b = (np.where(np.isfinite(v), v, old) for v, old in zip(sharp, (a, b), strict=True))
+        return better_a, better_b
+
     def add(self, new: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> int:
         """Append cuts to the master; how many there were."""
         if not new:
@@ -232,7 +261,7 @@ class LinearMaster:
         rows, rhs = self.matrix(new, known)
         conditioned = self.conditioning.rows(rows)
         master, self._whole = self.master, False
-        master.add(conditioned, rhs)
+        master.add(conditioned, rhs + self._rounded_off(rows, conditioned))
         self.cuts = self.cuts + new
         self.rhs = np.concatenate([self.rhs, rhs])
         self.idle = np.concatenate([self.idle, np.zeros(len(new), dtype=int)])
@@ -296,7 +325,10 @@ class LinearMaster:
 
     def x(self, z: Array) -> Array:
         """A point of the master as one of the problem, within its bounds."""
-        return np.clip(self.conditioning.x(z), self.program.lower, self.program.upper)
+        if self.near is None:
+            return np.clip(self.conditioning.x(z), self.program.lower, self.program.upper)
+        moved = self.near[1] + self.conditioning.x(z - self.near[0])
+        return np.clip(moved, self.program.lower, self.program.upper)
 
     def terms(self, result: MasterResult) -> float:
         """What sides and bounds add up to without their signs, each times its multiplier."""
