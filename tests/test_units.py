@@ -78,22 +78,6 @@ def test_rows_that_are_affine_in_the_index_stay_so_in_any_units():
     assert solution.oracle == "SupportFunction"
 
 
-@pytest.mark.parametrize("place", [(0.5, 0.0, 0.5), (0.25, 0.75, 0.0)])
-def test_costs_on_the_boundary_of_the_cone_balance_at_round_points(place: tuple[float, ...]) -> None:
-    """Evaluation at one point: atoms beside it balance nothing, and the exchange comes near it only."""
-    at = np.array(place)
-    x, y = lsip.Variable(6, name="x"), lsip.Index("y", lsip.Simplex(3))
-    exponents = np.array([[2, 0, 0], [0, 2, 0], [0, 0, 2], [1, 1, 0], [0, 1, 1], [1, 0, 1]])
-    cost = np.prod(at**exponents, axis=-1)
-    bump = 1 - ((y - at) ** 2).sum()
-    solution = lsip.Problem(
-        lsip.minimize(cost @ x), [lsip.forall(y, np.prod(y**exponents, axis=-1) @ x >= bump)]
-    ).solve(verbose=False)
-    assert solution.certified, solution.message
-    assert solution.value == pytest.approx(1.0, abs=1e-7)
-    solution.verify()
-
-
 def test_an_optimum_of_zero_is_closed_where_rows_vanish():
     """The least value of a polynomial that is a square: both sides of the row are 0 at the only atom."""
     best, y = lsip.Variable(name="best"), lsip.Index("y", lsip.Box([-2, -2], [2, 2]))

@@ -72,9 +72,6 @@ class BalanceTuning:
         The longest step, relative to all weights, along which no weight may change its sign.
     most_move
         How far other multipliers may move while those of the basis grow by one.
-    round_bits, near_round
-        Binary places of the round numbers at which atoms are tried where nothing else balances, and how near these are,
-        relative to the index set: a maximum is known to the root of the tolerance.
     exact_tries
         Proposals that are tried again in rational numbers.
     """
@@ -95,8 +92,6 @@ class BalanceTuning:
     least_push: float = 1e-3
     safe_step: float = 1e-10
     most_move: float = 1e7
-    round_bits: tuple[int, ...] = (6, 12)
-    near_round: float = 1e-3
     exact_tries: int = 2
 
 
@@ -110,37 +105,7 @@ def balanced(
 
     At most about `allowed` is given up. `spare` are atoms without weight that may be used as well.
     """
-    found = _around(program, c, _used(program, dual), centre, allowed, spare)
-    if found is None or not np.isfinite(found[1].lower):
-        for bits in TUNING.round_bits:
-            round_one = _used(program, _rounded(program, dual, bits))
-            again = _around(program, c, round_one, centre, allowed, ())
-            if again is not None and np.isfinite(again[1].lower):
-                return again
-    return found
-
-
-def _rounded(program: Program, dual: Dual, bits: int) -> Dual:
-    """The dual with its atoms at multiples of 2^-bits next to them, if these are near; those that meet are one.
-
-    Where the costs lie on the boundary of the cone of rows, only atoms at the right points balance, and these are
-    often round numbers, to which the exchange comes no nearer than its tolerance.
-    """
-    weights: dict[tuple[int, int, tuple[float, ...]], float] = {}
-    for s in dual.support:
-        domain = program.families[s.family].domain
-        point = np.clip(np.rint(s.point * 2.0**bits) * 2.0**-bits, domain.lower, domain.upper)
-        near = np.abs(point - s.point) <= TUNING.near_round * (domain.upper - domain.lower)
-        key = s.family, s.component, tuple(np.where(near, point, s.point).tolist())
-        weights[key] = weights.get(key, 0.0) + s.multiplier
-    support = tuple(Support(f, k, np.array(y), w) for (f, k, y), w in weights.items())
-    return replace(dual, support=support)
-
-
-def _around(
-    program: Program, c: Array, dual: Dual, centre: Array, allowed: float, spare: tuple[Support, ...]
-) -> tuple[Dual, Weighed] | None:
-    """The same for atoms as they are."""
+    dual = _used(program, dual)
     wide = _Wide(program, dual, spare)
     rows = wide.part if wide.needed else Rows.of(program, dual.support)  # where others are needed, all are read at once
     found = _as_it_is(c, rows, dual, centre)
