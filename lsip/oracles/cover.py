@@ -140,7 +140,8 @@ class Cover:
         whole = self._enclose(lower[lost], upper[lost], np.zeros_like(pieces[lost]), self.order)[0]
         unknown = ~np.isfinite(quadratic.error[lost])
         merged = []
-        for mine, other in zip(quadratic, whole, strict=True):
+        for part, other in zip(quadratic, whole, strict=True):
+            mine = part.copy()  # two parts may be one array
             mine[..., lost, :] = np.where(unknown, other, mine[..., lost, :])
             merged.append(mine)
         return Quadratic(*merged)

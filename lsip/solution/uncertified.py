@@ -12,13 +12,14 @@ from .rounding import above
 
 def searched(program: Program, doubt: float) -> str:
     """What was done where functions are known at points only, how far off the value probably is, and what proves it."""
-    names = " and ".join(family.name for family in program.families if prover(family) is None)
+    names = [family.name for family in program.families if prover(family) is None]
+    told = f"{names[0]} is" if len(names) == 1 else f"{names[0]} and {len(names) - 1} more are"
     done = (
         f"Samples were added until they explained it, and the value is probably right to {above(doubt, 1):.0e} of "
         "itself." if doubt < 1 else "Its samples do not settle how far off the value is."
     )  # fmt: skip
     return (
-        f"No violation found, but one is not excluded: {names} is known at points only. {done} For a proof, write it "
+        f"No violation found, but one is not excluded: {told} known at points only. {done} For a proof, write it "
         "with NumPy's functions of its argument, so that it can be traced, or give `lipschitz` and a loose `tol`."
     )
 
