@@ -135,6 +135,14 @@ def test_kinks_and_jumps_end():
     assert solution.value == pytest.approx(math.hypot(0.7, 1.0), rel=1e-6)
 
 
+def test_a_search_in_the_place_of_a_proof_is_called_one():
+    problem = catalogue.get("tfi2_tan_n3").build()
+    solution = problem.solve(oracle=AdaptiveSearch(), verbose=False)
+    assert solution.status is Status.UNCERTIFIED
+    assert "AdaptiveSearch proves nothing. Leave `oracle` alone" in solution.message
+    assert solution.value == pytest.approx(0.6490420933, rel=1e-7)
+
+
 def test_a_time_limit_holds_for_slow_functions():
     cube = lsip.Box([0] * 3, [1] * 3)
 

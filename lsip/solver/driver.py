@@ -238,7 +238,8 @@ class Run:
             check("exchange")  # which is why a proof may have ended early
             if self.relaxation.promote():
                 return None
-            state.estimate = max(min(s.bound, s.estimate) for s in separations)
+            if not np.isfinite(bound):  # a search has looked where nothing can be proven
+                state.estimate = max(min(s.bound, s.estimate) for s in separations)
             return End(Status.UNCERTIFIED if state.slater or not np.isfinite(bound) else Status.NO_INTERIOR)
         if bound <= 0:
             if not self.relaxation.confirm(state):
@@ -421,7 +422,7 @@ class Run:
         if status is Status.STALLED and best is not None and best.upper - lower.value <= self.method.tol:
             evidence = self._nearly((best.upper - lower.value) / self.scaling.objective)
         if status is Status.UNCERTIFIED and best is None and not evidence and np.isfinite(state.estimate):
-            evidence = searched(self.given, self._doubt(lower))
+            evidence = searched(self.given, self._doubt(lower), state.estimate <= 0)
         return self._solution(status, certificate, "" if status is Status.OPTIMAL else evidence)
 
     def _doubt(self, lower: Lower) -> float:
