@@ -552,3 +552,46 @@ def test_an_equality_of_variables_that_cannot_move_holds_as_it_is(side: float, c
         assert solution.certified is certified
         if certified:
             solution.verify()
+
+
+def test_narrow_plumes() -> None:
+    """Stacks on a square, and no place with too much of what they emit: ridges that are thin across the wind."""
+    y, emission = lsip.Index("y", lsip.Box([0, 0], [12, 12])), lsip.Variable(4, name="e", lower=0, upper=1)
+    places, heights = np.random.default_rng(0).uniform(2, 10, (4, 2)), [0.08, 0.05, 0.17, 0.17]
+    total: Any = 0.0
+    for k, (height, place) in enumerate(zip(heights, places, strict=True)):
+        along = np.maximum((y[0] - place[0]) * 0.92 + (y[1] - place[1]) * 0.39, 0.1)
+        across = (y[1] - place[1]) * 0.92 - (y[0] - place[0]) * 0.39
+        wide, deep = 0.08 * along / np.sqrt(1 + 0.1 * along), 0.06 * along / np.sqrt(1 + 1.5 * along)
+        plume = np.exp(-0.5 * (across / wide) ** 2 - 0.5 * (height / deep) ** 2) / (10 * np.pi * wide * deep)
+        total = total + plume * emission[k]
+    solution = lsip.Problem(lsip.maximize(emission.sum()), [lsip.forall(y, total <= 0.5)]).solve(verbose=False)
+    assert solution.certified
+    solution.verify()
+
+
+def test_an_equaliser_written_with_an_angle() -> None:
+    """Mutapcic's example for CVX (2006): |G(w) H(w) - exp(-10jw)| <= e, as its part in every direction."""
+    channel = 0.5 * np.array([0.6526, 0.2157, -0.2639, 1.8024, -0.6430, 0.1096, -0.7190, 0.4206, -0.0193, 0.6603])
+    taps, delay = 30, 10
+    h, e = lsip.Variable(taps, name="h"), lsip.Variable(name="e")
+    together = sum(np.eye(taps + 9, taps, -k) * g for k, g in enumerate(channel))
+    y = lsip.Index("y", lsip.Box([0, 0], [np.pi, 2 * np.pi]))
+    row = np.cos(y[1] - (np.arange(taps + 9) - delay) * y[0]) @ together
+    problem = lsip.Problem(lsip.minimize(e), [lsip.forall(y, row @ h - np.cos(y[1]) <= e)])
+    first, second = problem.solve(verbose=False), problem.solve(verbose=False)
+    assert first.certified
+    assert first.value == pytest.approx(0.0964331933, rel=1e-8)
+    assert first.value == pytest.approx(second.value, rel=1e-8)
+
+
+@pytest.mark.parametrize("size", [1e8, 1e16, 1e200])
+def test_the_inverse_sine_of_a_large_number_is_defined(size: float) -> None:
+    t, x = index(), lsip.Variable(2, name="x")
+    problem = lsip.Problem(
+        lsip.minimize(x[0] + x[1] / 2), [lsip.forall(t, x[0] + x[1] * t >= np.arcsinh(-size * (1 + t)))]
+    )
+    solution = problem.solve(verbose=False)
+    assert solution.certified
+    touched = (np.arcsinh(-size) + np.arcsinh(-2 * size)) / 2  # convex: the best line above it is the chord
+    assert solution.value == pytest.approx(touched, rel=1e-7)

@@ -179,3 +179,37 @@ def test_black_boxes_without_constants_are_refused() -> None:
     family = BlackBoxFamily("f", domain, lambda y: np.ones((len(y), 1)), lambda y: np.zeros(len(y)), 1, None)
     with pytest.raises(ModelError, match="lipschitz"):
         BranchAndBound().maximise(FamilyViolation(family, np.zeros(1)))
+
+
+def violation_of(body: Any, domain: lsip.Domain) -> FamilyViolation:
+    """body(y) * x <= 0 at x = 1."""
+    index, x = lsip.Index("y", domain), lsip.Variable(1, name="x")
+    program = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(index, body(index) * x[0] <= 0)]).compile()
+    return program.violation(0, np.ones(1))
+
+
+@pytest.mark.parametrize("floor", [1e-3, 0.1, 0.7])
+def test_quotients_of_maxima_are_bounded_before_any_box_is_split(floor: float) -> None:
+    """A branch of a maximum, extended over a box, may reach zero where the maximum itself never does."""
+    domain = lsip.Box([-1, -1], [1, 1])
+    violation = violation_of(lambda y: 1 / np.maximum(y[0] + 0.3 * y[1], floor) + 1 / -np.minimum(y[1], -floor), domain)
+    found = BranchAndBound(max_boxes=1).maximise(violation, target=0.0)
+    attained = violation.values(domain.grid(301)).max()
+    assert attained <= found.bound < 10 / floor
+    a, _ = violation.family.enclosed(domain.lower[None], domain.upper[None], np.zeros(1, dtype=np.intp))
+    assert attained <= float(a.hi[0, 0]) <= 2.1 / floor
+
+
+@given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0.01, 0.5), st.integers(0, 2**32))
+@settings(max_examples=30)
+def test_what_is_said_of_a_whole_box_holds_on_its_pieces(u: float, v: float, floor: float, seed: int) -> None:
+    domain = lsip.Box([-1, -1], [1, 1])
+
+    def body(y: Any) -> Any:
+        along = np.maximum(y[0] - u, floor)
+        return np.exp(-(((y[1] - v) / along) ** 2)) / along - np.minimum(np.maximum(y[1], u) / along, 3.0)
+
+    violation = violation_of(body, domain)
+    proven = BranchAndBound(max_boxes=400, seconds=1.0).maximise(violation)
+    assert violation.values(sampled(domain, seed)).max() <= proven.bound
+    assert violation.values(domain.grid(101)).max() <= proven.bound

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ORACLES = {
     "branch-and-bound": "BranchAndBound",
+    "adaptive": "AdaptiveSearch",
     "multistart": "Multistart",
     "grid": "Grid",
     "random": "RandomSearch",

@@ -413,6 +413,8 @@ class Select(Expression):
         # Across a jump not even the gradient is bounded; across a kink it lies between those of the branches.
         hull = (True, self.continuous, False, False)
         chosen: list[Any] = [choose(plus, minus, a[d], b[d], hull[d], run.entries(d)) for d in range(run.order + 1)]
+        if self.continuous and not (plus | minus).all():
+            chosen[0] = _larger(plus | minus, chosen[0], a.value, b.value)
         return Jet(*chosen)
 
     def _doubtful(self, u: Interval, doubt: Doubt) -> Interval:
@@ -464,6 +466,13 @@ class Absolute(Expression):
             return Jet(value)
         higher = (choose(plus, minus, u[d], _minus(u[d]), d == 1, run.entries(d)) for d in range(1, run.order + 1))
         return Jet(value, *higher)
+
+
+def _larger(decided: Mask, value: Interval, a: Interval, b: Interval) -> Interval:
+    """A maximum on boxes where either operand may be the larger one: as large as both, where both are known."""
+    lo, hi = np.maximum(a.lo, b.lo), np.maximum(a.hi, b.hi)
+    kept = decided | np.isnan(lo) | np.isnan(hi)
+    return Interval(np.where(kept, value.lo, lo), np.where(kept, value.hi, hi))
 
 
 def _minus(d: Numbers | None) -> Numbers | None:

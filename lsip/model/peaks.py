@@ -30,6 +30,9 @@ class PeakTuning:
         Index points at which columns are compared; fewer, if that were more rows in all.
     uneven, few
         A column that is `uneven` times larger at so few of them than elsewhere may have a peak.
+    finer, boxes
+        Points of a second sample where the first is suspicious, and boxes over which columns are bounded then: both
+        cost far less than searches.
     growth
         A peak is worth following where it may be so many times larger than what was seen.
     searches, search
@@ -44,6 +47,8 @@ class PeakTuning:
     most_rows: int = 4000
     uneven: float = 10.0
     few: int = 2
+    finer: int = 1500
+    boxes: int = 256
     growth: float = 1e3
     searches: int = 12
     search: BranchAndBound = field(default=BranchAndBound(max_boxes=1000, rounds=6, points=4))
@@ -80,17 +85,39 @@ def _found(family: RowFamily) -> Array:
     uneven = ((a * TUNING.uneven >= largest).sum(axis=0) <= TUNING.few) | (largest == 0)
     if not uneven.any():
         return none
-    suspicious = np.argwhere(uneven & (_bounds(family) > TUNING.growth * np.maximum(largest, TUNING.nothing)))
-    points = [_followed(family, int(i), int(k), float(largest[i, k])) for i, k in suspicious]
-    return np.concatenate([none, *(y for y in points if y is not None)])
+    suspicious = uneven & _may_grow(_bounds(family, 1), largest)
+    if not suspicious.any():
+        return none
+    finer = domain.spread(TUNING.finer)
+    a = np.abs(family.rows(finer)[0])
+    seen = finer[np.unique(a.argmax(axis=0)[suspicious & (a.max(axis=0) > largest)])]
+    largest = np.maximum(largest, a.max(axis=0))
+    left = np.argwhere(suspicious & _may_grow(_bounds(family, TUNING.boxes), largest))
+    points = [_followed(family, int(i), int(k), float(largest[i, k])) for i, k in left]
+    family.memory.forget()  # its boxes are small where nobody else looks
+    return np.concatenate([seen, *(y for y in points if y is not None)])
 
 
-def _bounds(family: RowFamily) -> Array:
-    """What the coefficients (p, K) do not exceed in size anywhere."""
-    domain, component = family.domain, np.arange(len(family.columns))
-    lower, upper = (np.broadcast_to(side, (len(component), domain.dim)) for side in (domain.lower, domain.upper))
-    a, _ = family.enclosed(lower, upper, component)
-    bound = np.maximum(np.abs(a.lo), np.abs(a.hi))
+def inherit(family: RowFamily, inner: RowFamily) -> None:
+    """The peaks of a family are those of another one, whose columns have other units: nobody needs to look again."""
+    if inner in _known:
+        _known[family] = _known[inner]
+
+
+def _may_grow(bounds: Array, seen: Array) -> NDArray[np.bool_]:
+    """Which columns may be far larger somewhere than what was seen of them."""
+    grown: NDArray[np.bool_] = bounds > TUNING.growth * np.maximum(seen, TUNING.nothing)
+    return grown
+
+
+def _bounds(family: RowFamily, boxes: int) -> Array:
+    """What the coefficients (p, K) do not exceed in size anywhere, by enclosures over so many boxes, about."""
+    (p, _), m = family.columns.shape, family.domain.dim
+    cuts = np.linspace(family.domain.lower, family.domain.upper, max(round(boxes ** (1 / m)), 1) + 1)
+    first = np.indices((len(cuts) - 1,) * m).reshape(m, -1).T
+    lower, upper = (np.repeat(cuts[place, np.arange(m)], p, axis=0) for place in (first, first + 1))
+    a, _ = family.enclosed(lower, upper, np.tile(np.arange(p), len(first)))
+    bound = np.maximum(np.abs(a.lo), np.abs(a.hi)).reshape(len(first), p, -1).max(axis=0)
     return np.where(np.isnan(bound), np.inf, bound)
 
 
@@ -117,5 +144,4 @@ def _followed(family: RowFamily, component: int, column: int, seen: float) -> Ar
             high = min(high, found.bound)
             if not low > target and (high > target or seen == 0):  # the search gave up, or the column vanishes
                 break
-    family.memory.forget()
     return best

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..deadline import within
 from ..errors import ModelError, OutOfTime
 from ..expressions import Variable
-from ..oracles import EnclosableViolation, Multistart, Separation, prover, supremum
+from ..oracles import EnclosableViolation, Separation, prover, sought, supremum
 from ..validation import numbers, real
 from .program import Program
 
@@ -57,7 +57,7 @@ def _worst_violation(program: Program, x: Array, tol: float) -> WorstViolation:
     for f, family in enumerate(program.families):
         violation = program.violation(f, x)
         try:
-            found = Multistart().maximise(violation) if prover(family) is None else _sharp(violation, tol)
+            found = sought(violation, tol=tol) if prover(family) is None else _sharp(violation, tol)
         except OutOfTime:
             bound = np.inf
             continue

@@ -1,5 +1,6 @@
 """Separation oracles: each maximises a `Violation` over its domain, one method a file."""
 
+from .adaptive_search import AdaptiveSearch
 from .base import EnclosableViolation, Oracle, Rows, Separation, Timed, Violation, is_costly, is_instant, tuned
 from .branch_and_bound import BranchAndBound
 from .choice import is_prover, pick_oracle, prover
@@ -9,9 +10,10 @@ from .multistart import Multistart
 from .projected_subgradient import ProjectedSubgradient
 from .random_search import RandomSearch
 from .support_function import SupportFunction
-from .supremum import supremum
+from .supremum import sought, supremum
 
 __all__ = [
+    "AdaptiveSearch",
     "BranchAndBound",
     "EnclosableViolation",
     "Grid",
@@ -30,6 +32,7 @@ __all__ = [
     "is_prover",
     "pick_oracle",
     "prover",
+    "sought",
     "supremum",
     "tuned",
 ]

@@ -37,6 +37,7 @@ class Separation:
     components: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))  # (k,), the row of each point
     rows: tuple[Array, Array] | None = None  # coefficients (k, K) and rhs (k,) of those rows, if they are known already
     trusts: tuple[str, ...] = (OWN_WORD,)  # what a finite bound takes on trust; empty where lsip itself has proven it
+    estimate: float = np.inf  # what the supremum probably does not exceed: a guess that nothing is proven from
 
     @property
     def worst(self) -> float:
@@ -129,6 +130,9 @@ class Rows(Protocol):
     @property
     def data_key(self) -> Hashable:
         """Of what else the enclosures depend on than the index set; equal for equal data."""
+
+    def rows(self, y: Array) -> tuple[Array, Array]:
+        """Coefficients (N, p, K) and right-hand sides (N, p) at the points y (N, m)."""
 
     def quadratics(self, cell: Cell) -> Enclosure:
         """Enclosures over boxes of a cell: of all (p, K + 1) numbers, and of functions that are >= 0 on the domain."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..domains import Domain
+from .adaptive_search import AdaptiveSearch
 from .base import Oracle, Rows, is_instant
 from .branch_and_bound import BranchAndBound
 from .grid import Grid
@@ -24,9 +25,12 @@ class ChoiceTuning:
     ----------
     most_dimensions
         Up to so many coordinates of an index, a branch-and-bound is cheap enough to be asked in every iteration.
+    most_searched
+        Up to so many, boxes of a black box can be sampled until they are resolved.
     """
 
     most_dimensions: int = 4
+    most_searched: int = 3
 
 
 TUNING = ChoiceTuning()
@@ -43,6 +47,8 @@ def prover(family: Rows, domain: Domain | None = None) -> Oracle | None:
 def pick_oracle(family: Rows) -> Oracle:
     """Certified where that is possible and cheap, else the best guess."""
     chosen = prover(family)
+    if chosen is None and dimension(family.domain) <= TUNING.most_searched:
+        return AdaptiveSearch()
     if chosen is None or not (is_instant(chosen) or dimension(family.domain) <= TUNING.most_dimensions):
         return Multistart()
     return chosen

@@ -116,6 +116,8 @@ class Cover:
                     branch[np.arange(len(branch)), first] = sign
                     halves.append((lower[split], upper[split], branch))
                 return self._rows(*(np.concatenate(part) for part in zip(*halves, strict=True)))
+        if pieces is not None:
+            quadratic = self._rather_whole(quadratic, lower, upper, pieces)
         rows = self._layout(quadratic)
         rows |= {"lower": lower, "upper": upper}
         centre, radius = middle(lower, upper)
@@ -125,6 +127,24 @@ class Cover:
             possible = rows.pop("possible")
             rows = {key: value[possible] for key, value in rows.items()}
         return rows
+
+    def _rather_whole(self, quadratic: Quadratic, lower: Array, upper: Array, pieces: NDArray[np.int8]) -> Quadratic:
+        """Enclosures of the whole box for what has none on a piece of it.
+
+        A branch that is extended over the box may not be defined there, as 1 / t is not in 1 / max(t, 0.1), which has
+        bounds. What holds on the box holds on every piece.
+        """
+        lost = np.flatnonzero(~np.isfinite(quadratic.error).all(axis=1) & (pieces != 0).any(axis=1))
+        if not len(lost):
+            return quadratic
+        whole = self._enclose(lower[lost], upper[lost], np.zeros_like(pieces[lost]), self.order)[0]
+        unknown = ~np.isfinite(quadratic.error[lost])
+        merged = []
+        for part, other in zip(quadratic, whole, strict=True):
+            mine = part.copy()  # two parts may be one array
+            mine[..., lost, :] = np.where(unknown, other, mine[..., lost, :])
+            merged.append(mine)
+        return Quadratic(*merged)
 
     def _layout(self, quadratic: Quadratic) -> dict[str, Any]:
         """Coefficients (N, p, levels, K + 1) and errors (N, p, K + 1), rounding of products with (x, -1) included."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..deadline import left
+from .adaptive_search import AdaptiveSearch
 from .base import EnclosableViolation, Separation, is_instant
 from .branch_and_bound import BranchAndBound
-from .choice import prover
+from .choice import TUNING as CHOICE
+from .choice import dimension, prover
 from .multistart import Multistart
 
 
@@ -61,3 +63,15 @@ def supremum(violation: EnclosableViolation, *, tol: float = 1e-9, max_boxes: in
             best = found
     bound = float(np.maximum(bound, best.worst))
     return Separation(best.points, best.values, bound, best.components, trusts=trusts)
+
+
+def sought(violation: EnclosableViolation, *, tol: float = 1e-9) -> Separation:
+    """The largest value that searches find, where nothing can be proven; a larger one by `tol` is unlikely.
+
+    In few dimensions, what local searches found is what samples everywhere are asked to exceed.
+    """
+    first = Multistart().maximise(violation)
+    if dimension(violation.domain) > CHOICE.most_searched:
+        return first
+    again = AdaptiveSearch(tol=tol).maximise(violation, target=first.worst)
+    return max(first, again, key=lambda s: s.worst)

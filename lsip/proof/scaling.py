@@ -25,7 +25,7 @@ from ..expressions.graph import Index
 from ..expressions.interval import NORMAL, TINY, Interval
 from ..expressions.tape import Quadratic
 from ..model.families import LinearForm, RowFamily
-from ..model.peaks import peaks, sampled
+from ..model.peaks import inherit, peaks, sampled
 from ..model.program import STORAGE, Program
 from ..oracles.base import Enclosure, Ints, Pieces
 from ..oracles.memory import Memory
@@ -343,6 +343,7 @@ class ScaledFamily:
         self._a: Array = factors[:, None] * columns[inner.columns]  # (p, K)
         self._rows = np.concatenate([self._a, factors[:, None]], axis=1)  # (p, K + 1)
         self._flat = np.concatenate([self._a.ravel(), factors])  # as tapes order them
+        inherit(self, inner)
 
     @property
     def name(self) -> str:

@@ -5,7 +5,27 @@ from __future__ import annotations
 import math
 
 from ..model.program import Program
+from ..oracles import prover
 from ..oracles.choice import PROVERS
+from .rounding import above
+
+
+def searched(program: Program, doubt: float, resolved: bool) -> str:
+    """What was done where functions are known at points only, how far off the value probably is, and what proves it.
+
+    `resolved` is whether samples explain the functions as far as it takes; nothing is said where all have formulas.
+    """
+    names = [family.name for family in program.families if prover(family) is None]
+    if not names:
+        return ""
+    told = f"{names[0]} is" if len(names) == 1 else f"{names[0]} and {len(names) - 1} more are"
+    done = "Samples were added until they explained it" if resolved else "Samples do not explain it to the last digit"
+    right = f"and the value is probably right to {above(doubt, 1):.0e} of itself" if doubt < 1 else "nor the value"
+    return (
+        f"No violation found, but one is not excluded: {told} known at points only. {done}, {right}. For a proof, "
+        "write it with NumPy's functions of its argument, so that it can be traced, or give `lipschitz` and a loose "
+        "`tol`."
+    )
 
 
 def reason(program: Program, violation: tuple[float, ...], oracle: str) -> str:

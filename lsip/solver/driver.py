@@ -31,6 +31,7 @@ from ..proof.prove import Lower, infeasible, optimal, unbounded
 from ..proof.ray import Ray
 from ..solution.rounding import above
 from ..solution.solution import Iterate, Solution, merge
+from ..solution.uncertified import searched
 from .clock import Clock
 from .early import EarlyBounds
 from .options import Options
@@ -238,6 +239,8 @@ class Run:
             if self.relaxation.promote() or not self.relaxation.confirm(state):
                 return None
             bound = state.violation.worst  # of a point that is not far out, whose terms round less
+            if not np.isfinite(bound):  # a search has looked where nothing can be proven
+                state.estimate = max(min(s.bound, s.estimate) for s in separations)
             if bound > 0:
                 return End(Status.UNCERTIFIED if state.slater or not np.isfinite(bound) else Status.NO_INTERIOR)
         if bound <= 0:
@@ -420,7 +423,15 @@ class Run:
             status = Status.UNCERTIFIED if certificate.trusts else Status.OPTIMAL
         if status is Status.STALLED and best is not None and best.upper - lower.value <= self.method.tol:
             evidence = self._nearly((best.upper - lower.value) / self.scaling.objective)
+        if status is Status.UNCERTIFIED and best is None and not evidence and np.isfinite(state.estimate):
+            evidence = searched(self.given, self._doubt(lower), state.estimate <= 0)
         return self._solution(status, certificate, "" if status is Status.OPTIMAL else evidence)
+
+    def _doubt(self, lower: Lower) -> float:
+        """How far the value is off at most, relative to it, if the violation is not larger than it seems."""
+        value = self._value(self.state.x)
+        missed = max(self.state.estimate, 0.0) * sum(s.multiplier for s in lower.dual.support)
+        return (abs(value - lower.value) + missed) / max(abs(value), self.state.least / self.method.tol)
 
     def _nearly(self, gap: float) -> str:
         """What to do where the bounds are close, but the value is so small that a relative gap stays open."""

@@ -56,7 +56,9 @@ def linsip(
     -------
     Solution
         With `x` in the order of `c`. Certified when every family can be traced; with Lipschitz constants only where
-        these are sharp enough for `tol`, which must be loose then; other black boxes only over a finite set.
+        these are sharp enough for `tol`, which must be loose then; other black boxes only over a finite set. Where they
+        are smooth, in at most three dimensions, their values are right to 1e-6 all the same, and the message says how
+        accurate they probably are.
 
     Examples
     --------

@@ -30,8 +30,8 @@ class Exchange:
     ----------
     oracle
         Separation; None picks `SupportFunction` for a family that is affine in its index, `BranchAndBound` where a
-        family can be enclosed in at most four dimensions, else `Multistart`; in more dimensions `BranchAndBound` is
-        asked once that finds nothing.
+        family can be enclosed in at most four dimensions, `AdaptiveSearch` for a black box in at most three, else
+        `Multistart`; in more dimensions `BranchAndBound` is asked once that finds nothing.
     master
         The finite LP solver: "highs", "gurobi", "cvxpy" or "pyomo", the last two with a solver behind a colon if need
         be; or one of yours, which is called with the data of each finite program and opens it (`lsip.masters.Master`).

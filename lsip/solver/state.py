@@ -76,6 +76,7 @@ class State:
     fallback: Feasible | None = None  # a proven one that a retreat led to
     proven: Lower | None = None  # the best lower bound that is proven for all x
     early: Lower | None = None  # the same, proven on the way, for those who watch and for the case of a stop
+    estimate: float = np.inf  # what the violation of the last point probably does not exceed, where nothing is proven
     obstacle: Broken | None = None  # why the last point that looked feasible is not proven to be
     direction: Array | None = None  # one of unboundedness that could not be proven
     patience: int = 0  # feasible points whose gap did not close

@@ -1,0 +1,247 @@
+"""Estimated enclosures of rows that are known at points only: polynomials fitted to samples, and what they miss there.
+
+Nothing of it is proven. A function may do as it likes between the points, and `AdaptiveSearch`, the one user of these
+estimates, gives no bound for that reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..deadline import check
+from ..domains import Cell, Domain
+from ..expressions.chart import Chart
+from ..expressions.graph import Index
+from ..expressions.interval import EPS, Interval
+from ..expressions.jets import tetrahedron, triangle
+from ..expressions.tape import Quadratic, Tape, cubic_weights, middle, quadratic_weights
+from .base import AffineForm, Array, EnclosableViolation, Enclosure, EnclosureMemory, Ints, Pieces, Rows
+
+
+@dataclass(frozen=True)
+class EstimateTuning:
+    """How rows over a box are sampled, and how far samples are believed.
+
+    Parameters
+    ----------
+    inner
+        Where samples lie besides the middle, the corners and the middles of edges and faces, in half-widths of the box:
+        along the axes, and along the diagonals. Both halves of a function, the even and the odd one, are sampled at
+        more points than a cubic has coefficients, so that neither can be missed by symmetry.
+    safety
+        How many times the largest error at the samples the error between them may be.
+    resolved
+        A row whose error at the samples is more than this share of its size over the index set is not resolved.
+    unknown
+        Between the samples of a box that is not resolved, a row may be this many times as large as it was anywhere.
+    finest
+        Boxes narrower than this share of the index set, in one, two, three dimensions, count as resolved: what is
+        still rough there is a kink or a jump, and will never be.
+    halvings
+        Steps of a bisection that brings samples into the index set.
+    rank
+        Samples that were moved into the index set may lie on a line or a plane: directions in which they spread less
+        than this share are left out of the fit.
+    """
+
+    inner: tuple[float, float] = (0.6, 0.5)
+    safety: float = 4.0
+    resolved: float = 0.01
+    unknown: float = 100.0
+    finest: tuple[float, ...] = (5e-4, 0.01, 0.05)
+    halvings: int = 8
+    rank: float = 1e-6
+
+
+TUNING = EstimateTuning()
+
+
+class EstimatedRows:
+    """Rows of a family with estimated enclosures in the place of proven ones."""
+
+    enclosable = True
+    differentiable = True
+    linear: AffineForm | None = None
+
+    def __init__(self, inner: Rows) -> None:
+        self.inner = inner
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def domain(self) -> Domain:
+        return self.inner.domain
+
+    @property
+    def columns(self) -> Ints:
+        return self.inner.columns
+
+    @property
+    def memory(self) -> EnclosureMemory:
+        """That of the family; `data_key` keeps its estimates apart from what is proven."""
+        return self.inner.memory
+
+    @property
+    def data_key(self) -> Hashable:
+        return "estimated", self.inner.data_key
+
+    def rows(self, y: Array) -> tuple[Array, Array]:
+        return self.inner.rows(y)
+
+    def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
+        return self.inner.enclosed(lower, upper, component)
+
+    def trusts(self, domain: Domain) -> tuple[str, ...]:
+        return ("the rows are as smooth between samples as they look",)
+
+    def quadratics(self, cell: Cell) -> Enclosure:
+        chart = Chart(cell, (Index("y", self.domain),))
+        sides = None if cell.inside is None else Tape((cell.inside(chart.coordinates),), chart.indices)
+        boxes = _Boxes(self.inner, cell, chart)
+
+        def enclose(
+            lower: Array, upper: Array, pieces: Pieces, order: int
+        ) -> tuple[Quadratic, Quadratic | None, NDArray[np.bool_] | None]:
+            fitted = boxes.fitted(lower, upper, order)
+            if sides is None:
+                return fitted, None, None
+            cut, kinks, straddles = sides.quadratics(lower, upper, pieces, order)
+            if kinks is not None:
+                cut = Quadratic(*(np.concatenate([k, c], axis=-1) for k, c in zip(kinks, cut, strict=True)))
+            return fitted, cut, straddles
+
+        return enclose
+
+
+class _Boxes:
+    """Fits over boxes of one cell, and the largest values seen in any of them."""
+
+    def __init__(self, rows: Rows, cell: Cell, chart: Chart) -> None:
+        self.rows, self.cell, self.chart = rows, cell, chart
+        self.largest = np.zeros(rows.columns.size + len(rows.columns))  # (p K + p,)
+        width = (cell.upper - cell.lower).max(axis=0)
+        self.finest: Array = TUNING.finest[min(len(width), len(TUNING.finest)) - 1] * width
+
+    def fitted(self, lower: Array, upper: Array, order: int) -> Quadratic:
+        """The polynomials of all rows over boxes, with estimates of their errors."""
+        check("samples")
+        centre, radius = middle(lower, upper)
+        (n, k), d = centre.shape, stencil(centre.shape[1])
+        at, y = self._samples(centre, radius, d)
+        a, b = self.rows.rows(y)
+        flat = np.concatenate([a.reshape(len(a), -1), b], axis=1).reshape(n, len(d), -1)  # (N, P, p K + p)
+        design = monomials(d, order)
+        fit = np.einsum("lp,npk->nlk", fitting(k, order), flat)
+        miss = np.abs(np.einsum("pl,nlk->npk", design, fit) - flat).max(axis=1)
+        moved = np.flatnonzero((at != d).any(axis=(1, 2)))
+        if len(moved):
+            designs = monomials(at[moved].reshape(-1, k), order).reshape(-1, *design.shape)
+            fit[moved] = np.linalg.pinv(designs, rcond=TUNING.rank) @ flat[moved]
+            miss[moved] = np.abs(designs @ fit[moved] - flat[moved]).max(axis=1)
+        largest = np.abs(flat).max(axis=1)
+        np.maximum(self.largest, largest.max(axis=0), out=self.largest)
+        wide = np.asarray((upper - lower > self.finest).any(axis=1))
+        open_ = (miss > TUNING.resolved * self.largest) & wide[:, None]
+        error = np.where(open_, TUNING.unknown * self.largest, TUNING.safety * miss + 8 * EPS * largest)
+        parts, bends = np.moveaxis(fit, 1, 0), 1 + k + len(triangle(k)[0])
+        rough = np.zeros((k, *error.shape))
+        return Quadratic(parts[0], parts[1 : 1 + k], parts[1 + k : bends], parts[bends:], rough, error)
+
+    def _samples(self, centre: Array, radius: Array, d: Array) -> tuple[Array, Array]:
+        """Where boxes are sampled, (N, P, k) in their own units and (N P, m) in the index set.
+
+        Samples outside an index set that is cut out of the boxes move towards the point of it nearest to the centre.
+        """
+        domain, (n, k) = self.rows.domain, centre.shape
+        at = np.broadcast_to(d, (n, *d.shape))
+        y = self.chart.points((centre[:, None] + radius[:, None] * d).reshape(-1, k))
+        if self.cell.inside is None or self.cell.place is not None:
+            return at, domain.project(y)  # where this moves a sample, rounding has put it outside
+        outside = ~domain.contains(y, tol=0.0)
+        if not outside.any():
+            return at, y
+        box = np.flatnonzero(outside) // len(d)
+        inner = np.empty_like(centre)
+        some = np.unique(box)
+        inner[some] = domain.project(centre[some])
+        start, end, low, high = inner[box], y[outside], np.zeros((len(box), 1)), np.ones((len(box), 1))
+        for _ in range(TUNING.halvings):
+            step = 0.5 * (low + high)
+            inside = domain.contains(start + step * (end - start), tol=0.0)[:, None]
+            low, high = np.where(inside, step, low), np.where(inside, high, step)
+        y[outside] = start + low * (end - start)
+        at = at.copy()
+        at.reshape(-1, k)[outside] = (y[outside] - centre[box]) / np.where(radius[box] > 0, radius[box], 1.0)
+        return at, y
+
+
+@cache
+def stencil(m: int) -> Array:
+    """Samples of the box [-1, 1]^m: middle, corners, middles of edges and faces, and some further inside."""
+    along, across = TUNING.inner
+    grid = np.array(list(product((-1.0, 0.0, 1.0), repeat=m)))
+    diagonal = np.array(list(product((-across, across), repeat=m)))
+    axes = along * np.concatenate([np.eye(m), -np.eye(m)])
+    return np.concatenate([grid, diagonal, axes])
+
+
+def monomials(d: Array, order: int) -> Array:
+    """What the numbers of a `Quadratic` are multiplied by at the points d (P, m): shape (P, L)."""
+    m = d.shape[1]
+    i, j = triangle(m)
+    parts = [np.ones((len(d), 1)), d, quadratic_weights(m) * d[:, i] * d[:, j]]
+    if order == 3:
+        a, b, c = tetrahedron(m)[:3]
+        parts.append(cubic_weights(m) * d[:, a] * d[:, b] * d[:, c])
+    return np.concatenate(parts, axis=1)
+
+
+@cache
+def fitting(m: int, order: int) -> Array:
+    """Samples to the numbers of the polynomial of that order that fits them best: shape (L, P)."""
+    found: Array = np.linalg.pinv(monomials(stencil(m), order)).astype(np.float64)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedViolation:
+    """A violation whose rows have estimated enclosures."""
+
+    inner: EnclosableViolation
+
+    @property
+    def components(self) -> int:
+        return self.inner.components
+
+    @property
+    def domain(self) -> Domain:
+        return self.inner.domain
+
+    @property
+    def family(self) -> EstimatedRows:
+        return EstimatedRows(self.inner.family)
+
+    @property
+    def weights(self) -> Array:
+        return self.inner.weights
+
+    @property
+    def spread(self) -> Array | None:
+        return self.inner.spread
+
+    def values(self, y: Array) -> Array:
+        return self.inner.values(y)
+
+    def at(self, y: Array, component: Ints) -> Array:
+        return self.inner.at(y, component)
+
+    def derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
+        return self.inner.derivatives(y, component)
