@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from itertools import product
 
@@ -98,6 +99,10 @@ class EstimatedRows:
 
     def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
         return self.inner.enclosed(lower, upper, component)
+
+    def polynomial(self, component: int, weights: Array) -> list[Fraction] | None:
+        """Not known of samples."""
+        return None
 
     def trusts(self, domain: Domain) -> tuple[str, ...]:
         return ("the rows are as smooth between samples as they look",)
