@@ -18,13 +18,13 @@ A chain of products T_k+1 = 2 x T_k - T_k-1 widens like (1 + √2)ᵏ instead, e
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import jets
 from .defined import Doubt
-from .functions import FUNCTIONS, HALF_PI_ABOVE
+from .functions import FUNCTIONS
 from .graph import Expression, Pass
 from .interval import EPS, Array, Interval, down, up
 from .jets import Jet, Numbers
@@ -32,8 +32,16 @@ from .jets import Jet, Numbers
 _ARCCOS, _COS = FUNCTIONS["arccos"], FUNCTIONS["cos"]
 
 
+class Derived(NamedTuple):
+    """Derivatives of one order of R sums, and what they are off by when they are computed."""
+
+    weights: Array  # (K + 1, R)
+    turning: Array  # (R,), for every unit of the angle
+    fixed: Array  # (R,)
+
+
 class ChebyshevSums(Expression):
-    """The sums `rows` (R, K + 1) @ (T_0, …, T_K) of x = (u - centre) / radius, for every element of u one after another.
+    """The sums `rows` (R, K + 1) @ (T_0, …, T_K) of x = (u - centre) / radius, for one element of u after another.
 
     Entries of `rows` may be off by one unit each.
     """
@@ -46,7 +54,7 @@ class ChebyshevSums(Expression):
         unit = (np.count_nonzero(rows, axis=1) == 1).all() and (rows.max(axis=1) == 1.0).all()
         self.chosen = rows.argmax(axis=1) if unit else None  # of plain Chebyshev polynomials, their degrees
         self.sizes = np.abs(rows)
-        self._weights: dict[int, tuple[Array, Array]] = {}
+        self._sums: dict[int, Derived] = {}
         # Beside rounding, |x| may exceed 1 by 16 EPS: exp(z) <= 1 + 2 z for z <= 1.
         self.ends = _ends(degree) * (1.0 + 32.0 * (degree + 1) ** 2 * EPS)
 
@@ -72,25 +80,27 @@ class ChebyshevSums(Expression):
         """Where the values of one sum stand, for every element of u."""
         return np.arange(self.args[0].size) * self.count + row
 
-    def _derived(self, order: int) -> tuple[Array, Array]:
-        """Coefficients (K + 1, R) of derivatives in x of that order, and the error (R,) of what is computed with them.
+    def _derived(self, order: int) -> Derived:
+        """Derivatives in x of that order, as sums of Chebyshev polynomials.
 
-        In units of EPS, relative to T_k⁽ʲ⁾(1): the table is off by one part for the angle, as large as k times a
-        quarter of a turn at most, and one for the cosine; entries by one; and two products of K + 1 terms each round by
-        K + 4.
+        Their weights add up to T_k⁽ʲ⁾(1). What is computed with them is off, in units of EPS, by k times the angle and
+        its error; by the error of the cosine, and one for each entry of `rows`; and by the length of the sum and 4 for
+        each product with a matrix, of which there are none, one or two.
         """
-        if order not in self._weights:
-            degree = len(self.degrees) - 1
-            table = (_ARCCOS.ulps + 1.0) * HALF_PI_ABOVE * degree + _COS.ulps
-            units = up((table + 2.0 * (degree + 4) + 2.0) * EPS * (self.sizes @ self.ends[order]), 4.0 * (degree + 4))
-            self._weights[order] = (self.rows @ _derivatives(degree)[order]).T, units
-        return self._weights[order]
+        if order not in self._sums:
+            degree, plain = len(self.degrees) - 1, self.chosen is not None
+            length = self.degrees if plain else degree  # of sums without their zeros
+            roundings = (order > 0 if plain else 2.0) * (length + 4.0) + _COS.ulps + 1.0
+            terms = (EPS * self.degrees * (_ARCCOS.ulps + 1.0), EPS * roundings)
+            turning, fixed = (up(self.sizes @ (self.ends[order] * v), 4.0 * (degree + 4)) for v in terms)
+            self._sums[order] = Derived((self.rows @ _derivatives(degree)[order]).T, turning, fixed)
+        return self._sums[order]
 
     def _at(self, table: Array, order: int) -> Array:
         """A derivative (N, elements, R) in x, from the Chebyshev polynomials (N, elements, K + 1)."""
         if order == 0 and self.chosen is not None:
             return table[..., self.chosen]
-        return table @ self._derived(order)[0]
+        return table @ self._derived(order).weights
 
     def _bound(self, sizes: Array) -> Array:
         """An upper bound of all sums, given those (N, elements, K + 1) of Chebyshev polynomials or of derivatives."""
@@ -100,7 +110,7 @@ class ChebyshevSums(Expression):
 
     def _values(self, u: Array, order: int) -> list[Array]:
         x = (u - self.centre) / self.radius
-        table = _table(x, self.degrees)
+        _, table = _table(x, self.degrees)
         beyond = np.abs(x) > 1.0
         if beyond.any():
             angle = np.arccosh(np.abs(x[beyond]))[..., None] * self.degrees
@@ -112,11 +122,12 @@ class ChebyshevSums(Expression):
         x = u if (self.centre, self.radius) == (0.0, 1.0) else (u - self.centre) / self.radius
         middle = np.clip(0.5 * x.lo + 0.5 * x.hi, -1.0, 1.0)
         reach = up(np.maximum(x.hi - middle, middle - x.lo), 2.0)[..., None]
-        table = _table(middle, self.degrees)
+        angle, table = _table(middle, self.degrees)
         sizes = [self._bound(b) for b in self._sizes(np.maximum(np.abs(x.lo), np.abs(x.hi))[..., None], order + 1)]
         found = []
         for j in range(order + 1):
-            value, room = self._at(table, j), up(reach * sizes[j + 1] + self._derived(j)[1], 2.0)
+            value, sums = self._at(table, j), self._derived(j)
+            room = up(reach * sizes[j + 1] + angle * sums.turning + sums.fixed, 4.0)
             lo, hi = np.maximum(down(value - room), -sizes[j]), np.minimum(up(value + room), sizes[j])
             box = Interval(lo.reshape(len(middle), -1), hi.reshape(len(middle), -1))
             for _ in range(j if self.radius != 1.0 else 0):
@@ -143,14 +154,15 @@ class ChebyshevSums(Expression):
         return sizes
 
 
-def _table(x: Array, degrees: Array) -> Array:
-    """T_k of the numbers x in [-1, 1], along a new last axis; those beyond are moved to the ends.
+def _table(x: Array, degrees: Array) -> tuple[Array, Array]:
+    """The angles of |x|, and T_k of x in [-1, 1], along a new last axis; numbers beyond are moved to the ends.
 
     T_k(-x) = (-1)ᵏ T_k(x) keeps angles below a quarter of a turn, where they have all their digits.
     """
-    table = np.cos(np.arccos(np.minimum(np.abs(x), 1.0))[..., None] * degrees)
+    angle = np.arccos(np.minimum(np.abs(x), 1.0))[..., None]
+    table = np.cos(angle * degrees)
     table[..., 1::2] *= np.where(x < 0, -1.0, 1.0)[..., None]
-    return table
+    return angle, table
 
 
 @cache

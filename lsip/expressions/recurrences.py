@@ -2,9 +2,9 @@
 
 T_k+1 = 2 u T_k - T_k-1 is how people write Chebyshev polynomials; those of Legendre, Gegenbauer and Hermite, and the
 sums of Clenshaw by which NumPy evaluates them, look alike. Enclosures of such a chain widen exponentially with its
-length. So all polynomials that are made of products p q + r with deg r = |deg p - deg q|, where p and q are linear or
-such polynomials themselves (T_m+n = 2 T_m T_n - T_|m-n| is the rule behind them), are expanded in Chebyshev polynomials,
-exactly, in rational numbers. So is cos(k arccos u), whose derivatives would be unbounded where |u| = 1.
+length. So all polynomials p q + r with deg r = |deg p - deg q|, where p and q are linear or such polynomials
+themselves (T_m+n = 2 T_m T_n - T_|m-n| is the rule behind them), are expanded in Chebyshev polynomials, exactly, in
+rational numbers. So is cos(k arccos u), whose derivatives would be unbounded where |u| = 1.
 """
 
 from __future__ import annotations
@@ -189,9 +189,9 @@ class _Scan:
                     a, k = other, known.value.ravel()
                     break
         inner: Any = self.nodes[a]
-        if isinstance(inner, Apply) and inner.function.name == "arccos" and inner.size == 1 and node.size == k.size:
-            if (k >= 0).all() and (k == np.round(k)).all() and 0 < k.max(initial=0.0) <= TUNING.most:
-                self.cosines.setdefault(self.args[a][0], {})[i] = k.astype(np.intp)
+        angle = isinstance(inner, Apply) and inner.function.name == "arccos" and inner.size == 1
+        if angle and node.size == k.size and (k == np.round(k)).all() and k.min() >= 0 and 0 < k.max() <= TUNING.most:
+            self.cosines.setdefault(self.args[a][0], {})[i] = k.astype(np.intp)
 
     def unfold(self, u: int, cosines: dict[int, Array], reach: Range) -> Closed | None:
         """cos(k arccos u) as T_k(u), if u is proven to lie between -1 and 1; elsewhere only T_k would be defined."""

@@ -78,7 +78,7 @@ class Tape:
         instead: dict[Index, Expression] | None = None,
     ) -> None:
         """The outputs as functions of `indices`; `instead` has other indices as functions of these."""
-        self.indices, self.given = indices, instead
+        self.given = instead
         self.instead = {id(index): e for index, e in (instead or {}).items()}
         self.offsets: dict[Index, int] = {}
         start = 0
@@ -248,12 +248,10 @@ class Tape:
 
     def _reach(self, i: int) -> tuple[float, float]:
         """Between which numbers a node lies, over the boxes around all index sets."""
-        ends = [np.concatenate([e[None] for e in ends], axis=1) for ends in self._corners()]
-        found = Tape((self.nodes[i],), self.indices, self.given).enclose(*ends)
+        lower = np.concatenate([np.zeros(0), *(index.domain.lower for index in self.offsets)])
+        upper = np.concatenate([np.zeros(0), *(index.domain.upper for index in self.offsets)])
+        found = Tape((self.nodes[i],), tuple(self.offsets), self.given).enclose(lower[None], upper[None])
         return float(found.lo.min()), float(found.hi.max())
-
-    def _corners(self) -> tuple[list[Array], list[Array]]:
-        return [index.domain.lower for index in self.indices], [index.domain.upper for index in self.indices]
 
     def _live(self) -> list[bool]:
         """Which nodes the output depends on; simplifying leaves some behind."""
