@@ -233,6 +233,44 @@ def test_what_is_no_recurrence_stays(name):
     assert not closed(UNTOUCHED[name](T))
 
 
+def test_polynomials_that_are_steep_at_an_end_keep_their_digits():
+    """T_23 is four millions at 1.25: sums that suit all of the index set would lose as much near 0."""
+    s = lsip.Index("s", lsip.Interval(-1, 1.25))
+    ready = tape(by_recurrence(s, 23), s)
+    assert ready.values(np.array([[0.140625]])) == pytest.approx(chebyshev.chebvander([0.140625], 23), abs=1e-13)
+
+
+def test_sums_of_clenshaw_have_as_many_terms_as_variables():
+    """NumPy's chebval of variables, c = p + 2 t c, over and over."""
+    x, h = lsip.Variable(31, name="x"), lsip.Variable(name="h")
+    for val, index in ((chebyshev.chebval, T), (legendre.legval, T)):
+        e = val(index, x)
+        assert len(e.terms) < 2 * x.size
+        residual = e - np.abs(index)
+        problem = lsip.Problem(lsip.minimize(h), [lsip.forall(index, [residual <= h, -residual <= h])])
+        assert problem.solve(verbose=False, time_limit=20).certified
+
+
+def test_a_recurrence_is_not_printed_in_full():
+    """T_60 has a billion operands."""
+    a, b = T, 1.0
+    for _ in range(60):
+        a, b = 2 * T * a - b, a
+    assert len(str(a)) < 20_000
+    assert str(a).count("…") >= 1
+
+
+def test_sums_of_variables_and_recurrences():
+    """sum(x[k] T[k]), in place of a product of vectors."""
+    basis, found = [1.0, T], lsip.Variable(41, name="x")
+    while len(basis) < 41:
+        basis.append(2 * T * basis[-1] - basis[-2])
+    h = lsip.Variable(name="h")
+    residual = sum(found[k] * basis[k] for k in range(41)) - np.exp(T) * np.abs(T)
+    problem = lsip.Problem(lsip.minimize(h), [lsip.forall(T, [residual <= h, -residual <= h])])
+    assert problem.solve(verbose=False, time_limit=20).certified
+
+
 def test_the_formula_prints_as_it_was_written():
     assert str(by_recurrence(T, 2)) == "(1, t, 2 t t - 1)"
     ready = tape(by_recurrence(T, 12))

@@ -40,12 +40,16 @@ class RecurrenceTuning:
         By how much the range of a linear polynomial may exceed [-1, 1] if it is to be the argument: for rounding.
     most_products
         Of fractions, while a chain is expanded: what it may cost.
+    steepest
+        How many times as large as on half of its range a polynomial may be. A sum of Chebyshev polynomials is off by as
+        much everywhere, while products have more digits where it is small.
     """
 
     least: int = 8
     most: int = 512
     near: float = 1e-9
-    most_products: int = 100_000
+    most_products: int = 1_000_000
+    steepest: float = 1e4
 
 
 TUNING = RecurrenceTuning()
@@ -95,7 +99,7 @@ class _Scan:
     args: list[Args]
     base: list[int] = field(default_factory=list)
     degree: list[int] = field(default_factory=list)
-    factors: dict[int, Args] = field(default_factory=dict)  # of products, up to a constant
+    factors: dict[int, Args] = field(default_factory=dict)  # of products, up to constants and lower degrees
     chained: set[int] = field(default_factory=set)
     chains: dict[int, list[int]] = field(default_factory=dict)
     cosines: dict[int, dict[int, Array]] = field(default_factory=dict)  # degrees of T_k(u), by u and by the node
@@ -126,8 +130,9 @@ class _Scan:
             self._chain(i, self.base[a])
 
     def _chain(self, i: int, base: int) -> None:
-        self.chained.add(i)
-        self.chains.setdefault(base, []).append(i)
+        if i not in self.chained:
+            self.chained.add(i)
+            self.chains.setdefault(base, []).append(i)
 
     def _common(self, node: Any, args: Args) -> int | None:
         """The base of both operands, if there is one and each of its elements has its own."""
@@ -140,15 +145,25 @@ class _Scan:
         base = self._common(node, args)
         if base is None:
             return None
-        if any(self._recurs(a, rest) for a, rest in (args, args[::-1])):
-            self._chain(i, base)
+        for a, rest in (args, args[::-1]):
+            self._recur(i, a, rest)
         return base, max(self.degree[a] for a in args)
 
-    def _recurs(self, a: int, rest: int) -> bool:
-        """Whether a sum is one of a recurrence: a product of two of its polynomials, and one of lower degree."""
-        p, q = self.factors.get(a, (a, a))
-        fits = a in self.factors and self.degree[rest] == abs(self.degree[p] - self.degree[q])
-        return fits and all(self.degree[k] == 1 or k in self.chained for k in (p, q))
+    def _recur(self, i: int, a: int, rest: int) -> None:
+        """A sum is one of a recurrence if it is made of one, or of a product of two, and of what has a lower degree.
+
+        The lower degree of a product may come later: 2 u p + 1 + q is added up in any order.
+        """
+        degree = self.degree[rest]
+        if a in self.chained and degree < self.degree[a]:
+            self._chain(i, self.base[a])
+        elif a in self.factors and all(self.degree[k] <= 2 or k in self.chained for k in self.factors[a]):
+            p, q = self.factors[a]
+            difference = abs(self.degree[p] - self.degree[q])
+            if degree == difference:
+                self._chain(i, self.base[a])
+            elif degree < difference:
+                self.factors[i] = (p, q)
 
     def _product(self, i: int, node: Any, args: Args) -> tuple[int, int] | None:
         base = self._common(node, args)
@@ -239,8 +254,11 @@ class _Scan:
                 if not NORMAL <= abs(v) <= LARGEST:
                     return None
                 row[k] = float(v)
-        node = ChebyshevSums(self.nodes[arg], rows, centre, radius)
-        return Closed(node, arg, {i: node.places(r) for r, i in enumerate(used)})
+        even = _even(rows)
+        if not even.any():
+            return None
+        node = ChebyshevSums(self.nodes[arg], rows[even], centre, radius)
+        return Closed(node, arg, {used[i]: node.places(r) for r, i in enumerate(np.flatnonzero(even).tolist())})
 
     def _argument(self, base: int, before: int, ends: tuple[float, float]) -> tuple[int, float, float]:
         """The widest linear polynomial between -1 and 1, or the base with the centre and the radius of its range."""
@@ -284,6 +302,13 @@ class _Scan:
                     return None
                 known[i] = _multiplied(parts[0], parts[-1])
         return known
+
+
+def _even(rows: Array) -> NDArray[np.bool_]:
+    """Which sums of Chebyshev polynomials are not much larger somewhere than they are on half of the angles."""
+    angles = np.linspace(0.0, np.pi, 4 * rows.shape[1])
+    values = np.abs(rows @ np.cos(np.arange(rows.shape[1])[:, None] * angles))
+    return np.abs(rows).sum(axis=1) <= TUNING.steepest * np.median(values, axis=1)
 
 
 def _added(p: Polynomial, q: Polynomial) -> Polynomial:
