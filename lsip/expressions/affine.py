@@ -369,8 +369,8 @@ def _joined(a: Affine, b: Affine) -> tuple[tuple[Term, ...], dict[Place, int]]:
     """The terms of a sum, and where those with formulas stand."""
     if not b.formulas:
         return a.terms + b.terms, a.formulas
-    if not a.formulas:
-        return a.terms + b.terms, {place: len(a.terms) + i for place, i in b.formulas.items()}
+    if a.formulas.keys().isdisjoint(b.formulas):
+        return a.terms + b.terms, a.formulas | {place: len(a.terms) + i for place, i in b.formulas.items()}
     return _united(b.terms, list(a.terms), a.formulas.copy())
 
 
