@@ -28,6 +28,8 @@ from .operators import RULES, Operators, Statement, operand
 from .printing import Item, latex, text
 from .sums import Kept, Scattered, together, totals
 
+Place: TypeAlias = tuple[int, bytes, bytes]  # of a term: the variable, rows and columns
+
 
 @dataclass(frozen=True, eq=False)
 class Term:
@@ -45,6 +47,11 @@ class Term:
         """The coefficients, if they are numbers."""
         e = self.coefficient
         return Kept(e.value, self.rest) if isinstance(e, Constant) and not e.rounded else None
+
+    @property
+    def place(self) -> Place:
+        """Terms with the same one differ in their coefficients only."""
+        return self.variable.number, self.rows.tobytes(), self.columns.tobytes()
 
     def scaled(self, factor: Expression) -> Term:
         """Times `factor`, which has one element a row."""
@@ -78,9 +85,11 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
         terms: tuple[Term, ...],
         offset: Expression | None = None,
         constants: tuple[Scattered, ...] = (),
+        formulas: dict[Place, int] | None = None,
     ) -> None:
         self.shape = shape
         self.terms = terms
+        self._formulas = formulas
         self.varying: Expression | None = None
         if isinstance(offset, Constant) and not offset.rounded:
             constants = (*constants, Scattered.of(np.broadcast_to(offset.value, shape)))
@@ -88,6 +97,13 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
             self.varying = full(offset, shape)
         self.constants = tuple(c for c in constants if c.rows.size)
         self.origin: tuple[Any, ...] = ()
+
+    @cached_property
+    def formulas(self) -> dict[Place, int]:
+        """Which terms have formulas in front of variables, by their places."""
+        if self._formulas is not None:
+            return self._formulas
+        return {t.place: i for i, t in enumerate(self.terms) if t.numbers is None}
 
     @cached_property
     def offset(self) -> Expression:
@@ -345,7 +361,37 @@ def _add(left: Read, right: Read) -> Affine:
         varying = a.varying if b.varying is None else b.varying
     else:
         varying = as_expression(a.varying + b.varying)
-    return Affine(shape, a.terms + b.terms, varying, a.constants + b.constants)
+    terms, formulas = _joined(a, b)
+    return Affine(shape, terms, varying, a.constants + b.constants, formulas)
+
+
+def _joined(a: Affine, b: Affine) -> tuple[tuple[Term, ...], dict[Place, int]]:
+    """The terms of a sum, and where those with formulas stand."""
+    if not b.formulas:
+        return a.terms + b.terms, a.formulas
+    if a.formulas.keys().isdisjoint(b.formulas):
+        return a.terms + b.terms, a.formulas | {place: len(a.terms) + i for place, i in b.formulas.items()}
+    return _united(b.terms, list(a.terms), a.formulas.copy())
+
+
+def _united(
+    more: tuple[Term, ...], terms: list[Term], known: dict[Place, int]
+) -> tuple[tuple[Term, ...], dict[Place, int]]:
+    """More terms among others: two with formulas at one place become one.
+
+    Else the sums of Clenshaw, c = p + 2 t c, would have as many terms as there are ways to write a number as a sum of
+    ones and twos. Numbers are left apart, to be added up at the end without rounding.
+    """
+    for term in more:
+        place = term.place if term.numbers is None else None
+        if place in known:
+            twin = terms[known[place]]
+            terms[known[place]] = replace(twin, coefficient=as_expression(twin.coefficient + term.coefficient))
+        else:
+            if place is not None:
+                known[place] = len(terms)
+            terms.append(term)
+    return tuple(terms), known
 
 
 def _negative(a: Affine) -> Affine:
@@ -368,9 +414,10 @@ def _multiply(a: Read, b: Read | float) -> Affine:
         constants = tuple(Scattered(c.rows, _within(c.numbers, numbers[c.rows], "multiply")) for c in affine.constants)
         varying = None if affine.varying is None else as_expression(factor * affine.varying)
         return Affine(shape, terms, varying, constants)
+    terms, formulas = _united(terms, [], {})
     if not affine.constants and affine.varying is None:
-        return Affine(shape, terms)
-    return Affine(shape, terms, as_expression(factor * affine.offset))
+        return Affine(shape, terms, None, (), formulas)
+    return Affine(shape, terms, as_expression(factor * affine.offset), (), formulas)
 
 
 def _divide(a: Read, b: Read) -> Affine:

@@ -140,19 +140,19 @@ class _Expansion:
     def __init__(self, tape: Tape) -> None:
         self.tape, self.count = tape, 0
         self.zero: Exponents = (0,) * tape.dim
-        self.results: list[Terms] = []
+        self.results: dict[int, Terms] = {}
 
     def outputs(self) -> Terms:
-        needed = self.tape.below({self.tape.output})
-        if not all(_may_be_one(self.tape.nodes[i]) for i in needed):
+        written = self.tape.written
+        steps = list(written.steps())
+        if not all(_may_be_one(node) for _, node, _ in steps):
             raise _OtherwiseError
-        for i, (node, args) in enumerate(zip(self.tape.nodes, self.tape.args, strict=True)):
-            result = self._expand(node, [self.results[a] for a in args]) if i in needed else []
-            self.count += sum(map(len, result))
+        for i, node, args in steps:
+            self.results[i] = self._expand(node, [self.results[a] for a in args])
+            self.count += sum(map(len, self.results[i]))
             if self.count > TUNING.most_terms:
                 raise _OtherwiseError
-            self.results.append(result)
-        return self.results[self.tape.output]
+        return self.results[written.output]
 
     def _expand(self, node: Expression, args: list[Terms]) -> Terms:
         check("rows")

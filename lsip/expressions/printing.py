@@ -6,6 +6,7 @@ What is printed is the tree of operations that the user typed (`origin`), never 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -73,11 +74,28 @@ def _key(key: Key, tex: bool) -> str:
     return ", ".join(one(k) for k in parts)
 
 
+@dataclass(frozen=True)
+class PrintingTuning:
+    """How much of an expression is printed.
+
+    Parameters
+    ----------
+    most
+        Operands; in the place of others there is an ellipsis. A recurrence uses what it found before twice, and would
+        fill books: T_30 has a million operands.
+    """
+
+    most: int = 2000
+
+
+TUNING = PrintingTuning()
+
+
 class Printer:
     """Renders a tree of origins; `tex` chooses the alphabet."""
 
     def __init__(self, tex: bool) -> None:
-        self.tex = tex
+        self.tex, self.left = tex, TUNING.most
 
     def show(self, item: Item) -> str:
         return self.render(item)[0]
@@ -102,6 +120,9 @@ class Printer:
 
     def render(self, item: Item) -> tuple[str, int]:
         """The text of an operand and how tightly it binds."""
+        self.left -= 1
+        if self.left < 0:
+            return (r"\dots" if self.tex else "…"), ATOM
         origin = item if isinstance(item, tuple) else getattr(item, "origin", None)
         if isinstance(item, list):
             if any(hasattr(part, "origin") for part in item):
@@ -251,14 +272,11 @@ def _binding(body: str) -> int:
     return MINUS if body.startswith("-") else ATOM
 
 
-_TEXT, _LATEX = Printer(tex=False), Printer(tex=True)
-
-
 def text(item: Item) -> str:
     """Unicode mathematics."""
-    return _TEXT.show(item)
+    return Printer(tex=False).show(item)
 
 
 def latex(item: Item) -> str:
     """LaTeX, without dollar signs."""
-    return _LATEX.show(item)
+    return Printer(tex=True).show(item)

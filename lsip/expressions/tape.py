@@ -14,6 +14,7 @@ expansion falls back to a lower order, output by output.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ from .graph import (
 from .interval import EPS, NORMAL, Array, Interval, up
 from .jets import Jet, Numbers, tetrahedron, triangle
 from .operands import Shape
+from .recurrences import Closed, closed_forms
 
 
 class Quadratic(NamedTuple):
@@ -53,6 +55,19 @@ class Quadratic(NamedTuple):
     error: Array  # (N, K), >= 0, inf when nothing is known
 
 
+class Written(NamedTuple):
+    """The nodes of a tape as the formula has them, without closed forms: what a proof is about."""
+
+    nodes: list[Expression]
+    args: list[tuple[int, ...]]
+    output: int
+
+    def steps(self) -> Iterator[tuple[int, Expression, tuple[int, ...]]]:
+        """The nodes that the output depends on, in order, with their positions and arguments."""
+        for i in sorted(below({self.output}, self.args)):
+            yield i, self.nodes[i], self.args[i]
+
+
 class Tape:
     """The nodes below some outputs, each once, in the order in which they can be computed."""
 
@@ -63,6 +78,7 @@ class Tape:
         instead: dict[Index, Expression] | None = None,
     ) -> None:
         """The outputs as functions of `indices`; `instead` has other indices as functions of these."""
+        self.given = instead
         self.instead = {id(index): e for index, e in (instead or {}).items()}
         self.offsets: dict[Index, int] = {}
         start = 0
@@ -75,9 +91,10 @@ class Tape:
         self.args: list[tuple[int, ...]] = []
         self.kinks: dict[int, slice] = {}
         self.kink_count = 0
-        position = self._sort(Join(tuple(_flattened(outputs))))
+        self.output = self._sort(Join(tuple(_flattened(outputs))))
+        self.written = Written(self.nodes, self.args, self.output)
+        self._close()
         # The argument of every kink is an output too: branch-and-bound needs its sign and its slope.
-        self.output = position
         live = self._live()
         kinked = [(i, n) for i, n in enumerate(self.nodes) if live[i] and isinstance(n, Select | Absolute)]
         self.kink_arguments = [self.args[i][0] for i, _ in kinked]
@@ -86,7 +103,7 @@ class Tape:
             self.kink_count += kink.size
         # A jump is decided by a comparison, which has to know where its operands are undefined.
         self.jumps = {i for i, kink in kinked if isinstance(kink, Select) and not kink.continuous}
-        self.watched = self.below({self.args[i][0] for i in self.jumps})
+        self.watched = below({self.args[i][0] for i in self.jumps}, self.args)
         varies: list[bool] = []
         for node, args in zip(self.nodes, self.args, strict=True):
             varies.append(isinstance(node, Index | Select | Absolute) or any(varies[a] for a in args))
@@ -193,18 +210,53 @@ class Tape:
                 return parts[0][0], sparse.vstack([p[1] for p in parts], format="csr")  # type: ignore[index]
         return None
 
+    def _close(self) -> None:
+        """Put recurrences in closed form: one node for all polynomials of one argument, and elements of it."""
+        forms = closed_forms(self.nodes, self.args, self.output, self._reach)
+        if not forms:
+            return
+        owner = {i: form for form in forms for i in form.places}
+        nodes, args, place, made = list[Expression](), list[tuple[int, ...]](), list[int](), dict[int, int]()
+
+        def put(node: Expression, arguments: tuple[int, ...]) -> int:
+            nodes.append(node)
+            args.append(arguments)
+            return len(nodes) - 1
+
+        def elements(form: Closed, index: NDArray[np.intp], origin: tuple[Any, ...]) -> int:
+            if id(form) not in made:
+                made[id(form)] = put(form.node, (place[form.arg],))
+            node = Gather(form.node, index)
+            node.origin = origin
+            return put(node, (made[id(form)],))
+
+        for i, node in enumerate(self.nodes):
+            if i in owner:
+                place.append(elements(owner[i], owner[i].places[i], node.origin))
+            elif isinstance(node, Join) and any(a in owner for a in self.args[i]):
+                parts = []
+                for form, run in groupby(self.args[i], owner.get):
+                    alike = list(run)
+                    if form is None:
+                        parts += [place[a] for a in alike]
+                    else:
+                        parts.append(elements(form, np.concatenate([form.places[a] for a in alike]), ()))
+                place.append(put(Join(tuple(nodes[a] for a in parts)), tuple(parts)) if len(parts) > 1 else parts[0])
+            else:
+                place.append(put(node, tuple(place[a] for a in self.args[i])))
+        self.nodes, self.args, self.output = nodes, args, place[self.output]
+
+    def _reach(self, i: int) -> tuple[float, float]:
+        """Between which numbers a node lies, over the boxes around all index sets."""
+        lower = np.concatenate([np.zeros(0), *(index.domain.lower for index in self.offsets)])
+        upper = np.concatenate([np.zeros(0), *(index.domain.upper for index in self.offsets)])
+        found = Tape((self.nodes[i],), tuple(self.offsets), self.given).enclose(lower[None], upper[None])
+        return float(found.lo.min()), float(found.hi.max())
+
     def _live(self) -> list[bool]:
         """Which nodes the output depends on; simplifying leaves some behind."""
-        below = self.below({self.output})
-        return [i in below for i in range(len(self.nodes))]
-
-    def below(self, roots: set[int]) -> set[int]:
-        """Some nodes and all that they depend on."""
-        found = set(roots)
-        for i in range(len(self.nodes) - 1, -1, -1):
-            if i in found:
-                found.update(self.args[i])
-        return found
+        found = below({self.output}, self.args)
+        return [i in found for i in range(len(self.nodes))]
 
     def _lifetimes(self, order: list[int]) -> list[list[int]]:
         """For every step, the results that are not needed after it."""
@@ -438,6 +490,15 @@ class Tape:
             np.where(use3, fourth, second),
             use2 | (use3 & np.isfinite(fourth)),
         )
+
+
+def below(roots: set[int], args: list[tuple[int, ...]]) -> set[int]:
+    """Some nodes and all that they depend on, given the arguments of every node."""
+    found = set(roots)
+    for i in range(len(args) - 1, -1, -1):
+        if i in found:
+            found.update(args[i])
+    return found
 
 
 def _flattened(outputs: tuple[Expression, ...]) -> Iterator[Expression]:

@@ -344,7 +344,7 @@ class DeclaredFamily:
     def identity(self) -> Iterator[object]:
         """The steps that compute the rows."""
         tape = self.tape
-        for node, args in zip(tape.nodes, tape.args, strict=True):
+        for node, args in zip(tape.written.nodes, tape.written.args, strict=True):
             yield type(node).__name__, args, _step(node, tape.offsets)
 
     def _lanes(self, component: Ints) -> Ints:

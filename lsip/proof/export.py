@@ -193,9 +193,9 @@ def _family(family: RowFamily) -> Data:
         )
     steps = _Steps(tape.offsets)
     known: dict[int, list[int]] = {}
-    for i in sorted(tape.below({tape.output})):
-        known[i] = steps.read(tape.nodes[i], [known[a] for a in tape.args[i]])
-    values, (rows, width) = known[tape.output], family.columns.shape
+    for i, node, args in tape.written.steps():
+        known[i] = steps.read(node, [known[a] for a in args])
+    values, (rows, width) = known[tape.written.output], family.columns.shape
     rhs = values[rows * width :]
     used, (coefficients, rhs) = steps.used(values[: rows * width], rhs if len(rhs) == rows else rhs * rows)
     return {
