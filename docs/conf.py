@@ -22,6 +22,7 @@ extensions = [
     "mathml",
     "plain_docstrings",
     "public_names",
+    "published_models",
     "tutorials",
 ]
 exclude_patterns = ["_build", "_ext"]

@@ -41,7 +41,7 @@ def hidden(program: Program) -> Program:
 @pytest.mark.parametrize(
     "name",
     [
-        *("abs_d10", "spike_d5", "fejer_n40", "remez_lowpass_n21", "remez_lowpass_n60", "markov_cdf8", "kissing_dim24"),
+        *("abs_d10", "spike_d5", "fejer_n40", "remez_lowpass_n21", "remez_lowpass_n60", "markov_cdf8"),
         *("reemtsen1_d4", "reemtsen2_d3", "reemtsen_sqrt_d2", "disc_cubic", "triangle_below", "robust_union"),
         *("reemtsen4_d3", "reemtsen5_d2", "simplex_entropy", "ball_below"),
     ],

@@ -6,6 +6,7 @@ import math
 import os
 import platform
 from collections.abc import Iterable, Sequence
+from datetime import date
 from enum import Enum
 from typing import Any
 
@@ -49,6 +50,7 @@ def machine() -> dict[str, Any]:
     import scipy
 
     return {
+        "date": date.today().isoformat(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "scipy": scipy.__version__,
