@@ -35,13 +35,23 @@ LARGEST = float(np.finfo(float).max)
 def down(v: Array, ulps: float = 1.0) -> Array:
     """A value strictly below everything that rounds to `v` within `ulps` units in the last place."""
     v = np.minimum(v, LARGEST)  # what overflowed is at least that
-    return v - (np.abs(v) * (ulps * EPS) + ulps * TINY)
+    v -= _units(v, ulps)
+    return v
 
 
 def up(v: Array, ulps: float = 1.0) -> Array:
     """A value strictly above everything that rounds to `v` within `ulps` units in the last place."""
     v = np.maximum(v, -LARGEST)
-    return v + (np.abs(v) * (ulps * EPS) + ulps * TINY)
+    v += _units(v, ulps)
+    return v
+
+
+def _units(v: Array, ulps: float) -> Array:
+    """So many units in the last place, and of the least double; in place, since large arrays cost what they move."""
+    room = np.abs(v)
+    room *= ulps * EPS
+    room += ulps * TINY
+    return room
 
 
 def _sums(low: Array, high: Array) -> Interval:
@@ -50,7 +60,9 @@ def _sums(low: Array, high: Array) -> Interval:
     A sum that is not a normal number has lost nothing: nothing has to be added for underflow, and zero stays zero.
     """
     low, high = np.minimum(low, LARGEST), np.maximum(high, -LARGEST)
-    return Interval(low - np.abs(low) * EPS, high + np.abs(high) * EPS)
+    low -= np.abs(low) * EPS
+    high += np.abs(high) * EPS
+    return Interval(low, high)
 
 
 def widened(low: Array, high: Array, ulps: float) -> Interval:
@@ -83,7 +95,10 @@ def _outward(v: Array, exact: NDArray[np.bool_]) -> Interval:
 
 def _hull(products: tuple[Array, ...], ends: tuple[Array, ...]) -> Interval:
     """From the least to the largest product of ends, outward; nothing is known where one of the ends is not."""
-    lo, hi = reduce(np.minimum, products), reduce(np.maximum, products)
+    lo, hi = np.minimum(*products[:2]), np.maximum(*products[:2])
+    for part in products[2:]:
+        np.minimum(lo, part, out=lo)
+        np.maximum(hi, part, out=hi)
     if np.isnan(lo).any():
         known = reduce(np.logical_and, (~np.isnan(end) for end in ends))
         # fmin and fmax pass over the nan of 0 * inf, which stands for 0 here.

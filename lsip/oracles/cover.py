@@ -47,6 +47,8 @@ class CoverTuning:
     cheap
         Coefficients enclosed at once that cost little more than one; so many are cut to start with and in each round,
         within these limits.
+    cached
+        Coefficients enclosed in one batch: numbers that leave the processor's cache cost twice as much.
     most_kinks
         Kinks that straddle one box are told apart up to this many: each of them doubles the pieces of the box.
     """
@@ -55,6 +57,7 @@ class CoverTuning:
     least_halvings: tuple[int, ...] = (3, 2, 2, 1)
     most_halvings: int = 4
     cheap: int = 3000
+    cached: int = 10_000
     most_kinks: int = 3
 
 
@@ -101,6 +104,16 @@ class Cover:
 
     def _rows(self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
         """Enclosures over boxes, laid out as they are kept; boxes with straddling kinks come out in pieces."""
+        size = max(TUNING.cached // (self.p * self.width), 1)
+        if len(lower) <= 1.5 * size:
+            return self._batch(lower, upper, pieces)
+        starts = range(0, len(lower), size)
+        each = (None if pieces is None else pieces[i : i + size] for i in starts)
+        batches = [self._batch(lower[i : i + size], upper[i : i + size], p) for i, p in zip(starts, each, strict=True)]
+        return {key: np.concatenate([batch[key] for batch in batches]) for key in batches[0]}
+
+    def _batch(self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
+        """The same for a few boxes."""
         quadratic, sides, straddles = self._enclose(lower, upper, pieces, self.order)
         if straddles is not None:
             self.kinks = straddles.shape[1]
