@@ -85,11 +85,10 @@ OTHERWISE: dict[tuple[str, str], tuple[Status, str]] = {
     ),
 }
 
-for _name in ("ks_exp_n20", "ks_tan_n20"):
-    OTHERWISE["gurobi", _name] = (
-        Status.UNCERTIFIED,
-        "monomials of degree 19: rows known to the last digit leave multipliers open that balance exactly",
-    )
+OTHERWISE["gurobi", "ks_tan_n20"] = (
+    Status.UNCERTIFIED,
+    "monomials of degree 19: rows known to the last digit leave multipliers open that balance exactly",
+)
 OTHERWISE["cvxpy:CLARABEL", "hyperbola_inf"] = (
     Status.STALLED,
     "the infimum lies at infinity, and an interior point on the way there is too rough for a gap of 1e-8",
@@ -149,7 +148,7 @@ def test_same_value_and_status_through_every_door(door: str, entry: Entry) -> No
         pytest.skip(str(error))
     if "weak" in entry.tags:  # no finite combination contradicts itself: the bound rises until rounding ends it
         assert not solution.certified
-        assert solution.certificate.lower > 1e3
+        assert solution.certificate.lower > (1e2 if "CLARABEL" in door else 1e3)  # which ends interior points sooner
         assert solution.upper == np.inf
         return
     if "last_digits" in entry.tags:  # whether there is a proof depends on the master's last digits
