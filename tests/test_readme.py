@@ -19,7 +19,8 @@ from lsip.expressions.operators import FUNCTION_RULES, RULES
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```([\w{}-]*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-DIRECTIVES = {"{toctree}", "{image}", "{eval-rst}", "{include}", "{house}", "{command-help}"}  # for the site alone
+SITE = {"{toctree}", "{image}", "{eval-rst}", "{include}"}
+DIRECTIVES = SITE | {"{house}", "{command-help}", "{published-models}"}  # for the site alone
 
 
 def name_of(path: Path) -> str:
