@@ -8,9 +8,10 @@ That keeps the rounding small beside g itself, not beside its terms.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import product
 from math import comb, lcm, prod
 from typing import Any, NamedTuple
@@ -45,6 +46,8 @@ class ExpansionTuning:
         Of its size, to which the origin of a patch is rounded: short numbers are multiplied faster.
     batch
         Coefficients of all boxes that are expanded at once.
+    substitutions
+        That are remembered in whole numbers; they do not depend on the polynomial.
     """
 
     highest_degree: int = 50
@@ -52,6 +55,7 @@ class ExpansionTuning:
     patches: tuple[int, ...] = (8, 4)
     fraction: float = 2.0**-6
     batch: int = 1_000_000
+    substitutions: int = 128
 
 
 TUNING = ExpansionTuning()
@@ -95,58 +99,58 @@ class Expansion:
 
     def about(self, centre: Array, radius: Array) -> Expanded:
         """The polynomial at centre + radius d."""
-        size = max(TUNING.batch // self.whole.size, 1)
-        starts = range(0, max(len(centre), 1), size)
-        parts = [self._about(centre[i : i + size], radius[i : i + size]) for i in starts]
-        return Expanded(*(np.concatenate(field) for field in zip(*parts, strict=True)))
+        n, m, batch = len(centre), self.dim, max(TUNING.batch // self.whole.size, 1)
+        found = Expanded(np.empty((n, len(self._places))), np.empty(n), np.empty((n, m)))
+        for patch, rows in self._groups(centre, radius):
+            for i in range(0, len(rows), batch):
+                some = rows[i : i + batch]
+                for all_of_them, part in zip(found, self._about(patch, centre[some], radius[some]), strict=True):
+                    all_of_them[some] = part
+        return found
 
-    def _about(self, centre: Array, radius: Array) -> Expanded:
-        """The same for a batch.
+    def _about(self, patch: _Patch, centre: Array, radius: Array) -> Expanded:
+        """The same for boxes of one patch.
 
         Numbers of a substitution have a relative error of 2 d + 3 roundings at most: those of (c - origin)^(k - j), of
         radius^j and of two products. A sum of d + 1 products adds d + 1, and the coefficients are rounded once. All
         coefficients together are then off by no more than that many roundings (Higham, section 3.1) of the sum of
-        |coefficient| (|c| + radius)^k, since sum_j binomial(k, j) |c|^(k-j) radius^j is that power.
+        |coefficient| (|c| + radius)^k, since sum_j binomial(k, j) |c|^(k-j) radius^j is that power. What underflows is
+        less than `LOST` beside numbers up to one; larger ones are powers of |c| + radius, and coefficients.
         """
-        patches, which = self._chosen(centre, radius)
-        origin, unit, table = (np.stack([p[i] for p in patches])[which] for i in range(3))
-        c, r = (centre - origin) / unit, radius / unit
+        n, table = len(centre), patch.table
+        c, r = (centre - patch.origin) / patch.unit, radius / patch.unit
         reach = np.abs(c) + r
-        local, size = table, np.abs(table)
+        local, size = table[None], np.abs(table)[None]
         for axis, degree in enumerate(self.degrees):
-            shape = local.shape[2:]
-            flat = _substitution(c[:, axis], r[:, axis], degree) @ local.reshape(len(c), degree + 1, -1)
-            local = np.moveaxis(flat.reshape(len(c), degree + 1, *shape), 1, -1)
-            size = np.einsum("nk,nk...->n...", np.vander(reach[:, axis], degree + 1, increasing=True), size)
+            moved = _substitution(c[:, axis], r[:, axis], degree) @ local.reshape(len(local), degree + 1, -1)
+            local = np.moveaxis(moved.reshape(n, *local.shape[1:]), 1, -1)
+            powers = np.vander(reach[:, axis], degree + 1, increasing=True)
+            size = (powers[:, None] @ size.reshape(len(size), degree + 1, -1)).reshape(n, *size.shape[2:])
         roundings = sum(3 * d + 4 for d in self.degrees) + 2
-        lost = (1 + np.abs(table).reshape(len(c), -1).sum(axis=1)) * np.maximum(reach.max(axis=1), 1.0) ** sum(
-            self.degrees
-        )
-        doubt = 0.6 * roundings * EPS * size + LOST * lost
-        return self._sorted(local.reshape(len(c), -1), doubt)
+        most = (1 + np.abs(table).sum()) * np.maximum(reach.max(axis=1), 1.0) ** sum(self.degrees)
+        doubt = 0.6 * roundings * EPS * size + LOST * most
+        return self._sorted(local.reshape(n, -1), doubt)
 
     def _sorted(self, local: Array, doubt: Array) -> Expanded:
-        """Coefficients as quadratics and the rest, of which even powers count where they are positive."""
+        """Coefficients as quadratics and the rest."""
         quadratic = local[:, self._places] * self._factors
-        sizes = np.abs(local)
-        with np.errstate(invalid="ignore"):
-            high = np.where(self._even, np.maximum(local, 0.0), sizes) @ self._high
-        return Expanded(quadratic, high * (1 + (local.shape[1] + 8) * EPS) + doubt, sizes @ self._shares)
+        sizes = np.abs(local) @ self._shares
+        return Expanded(quadratic, sizes[:, 0] * (1 + (local.shape[1] + 8) * EPS) + doubt, sizes[:, 1:])
 
-    def _chosen(self, centre: Array, radius: Array) -> tuple[list[_Patch], Ints]:
-        """The patches to use, and which of them for each box: the one that it lies in, or one for all large ones."""
+    def _groups(self, centre: Array, radius: Array) -> Iterator[tuple[_Patch, Ints]]:
+        """The boxes of each patch: those that lie in it, and all large ones together. Any choice is a right one."""
         half = self.half / self.count
         with np.errstate(all="ignore"):
             place = np.nan_to_num((centre - self.lower) / (2 * half))
         inside = np.clip(place, 0, self.count - 1).astype(np.intp)
         number = 1 + inside @ self.count ** np.arange(self.dim)
         number = np.where((radius <= half).all(axis=1), number, 0)
-        keys, first, which = np.unique(number, return_index=True, return_inverse=True)
-        for key, n in zip(keys.tolist(), first.tolist(), strict=True):
+        for key in np.unique(number).tolist():
+            rows = np.flatnonzero(number == key)
             if key not in self._patches:
-                middle = self.lower + (self.half if key == 0 else (2 * inside[n] + 1) * half)
+                middle = self.lower + (self.half if key == 0 else (2 * inside[rows[0]] + 1) * half)
                 self._patches[key] = self._patch(middle, self.half if key == 0 else 2 * half)
-        return [self._patches[key] for key in keys.tolist()], which.ravel()
+            yield self._patches[key], rows
 
     def _patch(self, middle: Array, size: Array) -> _Patch:
         """Rewrite the polynomial in whole numbers."""
@@ -154,15 +158,9 @@ class Expansion:
         origin = np.round(middle / (unit * TUNING.fraction)) * (unit * TUNING.fraction)
         whole, below = self.whole, self.below
         for axis, degree in enumerate(self.degrees):
-            a, b = Fraction(float(origin[axis])), Fraction(float(unit[axis]))
-            q = lcm(a.denominator, b.denominator)
-            p, r = int(a * q), int(b * q)
-            moved = np.zeros((degree + 1, degree + 1), dtype=object)
-            for k in range(degree + 1):
-                for j in range(k + 1):
-                    moved[k, j] = comb(k, j) * p ** (k - j) * r**j * q ** (degree - k)
+            moved, unmoved = _whole_substitution(float(origin[axis]), float(unit[axis]), degree)
             whole = np.moveaxis(np.tensordot(whole, moved, axes=(axis, 0)), -1, axis)
-            below *= q**degree
+            below *= unmoved
         table = np.array([_ratio(v, below) for v in whole.ravel().tolist()]).reshape(whole.shape)
         return _Patch(origin, unit, table)
 
@@ -191,29 +189,44 @@ class Expansion:
         return np.array([1.0] * (1 + self.dim) + [2.0 if a == b else 1.0 for a, b in self._pairs])
 
     @cached_property
-    def _high(self) -> Array:
-        """One for every power that is not in the quadratic."""
-        return (self._powers.sum(axis=1) > 2).astype(float)
-
-    @cached_property
-    def _even(self) -> NDArray[np.bool_]:
-        """Powers that are nowhere negative."""
-        return np.asarray((self._powers % 2 == 0).all(axis=1))
-
-    @cached_property
     def _shares(self) -> Array:
-        """How much a coefficient says about each axis, (S, m): slopes little, since quadratics are bounded well."""
-        degree = self._powers.sum(axis=1)
-        return np.asarray(self._powers > 0, dtype=float) * np.where(degree > 1, 1.0, 1e-3)[:, None]
+        """How much the size of a coefficient adds to the rest, and how much it says about each axis: (S, 1 + m).
+
+        Slopes say little about where to split, since quadratics are bounded well.
+        """
+        degree = self._powers.sum(axis=1, keepdims=True)
+        return np.concatenate([degree > 2, (self._powers > 0) * np.where(degree > 1, 1.0, 1e-3)], axis=1)
 
 
 def _substitution(c: Array, r: Array, degree: int) -> Array:
     """Coefficients of (c + r d)^k by powers j of d, (N, j, k)."""
-    k, j = np.meshgrid(np.arange(degree + 1), np.arange(degree + 1))
-    choose = np.array([[float(comb(b, a)) for b in range(degree + 1)] for a in range(degree + 1)])
+    difference, choose = _binomials(degree)
     shift, stretch = (np.vander(v, degree + 1, increasing=True) for v in (c, r))
-    found: Array = choose * shift[:, np.maximum(k - j, 0)] * stretch[:, :, None]
+    found: Array = shift[:, difference]
+    found *= choose
+    found *= stretch[:, :, None]
     return found
+
+
+@cache
+def _binomials(degree: int) -> tuple[Ints, Array]:
+    """k - j, and how many choices there are of j out of k, (j, k); zero and none where j > k."""
+    k, j = np.meshgrid(np.arange(degree + 1), np.arange(degree + 1))
+    choose = [[float(comb(b, a)) for b in range(degree + 1)] for a in range(degree + 1)]
+    return np.maximum(k - j, 0), np.array(choose)
+
+
+@lru_cache(maxsize=TUNING.substitutions)
+def _whole_substitution(origin: float, unit: float, degree: int) -> tuple[NDArray[Any], int]:
+    """Coefficients of (origin + unit z)^k by powers j of z, (k, j), as whole numbers, and what to divide them by."""
+    a, b = Fraction(origin), Fraction(unit)
+    q = lcm(a.denominator, b.denominator)
+    p, r = int(a * q), int(b * q)
+    found = np.zeros((degree + 1, degree + 1), dtype=object)
+    for k in range(degree + 1):
+        for j in range(k + 1):
+            found[k, j] = comb(k, j) * p ** (k - j) * r**j * q ** (degree - k)
+    return found, q**degree
 
 
 def _degrees(g: Polynomial, m: int) -> list[int]:
