@@ -21,7 +21,7 @@ from .cover import Cover
 from .distinct import distinct
 from .memory import TUNING as MEMORY
 from .memory import Partition
-from .polynomial_cover import PolynomialCover
+from .polynomial_cover import PolynomialCover, expansions
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,9 @@ class BranchAndBoundTuning:
         Stretches of open boxes that are bounded so one by one; more of them are taken as one.
     expanded
         Boxes beyond which polynomials in two or three coordinates are expanded for every x anew, on fewer boxes.
+    anew
+        Boxes beyond which a cover on which they are is begun anew for the next x: it keeps nothing but boxes, and most
+        of these were needed for another one.
     """
 
     crowded: int = 1500
@@ -58,6 +61,7 @@ class BranchAndBoundTuning:
     rounded: int = 600
     most_stretches: int = 32
     expanded: int = 800
+    anew: int = 20_000
 
 
 TUNING = BranchAndBoundTuning()
@@ -141,12 +145,15 @@ class _Search:
         self.best = -np.inf
         self.alert = target - options.near
         self.polynomials: dict[int, list[Fraction] | None] = {}  # g in rational numbers, a component
+        self.expandable: dict[int, bool] = {}  # whether they can be expanded on the boxes of a cover
 
     def begin(self, k: int) -> None:
         """Bound all boxes of a cover, and look where they promise most."""
-        cell, weights = self.covers[k].cell, self.violation.weights
-        if self.covers[k].direct and not PolynomialCover.may_hold(self.family, cell, weights):
-            self.covers[k] = Cover(self.family, cell, order=3)
+        cover = self.covers[k]
+        if not cover.knows(self.violation.weights):
+            self.covers[k] = Cover(self.family, cover.cell, order=3)
+        elif cover.direct and cover.n > TUNING.anew:
+            self.covers[k] = PolynomialCover(self.family, cover.cell)
         self.bounds[k], points, model = self._bounds(self.covers[k], slice(None))
         self._try(points, model, True)
 
@@ -323,7 +330,9 @@ class _Search:
         cover = self.covers[k]
         if cover.direct or cover.n + 3 * count <= TUNING.expanded:
             return False
-        return PolynomialCover.may_hold(self.family, cover.cell, self.violation.weights)
+        if k not in self.expandable:
+            self.expandable[k] = expansions(self.family, cover.cell, self.violation.weights) is not None
+        return self.expandable[k]
 
     def _restart(self, k: int, cover: Cover) -> int:
         """Go on with sharper expansions on fewer boxes."""

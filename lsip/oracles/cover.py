@@ -100,6 +100,10 @@ class Cover:
     def _enclosure(self, family: Rows) -> Enclosure:
         return family.quadratics(self.cell)
 
+    def knows(self, weights: Array) -> bool:
+        """Whether bounds say anything for these weights."""
+        return True
+
     @property
     def row_bytes(self) -> int:
         """Memory that one box takes."""
@@ -338,8 +342,8 @@ class Cover:
             if a != b:
                 result[:, b] += part[:, k]
         width = (self.upper[rows] - self.lower[rows]) / self.scale
-        result = _shares(np.where(np.isfinite(result), result, 0.0)) + 0.25 * _shares(width)
-        return result + _shares(self._kinked(rows)) if self.kinks else result
+        result = shares(np.where(np.isfinite(result), result, 0.0)) + 0.25 * shares(width)
+        return result + shares(self._kinked(rows)) if self.kinks else result
 
     def _kinked(self, rows: NDArray[np.intp]) -> Array:
         """How much the arguments of kinks that are open on a box vary along each axis, (N, m).
@@ -363,7 +367,7 @@ class Cover:
         return np.asarray(wide.any(axis=1))
 
 
-def _shares(sizes: Array) -> Array:
+def shares(sizes: Array) -> Array:
     """Rows (N, m) relative to their largest entries."""
     return sizes / np.maximum(sizes.max(1, keepdims=True), 1e-300)
 

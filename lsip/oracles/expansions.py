@@ -8,7 +8,7 @@ That keeps the rounding small beside g itself, not beside its terms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
@@ -38,7 +38,7 @@ class ExpansionTuning:
         Along one coordinate. Binomial coefficients up to there are doubles, and no power of a coordinate is so small
         that its loss by underflow is worth more than `LOST`.
     most_products
-        Multiplications for one box, at most.
+        Multiplications by substitutions for one box, at most.
     patches
         Along each coordinate, in two and in three of them: so many parts of the index set have an origin of their own,
         for the boxes that are no larger.
@@ -51,7 +51,7 @@ class ExpansionTuning:
     """
 
     highest_degree: int = 50
-    most_products: int = 60_000
+    most_products: int = 100_000
     patches: tuple[int, ...] = (8, 4)
     fraction: float = 2.0**-6
     batch: int = 1_000_000
@@ -77,10 +77,11 @@ class _Patch(NamedTuple):
     table: Array  # coefficients by powers of z, rounded once
 
 
-def expandable(g: Polynomial, m: int) -> bool:
-    """Whether a polynomial in m coordinates is small enough."""
-    degrees = _degrees(g, m)
-    return max(degrees) <= TUNING.highest_degree and sum(_products(degrees)) <= TUNING.most_products
+def expandable(rows: Sequence[Polynomial], m: int) -> bool:
+    """Whether polynomials in m coordinates are small enough, all together."""
+    degrees = [_degrees(g, m) for g in rows]
+    products = sum(prod(d + 1 for d in some) * (sum(some) + m) for some in degrees)
+    return max(map(max, degrees)) <= TUNING.highest_degree and products <= TUNING.most_products
 
 
 class Expansion:
@@ -154,8 +155,11 @@ class Expansion:
 
     def _patch(self, middle: Array, size: Array) -> _Patch:
         """Rewrite the polynomial in whole numbers."""
-        unit = np.exp2(np.ceil(np.log2(np.where(size > 0, size, 1.0))))
-        origin = np.round(middle / (unit * TUNING.fraction)) * (unit * TUNING.fraction)
+        exponent = np.clip(np.frexp(np.where(size > 0, size, 1.0))[1], -900, 900)  # far from where doubles end
+        unit = np.ldexp(1.0, exponent)
+        with np.errstate(over="ignore", invalid="ignore"):
+            short = np.round(middle / (unit * TUNING.fraction)) * (unit * TUNING.fraction)
+        origin = np.where(np.isfinite(short), short, middle)
         whole, below = self.whole, self.below
         for axis, degree in enumerate(self.degrees):
             moved, unmoved = _whole_substitution(float(origin[axis]), float(unit[axis]), degree)
@@ -232,12 +236,6 @@ def _whole_substitution(origin: float, unit: float, degree: int) -> tuple[NDArra
 def _degrees(g: Polynomial, m: int) -> list[int]:
     """The highest power of each coordinate; at least two, so that there is a place for every quadratic."""
     return [max((e[axis] for e in g if e[axis] > 2), default=2) for axis in range(m)]
-
-
-def _products(degrees: list[int]) -> list[int]:
-    """Multiplications by the substitutions along each axis."""
-    size = prod(d + 1 for d in degrees)
-    return [size * (d + 1) for d in degrees]
 
 
 def _ratio(numerator: int, denominator: int) -> float:

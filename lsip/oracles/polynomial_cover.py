@@ -17,28 +17,52 @@ from ..expressions.graph import Index
 from ..expressions.interval import EPS
 from ..expressions.tape import Tape, middle
 from .base import Array, Enclosure, Ints, Pieces, Rows
-from .cover import Cover, _shares
+from .cover import Cover, shares
 from .expansions import Expansion, expandable
 
 
+def expansions(family: Rows, cell: Cell, weights: Array) -> list[Expansion] | None:
+    """Rows times these weights, one after the other, over the boxes of a cell; None if they cannot be expanded there.
+
+    That takes two or three coordinates, which are those of the index, and polynomials that are not too large.
+    """
+    m = cell.lower.shape[1]
+    if cell.place is not None or m != family.domain.dim or m not in (2, 3):
+        return None
+    rows = []
+    for c, w in enumerate(weights):
+        g = family.polynomial(c, w)
+        if g is None:
+            return None
+        rows.append(g)
+    if not expandable(rows, m):
+        return None
+    return [Expansion(g, cell.lower.min(axis=0), cell.upper.max(axis=0)) for g in rows]
+
+
 class PolynomialCover(Cover):
-    """Boxes of one cell of a domain of two or three coordinates, in those of the index."""
+    """Boxes of one cell of a domain, and nothing that depends on the rows.
+
+    Where rows cannot be expanded for some weights, nothing is known about them: ask `knows` first.
+    """
 
     direct = True
 
     def __init__(self, family: Rows, cell: Cell) -> None:
         self.family = family
-        self._known: tuple[bytes, list[Expansion]] = (b"", [])
+        self._last: tuple[bytes, list[Expansion] | None] = (b"", None)
         super().__init__(family, cell)
 
-    @staticmethod
-    def may_hold(family: Rows, cell: Cell, weights: Array) -> bool:
-        """Whether rows times these weights are polynomials that can be expanded on the boxes of a cell."""
-        m = cell.lower.shape[1]
-        if cell.place is not None or m != family.domain.dim or m not in (2, 3):
-            return False
-        found = (family.polynomial(c, w) for c, w in enumerate(weights))
-        return all(g is not None and expandable(g, m) for g in found)
+    def knows(self, weights: Array) -> bool:
+        """Whether rows can be expanded for these weights."""
+        return self._expansions(weights) is not None
+
+    def _expansions(self, weights: Array) -> list[Expansion] | None:
+        """One for every row; those for the last weights are kept."""
+        key = weights.tobytes()
+        if self._last[0] != key:
+            self._last = key, expansions(self.family, self.cell, weights)
+        return self._last[1]
 
     def _enclosure(self, family: Rows) -> Enclosure:
         """Only what is >= 0 on the domain is enclosed once and for all."""
@@ -64,19 +88,13 @@ class PolynomialCover(Cover):
     def _models(self, weights: Array, rows: slice | NDArray[np.intp]) -> tuple[Array, Array]:
         """Quadratics for these weights, and what they are off by; how rows vary is kept, for the next split."""
         centre, radius = self.centre[rows], self.radius[rows]
-        found = [g.about(centre, radius) for g in self._expansions(weights)]
+        size, rows_of_all = len(centre) * self.p, self._expansions(weights)
+        if rows_of_all is None:
+            return np.zeros((size, self.quadratic)), np.full(size, np.inf)
+        found = [g.about(centre, radius) for g in rows_of_all]
         self._store["varies"][: self.n][rows] = np.sum([e.varies for e in found], axis=0)
-        q, rest = (np.stack(field, axis=1) for field in ([e.quadratic for e in found], [e.rest for e in found]))
-        return q.reshape(len(centre) * self.p, -1), rest.ravel()
-
-    def _expansions(self, weights: Array) -> list[Expansion]:
-        """One for every row; those of the last weights are kept."""
-        key = weights.tobytes()
-        if self._known[0] != key:
-            lower, upper = self.cell.lower.min(axis=0), self.cell.upper.max(axis=0)
-            rows = [self.family.polynomial(c, w) for c, w in enumerate(weights)]
-            self._known = key, [Expansion(g, lower, upper) for g in rows if g is not None]
-        return self._known[1]
+        q = np.stack([e.quadratic for e in found], axis=1)
+        return q.reshape(size, self.quadratic), np.stack([e.rest for e in found], axis=1).ravel()
 
     def swing(self, rows: slice | NDArray[np.intp], spread: Array) -> Array:
         """How far the violation over boxes may move with weights within `spread`: |coefficient| times spread."""
@@ -91,4 +109,4 @@ class PolynomialCover(Cover):
         """How much the violation varies along each axis of a box, (N, m): where splitting pays."""
         width = (self.upper[rows] - self.lower[rows]) / self.scale
         varies = self.varies[rows]
-        return _shares(np.where(np.isfinite(varies), varies, 0.0)) + 0.25 * _shares(width)
+        return shares(np.where(np.isfinite(varies), varies, 0.0)) + 0.25 * shares(width)
