@@ -51,7 +51,7 @@ class ExpansionTuning:
     """
 
     highest_degree: int = 50
-    most_products: int = 100_000
+    most_products: int = 50_000
     patches: tuple[int, ...] = (8, 4)
     fraction: float = 2.0**-6
     batch: int = 1_000_000
