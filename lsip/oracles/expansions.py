@@ -40,8 +40,8 @@ class ExpansionTuning:
     most_products
         Multiplications by substitutions for one box, at most.
     patches
-        Along each coordinate, in two and in three of them: so many parts of the index set have an origin of their own,
-        for the boxes that are no larger.
+        Along each coordinate: so many parts of the index set have an origin of their own, for the boxes that are no
+        larger. With fewer, more is lost to rounding; with more, more polynomials are rewritten in whole numbers.
     fraction
         Of its size, to which the origin of a patch is rounded: short numbers are multiplied faster.
     batch
@@ -52,7 +52,7 @@ class ExpansionTuning:
 
     highest_degree: int = 50
     most_products: int = 50_000
-    patches: tuple[int, ...] = (8, 4)
+    patches: int = 4
     fraction: float = 2.0**-6
     batch: int = 1_000_000
     substitutions: int = 128
@@ -65,7 +65,7 @@ class Expanded(NamedTuple):
     """Polynomials in d, |d_i| <= 1, about the centres of N boxes."""
 
     quadratic: Array  # (N, 1 + m + m (m + 1) / 2): values, gradients and packed Hessians
-    rest: Array  # (N,), what no more than is added to the quadratics anywhere
+    rest: Array  # (N,): nowhere is more than that to be added to the quadratics
     varies: Array  # (N, m), roughly how much along each axis, beside the linear part
 
 
@@ -95,7 +95,7 @@ class Expansion:
         self.whole: NDArray[Any] = np.zeros([d + 1 for d in self.degrees], dtype=object)
         for exponents, c in g.items():
             self.whole[exponents] = int(c * self.below)
-        self.count = TUNING.patches[self.dim - 2]
+        self.count = TUNING.patches
         self._patches: dict[int, _Patch] = {}
 
     def about(self, centre: Array, radius: Array) -> Expanded:
