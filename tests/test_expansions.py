@@ -139,7 +139,7 @@ def test_what_cannot_be_expanded_is_left_to_other_covers(monkeypatch: pytest.Mon
 
 
 def test_large_covers_are_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "TUNING", replace(search.TUNING, expanded=0, anew=50))
+    monkeypatch.setattr(search, "TUNING", replace(search.TUNING, expanded=0, anew=1e4))
     g = steep(8)
     program = rows(Ball([0.5, 0.5], 0.5), list(g))
     x = np.array([*(float(c) for c in g.values()), 1 + 1e-6])

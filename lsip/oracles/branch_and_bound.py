@@ -49,8 +49,8 @@ class BranchAndBoundTuning:
     expanded
         Boxes beyond which polynomials in two or three coordinates are expanded for every x anew, on fewer boxes.
     anew
-        Boxes beyond which a cover on which they are is begun anew for the next x: it keeps nothing but boxes, and most
-        of these were needed for another one.
+        Multiplications for all boxes beyond which a cover on which they are is begun anew for the next x: it keeps
+        nothing but boxes, and most of these were needed for another one.
     """
 
     crowded: int = 1500
@@ -61,7 +61,7 @@ class BranchAndBoundTuning:
     rounded: int = 600
     most_stretches: int = 32
     expanded: int = 800
-    anew: int = 20_000
+    anew: float = 1e9
 
 
 TUNING = BranchAndBoundTuning()
@@ -152,7 +152,7 @@ class _Search:
         cover = self.covers[k]
         if not cover.knows(self.violation.weights):
             self.covers[k] = Cover(self.family, cover.cell, order=3)
-        elif cover.direct and cover.n > TUNING.anew:
+        elif cover.direct and cover.n * cover.products(self.violation.weights) > TUNING.anew:
             self.covers[k] = PolynomialCover(self.family, cover.cell)
         self.bounds[k], points, model = self._bounds(self.covers[k], slice(None))
         self._try(points, model, True)

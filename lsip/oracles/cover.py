@@ -104,6 +104,10 @@ class Cover:
         """Whether bounds say anything for these weights."""
         return True
 
+    def products(self, weights: Array) -> int:
+        """About how many multiplications the bounds of a box take."""
+        return self.p * self.width * self.levels
+
     @property
     def row_bytes(self) -> int:
         """Memory that one box takes."""

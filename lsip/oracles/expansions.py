@@ -80,8 +80,7 @@ class _Patch(NamedTuple):
 def expandable(rows: Sequence[Polynomial], m: int) -> bool:
     """Whether polynomials in m coordinates are small enough, all together."""
     degrees = [_degrees(g, m) for g in rows]
-    products = sum(prod(d + 1 for d in some) * (sum(some) + m) for some in degrees)
-    return max(map(max, degrees)) <= TUNING.highest_degree and products <= TUNING.most_products
+    return max(map(max, degrees)) <= TUNING.highest_degree and sum(map(_products, degrees)) <= TUNING.most_products
 
 
 class Expansion:
@@ -97,6 +96,11 @@ class Expansion:
             self.whole[exponents] = int(c * self.below)
         self.count = TUNING.patches
         self._patches: dict[int, _Patch] = {}
+
+    @property
+    def products(self) -> int:
+        """Multiplications by substitutions for one box."""
+        return _products(self.degrees)
 
     def about(self, centre: Array, radius: Array) -> Expanded:
         """The polynomial at centre + radius d."""
@@ -236,6 +240,11 @@ def _whole_substitution(origin: float, unit: float, degree: int) -> tuple[NDArra
 def _degrees(g: Polynomial, m: int) -> list[int]:
     """The highest power of each coordinate; at least two, so that there is a place for every quadratic."""
     return [max((e[axis] for e in g if e[axis] > 2), default=2) for axis in range(m)]
+
+
+def _products(degrees: list[int]) -> int:
+    """Multiplications by the substitutions along all axes."""
+    return prod(d + 1 for d in degrees) * (sum(degrees) + len(degrees))
 
 
 def _ratio(numerator: int, denominator: int) -> float:

@@ -57,6 +57,10 @@ class PolynomialCover(Cover):
         """Whether rows can be expanded for these weights."""
         return self._expansions(weights) is not None
 
+    def products(self, weights: Array) -> int:
+        """About how many multiplications the bounds of a box take."""
+        return sum(g.products for g in self._expansions(weights) or [])
+
     def _expansions(self, weights: Array) -> list[Expansion] | None:
         """One for every row; those for the last weights are kept."""
         key = weights.tobytes()
