@@ -113,6 +113,12 @@ class Polynomials:
         return total
 
 
+def by_powers(p: Polynomial) -> list[Fraction]:
+    """The coefficients of a polynomial in one coordinate, from that of its zeroth power on."""
+    highest = max((e for (e,) in p), default=0)
+    return [p.get((i,), Fraction(0)) for i in range(highest + 1)]
+
+
 def neighbours(numerator: int, denominator: int) -> tuple[float, float]:
     """The doubles next to a fraction, below and above; twice the same where it is one."""
     try:

@@ -23,7 +23,7 @@ from ..expressions.graph import Constant, Expression, Index, Linear, picked
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..expressions.jets import tetrahedron, triangle
 from ..expressions.lanes import enclose_lanes, evaluate_lanes
-from ..expressions.polynomials import Polynomials
+from ..expressions.polynomials import Polynomial, Polynomials
 from ..expressions.tape import Quadratic, Tape
 from ..oracles.attained import discrete_points
 from ..oracles.base import Array, Enclosure, Ints, Pieces, Rows
@@ -324,14 +324,12 @@ class DeclaredFamily:
         """Row `component[n]` at the point y[n], rhs last, in rational numbers; None if they are no polynomials."""
         return None if self.polynomials is None else self.polynomials.fractions(y, self._lanes(component).tolist())
 
-    def polynomial(self, component: int, weights: Array) -> list[Fraction] | None:
-        """Row `component`, rhs last, times weights, by powers of a scalar index, in rational numbers; None if not."""
-        if self.domain.dim != 1 or self.polynomials is None or not np.isfinite(weights).all():
+    def polynomial(self, component: int, weights: Array) -> Polynomial | None:
+        """Row `component`, rhs last, times weights, as a polynomial in the index, in rational numbers; None if not."""
+        if self.polynomials is None or not np.isfinite(weights).all():
             return None
         outputs = self._lanes(np.array([component]))[0].tolist()
-        total = self.polynomials.combined(outputs, weights.tolist())
-        highest = max((e for (e,) in total), default=0)
-        return [total.get((i,), Fraction(0)) for i in range(highest + 1)]
+        return self.polynomials.combined(outputs, weights.tolist())
 
     def trusts(self, domain: Domain) -> tuple[str, ...]:
         """Nothing: a formula is enclosed as it is written."""
@@ -451,7 +449,7 @@ class BlackBoxFamily:
             wide = np.where(width > 0, up(l_a * width), 0.0)[:, None], np.where(width > 0, up(l_b * width), 0.0)
         return tuple(Interval(down(v - w), up(v + w)) for v, w in zip((a, b), wide, strict=True))  # type: ignore[return-value]
 
-    def polynomial(self, component: int, weights: Array) -> list[Fraction] | None:
+    def polynomial(self, component: int, weights: Array) -> Polynomial | None:
         """Not known of a function."""
         return None
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
@@ -18,6 +17,7 @@ from ..domains import Cell, Domain
 
 if TYPE_CHECKING:
     from ..expressions.interval import Interval
+    from ..expressions.polynomials import Polynomial
     from ..expressions.tape import Quadratic
 
 Array = NDArray[np.float64]
@@ -140,8 +140,8 @@ class Rows(Protocol):
     def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
         """Outward-rounded coefficients (N, K) and right-hand sides (N,) of row `component[n]` over the n-th box."""
 
-    def polynomial(self, component: int, weights: Array) -> list[Fraction] | None:
-        """Row `component`, rhs last, times weights (K + 1,): coefficients by powers of a scalar index; None if not."""
+    def polynomial(self, component: int, weights: Array) -> Polynomial | None:
+        """Row `component`, rhs last, times weights (K + 1,), if it is a polynomial in the index; None if not."""
 
     def trusts(self, domain: Domain) -> tuple[str, ...]:
         """What enclosures over this index set take on trust, in sentences; empty for a formula."""

@@ -13,6 +13,7 @@ from ..deadline import beat, left
 from ..domains import Domain
 from ..errors import ModelError, OutOfTime
 from ..expressions.interval import up
+from ..expressions.polynomials import by_powers
 from ..validation import real, whole
 from .base import Array, EnclosableViolation, Ints, Separation, Violation, can_enclose
 from .bernstein import largest, value_at
@@ -20,6 +21,7 @@ from .cover import Cover
 from .distinct import distinct
 from .memory import TUNING as MEMORY
 from .memory import Partition
+from .polynomial_cover import PolynomialCover, expansions
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,11 @@ class BranchAndBoundTuning:
         in whole numbers.
     most_stretches
         Stretches of open boxes that are bounded so one by one; more of them are taken as one.
+    expanded
+        Boxes beyond which polynomials in two or three coordinates are expanded for every x anew, on fewer boxes.
+    anew
+        Multiplications for all boxes beyond which a cover on which they are is begun anew for the next x: it keeps
+        nothing but boxes, and most of these were needed for another one.
     """
 
     crowded: int = 1500
@@ -53,6 +60,8 @@ class BranchAndBoundTuning:
     least_split: int = 8
     rounded: int = 600
     most_stretches: int = 32
+    expanded: int = 800
+    anew: float = 1e9
 
 
 TUNING = BranchAndBoundTuning()
@@ -136,9 +145,15 @@ class _Search:
         self.best = -np.inf
         self.alert = target - options.near
         self.polynomials: dict[int, list[Fraction] | None] = {}  # g in rational numbers, a component
+        self.expandable: dict[int, bool] = {}  # whether they can be expanded on the boxes of a cover
 
     def begin(self, k: int) -> None:
         """Bound all boxes of a cover, and look where they promise most."""
+        cover = self.covers[k]
+        if not cover.knows(self.violation.weights):
+            self.covers[k] = Cover(self.family, cover.cell, order=3)
+        elif cover.direct and cover.n * cover.products(self.violation.weights) > TUNING.anew:
+            self.covers[k] = PolynomialCover(self.family, cover.cell)
         self.bounds[k], points, model = self._bounds(self.covers[k], slice(None))
         self._try(points, model, True)
 
@@ -215,8 +230,11 @@ class _Search:
         return max(float(cover.swing(slice(None), spread).max()) for cover in self.covers)
 
     def _polynomial(self, component: int) -> list[Fraction] | None:
+        """One component by powers of a scalar index; None if it is no such polynomial."""
         if component not in self.polynomials:
-            self.polynomials[component] = self.family.polynomial(component, self.violation.weights[component])
+            scalar = self.domain.dim == 1
+            g = self.family.polynomial(component, self.violation.weights[component]) if scalar else None
+            self.polynomials[component] = None if g is None else by_powers(g)
         return self.polynomials[component]
 
     def _exact_values(self, y: Array, component: Ints, value: Array) -> Array:
@@ -276,9 +294,11 @@ class _Search:
         cover = self.covers[k]
         # A round in which nearly every box is still open says as much as very many boxes.
         many = TUNING.crowded
+        if self._expandable(k, len(rows)):
+            return self._restart(k, PolynomialCover(self.family, cover.cell))
         crowded = cover.n + 3 * len(rows) > many or (cover.n > many // 8 and len(rows) > 0.9 * cover.n)
-        if cover.order == 2 and crowded and self.family.differentiable:
-            return self._restart(k)
+        if cover.order == 2 and not cover.direct and crowded and self.family.differentiable:
+            return self._restart(k, Cover(self.family, cover.cell, order=3))
         # On a line, so many boxes mean that rounding, not width, keeps the bound up.
         boxes = self.options.max_boxes if cover.dim > 1 else self.options.max_boxes // 10
         room = min(boxes, int(MEMORY.most_bytes / cover.row_bytes)) - cover.n
@@ -305,9 +325,18 @@ class _Search:
         self._try(points, model, bool(cover.rough[children].any()))
         return len(rows)
 
-    def _restart(self, k: int) -> int:
+    def _expandable(self, k: int, count: int) -> bool:
+        """Whether a cover of which so many boxes are open is rather one of polynomials."""
+        cover = self.covers[k]
+        if cover.direct or cover.n + 3 * count <= TUNING.expanded:
+            return False
+        if k not in self.expandable:
+            self.expandable[k] = expansions(self.family, cover.cell, self.violation.weights) is not None
+        return self.expandable[k]
+
+    def _restart(self, k: int, cover: Cover) -> int:
         """Go on with sharper expansions on fewer boxes."""
-        self.covers[k] = Cover(self.family, self.covers[k].cell, order=3)
+        self.covers[k] = cover
         self.begin(k)
         return self.covers[k].n
 

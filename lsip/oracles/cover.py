@@ -26,7 +26,7 @@ from ..expressions.chart import Chart
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 from ..expressions.tape import Quadratic, cubic_weights, middle, quadratic_weights
-from .base import Rows
+from .base import Enclosure, Rows
 from .quadratic_bound import bound_quadratics
 
 Array = NDArray[np.float64]
@@ -71,6 +71,8 @@ class Cover:
     covers only a part of the cell, and must not be asked again.
     """
 
+    direct = False  # whether rows are expanded for given weights, as sharply as can be
+
     def __init__(self, family: Rows, cell: Cell, order: int = 2) -> None:
         self.cell, self.order = cell, order
         self.p, k = family.columns.shape
@@ -80,7 +82,7 @@ class Cover:
         self.levels = self.quadratic + (len(cubic_weights(self.dim)) if order == 3 else 0)
         self.shared = bool((family.columns == family.columns[0]).all())
         self.chart = Chart(cell)
-        self._enclose = family.quadratics(cell)
+        self._enclose = self._enclosure(family)
         self.kinks = 0
         self.whole = True
         lower, upper = _first_boxes(cell, TUNING.cheap / (self.p * self.width))
@@ -98,8 +100,20 @@ class Cover:
             raise AttributeError(name)
         return store[name][: self.n]
 
+    def _enclosure(self, family: Rows) -> Enclosure:
+        return family.quadratics(self.cell)
+
+    def knows(self, weights: Array) -> bool:
+        """Whether bounds say anything for these weights."""
+        return True
+
+    def products(self, weights: Array) -> int:
+        """About how many multiplications the bounds of a box take."""
+        return self.p * self.width * self.levels
+
     @property
     def row_bytes(self) -> int:
+        """Memory that one box takes."""
         return 8 * self.p * self.width * (self.levels + 1)
 
     def _rows(self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
@@ -135,11 +149,15 @@ class Cover:
         rows |= {"lower": lower, "upper": upper}
         centre, radius = middle(lower, upper)
         rows |= {"centre": centre, "radius": radius}
-        if sides is not None:
-            rows |= self._sides(sides, pieces, straddles)
-            possible = rows.pop("possible")
-            rows = {key: value[possible] for key, value in rows.items()}
-        return rows
+        return rows if sides is None else self._cut_off(rows, sides, pieces, straddles)
+
+    def _cut_off(
+        self, rows: dict[str, Any], sides: Quadratic, pieces: NDArray[np.int8] | None, straddles: Bools | None
+    ) -> dict[str, Any]:
+        """Boxes with what is >= 0 on the part of them that counts, but for those of which nothing counts."""
+        rows |= self._sides(sides, pieces, straddles)
+        possible = rows.pop("possible")
+        return {key: value[possible] for key, value in rows.items()}
 
     def _rather_whole(self, quadratic: Quadratic, lower: Array, upper: Array, pieces: NDArray[np.int8]) -> Quadratic:
         """Enclosures of the whole box for what has none on a piece of it.
@@ -209,22 +227,12 @@ class Cover:
 
         With a `spread` (p, K + 1) of half-widths, the bounds hold for all weights that differ by no more than that.
         """
-        table, error = self.table[rows], self.error[rows]
-        n, p, m = len(table), self.p, self.dim
-        size = np.abs(weights)
+        n, p, m = len(self.lower[rows]), self.p, self.dim
         with np.errstate(all="ignore"):
-            if self.shared:
-                q = (table.reshape(-1, self.width) @ weights[0]).reshape(n * p, self.levels)
-                rest = (error.reshape(-1, self.width) @ size[0]).ravel()
-            else:
-                q = np.einsum("nplk,pk->npl", table, weights).reshape(n * p, self.levels)
-                rest = np.einsum("npk,pk->np", error, size).ravel()
+            q, rest = self._models(weights, rows)
             if spread is not None:
                 rest = rest + self.swing(rows, spread)
-            if self.order == 3:  # what is left of the cubic terms once the coefficients have cancelled
-                rest = rest + np.abs(q[:, self.quadratic :]) @ cubic_weights(m)
-                q = q[:, : self.quadratic]
-            rest = rest * (1 + 1e-13) + np.tile(LOST * size.any(axis=1), n)
+            rest = rest * (1 + 1e-13) + np.tile(LOST * (weights != 0).any(axis=1), n)
             bound, d = bound_quadratics(q[:, 0], q[:, 1 : 1 + m], q[:, 1 + m :])
             bound = bound + rest
             if "side" in self._store:
@@ -236,6 +244,21 @@ class Cover:
         centre, radius = (np.repeat(part[rows], p, axis=0) for part in (self.centre, self.radius))
         points = self.chart.points(centre + radius * d)
         return bound, points.reshape(n, p, points.shape[1]), np.where(np.isfinite(model), model, -np.inf)
+
+    def _models(self, weights: Array, rows: slice | NDArray[np.intp]) -> tuple[Array, Array]:
+        """Quadratics (N p, numbers) for these weights, and what they are off by, at most, (N p,)."""
+        table, error = self.table[rows], self.error[rows]
+        size, flat = np.abs(weights), len(table) * self.p
+        if self.shared:
+            q = (table.reshape(-1, self.width) @ weights[0]).reshape(flat, self.levels)
+            rest = (error.reshape(-1, self.width) @ size[0]).ravel()
+        else:
+            q = np.einsum("nplk,pk->npl", table, weights).reshape(flat, self.levels)
+            rest = np.einsum("npk,pk->np", error, size).ravel()
+        if self.order == 3:  # what is left of the cubic terms once the coefficients have cancelled
+            rest = rest + np.abs(q[:, self.quadratic :]) @ cubic_weights(self.dim)
+            q = q[:, : self.quadratic]
+        return q, rest
 
     def swing(self, rows: slice | NDArray[np.intp], spread: Array) -> Array:
         """How far the violation over boxes may move with weights within `spread`, (N p,): |coefficient| times spread.
@@ -336,8 +359,8 @@ class Cover:
             if a != b:
                 result[:, b] += part[:, k]
         width = (self.upper[rows] - self.lower[rows]) / self.scale
-        result = _shares(np.where(np.isfinite(result), result, 0.0)) + 0.25 * _shares(width)
-        return result + _shares(self._kinked(rows)) if self.kinks else result
+        result = shares(np.where(np.isfinite(result), result, 0.0)) + 0.25 * shares(width)
+        return result + shares(self._kinked(rows)) if self.kinks else result
 
     def _kinked(self, rows: NDArray[np.intp]) -> Array:
         """How much the arguments of kinks that are open on a box vary along each axis, (N, m).
@@ -361,7 +384,7 @@ class Cover:
         return np.asarray(wide.any(axis=1))
 
 
-def _shares(sizes: Array) -> Array:
+def shares(sizes: Array) -> Array:
     """Rows (N, m) relative to their largest entries."""
     return sizes / np.maximum(sizes.max(1, keepdims=True), 1e-300)
 

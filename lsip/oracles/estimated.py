@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from itertools import product
 
@@ -21,6 +20,7 @@ from ..expressions.chart import Chart
 from ..expressions.graph import Index
 from ..expressions.interval import EPS, Interval
 from ..expressions.jets import tetrahedron, triangle
+from ..expressions.polynomials import Polynomial
 from ..expressions.tape import Quadratic, Tape, cubic_weights, middle, quadratic_weights
 from .base import AffineForm, Array, EnclosableViolation, Enclosure, EnclosureMemory, Ints, Pieces, Rows
 
@@ -100,7 +100,7 @@ class EstimatedRows:
     def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
         return self.inner.enclosed(lower, upper, component)
 
-    def polynomial(self, component: int, weights: Array) -> list[Fraction] | None:
+    def polynomial(self, component: int, weights: Array) -> Polynomial | None:
         """Not known of samples."""
         return None
 

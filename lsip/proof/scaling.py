@@ -23,6 +23,7 @@ from ..domains import Cell, Domain
 from ..domains.proven import LOST
 from ..expressions.graph import Index
 from ..expressions.interval import NORMAL, TINY, Interval
+from ..expressions.polynomials import Polynomial
 from ..expressions.tape import Quadratic
 from ..model.families import LinearForm, RowFamily
 from ..model.peaks import inherit, peaks, sampled
@@ -434,7 +435,7 @@ class ScaledFamily:
         factors = [[Fraction(v) for v in row] for row in self._rows.tolist()]
         return [[u * v for u, v in zip(row, factors[c], strict=True)] for row, c in zip(found, component, strict=True)]
 
-    def polynomial(self, component: int, weights: Array) -> list[Fraction] | None:
+    def polynomial(self, component: int, weights: Array) -> Polynomial | None:
         factors = self._rows[component]
         moved = weights * factors
         same = (moved / factors == weights).all()  # what underflows is another polynomial

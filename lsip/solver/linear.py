@@ -135,7 +135,10 @@ class LinearRelaxation(Relaxation):
     @cached_property
     def _unrounded(self) -> bool:
         """Whether every family is bounded without rounding, so that no margin is too fine to be seen."""
-        return all(f.polynomial(0, np.zeros(f.columns.shape[1] + 1)) is not None for f in self.program.families)
+        families = self.program.families
+        return all(
+            f.domain.dim == 1 and f.polynomial(0, np.zeros(f.columns.shape[1] + 1)) is not None for f in families
+        )
 
     def _accept(self, state: State, result: MasterResult) -> None:
         self.result = result
