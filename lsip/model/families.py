@@ -49,7 +49,7 @@ class FamilyTuning:
         their columns, have lost digits to large terms that cancel: polynomials are evaluated in rational numbers then.
     """
 
-    most_slopes: int = 4_000_000
+    most_slopes: int = 1_000_000
     many_rows: int = 16
     compared_points: int = 16
     cancelled: float = 64.0

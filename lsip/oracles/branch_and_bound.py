@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..deadline import beat, left
+from ..deadline import beat, check, left
 from ..domains import Domain
 from ..errors import ModelError, OutOfTime
 from ..expressions.interval import up
@@ -51,6 +51,8 @@ class BranchAndBoundTuning:
     anew
         Multiplications for all boxes beyond which a cover on which they are is begun anew for the next x: it keeps
         nothing but boxes, and most of these were needed for another one.
+    bounded
+        Boxes that are bounded between two looks at the clock.
     """
 
     crowded: int = 1500
@@ -62,6 +64,7 @@ class BranchAndBoundTuning:
     most_stretches: int = 32
     expanded: int = 800
     anew: float = 1e9
+    bounded: int = 8192
 
 
 TUNING = BranchAndBoundTuning()
@@ -154,11 +157,19 @@ class _Search:
             self.covers[k] = Cover(self.family, cover.cell, order=3)
         elif cover.direct and cover.n * cover.products(self.violation.weights) > TUNING.anew:
             self.covers[k] = PolynomialCover(self.family, cover.cell)
-        self.bounds[k], points, model = self._bounds(self.covers[k], slice(None))
+        self.bounds[k], points, model = self._bounds(self.covers[k])
         self._try(points, model, True)
 
-    def _bounds(self, cover: Cover, rows: slice | Ints) -> tuple[Array, Array, Array]:
-        return cover.bounds(self.violation.weights, rows, self.violation.spread)
+    def _bounds(self, cover: Cover, rows: Ints | None = None) -> tuple[Array, Array, Array]:
+        """Bounds, points and models of some boxes, or of all; raises `OutOfTime` at the deadline."""
+        found = []
+        for start in range(0, max(cover.n if rows is None else len(rows), 1), TUNING.bounded):
+            check("branch-and-bound")
+            part = slice(start, start + TUNING.bounded)
+            some = part if rows is None else rows[part]
+            found.append(cover.bounds(self.violation.weights, some, self.violation.spread))
+        bound, points, model = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
+        return bound, points, model
 
     def _try(self, points: Array, model: Array, blind: bool) -> None:
         """Evaluate exactly where the models are largest: at many points if they promise a violation, else at a few.

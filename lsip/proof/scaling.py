@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from ..deadline import PACE, afford, check
 from ..domains import Cell, Domain
 from ..domains.proven import LOST
 from ..expressions.graph import Index
@@ -303,6 +304,7 @@ def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, columns: int) -> tuple
     else:
         from scipy.sparse.linalg import lsqr
 
+        afford(TUNING.iterations * matrix.nnz / PACE.sparse, "units")  # two products each
         found = lsqr(matrix, target, atol=TUNING.accuracy, btol=TUNING.accuracy, iter_lim=TUNING.iterations)[0]
     return found[:rows], found[rows:]
 
@@ -456,10 +458,14 @@ def _form(form: LinearForm | None, factors: Array) -> LinearForm | None:
     """The coefficients of rows times powers of two; what underflows is doubt. None if something overflows."""
     if form is None:
         return None
+    slope, slope_doubt = np.empty_like(form.slope), np.empty_like(form.slope)
     with np.errstate(over="ignore", under="ignore"):
-        value, slope = form.value * factors, form.slope * factors
+        value = form.value * factors
         value_doubt = _doubt(form.value_doubt, value, form.value, factors)
-        slope_doubt = _doubt(form.slope_doubt, slope, form.slope, factors)
+        for axis, (given, doubt) in enumerate(zip(form.slope, form.slope_doubt, strict=True)):
+            check("units")
+            slope[axis] = given * factors
+            slope_doubt[axis] = _doubt(doubt, slope[axis], given, factors)
     found = LinearForm(value, value_doubt, slope, slope_doubt)
     return found if all(np.isfinite(part).all() for part in found) else None
 
