@@ -240,6 +240,7 @@ def new_highs(tol: float) -> highspy.Highs:
         ("threads", 1),
         *_USUAL.items(),
         ("small_matrix_value", MASTERS.least_coefficient),
+        ("ipm_iteration_limit", MASTERS.interior_iterations),
         ("primal_feasibility_tolerance", accuracy),
         ("dual_feasibility_tolerance", accuracy),
     ):

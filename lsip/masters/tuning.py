@@ -20,6 +20,9 @@ class MasterTuning:
         Residuals at which an answer that its solver doubts is used; the certificate checks it anyway.
     least_seconds
         The least time limit that a solver is told: some take none at all for no limit.
+    interior_iterations
+        Steps of HiGHS's interior point method, which is tried last: on badly scaled programs of two variables it took
+        more than half a million.
     gurobi_unit, usual_unit
         How many times programs are magnified for Gurobi, whose tolerances cannot be set below 1e-9, and for solvers
         that nothing is known of: tolerances of 1e-7 are usual. Powers of two, so that nothing is rounded.
@@ -29,6 +32,7 @@ class MasterTuning:
     least_divisor: float = 1e-8
     close: float = 1e-7
     least_seconds: float = 0.01
+    interior_iterations: int = 500
     gurobi_unit: float = 16.0
     usual_unit: float = 1024.0
 
