@@ -9,14 +9,15 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-HEADS = ("model", "source", "published", "here", "status", "seconds")
+HEADS = ("model", "published", "proven, about", "status", "seconds")
 
 
 def answer(model: dict[str, Any]) -> str:
-    """What was found: bounds that are proven, or the value where there are none."""
-    if model.get("certified") and model["status"] == "OPTIMAL":
-        return f"{float(model['lower']):.9g} … {float(model['upper']):.9g}"
-    return f"{float(model['value']):.6g}" if model.get("value") is not None and model["status"] != "REFUSED" else "-"
+    """Between which bounds the optimum is proven to lie, rounded for reading."""
+    if model.get("status") in (None, "REFUSED", "INFEASIBLE", "UNBOUNDED"):
+        return "-"
+    lower, upper = (f"{float(model[end]):.7g}".replace("inf", "∞") for end in ("lower", "upper"))
+    return lower if lower == upper else f"{lower} … {upper}"
 
 
 def status(model: dict[str, Any]) -> str:
@@ -51,7 +52,7 @@ class PublishedModels(SphinxDirective):
         for model in models:
             seconds = f"{model['seconds']:.2g}" if model.get("seconds") is not None else "-"
             claim = "-" if model["claim"] == "none" else model["claim"]
-            body += _row((model["name"], model["source"], claim, answer(model), status(model), seconds))
+            body += _row((f"{model['name']} ({model['source']})", claim, answer(model), status(model), seconds))
         group += [head, body]
         return nodes.table("", group, classes=["published-models"])
 
