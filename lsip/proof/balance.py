@@ -296,14 +296,15 @@ def _proposals(
         return
     inner, outer = np.flatnonzero(loose & ~ends), np.flatnonzero(loose & ends)
     own, wider = _own(dual, rows, inner, outer), _wider(program, c, centre, loose, inner, outer, others)
-    yield from chain(wider, own) if others.needed else chain(own, wider)
+    scarce = others.needed or np.count_nonzero(dual.weights) < len(inner)
+    yield from chain(wider, own) if scarce else chain(own, wider)
 
 
 def _own(dual: Dual, rows: Rows, inner: Ints, outer: Ints) -> Iterator[tuple[Dual, Rows]]:
     """Bases of the rows that have weight."""
     loose = np.sort(np.concatenate([inner, outer]))
     for strong, appeal in _strong(rows, rows.room(dual.weights), loose):
-        for columns in (loose, inner) if len(outer) else (inner,):
+        for columns in (loose, inner) if len(outer) and strong.sum() >= len(loose) else (inner,):
             basis, balance = _square(rows, columns, strong, appeal)
             if len(basis):
                 yield replace(dual, balanced=balance, basis=basis), rows
@@ -451,9 +452,13 @@ def _square(rows: Rows, columns: Ints, allowed: Mask, appeal: Array) -> tuple[In
     places = np.flatnonzero(allowed)
     if not len(columns) or not len(places) or len(places) * len(columns) > TUNING.most_entries:
         return nothing, nothing
+    if len(columns) - len(places) > len(_certain(rows, columns)):
+        return nothing, nothing
     short, long = sorted((len(places), len(columns)))
     afford(10.0 * short**2 * long / PACE.dense, "lower bound")
     part = rows.mid[places][:, columns]
+    if short == long and is_sparse(part) and _regular(part):
+        return places, columns
     block = part.toarray() if is_sparse(part) else part
     block = _whitened(block * np.sqrt(np.maximum(appeal[places], 1e-300))[:, None])
     if not np.isfinite(block).all():
@@ -466,10 +471,27 @@ def _square(rows: Rows, columns: Ints, allowed: Mask, appeal: Array) -> tuple[In
     chosen = order[:rank]
     _, first = linalg.qr(block[chosen], mode="r", pivoting=True, check_finite=False)
     left = columns[first[rank:]]
-    doubt = rows.rad[:, left]
-    if doubt.nnz if is_sparse(doubt) else doubt.any():
+    if len(_certain(rows, left)) < len(left):
         return nothing, nothing
     return places[chosen], np.sort(columns[first[:rank]])
+
+
+def _certain(rows: Rows, columns: Ints) -> Ints:
+    """Columns whose entries are known without rounding."""
+    doubt = rows.rad[:, columns]
+    doubtful = np.diff(sparse.csc_matrix(doubt).indptr) > 0 if is_sparse(doubt) else doubt.any(axis=0)
+    return columns[~doubtful]
+
+
+def _regular(block: sparse.csr_matrix) -> bool:
+    """Whether a sparse square block is all that it needs to be a basis."""
+    scale = [1.0 / np.where(most > 0, most, 1.0) for most in (_norms_of(abs(block)), _norms_of(abs(block.T)))]
+    try:
+        factors = splu(sparse.csc_matrix(sparse.diags_array(scale[0]) @ block @ sparse.diags_array(scale[1])))
+    except RuntimeError:
+        return False
+    pivots = np.abs(factors.U.diagonal())
+    return bool(pivots.min() > TUNING.singular * pivots.max())
 
 
 def _filled(size: Matrix, room: Array, equal: Mask) -> Array:

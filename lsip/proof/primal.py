@@ -13,15 +13,16 @@ the terms is taken for rounding, and the rows are named; what differs by more co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import linalg, sparse
+from scipy.sparse.linalg import splu
 
-from ..deadline import PACE, afford, check
+from ..deadline import PACE, afford, afford_factors, check
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..masters.base import Matrix
 from ..model.program import Program
@@ -66,6 +67,11 @@ class PrimalTuning:
         Terms of equalities that are looked at in rational numbers.
     least_product
         The smallest product that may go into a system, so that none of them underflows.
+    refinements, settled
+        Steps of least squares by normal equations, and how small the last one is, relative to the whole; where it is
+        larger, they are not to be trusted.
+    dense, few_rows
+        The share of entries from which a matrix is factorised densely, and the rows up to which one always is.
     """
 
     ulps: float = 16.0
@@ -81,6 +87,10 @@ class PrimalTuning:
     few_entries: int = 100_000
     most_terms: int = 20_000
     least_product: float = 1e-290
+    refinements: int = 4
+    settled: float = 1e-10
+    dense: float = 0.2
+    few_rows: int = 500
 
 
 TUNING = PrimalTuning()
@@ -417,7 +427,7 @@ def _square(A: sparse.csr_matrix, G: sparse.csr_matrix) -> tuple[Matrix, Matrix]
     """A G, with what rounding may have done to it."""
     square, size = A @ G, abs(A) @ abs(G)
     doubt = size * ((int(np.diff(A.indptr).max(initial=0)) + 4) * EPS)
-    if square.shape[0] <= 500 or square.nnz > 0.2 * square.shape[0] ** 2:
+    if square.shape[0] <= TUNING.few_rows or square.nnz > TUNING.dense * square.shape[0] ** 2:
         return square.toarray(), doubt.toarray()
     return sparse.csc_matrix(square), sparse.csc_matrix(doubt)
 
@@ -427,8 +437,10 @@ def _independent(A: sparse.csr_matrix) -> tuple[Ints, Ints]:
     scale = np.maximum(abs(A).max(axis=1).toarray().ravel(), 1e-300)
     short, long = sorted(A.shape)
     afford(8.0 * short**2 * long / PACE.dense, "finite constraints")
-    block = (sparse.diags_array(1.0 / scale) @ A).toarray()
-    factor, order = linalg.qr(block.T, mode="r", pivoting=True, check_finite=False)
+    block = (sparse.diags_array(1.0 / scale) @ A).toarray().T
+    if A.shape[0] == short < long:  # the same pivots, of a square block
+        block = linalg.qr(block, mode="r", check_finite=False)[0][:short]
+    factor, order = linalg.qr(block, mode="r", pivoting=True, check_finite=False)
     pivots = np.abs(np.diag(factor))
     rank = int((pivots > TUNING.least_pivot * pivots.max(initial=0.0)).sum())
     return np.sort(order[:rank]), np.sort(order[rank:])
@@ -436,11 +448,29 @@ def _independent(A: sparse.csr_matrix) -> tuple[Ints, Ints]:
 
 def _shares(program: Program, independent: Ints, follows: Ints) -> tuple[Array, Array, Array]:
     """Rows that follow as combinations of others, (follows, independent), and the dense rows of both kinds."""
-    known, asked = program.A[independent].toarray(), program.A[follows].toarray()
-    shares = np.linalg.lstsq(known.T, asked.T, rcond=None)[0].T
-    left = asked.astype(np.longdouble) - shares.astype(np.longdouble) @ known.astype(np.longdouble)
-    shares = shares + np.linalg.lstsq(known.T, left.astype(float).T, rcond=None)[0].T
+    rows, asked = program.A[independent], program.A[follows].toarray()
+    split, wide = _splitter(rows), sparse.csc_matrix(rows.T.astype(np.longdouble))
+    shares, step = np.zeros((len(asked), len(independent))), np.zeros(0)
+    for _ in range(TUNING.refinements):
+        step = split((asked - (wide @ shares.T.astype(np.longdouble)).T).astype(float))
+        shares = shares + step
+    known = rows.toarray()
+    if not np.abs(step).max(initial=0.0) <= TUNING.settled * np.abs(shares).max(initial=0.0):
+        shares = np.linalg.lstsq(known.T, asked.T, rcond=None)[0].T
     return np.where(np.abs(shares - np.rint(shares)) < 1e-9, np.rint(shares), shares), known, asked
+
+
+def _splitter(known: sparse.csr_matrix) -> Callable[[Array], Array]:
+    """What splits rows into combinations of known ones, which are independent, nearly by least squares."""
+    scale = 1.0 / np.maximum(abs(known).max(axis=1).toarray().ravel(), 1e-300)
+    rows = sparse.diags_array(scale) @ known
+    square = sparse.csc_matrix(rows @ rows.T)
+    afford_factors(square)
+    try:
+        factors = splu(square)
+    except RuntimeError:  # next to singular
+        return lambda given: np.full((len(given), len(scale)), np.nan)
+    return lambda given: factors.solve((rows @ given.T)).T * scale
 
 
 def taken_for_rounding(program: Program, dependent: Ints, row_multipliers: Array, x: Array) -> float:
