@@ -36,8 +36,10 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# One stamp an extra: set-up is repeated only when the dependencies change.
-$(VENV)/.plot $(VENV)/.dev: $(VENV)/.%: $(VENV)/.created pyproject.toml constraints.txt
+# One stamp an extra: set-up is repeated only when the dependencies or the sources of the compiled kernel change.
+KERNEL := setup.py $(wildcard lsip/kernel/*.cpp lsip/kernel/*.inl lsip/kernel/*.hpp)
+
+$(VENV)/.plot $(VENV)/.dev: $(VENV)/.%: $(VENV)/.created pyproject.toml constraints.txt $(KERNEL)
 	@echo "Installing lsip[$*] into $(VENV); this happens once."
 	@$(PIP) -e ".[$*]"
 	@touch $@

@@ -4,6 +4,7 @@ from . import bases, catalogue, oracles, plotting, report  # noqa: F401  (each r
 from .domains import Ball, Box, Budget, Domain, Finite, Interval, Polytope, Product, Simplex, Union
 from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, OutOfTime, ProofError
 from .expressions import Constraint, Expression, Index, Variable
+from .info import info
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution
 from .solver import Decomposition, Exchange, Extreme, Tuning, decompose, exchange
@@ -48,6 +49,7 @@ __all__ = [
     "decompose",
     "exchange",
     "forall",
+    "info",
     "linsip",
     "maximize",
     "minimize",

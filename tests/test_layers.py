@@ -35,7 +35,7 @@ OWNERS = {  # optional packages: the only files of lsip that may import them, in
     },
 }
 BASE = {"lsip.deadline", "lsip.errors", "lsip.validation"}
-LANGUAGE = {*BASE, "lsip.domains", "lsip.expressions"}
+LANGUAGE = {*BASE, "lsip.kernel", "lsip.domains", "lsip.expressions"}
 ENGINE = {*LANGUAGE, "lsip.cones", "lsip.masters", "lsip.oracles", "lsip.model"}
 ANSWERS = {*ENGINE, "lsip.files", "lsip.proof", "lsip.solution"}
 ONLY = {  # every room of lsip, the innermost first: all that it may import from other rooms
@@ -44,9 +44,11 @@ ONLY = {  # every room of lsip, the innermost first: all that it may import from
     "lsip.deadline": {"lsip.errors"},
     "lsip.validation": {"lsip.errors"},
     "lsip.files": {"lsip.errors"},
+    "lsip.kernel": set(),
+    "lsip.info": {"lsip.kernel", "lsip.version"},
     "lsip.domains": BASE,
     "lsip.bases": {*BASE, "lsip.domains"},
-    "lsip.expressions": {*BASE, "lsip.domains"},
+    "lsip.expressions": {*BASE, "lsip.kernel", "lsip.domains"},
     "lsip.cones": {"lsip.errors", "lsip.expressions"},
     "lsip.masters": {"lsip.deadline", "lsip.errors"},
     "lsip.oracles": LANGUAGE,
@@ -59,7 +61,7 @@ ONLY = {  # every room of lsip, the innermost first: all that it may import from
     "lsip.report": {*ANSWERS, "lsip.version"},
     "lsip.catalogue": {*LANGUAGE, "lsip.model"},
     "lsip.interop": {*ANSWERS, "lsip.progress", "lsip.solver", "lsip.version"},
-    "lsip.cli": {*ANSWERS, "lsip.catalogue", "lsip.progress", "lsip.solver", "lsip.version"},
+    "lsip.cli": {*ANSWERS, "lsip.catalogue", "lsip.info", "lsip.progress", "lsip.solver"},
     "lsip.__main__": {"lsip.cli"},
 }
 NEVER = {  # a package: what it must not import

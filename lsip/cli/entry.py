@@ -18,7 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from ..errors import LSIPError, ModelError
-from ..version import __version__
+from ..info import info
 from . import bench, catalogue, check, demo, solve
 from .arguments import EXIT_CODES, INTERRUPTED, SOLVED, Commands, Parser, fail
 
@@ -70,7 +70,7 @@ def _parser(arguments: Sequence[str]) -> tuple[Parser, Commands]:
         epilog=f"example:\n  lsip solve model.py --report report.html\n\n{textwrap.fill(EXIT_CODES, 80)}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"lsip {__version__}")
+    parser.add_argument("--version", action="version", version=str(info()) if "--version" in arguments else "")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (demo, solve, check, catalogue, bench):
         command.add(commands)

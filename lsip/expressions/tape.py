@@ -14,6 +14,7 @@ expansion falls back to a lower order, output by output.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..deadline import check
+from ..kernel.native import NativeTape, in_use
 from .defined import SURE, Doubt
 from .graph import (
     Absolute,
@@ -333,6 +335,15 @@ class Tape:
             self.constants[boxes] = results
         return self.constants[boxes].copy()
 
+    @cached_property
+    def native(self) -> NativeTape | None:
+        """The tape in the compiled kernel, where that knows all of its nodes."""
+        from .compiled import assemble
+
+        run = Pass(Interval(np.zeros((1, self.dim)), np.zeros((1, self.dim))), 0, self.offsets, self.kinks)
+        with np.errstate(all="ignore"):
+            return assemble(self, self._constants(run))
+
     def values(self, y: Array) -> Array:
         """All outputs at the points y (N, m): shape (N, K)."""
         jet, _ = self._run(Pass(y, 0, self.offsets))
@@ -345,6 +356,9 @@ class Tape:
 
     def enclose(self, lower: Array, upper: Array) -> Interval:
         """Outward-rounded ranges of all outputs over the boxes [lower, upper] (N, m)."""
+        if in_use() and self.native is not None:
+            low, high = self.native.enclose(lower, upper, 0)
+            return Interval(low[0], high[0])
         jet, _ = self._run(Pass(Interval(lower, upper), 0, self.offsets, self.kinks))
         shape = (len(lower), jet.value.shape[-1])
         return jet.value.each(lambda v: np.broadcast_to(v, shape))
@@ -396,6 +410,10 @@ class Tape:
 
         `pieces` (N, kinks) fixes the branch of some kinks; a fixed branch is extended smoothly over the whole box.
         """
+        if in_use() and self.native is not None:
+            check("enclosures")
+            outputs, sides, straddles = self.native.quadratics(lower, upper, pieces, order)
+            return Quadratic(*outputs), Quadratic(*sides) if self.kink_count else None, straddles
         n = len(lower)
         centre, radius = middle(lower, upper)
         # Centres and boxes run through the graph together: half the overhead, and the same rounding.

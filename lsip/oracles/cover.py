@@ -26,6 +26,7 @@ from ..expressions.chart import Chart
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 from ..expressions.tape import Quadratic, cubic_weights, middle, quadratic_weights
+from ..kernel.native import in_use
 from .base import Enclosure, Rows
 from .quadratic_bound import bound_quadratics
 
@@ -47,8 +48,9 @@ class CoverTuning:
     cheap
         Coefficients enclosed at once that cost little more than one; so many are cut to start with and in each round,
         within these limits.
-    cached
-        Coefficients enclosed in one batch: numbers that leave the processor's cache cost twice as much.
+    cached, at_once
+        Coefficients enclosed in one batch by NumPy, because numbers that leave the processor's cache cost twice as
+        much, and by the compiled kernel, which shares large batches among threads.
     most_kinks
         Kinks that straddle one box are told apart up to this many: each of them doubles the pieces of the box.
     """
@@ -58,6 +60,7 @@ class CoverTuning:
     most_halvings: int = 4
     cheap: int = 3000
     cached: int = 10_000
+    at_once: int = 1_000_000
     most_kinks: int = 3
 
 
@@ -118,7 +121,7 @@ class Cover:
 
     def _rows(self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
         """Enclosures over boxes, laid out as they are kept; boxes with straddling kinks come out in pieces."""
-        size = max(TUNING.cached // (self.p * self.width), 1)
+        size = max((TUNING.at_once if in_use() else TUNING.cached) // (self.p * self.width), 1)
         if len(lower) <= 1.5 * size:
             return self._batch(lower, upper, pieces)
         starts = range(0, len(lower), size)

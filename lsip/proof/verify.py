@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import ProofError
+from ..kernel.native import by_reference
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Oracle
@@ -32,6 +33,7 @@ from .scaling import scaling_of
 KINDS = {Status.OPTIMAL: "optimal", Status.INFEASIBLE: "infeasible", Status.UNBOUNDED: "unbounded"}
 
 
+@by_reference()  # without the compiled kernel, whatever found the proof
 def verify(
     program: Program,
     certificate: Certificate,

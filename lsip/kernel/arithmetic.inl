@@ -1,0 +1,109 @@
+// Four intervals at a time, with outward rounding.
+//
+// An interval [lo, hi] is kept as (-lo, hi), and the processor rounds upward: every sum or product of ends is then an
+// upper bound of what it stands for, at both ends. nan at either end means that nothing is known.
+
+typedef double Four __attribute__((vector_size(32), aligned(16)));  // as aligned as memory that is new
+typedef decltype(Four{} < Four{}) Mask;
+
+static const double INF = __builtin_inf();
+static const double NORMAL = 0x1p-1022;
+static const double EPS = 0x1p-52;
+
+static inline Four all(double v) { return Four{v, v, v, v}; }
+static inline Four larger(Four a, Four b) { return a > b ? a : b; }
+static inline Four smaller(Four a, Four b) { return a < b ? a : b; }
+static inline Four size_of(Four a) { return larger(a, -a); }
+static inline bool any(Mask m) { return m[0] | m[1] | m[2] | m[3]; }
+static inline Four pick(Mask m, Four a, Four b) { return m ? a : b; }
+
+struct Interval {
+    Four n, h;  // -lo and hi
+};
+
+static inline Interval exactly(double v) { return {all(-v), all(v)}; }
+static inline Interval between(double lo, double hi) { return {all(-lo), all(hi)}; }
+static inline Interval nothing_known() { return {all(__builtin_nan("")), all(__builtin_nan(""))}; }
+static inline Interval everything() { return {all(INF), all(INF)}; }
+static inline Interval operator-(Interval a) { return {a.h, a.n}; }
+static inline Interval operator+(Interval a, Interval b) { return {a.n + b.n, a.h + b.h}; }
+static inline Interval operator-(Interval a, Interval b) { return a + -b; }
+static inline Interval pick(Mask m, Interval a, Interval b) { return {pick(m, a.n, b.n), pick(m, a.h, b.h)}; }
+static inline Interval hull(Interval a, Interval b) { return {larger(a.n, b.n), larger(a.h, b.h)}; }
+static inline Mask unknown(Interval a) { return (a.n != a.n) | (a.h != a.h); }
+
+// A product of ends, where nought times infinity is nought: intervals hold real numbers, however large.
+static double end_product(double a, double b) { return a == 0 || b == 0 ? 0.0 : a * b; }
+
+static __attribute__((noinline)) Interval multiply_carefully(Interval a, Interval b) {
+    Interval r;
+    for (int i = 0; i < 4; i++) {
+        double an = a.n[i], ah = a.h[i], bn = b.n[i], bh = b.h[i];
+        if (an != an || ah != ah || bn != bn || bh != bh) {
+            r.n[i] = r.h[i] = __builtin_nan("");
+            continue;
+        }
+        double up[4] = {end_product(an, bn), end_product(ah, bh), end_product(-an, bh), end_product(ah, -bn)};
+        double down[4] = {end_product(-an, bn), end_product(-ah, bh), end_product(an, bh), end_product(ah, bn)};
+        double h = up[0], n = down[0];
+        for (int k = 1; k < 4; k++) {
+            h = up[k] > h ? up[k] : h;
+            n = down[k] > n ? down[k] : n;
+        }
+        r.n[i] = n;
+        r.h[i] = h;
+    }
+    return r;
+}
+
+static inline Interval operator*(Interval a, Interval b) {
+    Four sum = (size_of(a.n) + size_of(a.h)) + (size_of(b.n) + size_of(b.h));
+    if (__builtin_expect(any(~(sum < all(INF))), 0)) return multiply_carefully(a, b);
+    Four h = larger(larger(a.n * b.n, a.h * b.h), larger((-a.n) * b.h, a.h * (-b.n)));
+    Four n = larger(larger((-a.n) * b.n, (-a.h) * b.h), larger(a.n * b.h, a.h * b.n));
+    return {n, h};
+}
+
+static inline Interval scale(double c, Interval a) {
+    if (c == 0) return pick(unknown(a), nothing_known(), exactly(0.0));
+    if (c > 0) return {a.n * all(c), a.h * all(c)};
+    return {a.h * all(-c), a.n * all(-c)};
+}
+
+// The smallest and the largest absolute value; nan where nothing is known.
+static inline void magnitudes(Interval a, Four& low, Four& high) {
+    Four p = size_of(a.n), q = size_of(a.h);
+    low = pick((a.n >= 0) & (a.h >= 0), all(0.0), smaller(p, q));
+    high = larger(p, q);
+    Mask lost = unknown(a);
+    low = pick(lost, all(__builtin_nan("")), low);
+    high = pick(lost, all(__builtin_nan("")), high);
+}
+
+static inline Interval square(Interval a) {
+    Four low, high;
+    magnitudes(a, low, high);
+    return {(-low) * low, high * high};
+}
+
+// 1 / a; unbounded on the side on which a touches nought, and everywhere if that is inside.
+static inline Interval reciprocal(Interval a) {
+    Mask positive = a.n <= 0, negative = a.h <= 0, sided = positive | negative;
+    Four n = pick(sided, all(-1.0) / a.h, all(INF)), h = pick(sided, all(-1.0) / a.n, all(INF));
+    h = pick(positive & (a.n == 0), all(INF), h);
+    n = pick(negative & (a.h == 0), all(INF), n);
+    Mask lost = unknown(a);
+    return pick(lost, nothing_known(), Interval{n, h});
+}
+
+static inline Interval divide(Interval a, Interval c) {
+    double lo = -c.n[0], hi = c.h[0];  // constants are alike in all lanes
+    if (lo != hi) return a * reciprocal(c);
+    if (hi > 0) return {a.n / all(hi), a.h / all(hi)};
+    if (hi < 0) return {a.h / all(-hi), a.n / all(-hi)};
+    return nothing_known();
+}
+
+static inline Interval within(Interval a, double low, double high) {
+    return {smaller(a.n, all(-low)), smaller(a.h, all(high))};  // a nan end becomes that of the image
+}

@@ -1,0 +1,257 @@
+// Enclosures of tapes over boxes: the functions that Python calls.
+//
+// The engine is compiled twice, for processors with AVX2 and for all others; which one runs is decided when it is
+// loaded. Boxes are shared among threads, and no result depends on how many there are.
+
+#include "tape.hpp"
+
+#include <atomic>
+#include <cfenv>
+#include <new>
+#include <thread>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+void round_upward() { _mm_setcsr(0x5f80); }
+void round_to_nearest() { _mm_setcsr(0x1f80); }
+#else
+void round_upward() { std::fesetround(FE_UPWARD); }
+void round_to_nearest() { std::fesetround(FE_TONEAREST); }
+#endif
+
+namespace portable {
+#include "arithmetic.inl"
+#include "functions.inl"
+#include "engine.inl"
+}  // namespace portable
+
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx2")
+namespace avx2 {
+#include "arithmetic.inl"
+#include "functions.inl"
+#include "engine.inl"
+}  // namespace avx2
+#pragma GCC pop_options
+#endif
+
+static bool fast = false;  // whether the processor has AVX2, and it is wanted
+
+// Whether a tape is what it says it is: nothing is read or written beyond its ends, whatever Python hands over.
+static bool sound(const Tape& t) {
+    const long whole = (long)t.whole.size(), real = (long)t.real.size();
+    for (size_t i = 0; i < t.nodes.size(); i++) {
+        const Node& n = t.nodes[i];
+        if (n.op < 0 || n.op >= OPS || n.size < 0 || n.depth < 0 || n.depth > 3 || n.arguments < 0 || n.args < 0) return false;
+        if ((long)n.args + n.arguments > whole) return false;
+        for (int k = 0; k < n.arguments; k++)
+            if (t.whole[n.args + k] < 0 || t.whole[n.args + k] >= (int)i) return false;
+        auto argument = [&](int k) -> const Node& { return t.nodes[t.whole[n.args + k]]; };
+        auto fits = [&](int k) { return argument(k).size == 1 || argument(k).size == n.size; };
+        int needed = n.op == O_ADD || n.op == O_MULTIPLY || n.op == O_DIVIDE ? 2 : n.op == O_MAXIMUM ? 3
+                     : n.op == O_CONSTANT || n.op == O_INDEX || n.op == O_MONOMIALS || n.op == O_JOIN ? 0 : 1;
+        if (n.arguments < needed) return false;
+        if (n.op == O_NEGATE || n.op == O_ADD || n.op == O_MULTIPLY || n.op == O_DIVIDE || n.op == O_POWER ||
+            n.op == O_APPLY || n.op == O_ABSOLUTE || n.op == O_MAXIMUM)
+            for (int k = 0; k < needed; k++)
+                if (!fits(k)) return false;
+        long numbers = n.op == O_CONSTANT ? 2L * n.size : n.op == O_POWER ? n.size : 0;
+        if (n.numbers < 0 || n.data < 0 || n.numbers + numbers > real) return false;
+        if (n.op == O_INDEX && (n.offset < 0 || n.offset + n.size > t.dim)) return false;
+        if (n.op == O_APPLY && (n.function < 0 || n.function >= FUNCTIONS)) return false;
+        if (n.op == O_DIVIDE && argument(1).op != O_CONSTANT) return false;
+        if ((n.op == O_ABSOLUTE || n.op == O_MAXIMUM) && (n.kink < 0 || n.kink + n.size > t.kinks)) return false;
+        if (n.op == O_SUM && (n.width < 0 || (long)n.width * n.size != argument(0).size)) return false;
+        if (n.op == O_JOIN) {
+            long total = 0;
+            for (int k = 0; k < n.arguments; k++) total += argument(k).size;
+            if (total != n.size) return false;
+        }
+        if (n.op == O_GATHER) {
+            if ((long)n.data + n.size > whole) return false;
+            for (int e = 0; e < n.size; e++)
+                if (t.whole[n.data + e] < 0 || t.whole[n.data + e] >= argument(0).size) return false;
+        }
+        if (n.op == O_LINEAR) {
+            if ((long)n.data + n.size + 1 > whole) return false;
+            const int* starts = &t.whole[n.data];
+            if (starts[0] != 0) return false;
+            for (int e = 0; e < n.size; e++)
+                if (starts[e + 1] < starts[e]) return false;
+            long entries = starts[n.size];
+            if ((long)n.data + n.size + 1 + entries > whole || n.numbers + entries > real) return false;
+            for (long k = 0; k < entries; k++) {
+                int column = starts[n.size + 1 + k];
+                if (column < 0 || column >= argument(0).size) return false;
+            }
+        }
+        if (n.op == O_MONOMIALS) {
+            if (n.width < 1 || n.offset < 0 || n.offset + n.width > t.dim || n.degree < 0) return false;
+            if ((long)n.data + (long)n.size * n.width > whole) return false;
+            for (long k = 0; k < (long)n.size * n.width; k++)
+                if (t.whole[n.data + k] < 0 || t.whole[n.data + k] > n.degree) return false;
+        }
+    }
+    if (t.output < 0 || t.output >= (int)t.nodes.size()) return false;
+    long kinks = 0;
+    for (int a : t.kink_arguments) {
+        if (a < 0 || a >= (int)t.nodes.size()) return false;
+        kinks += t.nodes[a].size;
+    }
+    return kinks == t.kinks;
+}
+
+static void lay_out(Tape& t) {
+    const int m = t.dim;
+    t.axes = {0, 0, 0};
+    t.first[0] = 0;
+    t.first[1] = 1;
+    for (int i = 0; i < m; i++) t.axes.insert(t.axes.end(), {i, 0, 0});
+    t.first[2] = 1 + m;
+    for (int i = 0; i < m; i++)
+        for (int j = i; j < m; j++) t.axes.insert(t.axes.end(), {i, j, 0});
+    t.first[3] = (int)t.axes.size() / 3;
+    for (int i = 0; i < m; i++)
+        for (int j = i; j < m; j++)
+            for (int k = j; k < m; k++) t.axes.insert(t.axes.end(), {i, j, k});
+    t.first[4] = (int)t.axes.size() / 3;
+    for (int order = 0; order < 4; order++) {
+        t.total[order] = 0;
+        for (Node& n : t.nodes) {
+            n.start[order] = t.total[order];
+            int depth = n.depth < order ? n.depth : order;
+            t.total[order] += (size_t)n.size * t.first[depth + 1];
+        }
+    }
+}
+
+// Calls `part(from, to)` for parts of the boxes, of four at least, each on a thread of its own; false without memory.
+template <class Part> static bool share(long count, int threads, Part part) {
+    long blocks = (count + 3) / 4;
+    if (threads > blocks) threads = (int)blocks;
+    if (threads < 1) threads = 1;
+    std::atomic<bool> done{true};
+    auto careful = [&](int k) {
+        long from = 4 * (blocks * k / threads), to = 4 * (blocks * (k + 1) / threads);
+        try {
+            part(from, to < count ? to : count);
+        } catch (const std::bad_alloc&) {
+            done = false;
+        }
+    };
+    std::vector<std::thread> others;
+    int started = 1;
+    try {
+        for (; started < threads; started++) others.emplace_back(careful, started);
+    } catch (const std::exception&) {  // no more threads: what is left is done here
+    }
+    careful(0);
+    for (int k = started; k < threads; k++) careful(k);
+    for (std::thread& t : others) t.join();
+    return done;
+}
+
+#if defined(_WIN32)
+#define EXPORT extern "C" __declspec(dllexport)
+#else
+#define EXPORT extern "C" __attribute__((visibility("default")))
+#endif
+
+EXPORT int lsip_kernel_version() { return 1; }
+
+// Which engine is used from now on: 0 the portable one, 1 that for AVX2 where there is such a processor.
+EXPORT int lsip_kernel_choose(int wanted) {
+#if defined(__x86_64__)
+    fast = wanted && __builtin_cpu_supports("avx2");
+#else
+    (void)wanted;
+#endif
+    return fast;
+}
+
+// A tape, or null if it is not sound or there is no memory for it.
+EXPORT void* lsip_tape_new(int dim, int output, long nodes, const int* fields, long whole, const int* integers, long real,
+                           const double* numbers, long kink_arguments, const int* arguments, int kinks) {
+    if (dim < 0 || dim > MOST_DIMENSIONS || nodes < 1) return nullptr;
+    try {
+        Tape* t = new Tape();
+        t->dim = dim;
+        t->output = output;
+        t->kinks = kinks;
+        t->whole.assign(integers, integers + whole);
+        t->real.assign(numbers, numbers + real);
+        t->kink_arguments.assign(arguments, arguments + kink_arguments);
+        for (long i = 0; i < nodes; i++) {
+            const int* f = fields + i * FIELDS;
+            t->nodes.push_back({f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10], f[11], {0, 0, 0, 0}});
+        }
+        if (!sound(*t)) {
+            delete t;
+            return nullptr;
+        }
+        lay_out(*t);
+        return t;
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+EXPORT void lsip_tape_free(void* tape) { delete static_cast<Tape*>(tape); }
+
+// Bytes that one thread needs to evaluate a tape.
+EXPORT double lsip_tape_bytes(const void* tape, int order) {
+    return 64.0 * (double)static_cast<const Tape*>(tape)->room(order);
+}
+
+EXPORT int lsip_quadratics(const void* tape, int order, long count, const double* lower, const double* upper,
+                           const signed char* pieces, unsigned char* straddles, double* const* outputs, long width,
+                           double* const* kinks, int threads) {
+    const Tape& t = *static_cast<const Tape*>(tape);
+    if (order < 2 || order > 3) return 1;
+    Boxes boxes{count, lower, upper};
+    Polynomials out{count, width, outputs[0], outputs[1], outputs[2], outputs[3], outputs[4], outputs[5]};
+    Polynomials sides{};
+    if (t.kinks) sides = {count, t.kinks, kinks[0], kinks[1], kinks[2], kinks[3], kinks[4], kinks[5]};
+    return share(count, threads, [&](long from, long to) {
+#if defined(__x86_64__)
+        if (fast) return avx2::quadratics(t, boxes, order, from, to, out, sides, pieces, straddles);
+#endif
+        portable::quadratics(t, boxes, order, from, to, out, sides, pieces, straddles);
+    }) ? 0 : 2;
+}
+
+EXPORT int lsip_enclose(const void* tape, int order, long count, const double* lower, const double* upper, double* low,
+                        double* high, int threads) {
+    const Tape& t = *static_cast<const Tape*>(tape);
+    if (order < 0 || order > 1) return 1;
+    Boxes boxes{count, lower, upper};
+    return share(count, threads, [&](long from, long to) {
+#if defined(__x86_64__)
+        if (fast) return avx2::enclose(t, boxes, order, from, to, low, high);
+#endif
+        portable::enclose(t, boxes, order, from, to, low, high);
+    }) ? 0 : 2;
+}
+
+// Values of a function at points, as the engine knows them: [low, high] around each, for the tests.
+EXPORT void lsip_function(int function, double exponent, long count, const double* x, double* low, double* high) {
+    Upward rounding;
+    for (long i = 0; i < count; i++) {
+#if defined(__x86_64__)
+        if (fast) {
+            avx2::Interval f[4], u = avx2::exactly(x[i]);
+            if (function < 0) f[0] = avx2::power(u, exponent);
+            else avx2::derivatives(function, u, 0, f);
+            low[i] = -f[0].n[0];
+            high[i] = f[0].h[0];
+            continue;
+        }
+#endif
+        portable::Interval f[4], u = portable::exactly(x[i]);
+        if (function < 0) f[0] = portable::power(u, exponent);
+        else portable::derivatives(function, u, 0, f);
+        low[i] = -f[0].n[0];
+        high[i] = f[0].h[0];
+    }
+}

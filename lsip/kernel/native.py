@@ -1,0 +1,206 @@
+"""The compiled kernel as Python sees it: tapes of instructions, and their enclosures over boxes.
+
+It is one shared library without a line of Python in it, called through `ctypes`, which lets go of the interpreter's lock
+meanwhile. Where it was not built, does not load, or fails its own test, there is none, and NumPy does the work.
+`LSIP_KERNEL` chooses: `numpy` for none, `portable` for one without AVX2.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+VERSION = 1
+FIELDS = (
+    "op",
+    "size",
+    "depth",
+    "arguments",
+    "args",
+    "function",
+    "offset",
+    "width",
+    "degree",
+    "kink",
+    "data",
+    "numbers",
+)
+OPS = (
+    "constant", "index", "negate", "add", "multiply", "divide", "gather", "join", "sum", "linear", "power", "apply",
+    "absolute", "maximum", "monomials",
+)  # fmt: skip
+FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "sqrt", "reciprocal", "square")
+MOST_DIMENSIONS = 12
+SHARE = 2e7  # bytes of results that a thread is worth: a millisecond or two of work, and a thread starts in 0.05
+
+Array = NDArray[np.float64]
+
+
+class Kernel(NamedTuple):
+    """The library, which engine it uses, and why there is none."""
+
+    library: Any
+    engine: str
+    reason: str = ""
+
+
+@cache
+def kernel() -> Kernel:
+    """The kernel that is in use; one without a library if there is none, and why."""
+    wanted = os.environ.get("LSIP_KERNEL", "")
+    if wanted == "numpy":
+        return Kernel(None, "numpy", "LSIP_KERNEL=numpy asks for NumPy")
+    found = importlib.util.find_spec("lsip.kernel._native")
+    if found is None or found.origin is None:
+        return Kernel(None, "numpy", "it was not built; a C++ compiler builds it when lsip is installed")
+    try:
+        library = ctypes.CDLL(found.origin)
+        version = library.lsip_kernel_version()
+    except (OSError, AttributeError) as error:
+        return Kernel(None, "numpy", f"it does not load: {error}")
+    if version != VERSION:
+        return Kernel(None, "numpy", f"it is of version {version}, and {VERSION} is needed; install lsip again")
+    _declare(library)
+    engine = "AVX2" if library.lsip_kernel_choose(wanted != "portable") else "portable"
+    if not _rounds_outward(library):
+        return Kernel(None, "numpy", "it does not round outward on this machine")
+    return Kernel(library, engine)
+
+
+_reference: ContextVar[bool] = ContextVar("reference", default=False)
+
+
+@contextmanager
+def by_reference() -> Iterator[None]:
+    """While this lasts, NumPy does all enclosures: what the kernel found is proven again without it."""
+    token = _reference.set(True)
+    try:
+        yield
+    finally:
+        _reference.reset(token)
+
+
+def in_use() -> bool:
+    """Whether enclosures are left to the kernel here and now."""
+    return not _reference.get() and kernel().library is not None
+
+
+@cache
+def cores() -> int:
+    """Threads for large batches: as many as `LSIP_THREADS` says, or as there are cores for this process."""
+    given = os.environ.get("LSIP_THREADS", "")
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _declare(library: Any) -> None:
+    pointer, whole, long = ctypes.c_void_p, ctypes.c_int, ctypes.c_long
+    library.lsip_tape_new.restype = pointer
+    library.lsip_tape_new.argtypes = [whole, whole, long, pointer, long, pointer, long, pointer, long, pointer, whole]
+    library.lsip_tape_free.argtypes = [pointer]
+    library.lsip_tape_free.restype = None
+    library.lsip_tape_bytes.argtypes = [pointer, whole]
+    library.lsip_tape_bytes.restype = ctypes.c_double
+    library.lsip_quadratics.argtypes = [
+        pointer, whole, long, pointer, pointer, pointer, pointer, pointer, long, pointer, whole,
+    ]  # fmt: skip
+    library.lsip_enclose.argtypes = [pointer, whole, long, pointer, pointer, pointer, pointer, whole]
+    library.lsip_function.argtypes = [whole, ctypes.c_double, long, pointer, pointer, pointer]
+    library.lsip_function.restype = None
+
+
+def _rounds_outward(library: Any) -> bool:
+    """Whether the compiler and the processor did as they were told: 1 / 3 and its square lie strictly between."""
+    x, low, high = np.array([3.0]), np.zeros(1), np.zeros(1)
+    inside = []
+    for function, exponent in ((FUNCTIONS.index("reciprocal"), 0.0), (-1, -2.0), (FUNCTIONS.index("exp"), 0.0)):
+        library.lsip_function(function, exponent, 1, _at(x), _at(low), _at(high))
+        inside.append(low[0] < high[0])
+    return all(inside) and 1.0 / 3.0 * 3.0 == 1.0  # and everything is as it was
+
+
+def _at(array: NDArray[Any] | None) -> int | None:
+    return None if array is None else array.ctypes.data
+
+
+def values(function: str | float, x: Array) -> tuple[Array, Array]:
+    """Enclosures of a function, or of a power with that exponent, at points; for tests."""
+    x = np.ascontiguousarray(x, dtype=float)
+    low, high = np.empty_like(x), np.empty_like(x)
+    number, exponent = (FUNCTIONS.index(function), 0.0) if isinstance(function, str) else (-1, float(function))
+    kernel().library.lsip_function(number, exponent, x.size, _at(x), _at(low), _at(high))
+    return low, high
+
+
+class NativeTape:
+    """A tape of instructions in the library's memory."""
+
+    def __init__(
+        self, dim: int, output: int, fields: NDArray[np.int32], whole: NDArray[np.int32], real: Array,
+        kink_arguments: NDArray[np.int32], sizes: tuple[int, int],
+    ) -> None:  # fmt: skip
+        self._library = kernel().library
+        self.dim, (self.outputs, self.kinks) = dim, sizes
+        self._tape = self._library.lsip_tape_new(
+            dim, output, len(fields), _at(fields), len(whole), _at(whole), len(real), _at(real),
+            len(kink_arguments), _at(kink_arguments), self.kinks,
+        )  # fmt: skip
+        if not self._tape:
+            raise ValueError("The kernel does not take this tape.")
+
+    def __del__(self) -> None:
+        if getattr(self, "_tape", None):
+            self._library.lsip_tape_free(self._tape)
+
+    def _threads(self, boxes: int, order: int) -> int:
+        """One for every share of the work that takes much longer than starting a thread does."""
+        work = boxes * float(self._library.lsip_tape_bytes(self._tape, order))
+        return int(min(max(work / SHARE, 1.0), cores()))
+
+    def quadratics(
+        self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None, order: int
+    ) -> tuple[list[Array], list[Array], NDArray[np.bool_] | None]:
+        """Polynomials around the outputs and around the arguments of kinks, and which kinks straddle nought."""
+        n, m = lower.shape
+        second = m * (m + 1) // 2
+        levels = (0, m, second, second * (m + 2) // 3 if order == 3 else 0, m, 0)
+        outputs, sides = (
+            [np.zeros((n, count) if k in (0, 5) else (levels[k], n, count)) for k in range(6)]
+            for count in (self.outputs, self.kinks)
+        )
+        straddles = np.zeros((n, self.kinks), dtype=bool) if self.kinks else None
+        lower, upper = np.ascontiguousarray(lower), np.ascontiguousarray(upper)
+        pieces = None if pieces is None else np.ascontiguousarray(pieces)
+        failed = self._library.lsip_quadratics(
+            self._tape, order, n, _at(lower), _at(upper), _at(pieces), _at(straddles), _table(outputs), self.outputs,
+            _table(sides), self._threads(n, order),
+        )  # fmt: skip
+        if failed:
+            raise MemoryError("The kernel has no memory for its results.")
+        return outputs, sides, straddles
+
+    def enclose(self, lower: Array, upper: Array, order: int) -> tuple[Array, Array]:
+        """Ranges of outputs, and for order 1 of gradients behind them, over boxes: (1 or 1 + m, N, K)."""
+        levels = 1 + (self.dim if order else 0)
+        low, high = (np.empty((levels, len(lower), self.outputs)) for _ in range(2))
+        lower, upper = np.ascontiguousarray(lower), np.ascontiguousarray(upper)
+        failed = self._library.lsip_enclose(
+            self._tape, order, len(lower), _at(lower), _at(upper), _at(low), _at(high), self._threads(len(lower), order)
+        )
+        if failed:
+            raise MemoryError("The kernel has no memory for its results.")
+        return low, high
+
+
+def _table(arrays: list[Array]) -> Any:
+    return (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))

@@ -1,0 +1,170 @@
+"""The compiled kernel against multiprecision arithmetic, and against the same enclosures in NumPy."""
+
+from __future__ import annotations
+
+import flint
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lsip
+from lsip.expressions.interval import Interval
+from lsip.expressions.tape import Tape
+from lsip.kernel import native
+
+pytestmark = pytest.mark.skipif(native.kernel().library is None, reason=f"no kernel: {native.kernel().reason}")
+
+TRUTH = {
+    "exp": lambda v: v.exp(),
+    "log": lambda v: v.log(),
+    "sin": lambda v: v.sin(),
+    "cos": lambda v: v.cos(),
+    "tan": lambda v: v.tan(),
+    "sqrt": lambda v: v.sqrt(),
+    "reciprocal": lambda v: 1 / v,
+    "square": lambda v: v * v,
+    0.5: lambda v: v.sqrt(),
+    3.0: lambda v: v**3,
+    -5.0: lambda v: 1 / v**5,
+    2.375: lambda v: (v.log() * flint.arb(2.375)).exp(),
+}
+DOMAIN = {
+    "exp": (-745.0, 709.0), "log": (0.0, 1e300), "sin": (-1e6, 1e6), "cos": (-1e6, 1e6), "tan": (-1e6, 1e6),
+    "sqrt": (0.0, 1e300), "reciprocal": (-1e300, 1e300), "square": (-1e150, 1e150), 0.5: (1e-300, 1e300),
+    3.0: (-1e100, 1e100), -5.0: (-1e60, 1e60), 2.375: (1e-100, 1e100),
+}  # fmt: skip
+
+
+def arguments(low: float, high: float, count: int, seed: int) -> np.ndarray:
+    """Even ones, ones of all sizes, and those next to multiples of pi / 4, of log 2 and of powers of two."""
+    rng = np.random.default_rng(seed)
+    sizes = 10.0 ** rng.uniform(-300, 300, count) * rng.choice([-1.0, 1.0], count)
+    whole = rng.integers(-600_000, 600_000, count)
+    near = [
+        whole * np.pi / 4,
+        np.float64(rng.integers(-1070, 1020, count)) * np.log(2),
+        2.0 ** rng.integers(-1000, 1000, count),
+    ]
+    near = [v + rng.integers(-3, 4, count) * np.spacing(v) for v in near]
+    x = np.concatenate([rng.uniform(low, high, count), rng.uniform(-10, 10, count), sizes, *near])
+    return x[(x >= low) & (x <= high) & (x != 0)]
+
+
+@pytest.mark.parametrize("function", TRUTH, ids=str)
+def test_functions_contain_the_truth_and_little_else(function: str | float) -> None:
+    flint.ctx.prec = 200
+    x = arguments(*DOMAIN[function], 1000, seed=7)
+    low, high = native.values(function, x)
+    for v, lo, hi in zip(x.tolist(), low.tolist(), high.tolist(), strict=True):
+        truth = TRUTH[function](flint.arb(v))
+        if not truth.is_finite():
+            continue
+        assert not (truth < flint.arb(lo)) and not (truth > flint.arb(hi)), (v, lo, hi)
+        if abs(float(truth)) < (1e6 if function == "tan" else 1e300):  # a pole may be nearer than rounding tells
+            room = 2.0**-46 * abs(float(truth)) * max(1.0, abs(np.log(abs(v)))) + 2.0**-1000
+            room = room * (1 + abs(float(truth))) + 2.0**-80 if function in ("sin", "cos", "tan") else room
+            assert hi - lo <= room, (v, lo, hi)
+
+
+y = lsip.Index("y", lsip.Box([-1, -1], [1, 1]))
+
+
+def grown(draw: st.DrawFn) -> object:
+    """A random formula in two coordinates."""
+    parts: list = [y[0], y[1], 0.7 * y[0] + y[1], y[0] - 0.3]
+    for _ in range(draw(st.integers(1, 8))):
+        a, b = draw(st.sampled_from(parts)), draw(st.sampled_from(parts))
+        made = draw(
+            st.sampled_from(
+                [
+                    lambda a, b: a + b,
+                    lambda a, b: a * b,
+                    lambda a, b: a - 2.5 * b,
+                    lambda a, b: a * a,
+                    lambda a, b: a / 3.0,
+                    lambda a, b: np.sin(a),
+                    lambda a, b: np.cos(a + b),
+                    lambda a, b: np.exp(a),
+                    lambda a, b: np.exp(-(b**2)),
+                    lambda a, b: 1 / (2.0 + a**2),
+                    lambda a, b: np.sqrt(1 + a**2),
+                    lambda a, b: np.log(3 + np.sin(b)),
+                    lambda a, b: a**3,
+                    lambda a, b: np.abs(a - b),
+                    lambda a, b: np.maximum(a, b),
+                    lambda a, b: np.sqrt(a),
+                    lambda a, b: np.log(a),
+                    lambda a, b: 1 / a,
+                    lambda a, b: np.tan(a),
+                    lambda a, b: (1 + b**2) ** 1.5,
+                    lambda a, b: -a,
+                ]
+            )  # fmt: skip
+        )
+        parts.append(made(a, b))
+    return np.stack(parts[3:])
+
+
+formulas = st.composite(grown)()
+
+
+@settings(max_examples=60, deadline=None)
+@given(formulas, st.integers(0, 10**6), st.sampled_from([2, 3]))
+def test_polynomials_agree_with_numpy_and_contain_sampled_values(formula: object, seed: int, order: int) -> None:
+    tape = Tape((formula,), (y,))
+    assert tape.native is not None
+    rng = np.random.default_rng(seed)
+    centre, radius = rng.uniform(-1, 1, (7, 2)), 10.0 ** rng.uniform(-6, 0, (7, 1)) * rng.random((7, 2))
+    lower, upper = np.maximum(centre - radius, -1), np.minimum(centre + radius, 1)
+    pieces = rng.integers(-1, 2, (7, tape.kink_count)).astype(np.int8) if tape.kink_count and seed % 2 else None
+    ours, our_sides, our_straddles = tape.quadratics(lower, upper, pieces, order)
+    with native.by_reference():
+        theirs, their_sides, their_straddles = tape.quadratics(lower, upper, pieces, order)
+    assert (our_straddles is None) == (their_straddles is None)
+    if our_straddles is not None:
+        assert (our_straddles == their_straddles).mean() > 0.9
+    sides = [] if our_sides is None else [(our_sides, their_sides)]
+    for mine, other in [(ours, theirs), *sides]:
+        size = np.abs(other.value) + np.abs(other.gradient).sum(0) + np.abs(other.hessian).sum(0) + other.error
+        known = np.isfinite(other.error) & (other.error < 1e6 * (1 + np.abs(other.value)))
+        assert (mine.error[known] <= other.error[known] * 1.5 + 1e-11 * size[known]).all()
+    if pieces is None:
+        _contains(tape, ours, lower, upper, rng)
+
+
+def _contains(tape: Tape, found: object, lower: np.ndarray, upper: np.ndarray, rng: np.random.Generator) -> None:
+    i, j = np.triu_indices(2)
+    radius = np.maximum(upper - 0.5 * (lower + upper), 0.5 * (lower + upper) - lower)
+    for _ in range(20):
+        d = rng.uniform(-1, 1, lower.shape)
+        points = np.clip(0.5 * (lower + upper) + radius * d, lower, upper)
+        with np.errstate(all="ignore"):
+            values = tape.values(points)
+        model = found.value + np.einsum("nm,mnk->nk", d, found.gradient)
+        weights = np.where(i == j, 0.5, 1.0)
+        model += np.einsum("ln,lnk->nk", weights[:, None] * d.T[i] * d.T[j], found.hessian)
+        slack = found.error
+        if len(found.third):
+            a, b, c = np.array([(0, 0, 0), (0, 0, 1), (0, 1, 1), (1, 1, 1)]).T
+            share = np.array([1 / 6, 0.5, 0.5, 1 / 6])
+            model += np.einsum("ln,lnk->nk", share[:, None] * d.T[a] * d.T[b] * d.T[c], found.third)
+        known = np.isfinite(values) & np.isfinite(slack)
+        room = slack + 1e-12 * (np.abs(values) + np.abs(found.gradient).sum(0) + np.abs(found.hessian).sum(0)) + 1e-13
+        assert (np.abs(values - model)[known] <= room[known]).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(formulas, st.integers(0, 10**6))
+def test_ranges_contain_sampled_values(formula: object, seed: int) -> None:
+    tape = Tape((formula,), (y,))
+    rng = np.random.default_rng(seed)
+    ends = np.sort(rng.uniform(-1, 1, (2, 9, 2)), axis=0)
+    found: Interval = tape.enclose(ends[0], ends[1])
+    for _ in range(10):
+        points = ends[0] + rng.random((9, 2)) * (ends[1] - ends[0])
+        with np.errstate(all="ignore"):
+            values = tape.values(np.clip(points, ends[0], ends[1]))
+        known = np.isfinite(values) & ~np.isnan(found.lo) & ~np.isnan(found.hi)
+        room = 1e-13 * (1 + np.abs(values))
+        assert (values >= found.lo - room)[known].all() and (values <= found.hi + room)[known].all()
