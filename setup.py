@@ -5,15 +5,8 @@ from glob import glob
 from setuptools import Extension, setup
 
 # Rounding upward must survive the compiler: nothing is contracted, reordered or computed in advance.
-FLAGS = [
-    "-O2",
-    "-std=c++17",
-    "-frounding-math",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-fvisibility=hidden",
-    "-Wno-psabi",
-]
+FLAGS = ["-O2", "-std=c++17", "-frounding-math", "-ffp-contract=off", "-fno-math-errno"]
+QUIET = ["-fvisibility=hidden", "-Wno-psabi"]
 
 setup(
     ext_modules=[
@@ -21,7 +14,7 @@ setup(
             "lsip.kernel._native",
             ["lsip/kernel/kernel.cpp"],
             depends=glob("lsip/kernel/*.inl") + glob("lsip/kernel/*.hpp"),
-            extra_compile_args=FLAGS,
+            extra_compile_args=FLAGS + QUIET,
             language="c++",
             optional=True,
             py_limited_api=True,  # it knows nothing of Python: one build serves every version

@@ -33,7 +33,7 @@ LARGEST_EXPONENT = 1024.0  # up to which powers are products, and their factors 
 EIGHTHS = 8.0  # exponents are multiples of 1 / 8, so that k (k - 1) (k - 2) is exact
 
 
-class Unknown(Exception):
+class UnknownNodeError(Exception):
     """A node that the kernel does not know."""
 
 
@@ -89,7 +89,7 @@ class Assembler:
             if (exponents * EIGHTHS != np.round(exponents * EIGHTHS)).any() or np.abs(
                 exponents
             ).max() > LARGEST_EXPONENT:
-                raise Unknown
+                raise UnknownNodeError
             self.real.extend(exponents.tolist())
             return self.put("power", node.size, 3 if deepest else 0, args, numbers=numbers)
         if isinstance(node, Apply) and node.function.name in FUNCTIONS:
@@ -103,7 +103,7 @@ class Assembler:
             self.whole.extend(node.exponents.ravel().tolist())
             start, width, degree = offsets[node.args[0]], node.exponents.shape[1], int(node.exponents.max(initial=0))  # type: ignore[index]
             return self.put("monomials", node.size, 3, (), data=data, offset=start, width=width, degree=degree)
-        raise Unknown
+        raise UnknownNodeError
 
 
 def assemble(tape: Any, constants: list[Any]) -> NativeTape | None:
@@ -124,7 +124,7 @@ def assemble(tape: Any, constants: list[Any]) -> NativeTape | None:
             place[i] = made.node(node, inputs, tape.offsets, tape.kinks)
         output = at(tape.output)
         kinked = [at(a) for a in tape.kink_arguments]
-    except Unknown:
+    except UnknownNodeError:
         return None
     sizes = tape.nodes[tape.output].size, tape.kink_count
     fields, whole, arguments = (np.array(v, dtype=np.int32) for v in (made.rows, made.whole, kinked))

@@ -412,8 +412,8 @@ class Tape:
         """
         if in_use() and self.native is not None:
             check("enclosures")
-            outputs, sides, straddles = self.native.quadratics(lower, upper, pieces, order)
-            return Quadratic(*outputs), Quadratic(*sides) if self.kink_count else None, straddles
+            found, sides, straddles = self.native.quadratics(lower, upper, pieces, order)
+            return Quadratic(*found), Quadratic(*sides) if self.kink_count else None, straddles
         n = len(lower)
         centre, radius = middle(lower, upper)
         # Centres and boxes run through the graph together: half the overhead, and the same rounding.

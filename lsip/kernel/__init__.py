@@ -1,1 +1,1 @@
-"""Enclosures of tapes over boxes, compiled; NumPy has the same, is the reference, and does it where this is not built."""
+"""Enclosures of tapes over boxes, compiled; NumPy is the reference, and does them where this is not built."""

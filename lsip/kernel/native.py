@@ -1,7 +1,7 @@
 """The compiled kernel as Python sees it: tapes of instructions, and their enclosures over boxes.
 
-It is one shared library without a line of Python in it, called through `ctypes`, which lets go of the interpreter's lock
-meanwhile. Where it was not built, does not load, or fails its own test, there is none, and NumPy does the work.
+It is one shared library without a line of Python in it, called through `ctypes`, which lets go of the interpreter's
+lock meanwhile. Where it was not built, does not load, or fails its own test, there is none, and NumPy does the work.
 `LSIP_KERNEL` chooses: `numpy` for none, `portable` for one without AVX2.
 """
 
@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -40,7 +41,22 @@ OPS = (
 )  # fmt: skip
 FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "sqrt", "reciprocal", "square")
 MOST_DIMENSIONS = 12
-SHARE = 2e7  # bytes of results that a thread is worth: a millisecond or two of work, and a thread starts in 0.05
+
+
+@dataclass(frozen=True)
+class KernelTuning:
+    """How work is shared.
+
+    Parameters
+    ----------
+    share
+        Bytes of results that a thread is worth: a millisecond or two of work, where starting one takes 0.05.
+    """
+
+    share: float = 2e7
+
+
+TUNING = KernelTuning()
 
 Array = NDArray[np.float64]
 
@@ -165,7 +181,7 @@ class NativeTape:
     def _threads(self, boxes: int, order: int) -> int:
         """One for every share of the work that takes much longer than starting a thread does."""
         work = boxes * float(self._library.lsip_tape_bytes(self._tape, order))
-        return int(min(max(work / SHARE, 1.0), cores()))
+        return int(min(max(work / TUNING.share, 1.0), cores()))
 
     def quadratics(
         self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None, order: int
