@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lsip
-from lsip.expressions.interval import Interval
 from lsip.expressions.tape import Tape
 from lsip.kernel import native
 
@@ -60,7 +59,8 @@ def test_functions_contain_the_truth_and_little_else(function: str | float) -> N
         truth = TRUTH[function](flint.arb(v))
         if not truth.is_finite():
             continue
-        assert not (truth < flint.arb(lo) or truth > flint.arb(hi)), (v, lo, hi)
+        assert not truth < flint.arb(lo), (v, lo, hi)
+        assert not truth > flint.arb(hi), (v, lo, hi)
         if abs(float(truth)) < (1e6 if function == "tan" else 1e300):  # a pole may be nearer than rounding tells
             room = 2.0**-46 * abs(float(truth)) * max(1.0, abs(np.log(abs(v)))) + 2.0**-1000
             room = room * (1 + abs(float(truth))) + 2.0**-80 if function in ("sin", "cos", "tan") else room
@@ -149,20 +149,3 @@ def _contains(tape: Tape, found: object, lower: np.ndarray, upper: np.ndarray, r
         known = np.isfinite(values) & np.isfinite(slack)
         room = slack + 1e-12 * (np.abs(values) + np.abs(found.gradient).sum(0) + np.abs(found.hessian).sum(0)) + 1e-13
         assert (np.abs(values - model)[known] <= room[known]).all()
-
-
-@settings(max_examples=40, deadline=None)
-@given(formulas(), st.integers(0, 10**6))
-def test_ranges_contain_sampled_values(formula: lsip.Expression, seed: int) -> None:
-    tape = Tape((formula,), (y,))
-    rng = np.random.default_rng(seed)
-    ends = np.sort(rng.uniform(-1, 1, (2, 9, 2)), axis=0)
-    found: Interval = tape.enclose(ends[0], ends[1])
-    for _ in range(10):
-        points = ends[0] + rng.random((9, 2)) * (ends[1] - ends[0])
-        with np.errstate(all="ignore"):
-            values = tape.values(np.clip(points, ends[0], ends[1]))
-        known = np.isfinite(values) & ~np.isnan(found.lo) & ~np.isnan(found.hi)
-        room = 1e-13 * (1 + np.abs(values))
-        assert (values >= found.lo - room)[known].all()
-        assert (values <= found.hi + room)[known].all()

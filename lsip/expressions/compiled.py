@@ -29,7 +29,7 @@ from .interval import Interval
 from .monomials import Monomials
 
 SIMPLE: dict[type, str] = {Add: "add", Multiply: "multiply", Divide: "divide", Negate: "negate", Join: "join"}
-LARGEST_EXPONENT = 1024.0  # up to which powers are products, and their factors exact
+MOST_FACTORS = 1024.0  # up to which powers are products, and their factors exact
 EIGHTHS = 8.0  # exponents are multiples of 1 / 8, so that k (k - 1) (k - 2) is exact
 
 
@@ -86,9 +86,7 @@ class Assembler:
             return self.put("linear", node.size, deepest, args, data=data, numbers=numbers)
         if isinstance(node, Power):
             exponents = np.broadcast_to(node.exponents.ravel(), node.size)
-            if (exponents * EIGHTHS != np.round(exponents * EIGHTHS)).any() or np.abs(
-                exponents
-            ).max() > LARGEST_EXPONENT:
+            if (exponents * EIGHTHS != np.round(exponents * EIGHTHS)).any() or np.abs(exponents).max() > MOST_FACTORS:
                 raise UnknownNodeError
             self.real.extend(exponents.tolist())
             return self.put("power", node.size, 3 if deepest else 0, args, numbers=numbers)

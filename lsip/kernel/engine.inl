@@ -475,30 +475,3 @@ static void quadratics(const Tape& tape, const Boxes& boxes, int order, long fro
         }
     }
 }
-
-static void enclose(const Tape& tape, const Boxes& boxes, int order, long from, long to, double* low, double* high) {
-    const int m = tape.dim;
-    Upward rounding;
-    Run run(tape, order);
-    const Node& last = tape.nodes[tape.output];
-    const long K = last.size, block = boxes.count * K;
-    for (long row = from; row < to; row += 4) {
-        int lanes = to - row < 4 ? (int)(to - row) : 4;
-        for (int k = 0; k < 4; k++) {
-            for (int i = 0; i < m; i++) {
-                long b = (row + (k < lanes ? k : 0)) * m + i;
-                run.y[i].n[k] = -boxes.lower[b];
-                run.y[i].h[k] = boxes.upper[b];
-            }
-            run.pieces[k] = nullptr;
-            run.straddles[k] = nullptr;
-        }
-        run.forward();
-        for (int l = 0; l < tape.first[order + 1]; l++)
-            for (int e = 0; e < K; e++) {
-                Interval v = run.get(last, l > 0, l, e);
-                put(low + l * block + row * K + e, K, lanes, -v.n);
-                put(high + l * block + row * K + e, K, lanes, v.h);
-            }
-    }
-}

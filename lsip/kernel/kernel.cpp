@@ -221,19 +221,6 @@ EXPORT int lsip_quadratics(const void* tape, int order, long count, const double
     }) ? 0 : 2;
 }
 
-EXPORT int lsip_enclose(const void* tape, int order, long count, const double* lower, const double* upper, double* low,
-                        double* high, int threads) {
-    const Tape& t = *static_cast<const Tape*>(tape);
-    if (order < 0 || order > 1) return 1;
-    Boxes boxes{count, lower, upper};
-    return share(count, threads, [&](long from, long to) {
-#if defined(__x86_64__)
-        if (fast) return avx2::enclose(t, boxes, order, from, to, low, high);
-#endif
-        portable::enclose(t, boxes, order, from, to, low, high);
-    }) ? 0 : 2;
-}
-
 // Values of a function at points, as the engine knows them: [low, high] around each, for the tests.
 EXPORT void lsip_function(int function, double exponent, long count, const double* x, double* low, double* high) {
     Upward rounding;

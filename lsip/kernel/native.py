@@ -130,7 +130,6 @@ def _declare(library: Any) -> None:
     library.lsip_quadratics.argtypes = [
         pointer, whole, long, pointer, pointer, pointer, pointer, pointer, long, pointer, whole,
     ]  # fmt: skip
-    library.lsip_enclose.argtypes = [pointer, whole, long, pointer, pointer, pointer, pointer, whole]
     library.lsip_function.argtypes = [whole, ctypes.c_double, long, pointer, pointer, pointer]
     library.lsip_function.restype = None
 
@@ -204,18 +203,6 @@ class NativeTape:
         if failed:
             raise MemoryError("The kernel has no memory for its results.")
         return outputs, sides, straddles
-
-    def enclose(self, lower: Array, upper: Array, order: int) -> tuple[Array, Array]:
-        """Ranges of outputs, and for order 1 of gradients behind them, over boxes: (1 or 1 + m, N, K)."""
-        levels = 1 + (self.dim if order else 0)
-        low, high = (np.empty((levels, len(lower), self.outputs)) for _ in range(2))
-        lower, upper = np.ascontiguousarray(lower), np.ascontiguousarray(upper)
-        failed = self._library.lsip_enclose(
-            self._tape, order, len(lower), _at(lower), _at(upper), _at(low), _at(high), self._threads(len(lower), order)
-        )
-        if failed:
-            raise MemoryError("The kernel has no memory for its results.")
-        return low, high
 
 
 def _table(arrays: list[Array]) -> Any:
