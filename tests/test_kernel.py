@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 import lsip
 from lsip.expressions.tape import Tape
 from lsip.kernel import native
+from lsip.oracles.cover import Cover
+from lsip.oracles.distinct import distinct
+from lsip.oracles.quadratic_bound import bound_rows
 
 pytestmark = pytest.mark.skipif(native.kernel().library is None, reason=f"no kernel: {native.kernel().reason}")
 
@@ -149,3 +152,47 @@ def _contains(tape: Tape, found: object, lower: np.ndarray, upper: np.ndarray, r
         known = np.isfinite(values) & np.isfinite(slack)
         room = slack + 1e-12 * (np.abs(values) + np.abs(found.gradient).sum(0) + np.abs(found.hessian).sum(0)) + 1e-13
         assert (np.abs(values - model)[known] <= room[known]).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 6), st.integers(0, 10**6))
+def test_bounds_of_quadratics_hold_and_are_as_sharp_as_in_numpy(m: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(50, 1 + m + m * (m + 1) // 2)) * 10.0 ** rng.uniform(-3, 3, (50, 1))
+    table[::3, 1 : 1 + m] *= 10
+    bound, points = bound_rows(table, m)
+    with native.by_reference():
+        other, _ = bound_rows(table, m)
+    size = np.abs(table).sum(1)
+    assert (np.abs(points) <= 1).all()
+    assert (bound <= other + 0.05 * np.abs(other) + 1e-9 * size).mean() > 0.9
+    i, j = np.triu_indices(m)
+    for d in (points, *rng.uniform(-1, 1, (200, 50, m)), *np.sign(rng.normal(size=(50, 50, m)))):
+        weights = np.where(i == j, 0.5, 1.0) * d[:, i] * d[:, j]
+        value = table[:, 0] + (table[:, 1 : 1 + m] * d).sum(1) + (table[:, 1 + m :] * weights).sum(1)
+        assert (value <= bound + 1e-14 * size).all()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([0.0, 0.05, 0.3]))
+def test_distinct_points_are_those_of_numpy(seed: int, m: int, radius: float) -> None:
+    rng = np.random.default_rng(seed)
+    points, values = np.round(rng.random((60, m)), 2), np.round(rng.normal(size=60), 1)
+    values[rng.random(60) < 0.1] = np.nan
+    components = rng.integers(0, 3, 60)
+    found = distinct(points, values, components, radius, 20)
+    with native.by_reference():
+        assert found.tolist() == distinct(points, values, components, radius, 20).tolist()
+
+
+@given(st.integers(1, 3), st.integers(1, 4), st.sampled_from([2, 3]))
+def test_layout_is_that_of_numpy(p: int, columns: int, order: int) -> None:
+    x = lsip.Variable(columns, name="x")
+    powers = np.stack([np.stack([y[0] ** a * np.cos(b + y[1]) for a in range(columns)]) for b in range(p)])
+    program = lsip.Problem(lsip.minimize(x.sum()), [lsip.forall(y, powers @ x >= np.ones(p))]).compile()
+    cover = Cover(program.families[0], program.families[0].domain.cells()[0], order)
+    with native.by_reference():
+        other = Cover(program.families[0], program.families[0].domain.cells()[0], order)
+    for key in ("table", "error"):
+        mine, theirs = getattr(cover, key), getattr(other, key)
+        assert mine.shape == theirs.shape
+        assert np.allclose(mine, theirs, rtol=1e-9, atol=1e-11)

@@ -152,12 +152,6 @@ template <class Part> static bool share(long count, int threads, Part part) {
     return done;
 }
 
-#if defined(_WIN32)
-#define EXPORT extern "C" __declspec(dllexport)
-#else
-#define EXPORT extern "C" __attribute__((visibility("default")))
-#endif
-
 EXPORT int lsip_kernel_version() { return 1; }
 
 // Which engine is used from now on: 0 the portable one, 1 that for AVX2 where there is such a processor.

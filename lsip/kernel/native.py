@@ -130,6 +130,14 @@ def _declare(library: Any) -> None:
     library.lsip_quadratics.argtypes = [
         pointer, whole, long, pointer, pointer, pointer, pointer, pointer, long, pointer, whole,
     ]  # fmt: skip
+    library.lsip_bound.argtypes = [whole, long, long, pointer, pointer, pointer]
+    library.lsip_bound.restype = None
+    library.lsip_layout.argtypes = [
+        long, long, long, long, pointer, pointer, pointer, ctypes.c_double, pointer, pointer,
+    ]  # fmt: skip
+    library.lsip_layout.restype = None
+    library.lsip_distinct.argtypes = [long, whole, pointer, pointer, pointer, long, pointer]
+    library.lsip_distinct.restype = long
     library.lsip_function.argtypes = [whole, ctypes.c_double, long, pointer, pointer, pointer]
     library.lsip_function.restype = None
 
@@ -207,3 +215,34 @@ class NativeTape:
 
 def _table(arrays: list[Array]) -> Any:
     return (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+
+
+def bound(table: Array, m: int) -> tuple[Array, Array]:
+    """Upper bounds (M,) of quadratics (M, levels) over the cube, and the points (M, m) behind them."""
+    table = np.ascontiguousarray(table)
+    bounds, points = np.empty(len(table)), np.empty((len(table), m))
+    kernel().library.lsip_bound(m, len(table), table.shape[1], _at(table), _at(bounds), _at(points))
+    return bounds, points
+
+
+def layout(parts: list[Array], error: Array, p: int, width: int, rounding: float) -> tuple[Array, Array]:
+    """Coefficients (n, p, levels, width) and errors (n, p, width) from polynomials, level by level (levels, n, K)."""
+    parts, error = [np.ascontiguousarray(part) for part in parts], np.ascontiguousarray(error)
+    n, counts = len(error), np.array([len(part) for part in parts], dtype=np.int64)
+    levels = int(counts.sum())
+    table, errors = np.empty((n, p, levels, width)), np.empty((n, p, width))
+    kernel().library.lsip_layout(
+        n, p, width, levels, _table(parts), _at(counts), _at(error), rounding, _at(table), _at(errors)
+    )
+    return table, errors
+
+
+def distinct(points: Array, components: NDArray[np.intp], reach: Array, limit: int) -> NDArray[np.intp]:
+    """The places of points, the first ones first, that no earlier one of their component lies within `reach` of."""
+    points, reach = np.ascontiguousarray(points), np.ascontiguousarray(reach)
+    components = np.ascontiguousarray(components, dtype=np.int64)
+    taken = np.empty(min(limit, len(points)), dtype=np.int64)
+    found = kernel().library.lsip_distinct(
+        len(points), points.shape[1], _at(points), _at(components), _at(reach), len(taken), _at(taken)
+    )
+    return taken[:found].astype(np.intp)

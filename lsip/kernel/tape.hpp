@@ -5,6 +5,12 @@
 #include <cstdint>
 #include <vector>
 
+#if defined(_WIN32)
+#define EXPORT extern "C" __declspec(dllexport)
+#else
+#define EXPORT extern "C" __attribute__((visibility("default")))
+#endif
+
 const int MOST_DIMENSIONS = 12;
 const int MOST_LEVELS = 78 + 364;  // of second and third derivatives
 

@@ -26,9 +26,10 @@ from ..expressions.chart import Chart
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 from ..expressions.tape import Quadratic, cubic_weights, middle, quadratic_weights
+from ..kernel import native
 from ..kernel.native import in_use
 from .base import Enclosure, Rows
-from .quadratic_bound import bound_quadratics
+from .quadratic_bound import bound_rows
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -184,7 +185,13 @@ class Cover:
         """Coefficients (N, p, levels, K + 1) and errors (N, p, K + 1), rounding of products with (x, -1) included."""
         p, width = self.p, self.width
         n = len(quadratic.value)
-        flat = np.concatenate([quadratic.value[None], quadratic.gradient, quadratic.hessian, quadratic.third])
+        rounding = 0.5 * (width + 4) * EPS  # half a unit in the last place an operation
+        rough = quadratic.rough.sum(axis=-1).T
+        levels = [quadratic.value[None], quadratic.gradient, quadratic.hessian, quadratic.third]
+        if in_use():
+            table, error = native.layout(levels, quadratic.error, p, width, rounding)
+            return {"rough": rough, "table": table, "error": error}
+        flat = np.concatenate(levels)
         table = np.empty((n, p, self.levels, width))
         size = p * (width - 1)
         table[..., :-1] = flat[..., :size].reshape(self.levels, n, p, width - 1).transpose(1, 2, 0, 3)
@@ -192,8 +199,6 @@ class Cover:
         error = np.empty((n, p, width))
         error[..., :-1] = quadratic.error[:, :size].reshape(n, p, width - 1)
         error[..., -1] = quadratic.error[:, size:]
-        rounding = 0.5 * (width + 4) * EPS  # half a unit in the last place an operation
-        rough = quadratic.rough.sum(axis=-1).T
         return {"rough": rough, "table": table, "error": error * (1 + rounding) + rounding * np.abs(table).sum(2)}
 
     def _sides(self, sides: Quadratic, pieces: NDArray[np.int8] | None, straddles: Bools | None) -> dict[str, Any]:
@@ -236,7 +241,7 @@ class Cover:
             if spread is not None:
                 rest = rest + self.swing(rows, spread)
             rest = rest * (1 + 1e-13) + np.tile(LOST * (weights != 0).any(axis=1), n)
-            bound, d = bound_quadratics(q[:, 0], q[:, 1 : 1 + m], q[:, 1 + m :])
+            bound, d = bound_rows(q, m)
             bound = bound + rest
             if "side" in self._store:
                 self._use_sides(rows, q, rest, bound, d)
@@ -296,7 +301,7 @@ class Cover:
         main, used = side[n, strongest], multiplier[n, strongest] > 0
         bent, bend_error = _bend(relaxed, main, error[n, strongest], multiplier[n, strongest], m)
         for candidate, more in ((relaxed, extra), (bent, extra + bend_error)):
-            better, e = bound_quadratics(candidate[:, 0], candidate[:, 1 : 1 + m], candidate[:, 1 + m :])
+            better, e = bound_rows(candidate, m)
             better = better + rest[some] + more
             improved = better < bound[some]
             bound[some] = np.where(improved, better, bound[some])

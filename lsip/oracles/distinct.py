@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..kernel import native
+from ..kernel.native import in_use
 from .base import Array
 
 
@@ -34,6 +36,8 @@ def distinct(
     # Stable, so that equal values are taken in the order they came and results do not depend on the sort.
     left = left[np.argsort(-values[left], kind="stable")]
     reach = np.broadcast_to(np.asarray(radius, dtype=np.float64), points.shape[1:])
+    if in_use():
+        return left[native.distinct(points[left], components[left], reach, limit)]
     taken: list[int] = []
     while len(left) and len(taken) < limit:
         worst = left[0]

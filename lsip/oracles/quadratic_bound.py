@@ -12,8 +12,17 @@ from numpy.typing import NDArray
 
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
+from ..kernel import native
+from ..kernel.native import in_use
 
 Array = NDArray[np.float64]
+
+
+def bound_rows(table: Array, m: int) -> tuple[Array, Array]:
+    """Bounds (M,) and points (M, m) for quadratics (M, levels): value, gradient, upper triangle."""
+    if in_use() and m <= native.MOST_DIMENSIONS:
+        return native.bound(table, m)
+    return bound_quadratics(table[:, 0], table[:, 1 : 1 + m], table[:, 1 + m :])
 
 
 def bound_quadratics(v: Array, g: Array, q: Array) -> tuple[Array, Array]:
