@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import flint
 import numpy as np
 import pytest
@@ -196,3 +200,74 @@ def test_layout_is_that_of_numpy(p: int, columns: int, order: int) -> None:
         mine, theirs = getattr(cover, key), getattr(other, key)
         assert mine.shape == theirs.shape
         assert np.allclose(mine, theirs, rtol=1e-9, atol=1e-11)
+
+
+# ---- loading ---------------------------------------------------------------------------------------------------------
+
+
+def asked(code: str, **environment: str) -> str:
+    """What a fresh interpreter prints."""
+    run = subprocess.run([sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+@pytest.mark.parametrize("wanted", ["numpy", "portable", ""])
+def test_the_environment_chooses_and_the_answer_is_the_same(wanted: str) -> None:
+    code = """
+import lsip, numpy as np
+t, x = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(3)
+above = lsip.forall(t, x[0] + x[1] * t + x[2] * t**2 >= np.tan(t))
+solution = lsip.Problem(lsip.minimize(x[0] + x[1] / 2 + x[2] / 3), [above]).solve(verbose=False)
+print(lsip.info().kernel, solution.status.name, solution.certified, f"{solution.value:.6f}")
+"""
+    engine, *answer = asked(code, LSIP_KERNEL=wanted).split()
+    assert engine == wanted if wanted else engine in ("AVX2", "portable")
+    assert answer == ["OPTIMAL", "True", "0.649042"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        ("native.importlib.util.find_spec = lambda name: None", "not built"),
+        ("native.ctypes.CDLL = lambda path: (_ for _ in ()).throw(OSError('wrong ELF class'))", "wrong ELF class"),
+        ("native.VERSION = 99", "install lsip again"),
+        ("native._rounds_outward = lambda library: False", "round outward"),
+    ],
+    ids=["missing", "foreign", "old", "inexact"],
+)
+def test_a_kernel_that_does_not_load_is_done_without(broken: str, reason: str) -> None:
+    code = f"from lsip.kernel import native\n{broken}\nimport lsip\nprint(lsip.info().kernel, lsip.info().reason)"
+    engine, told = asked(code).split(maxsplit=1)
+    assert engine == "numpy"
+    assert reason in told
+
+
+def test_tapes_that_are_not_sound_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    refused = 0
+    for _ in range(2000):
+        fields = rng.integers(-2, 14, (rng.integers(1, 6), len(native.FIELDS))).astype(np.int32)
+        whole, real = rng.integers(-1, 6, 30).astype(np.int32), rng.normal(size=20)
+        output = len(fields) - 1
+        try:
+            tape = native.NativeTape(2, output, fields, whole, real, np.zeros(0, np.int32), (int(fields[-1, 1]), 0))
+        except ValueError:
+            refused += 1
+            continue
+        tape.quadratics(np.zeros((5, 2)), np.ones((5, 2)), None, 3)  # whatever it computes, it stays within its arrays
+    assert refused > 100
+
+
+def test_results_do_not_depend_on_the_number_of_threads() -> None:
+    formula = np.stack([np.sin(k * y[0] + y[1]) * np.exp(y[0] * y[1]) for k in range(30)])
+    lower = np.random.default_rng(1).uniform(-1, 0.9, (3001, 2))
+    found = []
+    for threads in (1, 2, 5):
+        tape = Tape((formula,), (y,))
+        assert tape.native is not None
+        tape.native._threads = lambda boxes, order, threads=threads: threads
+        found.append(tape.quadratics(lower, lower + 0.1, None, 3)[0])
+    for other in found[1:]:
+        for part, same in zip(found[0], other, strict=True):
+            assert np.array_equal(part, same)
