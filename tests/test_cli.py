@@ -320,7 +320,8 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main(["--version"])
     assert stop.value.code == 0
-    assert capsys.readouterr().out == f"lsip {lsip.__version__}\n"
+    assert capsys.readouterr().out == f"{lsip.info()}\n"
+    assert f"lsip {lsip.__version__}\nkernel: " in str(lsip.info())
 
 
 def test_a_time_limit_is_a_failure_with_advice(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
