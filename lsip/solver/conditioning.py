@@ -16,13 +16,13 @@ from scipy import linalg, sparse
 
 from ..masters.base import Matrix, is_sparse
 from ..model.program import STORAGE, Program
-from ..validation import check_fields
+from ..validation import Configuration, Count, Positive, Share
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ConditioningTuning:
+class ConditioningTuning(Configuration):
     """Which variables are mixed, and how far directions reach that rows hardly see.
 
     Parameters
@@ -38,13 +38,10 @@ class ConditioningTuning:
         How large x may become, in natural units, along a direction that no row sees.
     """
 
-    most_mixed: int = 400
-    harmless: float = 1e-2
-    floor: float = 1e-9
-    farthest: float = 1e3
-
-    def __post_init__(self) -> None:
-        check_fields(self, counts="most_mixed", shares="harmless floor", positive="farthest")
+    most_mixed: Count = 400
+    harmless: Share = 1e-2
+    floor: Share = 1e-9
+    farthest: Positive = 1e3
 
 
 TUNING = ConditioningTuning()

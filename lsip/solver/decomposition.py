@@ -6,10 +6,9 @@ down, but such that linear functions are easy to maximise over it; `decomposed.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +22,11 @@ from ..proof.primal import broken_rows
 from ..proof.prove import upper_bound
 from ..proof.rows import trusts
 from ..proof.verify import check_support
-from ..solution.solution import Iterate, Solution
+from ..solution.solution import Solution
 from .decomposed import DecomposedRelaxation
 from .driver import Run, drive
 from .mixture import Atom, Extreme, Maximise, Rows, beyond, mixture
-from .options import check_options
+from .options import Options
 from .tuning import Tuning
 
 Array = NDArray[np.float64]
@@ -121,24 +120,6 @@ class Decomposition(Solution):
     __repr__ = __str__
 
 
-@dataclass(frozen=True)
-class Options:
-    """How a program is decomposed; the fields are the options of `decompose`."""
-
-    oracle: Oracle | None = None
-    tol: float = 1e-6
-    atol: float | None = None
-    max_iterations: int = 1000
-    time_limit: float | None = None
-    seed: int = 0
-    callback: Callable[[Iterate], Any] | None = None
-    # Columns come one by one: points that stay, and gaps that stay open for a while, mean nothing.
-    tuning: Tuning = field(default=Tuning(patience=2**31, frozen=2**31), repr=False)
-
-    def __post_init__(self) -> None:
-        check_options(self.tol, self.max_iterations, self.oracle, time_limit=self.time_limit, seed=self.seed)
-
-
 def decompose(
     problem: Program | Compilable,
     maximise: Maximise,
@@ -186,7 +167,9 @@ def decompose(
     >>> solution.status.name, round(solution.value, 5)
     ('OPTIMAL', 1.39679)
     """
-    options = Options(oracle, tol, None, max_iterations, time_limit, seed)
+    # Columns come one by one: points that stay, and gaps that stay open for a while, mean nothing.
+    patient = Tuning(patience=2**31, frozen=2**31)
+    options = Options(oracle, tol=tol, max_iterations=max_iterations, time_limit=time_limit, seed=seed, tuning=patient)
     if not callable(maximise):
         raise ModelError(f"`maximise` is a function direction -> lsip.Extreme(x, bound); got {maximise!r}.")
     program = compiled(problem)

@@ -23,7 +23,7 @@ from .centre import Centre
 from .clock import Clock
 from .linear_master import LinearMaster
 from .newton import Newton
-from .options import LinearOptions
+from .options import Options
 from .rays import find_ray, occasionally
 from .relaxation import CLASH, Accelerator, Known, Relaxation, Search
 from .separation import separate
@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 class LinearRelaxation(Relaxation):
     """The relaxation of a linear program."""
 
-    def __init__(self, given: Program, method: LinearOptions) -> None:
+    def __init__(self, given: Program, method: Options) -> None:
         self.given, self.method, self.tuning = given, method, method.tuning
         self.scaling, self.program = scaling_of(given), scaled(given)
         self.proof_share = self.tuning.proof_share

@@ -24,7 +24,7 @@ from ..oracles import Oracle, is_costly
 from ..proof.certificate import Support
 from ..validation import numbers
 from .conditioning import Conditioning
-from .options import LinearOptions
+from .options import Options
 from .sampling import SampledRows
 
 Array = NDArray[np.float64]
@@ -36,7 +36,7 @@ class LinearMaster:
     Where an interrupt left the master with other rows than the cuts, it is built anew before it is used again.
     """
 
-    def __init__(self, program: Program, oracles: list[Oracle], method: LinearOptions) -> None:
+    def __init__(self, program: Program, oracles: list[Oracle], method: Options) -> None:
         self.program, self.method, self.tuning = program, method, method.tuning.master
         self.sharp = False  # whether rows are evaluated with more digits than doubles need
         self.near: tuple[Array, Array] | None = None  # z and x of the point that is looked at, magnified

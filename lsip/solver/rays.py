@@ -24,7 +24,7 @@ from ..proof.linear_program import linear_program
 from ..proof.ray import Ray, prove_ray
 from .clock import Clock
 from .conditioning import Conditioning
-from .options import LinearOptions
+from .options import Options
 from .relaxation import Search
 from .state import End
 from .tuning import RaysTuning
@@ -46,7 +46,7 @@ def find_ray(
     conditioning: Conditioning,
     matrix: Callable[[list[Support]], tuple[Any, Array]],
     oracles: list[Oracle],
-    method: LinearOptions,
+    method: Options,
     clock: Clock,
 ) -> Ray | Array | None:
     """A proven direction; one that seems to be one, where the proof fails; None when none was found."""

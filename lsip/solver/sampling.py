@@ -18,14 +18,14 @@ from ..model.program import STORAGE
 from ..oracles import Separation
 from ..oracles.branch_and_bound import newton_step
 from ..oracles.distinct import distinct
-from ..validation import check_fields, series, whole
+from ..validation import Configuration, Count, Natural, Share
 
 Array = NDArray[np.float64]
 Peaks = tuple[Array, NDArray[np.intp], Array]  # points (k, m), components (k,), rows with the rhs last (k, K + 1)
 
 
 @dataclass(frozen=True)
-class SamplingTuning:
+class SamplingTuning(Configuration):
     """How many rows are sampled, and which of their peaks are followed.
 
     Parameters
@@ -43,19 +43,13 @@ class SamplingTuning:
         Peaks that are followed at most; there are three for every coefficient of a row otherwise.
     """
 
-    most_rows: int = 50
-    points: tuple[int, ...] = (8, 40, 80, 100)
-    least_points: int = 40
-    most_points: tuple[int, ...] = (400, 1000, 1500, 2000)
-    most_entries: int = 400_000
-    below: float = 0.03
-    most_peaks: int = 64
-
-    def __post_init__(self) -> None:
-        check_fields(self, counts="most_rows least_points most_entries most_peaks", shares="below")
-        for name in ("points", "most_points"):
-            for count in series(name, getattr(self, name)):
-                whole(name, count, 1)
+    most_rows: Count = 50
+    points: tuple[Natural, ...] = (8, 40, 80, 100)
+    least_points: Count = 40
+    most_points: tuple[Natural, ...] = (400, 1000, 1500, 2000)
+    most_entries: Count = 400_000
+    below: Share = 0.03
+    most_peaks: Count = 64
 
 
 TUNING = SamplingTuning()

@@ -8,23 +8,21 @@ word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...deadline import check
 from ...model.status import Status
-from ...oracles import Oracle, pick_oracle
+from ...oracles import pick_oracle
 from ...proof.certificate import Support
 from ...proof.families import Bounds
 from ...proof.ray import Ray, prove_ray
 from ...proof.scaling import identity
-from ...solution.solution import Iterate
 from ...solver.clock import Clock
-from ...solver.options import check_options
+from ...solver.options import Options
 from ...solver.relaxation import CLASH, Known, Relaxation
 from ...solver.separation import separate
 from ...solver.state import End, Goal, Proposal, State
@@ -63,33 +61,20 @@ class ConvexTuning:
 
 
 TUNING = ConvexTuning()
+OPTIONS = {"oracle", "tol", "atol", "max_iterations", "time_limit", "seed", "callback", "tuning"}
 
 
 @dataclass(frozen=True)
-class Options:
-    """How a convex model is solved; the fields are the options of `Problem.solve`."""
+class ConvexOptions(Options):
+    """How a convex model is solved; those of the fields that are `OPTIONS` are options of `Problem.solve`.
 
-    oracle: Oracle | None = None
-    # Interior-point solvers keep constraints to about 1e-10, and margins must be larger than that.
+    Interior-point solvers keep constraints to about 1e-10, and margins must be larger than that. They leave more to
+    rounding than LP solvers do: patience and boxes end sooner, and proofs may cost more.
+    """
+
     tol: float = 1e-6
-    atol: float | None = None
     max_iterations: int = 200
-    time_limit: float | None = None
-    seed: int = 0
-    callback: Callable[[Iterate], Any] | None = None
-    # Cone solvers leave more to rounding than LP solvers do: patience and boxes end sooner, and proofs may cost more.
     tuning: Tuning = field(default=Tuning(patience=6, frozen=5, regional=2, stretches=6, proof_share=0.5), repr=False)
-
-    def __post_init__(self) -> None:
-        check_options(
-            self.tol,
-            self.max_iterations,
-            self.oracle,
-            time_limit=self.time_limit,
-            seed=self.seed,
-            callback=self.callback,
-            atol=self.atol,
-        )
 
 
 class ConvexRelaxation(Relaxation):
