@@ -46,7 +46,7 @@ def test_close_kinks_and_free_variables(count, top, side):
 def test_coordinates_are_fitted_again_to_kinks_between_samples():
     strikes = np.array([0.9, 1.0, 1.0005, 1.001, 1.3])  # three of them lie between neighbouring samples
     problem = hedge(strikes, 4.0, "super")
-    held = LinearRelaxation(problem.compile(), lsip.Exchange()).lp
+    held = LinearRelaxation(problem.compile(), lsip.Exchange()).held
     first = held.conditioning
     point = Support(0, 0, np.array([1.0008]), 0.0)
     row = held.matrix([point])[0]

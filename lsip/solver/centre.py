@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from ..oracles import Separation
-from .relaxation import Array, Search
-from .state import End, Proposal
+from ..proof.certificate import Array
+from .relaxation import Search
+from .state import End
 
 
 class Centre:
@@ -27,16 +29,9 @@ class Centre:
     def __call__(self, run: Search, separations: list[Separation]) -> End | None:
         state = run.state
         value = state.proposal.value
-        if abs(value - self.level) > run.tuning.still * state.allowed(value):
+        if abs(value - self.level) > run.relaxation.tuning.still * state.allowed(value):
             self.level, self.visited = value, 0
             return None
         self.visited += 1
         x = self.centre(state.margin) if state.proposal.bounded else None
-        if x is None:
-            return None
-        point = Proposal(x, support=state.proposal.support, rows=state.proposal.rows)
-        found = run.separate(point)
-        if max((s.bound for s in found), default=-np.inf) <= 0:
-            return run.certify(point, found)
-        run.add(found)
-        return None
+        return None if x is None else run.attempt(replace(state.proposal, x=x))

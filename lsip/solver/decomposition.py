@@ -181,6 +181,6 @@ def decompose(
     run = Run(
         program, options, lambda clock: DecomposedRelaxation(program, maximise, points, options), problem, Decomposition
     )
-    found = drive(run, options, verbose)
+    found = drive(run, verbose)
     assert isinstance(found, Decomposition)
     return found

@@ -53,7 +53,7 @@ class Exchange(Options):
 
     def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
         """Solve a problem this way, with a progress table if `verbose`."""
-        return drive(opened(problem, self), self, verbose)
+        return drive(opened(problem, self), verbose)
 
 
 def chosen(given: tuple[object, ...], method: object, options: dict[str, Any]) -> Exchange:

@@ -10,8 +10,7 @@ are solved for x, the multipliers and the points at once; each step eliminates t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from ..model.families import contract
 from ..model.program import STORAGE, Program
 from ..oracles import Separation
 from ..proof.certificate import Support
+from .linear_master import LinearMaster
 from .relaxation import Search
 from .state import End, Proposal
 from .tuning import NewtonTuning
@@ -38,28 +38,15 @@ class Newton:
 
     Parameters
     ----------
-    program
-        In good units.
-    scale
-        The size of its right-hand sides.
-    basis
-        Gives well-scaled coordinates, as `polish` asks for them.
-    add
-        Takes index points as cuts.
+    held
+        The finite program, whose cuts and coordinates it uses.
     tuning
         When to try, and how long.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        scale: float,
-        basis: Callable[[], Matrix],
-        add: Callable[[list[Support]], int],
-        tuning: NewtonTuning,
-    ) -> None:
-        self.program, self.scale, self.basis, self.add, self.tuning = program, scale, basis, add, tuning
-        self.wanted, self.due, self.tried = worth_polishing(program, tuning.widest), 2, 0
+    def __init__(self, held: LinearMaster, tuning: NewtonTuning) -> None:
+        self.program, self.held, self.tuning = held.program, held, tuning
+        self.wanted, self.due, self.tried = worth_polishing(held.program, tuning.widest), 2, 0
 
     def __call__(self, run: Search, separations: list[Separation]) -> End | None:
         """The end, if the point that Newton finds is one."""
@@ -67,43 +54,24 @@ class Newton:
         worst = max((s.worst for s in separations), default=-np.inf)
         if not self.wanted or not state.slater or not state.proposal.bounded or worst <= tuning.nearly * state.margin:
             return None
-        if len(state.history) < self.due or worst >= tuning.close * (self.scale + abs(state.proposal.value)):
+        if len(state.history) < self.due or worst >= tuning.close * (self.held.scale + abs(state.proposal.value)):
             return None
         # Newton that does not help yet will not help in the very next iteration either.
         self.tried += 1
         self.due = len(state.history) + 1 + self.tried // 2
         polished = self._polished(run, cluster(self.program, state.proposal.support, separations))
-        if polished is None:
-            return None
-        point = Proposal(polished.x, support=polished.support, rows=polished.row_multipliers)
-        found = run.separate(point)
-        if max((s.bound for s in found), default=-np.inf) <= 0:
-            end = run.certify(point, found)
-            if end is not None:
-                return end
-        self.add([replace(s, multiplier=0.0) for s in polished.support])
-        run.add(found)
-        return None
+        return None if polished is None else run.attempt(polished, polished.support)
 
-    def _polished(self, run: Search, clusters: tuple[Support, ...]) -> Polished | None:
-        state, steps = run.state, self.tuning.steps
+    def _polished(self, run: Search, clusters: tuple[Support, ...]) -> Proposal | None:
         if len(clusters) > self.program.n:
             return None
         try:
-            return polish(self.program, state.x, clusters, state.proposal.rows, state.margin, self.basis(), steps)
+            start, basis = replace(run.state.proposal, support=clusters), self.held.conditioning.basis()
+            return polish(self.program, start, run.state.margin, basis, self.tuning.steps)
         except OutOfTime:
             check("exchange")
             self.wanted = False  # its factors do not fit into the time that is left
             return None
-
-
-@dataclass(frozen=True, eq=False)
-class Polished:
-    """A stationary point of the reduced problem."""
-
-    x: Array
-    support: tuple[Support, ...]
-    row_multipliers: Array
 
 
 def worth_polishing(program: Program, widest: int) -> bool:
@@ -146,19 +114,12 @@ def cluster(program: Program, support: tuple[Support, ...], found: list[Separati
     )
 
 
-def polish(
-    program: Program,
-    x: Array,
-    support: tuple[Support, ...],
-    row_multipliers: Array,
-    margin: float,
-    basis: Matrix,
-    steps: int,
-) -> Polished | None:
+def polish(program: Program, first: Proposal, margin: float, basis: Matrix, steps: int) -> Proposal | None:
     """Polish an approximate solution by so many steps at most; None when the reduced system is not well posed.
 
     `basis` (n, n), dense or sparse, gives well-scaled coordinates: x = basis z.
     """
+    x, support, row_multipliers = first.x.copy(), first.support, first.rows
     if not support:
         return None
     points = [s.point.copy() for s in support]
@@ -168,8 +129,7 @@ def polish(
     side = np.where(row_multipliers[active] > 0, program.row_upper[active], program.row_lower[active])
     free = basis[:, np.flatnonzero(_movable(program, x))]
     mu = row_multipliers[active]
-    best: tuple[float, Polished] | None = None
-    x = x.copy()
+    best: tuple[float, Proposal] | None = None
     for _ in range(steps):
         check("Newton steps")
         local = _local(program, support, points, x)
@@ -190,7 +150,7 @@ def polish(
                 Support(s.family, s.component, y.copy(), max(float(v), 0.0))
                 for s, y, v in zip(support, points, weight, strict=True)
             )
-            best = (error, Polished(x.copy(), atoms, program.admissible(mult)))
+            best = (error, Proposal(x.copy(), support=atoms, rows=program.admissible(mult)))
         elif best is not None:
             break
         if error <= 1e-13 * (1 + np.abs(program.c).max(initial=0.0) + np.abs(g).max(initial=0.0)):

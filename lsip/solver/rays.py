@@ -7,11 +7,7 @@ the problem.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..masters import open_master
@@ -19,37 +15,28 @@ from ..masters.base import Matrix
 from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
 from ..oracles import Oracle, Separation, tuned
-from ..proof.certificate import Support
+from ..proof.certificate import Array
 from ..proof.linear_program import linear_program
 from ..proof.ray import Ray, prove_ray
 from .clock import Clock
-from .conditioning import Conditioning
-from .options import Options
+from .linear_master import LinearMaster
 from .relaxation import Search
+from .separation import cuts_at
 from .state import End
 from .tuning import RaysTuning
-
-Array = NDArray[np.float64]
 
 
 def occasionally(run: Search, separations: list[Separation]) -> End | None:
     """A direction of unboundedness, looked for every few iterations while the relaxation leans on its box."""
-    state, every = run.state, run.tuning.rays.every
+    state, every = run.state, run.relaxation.tuning.rays.every
     if len(state.history) % every != every - 1 or not state.slater or state.proposal.bounded:
         return None
     return run.unbounded()
 
 
-def find_ray(
-    program: Program,
-    cuts: list[Support],
-    conditioning: Conditioning,
-    matrix: Callable[[list[Support]], tuple[Any, Array]],
-    oracles: list[Oracle],
-    method: Options,
-    clock: Clock,
-) -> Ray | Array | None:
+def find_ray(held: LinearMaster, oracles: list[Oracle], clock: Clock) -> Ray | Array | None:
     """A proven direction; one that seems to be one, where the proof fails; None when none was found."""
+    program, conditioning, method = held.program, held.conditioning, held.method
     tuning = method.tuning.rays
     c = np.asarray(conditioning.rows(program.c[None, :])).ravel()
     lower = np.where(np.isfinite(program.lower), 0.0, -1.0)
@@ -67,8 +54,8 @@ def find_ray(
         np.where(np.isfinite(program.row_upper), 0.0, np.inf),
         method.tol,
     )
-    a, _ = matrix(cuts)
-    master.add(conditioning.rows(a), np.zeros(len(cuts)))
+    a, _ = held.matrix(held.cuts)
+    master.add(conditioning.rows(a), np.zeros(len(held.cuts)))
     steepest = float(np.abs(c).max(initial=0.0))
     stage = 0
     for _ in range(tuning.steps):
@@ -85,15 +72,10 @@ def find_ray(
         size = max((_size(family, d, tuning.sized_points) for family in program.families), default=0.0)
         if max((s.worst for s in found), default=0.0) <= tuning.touched * size:
             return prove_ray(program, d, seconds) or prove_ray(program, _refined(program, d, a, tuning), seconds) or d
-        new = [
-            Support(f, int(k), y, 0.0)
-            for f, s in enumerate(found)
-            for y, k, g in zip(s.points, s.components, s.values, strict=True)
-            if g > 0
-        ]
+        new = cuts_at(found, above=0.0)
         if not new or clock.left() < 0:
             return None
-        fresh, _ = matrix(new)
+        fresh, _ = held.matrix(new)
         a = sparse.vstack([a, fresh], format="csr") if sparse.issparse(a) else np.concatenate([a, fresh])
         master.add(conditioning.rows(fresh), np.zeros(len(new)))
     return None

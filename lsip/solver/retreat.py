@@ -32,7 +32,7 @@ def retreat(run: Search) -> None:
 
 def inside(run: Search) -> tuple[Proposal, float] | None:
     """A point that keeps every index by a proven margin; None if none is found."""
-    for _ in range(run.tuning.retreats):
+    for _ in range(run.relaxation.tuning.retreats):
         try:
             deepest = run.relaxation.deepest(run.state)
         except MasterError:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..model.program import Program
 from ..oracles import Oracle, Separation, tuned
-
-Array = NDArray[np.float64]
+from ..proof.certificate import Array, Support
 
 
 def separate(
@@ -31,4 +29,14 @@ def separate(
     return [
         tuned(oracle, near=near, seconds=left).maximise(program.violation(f, x, radius=box), target=0.0, seed=seed)
         for f, oracle in enumerate(oracles)
+    ]
+
+
+def cuts_at(separations: Sequence[Separation], above: float = -np.inf, most: int | None = None) -> list[Support]:
+    """The points found with a violation beyond `above`, as cuts; so many of a family at most."""
+    return [
+        Support(f, int(c), y, 0.0)
+        for f, s in enumerate(separations)
+        for y, c, g in zip(s.points[:most], s.components[:most], s.values[:most], strict=True)
+        if g > above
     ]

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ...model.program import Program
 from ...proof.certificate import Support
+from ...solver.relaxation import Known
 
 Array = NDArray[np.float64]
 
@@ -36,7 +37,7 @@ class Cuts:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.atoms: list[Support] = []
+        self.cuts: list[Support] = []
         self.rows, self.rhs = cut_rows(program, [])
         for f, family in enumerate(program.families):
             domain, (p, k) = family.domain, family.columns.shape
@@ -49,20 +50,20 @@ class Cuts:
             self.add([Support(f, c, y, 0.0) for y in points for c in range(p)])
 
     def __len__(self) -> int:
-        return len(self.atoms)
+        return len(self.cuts)
 
-    def add(self, new: list[Support]) -> int:
+    def add(self, new: list[Support], known: Known | None = None) -> int:
         """Append constraints; how many there were."""
         if new:
             rows, rhs = cut_rows(self.program, new)
             self.rows = sparse.csr_matrix(sparse.vstack([self.rows, rows]))
-            self.rhs, self.atoms = np.concatenate([self.rhs, rhs]), self.atoms + new
+            self.rhs, self.cuts = np.concatenate([self.rhs, rhs]), self.cuts + new
         return len(new)
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
         """Forget all others."""
         self.rows, self.rhs = self.rows[mask], self.rhs[mask]
-        self.atoms = [s for s, kept in zip(self.atoms, mask, strict=True) if kept]
+        self.cuts = [s for s, kept in zip(self.cuts, mask, strict=True) if kept]
 
     @property
     def scale(self) -> float:

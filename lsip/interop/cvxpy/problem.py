@@ -192,7 +192,7 @@ class Problem:
             )
             return ConvexRelaxation(carrier, interior, masters[0], chosen)
 
-        solution = drive(Run(carrier.program, chosen, opened, answer=ConvexSolution), chosen, verbose)
+        solution = drive(Run(carrier.program, chosen, opened, answer=ConvexSolution), verbose)
         assert isinstance(solution, ConvexSolution)
         self._statistics(JUDGE, solution)
         self.solver_stats = masters[0].stats if masters and masters[0] is not None else self.solver_stats

@@ -11,6 +11,7 @@ from ...model.program import Program
 from ...oracles import Oracle, tuned
 from ...proof.certificate import Support
 from ...solver.clock import Clock
+from ...solver.separation import cuts_at
 from .cuts import cut_rows
 from .interior import Interior
 
@@ -65,9 +66,7 @@ def find_ray(
         ]
         if all(s.worst <= 0 for s in seen):
             return d
-        new = [
-            Support(f, int(c), y, 0.0) for f, s in enumerate(seen) for y, c in zip(s.points, s.components, strict=True)
-        ]
+        new = cuts_at(seen)
         if not new:
             return None
         held += new
