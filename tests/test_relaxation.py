@@ -12,7 +12,6 @@ import lsip
 from lsip.oracles import branch_and_bound
 from lsip.proof.certificate import Support
 from lsip.proof.families import Bounds, family_bounds
-from lsip.solver import driver
 from lsip.solver.linear import LinearRelaxation
 from lsip.solver.method import opened
 from lsip.solver.state import End
@@ -78,13 +77,13 @@ def test_a_proof_that_runs_out_of_time_is_valid_and_not_tight():
 
 def test_the_last_proofs_of_an_interrupted_solve_have_a_deadline(monkeypatch):
     asked = []
-    original = driver.separate
+    original = LinearRelaxation.separate
 
-    def separate(*args, left, **kwargs):
+    def separate(self, point, margin, left=np.inf, seed=0):
         asked.append(left)
-        return original(*args, left=left, **kwargs)
+        return original(self, point, margin, left, seed)
 
-    monkeypatch.setattr(driver, "separate", separate)
+    monkeypatch.setattr(LinearRelaxation, "separate", separate)
     run = opened(wavy(), lsip.Exchange(sample_first=False, polish=False))
     steps = run.iterates()
     next(steps)

@@ -34,10 +34,9 @@ from ..proof.scaling import identity
 from .clock import Clock
 from .mixture import Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, beyond, mixed
 from .options import Options
-from .relaxation import Known, Relaxation, Search, counted
+from .relaxation import Known, Relaxation, Search, counted, cuts_at
 from .retreat import inside, share
 from .sampling import SampledRows
-from .separation import cuts_at
 from .state import End, Proposal, State
 
 

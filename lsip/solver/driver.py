@@ -34,9 +34,8 @@ from ..solution.uncertified import searched
 from .clock import Clock
 from .early import EarlyBounds
 from .options import Options
-from .relaxation import Relaxation
+from .relaxation import Relaxation, cuts_at
 from .retreat import retreat
-from .separation import cuts_at, separate
 from .state import End, Proposal
 
 PROVEN = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
@@ -145,7 +144,7 @@ class Run:
                 return proposal
             sampled = self.relaxation.sample(self.state, proposal)
             separations = self.prove(proposal) if sampled is None else sampled
-            self.state.violation = self._bounds(separations)
+            self.state.violation = self.relaxation.bounds(separations)
             end = None if sampled is not None else self._finish(separations)
             added = 0 if end else self.add(separations)
             if end is None and added == 0 and sampled is None and self.state.incumbent is None:
@@ -169,7 +168,7 @@ class Run:
         Sampled points are looked at first, and oracles asked where these find too little.
         """
         found = self.relaxation.sample(self.state, point) or self.prove(point)
-        bounds = self._bounds(found)
+        bounds = self.relaxation.bounds(found)
         end = self._certify(point, bounds) if bounds.worst <= 0 else None
         if end is None:
             self.relaxation.add([replace(s, multiplier=0.0) for s in also])
@@ -178,15 +177,8 @@ class Run:
 
     def prove(self, point: Proposal) -> list[Separation]:
         """What the oracles say of a point."""
-        return separate(
-            self.program,
-            self.relaxation.oracles,
-            point.x,
-            point.box,
-            margin=self.state.margin,
-            left=max(self.clock.left(), self.tuning.clock.least),
-            seed=self.options.seed + len(self.state.history),
-        )
+        left, seed = max(self.clock.left(), self.tuning.clock.least), self.options.seed + len(self.state.history)
+        return self.relaxation.separate(point, self.state.margin, left, seed)
 
     def add(self, separations: list[Separation]) -> int:
         """Cut off what violates, or nearly does; how many cuts that are."""
@@ -270,9 +262,6 @@ class Run:
         if state.incumbent is None and state.obstacle is not None:
             return End(Status.UNCERTIFIED, f"No violation found, but {state.obstacle.why}.")
         return End(Status.STALLED if state.slater else Status.NO_INTERIOR)
-
-    def _bounds(self, separations: list[Separation]) -> Bounds:
-        return Bounds.of(self.program, self.relaxation.oracles, separations)
 
     def _certify(self, point: Proposal, bounds: Bounds) -> End | None:
         """The end, if the bounds meet; otherwise remember the point and go on.
@@ -441,7 +430,7 @@ class Run:
         """By how much the last point may break which constraint, where no point has room in all of them."""
         state = self.state
         if state.violation.worst == np.inf:
-            state.violation = self._bounds(self.prove(state.proposal))
+            state.violation = self.relaxation.bounds(self.prove(state.proposal))
         pairs = zip(self.given.families, state.violation.values, strict=True)
         broken = [(family.name, self.scaling.violation(f, v)) for f, (family, v) in enumerate(pairs) if 0 < v < np.inf]
         if not broken:

@@ -203,9 +203,8 @@ class LinearMaster:
                 table = np.moveaxis(family.rows(family.domain.spread(int(np.clip(2 * k, 10, 400))))[0], 1, 0)
             else:
                 continue
-            place = np.arange(table.shape[0] * table.shape[1]).reshape(table.shape[:2])
-            parts.append(np.zeros((place.size, self.program.n)))
-            np.add.at(parts[-1], (place[:, :, None], family.columns[:, None, :]), table)
+            place = np.arange(table.shape[0] * table.shape[1]).reshape(*table.shape[:2], 1)
+            parts.append(scattered([(table, place, family.columns[:, None, :])], (place.size, self.program.n)))
         return np.concatenate(parts)
 
     def _fits(self, s: Support) -> bool:
@@ -220,30 +219,16 @@ class LinearMaster:
 
     def matrix(self, cuts: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> tuple[Matrix, Array]:
         """Rows (k, n) and right-hand sides of cuts, dense for small models; those `known` of a family are not asked."""
-        n, families = self.program.n, self.program.families
         rhs = np.zeros(len(cuts))
-        dense = np.zeros((len(cuts), n)) if n <= STORAGE.most_dense else None
-        triplets: list[tuple[Array, Any, Any]] = []
-        for f, family in enumerate(families):
+        entries: list[tuple[Array, Any, Any]] = []
+        for f, family in enumerate(self.program.families):
             mine = np.array([i for i, s in enumerate(cuts) if s.family == f], dtype=np.intp)
-            if not len(mine):
-                continue
-            y = np.array([cuts[i].point for i in mine])
-            component = np.array([cuts[i].component for i in mine], dtype=np.intp)
-            given = known is not None and f in known and not self.sharp
-            a, rhs[mine] = known[f] if known is not None and given else self._rows(family, y, component)
-            columns = family.columns[component]
-            if dense is not None:
-                np.add.at(dense, (mine[:, None], columns), a)
-            else:
-                triplets.append((a.ravel(), np.repeat(mine, a.shape[1]), columns.ravel()))
-        if dense is not None:
-            return dense, rhs
-        if not triplets:
-            return sparse.csr_matrix((len(cuts), n)), rhs
-        data, i, j = (np.concatenate(part) for part in zip(*triplets, strict=True))
-        used = data != 0
-        return sparse.csr_matrix((data[used], (i[used], j[used])), shape=(len(cuts), n)), rhs
+            if len(mine):
+                component = np.array([cuts[i].component for i in mine], dtype=np.intp)
+                given = None if known is None or self.sharp else known.get(f)
+                a, rhs[mine] = given or self._rows(family, np.array([cuts[i].point for i in mine]), component)
+                entries.append((a, mine[:, None], family.columns[component]))
+        return scattered(entries, (len(cuts), self.program.n)), rhs
 
     def _rows(self, family: RowFamily, y: Array, component: NDArray[np.intp]) -> tuple[Array, Array]:
         """Rows as they are evaluated, or the middles of their enclosures, which lose less where terms cancel."""
@@ -355,3 +340,19 @@ def _flat(rows: tuple[Array, Array]) -> tuple[Array, Array]:
     """Rows (N, p, K) and right-hand sides (N, p) of all components, point by point."""
     a, b = rows
     return a.reshape(-1, a.shape[-1]), b.ravel()
+
+
+def scattered(entries: list[tuple[Array, Any, Any]], shape: tuple[int, int]) -> Matrix:
+    """Entries with their rows and columns as a matrix: dense for small models, sparse for large ones.
+
+    Those at one place are added up.
+    """
+    if shape[1] <= STORAGE.most_dense:
+        out = np.zeros(shape)
+        for data, i, j in entries:
+            np.add.at(out, (i, j), data)
+        return out
+    flat = [[part.ravel() for part in np.broadcast_arrays(*entry)] for entry in entries]
+    data, i, j = (np.concatenate(part) for part in zip(*flat, strict=True)) if flat else np.zeros((3, 0))
+    used = data != 0
+    return sparse.csr_matrix((data[used], (i[used], j[used])), shape=shape)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from ..model.program import Program
-from ..oracles import Separation, pick_oracle
+from ..oracles import Separation, pick_oracle, tuned
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
@@ -22,7 +22,6 @@ from ..proof.ray import Ray
 from ..proof.scaling import Scaling
 from .clock import Clock
 from .options import Options
-from .separation import cuts_at, separate
 from .state import End, Goal, Proposal, State
 
 Known = dict[int, tuple[Array, Array]]  # rows and right-hand sides of new cuts, by family, where they are known
@@ -144,10 +143,26 @@ class Relaxation(ABC):
         """The objective at x."""
         return float(self.program.c @ x) + self.program.constant
 
+    def separate(self, point: Proposal, margin: float, left: float = np.inf, seed: int = 0) -> list[Separation]:
+        """What each oracle finds at a point, or over the box around it.
+
+        One that can use it knows how much room the margin leaves, and the seconds left.
+        """
+        return [
+            tuned(oracle, near=max(0.5 * margin, 0.0), seconds=left).maximise(
+                self.program.violation(f, point.x, radius=point.box), target=0.0, seed=seed
+            )
+            for f, oracle in enumerate(self.oracles)
+        ]
+
+    def bounds(self, separations: list[Separation]) -> Bounds:
+        """What is proven of the violation at the point that was separated."""
+        return Bounds.of(self.program, self.oracles, separations)
+
     def replaced(self, state: State, other: Proposal) -> bool:
         """Whether another point keeps every index, and is the current one now; otherwise what it breaks is cut off."""
-        separations = separate(self.program, self.oracles, other.x, margin=state.margin)
-        violation = Bounds.of(self.program, self.oracles, separations)
+        separations = self.separate(other, state.margin)
+        violation = self.bounds(separations)
         if violation.worst > 0:
             self.add(cuts_at(separations))
             return False
@@ -210,3 +225,13 @@ class Relaxation(ABC):
 def counted(number: int, thing: str) -> str:
     """A number of things, in words."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def cuts_at(separations: Sequence[Separation], above: float = -np.inf, most: int | None = None) -> list[Support]:
+    """The points found with a violation beyond `above`, as cuts; so many of a family at most."""
+    return [
+        Support(f, int(c), y, 0.0)
+        for f, s in enumerate(separations)
+        for y, c, g in zip(s.points[:most], s.components[:most], s.values[:most], strict=True)
+        if g > above
+    ]

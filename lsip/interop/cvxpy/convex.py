@@ -15,13 +15,11 @@ import numpy as np
 from ...deadline import check
 from ...model.status import Status
 from ...proof.certificate import Array
-from ...proof.families import Bounds
 from ...proof.ray import Ray, prove_ray
 from ...proof.scaling import identity
 from ...solver.clock import Clock
 from ...solver.options import Options
 from ...solver.relaxation import CLASH, Relaxation
-from ...solver.separation import separate
 from ...solver.state import End, Proposal, State
 from ...solver.tuning import Tuning
 from .carrier import Carrier
@@ -229,8 +227,7 @@ class ConvexRelaxation(Relaxation):
         found = self.interior.solve(state.margin, self.reach)
         if found.status == "optimal":
             state.accept(self._proposal(found))
-            separations = separate(self.program, self.oracles, found.z, margin=state.margin)
-            state.violation = Bounds.of(self.program, self.oracles, separations)
+            state.violation = self.bounds(self.separate(state.proposal, state.margin))
 
     def forget(self, state: State) -> None:
         multipliers = np.zeros(0) if self.answer is None else self.answer.cuts

@@ -11,7 +11,7 @@ from ...model.program import Program
 from ...oracles import Oracle, tuned
 from ...proof.certificate import Support
 from ...solver.clock import Clock
-from ...solver.separation import cuts_at
+from ...solver.relaxation import cuts_at
 from .cuts import cut_rows
 from .interior import Interior
 
