@@ -189,18 +189,15 @@ class Run:
         return self.relaxation.add(cuts_at(separations, least), known)
 
     def _record(self, iteration: int, added: int, separations: list[Separation]) -> Iterate:
-        state, unit = self.state, self.scaling.objective
-        lower = (-np.inf if state.bound is None else state.bound.value) / unit
+        state, weights = self.state, self.state.proposal.weights
+        unit = self.scaling.objective * (-1.0 if self.program.maximise else 1.0)
+        lower = (-np.inf if state.proven is None else state.proven.value) / unit
         upper = (np.inf if state.best is None else state.best.upper) / unit
-        value, low, high = state.proposal.value / unit, lower, upper
-        if self.program.maximise:
-            value, low, high = -value, -upper, -lower
-        weights = state.proposal.weights
         iterate = Iterate(
             iteration,
-            value,
-            low,
-            high,
+            state.proposal.value / unit,
+            min(lower, upper),
+            max(lower, upper),
             max((self.scaling.violation(f, s.worst) for f, s in enumerate(separations)), default=-np.inf),
             max((self.scaling.violation(f, s.bound) for f, s in enumerate(separations)), default=-np.inf),
             added,
@@ -315,8 +312,7 @@ class Run:
     def lower(self, point: Proposal, centre: Array, allowed: float) -> Lower:
         """The best bound so far, or what these multipliers prove if that is better."""
         lower, state = self.relaxation.lower(point, centre, allowed), self.state
-        if np.isinf(lower.radius) and (state.proven is None or lower.value > state.proven.value):
-            state.proven = lower
+        state.keep_lower(lower)
         if state.proven is None or lower is state.proven or lower.value > state.proven.value + allowed:
             return lower
         return state.proven.around(self.program, centre)
@@ -391,9 +387,9 @@ class Run:
             self.relaxation.complete(state)
         here = None  # what is proven around x itself
         if hurried and state.begun:  # most of the time for the lower bound, where there is none
-            with suppress(OutOfTime), within((0.5 if state.early is not None else 0.8) * self.clock.left()):
+            with suppress(OutOfTime), within((0.5 if state.proven is not None else 0.8) * self.clock.left()):
                 here = self.relaxation.lower(state.proposal, state.x, state.allowed(self.relaxation.value(state.x)))
-                state.keep_early(here)
+                state.keep_lower(here)
         with suppress(OutOfTime):
             if state.incumbent is None and state.obstacle is None and state.violation.worst <= 0:
                 self._remember(state.proposal, state.violation)
@@ -445,7 +441,7 @@ class Run:
 
     def _last_lower(self, x: Array, allowed: float, here: Lower | None, hurried: bool) -> Lower:
         """The best bound that is proven, or can be proven in the time left; `here` is one around x."""
-        known = self.state.bound
+        known = self.state.proven
         try:
             if known is None and here is not None:
                 return here

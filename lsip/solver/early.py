@@ -46,4 +46,4 @@ def _lower(run: Search) -> None:
     """What the current multipliers prove, if the box that stands in for infinite bounds plays no part in them."""
     state, relaxation = run.state, run.relaxation
     if state.proposal.bounded:
-        state.keep_early(relaxation.lower(state.proposal, state.x, state.allowed(relaxation.value(state.x))))
+        state.keep_lower(relaxation.lower(state.proposal, state.x, state.allowed(relaxation.value(state.x))))

@@ -6,6 +6,7 @@ what separation finds; cuts that have not mattered for long are forgotten.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -57,9 +58,7 @@ class LinearMaster:
         warm = method.warm_start
         if warm is not None:
             self.cuts += [s for s in (*warm.cuts, *warm.certificate.support) if self._fits(s)]
-        known = {
-            f: _flat(sampled.first) for f, sampled in enumerate(self.sampled) if sampled is not None and warm is None
-        }
+        known = {f: sampled.first for f, sampled in enumerate(self.sampled) if sampled is not None and warm is None}
         rows, rhs = self.matrix(self.cuts, known)
         self.sample = self._sample_rows(rows)
         self.conditioning = Conditioning.fit(program, self.sample, method.tuning.conditioning)
@@ -93,21 +92,17 @@ class LinearMaster:
         self._whole, self.near, program = False, near, self.program
         self.limit = self.conditioning.reach(self.reach)
         lower, upper = self.conditioning.box(program.lower, program.upper, self.limit)
-        finite, self.row_scale = program.A, np.ones(0)
+        self.c = np.asarray(self.conditioning.rows(program.c[None, :])).ravel()
+        self.finite, self.row_scale = program.A, np.ones(0)
         if program.A.shape[0]:
             finite = sparse.csr_matrix(self.conditioning.rows(program.A))
             largest = abs(finite).max(axis=1).toarray().ravel()
             self.row_scale = np.where(largest > 0, largest, 1.0)
-            finite = sparse.csr_matrix(sparse.diags(1.0 / self.row_scale) @ finite)
+            self.finite = sparse.csr_matrix(sparse.diags(1.0 / self.row_scale) @ finite)
         opened = open_master(self.method.master)
-        self._master = (opened if near is None else partial(Zoomed, make=opened, origin=near[0], unit=unit))(
-            np.asarray(self.conditioning.rows(program.c[None, :])).ravel(),
-            lower,
-            upper,
-            finite,
-            *self.row_sides(),
-            self.method.tol,
-        )
+        if near is not None:
+            opened = partial(Zoomed, make=opened, origin=near[0], unit=unit)
+        self._master = opened(self.c, lower, upper, self.finite, *self.row_sides(), self.method.tol)
         conditioned = self.conditioning.rows(rows)
         self._master.add(conditioned, rhs + self._rounded_off(rows, conditioned))
         self.rhs = rhs
@@ -208,14 +203,11 @@ class LinearMaster:
         return np.concatenate(parts)
 
     def _fits(self, s: Support) -> bool:
-        if s.family >= len(self.program.families):
+        families = self.program.families
+        if s.family >= len(families) or s.component >= len(families[s.family].columns):
             return False
-        family = self.program.families[s.family]
-        return bool(
-            s.component < len(family.columns)
-            and len(s.point) == family.domain.dim
-            and family.domain.contains(s.point[None, :])[0]
-        )
+        domain = families[s.family].domain
+        return len(s.point) == domain.dim and bool(domain.contains(s.point[None, :])[0])
 
     def matrix(self, cuts: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> tuple[Matrix, Array]:
         """Rows (k, n) and right-hand sides of cuts, dense for small models; those `known` of a family are not asked."""
@@ -310,36 +302,23 @@ class LinearMaster:
 
     def x(self, z: Array) -> Array:
         """A point of the master as one of the problem, within its bounds."""
-        if self.near is None:
-            return np.clip(self.conditioning.x(z), self.program.lower, self.program.upper)
-        moved = self.near[1] + self.conditioning.x(z - self.near[0])
-        return np.clip(moved, self.program.lower, self.program.upper)
+        z_near, x_near = self.near or (0.0, 0.0)
+        return np.clip(x_near + self.conditioning.x(z - z_near), self.program.lower, self.program.upper)
 
     def terms(self, result: MasterResult) -> float:
         """What sides and bounds add up to without their signs, each times its multiplier."""
         sides = np.where(result.row_multipliers > 0, self.program.row_upper, self.program.row_lower)
-        used = (result.row_multipliers != 0) & np.isfinite(sides)  # some push a little against a side that is not there
-        finite = (
-            np.abs(result.row_multipliers[used] / self.row_scale[used]) @ np.abs(sides[used]) if used.any() else 0.0
-        )
+        sides = np.where(np.isfinite(sides), sides, 0.0)  # some push a little against a side that is not there
+        finite = float(np.abs(result.row_multipliers / self.row_scale) @ np.abs(sides))
         paid = float(np.abs(result.reduced_costs) @ np.abs(result.z))
         cuts = float(result.cut_multipliers @ np.abs(self.rhs[: len(result.cut_multipliers)]))
-        return cuts + float(finite) + paid + abs(self.program.constant)
+        return cuts + finite + paid + abs(self.program.constant)
 
     def atoms(self, result: MasterResult) -> tuple[tuple[Support, ...], Array]:
         """The multipliers of a master solution as a measure, and those of the finite rows."""
         used = np.flatnonzero(result.cut_multipliers > 0)
-        support = tuple(
-            Support(self.cuts[i].family, self.cuts[i].component, self.cuts[i].point, weight)
-            for i, weight in zip(used, result.cut_multipliers[used].tolist(), strict=True)
-        )
+        support = tuple(replace(self.cuts[i], multiplier=float(result.cut_multipliers[i])) for i in used)
         return support, self.program.admissible(result.row_multipliers / self.row_scale)
-
-
-def _flat(rows: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Rows (N, p, K) and right-hand sides (N, p) of all components, point by point."""
-    a, b = rows
-    return a.reshape(-1, a.shape[-1]), b.ravel()
 
 
 def scattered(entries: list[tuple[Array, Any, Any]], shape: tuple[int, int]) -> Matrix:

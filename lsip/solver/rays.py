@@ -17,7 +17,7 @@ from ..model.program import STORAGE, Program
 from ..oracles import Oracle, Separation, tuned
 from ..proof.certificate import Array
 from ..proof.linear_program import linear_program
-from ..proof.ray import Ray, prove_ray
+from ..proof.ray import Ray, prove_ray, recession
 from .clock import Clock
 from .linear_master import LinearMaster
 from .relaxation import Search, cuts_at
@@ -36,26 +36,12 @@ def occasionally(run: Search, separations: list[Separation]) -> End | None:
 def find_ray(held: LinearMaster, oracles: list[Oracle], clock: Clock) -> Ray | Array | None:
     """A proven direction; one that seems to be one, where the proof fails; None when none was found."""
     program, conditioning, method = held.program, held.conditioning, held.method
-    tuning = method.tuning.rays
-    c = np.asarray(conditioning.rows(program.c[None, :])).ravel()
-    lower = np.where(np.isfinite(program.lower), 0.0, -1.0)
-    upper = np.where(np.isfinite(program.upper), 0.0, 1.0)
-    rows = sparse.csr_matrix(conditioning.rows(program.A))
-    if rows.shape[0]:  # small coefficients are coefficients, too
-        largest = abs(rows).max(axis=1).toarray().ravel()
-        rows = sparse.csr_matrix(sparse.diags(1.0 / np.where(largest > 0, largest, 1.0)) @ rows)
-    master = open_master(method.master)(
-        c,
-        lower,
-        upper,
-        rows,
-        np.where(np.isfinite(program.row_lower), 0.0, -np.inf),
-        np.where(np.isfinite(program.row_upper), 0.0, np.inf),
-        method.tol,
-    )
+    tuning, cone = method.tuning.rays, recession(program)
+    box = np.maximum(cone.lower, -1.0), np.minimum(cone.upper, 1.0)
+    master = open_master(method.master)(held.c, *box, held.finite, cone.row_lower, cone.row_upper, method.tol)
     a, _ = held.matrix(held.cuts)
     master.add(conditioning.rows(a), np.zeros(len(held.cuts)))
-    steepest = float(np.abs(c).max(initial=0.0))
+    steepest = float(np.abs(held.c).max(initial=0.0))
     stage = 0
     for _ in range(tuning.steps):
         result = master.solve(tuning.margins[stage])
@@ -64,7 +50,7 @@ def find_ray(held: LinearMaster, oracles: list[Oracle], clock: Clock) -> Ray | A
             if stage == len(tuning.margins):
                 return None
             continue
-        d = _cleaned(program, conditioning.x(result.z), a, tuning)
+        d = _cleaned(cone, conditioning.x(result.z), a, tuning)
         seconds = min(clock.left(), tuning.seconds)
         asked = [tuned(oracle, seconds=seconds) for oracle in oracles]
         found = [oracle.maximise(program.violation(f, d, scale=0.0)) for f, oracle in enumerate(asked)]
@@ -113,27 +99,24 @@ def _size(family: RowFamily, d: Array, points: int) -> float:
     return float((np.abs(a) * np.abs(d)[family.columns]).sum(axis=-1).max(initial=0.0))
 
 
-def _cleaned(program: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array:
+def _cleaned(cone: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array:
     """A direction of unit size that keeps exactly to the rows and bounds to which the master's keeps nearly.
 
     An LP solver is content with 1e-9; along a ray, that adds up to anything.
     """
-    lower = np.where(np.isfinite(program.lower), 0.0, -np.inf)
-    upper = np.where(np.isfinite(program.upper), 0.0, np.inf)
     d = d / np.abs(d).max()
     # Components that only rounding put there would leave the cone; the proof is about what is left.
-    d = np.clip(np.where(np.abs(d) < tuning.rounding, 0.0, d), lower, upper)
+    d = np.clip(np.where(np.abs(d) < tuning.rounding, 0.0, d), cone.lower, cone.upper)
     moving = d != 0
-    if program.n > STORAGE.most_dense or not moving.any():
+    if cone.n > STORAGE.most_dense or not moving.any():
         return d
-    rows = np.concatenate([program.A.toarray(), cuts])[:, moving]
+    rows = np.concatenate([cone.A.toarray(), cuts])[:, moving]
     sizes = np.abs(rows) @ np.abs(d[moving])
-    touched = np.abs(rows @ d[moving]) <= tuning.touched * sizes
-    touched &= sizes > 0
+    touched = (np.abs(rows @ d[moving]) <= tuning.touched * sizes) & (sizes > 0)
     rows = rows[touched] / sizes[touched, None]
     for _ in range(2):
         d[moving] -= np.linalg.lstsq(rows, rows @ d[moving], rcond=None)[0] if len(rows) else 0.0
     d = d / max(float(np.abs(d).max()), 1e-300)
     simple = np.rint(d * tuning.denominator) / tuning.denominator
     d = np.where(np.abs(d - simple) < tuning.rounding, simple, d)
-    return np.clip(d, lower, upper)
+    return np.clip(d, cone.lower, cone.upper)

@@ -69,7 +69,7 @@ class SampledRows:
             spread = self.domain.project(middle + (1 + count ** (-1.0 / m)) * (spread - middle))
         points = np.concatenate([first, spread])
         a, b = family.rows(points)
-        self.first = a[: len(first)], b[: len(first)]
+        self.first = a[: len(first)].reshape(-1, k), b[: len(first)].ravel()  # of all components, point by point
         order = points[:, 0].argsort(kind="stable") if m == 1 else slice(None)
         self.points = points[order]
         self.table = np.moveaxis(np.concatenate([a, b[..., None]], axis=-1)[order], 1, 0).copy()  # (p, N, K + 1)

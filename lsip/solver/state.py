@@ -75,7 +75,6 @@ class State:
     incumbent: Feasible | None = None  # the best point that is proven to be feasible
     fallback: Feasible | None = None  # a proven one that a retreat led to
     proven: Lower | None = None  # the best lower bound that is proven for all x
-    early: Lower | None = None  # the same, proven on the way, for those who watch and for the case of a stop
     estimate: float = np.inf  # what the violation of the last point probably does not exceed, where nothing is proven
     obstacle: Broken | None = None  # why the last point that looked feasible is not proven to be
     direction: Array | None = None  # one of unboundedness that could not be proven
@@ -129,17 +128,12 @@ class State:
         if self.incumbent is None or found.upper < self.incumbent.upper:
             self.incumbent = found
 
-    def keep_early(self, lower: Lower) -> None:
-        """Remember a lower bound for the case of a stop, if it holds everywhere and is the best."""
-        if np.isinf(lower.radius) and (self.early is None or lower.value > self.early.value):
-            self.early = lower
+    def keep_lower(self, lower: Lower) -> None:
+        """Remember a lower bound, if it holds everywhere and is the best."""
+        if np.isinf(lower.radius) and (self.proven is None or lower.value > self.proven.value):
+            self.proven = lower
 
     @property
     def best(self) -> Feasible | None:
         """The best point that is proven to be feasible, wherever it comes from."""
         return min((b for b in (self.incumbent, self.fallback) if b is not None), key=lambda b: b.upper, default=None)
-
-    @property
-    def bound(self) -> Lower | None:
-        """The best lower bound that is proven."""
-        return max((b for b in (self.proven, self.early) if b is not None), key=lambda b: b.value, default=None)
