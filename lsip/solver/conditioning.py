@@ -16,9 +16,8 @@ from scipy import linalg, sparse
 
 from ..masters.base import Matrix, is_sparse
 from ..model.program import STORAGE, Program
+from ..proof.certificate import Array
 from ..validation import Configuration, Count, Positive, Share
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -100,10 +99,12 @@ class Conditioning:
         if self.inverse is not None:
             out[:, self.mixed] = a[:, self.mixed] @ self.inverse
         elif self.factor is not None and len(out):
-            out[:, self.mixed] = linalg.solve_triangular(
-                self.factor, a[:, self.mixed].T, trans="T", check_finite=False
-            ).T
+            out[:, self.mixed] = self._solved(a[:, self.mixed].T, "T").T
         return out
+
+    def _solved(self, right: Array, trans: str = "N") -> Array:
+        """R^-1, or its transpose, times columns."""
+        return np.asarray(linalg.solve_triangular(self.factor, right, trans=trans, check_finite=False))
 
     def x(self, z: Array) -> Array:
         """A point in z as a point in x."""
@@ -111,7 +112,7 @@ class Conditioning:
         if self.inverse is not None:
             x[self.mixed] = self.inverse @ z[self.mixed]
         elif self.factor is not None:
-            x[self.mixed] = linalg.solve_triangular(self.factor, z[self.mixed], check_finite=False)
+            x[self.mixed] = self._solved(z[self.mixed])
         return x
 
     def stretched(self, grow: Array) -> Conditioning:
@@ -130,11 +131,7 @@ class Conditioning:
             return sparse.diags(self.scale, format="csc")
         basis = np.diag(self.scale)
         if self.factor is not None:
-            inverse = (
-                self.inverse
-                if self.inverse is not None
-                else linalg.solve_triangular(self.factor, np.eye(len(self.mixed)))
-            )
+            inverse = self._solved(np.eye(len(self.mixed))) if self.inverse is None else self.inverse
             basis[np.ix_(self.mixed, self.mixed)] = inverse
         return basis
 
@@ -152,6 +149,5 @@ class Conditioning:
         lo, hi = lower / self.scale, upper / self.scale
         lo[self.mixed], hi[self.mixed] = -reach[self.mixed], reach[self.mixed]
         # A one-sided bound far from zero still leaves `reach` to the other side.
-        return np.where(np.isinf(lo), np.minimum(-reach, hi - reach), lo), np.where(
-            np.isinf(hi), np.maximum(reach, lo + reach), hi
-        )
+        far = np.minimum(-reach, hi - reach), np.maximum(reach, lo + reach)
+        return np.where(np.isinf(lo), far[0], lo), np.where(np.isinf(hi), far[1], hi)

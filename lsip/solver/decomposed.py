@@ -28,14 +28,13 @@ from ..proof.dual import Dual
 from ..proof.families import Bounds, family_bounds
 from ..proof.primal import Broken, broken_rows
 from ..proof.prove import Feasible, Lower, feasible_at, upper_bound
-from ..proof.ray import Ray
 from ..proof.rows import trusts
 from ..proof.scaling import identity
-from .clock import Clock
 from .mixture import Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, beyond, mixed
 from .options import Options
-from .relaxation import Known, Relaxation, Search, counted, cuts_at
+from .relaxation import Relaxation, Search, counted
 from .retreat import inside, share
+from .rows import Known, cuts_at, first_cuts
 from .sampling import SampledRows
 from .state import End, Proposal, State
 
@@ -100,21 +99,20 @@ class DecomposedRelaxation(Relaxation):
             self._keep(extreme)
         self.master.add_rows(self.held.a, self.held.b)
         self._price(np.zeros(len(self.held.b)), 1.0)
-        rows = [range(len(f.columns)) for f in self.program.families]
-        self.add([Support(f, c, y, 0.0) for f, points in enumerate(self.first) for y in points for c in rows[f]])
+        self.add(first_cuts(self.program, self.first))
 
     def _with_rows(self, state: State, found: Combination) -> Combination | None:
         """Add index points while the mixture breaks rows by enough to matter; None if no mixture keeps them."""
         for _ in range(self.mixing.rounds):
-            value = self.value(self._mix(found.weights))
-            gap, near = max(value - self.bound, 0.0), self._near(state, value)
-            violations = (self.program.violation(f, self._mix(found.weights)) for f in range(len(self.sampled)))
-            pairs = zip(self.sampled, violations, strict=True)
-            self.seen = [sampled.separate(violation, -state.margin, near) for sampled, violation in pairs]
-            worst = max((s.worst for s in self.seen), default=-np.inf)
+            x = self._mix(found.weights)
+            value, near = self.value(x), self._near(state, self.value(x))
+            self.seen = [
+                sampled.separate(self.program.violation(f, x), -state.margin, near)
+                for f, sampled in enumerate(self.sampled)
+            ]
             new = cuts_at(self.seen, -state.margin, self.mixing.new_rows)
-            little = 0.0 if near else self.mixing.worth * gap
-            if not new or worst * max(float(found.multipliers.sum()), 1.0) <= little:
+            little = 0.0 if near else self.mixing.worth * max(value - self.bound, 0.0)
+            if not new or max(s.worst for s in self.seen) * max(float(found.multipliers.sum()), 1.0) <= little:
                 return found
             self.add(new)
             self.seen = [Separation(s.points[:0], s.values[:0], np.inf, s.components[:0]) for s in self.seen]
@@ -134,9 +132,9 @@ class DecomposedRelaxation(Relaxation):
         return None if self._near(state, point.value) else self.seen
 
     def _proposal(self, found: Combination) -> Proposal:
-        x, box = self.mixture(found.weights)
+        x, box = self._mixture(found.weights)
         support, rows = self.held.measure(self.best)
-        return Proposal(x, self.value(self._mix(found.weights)), support, rows, box=box, weights=found.weights)
+        return Proposal(x, self.value(x), support, rows, box=box, weights=found.weights)
 
     def _find_feasible(self, state: State) -> End | None:
         """No mixture of the known points keeps the known rows: find one that does, or prove that there is none."""
@@ -148,15 +146,11 @@ class DecomposedRelaxation(Relaxation):
             before = len(self.master.points)
             if self._price(found.multipliers, 0.0) > 0:
                 return self._infeasible(state, found.multipliers)
-            if self._stuck(found, before):
-                return End(Status.STALLED)
+            slope, level = found.multipliers @ self.held.a, found.multipliers @ self.held.b
+            values = self.master.points[before:] @ slope - level
+            if values.min() >= found.slack - 1e-13 * (1 + np.abs(self.held.b).max()):
+                break  # nothing in X is further inside, to rounding
         return End(Status.STALLED)
-
-    def _stuck(self, found: Combination, before: int) -> bool:
-        """Whether no point since `before` helps: nothing in X is further inside, to rounding."""
-        slope, level = found.multipliers @ self.master.rows, found.multipliers @ self.master.rhs
-        values = self.master.points[before:] @ slope - level
-        return bool(values.min() >= found.slack - 1e-13 * (1 + np.abs(self.master.rhs).max()))
 
     def _infeasible(self, state: State, multipliers: Array) -> End:
         support, rows = self.held.measure(multipliers)
@@ -179,13 +173,6 @@ class DecomposedRelaxation(Relaxation):
                 return self._proposal(found)
             self._price(found.multipliers, 0.0)
         return None
-
-    def direction(self, clock: Clock) -> Ray | Array | None:
-        """None: X is bounded."""
-        return None
-
-    def farther(self) -> bool:
-        return False
 
     # ---- points of X ----------------------------------------------------------------------------------------------
 
@@ -225,7 +212,7 @@ class DecomposedRelaxation(Relaxation):
             smoothed[:shared] += keep * self.best[:shared]
             before = len(self.master.points)
             self._price(smoothed, 1.0)
-            slope = self.program.c + found.multipliers @ self.master.rows[: len(found.multipliers)]
+            slope = self.program.c + found.multipliers @ self.held.a[: len(found.multipliers)]
             gain = found.price - float((self.master.points[before:] @ slope).min())
             if gain > 0.01 * (self.value(self._mix(found.weights)) - self.bound) or keep == 0.0:
                 return
@@ -247,7 +234,7 @@ class DecomposedRelaxation(Relaxation):
         """The point with these weights; points that came later have none."""
         return weights @ self.master.points[: len(weights)]
 
-    def mixture(self, weights: Array) -> tuple[Array, Array]:
+    def _mixture(self, weights: Array) -> tuple[Array, Array]:
         """The same, and half-widths of a box that holds a mixture of points of X, with some room for a check of it."""
         used = np.flatnonzero(weights > 0)
         x, box = mixed(weights[used], self.master.points[used], self.radii[used])
@@ -259,7 +246,7 @@ class DecomposedRelaxation(Relaxation):
         weights = np.zeros(max(len(one.weights), len(other.weights)))
         weights[: len(one.weights)] += (1 - share) * one.weights
         weights[: len(other.weights)] += share * other.weights
-        x, box = self.mixture(weights)
+        x, box = self._mixture(weights)
         return Proposal(x, box=box, weights=weights)
 
     def excess(self, point: Proposal) -> float:
@@ -280,15 +267,11 @@ class DecomposedRelaxation(Relaxation):
         return PricedBound(self.bound, Dual(support, rows), terms=self.held.terms(self.best, centre))
 
     def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
-        point = None if best is None else best.point
-        weights = point.weights if isinstance(point, MixedPoint) else last.weights
-        weights, points = np.zeros(0) if weights is None else weights, self.master.points
-        used = np.flatnonzero(weights > 0)
-        return {
-            "atoms": tuple(Atom(float(weights[k]), points[k], self.data[k], self.radii[k]) for k in used.tolist()),
-            "calls": self.calls,
-            "maximise": self.maximise,
-        }
+        behind = last if best is None or not isinstance(best.point, MixedPoint) else best.point
+        weights = [] if behind.weights is None else behind.weights.tolist()
+        every = zip(weights, self.master.points, self.data, self.radii, strict=False)
+        atoms = tuple(Atom(*each) for each in every if each[0] > 0)
+        return {"atoms": atoms, "calls": self.calls, "maximise": self.maximise}
 
 
 class Inside:

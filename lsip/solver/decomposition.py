@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ModelError, ProofError
 from ..model.program import Compilable, Program, compiled
@@ -21,15 +20,13 @@ from ..proof.families import family_bounds
 from ..proof.primal import broken_rows
 from ..proof.prove import upper_bound
 from ..proof.rows import trusts
-from ..proof.verify import check_support
+from ..proof.verify import check_numbers
 from ..solution.solution import Solution
 from .decomposed import DecomposedRelaxation
 from .driver import Run, drive
 from .mixture import Atom, Extreme, Maximise, Rows, beyond, mixture
 from .options import Options
 from .tuning import Tuning
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,18 +46,14 @@ class Decomposition(Solution):
         if not callable(maximise):
             raise ModelError(f"verify needs the linear maximisation over X as a function; got {maximise!r}.")
         program, proof = self.program if self.model is None else self._compiled(), self.certificate
-        if not 0 < self.tol < 1:
-            raise ProofError(f"The tolerance is a relative gap between 0 and 1, not {self.tol!r}.")
-        if proof.row_multipliers.shape != (program.A.shape[0],) or self.x.shape != (program.n,):
-            raise ProofError("The point or the multipliers have another shape than the program asks for.")
+        check_numbers(program, proof, self.tol)
+        if proof.row_multipliers.shape != (program.A.shape[0],):
+            raise ProofError("The multipliers have another shape than the program asks for.")
         if proof.upper < np.inf and self.status is not Status.INFEASIBLE and proof.box.shape != (program.n,):
             raise ProofError(f"`box` needs {program.n} half-widths; it has the shape {proof.box.shape}.")
-        check_support(program, proof.support)
         rows = Rows(program)
         rows.add(list(proof.support))
         multipliers = np.concatenate([rows.sides(proof.row_multipliers), [s.multiplier for s in proof.support]])
-        if not (np.isfinite(multipliers).all() and (multipliers >= 0).all()):
-            raise ProofError("A multiplier is negative, or not a number.")
         if self.status is Status.INFEASIBLE:
             if trusts(program, proof.support):
                 raise ProofError("The status INFEASIBLE claims a proof, but takes constants on trust.")

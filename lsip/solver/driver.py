@@ -34,8 +34,9 @@ from ..solution.uncertified import searched
 from .clock import Clock
 from .early import EarlyBounds
 from .options import Options
-from .relaxation import Relaxation, cuts_at
+from .relaxation import Relaxation
 from .retreat import retreat
+from .rows import cuts_at
 from .state import End, Proposal
 
 PROVEN = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +17,15 @@ from ..errors import ModelError
 from ..masters import MasterResult, open_master
 from ..masters.base import Master, Matrix
 from ..masters.zoomed import Zoomed, products
-from ..model.families import RowFamily
 from ..model.peaks import peaks
 from ..model.program import STORAGE, Program
 from ..oracles import Oracle, is_costly
-from ..proof.certificate import Support
+from ..proof.certificate import Array, Support
 from ..validation import numbers
 from .conditioning import Conditioning
 from .options import Options
+from .rows import Known, cut_rows, first_cuts, scattered
 from .sampling import SampledRows
-
-Array = NDArray[np.float64]
 
 
 class LinearMaster:
@@ -49,12 +46,7 @@ class LinearMaster:
             SampledRows(family, points, sampling) if is_costly(oracle) and SampledRows.suits(family, sampling) else None
             for family, oracle, points in zip(program.families, oracles, first, strict=True)
         ]
-        self.cuts: list[Support] = [
-            Support(f, c, y, 0.0)
-            for f, points in enumerate(first)
-            for y in points
-            for c in range(len(program.families[f].columns))
-        ]
+        self.cuts = first_cuts(program, first)
         warm = method.warm_start
         if warm is not None:
             self.cuts += [s for s in (*warm.cuts, *warm.certificate.support) if self._fits(s)]
@@ -209,29 +201,11 @@ class LinearMaster:
         domain = families[s.family].domain
         return len(s.point) == domain.dim and bool(domain.contains(s.point[None, :])[0])
 
-    def matrix(self, cuts: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> tuple[Matrix, Array]:
-        """Rows (k, n) and right-hand sides of cuts, dense for small models; those `known` of a family are not asked."""
-        rhs = np.zeros(len(cuts))
-        entries: list[tuple[Array, Any, Any]] = []
-        for f, family in enumerate(self.program.families):
-            mine = np.array([i for i, s in enumerate(cuts) if s.family == f], dtype=np.intp)
-            if len(mine):
-                component = np.array([cuts[i].component for i in mine], dtype=np.intp)
-                given = None if known is None or self.sharp else known.get(f)
-                a, rhs[mine] = given or self._rows(family, np.array([cuts[i].point for i in mine]), component)
-                entries.append((a, mine[:, None], family.columns[component]))
-        return scattered(entries, (len(cuts), self.program.n)), rhs
+    def matrix(self, cuts: list[Support], known: Known | None = None) -> tuple[Matrix, Array]:
+        """Rows (k, n) and right-hand sides of cuts, as sharp as they are needed."""
+        return cut_rows(self.program, cuts, known, self.sharp)
 
-    def _rows(self, family: RowFamily, y: Array, component: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Rows as they are evaluated, or the middles of their enclosures, which lose less where terms cancel."""
-        a, b = family.chosen(y, component)
-        if not self.sharp:
-            return a, b
-        sharp = (0.5 * v.lo + 0.5 * v.hi for v in family.enclosed(y, y, component))
-        better_a, better_b = (np.where(np.isfinite(v), v, old) for v, old in zip(sharp, (a, b), strict=True))
-        return better_a, better_b
-
-    def add(self, new: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> int:
+    def add(self, new: list[Support], known: Known | None = None) -> int:
         """Append cuts to the master; how many there were."""
         if not new:
             return 0
@@ -319,19 +293,3 @@ class LinearMaster:
         used = np.flatnonzero(result.cut_multipliers > 0)
         support = tuple(replace(self.cuts[i], multiplier=float(result.cut_multipliers[i])) for i in used)
         return support, self.program.admissible(result.row_multipliers / self.row_scale)
-
-
-def scattered(entries: list[tuple[Array, Any, Any]], shape: tuple[int, int]) -> Matrix:
-    """Entries with their rows and columns as a matrix: dense for small models, sparse for large ones.
-
-    Those at one place are added up.
-    """
-    if shape[1] <= STORAGE.most_dense:
-        out = np.zeros(shape)
-        for data, i, j in entries:
-            np.add.at(out, (i, j), data)
-        return out
-    flat = [[part.ravel() for part in np.broadcast_arrays(*entry)] for entry in entries]
-    data, i, j = (np.concatenate(part) for part in zip(*flat, strict=True)) if flat else np.zeros((3, 0))
-    used = data != 0
-    return sparse.csr_matrix((data[used], (i[used], j[used])), shape=shape)

@@ -18,7 +18,7 @@ from ..proof.linear_algebra import product
 from ..proof.primal import FinitePoint
 from ..proof.prove import Lower
 from ..proof.rows import point_rows, settled
-from .relaxation import Known
+from .rows import Known
 
 
 @dataclass(frozen=True, eq=False)

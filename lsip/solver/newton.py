@@ -11,7 +11,6 @@ are solved for x, the multipliers and the points at once; each step eliminates t
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +24,9 @@ from ..model.families import RowFamily, contract
 from ..model.program import STORAGE, Program
 from ..oracles import Separation
 from ..proof.certificate import Array, Support
-from .linear_master import LinearMaster, scattered
-from .relaxation import Search, cuts_at
+from .linear_master import LinearMaster
+from .relaxation import Search
+from .rows import Entries, cuts_at, scattered
 from .state import End, Proposal
 from .tuning import NewtonTuning
 
@@ -231,8 +231,8 @@ def _movable(program: Program, x: Array) -> NDArray[np.bool_]:
 def _local(n: int, places: Places, x: Array) -> tuple[Matrix, Array, Matrix, Array, list[Array]] | None:
     """Rows (k, n), values g (k,), all da/dy stacked (sum of m, n), all grad_y g, and (-H)^-1 of a family's points."""
     values, slopes, inverse = [], [], []
-    row_entries: list[tuple[Array, Any, Any]] = []
-    jac_entries: list[tuple[Array, Any, Any]] = []
+    row_entries: Entries = []
+    jac_entries: Entries = []
     count = moves = 0
     for family, component, y in places:
         (k, m), columns = y.shape, family.columns[component]

@@ -20,7 +20,8 @@ from ..proof.linear_program import linear_program
 from ..proof.ray import Ray, prove_ray, recession
 from .clock import Clock
 from .linear_master import LinearMaster
-from .relaxation import Search, cuts_at
+from .relaxation import Search
+from .rows import cuts_at
 from .state import End
 from .tuning import RaysTuning
 

@@ -22,9 +22,9 @@ from ..proof.ray import Ray
 from ..proof.scaling import Scaling
 from .clock import Clock
 from .options import Options
+from .rows import Known, cuts_at
 from .state import End, Goal, Proposal, State
 
-Known = dict[int, tuple[Array, Array]]  # rows and right-hand sides of new cuts, by family, where they are known
 CLASH = (
     "No feasible point was found, and constraints contradict each other as far as the search went; that none lies "
     "farther out is not proven. Give the variables bounds, or tighten those that they have."
@@ -115,14 +115,6 @@ class Relaxation(ABC):
         """The point with most room in all cuts; None if none has any."""
 
     @abstractmethod
-    def direction(self, clock: Clock) -> Ray | Array | None:
-        """A proven direction of unboundedness; one that seems to be one, where the proof fails; None without any."""
-
-    @abstractmethod
-    def farther(self) -> bool:
-        """Let the box that stands in for infinite bounds reach farther out; whether it still may."""
-
-    @abstractmethod
     def units(self, x: Array) -> Array:
         """The size of each variable at x."""
 
@@ -169,6 +161,14 @@ class Relaxation(ABC):
         state.accept(other)
         state.violation = violation
         return True
+
+    def direction(self, clock: Clock) -> Ray | Array | None:
+        """A proven direction of unboundedness; one that seems to be one, where the proof fails; None without any."""
+        return None
+
+    def farther(self) -> bool:
+        """Let the box that stands in for infinite bounds reach farther out; whether it still may."""
+        return False
 
     def promote(self) -> bool:
         """Ask lsip's own provers from now on, where a search that proves nothing was chosen; whether that is news."""
@@ -225,13 +225,3 @@ class Relaxation(ABC):
 def counted(number: int, thing: str) -> str:
     """A number of things, in words."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
-
-
-def cuts_at(separations: Sequence[Separation], above: float = -np.inf, most: int | None = None) -> list[Support]:
-    """The points found with a violation beyond `above`, as cuts; so many of a family at most."""
-    return [
-        Support(f, int(c), y, 0.0)
-        for f, s in enumerate(separations)
-        for y, c, g in zip(s.points[:most], s.components[:most], s.values[:most], strict=True)
-        if g > above
-    ]

@@ -18,9 +18,9 @@ from ..model.program import STORAGE
 from ..oracles import Separation
 from ..oracles.branch_and_bound import newton_step
 from ..oracles.distinct import distinct
+from ..proof.certificate import Array
 from ..validation import Configuration, Count, Natural, Share
 
-Array = NDArray[np.float64]
 Peaks = tuple[Array, NDArray[np.intp], Array]  # points (k, m), components (k,), rows with the rhs last (k, K + 1)
 
 
@@ -81,11 +81,8 @@ class SampledRows:
     def suits(family: RowFamily, tuning: SamplingTuning = TUNING) -> bool:
         """Whether a table of the family's rows is small."""
         p, k = family.columns.shape
-        return (
-            p <= tuning.most_rows
-            and k <= STORAGE.most_dense
-            and tuning.least_points * p * (k + 1) <= tuning.most_entries
-        )
+        small = tuning.least_points * p * (k + 1) <= tuning.most_entries
+        return small and p <= tuning.most_rows and k <= STORAGE.most_dense
 
     def separate(self, violation: FamilyViolation, threshold: float, refine: bool = True) -> Separation:
         """Distinct points at which the violation exceeds `threshold`, worst first, with their rows.
@@ -99,10 +96,9 @@ class SampledRows:
         radius = 2e-3 * (self.domain.upper - self.domain.lower)
         chosen = kept[distinct(y[kept], value[kept], component[kept], radius, self.most)]
         y, component, rows = y[chosen], component[chosen], rows[chosen]
-        if not refine:
-            return Separation(y, value[chosen], np.inf, component, (rows[:, :-1], rows[:, -1]))
-        old = self.refined
-        self.refined = np.concatenate([old[0], y]), np.concatenate([old[1], component]), np.concatenate([old[2], rows])
+        if refine:
+            a, b, c = self.refined
+            self.refined = np.concatenate([a, y]), np.concatenate([b, component]), np.concatenate([c, rows])
         return Separation(y, value[chosen], np.inf, component, (rows[:, :-1], rows[:, -1]))
 
     def _peaks(self, violation: FamilyViolation, threshold: float, low: float) -> Peaks:

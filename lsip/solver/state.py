@@ -6,17 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..model.program import Program
 from ..model.status import Status
-from ..proof.certificate import Certificate, Support
+from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower, least_gap, rounding_of
 from ..solution.solution import Iterate
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

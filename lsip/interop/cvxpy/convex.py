@@ -138,11 +138,9 @@ class ConvexRelaxation(Relaxation):
         return Proposal(answer.z, answer.value, support, rows, not answer.leaning, answer.leaning)
 
     def _rows(self, answer: Answer) -> Array:
-        rows, cones = answer.rows[self.carrier.rows], self.program.cones
-        flat = self.program.A.shape[0]
-        above = self.program.row_lower < self.program.row_upper
-        rows[:flat] = np.where(above, np.maximum(rows[:flat], 0.0), rows[:flat])
+        rows, cones = self.program.admissible(answer.rows[self.carrier.rows]), self.program.cones
         if cones is not None:
+            flat = self.program.A.shape[0]
             rows[flat:] = cones.dual_point(rows[flat:])
         return rows
 
