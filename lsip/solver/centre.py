@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from ..oracles import Separation
-from ..proof.certificate import Array
+from .linear_master import LinearMaster
 from .relaxation import Search
 from .state import End
 
@@ -18,12 +17,12 @@ class Centre:
 
     Parameters
     ----------
-    centre
-        The middle of the optimal face for cuts kept by a margin; None if there is none.
+    held
+        The finite program, whose optimal face it is.
     """
 
-    def __init__(self, centre: Callable[[float], Array | None]) -> None:
-        self.centre = centre
+    def __init__(self, held: LinearMaster) -> None:
+        self.held = held
         self.level, self.visited = np.inf, 0
 
     def __call__(self, run: Search, separations: list[Separation]) -> End | None:
@@ -33,5 +32,5 @@ class Centre:
             self.level, self.visited = value, 0
             return None
         self.visited += 1
-        x = self.centre(state.margin) if state.proposal.bounded else None
-        return None if x is None else run.attempt(replace(state.proposal, x=x))
+        z = self.held.master.centre(state.margin) if state.proposal.bounded else None
+        return None if z is None else run.attempt(replace(state.proposal, x=self.held.x(z)))

@@ -251,10 +251,9 @@ class Run:
         state = self.state
         state.patience += 1
         state.margin *= 0.5
-        if state.patience > self.tuning.soon and not self.relaxation.sharpen(state) and state.relent():
-            end = self.recheck()
-            if end is not None:
-                return end
+        late = state.patience > self.tuning.soon and not self.relaxation.sharpen(state) and state.relent()
+        if late and (end := self.recheck()) is not None:
+            return end
         if state.patience <= self.tuning.patience:
             return None
         if state.incumbent is None and state.obstacle is not None:

@@ -23,7 +23,6 @@ from .newton import Newton
 from .options import Options
 from .rays import find_ray, occasionally
 from .relaxation import CLASH, Accelerator, Relaxation, Search, counted
-from .smallest import smallest
 from .state import End, Proposal, State
 
 
@@ -37,7 +36,7 @@ class LinearRelaxation(Relaxation):
         self.held = LinearMaster(self.program, self.oracles, options)
         self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None
-        self.flat = Centre(self._middle)
+        self.flat = Centre(self.held)
         chosen: list[Accelerator] = [Behind()] if all(is_instant(oracle) for oracle in self.oracles) else []
         chosen += [self.flat, Newton(self.held, options.tuning.newton)] if options.polish else [self.flat]
         self.accelerators = (*chosen, occasionally)
@@ -85,7 +84,10 @@ class LinearRelaxation(Relaxation):
     def _settle_margin(self, state: State, total: float, value: float) -> None:
         """A margin that costs what it may; the relaxation is solved again where it was far off."""
         tuning, calm = self.tuning, self.tuning.margins.calm
-        wanted = tuning.margin_share * state.budget(value) / total
+        allowed = state.allowed(value)
+        if state.content and allowed < tuning.too_small * state.tol:  # rounding is in the way of a gap so small
+            allowed = state.tol
+        wanted = tuning.margin_share * allowed / total
         if wanted < tuning.finest_margin:  # halved with every feasible point whose gap stays open, if there is no end
             wanted = max(wanted, tuning.finest_margin * (0.5**state.patience if self._unrounded else 1.0))
         wanted = min(wanted, tuning.margins.largest * self.held.scale)
@@ -161,7 +163,7 @@ class LinearRelaxation(Relaxation):
         if not (proposal.leaning and proposal.bounded and state.slater):
             return True
         most = proposal.value - self.program.constant + self.tuning.smaller.cost * state.allowed(proposal.value)
-        x = smallest(self.held, state.margin, most)
+        x = self.held.smallest(state.margin, most)
         if x is None or self.replaced(state, replace(proposal, x=x, leaning=False)):
             return True
         self.smaller += 1
@@ -190,10 +192,6 @@ class LinearRelaxation(Relaxation):
     def deepest(self, state: State) -> Proposal | None:
         found = self.held.master.best_margin(self.held.scale)
         return None if found.status != "optimal" or found.slack >= 0 else Proposal(self.held.x(found.z))
-
-    def _middle(self, margin: float) -> Array | None:
-        z = self.held.master.centre(margin)
-        return None if z is None else self.held.x(z)
 
     # ---- index points and directions ------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from ..model.peaks import peaks
 from ..model.program import STORAGE, Program
 from ..oracles import Oracle, is_costly
 from ..proof.certificate import Array, Support
+from ..proof.linear_program import linear_program
 from ..validation import numbers
 from .conditioning import Conditioning
 from .options import Options
@@ -278,6 +279,29 @@ class LinearMaster:
         """A point of the master as one of the problem, within its bounds."""
         z_near, x_near = self.near or (0.0, 0.0)
         return np.clip(x_near + self.conditioning.x(z - z_near), self.program.lower, self.program.upper)
+
+    def smallest(self, margin: float, most: float) -> Array | None:
+        """Of many optimal points, a small one: no variable is far out because nothing holds it.
+
+        It has the least sum of |z| that keeps all cuts by `margin` and c x at most at `most`; the terms of a row are
+        about 1 in z.
+        """
+        rows, rhs = self.matrix(self.cuts)
+        parts = [self.c[None, :], self.conditioning.rows(rows), self.finite]
+        A = sparse.vstack([sparse.csr_matrix(part) for part in parts], format="csr")
+        if A.nnz > self.method.tuning.smaller.most_entries:
+            return None
+        lower, upper = self.conditioning.box(self.program.lower, self.program.upper, self.limit)
+        least, largest = self.row_sides()
+        found = linear_program(
+            np.ones(2 * self.program.n),  # z = z+ - z-, both nonnegative
+            np.concatenate([np.maximum(lower, 0.0), np.maximum(-upper, 0.0)]),
+            np.concatenate([np.maximum(upper, 0.0), np.maximum(-lower, 0.0)]),
+            sparse.csr_matrix(sparse.hstack([A, -A])),
+            np.concatenate([np.full(1 + len(rhs), -np.inf), least]),
+            np.concatenate([[most], rhs - margin, largest]),
+        )
+        return None if found is None else self.x(np.subtract(*np.split(found, 2))) + 0.0  # no negative zeros
 
     def terms(self, result: MasterResult) -> float:
         """What sides and bounds add up to without their signs, each times its multiplier."""

@@ -23,7 +23,7 @@ from ..proof.scaling import Scaling
 from .clock import Clock
 from .options import Options
 from .rows import Known, cuts_at
-from .state import End, Goal, Proposal, State
+from .state import End, Proposal, State
 
 CLASH = (
     "No feasible point was found, and constraints contradict each other as far as the search went; that none lies "
@@ -86,10 +86,10 @@ class Relaxation(ABC):
     def begin(self) -> State:
         """What is known before the first step."""
         program, tol, atol = self.program, self.options.tol, self.options.atol
-        goal = Goal(tol, None if atol is None else self.scaling.objective * atol, self.floor)
+        atol = None if atol is None else self.scaling.objective * atol
         x = np.clip(np.zeros(program.n), program.lower, program.upper)
         margin = self.tuning.margins.first * tol * self.held.scale
-        return State(goal, margin, Proposal(x), Bounds((np.inf,) * len(program.families)))
+        return State(tol, atol, self.floor, margin, Proposal(x), Bounds((np.inf,) * len(program.families)))
 
     def describe(self) -> list[str]:
         """Two lines about what is solved, and how."""

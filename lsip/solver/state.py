@@ -39,28 +39,13 @@ class End:
     certificate: Certificate | None = None
 
 
-@dataclass(frozen=True)
-class Goal:
-    """The gap to reach, in the units of the relaxation."""
-
-    tol: float  # relative to the value
-    atol: float | None = None  # small enough whatever the value; None: what rounding leaves of the model's own terms
-    floor: Callable[[float], float] = lambda terms: 0.0  # the share of `tol`, by terms, below which proofs explode
-    too_small: float = 1e-3  # the share of `tol` below which margins for a gap are finer than LP solvers are accurate
-
-    def least(self, terms: float, own: float, content: bool) -> float:
-        """The gap that is small enough whatever the value, for terms of the dual and of the objective of such sizes."""
-        if self.atol is not None:
-            return self.atol
-        share = max(self.floor(terms), 1.0) if content else self.floor(terms)
-        return max(self.tol * min(terms, 1.0) * share, rounding_of(terms + own))
-
-
 @dataclass
 class State:
-    """All that changes during a solve."""
+    """All that changes during a solve, and the gap that it is to reach, in the units of the relaxation."""
 
-    goal: Goal
+    tol: float  # the gap to reach, relative to the value
+    atol: float | None  # small enough whatever the value; None: what rounding leaves of the model's own terms
+    floor: Callable[[float], float]  # the share of `tol`, by terms, below which proofs explode
     margin: float  # that cuts are kept by
     proposal: Proposal
     violation: Bounds  # proven at the point of the proposal, a family
@@ -93,29 +78,27 @@ class State:
 
     def allowed(self, value: float) -> float:
         """The gap to reach: relative to the value, or to the model's own terms where that is all that can be had."""
-        return max(self.goal.tol * abs(value), self.least)
+        return max(self.tol * abs(value), self.least)
 
     @property
     def least(self) -> float:
         """The gap that is small enough whatever the value."""
-        return self.goal.least(self.terms, self.own, self.content)
+        if self.atol is not None:
+            return self.atol
+        share = max(self.floor(self.terms), 1.0 if self.content else 0.0)
+        return max(self.tol * min(self.terms, 1.0) * share, rounding_of(self.terms + self.own))
 
     def closed(self, program: Program, best: Feasible, lower: Lower) -> bool:
         """Whether these bounds are close enough, for whoever checks them again as well."""
         least = self.least
-        if self.goal.atol is None:
-            least = min(least, least_gap(program, self.goal.tol, lower.terms, best.point.x, lower.dual.support))
+        if self.atol is None:
+            least = min(least, least_gap(program, self.tol, lower.terms, best.point.x, lower.dual.support))
         gap = best.upper - lower.value
-        return bool(np.isfinite(gap)) and gap <= max(self.goal.tol * abs(best.upper), least)
-
-    def budget(self, value: float) -> float:
-        """What margins may cost together: the gap to reach, and more where rounding is in the way of one so small."""
-        allowed = self.allowed(value)
-        return self.goal.tol if self.content and allowed < self.goal.too_small * self.goal.tol else allowed
+        return bool(np.isfinite(gap)) and gap <= max(self.tol * abs(best.upper), least)
 
     def relent(self) -> bool:
         """Be content with a gap relative to the terms of the dual; whether that is news."""
-        if self.content or self.goal.atol is not None:
+        if self.content or self.atol is not None:
             return False
         self.content = True
         return True

@@ -259,6 +259,8 @@ class Tuning(Configuration):
         exactly feasible; a larger share ends sooner and leaves less of the gap to the lower bound.
     finest_margin
         The least margin, in equilibrated rows; below it rounding hides it.
+    too_small
+        The share of `tol`: margins for a gap below it are finer than LP solvers are accurate.
     row_share
         The share of the gap that the room of finite rows may cost.
     proof_share
@@ -308,6 +310,7 @@ class Tuning(Configuration):
 
     margin_share: Share = 0.4
     finest_margin: Positive = 2e-14
+    too_small: Share = 1e-3
     row_share: Share = 0.1
     proof_share: Share = 0.1
     patience: Count = 8
