@@ -53,7 +53,6 @@ class Conditioning:
     scale: Array  # (n,), x = scale * z outside the mixed block
     mixed: NDArray[np.intp]  # positions of the mixed variables
     factor: Array | None  # (k, k) upper triangular R with R x[mixed] = z[mixed]
-    inverse: Array | None = None  # R^-1, where it is harmless
     tuning: ConditioningTuning = TUNING
 
     @staticmethod
@@ -78,16 +77,13 @@ class Conditioning:
             return Conditioning(scale, np.zeros(0, dtype=np.intp), None, tuning=tuning)
         block = every[:, free] if isinstance(every, np.ndarray) else every[:, free].toarray()
         block = block * scale[free]
-        weight = np.sqrt(np.maximum((block**2).sum(axis=1), 1e-300))
-        block = block[weight > 1e-100] / np.sqrt(max(len(block), 1))
+        block = block[(block**2).sum(axis=1) > 1e-200] / np.sqrt(max(len(block), 1))
         block = np.vstack([block, tuning.floor * np.eye(len(free))])
         factor = np.linalg.qr(block, mode="r")
         diagonal = np.abs(np.diag(factor))
         if diagonal.min() > tuning.harmless * diagonal.max():
             return Conditioning(scale, np.zeros(0, dtype=np.intp), None, tuning=tuning)
-        factor = factor / scale[free]
-        tame = diagonal.min() > 1e-5 * diagonal.max()
-        return Conditioning(scale, free, factor, np.linalg.inv(factor) if tame else None, tuning)
+        return Conditioning(scale, free, factor / scale[free], tuning)
 
     def rows(self, a: Matrix) -> Matrix:
         """Rows in x as rows in z; sparse rows stay sparse unless variables are mixed."""
@@ -96,9 +92,7 @@ class Conditioning:
                 return sparse.csr_matrix(a @ sparse.diags_array(self.scale))
             a = a.toarray()
         out = a * self.scale
-        if self.inverse is not None:
-            out[:, self.mixed] = a[:, self.mixed] @ self.inverse
-        elif self.factor is not None and len(out):
+        if self.factor is not None and len(out):
             out[:, self.mixed] = self._solved(a[:, self.mixed].T, "T").T
         return out
 
@@ -109,9 +103,7 @@ class Conditioning:
     def x(self, z: Array) -> Array:
         """A point in z as a point in x."""
         x: Array = self.scale * z
-        if self.inverse is not None:
-            x[self.mixed] = self.inverse @ z[self.mixed]
-        elif self.factor is not None:
+        if self.factor is not None:
             x[self.mixed] = self._solved(z[self.mixed])
         return x
 
@@ -122,8 +114,7 @@ class Conditioning:
         block = grow[self.mixed]
         scale = self.scale * grow
         scale[self.mixed] = self.scale[self.mixed]
-        inverse = None if self.inverse is None else self.inverse * block
-        return replace(self, scale=scale, factor=self.factor / block[:, None], inverse=inverse)
+        return replace(self, scale=scale, factor=self.factor / block[:, None])
 
     def basis(self) -> Matrix:
         """The matrix T of x = T z; sparse for large models, where nothing is mixed."""
@@ -131,8 +122,7 @@ class Conditioning:
             return sparse.diags(self.scale, format="csc")
         basis = np.diag(self.scale)
         if self.factor is not None:
-            inverse = self._solved(np.eye(len(self.mixed))) if self.inverse is None else self.inverse
-            basis[np.ix_(self.mixed, self.mixed)] = inverse
+            basis[np.ix_(self.mixed, self.mixed)] = self._solved(np.eye(len(self.mixed)))
         return basis
 
     def reach(self, most: float) -> Array:

@@ -77,7 +77,7 @@ class Decomposition(Solution):
         (x, box), claimed = mixture(self.atoms, program.n), self.certificate.box
         if any((beyond(program, atom.x) > atom.radius).any() for atom in self.atoms):
             raise ProofError("A point of the mixture is outside the bounds of the variables by more than its radius.")
-        if not (np.isfinite(self.x).all() and (np.abs(x - self.x) + box <= claimed).all()):
+        if not (np.abs(x - self.x) + box <= claimed).all():
             raise ProofError("The point is not the mixture of its atoms.")
         if not upper_bound(program, self.x, claimed) <= self.certificate.upper:
             raise ProofError("The objective at the point is not what is claimed.")

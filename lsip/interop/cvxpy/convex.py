@@ -124,10 +124,7 @@ class ConvexRelaxation(Relaxation):
         return End(Status.STALLED)
 
     def _solve(self, margin: float) -> Answer:
-        if self.master is not None:
-            self.answer = self.master.solve(margin, self.reach)
-        else:
-            self.answer = self.interior.solve(margin, self.reach)
+        self.answer = (self.master or self.interior).solve(margin, self.reach)
         return self.answer
 
     def _proposal(self, answer: Answer) -> Proposal:
@@ -199,9 +196,7 @@ class ConvexRelaxation(Relaxation):
 
     def confirm(self, state: State) -> bool:
         """Whether there is no box any more, and the interior agrees with what the user's solver found."""
-        if state.proposal.leaning:
-            return self.master is None or self._follow(state)
-        if self.reach is not None:
+        if self.reach is not None and not state.proposal.leaning:
             self.reach = None  # it has served: without it the multipliers are those of the model
             return False
         return self.master is None or self._follow(state)
