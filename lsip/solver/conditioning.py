@@ -53,6 +53,7 @@ class Conditioning:
     scale: Array  # (n,), x = scale * z outside the mixed block
     mixed: NDArray[np.intp]  # positions of the mixed variables
     factor: Array | None  # (k, k) upper triangular R with R x[mixed] = z[mixed]
+    inverse: Array | None = None  # R^-1, where it is harmless
     tuning: ConditioningTuning = TUNING
 
     @staticmethod
@@ -83,7 +84,9 @@ class Conditioning:
         diagonal = np.abs(np.diag(factor))
         if diagonal.min() > tuning.harmless * diagonal.max():
             return Conditioning(scale, np.zeros(0, dtype=np.intp), None, tuning=tuning)
-        return Conditioning(scale, free, factor / scale[free], tuning)
+        factor = factor / scale[free]
+        tame = diagonal.min() > 1e-5 * diagonal.max()
+        return Conditioning(scale, free, factor, np.linalg.inv(factor) if tame else None, tuning)
 
     def rows(self, a: Matrix) -> Matrix:
         """Rows in x as rows in z; sparse rows stay sparse unless variables are mixed."""
@@ -92,7 +95,9 @@ class Conditioning:
                 return sparse.csr_matrix(a @ sparse.diags_array(self.scale))
             a = a.toarray()
         out = a * self.scale
-        if self.factor is not None and len(out):
+        if self.inverse is not None:
+            out[:, self.mixed] = a[:, self.mixed] @ self.inverse
+        elif self.factor is not None and len(out):
             out[:, self.mixed] = self._solved(a[:, self.mixed].T, "T").T
         return out
 
@@ -103,7 +108,9 @@ class Conditioning:
     def x(self, z: Array) -> Array:
         """A point in z as a point in x."""
         x: Array = self.scale * z
-        if self.factor is not None:
+        if self.inverse is not None:
+            x[self.mixed] = self.inverse @ z[self.mixed]
+        elif self.factor is not None:
             x[self.mixed] = self._solved(z[self.mixed])
         return x
 
@@ -114,7 +121,8 @@ class Conditioning:
         block = grow[self.mixed]
         scale = self.scale * grow
         scale[self.mixed] = self.scale[self.mixed]
-        return replace(self, scale=scale, factor=self.factor / block[:, None])
+        inverse = None if self.inverse is None else self.inverse * block
+        return replace(self, scale=scale, factor=self.factor / block[:, None], inverse=inverse)
 
     def basis(self) -> Matrix:
         """The matrix T of x = T z; sparse for large models, where nothing is mixed."""
@@ -122,7 +130,8 @@ class Conditioning:
             return sparse.diags(self.scale, format="csc")
         basis = np.diag(self.scale)
         if self.factor is not None:
-            basis[np.ix_(self.mixed, self.mixed)] = self._solved(np.eye(len(self.mixed)))
+            inverse = self._solved(np.eye(len(self.mixed))) if self.inverse is None else self.inverse
+            basis[np.ix_(self.mixed, self.mixed)] = inverse
         return basis
 
     def reach(self, most: float) -> Array:

@@ -71,9 +71,6 @@ class PricedBound(Lower):
     def around(self, program: Program, centre: Array) -> Lower:
         return self
 
-    def at(self, program: Program, point: FinitePoint) -> Lower:
-        return self
-
 
 def beyond(program: Program, points: Array) -> Array:
     """How far each coordinate of some points lies outside the bounds of its variable; zero inside."""
