@@ -351,20 +351,15 @@ class Run:
         if self.relaxation.farther():
             self.state.patience = 0
             return None
-        evidence = self._seemingly_unbounded() or self.relaxation.escape
+        d, evidence = self.state.direction, self.relaxation.escape
+        if d is not None:  # it could not be proven
+            largest = np.argsort(-np.abs(d), kind="stable")[:3]
+            shown = ", ".join(f"{self.program.label(j)} by {d[j]:.3g}" for j in largest)
+            evidence = (
+                f"The objective seems to improve without limit along a direction that changes {shown}, but it is not "
+                "proven that every constraint holds all along it; it may only lead very far. Give the variables bounds."
+            )
         return End(Status.UNCERTIFIED if evidence else Status.STALLED, evidence)
-
-    def _seemingly_unbounded(self) -> str:
-        """The sentence about a direction that could not be proven, if there is one."""
-        d = self.state.direction
-        if d is None:
-            return ""
-        largest = np.argsort(-np.abs(d), kind="stable")[:3]
-        shown = ", ".join(f"{self.program.label(j)} by {d[j]:.3g}" for j in largest)
-        return (
-            f"The objective seems to improve without limit along a direction that changes {shown}, but it is not "
-            "proven that every constraint holds all along it; it may only lead very far. Give the variables bounds."
-        )
 
     # ---- ends -----------------------------------------------------------------------------------------------------
 
