@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from math import fsum
 from numbers import Integral, Rational, Real
-from typing import Any, Protocol, SupportsFloat, TypeAlias, TypeGuard
+from typing import Annotated, Any, Protocol, SupportsFloat, TypeAlias, TypeGuard, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,16 @@ from scipy import sparse
 from .errors import LSIPError, ModelError
 
 __all__ = [
+    "Configuration",
+    "Count",
     "Data",
+    "Distance",
+    "Factor",
+    "Natural",
+    "Positive",
+    "Seconds",
+    "Share",
     "Sparse",
-    "check_fields",
     "is_sparse",
     "kept",
     "mask",
@@ -30,7 +38,6 @@ __all__ = [
     "numbers",
     "real",
     "refuse_wrapped",
-    "series",
     "shown",
     "whole",
 ]
@@ -83,33 +90,37 @@ def real(name: str, value: object, meaning: str, allowed: Callable[[float], bool
         raise ModelError(f"`{name}` {meaning}; got {value!r}.")
 
 
-def check_fields(
-    configuration: object,
-    *,
-    counts: str = "",
-    shares: str = "",
-    positive: str = "",
-    seconds: str = "",
-    factors: str = "",
-) -> None:
-    """Refuse a configuration of which a field that is named here, with spaces between, is not of its kind."""
-    for name in counts.split():
-        whole(name, getattr(configuration, name), 0)
-    for name in shares.split():
-        real(name, getattr(configuration, name), "is a share between 0 and 1", lambda v: 0 < v < 1)
-    for name in positive.split():
-        real(name, getattr(configuration, name), "is a positive number", lambda v: v > 0)
-    for name in seconds.split():
-        real(name, getattr(configuration, name), "is a number of seconds", lambda v: v >= 0)
-    for name in factors.split():
-        real(name, getattr(configuration, name), "is a factor above 1", lambda v: v > 1)
+Count = Annotated[int, partial(whole, least=0)]
+Natural = Annotated[int, partial(whole, least=1)]
+Share = Annotated[float, partial(real, meaning="is a share between 0 and 1", allowed=lambda v: 0 < v < 1)]
+Positive = Annotated[float, partial(real, meaning="is a positive number", allowed=lambda v: v > 0)]
+Distance = Annotated[float, partial(real, meaning="is a number >= 0", allowed=lambda v: v >= 0)]
+Seconds = Annotated[float, partial(real, meaning="is a number of seconds", allowed=lambda v: v >= 0)]
+Factor = Annotated[float, partial(real, meaning="is a factor above 1", allowed=lambda v: v > 1)]
 
 
-def series(name: str, value: object) -> tuple[object, ...]:
-    """A tuple that is not empty, to look at its items; refuse what is none."""
-    if not isinstance(value, tuple) or not value:
-        raise ModelError(f"`{name}` is a tuple of numbers; got {value!r}.")
-    return value
+class Configuration:
+    """A dataclass whose fields are what their annotations say: kinds of numbers, tuples of them, or configurations."""
+
+    def __post_init__(self) -> None:
+        for name, kind in get_type_hints(type(self), include_extras=True).items():
+            _check_field(name, getattr(self, name), kind)
+
+
+def _check_field(name: str, value: Any, kind: Any) -> None:
+    """Refuse what is not of the kind that an annotation says."""
+    if get_origin(kind) is tuple:
+        kinds = get_args(kind)
+        if not isinstance(value, tuple) or not value:
+            raise ModelError(f"`{name}` is a tuple of numbers; got {value!r}.")
+        if ... not in kinds and len(value) != len(kinds):
+            raise ModelError(f"`{name}` is a tuple of {len(kinds)} numbers; got {value!r}.")
+        for item in value:
+            _check_field(name, item, kinds[0])
+    elif get_origin(kind) is Annotated:
+        kind.__metadata__[0](name, value)
+    elif not isinstance(value, kind):
+        raise ModelError(f"`{name}` is an lsip.solver.{kind.__name__}; got {value!r}.")
 
 
 def numbers(value: object, what: str, *, nan: bool = False) -> Array:

@@ -12,7 +12,6 @@ import lsip
 from lsip.oracles import branch_and_bound
 from lsip.proof.certificate import Support
 from lsip.proof.families import Bounds, family_bounds
-from lsip.solver import driver
 from lsip.solver.linear import LinearRelaxation
 from lsip.solver.method import opened
 from lsip.solver.state import End
@@ -46,7 +45,7 @@ def test_close_kinks_and_free_variables(count, top, side):
 def test_coordinates_are_fitted_again_to_kinks_between_samples():
     strikes = np.array([0.9, 1.0, 1.0005, 1.001, 1.3])  # three of them lie between neighbouring samples
     problem = hedge(strikes, 4.0, "super")
-    held = LinearRelaxation(problem.compile(), lsip.Exchange()).lp
+    held = LinearRelaxation(problem.compile(), lsip.Exchange()).held
     first = held.conditioning
     point = Support(0, 0, np.array([1.0008]), 0.0)
     row = held.matrix([point])[0]
@@ -78,13 +77,13 @@ def test_a_proof_that_runs_out_of_time_is_valid_and_not_tight():
 
 def test_the_last_proofs_of_an_interrupted_solve_have_a_deadline(monkeypatch):
     asked = []
-    original = driver.separate
+    original = LinearRelaxation.separate
 
-    def separate(*args, left, **kwargs):
+    def separate(self, point, margin, left=np.inf, seed=0):
         asked.append(left)
-        return original(*args, left=left, **kwargs)
+        return original(self, point, margin, left, seed)
 
-    monkeypatch.setattr(driver, "separate", separate)
+    monkeypatch.setattr(LinearRelaxation, "separate", separate)
     run = opened(wavy(), lsip.Exchange(sample_first=False, polish=False))
     steps = run.iterates()
     next(steps)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from ..oracles import Separation
-from .relaxation import Array, Search
-from .state import End, Proposal
+from .linear_master import LinearMaster
+from .relaxation import Search
+from .state import End
 
 
 class Centre:
@@ -16,27 +17,20 @@ class Centre:
 
     Parameters
     ----------
-    centre
-        The middle of the optimal face for cuts kept by a margin; None if there is none.
+    held
+        The finite program, whose optimal face it is.
     """
 
-    def __init__(self, centre: Callable[[float], Array | None]) -> None:
-        self.centre = centre
+    def __init__(self, held: LinearMaster) -> None:
+        self.held = held
         self.level, self.visited = np.inf, 0
 
     def __call__(self, run: Search, separations: list[Separation]) -> End | None:
         state = run.state
         value = state.proposal.value
-        if abs(value - self.level) > run.tuning.still * state.allowed(value):
+        if abs(value - self.level) > run.relaxation.tuning.still * state.allowed(value):
             self.level, self.visited = value, 0
             return None
         self.visited += 1
-        x = self.centre(state.margin) if state.proposal.bounded else None
-        if x is None:
-            return None
-        point = Proposal(x, support=state.proposal.support, rows=state.proposal.rows)
-        found = run.separate(point)
-        if max((s.bound for s in found), default=-np.inf) <= 0:
-            return run.certify(point, found)
-        run.add(found)
-        return None
+        z = self.held.master.centre(state.margin) if state.proposal.bounded else None
+        return None if z is None else run.attempt(replace(state.proposal, x=self.held.x(z)))

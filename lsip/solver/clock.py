@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..deadline import within
-from ..validation import check_fields
+from ..validation import Configuration, Seconds, Share
 
 
 @dataclass(frozen=True)
-class ClockTuning:
+class ClockTuning(Configuration):
     """How much time the last proofs of a solve have.
 
     Parameters
@@ -30,21 +30,14 @@ class ClockTuning:
         Seconds that a proof always gets, however little is left.
     """
 
-    grace: float = 0.5
-    grace_share: float = 0.1
-    kept_share: float = 0.15
-    most_kept: float = 2.0
-    least_kept_share: float = 0.03
-    overrun_share: float = 0.04
-    overrun: float = 0.05
-    least: float = 0.05
-
-    def __post_init__(self) -> None:
-        check_fields(
-            self,
-            shares="grace_share kept_share least_kept_share overrun_share",
-            seconds="grace most_kept overrun least",
-        )
+    grace: Seconds = 0.5
+    grace_share: Share = 0.1
+    kept_share: Share = 0.15
+    most_kept: Seconds = 2.0
+    least_kept_share: Share = 0.03
+    overrun_share: Share = 0.04
+    overrun: Seconds = 0.05
+    least: Seconds = 0.05
 
 
 TUNING = ClockTuning()

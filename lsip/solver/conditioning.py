@@ -16,13 +16,12 @@ from scipy import linalg, sparse
 
 from ..masters.base import Matrix, is_sparse
 from ..model.program import STORAGE, Program
-from ..validation import check_fields
-
-Array = NDArray[np.float64]
+from ..proof.certificate import Array
+from ..validation import Configuration, Count, Positive, Share
 
 
 @dataclass(frozen=True)
-class ConditioningTuning:
+class ConditioningTuning(Configuration):
     """Which variables are mixed, and how far directions reach that rows hardly see.
 
     Parameters
@@ -38,13 +37,10 @@ class ConditioningTuning:
         How large x may become, in natural units, along a direction that no row sees.
     """
 
-    most_mixed: int = 400
-    harmless: float = 1e-2
-    floor: float = 1e-9
-    farthest: float = 1e3
-
-    def __post_init__(self) -> None:
-        check_fields(self, counts="most_mixed", shares="harmless floor", positive="farthest")
+    most_mixed: Count = 400
+    harmless: Share = 1e-2
+    floor: Share = 1e-9
+    farthest: Positive = 1e3
 
 
 TUNING = ConditioningTuning()
@@ -82,8 +78,7 @@ class Conditioning:
             return Conditioning(scale, np.zeros(0, dtype=np.intp), None, tuning=tuning)
         block = every[:, free] if isinstance(every, np.ndarray) else every[:, free].toarray()
         block = block * scale[free]
-        weight = np.sqrt(np.maximum((block**2).sum(axis=1), 1e-300))
-        block = block[weight > 1e-100] / np.sqrt(max(len(block), 1))
+        block = block[(block**2).sum(axis=1) > 1e-200] / np.sqrt(max(len(block), 1))
         block = np.vstack([block, tuning.floor * np.eye(len(free))])
         factor = np.linalg.qr(block, mode="r")
         diagonal = np.abs(np.diag(factor))
@@ -103,10 +98,12 @@ class Conditioning:
         if self.inverse is not None:
             out[:, self.mixed] = a[:, self.mixed] @ self.inverse
         elif self.factor is not None and len(out):
-            out[:, self.mixed] = linalg.solve_triangular(
-                self.factor, a[:, self.mixed].T, trans="T", check_finite=False
-            ).T
+            out[:, self.mixed] = self._solved(a[:, self.mixed].T, "T").T
         return out
+
+    def _solved(self, right: Array, trans: str = "N") -> Array:
+        """R^-1, or its transpose, times columns."""
+        return np.asarray(linalg.solve_triangular(self.factor, right, trans=trans, check_finite=False))
 
     def x(self, z: Array) -> Array:
         """A point in z as a point in x."""
@@ -114,7 +111,7 @@ class Conditioning:
         if self.inverse is not None:
             x[self.mixed] = self.inverse @ z[self.mixed]
         elif self.factor is not None:
-            x[self.mixed] = linalg.solve_triangular(self.factor, z[self.mixed], check_finite=False)
+            x[self.mixed] = self._solved(z[self.mixed])
         return x
 
     def stretched(self, grow: Array) -> Conditioning:
@@ -133,11 +130,7 @@ class Conditioning:
             return sparse.diags(self.scale, format="csc")
         basis = np.diag(self.scale)
         if self.factor is not None:
-            inverse = (
-                self.inverse
-                if self.inverse is not None
-                else linalg.solve_triangular(self.factor, np.eye(len(self.mixed)))
-            )
+            inverse = self._solved(np.eye(len(self.mixed))) if self.inverse is None else self.inverse
             basis[np.ix_(self.mixed, self.mixed)] = inverse
         return basis
 
@@ -155,6 +148,5 @@ class Conditioning:
         lo, hi = lower / self.scale, upper / self.scale
         lo[self.mixed], hi[self.mixed] = -reach[self.mixed], reach[self.mixed]
         # A one-sided bound far from zero still leaves `reach` to the other side.
-        return np.where(np.isinf(lo), np.minimum(-reach, hi - reach), lo), np.where(
-            np.isinf(hi), np.maximum(reach, lo + reach), hi
-        )
+        far = np.minimum(-reach, hi - reach), np.maximum(reach, lo + reach)
+        return np.where(np.isinf(lo), far[0], lo), np.where(np.isinf(hi), far[1], hi)

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..deadline import check
 from ..domains import Domain
@@ -23,71 +22,49 @@ from ..errors import ModelError
 from ..masters.columns import ColumnMaster, Combination
 from ..model.program import Program
 from ..model.status import Status
-from ..oracles import Separation, is_prover, pick_oracle
-from ..proof.certificate import Certificate, Support
+from ..oracles import Separation, is_prover
+from ..proof.certificate import Array, Certificate, Support
 from ..proof.dual import Dual
 from ..proof.families import Bounds, family_bounds
 from ..proof.primal import Broken, broken_rows
 from ..proof.prove import Feasible, Lower, feasible_at, upper_bound
-from ..proof.ray import Ray
 from ..proof.rows import trusts
 from ..proof.scaling import identity
-from .clock import Clock
 from .mixture import Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, beyond, mixed
 from .options import Options
-from .relaxation import Known, Relaxation, Search
+from .relaxation import Relaxation, Search, counted
 from .retreat import inside, share
+from .rows import Known, cuts_at, first_cuts
 from .sampling import SampledRows
-from .state import End, Goal, Proposal, State
-
-Array = NDArray[np.float64]
+from .state import End, Proposal, State
 
 
 class DecomposedRelaxation(Relaxation):
     """Mixtures of points of X under cuts."""
 
+    held: Rows
+
     def __init__(self, program: Program, maximise: Maximise, start: Sequence[Extreme], options: Options) -> None:
-        self.given = self.program = program
-        self.scaling = identity(program)
-        self.maximise, self.options, self.start = maximise, options, start
-        self.oracles = [options.oracle or pick_oracle(f) for f in program.families]
-        self.proof_share, self.tuning = options.tuning.proof_share, options.tuning.decomposition
+        super().__init__(program, identity(program), options)
+        self.maximise, self.start, self.mixing = maximise, start, options.tuning.decomposition
         self.accelerators = (Inside(self),)
-        self.master, self.rows = ColumnMaster(program.c, options.tol), Rows(program)
+        self.master, self.held = ColumnMaster(program.c, options.tol), Rows(program)
         self.data: list[Any] = []  # what came with each point
         self.radii = np.zeros((0, program.n))  # half-widths of each
         self.first = [_few(f.domain) for f in program.families]
         self.sampled = [
-            SampledRows(f, y, options.tuning.sampling) for f, y in zip(program.families, self.first, strict=True)
+            SampledRows(f, y, self.tuning.sampling) for f, y in zip(program.families, self.first, strict=True)
         ]
         self.seen: list[Separation] = []  # what sampled rows showed last, where it was not worth rows
         self.best, self.bound = np.zeros(0), -np.inf  # multipliers of the best lower bound, and that bound
         self.margin = 0.0  # of the next relaxation
         self.calls = 0
 
-    def begin(self) -> State:
-        program, tol = self.program, self.options.tol
-        goal = Goal(tol, self.options.atol, floor=lambda terms: 1.0)
-        middle = np.clip(np.zeros(program.n), program.lower, program.upper)
-        return State(goal, 0.0, Proposal(middle), Bounds((np.inf,) * len(program.families)))
-
-    def describe(self) -> list[str]:
-        families = ", ".join(f"m = {f.domain.dim}" for f in self.program.families)
-        return [
-            f"{self.program.name}: {self.program.n} variables, points of X by linear maximisation; {families}",
-            f"separation by {self.oracle_names}, tol {self.options.tol:g}",
-        ]
-
-    @property
-    def cuts(self) -> Sequence[Support]:
-        return self.rows.cuts
-
-    @property
-    def scale(self) -> float:
-        return max(1.0, float(np.median(np.abs(self.rows.b))) if len(self.rows.b) else 1.0)
+    def outline(self) -> tuple[str, str]:
+        return f"{counted(self.program.n, 'variable')}, points of X by linear maximisation", ""
 
     def units(self, x: Array) -> Array:
-        return self.rows.reach
+        return self.held.reach
 
     # ---- the finite program ---------------------------------------------------------------------------------------
 
@@ -109,10 +86,10 @@ class DecomposedRelaxation(Relaxation):
                 return end
         self._price_smoothed(found)
         proposal = self._proposal(found)
-        state.accept(proposal, self.rows.terms(self.best, proposal.x))
+        state.accept(proposal, self.held.terms(self.best, proposal.x))
         state.relaxed, state.proven = self.bound, self.lower(state.proposal, state.x, 0.0)
         total = float(found.multipliers.sum())
-        cost = self.tuning.margin_share * state.allowed(state.proposal.value)
+        cost = self.mixing.margin_share * state.allowed(state.proposal.value)
         self.margin = cost / total if total > 0 else state.margin
         return state.proposal
 
@@ -120,23 +97,22 @@ class DecomposedRelaxation(Relaxation):
         """The first points of X, and the first rows."""
         for extreme in self.start:
             self._keep(extreme)
-        self.master.add_rows(self.rows.a, self.rows.b)
-        self._price(np.zeros(len(self.rows.b)), 1.0)
-        rows = [range(len(f.columns)) for f in self.program.families]
-        self.add([Support(f, c, y, 0.0) for f, points in enumerate(self.first) for y in points for c in rows[f]])
+        self.master.add_rows(self.held.a, self.held.b)
+        self._price(np.zeros(len(self.held.b)), 1.0)
+        self.add(first_cuts(self.program, self.first))
 
     def _with_rows(self, state: State, found: Combination) -> Combination | None:
         """Add index points while the mixture breaks rows by enough to matter; None if no mixture keeps them."""
-        for _ in range(self.tuning.rounds):
-            value = self._value(found.weights)
-            gap, near = max(value - self.bound, 0.0), self._near(state, value)
-            violations = (self.program.violation(f, self._mix(found.weights)) for f in range(len(self.sampled)))
-            pairs = zip(self.sampled, violations, strict=True)
-            self.seen = [sampled.separate(violation, -state.margin, near) for sampled, violation in pairs]
-            worst = max((s.worst for s in self.seen), default=-np.inf)
-            new = self._violated(self.seen, state.margin)
-            little = 0.0 if near else self.tuning.worth * gap
-            if not new or worst * max(float(found.multipliers.sum()), 1.0) <= little:
+        for _ in range(self.mixing.rounds):
+            x = self._mix(found.weights)
+            value, near = self.value(x), self._near(state, self.value(x))
+            self.seen = [
+                sampled.separate(self.program.violation(f, x), -state.margin, near)
+                for f, sampled in enumerate(self.sampled)
+            ]
+            new = cuts_at(self.seen, -state.margin, self.mixing.new_rows)
+            little = 0.0 if near else self.mixing.worth * max(value - self.bound, 0.0)
+            if not new or max(s.worst for s in self.seen) * max(float(found.multipliers.sum()), 1.0) <= little:
                 return found
             self.add(new)
             self.seen = [Separation(s.points[:0], s.values[:0], np.inf, s.components[:0]) for s in self.seen]
@@ -150,19 +126,19 @@ class DecomposedRelaxation(Relaxation):
         """Whether a proof is worth its price: the gap is almost shut, or there is no feasible point yet."""
         if value - self.bound <= state.allowed(value):
             return True
-        return state.incumbent is None and self.program.n >= self.tuning.large and all(map(is_prover, self.oracles))
+        return state.incumbent is None and self.program.n >= self.mixing.large and all(map(is_prover, self.oracles))
 
     def sample(self, state: State, point: Proposal) -> list[Separation] | None:
         return None if self._near(state, point.value) else self.seen
 
     def _proposal(self, found: Combination) -> Proposal:
-        x, box = self.mixture(found.weights)
-        support, rows = self.rows.measure(self.best)
-        return Proposal(x, self._value(found.weights), support, rows, box=box, weights=found.weights)
+        x, box = self._mixture(found.weights)
+        support, rows = self.held.measure(self.best)
+        return Proposal(x, self.value(x), support, rows, box=box, weights=found.weights)
 
     def _find_feasible(self, state: State) -> End | None:
         """No mixture of the known points keeps the known rows: find one that does, or prove that there is none."""
-        for _ in range(self.tuning.first_points):
+        for _ in range(self.mixing.first_points):
             check("exchange")
             found = self.master.best_margin()
             if found.slack < 0:
@@ -170,18 +146,14 @@ class DecomposedRelaxation(Relaxation):
             before = len(self.master.points)
             if self._price(found.multipliers, 0.0) > 0:
                 return self._infeasible(state, found.multipliers)
-            if self._stuck(found, before):
-                return End(Status.STALLED)
+            slope, level = found.multipliers @ self.held.a, found.multipliers @ self.held.b
+            values = self.master.points[before:] @ slope - level
+            if values.min() >= found.slack - 1e-13 * (1 + np.abs(self.held.b).max()):
+                break  # nothing in X is further inside, to rounding
         return End(Status.STALLED)
 
-    def _stuck(self, found: Combination, before: int) -> bool:
-        """Whether no point since `before` helps: nothing in X is further inside, to rounding."""
-        slope, level = found.multipliers @ self.master.rows, found.multipliers @ self.master.rhs
-        values = self.master.points[before:] @ slope - level
-        return bool(values.min() >= found.slack - 1e-13 * (1 + np.abs(self.master.rhs).max()))
-
     def _infeasible(self, state: State, multipliers: Array) -> End:
-        support, rows = self.rows.measure(multipliers)
+        support, rows = self.held.measure(multipliers)
         on_trust = trusts(self.program, support)
         if on_trust:
             why = "; ".join(on_trust)
@@ -190,31 +162,17 @@ class DecomposedRelaxation(Relaxation):
         return End(Status.INFEASIBLE, certificate=certificate)
 
     def add(self, new: list[Support], known: Known | None = None) -> int:
-        self.master.add_rows(*self.rows.add(new))
-        return len(new)
-
-    def _violated(self, separations: list[Separation], margin: float) -> list[Support]:
-        return [
-            Support(f, int(c), y, 0.0)
-            for f, s in enumerate(separations)
-            for y, c, g in list(zip(s.points, s.components, s.values, strict=True))[: self.tuning.new_rows]
-            if g > -margin
-        ]
+        before, count = len(self.held.b), self.held.add(new)
+        self.master.add_rows(self.held.a[before:], self.held.b[before:])
+        return count
 
     def deepest(self, state: State) -> Proposal | None:
-        for _ in range(self.tuning.deepenings):
+        for _ in range(self.mixing.deepenings):
             found = self.master.best_margin()
             if found.slack < 0:
                 return self._proposal(found)
             self._price(found.multipliers, 0.0)
         return None
-
-    def direction(self, clock: Clock) -> Ray | Array | None:
-        """None: X is bounded."""
-        return None
-
-    def farther(self) -> bool:
-        return False
 
     # ---- points of X ----------------------------------------------------------------------------------------------
 
@@ -235,7 +193,7 @@ class DecomposedRelaxation(Relaxation):
                 f"`radius` of an Extreme is a number >= 0, or one for each of its; got {extreme.radius!r}."
             )
         out = beyond(program, points)
-        if (out > radii + self.tuning.rounded * self.rows.reach).any():
+        if (out > radii + self.mixing.rounded * self.held.reach).any():
             raise ModelError(
                 f"`maximise` gave a point outside the bounds of the variables, by {out.max():.3g}; these must hold on "
                 "all of X. If X keeps them and its points are inexact, say how far off they are: Extreme(radius=…)."
@@ -247,25 +205,25 @@ class DecomposedRelaxation(Relaxation):
 
     def _price_smoothed(self, found: Combination) -> None:
         """A new point of X for the master, at multipliers between those of the master and the best so far."""
-        keep = self.tuning.smoothing if len(self.best) else 0.0
+        keep = self.mixing.smoothing if len(self.best) else 0.0
         for _ in range(4):
             smoothed = (1 - keep) * found.multipliers
             shared = min(len(self.best), len(smoothed))
             smoothed[:shared] += keep * self.best[:shared]
             before = len(self.master.points)
             self._price(smoothed, 1.0)
-            slope = self.program.c + found.multipliers @ self.master.rows[: len(found.multipliers)]
+            slope = self.program.c + found.multipliers @ self.held.a[: len(found.multipliers)]
             gain = found.price - float((self.master.points[before:] @ slope).min())
-            if gain > 0.01 * (self._value(found.weights) - self.bound) or keep == 0.0:
+            if gain > 0.01 * (self.value(self._mix(found.weights)) - self.bound) or keep == 0.0:
                 return
             keep = max(0.0, keep - 0.3)
 
     def _price(self, multipliers: Array, objective: float) -> float:
         """Ask for the point of X that these multipliers want, and take the bound that comes with it."""
-        bound, extreme = self.rows.relaxed(objective, multipliers, self.maximise)
+        bound, extreme = self.held.relaxed(objective, multipliers, self.maximise)
         self.calls += 1
         self._keep(extreme)
-        shaved = bound - self.tuning.shaved * (1 + abs(bound))
+        shaved = bound - self.mixing.shaved * (1 + abs(bound))
         if objective and shaved > self.bound:
             self.bound, self.best = shaved, multipliers
         return bound
@@ -276,10 +234,7 @@ class DecomposedRelaxation(Relaxation):
         """The point with these weights; points that came later have none."""
         return weights @ self.master.points[: len(weights)]
 
-    def _value(self, weights: Array) -> float:
-        return float(self.program.c @ self._mix(weights) + self.program.constant)
-
-    def mixture(self, weights: Array) -> tuple[Array, Array]:
+    def _mixture(self, weights: Array) -> tuple[Array, Array]:
         """The same, and half-widths of a box that holds a mixture of points of X, with some room for a check of it."""
         used = np.flatnonzero(weights > 0)
         x, box = mixed(weights[used], self.master.points[used], self.radii[used])
@@ -291,11 +246,11 @@ class DecomposedRelaxation(Relaxation):
         weights = np.zeros(max(len(one.weights), len(other.weights)))
         weights[: len(one.weights)] += (1 - share) * one.weights
         weights[: len(other.weights)] += share * other.weights
-        x, box = self.mixture(weights)
+        x, box = self._mixture(weights)
         return Proposal(x, box=box, weights=weights)
 
     def excess(self, point: Proposal) -> float:
-        return self.rows.finite_violation(point.x, point.box)
+        return self.held.finite_violation(point.x, point.box)
 
     def feasible(self, point: Proposal, known: Bounds | None, seconds: float) -> Feasible | Broken:
         if point.weights is None or point.box is None:
@@ -308,19 +263,15 @@ class DecomposedRelaxation(Relaxation):
         return feasible_at(self.program, MixedPoint(point.x, point.box, weights=point.weights), known)
 
     def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
-        support, rows = self.rows.measure(self.best)
-        return PricedBound(self.bound, Dual(support, rows), terms=self.rows.terms(self.best, centre))
+        support, rows = self.held.measure(self.best)
+        return PricedBound(self.bound, Dual(support, rows), terms=self.held.terms(self.best, centre))
 
     def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
-        point = None if best is None else best.point
-        weights = point.weights if isinstance(point, MixedPoint) else last.weights
-        weights, points = np.zeros(0) if weights is None else weights, self.master.points
-        used = np.flatnonzero(weights > 0)
-        return {
-            "atoms": tuple(Atom(float(weights[k]), points[k], self.data[k], self.radii[k]) for k in used.tolist()),
-            "calls": self.calls,
-            "maximise": self.maximise,
-        }
+        behind = last if best is None or not isinstance(best.point, MixedPoint) else best.point
+        weights = [] if behind.weights is None else behind.weights.tolist()
+        every = zip(weights, self.master.points, self.data, self.radii, strict=False)
+        atoms = tuple(Atom(*each) for each in every if each[0] > 0)
+        return {"atoms": atoms, "calls": self.calls, "maximise": self.maximise}
 
 
 class Inside:
@@ -346,7 +297,7 @@ class Inside:
         if isinstance(found, Broken):
             return None
         state.keep_feasible(found)
-        relaxation.margin = min(relaxation.margin, relaxation.tuning.margin_share * self.room[1])
+        relaxation.margin = min(relaxation.margin, relaxation.mixing.margin_share * self.room[1])
         return run.recheck()
 
 

@@ -6,13 +6,11 @@ down, but such that linear functions are easy to maximise over it; `decomposed.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ModelError, ProofError
 from ..model.program import Compilable, Program, compiled
@@ -22,15 +20,13 @@ from ..proof.families import family_bounds
 from ..proof.primal import broken_rows
 from ..proof.prove import upper_bound
 from ..proof.rows import trusts
-from ..proof.verify import check_support
-from ..solution.solution import Iterate, Solution
+from ..proof.verify import check_numbers
+from ..solution.solution import Solution
 from .decomposed import DecomposedRelaxation
 from .driver import Run, drive
 from .mixture import Atom, Extreme, Maximise, Rows, beyond, mixture
-from .options import check_options
+from .options import Options
 from .tuning import Tuning
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,18 +46,14 @@ class Decomposition(Solution):
         if not callable(maximise):
             raise ModelError(f"verify needs the linear maximisation over X as a function; got {maximise!r}.")
         program, proof = self.program if self.model is None else self._compiled(), self.certificate
-        if not 0 < self.tol < 1:
-            raise ProofError(f"The tolerance is a relative gap between 0 and 1, not {self.tol!r}.")
-        if proof.row_multipliers.shape != (program.A.shape[0],) or self.x.shape != (program.n,):
-            raise ProofError("The point or the multipliers have another shape than the program asks for.")
+        check_numbers(program, proof, self.tol)
+        if proof.row_multipliers.shape != (program.A.shape[0],):
+            raise ProofError("The multipliers have another shape than the program asks for.")
         if proof.upper < np.inf and self.status is not Status.INFEASIBLE and proof.box.shape != (program.n,):
             raise ProofError(f"`box` needs {program.n} half-widths; it has the shape {proof.box.shape}.")
-        check_support(program, proof.support)
         rows = Rows(program)
         rows.add(list(proof.support))
         multipliers = np.concatenate([rows.sides(proof.row_multipliers), [s.multiplier for s in proof.support]])
-        if not (np.isfinite(multipliers).all() and (multipliers >= 0).all()):
-            raise ProofError("A multiplier is negative, or not a number.")
         if self.status is Status.INFEASIBLE:
             if trusts(program, proof.support):
                 raise ProofError("The status INFEASIBLE claims a proof, but takes constants on trust.")
@@ -85,7 +77,7 @@ class Decomposition(Solution):
         (x, box), claimed = mixture(self.atoms, program.n), self.certificate.box
         if any((beyond(program, atom.x) > atom.radius).any() for atom in self.atoms):
             raise ProofError("A point of the mixture is outside the bounds of the variables by more than its radius.")
-        if not (np.isfinite(self.x).all() and (np.abs(x - self.x) + box <= claimed).all()):
+        if not (np.abs(x - self.x) + box <= claimed).all():
             raise ProofError("The point is not the mixture of its atoms.")
         if not upper_bound(program, self.x, claimed) <= self.certificate.upper:
             raise ProofError("The objective at the point is not what is claimed.")
@@ -119,24 +111,6 @@ class Decomposition(Solution):
         return "\n".join(lines)
 
     __repr__ = __str__
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a program is decomposed; the fields are the options of `decompose`."""
-
-    oracle: Oracle | None = None
-    tol: float = 1e-6
-    atol: float | None = None
-    max_iterations: int = 1000
-    time_limit: float | None = None
-    seed: int = 0
-    callback: Callable[[Iterate], Any] | None = None
-    # Columns come one by one: points that stay, and gaps that stay open for a while, mean nothing.
-    tuning: Tuning = field(default=Tuning(patience=2**31, frozen=2**31), repr=False)
-
-    def __post_init__(self) -> None:
-        check_options(self.tol, self.max_iterations, self.oracle, time_limit=self.time_limit, seed=self.seed)
 
 
 def decompose(
@@ -186,7 +160,9 @@ def decompose(
     >>> solution.status.name, round(solution.value, 5)
     ('OPTIMAL', 1.39679)
     """
-    options = Options(oracle, tol, None, max_iterations, time_limit, seed)
+    # Columns come one by one: points that stay, and gaps that stay open for a while, mean nothing.
+    patient = Tuning(patience=2**31, frozen=2**31)
+    options = Options(oracle, tol=tol, max_iterations=max_iterations, time_limit=time_limit, seed=seed, tuning=patient)
     if not callable(maximise):
         raise ModelError(f"`maximise` is a function direction -> lsip.Extreme(x, bound); got {maximise!r}.")
     program = compiled(problem)
@@ -198,6 +174,6 @@ def decompose(
     run = Run(
         program, options, lambda clock: DecomposedRelaxation(program, maximise, points, options), problem, Decomposition
     )
-    found = drive(run, options, verbose)
+    found = drive(run, verbose)
     assert isinstance(found, Decomposition)
     return found

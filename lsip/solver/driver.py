@@ -8,13 +8,12 @@ or decomposed, the driver does not know; what is proven is `lsip.proof`'s.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..deadline import check, watched, within
 from ..errors import OutOfTime
@@ -23,7 +22,7 @@ from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
 from ..progress import Table
-from ..proof.certificate import Certificate, Support
+from ..proof.certificate import Array, Certificate, Support
 from ..proof.dual import Dual
 from ..proof.families import Bounds
 from ..proof.primal import Broken
@@ -37,10 +36,9 @@ from .early import EarlyBounds
 from .options import Options
 from .relaxation import Relaxation
 from .retreat import retreat
-from .separation import separate
+from .rows import cuts_at
 from .state import End, Proposal
 
-Array = NDArray[np.float64]
 PROVEN = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 BEYOND = (
     "The proof cannot be written in the units of the model: some of its numbers are too large or too small for "
@@ -49,27 +47,27 @@ BEYOND = (
 LARGEST = np.finfo(float).max
 
 
-def drive(run: Run, method: Options, verbose: bool) -> Solution:
+def drive(run: Run, verbose: bool) -> Solution:
     """Run a solve to its end, with a progress table if `verbose`."""
     with ExitStack() as stack:
         table = Table() if verbose else None
         if table:
             table.rest = stack.enter_context(watched(lambda doing: table.beat(doing, run.clock.used())))
             table.start(run.describe())
-        solution = _driven(run, method, table)
+        solution = _driven(run, table)
         if table:
             table.finish(solution)
         return solution
 
 
-def _driven(run: Run, method: Options, table: Table | None) -> Solution:
-    stepper = run.iterates()
+def _driven(run: Run, table: Table | None) -> Solution:
+    stepper, callback = run.iterates(), run.options.callback
     try:
         while True:
             iterate = next(stepper)
             if table:
                 table.row(iterate)
-            if method.callback is not None and method.callback(iterate):
+            if callback is not None and callback(iterate):
                 stepper.close()
                 return run.stop(End(Status.INTERRUPTED))
     except StopIteration as end:
@@ -85,7 +83,7 @@ class Run:
     ----------
     given
         The program, as it was written.
-    method
+    options
         How to solve.
     opened
         Makes the relaxation, within the time that there is.
@@ -98,21 +96,21 @@ class Run:
     def __init__(
         self,
         given: Program,
-        method: Options,
+        options: Options,
         opened: Callable[[Clock], Relaxation],
         problem: Program | Compilable | None = None,
         answer: type[Solution] = Solution,
     ) -> None:
-        self.clock = Clock(method.time_limit, method.tuning.clock)
-        self.given, self.method, self.problem, self.answer = given, method, problem, answer
-        self.tuning = method.tuning
+        self.clock = Clock(options.time_limit, options.tuning.clock)
+        self.given, self.options, self.problem, self.answer = given, options, problem, answer
+        self.tuning = options.tuning
         self.ready = False  # whether there was time enough to begin
         self.regional = self.unproven_rays = 0
         with suppress(OutOfTime), self.clock.running(), np.errstate(over="ignore", invalid="ignore"):
             self.relaxation = opened(self.clock)
             self.program, self.scaling = self.relaxation.program, self.relaxation.scaling
             self.state = self.relaxation.begin()
-            self.early = EarlyBounds(self.tuning, self.clock, method.time_limit is not None)
+            self.early = EarlyBounds(self.tuning, self.clock, options.time_limit is not None)
             self.ready = True
 
     def describe(self) -> list[str]:
@@ -141,13 +139,13 @@ class Run:
     def _steps(self) -> Generator[Iterate, None, End]:
         if not self.ready:
             return End(Status.TIME_LIMIT)
-        for iteration in range(1, self.method.max_iterations + 1):
+        for iteration in range(1, self.options.max_iterations + 1):
             proposal = self.relaxation.relax(self.state)
             if isinstance(proposal, End):
                 return proposal
             sampled = self.relaxation.sample(self.state, proposal)
             separations = self.prove(proposal) if sampled is None else sampled
-            self.state.violation = self._bounds(separations)
+            self.state.violation = self.relaxation.bounds(separations)
             end = None if sampled is not None else self._finish(separations)
             added = 0 if end else self.add(separations)
             if end is None and added == 0 and sampled is None and self.state.incumbent is None:
@@ -165,49 +163,46 @@ class Run:
             check("exchange")
         return End(Status.ITERATION_LIMIT)
 
-    def separate(self, point: Proposal) -> list[Separation]:
-        """Where a point violates: by sampled points if that finds enough, otherwise what the oracles say."""
-        return self.relaxation.sample(self.state, point) or self.prove(point)
+    def attempt(self, point: Proposal, also: Sequence[Support] = ()) -> End | None:
+        """The end, if the point is proven to be feasible and the bounds meet; otherwise what it violates is cut off.
+
+        Sampled points are looked at first, and oracles asked where these find too little.
+        """
+        found = self.relaxation.sample(self.state, point) or self.prove(point)
+        bounds = self.relaxation.bounds(found)
+        end = self._certify(point, bounds) if bounds.worst <= 0 else None
+        if end is None:
+            self.relaxation.add([replace(s, multiplier=0.0) for s in also])
+            self.add(found)
+        return end
 
     def prove(self, point: Proposal) -> list[Separation]:
         """What the oracles say of a point."""
-        return separate(
-            self.program,
-            self.relaxation.oracles,
-            point.x,
-            point.box,
-            margin=self.state.margin,
-            left=max(self.clock.left(), self.tuning.clock.least),
-            seed=self.method.seed + len(self.state.history),
-        )
+        left, seed = max(self.clock.left(), self.tuning.clock.least), self.options.seed + len(self.state.history)
+        return self.relaxation.separate(point, self.state.margin, left, seed)
 
     def add(self, separations: list[Separation]) -> int:
         """Cut off what violates, or nearly does; how many cuts that are."""
-        new, known = [], {}
+        least, known = -self.tuning.touching * self.state.margin, {}
         for f, s in enumerate(separations):
-            kept = s.values > -self.tuning.touching * self.state.margin
-            new += [Support(f, int(c), y, 0.0) for y, c in zip(s.points[kept], s.components[kept], strict=True)]
             if s.rows is not None:
-                known[f] = s.rows[0][kept], s.rows[1][kept]
-        return self.relaxation.add(new, known)
+                known[f] = s.rows[0][s.values > least], s.rows[1][s.values > least]
+        return self.relaxation.add(cuts_at(separations, least), known)
 
     def _record(self, iteration: int, added: int, separations: list[Separation]) -> Iterate:
-        state, unit = self.state, self.scaling.objective
-        lower = (-np.inf if state.bound is None else state.bound.value) / unit
+        state, weights = self.state, self.state.proposal.weights
+        unit = self.scaling.objective * (-1.0 if self.program.maximise else 1.0)
+        lower = (-np.inf if state.proven is None else state.proven.value) / unit
         upper = (np.inf if state.best is None else state.best.upper) / unit
-        value, low, high = state.proposal.value / unit, lower, upper
-        if self.program.maximise:
-            value, low, high = -value, -upper, -lower
-        weights = state.proposal.weights
         iterate = Iterate(
             iteration,
-            value,
-            low,
-            high,
+            state.proposal.value / unit,
+            min(lower, upper),
+            max(lower, upper),
             max((self.scaling.violation(f, s.worst) for f, s in enumerate(separations)), default=-np.inf),
             max((self.scaling.violation(f, s.bound) for f, s in enumerate(separations)), default=-np.inf),
             added,
-            len(self.relaxation.cuts),
+            len(self.relaxation.held.cuts),
             self.clock.used(),
             self.scaling.columns * state.x,
             tuple(s.points for s in separations),
@@ -230,7 +225,7 @@ class Run:
     def _finish(self, separations: list[Separation]) -> End | None:
         """The end, if this iterate is one."""
         state, worst, bound = self.state, _worst(separations), max((s.bound for s in separations), default=-np.inf)
-        if not state.slater and 0 < worst <= bound <= self.method.tol * self.relaxation.scale:
+        if not state.slater and 0 < worst <= bound <= self.options.tol * self.relaxation.held.scale:
             return End(Status.NO_INTERIOR)
         if worst > 0 or (bound > 0 and worst > -self.tuning.touching * state.margin):
             return None
@@ -256,22 +251,14 @@ class Run:
         state = self.state
         state.patience += 1
         state.margin *= 0.5
-        if state.patience > self.tuning.soon and not self.relaxation.sharpen(state) and state.relent():
-            end = self.recheck()
-            if end is not None:
-                return end
+        late = state.patience > self.tuning.soon and not self.relaxation.sharpen(state) and state.relent()
+        if late and (end := self.recheck()) is not None:
+            return end
         if state.patience <= self.tuning.patience:
             return None
         if state.incumbent is None and state.obstacle is not None:
             return End(Status.UNCERTIFIED, f"No violation found, but {state.obstacle.why}.")
         return End(Status.STALLED if state.slater else Status.NO_INTERIOR)
-
-    def _bounds(self, separations: list[Separation]) -> Bounds:
-        return Bounds.of(self.program, self.relaxation.oracles, separations)
-
-    def certify(self, point: Proposal, known: list[Separation]) -> End | None:
-        """The end, if the point is proven to be feasible and the bounds meet; `known` is what oracles say of it."""
-        return self._certify(point, self._bounds(known))
 
     def _certify(self, point: Proposal, bounds: Bounds) -> End | None:
         """The end, if the bounds meet; otherwise remember the point and go on.
@@ -325,8 +312,7 @@ class Run:
     def lower(self, point: Proposal, centre: Array, allowed: float) -> Lower:
         """The best bound so far, or what these multipliers prove if that is better."""
         lower, state = self.relaxation.lower(point, centre, allowed), self.state
-        if np.isinf(lower.radius) and (state.proven is None or lower.value > state.proven.value):
-            state.proven = lower
+        state.keep_lower(lower)
         if state.proven is None or lower is state.proven or lower.value > state.proven.value + allowed:
             return lower
         return state.proven.around(self.program, centre)
@@ -365,24 +351,15 @@ class Run:
         if self.relaxation.farther():
             self.state.patience = 0
             return None
-        evidence = self._seemingly_unbounded() or self.relaxation.escape
+        d, evidence = self.state.direction, self.relaxation.escape
+        if d is not None:  # it could not be proven
+            largest = np.argsort(-np.abs(d), kind="stable")[:3]
+            shown = ", ".join(f"{self.program.label(j)} by {d[j]:.3g}" for j in largest)
+            evidence = (
+                f"The objective seems to improve without limit along a direction that changes {shown}, but it is not "
+                "proven that every constraint holds all along it; it may only lead very far. Give the variables bounds."
+            )
         return End(Status.UNCERTIFIED if evidence else Status.STALLED, evidence)
-
-    def _seemingly_unbounded(self) -> str:
-        """The sentence about a direction that could not be proven, if there is one."""
-        d = self.state.direction
-        if d is None:
-            return ""
-        largest = np.argsort(-np.abs(d), kind="stable")[:3]
-        shown = ", ".join(f"{self.program.label(j)} by {d[j]:.3g}" for j in largest)
-        return (
-            f"The objective seems to improve without limit along a direction that changes {shown}, but it is not "
-            "proven that every constraint holds all along it; it may only lead very far. Give the variables bounds."
-        )
-
-    def retreat(self) -> None:
-        """A feasible point between the current one and one with room."""
-        retreat(self)
 
     # ---- ends -----------------------------------------------------------------------------------------------------
 
@@ -405,23 +382,23 @@ class Run:
             self.relaxation.complete(state)
         here = None  # what is proven around x itself
         if hurried and state.begun:  # most of the time for the lower bound, where there is none
-            with suppress(OutOfTime), within((0.5 if state.early is not None else 0.8) * self.clock.left()):
-                here = self.relaxation.lower(state.proposal, state.x, state.allowed(self._value(state.x)))
-                state.keep_early(here)
+            with suppress(OutOfTime), within((0.5 if state.proven is not None else 0.8) * self.clock.left()):
+                here = self.relaxation.lower(state.proposal, state.x, state.allowed(self.relaxation.value(state.x)))
+                state.keep_lower(here)
         with suppress(OutOfTime):
             if state.incumbent is None and state.obstacle is None and state.violation.worst <= 0:
                 self._remember(state.proposal, state.violation)
-            self.retreat()
+            retreat(self)
             evidence = self._no_room() if status is Status.NO_INTERIOR else evidence
         best = state.best
         x = state.x if best is None else best.point.x
-        allowed = state.allowed(self._value(x))
+        allowed = state.allowed(self.relaxation.value(x))
         lower = self._last_lower(x, allowed, here if best is None else None, hurried)
         lower = lower if best is None else lower.at(self.program, best.point)
         certificate = optimal(self.program, best, lower, state.x, state.violation)
         if best is not None and state.closed(self.program, best, lower):
             status = Status.UNCERTIFIED if certificate.trusts else Status.OPTIMAL
-        if status is Status.STALLED and best is not None and best.upper - lower.value <= self.method.tol:
+        if status is Status.STALLED and best is not None and best.upper - lower.value <= self.options.tol:
             evidence = self._nearly((best.upper - lower.value) / self.scaling.objective)
         if status is Status.UNCERTIFIED and best is None and not evidence and np.isfinite(state.estimate):
             evidence = searched(self.given, self._doubt(lower), state.estimate <= 0)
@@ -429,9 +406,9 @@ class Run:
 
     def _doubt(self, lower: Lower) -> float:
         """How far the value is off at most, relative to it, if the violation is not larger than it seems."""
-        value = self._value(self.state.x)
+        value = self.relaxation.value(self.state.x)
         missed = max(self.state.estimate, 0.0) * sum(s.multiplier for s in lower.dual.support)
-        return (abs(value - lower.value) + missed) / max(abs(value), self.state.least / self.method.tol)
+        return (abs(value - lower.value) + missed) / max(abs(value), self.state.least / self.options.tol)
 
     def _nearly(self, gap: float) -> str:
         """What to do where the bounds are close, but the value is so small that a relative gap stays open."""
@@ -444,7 +421,7 @@ class Run:
         """By how much the last point may break which constraint, where no point has room in all of them."""
         state = self.state
         if state.violation.worst == np.inf:
-            state.violation = self._bounds(self.prove(state.proposal))
+            state.violation = self.relaxation.bounds(self.prove(state.proposal))
         pairs = zip(self.given.families, state.violation.values, strict=True)
         broken = [(family.name, self.scaling.violation(f, v)) for f, (family, v) in enumerate(pairs) if 0 < v < np.inf]
         if not broken:
@@ -457,12 +434,9 @@ class Run:
             "equality as one."
         )
 
-    def _value(self, x: Array) -> float:
-        return float(self.program.c @ x) + self.program.constant
-
     def _last_lower(self, x: Array, allowed: float, here: Lower | None, hurried: bool) -> Lower:
         """The best bound that is proven, or can be proven in the time left; `here` is one around x."""
-        known = self.state.bound
+        known = self.state.proven
         try:
             if known is None and here is not None:
                 return here
@@ -494,7 +468,7 @@ class Run:
             active=merge(self.given, certificate.support, relaxation.negligible),
             atol=state.least / self.scaling.objective,
             oracle=relaxation.oracle_names,
-            cuts=tuple(relaxation.cuts),
+            cuts=tuple(relaxation.held.cuts),
             evidence=evidence,
             oracles=tuple(relaxation.oracles),
             **relaxation.extras(state.best, state.proposal),
@@ -507,7 +481,7 @@ class Run:
             program=self.given,
             certificate=certificate,
             seconds=self.clock.used(),
-            tol=self.method.tol,
+            tol=self.options.tol,
             variables=getattr(self.problem, "variables", ()),
             model=written,
             **fields,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from contextlib import suppress
 
 from ..deadline import within
 from ..errors import OutOfTime
 from ..masters import MasterError
 from .clock import Clock
 from .relaxation import Search
+from .retreat import retreat
 from .tuning import Tuning
 
 
@@ -26,21 +26,12 @@ class EarlyBounds:
         began, late = self.clock.used(), False
         if began < self.due:
             return
-        state = run.state
-        try:
-            with within(self.budget):
-                if state.proposal.bounded:
-                    state.keep_early(run.relaxation.lower(state.proposal, state.x, state.allowed(_value(run, state.x))))
-        except OutOfTime:
-            late = True
-        try:
-            with within(self.budget):
-                if self.limited and state.incumbent is None:
-                    run.retreat()
-        except OutOfTime:
-            late = True
-        except MasterError:
-            pass
+        for proof in (_lower, retreat) if self.limited else (_lower,):
+            try:
+                with suppress(MasterError), within(self.budget):
+                    proof(run)
+            except OutOfTime:
+                late = True
         took = self.clock.used() - began
         if late:  # a proof that was stopped is tried again with more time, and not too soon
             self.budget = min(self.tuning.early_growth * self.budget, self.tuning.most_early * self.clock.limit)
@@ -51,6 +42,8 @@ class EarlyBounds:
         self.clock.keep(took)
 
 
-def _value(run: Search, x: NDArray[np.float64]) -> float:
-    program = run.relaxation.program
-    return float(program.c @ x) + program.constant
+def _lower(run: Search) -> None:
+    """What the current multipliers prove, if the box that stands in for infinite bounds plays no part in them."""
+    state, relaxation = run.state, run.relaxation
+    if state.proposal.bounded:
+        state.keep_lower(relaxation.lower(state.proposal, state.x, state.allowed(relaxation.value(state.x))))

@@ -6,8 +6,8 @@ what separation finds; cuts that have not mattered for long are forgotten.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +17,16 @@ from ..errors import ModelError
 from ..masters import MasterResult, open_master
 from ..masters.base import Master, Matrix
 from ..masters.zoomed import Zoomed, products
-from ..model.families import RowFamily
 from ..model.peaks import peaks
 from ..model.program import STORAGE, Program
 from ..oracles import Oracle, is_costly
-from ..proof.certificate import Support
+from ..proof.certificate import Array, Support
+from ..proof.linear_program import linear_program
 from ..validation import numbers
 from .conditioning import Conditioning
-from .options import LinearOptions
+from .options import Options
+from .rows import Known, cut_rows, first_cuts, scattered
 from .sampling import SampledRows
-
-Array = NDArray[np.float64]
 
 
 class LinearMaster:
@@ -36,7 +35,7 @@ class LinearMaster:
     Where an interrupt left the master with other rows than the cuts, it is built anew before it is used again.
     """
 
-    def __init__(self, program: Program, oracles: list[Oracle], method: LinearOptions) -> None:
+    def __init__(self, program: Program, oracles: list[Oracle], method: Options) -> None:
         self.program, self.method, self.tuning = program, method, method.tuning.master
         self.sharp = False  # whether rows are evaluated with more digits than doubles need
         self.near: tuple[Array, Array] | None = None  # z and x of the point that is looked at, magnified
@@ -48,18 +47,11 @@ class LinearMaster:
             SampledRows(family, points, sampling) if is_costly(oracle) and SampledRows.suits(family, sampling) else None
             for family, oracle, points in zip(program.families, oracles, first, strict=True)
         ]
-        self.cuts: list[Support] = [
-            Support(f, c, y, 0.0)
-            for f, points in enumerate(first)
-            for y in points
-            for c in range(len(program.families[f].columns))
-        ]
+        self.cuts = first_cuts(program, first)
         warm = method.warm_start
         if warm is not None:
             self.cuts += [s for s in (*warm.cuts, *warm.certificate.support) if self._fits(s)]
-        known = {
-            f: _flat(sampled.first) for f, sampled in enumerate(self.sampled) if sampled is not None and warm is None
-        }
+        known = {f: sampled.first for f, sampled in enumerate(self.sampled) if sampled is not None and warm is None}
         rows, rhs = self.matrix(self.cuts, known)
         self.sample = self._sample_rows(rows)
         self.conditioning = Conditioning.fit(program, self.sample, method.tuning.conditioning)
@@ -93,21 +85,17 @@ class LinearMaster:
         self._whole, self.near, program = False, near, self.program
         self.limit = self.conditioning.reach(self.reach)
         lower, upper = self.conditioning.box(program.lower, program.upper, self.limit)
-        finite, self.row_scale = program.A, np.ones(0)
+        self.c = np.asarray(self.conditioning.rows(program.c[None, :])).ravel()
+        self.finite, self.row_scale = program.A, np.ones(0)
         if program.A.shape[0]:
             finite = sparse.csr_matrix(self.conditioning.rows(program.A))
             largest = abs(finite).max(axis=1).toarray().ravel()
             self.row_scale = np.where(largest > 0, largest, 1.0)
-            finite = sparse.csr_matrix(sparse.diags(1.0 / self.row_scale) @ finite)
+            self.finite = sparse.csr_matrix(sparse.diags(1.0 / self.row_scale) @ finite)
         opened = open_master(self.method.master)
-        self._master = (opened if near is None else partial(Zoomed, make=opened, origin=near[0], unit=unit))(
-            np.asarray(self.conditioning.rows(program.c[None, :])).ravel(),
-            lower,
-            upper,
-            finite,
-            *self.row_sides(),
-            self.method.tol,
-        )
+        if near is not None:
+            opened = partial(Zoomed, make=opened, origin=near[0], unit=unit)
+        self._master = opened(self.c, lower, upper, self.finite, *self.row_sides(), self.method.tol)
         conditioned = self.conditioning.rows(rows)
         self._master.add(conditioned, rhs + self._rounded_off(rows, conditioned))
         self.rhs = rhs
@@ -203,58 +191,22 @@ class LinearMaster:
                 table = np.moveaxis(family.rows(family.domain.spread(int(np.clip(2 * k, 10, 400))))[0], 1, 0)
             else:
                 continue
-            place = np.arange(table.shape[0] * table.shape[1]).reshape(table.shape[:2])
-            parts.append(np.zeros((place.size, self.program.n)))
-            np.add.at(parts[-1], (place[:, :, None], family.columns[:, None, :]), table)
+            place = np.arange(table.shape[0] * table.shape[1]).reshape(*table.shape[:2], 1)
+            parts.append(scattered([(table, place, family.columns[:, None, :])], (place.size, self.program.n)))
         return np.concatenate(parts)
 
     def _fits(self, s: Support) -> bool:
-        if s.family >= len(self.program.families):
+        families = self.program.families
+        if s.family >= len(families) or s.component >= len(families[s.family].columns):
             return False
-        family = self.program.families[s.family]
-        return bool(
-            s.component < len(family.columns)
-            and len(s.point) == family.domain.dim
-            and family.domain.contains(s.point[None, :])[0]
-        )
+        domain = families[s.family].domain
+        return len(s.point) == domain.dim and bool(domain.contains(s.point[None, :])[0])
 
-    def matrix(self, cuts: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> tuple[Matrix, Array]:
-        """Rows (k, n) and right-hand sides of cuts, dense for small models; those `known` of a family are not asked."""
-        n, families = self.program.n, self.program.families
-        rhs = np.zeros(len(cuts))
-        dense = np.zeros((len(cuts), n)) if n <= STORAGE.most_dense else None
-        triplets: list[tuple[Array, Any, Any]] = []
-        for f, family in enumerate(families):
-            mine = np.array([i for i, s in enumerate(cuts) if s.family == f], dtype=np.intp)
-            if not len(mine):
-                continue
-            y = np.array([cuts[i].point for i in mine])
-            component = np.array([cuts[i].component for i in mine], dtype=np.intp)
-            given = known is not None and f in known and not self.sharp
-            a, rhs[mine] = known[f] if known is not None and given else self._rows(family, y, component)
-            columns = family.columns[component]
-            if dense is not None:
-                np.add.at(dense, (mine[:, None], columns), a)
-            else:
-                triplets.append((a.ravel(), np.repeat(mine, a.shape[1]), columns.ravel()))
-        if dense is not None:
-            return dense, rhs
-        if not triplets:
-            return sparse.csr_matrix((len(cuts), n)), rhs
-        data, i, j = (np.concatenate(part) for part in zip(*triplets, strict=True))
-        used = data != 0
-        return sparse.csr_matrix((data[used], (i[used], j[used])), shape=(len(cuts), n)), rhs
+    def matrix(self, cuts: list[Support], known: Known | None = None) -> tuple[Matrix, Array]:
+        """Rows (k, n) and right-hand sides of cuts, as sharp as they are needed."""
+        return cut_rows(self.program, cuts, known, self.sharp)
 
-    def _rows(self, family: RowFamily, y: Array, component: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Rows as they are evaluated, or the middles of their enclosures, which lose less where terms cancel."""
-        a, b = family.chosen(y, component)
-        if not self.sharp:
-            return a, b
-        sharp = (0.5 * v.lo + 0.5 * v.hi for v in family.enclosed(y, y, component))
-        better_a, better_b = (np.where(np.isfinite(v), v, old) for v, old in zip(sharp, (a, b), strict=True))
-        return better_a, better_b
-
-    def add(self, new: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> int:
+    def add(self, new: list[Support], known: Known | None = None) -> int:
         """Append cuts to the master; how many there were."""
         if not new:
             return 0
@@ -325,33 +277,43 @@ class LinearMaster:
 
     def x(self, z: Array) -> Array:
         """A point of the master as one of the problem, within its bounds."""
-        if self.near is None:
-            return np.clip(self.conditioning.x(z), self.program.lower, self.program.upper)
-        moved = self.near[1] + self.conditioning.x(z - self.near[0])
-        return np.clip(moved, self.program.lower, self.program.upper)
+        z_near, x_near = self.near or (0.0, 0.0)
+        return np.clip(x_near + self.conditioning.x(z - z_near), self.program.lower, self.program.upper)
+
+    def smallest(self, margin: float, most: float) -> Array | None:
+        """Of many optimal points, a small one: no variable is far out because nothing holds it.
+
+        It has the least sum of |z| that keeps all cuts by `margin` and c x at most at `most`; the terms of a row are
+        about 1 in z.
+        """
+        rows, rhs = self.matrix(self.cuts)
+        parts = [self.c[None, :], self.conditioning.rows(rows), self.finite]
+        A = sparse.vstack([sparse.csr_matrix(part) for part in parts], format="csr")
+        if A.nnz > self.method.tuning.smaller.most_entries:
+            return None
+        lower, upper = self.conditioning.box(self.program.lower, self.program.upper, self.limit)
+        least, largest = self.row_sides()
+        found = linear_program(
+            np.ones(2 * self.program.n),  # z = z+ - z-, both nonnegative
+            np.concatenate([np.maximum(lower, 0.0), np.maximum(-upper, 0.0)]),
+            np.concatenate([np.maximum(upper, 0.0), np.maximum(-lower, 0.0)]),
+            sparse.csr_matrix(sparse.hstack([A, -A])),
+            np.concatenate([np.full(1 + len(rhs), -np.inf), least]),
+            np.concatenate([[most], rhs - margin, largest]),
+        )
+        return None if found is None else self.x(np.subtract(*np.split(found, 2))) + 0.0  # no negative zeros
 
     def terms(self, result: MasterResult) -> float:
         """What sides and bounds add up to without their signs, each times its multiplier."""
         sides = np.where(result.row_multipliers > 0, self.program.row_upper, self.program.row_lower)
-        used = (result.row_multipliers != 0) & np.isfinite(sides)  # some push a little against a side that is not there
-        finite = (
-            np.abs(result.row_multipliers[used] / self.row_scale[used]) @ np.abs(sides[used]) if used.any() else 0.0
-        )
+        sides = np.where(np.isfinite(sides), sides, 0.0)  # some push a little against a side that is not there
+        finite = float(np.abs(result.row_multipliers / self.row_scale) @ np.abs(sides))
         paid = float(np.abs(result.reduced_costs) @ np.abs(result.z))
         cuts = float(result.cut_multipliers @ np.abs(self.rhs[: len(result.cut_multipliers)]))
-        return cuts + float(finite) + paid + abs(self.program.constant)
+        return cuts + finite + paid + abs(self.program.constant)
 
     def atoms(self, result: MasterResult) -> tuple[tuple[Support, ...], Array]:
         """The multipliers of a master solution as a measure, and those of the finite rows."""
         used = np.flatnonzero(result.cut_multipliers > 0)
-        support = tuple(
-            Support(self.cuts[i].family, self.cuts[i].component, self.cuts[i].point, weight)
-            for i, weight in zip(used, result.cut_multipliers[used].tolist(), strict=True)
-        )
+        support = tuple(replace(self.cuts[i], multiplier=float(result.cut_multipliers[i])) for i in used)
         return support, self.program.admissible(result.row_multipliers / self.row_scale)
-
-
-def _flat(rows: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Rows (N, p, K) and right-hand sides (N, p) of all components, point by point."""
-    a, b = rows
-    return a.reshape(-1, a.shape[-1]), b.ravel()

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..masters import MasterFactory, open_master
+from ..errors import ModelError
 from ..model.method import register_solver
 from ..model.program import Compilable, Program, compiled
-from ..oracles import Oracle
 from ..solution.solution import Iterate, Solution
 from .driver import Run, drive
 from .linear import LinearRelaxation
-from .options import check_options, chosen
-from .tuning import Tuning
-
-Array = NDArray[np.float64]
+from .options import Options
 
 
 @dataclass(frozen=True)
-class Exchange:
+class Exchange(Options):
     """How to solve.
 
     Parameters
@@ -58,54 +51,42 @@ class Exchange:
         The numbers that steer the method, for those who study it.
     """
 
-    oracle: Oracle | None = None
-    master: str | MasterFactory = "highs"
-    tol: float = 1e-8
-    atol: float | None = None
-    max_iterations: int = 1000
-    time_limit: float | None = None
-    polish: bool = True
-    sample_first: bool = True
-    seed: int = 0
-    callback: Callable[[Iterate], Any] | None = None
-    warm_start: Solution | None = None
-    start: Sequence[Array] | None = None
-    tuning: Tuning = field(default=Tuning(), repr=False)
-
-    def __post_init__(self) -> None:
-        check_options(
-            self.tol,
-            self.max_iterations,
-            self.oracle,
-            time_limit=self.time_limit,
-            seed=self.seed,
-            callback=self.callback,
-            warm_start=self.warm_start,
-            atol=self.atol,
-        )
-        open_master(self.master)
-
     def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
         """Solve a problem this way, with a progress table if `verbose`."""
-        return drive(opened(problem, self), self, verbose)
+        return drive(opened(problem, self), verbose)
 
 
-@register_solver
-def choose(given: tuple[object, ...], method: object, options: dict[str, Any]) -> Exchange:
-    """What `Problem.solve` means by its arguments."""
-    return chosen(Exchange(), given, method, options)
+def chosen(given: tuple[object, ...], method: object, options: dict[str, Any]) -> Exchange:
+    """What `Problem.solve` means by its arguments; `given` are those without a name, which mean nothing."""
+    if given:
+        shown = ", ".join(f"{g!r}" for g in given)
+        raise ModelError(
+            f"solve takes its options by name, as in solve(tol=1e-6) or solve(method=lsip.Exchange()); got {shown}."
+        )
+    if method is not None and not isinstance(method, Exchange):
+        raise ModelError(f"`method` must be an lsip.Exchange, such as lsip.Exchange(oracle=…); got {method!r}.")
+    known = [f.name for f in fields(Exchange)]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise ModelError(
+            f"Unknown option {', '.join(unknown)}; the options of solve are {', '.join(known)}, method and verbose."
+        )
+    return replace(method or Exchange(), **options)
+
+
+register_solver(chosen)
 
 
 def exchange(problem: Program | Compilable, method: Exchange | None = None) -> Generator[Iterate, None, Solution]:
     """Step through the exchange: one `Iterate` at a time; the generator's return value is the `Solution`."""
-    return (yield from opened(problem, chosen(Exchange(), (), method, {})).iterates())
+    return (yield from opened(problem, chosen((), method, {})).iterates())
 
 
 def solve(
     problem: Program | Compilable, method: Exchange | None = None, *, verbose: bool = True, **options: object
 ) -> Solution:
     """Run the exchange to its end."""
-    return chosen(Exchange(), (), method, options).solve(problem, verbose=verbose)
+    return chosen((), method, options).solve(problem, verbose=verbose)
 
 
 def opened(problem: Program | Compilable, method: Exchange) -> Run:

@@ -8,19 +8,17 @@ from math import fsum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import ModelError, ProofError
 from ..expressions.interval import EPS, TINY
 from ..model.program import Program
-from ..proof.certificate import Support
+from ..proof.certificate import Array, Support
 from ..proof.linear_algebra import product
 from ..proof.primal import FinitePoint
 from ..proof.prove import Lower
 from ..proof.rows import point_rows, settled
-
-Array = NDArray[np.float64]
+from .rows import Known
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +71,6 @@ class PricedBound(Lower):
     def around(self, program: Program, centre: Array) -> Lower:
         return self
 
-    def at(self, program: Program, point: FinitePoint) -> Lower:
-        return self
-
 
 def beyond(program: Program, points: Array) -> Array:
     """How far each coordinate of some points lies outside the bounds of its variable; zero inside."""
@@ -115,17 +110,21 @@ class Rows:
         self.cuts: list[Support] = []
         self.reach = np.maximum(np.abs(program.lower), np.abs(program.upper))
 
-    def add(self, cuts: list[Support]) -> tuple[Array, Array]:
-        """The rows and right-hand sides of new cuts; right-hand sides are rounded up."""
-        cuts = list(settled(self.program, cuts))
-        if not cuts:
-            return self.a[:0], self.b[:0]
-        mid, rad, b = point_rows(self.program, tuple(cuts))
-        mid, rad = (m.toarray() if sparse.issparse(m) else m for m in (mid, rad))
-        self.a, self.doubt = np.concatenate([self.a, mid]), np.concatenate([self.doubt, rad])
-        self.b = np.concatenate([self.b, b.hi])
-        self.cuts += cuts
-        return mid, b.hi
+    @property
+    def scale(self) -> float:
+        """The size of the right-hand sides."""
+        return max(1.0, float(np.median(np.abs(self.b)))) if len(self.b) else 1.0
+
+    def add(self, new: list[Support], known: Known | None = None) -> int:
+        """Append cuts, with right-hand sides that are rounded up; how many there were."""
+        cuts = settled(self.program, new)
+        if cuts:
+            mid, rad, b = point_rows(self.program, cuts)
+            mid, rad = (m.toarray() if sparse.issparse(m) else m for m in (mid, rad))
+            self.a, self.doubt = np.concatenate([self.a, mid]), np.concatenate([self.doubt, rad])
+            self.b = np.concatenate([self.b, b.hi])
+            self.cuts += cuts
+        return len(new)
 
     def finite_violation(self, x: Array, box: Array | None = None) -> float:
         """The most by which x, or a point of the box around it, may break a finite row; -inf when there is none."""

@@ -10,27 +10,27 @@ are solved for x, the multipliers and the points at once; each step eliminates t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import linalg, sparse
 
 from ..deadline import PACE, afford, afford_factors, check
 from ..domains import Domain
 from ..errors import OutOfTime
 from ..masters.base import Matrix
-from ..model.families import contract
+from ..model.families import RowFamily, contract
 from ..model.program import STORAGE, Program
 from ..oracles import Separation
-from ..proof.certificate import Support
+from ..proof.certificate import Array, Support
+from .linear_master import LinearMaster
 from .relaxation import Search
+from .rows import Entries, cuts_at, scattered
 from .state import End, Proposal
 from .tuning import NewtonTuning
 
-Array = NDArray[np.float64]
+Places = list[tuple[RowFamily, NDArray[np.intp], Array]]  # components (k,) and points (k, m), family by family
 
 
 class Newton:
@@ -38,28 +38,15 @@ class Newton:
 
     Parameters
     ----------
-    program
-        In good units.
-    scale
-        The size of its right-hand sides.
-    basis
-        Gives well-scaled coordinates, as `polish` asks for them.
-    add
-        Takes index points as cuts.
+    held
+        The finite program, whose cuts and coordinates it uses.
     tuning
         When to try, and how long.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        scale: float,
-        basis: Callable[[], Matrix],
-        add: Callable[[list[Support]], int],
-        tuning: NewtonTuning,
-    ) -> None:
-        self.program, self.scale, self.basis, self.add, self.tuning = program, scale, basis, add, tuning
-        self.wanted, self.due, self.tried = worth_polishing(program, tuning.widest), 2, 0
+    def __init__(self, held: LinearMaster, tuning: NewtonTuning) -> None:
+        self.program, self.held, self.tuning = held.program, held, tuning
+        self.wanted, self.due, self.tried = worth_polishing(held.program, tuning.widest), 2, 0
 
     def __call__(self, run: Search, separations: list[Separation]) -> End | None:
         """The end, if the point that Newton finds is one."""
@@ -67,43 +54,19 @@ class Newton:
         worst = max((s.worst for s in separations), default=-np.inf)
         if not self.wanted or not state.slater or not state.proposal.bounded or worst <= tuning.nearly * state.margin:
             return None
-        if len(state.history) < self.due or worst >= tuning.close * (self.scale + abs(state.proposal.value)):
+        if len(state.history) < self.due or worst >= tuning.close * (self.held.scale + abs(state.proposal.value)):
             return None
         # Newton that does not help yet will not help in the very next iteration either.
         self.tried += 1
         self.due = len(state.history) + 1 + self.tried // 2
-        polished = self._polished(run, cluster(self.program, state.proposal.support, separations))
-        if polished is None:
-            return None
-        point = Proposal(polished.x, support=polished.support, rows=polished.row_multipliers)
-        found = run.separate(point)
-        if max((s.bound for s in found), default=-np.inf) <= 0:
-            end = run.certify(point, found)
-            if end is not None:
-                return end
-        self.add([replace(s, multiplier=0.0) for s in polished.support])
-        run.add(found)
-        return None
-
-    def _polished(self, run: Search, clusters: tuple[Support, ...]) -> Polished | None:
-        state, steps = run.state, self.tuning.steps
-        if len(clusters) > self.program.n:
-            return None
+        first = replace(state.proposal, support=cluster(self.program, state.proposal.support, separations))
         try:
-            return polish(self.program, state.x, clusters, state.proposal.rows, state.margin, self.basis(), steps)
+            polished = polish(self.program, first, state.margin, self.held.conditioning.basis(), tuning.steps)
         except OutOfTime:
             check("exchange")
             self.wanted = False  # its factors do not fit into the time that is left
             return None
-
-
-@dataclass(frozen=True, eq=False)
-class Polished:
-    """A stationary point of the reduced problem."""
-
-    x: Array
-    support: tuple[Support, ...]
-    row_multipliers: Array
+        return None if polished is None else run.attempt(polished, polished.support)
 
 
 def worth_polishing(program: Program, widest: int) -> bool:
@@ -116,81 +79,78 @@ def worth_polishing(program: Program, widest: int) -> bool:
 
 def cluster(program: Program, support: tuple[Support, ...], found: list[Separation]) -> tuple[Support, ...]:
     """One atom for every maximiser: those that the oracle found gather the mass around them, the rest stay."""
-    mass: dict[tuple[int, int], list[tuple[Array, float]]] = {}
+    mass: dict[tuple[int, int], list[Support]] = {}
     maximisers: dict[tuple[int, int], list[Array]] = {}
-    for f, separation in enumerate(found):
-        for y, c in zip(separation.points, separation.components, strict=True):
-            maximisers.setdefault((f, int(c)), []).append(y)
+    for s in cuts_at(found):
+        maximisers.setdefault((s.family, s.component), []).append(s.point)
     widths = [np.maximum(f.domain.upper - f.domain.lower, 1e-300) for f in program.families]
     for s in sorted(support, key=lambda s: -s.multiplier):
         row, width = (s.family, s.component), widths[s.family]
-        atoms = mass.setdefault(row, [])
-        near = [float(np.abs((y - s.point) / width).max()) for y, _ in atoms]
-        if near and min(near) <= 0.02:
-            i = int(np.argmin(near))
-            atoms[i] = (atoms[i][0], atoms[i][1] + s.multiplier)
-            continue
-        place = s.point
-        rivals = maximisers.get(row, [])
-        distance = [float(np.abs((y - s.point) / width).max()) for y in rivals]
-        if distance and min(distance) <= 0.1:
-            place = rivals[int(np.argmin(distance))]
-        same = [i for i, (y, _) in enumerate(atoms) if (y == place).all()]
-        if same:
-            atoms[same[0]] = (place, atoms[same[0]][1] + s.multiplier)
+        atoms, rivals = mass.setdefault(row, []), maximisers.get(row, [])
+        places = [a.point for a in atoms]
+        near = _nearest(places, s.point, width, 0.02)
+        if near is None:
+            rival = _nearest(rivals, s.point, width, 0.1)
+            s = s if rival is None else replace(s, point=rivals[rival])
+            near = _nearest(places, s.point, width, 0.0)
+        if near is None:
+            atoms.append(s)
         else:
-            atoms.append((place, s.multiplier))
-    total = sum(weight for atoms in mass.values() for _, weight in atoms)
-    return tuple(
-        Support(f, c, y, weight) for (f, c), atoms in mass.items() for y, weight in atoms if weight > 1e-9 * total
-    )
+            atoms[near] = replace(atoms[near], multiplier=atoms[near].multiplier + s.multiplier)
+    every = [a for atoms in mass.values() for a in atoms]
+    least = 1e-9 * sum(a.multiplier for a in every)
+    return tuple(a for a in every if a.multiplier > least)
 
 
-def polish(
-    program: Program,
-    x: Array,
-    support: tuple[Support, ...],
-    row_multipliers: Array,
-    margin: float,
-    basis: Matrix,
-    steps: int,
-) -> Polished | None:
+def _nearest(points: list[Array], y: Array, width: Array, reach: float) -> int | None:
+    """Which of some points is next to y, if it is within reach, relative to the width of the domain."""
+    distance = [float(np.abs((p - y) / width).max()) for p in points]
+    return distance.index(min(distance)) if distance and min(distance) <= reach else None
+
+
+def polish(program: Program, first: Proposal, margin: float, basis: Matrix, steps: int) -> Proposal | None:
     """Polish an approximate solution by so many steps at most; None when the reduced system is not well posed.
 
     `basis` (n, n), dense or sparse, gives well-scaled coordinates: x = basis z.
     """
-    if not support:
+    if not 0 < len(first.support) <= program.n:
         return None
-    points = [s.point.copy() for s in support]
+    x, row_multipliers, support = first.x.copy(), first.rows, sorted(first.support, key=lambda s: s.family)
+    places: Places = []
+    for f in sorted({s.family for s in support}):
+        mine = [s for s in support if s.family == f]
+        components = np.array([s.component for s in mine], dtype=np.intp)
+        places.append((program.families[f], components, np.array([s.point for s in mine])))
     weight = np.array([s.multiplier for s in support])
     active = np.flatnonzero(np.abs(row_multipliers) > 1e-9 * (1 + np.abs(row_multipliers).max(initial=0.0)))
     finite = program.A[active] if sparse.issparse(basis) else program.A[active].toarray()
     side = np.where(row_multipliers[active] > 0, program.row_upper[active], program.row_lower[active])
     free = basis[:, np.flatnonzero(_movable(program, x))]
     mu = row_multipliers[active]
-    best: tuple[float, Polished] | None = None
-    x = x.copy()
+    best: tuple[float, Proposal] | None = None
     for _ in range(steps):
         check("Newton steps")
-        local = _local(program, support, points, x)
+        local = _local(program.n, places, x)
         if local is None:
             return None
-        a, g, jac, grad, inverse = local
-        moving = _blocks([w * h for w, h in zip(weight, inverse, strict=True)], basis)
+        a, g, jac, slopes, inverse = local
+        starts = np.cumsum([len(y) for _, _, y in places])[:-1]
+        shares = zip(np.split(weight, starts), inverse, strict=True)
+        moving = _blocks([w[:, None, None] * h for w, h in shares], basis)
         rows = sparse.vstack([a, finite], format="csr") if sparse.issparse(basis) else np.vstack([a, finite])
         residual = np.concatenate([-margin - g, side - finite @ x])
         stationary = program.c + a.T @ weight + finite.T @ mu
-        slopes = np.concatenate(grad)
         still = _blocks(inverse, basis) @ slopes
         error = sum(float(np.abs(v).max(initial=0.0)) for v in (free.T @ stationary, residual, still))
         if np.isfinite(error) and (best is None or error < best[0]) and weight.min() >= -1e-9 * weight.max():
             mult = np.zeros_like(row_multipliers)
             mult[active] = mu
+            points = [y for _, _, part in places for y in part]
             atoms = tuple(
-                Support(s.family, s.component, y.copy(), max(float(v), 0.0))
+                replace(s, point=y, multiplier=max(float(v), 0.0))
                 for s, y, v in zip(support, points, weight, strict=True)
             )
-            best = (error, Polished(x.copy(), atoms, program.admissible(mult)))
+            best = (error, Proposal(x, support=atoms, rows=program.admissible(mult)))
         elif best is not None:
             break
         if error <= 1e-13 * (1 + np.abs(program.c).max(initial=0.0) + np.abs(g).max(initial=0.0)):
@@ -201,40 +161,23 @@ def polish(
         step = _solve(move_free.T @ (moving @ move_free), rows_free, right)
         if step is None:
             return None
-        n = free.shape[1]
-        dx = free @ step[:n]
-        weight, mu = step[n : n + len(points)], step[n + len(points) :]
-        change, start = slopes + jac @ dx, 0
-        for i, y in enumerate(points):
-            points[i] = y + inverse[i] @ change[start : start + len(y)]
-            start += len(y)
-        _project(program, support, points)
+        dx, weight, mu = np.split(step, [free.shape[1], free.shape[1] + len(support)])
+        dx = free @ dx
+        change = np.split(slopes + jac @ dx, np.cumsum([y.size for _, _, y in places])[:-1])
+        places = [
+            (family, component, family.domain.project(y + (h @ part.reshape(*y.shape, 1))[..., 0]))
+            for (family, component, y), h, part in zip(places, inverse, change, strict=True)
+        ]
         x = np.clip(x + dx, program.lower, program.upper)
     return None if best is None else best[1]
 
 
-def _project(program: Program, support: tuple[Support, ...], points: list[Array]) -> None:
-    """Bring points that have moved, in place, back into their domains."""
-    for f, family in enumerate(program.families):
-        mine = [i for i, s in enumerate(support) if s.family == f]
-        if mine:
-            for i, y in zip(mine, family.domain.project(np.array([points[i] for i in mine])), strict=True):
-                points[i] = y
-
-
 def _blocks(parts: list[Array], like: Matrix) -> Matrix:
-    """A block-diagonal matrix, dense or sparse as `like` is."""
-    if sparse.issparse(like):
-        if len({p.shape for p in parts}) > 1:
-            return sparse.block_diag(parts, format="csr")
-        count = len(parts)
-        return sparse.bsr_matrix((np.array(parts), np.arange(count), np.arange(count + 1))).tocsr()
-    size = sum(len(p) for p in parts)
-    out, start = np.zeros((size, size)), 0
-    for p in parts:
-        out[start : start + len(p), start : start + len(p)] = p
-        start += len(p)
-    return out
+    """A block-diagonal matrix of blocks (k, m, m), family by family, dense or sparse as `like` is."""
+    if not sparse.issparse(like):
+        return np.asarray(linalg.block_diag(*(block for part in parts for block in part)))
+    each = [sparse.bsr_matrix((p, np.arange(len(p)), np.arange(len(p) + 1))) for p in parts]
+    return sparse.block_diag(each, format="csr")
 
 
 def _solve(curvature: Matrix, rows: Matrix, right: Array) -> Array | None:
@@ -285,26 +228,15 @@ def _movable(program: Program, x: Array) -> NDArray[np.bool_]:
     return (x > program.lower + near) & (x < program.upper - near)
 
 
-def _local(
-    program: Program, support: tuple[Support, ...], points: list[Array], x: Array
-) -> tuple[Any, Array, Any, list[Array], list[Array]] | None:
-    """Rows (k, n), values g (k,), all da/dy stacked (sum of m, n); grad_y g and (-H)^-1 of every point."""
-    k = len(support)
-    g = np.zeros(k)
-    starts = np.concatenate([[0], np.cumsum([len(y) for y in points])])
-    grad: list[Array] = [np.zeros(0)] * k
-    inverse: list[Array] = [np.zeros((0, 0))] * k
-    row_entries: list[tuple[Array, Any, Any]] = []
-    jac_entries: list[tuple[Array, Any, Any]] = []
-    for f, family in enumerate(program.families):
-        mine = np.array([i for i, s in enumerate(support) if s.family == f], dtype=np.intp)
-        if not len(mine):
-            continue
-        y = np.array([points[i] for i in mine])
-        m = y.shape[1]
-        component = np.array([support[i].component for i in mine], dtype=np.intp)
-        columns = family.columns[component]
-        weights = np.concatenate([x[columns], np.full((len(mine), 1), -1.0)], axis=1)
+def _local(n: int, places: Places, x: Array) -> tuple[Matrix, Array, Matrix, Array, list[Array]] | None:
+    """Rows (k, n), values g (k,), all da/dy stacked (sum of m, n), all grad_y g, and (-H)^-1 of a family's points."""
+    values, slopes, inverse = [], [], []
+    row_entries: Entries = []
+    jac_entries: Entries = []
+    count = moves = 0
+    for family, component, y in places:
+        (k, m), columns = y.shape, family.columns[component]
+        weights = np.column_stack([x[columns], np.full(k, -1.0)])
         parts = family.chosen_derivatives(y, component)
         if parts is None:
             return None
@@ -312,18 +244,16 @@ def _local(
         # Where there is no derivative the point stays where it is.
         smooth = np.asarray(np.isfinite(d).all(axis=(0, 2)) & np.isfinite(h).all(axis=(0, 2)))
         d, h = np.where(smooth[:, None], d, 0.0), np.where(smooth[:, None], h, 0.0)
-        g[mine] = (v * weights).sum(axis=1)
         slope, hessian = contract(d, h, weights)
-        inverses = _move(y, slope, hessian, family.domain)
-        for q, place in enumerate(mine):
-            grad[place], inverse[place] = slope[q], inverses[q]
-        row_entries.append((v[:, :-1].ravel(), np.repeat(mine, columns.shape[1]), columns.ravel()))
-        jac_entries += [
-            (d[axis, :, :-1].ravel(), np.repeat(starts[mine] + axis, columns.shape[1]), columns.ravel())
-            for axis in range(m)
-        ]
-    rows = _matrix(row_entries, (k, program.n))
-    return rows, g, _matrix(jac_entries, (int(starts[-1]), program.n)), grad, inverse
+        values.append((v * weights).sum(axis=1))
+        slopes.append(slope.ravel())
+        inverse.append(_move(y, slope, hessian, family.domain))
+        row_entries.append((v[:, :-1], np.arange(count, count + k)[:, None], columns))
+        every = np.arange(moves, moves + k * m).reshape(k, m, 1)
+        jac_entries.append((np.moveaxis(d, 0, 1)[..., :-1], every, columns[:, None, :]))
+        count, moves = count + k, moves + k * m
+    rows, jac = scattered(row_entries, (count, n)), scattered(jac_entries, (moves, n))
+    return rows, np.concatenate(values), jac, np.concatenate(slopes), inverse
 
 
 def _interior(y: Array, domain: Domain) -> NDArray[np.bool_]:
@@ -340,14 +270,11 @@ def _interior(y: Array, domain: Domain) -> NDArray[np.bool_]:
     return result
 
 
-def _matrix(entries: list[tuple[Array, Any, Any]], shape: tuple[int, int]) -> Matrix:
-    """Triplets as a matrix: dense for small models, sparse for large ones; entries at one place are added up."""
-    data, i, j = (np.concatenate(part) for part in zip(*entries, strict=True))
-    if shape[1] <= STORAGE.most_dense:
-        out = np.zeros(shape)
-        np.add.at(out, (i, j), data)
-        return out
-    return sparse.csr_matrix((data, (i, j)), shape=shape)
+def _inverted(h: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Inverses of symmetric matrices (k, m, m), and which of them are positive definite; others mean nothing."""
+    w, v = np.linalg.eigh(h)
+    proper = w[:, 0] > 1e-10 * np.maximum(np.abs(w[:, -1]), 1e-300)
+    return np.einsum("kij,kj,klj->kil", v, 1.0 / np.where(proper[:, None], w, 1.0), v), proper
 
 
 def _slide(slope: Array, hessian: Array, normal: Array, curvature: Array) -> Array:
@@ -358,21 +285,18 @@ def _slide(slope: Array, hessian: Array, normal: Array, curvature: Array) -> Arr
     """
     m = slope.shape[1]
     push = (slope * normal).sum(axis=1)
-    on = (normal != 0).any(axis=1)
     tangent = np.eye(m) - normal[:, :, None] * normal[:, None, :]
     h = tangent @ ((push * curvature)[:, None, None] * np.eye(m) - hessian) @ tangent
     scale = np.abs(h).max(axis=(1, 2)) + 1e-300
     h += scale[:, None, None] * normal[:, :, None] * normal[:, None, :]
-    w, v = np.linalg.eigh(h)
-    proper = (w[:, 0] > 1e-10 * np.maximum(np.abs(w[:, -1]), 1e-300)) & (~on | (push > 0))
-    inverse = np.einsum("kij,kj,klj->kil", v, 1.0 / np.where(proper[:, None], w, 1.0), v)
+    inverse, proper = _inverted(h)
+    proper &= (push > 0) | (normal == 0).all(axis=1)
     return np.where(proper[:, None, None], tangent @ inverse @ tangent, 0.0)
 
 
 def _move(y: Array, slope: Array, hessian: Array, domain: Domain) -> Array:
     """(-H)^-1 on the coordinates inside their range, for proper maxima; zero for points that must stay: (k, m, m)."""
-    lower, upper = domain.lower, domain.upper
-    width = upper - lower
+    lower, upper, width = domain.lower, domain.upper, domain.upper - domain.lower
     curved = domain.bend(y)
     if curved is not None:
         return _slide(slope, hessian, *curved)
@@ -384,9 +308,7 @@ def _move(y: Array, slope: Array, hessian: Array, domain: Domain) -> Array:
     # A coordinate at its end is decoupled, with a curvature that cannot spoil the test for a proper maximum.
     scale = np.abs(h).max(axis=(1, 2)) + 1e-300
     h[:, diagonal, diagonal] = np.where(inside, h[:, diagonal, diagonal], scale[:, None])
-    w, v = np.linalg.eigh(h)
-    proper = w[:, 0] > 1e-10 * np.maximum(np.abs(w[:, -1]), 1e-300)
-    inverse = np.einsum("kij,kj,klj->kil", v, 1.0 / np.where(proper[:, None], w, 1.0), v)
+    inverse, proper = _inverted(h)
     inverse = np.where(both & proper[:, None, None], inverse, 0.0)
     # A slope that would carry the point far away belongs to a kink or a curved boundary: such points stay.
     far = (np.abs(np.einsum("kij,kj->ki", inverse, slope)) > 0.25 * width).any(axis=1)

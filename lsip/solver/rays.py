@@ -7,11 +7,7 @@ the problem.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..masters import open_master
@@ -19,57 +15,34 @@ from ..masters.base import Matrix
 from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
 from ..oracles import Oracle, Separation, tuned
-from ..proof.certificate import Support
+from ..proof.certificate import Array
 from ..proof.linear_program import linear_program
-from ..proof.ray import Ray, prove_ray
+from ..proof.ray import Ray, prove_ray, recession
 from .clock import Clock
-from .conditioning import Conditioning
-from .options import LinearOptions
+from .linear_master import LinearMaster
 from .relaxation import Search
+from .rows import cuts_at
 from .state import End
 from .tuning import RaysTuning
-
-Array = NDArray[np.float64]
 
 
 def occasionally(run: Search, separations: list[Separation]) -> End | None:
     """A direction of unboundedness, looked for every few iterations while the relaxation leans on its box."""
-    state, every = run.state, run.tuning.rays.every
+    state, every = run.state, run.relaxation.tuning.rays.every
     if len(state.history) % every != every - 1 or not state.slater or state.proposal.bounded:
         return None
     return run.unbounded()
 
 
-def find_ray(
-    program: Program,
-    cuts: list[Support],
-    conditioning: Conditioning,
-    matrix: Callable[[list[Support]], tuple[Any, Array]],
-    oracles: list[Oracle],
-    method: LinearOptions,
-    clock: Clock,
-) -> Ray | Array | None:
+def find_ray(held: LinearMaster, oracles: list[Oracle], clock: Clock) -> Ray | Array | None:
     """A proven direction; one that seems to be one, where the proof fails; None when none was found."""
-    tuning = method.tuning.rays
-    c = np.asarray(conditioning.rows(program.c[None, :])).ravel()
-    lower = np.where(np.isfinite(program.lower), 0.0, -1.0)
-    upper = np.where(np.isfinite(program.upper), 0.0, 1.0)
-    rows = sparse.csr_matrix(conditioning.rows(program.A))
-    if rows.shape[0]:  # small coefficients are coefficients, too
-        largest = abs(rows).max(axis=1).toarray().ravel()
-        rows = sparse.csr_matrix(sparse.diags(1.0 / np.where(largest > 0, largest, 1.0)) @ rows)
-    master = open_master(method.master)(
-        c,
-        lower,
-        upper,
-        rows,
-        np.where(np.isfinite(program.row_lower), 0.0, -np.inf),
-        np.where(np.isfinite(program.row_upper), 0.0, np.inf),
-        method.tol,
-    )
-    a, _ = matrix(cuts)
-    master.add(conditioning.rows(a), np.zeros(len(cuts)))
-    steepest = float(np.abs(c).max(initial=0.0))
+    program, conditioning, method = held.program, held.conditioning, held.method
+    tuning, cone = method.tuning.rays, recession(program)
+    box = np.maximum(cone.lower, -1.0), np.minimum(cone.upper, 1.0)
+    master = open_master(method.master)(held.c, *box, held.finite, cone.row_lower, cone.row_upper, method.tol)
+    a, _ = held.matrix(held.cuts)
+    master.add(conditioning.rows(a), np.zeros(len(held.cuts)))
+    steepest = float(np.abs(held.c).max(initial=0.0))
     stage = 0
     for _ in range(tuning.steps):
         result = master.solve(tuning.margins[stage])
@@ -78,22 +51,17 @@ def find_ray(
             if stage == len(tuning.margins):
                 return None
             continue
-        d = _cleaned(program, conditioning.x(result.z), a, tuning)
+        d = _cleaned(cone, conditioning.x(result.z), a, tuning)
         seconds = min(clock.left(), tuning.seconds)
         asked = [tuned(oracle, seconds=seconds) for oracle in oracles]
         found = [oracle.maximise(program.violation(f, d, scale=0.0)) for f, oracle in enumerate(asked)]
         size = max((_size(family, d, tuning.sized_points) for family in program.families), default=0.0)
         if max((s.worst for s in found), default=0.0) <= tuning.touched * size:
             return prove_ray(program, d, seconds) or prove_ray(program, _refined(program, d, a, tuning), seconds) or d
-        new = [
-            Support(f, int(k), y, 0.0)
-            for f, s in enumerate(found)
-            for y, k, g in zip(s.points, s.components, s.values, strict=True)
-            if g > 0
-        ]
+        new = cuts_at(found, above=0.0)
         if not new or clock.left() < 0:
             return None
-        fresh, _ = matrix(new)
+        fresh, _ = held.matrix(new)
         a = sparse.vstack([a, fresh], format="csr") if sparse.issparse(a) else np.concatenate([a, fresh])
         master.add(conditioning.rows(fresh), np.zeros(len(new)))
     return None
@@ -132,27 +100,24 @@ def _size(family: RowFamily, d: Array, points: int) -> float:
     return float((np.abs(a) * np.abs(d)[family.columns]).sum(axis=-1).max(initial=0.0))
 
 
-def _cleaned(program: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array:
+def _cleaned(cone: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array:
     """A direction of unit size that keeps exactly to the rows and bounds to which the master's keeps nearly.
 
     An LP solver is content with 1e-9; along a ray, that adds up to anything.
     """
-    lower = np.where(np.isfinite(program.lower), 0.0, -np.inf)
-    upper = np.where(np.isfinite(program.upper), 0.0, np.inf)
     d = d / np.abs(d).max()
     # Components that only rounding put there would leave the cone; the proof is about what is left.
-    d = np.clip(np.where(np.abs(d) < tuning.rounding, 0.0, d), lower, upper)
+    d = np.clip(np.where(np.abs(d) < tuning.rounding, 0.0, d), cone.lower, cone.upper)
     moving = d != 0
-    if program.n > STORAGE.most_dense or not moving.any():
+    if cone.n > STORAGE.most_dense or not moving.any():
         return d
-    rows = np.concatenate([program.A.toarray(), cuts])[:, moving]
+    rows = np.concatenate([cone.A.toarray(), cuts])[:, moving]
     sizes = np.abs(rows) @ np.abs(d[moving])
-    touched = np.abs(rows @ d[moving]) <= tuning.touched * sizes
-    touched &= sizes > 0
+    touched = (np.abs(rows @ d[moving]) <= tuning.touched * sizes) & (sizes > 0)
     rows = rows[touched] / sizes[touched, None]
     for _ in range(2):
         d[moving] -= np.linalg.lstsq(rows, rows @ d[moving], rcond=None)[0] if len(rows) else 0.0
     d = d / max(float(np.abs(d).max()), 1e-300)
     simple = np.rint(d * tuning.denominator) / tuning.denominator
     d = np.where(np.abs(d - simple) < tuning.rounding, simple, d)
-    return np.clip(d, lower, upper)
+    return np.clip(d, cone.lower, cone.upper)

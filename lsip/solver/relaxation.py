@@ -11,22 +11,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..model.program import Program
-from ..oracles import Oracle, Separation
-from ..proof.certificate import Certificate, Support
+from ..oracles import Separation, pick_oracle, tuned
+from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower, infeasible, prove_feasible, prove_lower
 from ..proof.ray import Ray
 from ..proof.scaling import Scaling
 from .clock import Clock
+from .options import Options
+from .rows import Known, cuts_at
 from .state import End, Proposal, State
-from .tuning import Tuning
 
-Array = NDArray[np.float64]
-Known = dict[int, tuple[Array, Array]]  # rows and right-hand sides of new cuts, by family, where they are known
 CLASH = (
     "No feasible point was found, and constraints contradict each other as far as the search went; that none lies "
     "farther out is not proven. Give the variables bounds, or tighten those that they have."
@@ -36,16 +34,12 @@ CLASH = (
 class Search(Protocol):
     """What an accelerator may use of a running solve."""
 
-    @property
-    def state(self) -> State: ...
-    @property
-    def relaxation(self) -> Relaxation: ...
-    @property
-    def clock(self) -> Clock: ...
-    @property
-    def tuning(self) -> Tuning: ...
-    def separate(self, point: Proposal) -> list[Separation]:
-        """Where a point violates: by sampled points if that finds enough, otherwise what the oracles say."""
+    state: State
+    relaxation: Relaxation
+    clock: Clock
+
+    def attempt(self, point: Proposal, also: Sequence[Support] = ()) -> End | None:
+        """The end, if the point is proven to be feasible and the bounds meet; otherwise what it violates is cut off."""
 
     def prove(self, point: Proposal) -> list[Separation]:
         """What the oracles say."""
@@ -53,72 +47,72 @@ class Search(Protocol):
     def add(self, separations: list[Separation]) -> int:
         """Cut off what violates; how many cuts there are."""
 
-    def certify(self, point: Proposal, known: list[Separation]) -> End | None:
-        """The end, if the point is proven to be feasible and the bounds meet."""
-
     def recheck(self) -> End | None:
         """The end, if the best point is good enough for the bound of this iteration."""
 
     def unbounded(self) -> End | None:
         """The end, if a direction of unboundedness is proven."""
 
-    def retreat(self) -> None:
-        """A feasible point between the current one and one with room."""
-
 
 Accelerator = Callable[[Search, list[Separation]], End | None]
+
+
+class Held(Protocol):
+    """The cuts of a relaxation."""
+
+    cuts: list[Support]
+
+    @property
+    def scale(self) -> float:
+        """The size of the right-hand sides."""
+
+    def add(self, new: list[Support], known: Known | None = None) -> int:
+        """Append them, where some rows are known; how many there were."""
 
 
 class Relaxation(ABC):
     """A finite program with cuts, in units of its own; the answers map back by `scaling`."""
 
-    given: Program  # as it was written
-    program: Program  # in good units
-    scaling: Scaling
-    oracles: list[Oracle]
+    held: Held
     accelerators: tuple[Accelerator, ...] = ()  # tried after every iteration, in this order
-    proof_share: float  # of the gap, that a proof of a lower bound may give up
     accuracy: ClassVar[float] = 1e-14  # of x, relative to its size: smaller moves are none
     negligible: ClassVar[float] = 1e-9  # the share of all multipliers below which an atom is no active point
     escape: ClassVar[str] = ""  # what to say where the box that stands in for infinite bounds cannot grow any more
 
-    @property
-    @abstractmethod
-    def cuts(self) -> Sequence[Support]:
-        """The index points at which constraints are kept."""
+    def __init__(self, program: Program, scaling: Scaling, options: Options) -> None:
+        self.program, self.scaling, self.options, self.tuning = program, scaling, options, options.tuning
+        self.oracles = [options.oracle or pick_oracle(f) for f in program.families]
 
-    @property
-    @abstractmethod
-    def scale(self) -> float:
-        """The size of the right-hand sides."""
-
-    @abstractmethod
     def begin(self) -> State:
         """What is known before the first step."""
+        program, tol, atol = self.program, self.options.tol, self.options.atol
+        atol = None if atol is None else self.scaling.objective * atol
+        x = np.clip(np.zeros(program.n), program.lower, program.upper)
+        margin = self.tuning.margins.first * tol * self.held.scale
+        return State(tol, atol, self.floor, margin, Proposal(x), Bounds((np.inf,) * len(program.families)))
 
-    @abstractmethod
     def describe(self) -> list[str]:
         """Two lines about what is solved, and how."""
+        size, solver = self.outline()
+        families = ", ".join(
+            f"m = {f.domain.dim} ({counted(len(f.columns), 'row')} an index)" for f in self.program.families
+        )
+        return [
+            f"{self.program.name}: {size}; {families or 'no index'}",
+            f"separation by {self.oracle_names}{solver}, tol {self.options.tol:g}",
+        ]
+
+    @abstractmethod
+    def outline(self) -> tuple[str, str]:
+        """The size of the program in words, and the solver of its relaxations after a comma."""
 
     @abstractmethod
     def relax(self, state: State) -> Proposal | End:
         """Solve the relaxation; where it has no solution, lower the margin or prove infeasibility."""
 
     @abstractmethod
-    def add(self, new: list[Support], known: Known | None = None) -> int:
-        """Append cuts; how many there were."""
-
-    @abstractmethod
     def deepest(self, state: State) -> Proposal | None:
         """The point with most room in all cuts; None if none has any."""
-
-    @abstractmethod
-    def direction(self, clock: Clock) -> Ray | Array | None:
-        """A proven direction of unboundedness; one that seems to be one, where the proof fails; None without any."""
-
-    @abstractmethod
-    def farther(self) -> bool:
-        """Let the box that stands in for infinite bounds reach farther out; whether it still may."""
 
     @abstractmethod
     def units(self, x: Array) -> Array:
@@ -128,6 +122,53 @@ class Relaxation(ABC):
     def oracle_names(self) -> str:
         """For people."""
         return ", ".join(dict.fromkeys(type(o).__name__ for o in self.oracles)) or "none needed"
+
+    def floor(self, terms: float) -> float:
+        """The share of `tol`, relative to terms of such a size, below which proofs explode."""
+        return 1.0
+
+    def add(self, new: list[Support], known: Known | None = None) -> int:
+        """Append cuts; how many there were."""
+        return self.held.add(new, known)
+
+    def value(self, x: Array) -> float:
+        """The objective at x."""
+        return float(self.program.c @ x) + self.program.constant
+
+    def separate(self, point: Proposal, margin: float, left: float = np.inf, seed: int = 0) -> list[Separation]:
+        """What each oracle finds at a point, or over the box around it.
+
+        One that can use it knows how much room the margin leaves, and the seconds left.
+        """
+        return [
+            tuned(oracle, near=max(0.5 * margin, 0.0), seconds=left).maximise(
+                self.program.violation(f, point.x, radius=point.box), target=0.0, seed=seed
+            )
+            for f, oracle in enumerate(self.oracles)
+        ]
+
+    def bounds(self, separations: list[Separation]) -> Bounds:
+        """What is proven of the violation at the point that was separated."""
+        return Bounds.of(self.program, self.oracles, separations)
+
+    def replaced(self, state: State, other: Proposal) -> bool:
+        """Whether another point keeps every index, and is the current one now; otherwise what it breaks is cut off."""
+        separations = self.separate(other, state.margin)
+        violation = self.bounds(separations)
+        if violation.worst > 0:
+            self.add(cuts_at(separations))
+            return False
+        state.accept(other)
+        state.violation = violation
+        return True
+
+    def direction(self, clock: Clock) -> Ray | Array | None:
+        """A proven direction of unboundedness; one that seems to be one, where the proof fails; None without any."""
+        return None
+
+    def farther(self) -> bool:
+        """Let the box that stands in for infinite bounds reach farther out; whether it still may."""
+        return False
 
     def promote(self) -> bool:
         """Ask lsip's own provers from now on, where a search that proves nothing was chosen; whether that is news."""
@@ -165,12 +206,12 @@ class Relaxation(ABC):
 
     def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
         """What the multipliers of a proposal prove about the optimum."""
-        share, spare = self.proof_share * allowed, tuple(self.cuts)
+        share, spare = self.tuning.proof_share * allowed, tuple(self.held.cuts)
         return prove_lower(self.program, proposal.support, proposal.rows, centre, self.units(centre), share, spare)
 
     def contradiction(self, proposal: Proposal, x: Array) -> Certificate | None:
         """A proof that no point is feasible, from multipliers whose combination contradicts itself."""
-        return infeasible(self.program, proposal.support, proposal.rows, x, tuple(self.cuts))
+        return infeasible(self.program, proposal.support, proposal.rows, x, tuple(self.held.cuts))
 
     def excess(self, point: Proposal) -> float:
         """By how much a point may break finite rows that no proof can mend; -inf where it can."""
@@ -179,3 +220,8 @@ class Relaxation(ABC):
     def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
         """What the answer has besides; `best` is the point behind it, `last` the one where there is none."""
         return {}
+
+
+def counted(number: int, thing: str) -> str:
+    """A number of things, in words."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"

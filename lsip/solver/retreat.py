@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..masters import MasterError
-from ..proof.families import Bounds
 from ..proof.prove import Feasible
 from .relaxation import Search
 from .state import Proposal
@@ -17,7 +16,7 @@ def retreat(run: Search) -> None:
     if state.incumbent is not None or not state.slater:
         return
     if state.violation.worst == np.inf:  # the last separation came without a proof
-        state.violation = Bounds.of(relaxation.program, relaxation.oracles, run.prove(state.proposal))
+        state.violation = relaxation.bounds(run.prove(state.proposal))
     v = max(state.violation.worst if relaxation.program.families else 0.0, relaxation.excess(state.proposal))
     if not 0 <= v < np.inf:
         return
@@ -32,7 +31,7 @@ def retreat(run: Search) -> None:
 
 def inside(run: Search) -> tuple[Proposal, float] | None:
     """A point that keeps every index by a proven margin; None if none is found."""
-    for _ in range(run.tuning.retreats):
+    for _ in range(run.relaxation.tuning.retreats):
         try:
             deepest = run.relaxation.deepest(run.state)
         except MasterError:

@@ -18,14 +18,14 @@ from ..model.program import STORAGE
 from ..oracles import Separation
 from ..oracles.branch_and_bound import newton_step
 from ..oracles.distinct import distinct
-from ..validation import check_fields, series, whole
+from ..proof.certificate import Array
+from ..validation import Configuration, Count, Natural, Share
 
-Array = NDArray[np.float64]
 Peaks = tuple[Array, NDArray[np.intp], Array]  # points (k, m), components (k,), rows with the rhs last (k, K + 1)
 
 
 @dataclass(frozen=True)
-class SamplingTuning:
+class SamplingTuning(Configuration):
     """How many rows are sampled, and which of their peaks are followed.
 
     Parameters
@@ -43,19 +43,13 @@ class SamplingTuning:
         Peaks that are followed at most; there are three for every coefficient of a row otherwise.
     """
 
-    most_rows: int = 50
-    points: tuple[int, ...] = (8, 40, 80, 100)
-    least_points: int = 40
-    most_points: tuple[int, ...] = (400, 1000, 1500, 2000)
-    most_entries: int = 400_000
-    below: float = 0.03
-    most_peaks: int = 64
-
-    def __post_init__(self) -> None:
-        check_fields(self, counts="most_rows least_points most_entries most_peaks", shares="below")
-        for name in ("points", "most_points"):
-            for count in series(name, getattr(self, name)):
-                whole(name, count, 1)
+    most_rows: Count = 50
+    points: tuple[Natural, ...] = (8, 40, 80, 100)
+    least_points: Count = 40
+    most_points: tuple[Natural, ...] = (400, 1000, 1500, 2000)
+    most_entries: Count = 400_000
+    below: Share = 0.03
+    most_peaks: Count = 64
 
 
 TUNING = SamplingTuning()
@@ -75,7 +69,7 @@ class SampledRows:
             spread = self.domain.project(middle + (1 + count ** (-1.0 / m)) * (spread - middle))
         points = np.concatenate([first, spread])
         a, b = family.rows(points)
-        self.first = a[: len(first)], b[: len(first)]
+        self.first = a[: len(first)].reshape(-1, k), b[: len(first)].ravel()  # of all components, point by point
         order = points[:, 0].argsort(kind="stable") if m == 1 else slice(None)
         self.points = points[order]
         self.table = np.moveaxis(np.concatenate([a, b[..., None]], axis=-1)[order], 1, 0).copy()  # (p, N, K + 1)
@@ -87,11 +81,8 @@ class SampledRows:
     def suits(family: RowFamily, tuning: SamplingTuning = TUNING) -> bool:
         """Whether a table of the family's rows is small."""
         p, k = family.columns.shape
-        return (
-            p <= tuning.most_rows
-            and k <= STORAGE.most_dense
-            and tuning.least_points * p * (k + 1) <= tuning.most_entries
-        )
+        small = tuning.least_points * p * (k + 1) <= tuning.most_entries
+        return small and p <= tuning.most_rows and k <= STORAGE.most_dense
 
     def separate(self, violation: FamilyViolation, threshold: float, refine: bool = True) -> Separation:
         """Distinct points at which the violation exceeds `threshold`, worst first, with their rows.
@@ -105,10 +96,9 @@ class SampledRows:
         radius = 2e-3 * (self.domain.upper - self.domain.lower)
         chosen = kept[distinct(y[kept], value[kept], component[kept], radius, self.most)]
         y, component, rows = y[chosen], component[chosen], rows[chosen]
-        if not refine:
-            return Separation(y, value[chosen], np.inf, component, (rows[:, :-1], rows[:, -1]))
-        old = self.refined
-        self.refined = np.concatenate([old[0], y]), np.concatenate([old[1], component]), np.concatenate([old[2], rows])
+        if refine:
+            a, b, c = self.refined
+            self.refined = np.concatenate([a, y]), np.concatenate([b, component]), np.concatenate([c, rows])
         return Separation(y, value[chosen], np.inf, component, (rows[:, :-1], rows[:, -1]))
 
     def _peaks(self, violation: FamilyViolation, threshold: float, low: float) -> Peaks:

@@ -6,17 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..model.program import Program
 from ..model.status import Status
-from ..proof.certificate import Certificate, Support
+from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower, least_gap, rounding_of
 from ..solution.solution import Iterate
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,28 +39,13 @@ class End:
     certificate: Certificate | None = None
 
 
-@dataclass(frozen=True)
-class Goal:
-    """The gap to reach, in the units of the relaxation."""
-
-    tol: float  # relative to the value
-    atol: float | None = None  # small enough whatever the value; None: what rounding leaves of the model's own terms
-    floor: Callable[[float], float] = lambda terms: 0.0  # the share of `tol`, by terms, below which proofs explode
-    too_small: float = 1e-3  # the share of `tol` below which margins for a gap are finer than LP solvers are accurate
-
-    def least(self, terms: float, own: float, content: bool) -> float:
-        """The gap that is small enough whatever the value, for terms of the dual and of the objective of such sizes."""
-        if self.atol is not None:
-            return self.atol
-        share = max(self.floor(terms), 1.0) if content else self.floor(terms)
-        return max(self.tol * min(terms, 1.0) * share, rounding_of(terms + own))
-
-
 @dataclass
 class State:
-    """All that changes during a solve."""
+    """All that changes during a solve, and the gap that it is to reach, in the units of the relaxation."""
 
-    goal: Goal
+    tol: float  # the gap to reach, relative to the value
+    atol: float | None  # small enough whatever the value; None: what rounding leaves of the model's own terms
+    floor: Callable[[float], float]  # the share of `tol`, by terms, below which proofs explode
     margin: float  # that cuts are kept by
     proposal: Proposal
     violation: Bounds  # proven at the point of the proposal, a family
@@ -75,7 +57,6 @@ class State:
     incumbent: Feasible | None = None  # the best point that is proven to be feasible
     fallback: Feasible | None = None  # a proven one that a retreat led to
     proven: Lower | None = None  # the best lower bound that is proven for all x
-    early: Lower | None = None  # the same, proven on the way, for those who watch and for the case of a stop
     estimate: float = np.inf  # what the violation of the last point probably does not exceed, where nothing is proven
     obstacle: Broken | None = None  # why the last point that looked feasible is not proven to be
     direction: Array | None = None  # one of unboundedness that could not be proven
@@ -97,29 +78,27 @@ class State:
 
     def allowed(self, value: float) -> float:
         """The gap to reach: relative to the value, or to the model's own terms where that is all that can be had."""
-        return max(self.goal.tol * abs(value), self.least)
+        return max(self.tol * abs(value), self.least)
 
     @property
     def least(self) -> float:
         """The gap that is small enough whatever the value."""
-        return self.goal.least(self.terms, self.own, self.content)
+        if self.atol is not None:
+            return self.atol
+        share = max(self.floor(self.terms), 1.0 if self.content else 0.0)
+        return max(self.tol * min(self.terms, 1.0) * share, rounding_of(self.terms + self.own))
 
     def closed(self, program: Program, best: Feasible, lower: Lower) -> bool:
         """Whether these bounds are close enough, for whoever checks them again as well."""
         least = self.least
-        if self.goal.atol is None:
-            least = min(least, least_gap(program, self.goal.tol, lower.terms, best.point.x, lower.dual.support))
+        if self.atol is None:
+            least = min(least, least_gap(program, self.tol, lower.terms, best.point.x, lower.dual.support))
         gap = best.upper - lower.value
-        return bool(np.isfinite(gap)) and gap <= max(self.goal.tol * abs(best.upper), least)
-
-    def budget(self, value: float) -> float:
-        """What margins may cost together: the gap to reach, and more where rounding is in the way of one so small."""
-        allowed = self.allowed(value)
-        return self.goal.tol if self.content and allowed < self.goal.too_small * self.goal.tol else allowed
+        return bool(np.isfinite(gap)) and gap <= max(self.tol * abs(best.upper), least)
 
     def relent(self) -> bool:
         """Be content with a gap relative to the terms of the dual; whether that is news."""
-        if self.content or self.goal.atol is not None:
+        if self.content or self.atol is not None:
             return False
         self.content = True
         return True
@@ -129,17 +108,12 @@ class State:
         if self.incumbent is None or found.upper < self.incumbent.upper:
             self.incumbent = found
 
-    def keep_early(self, lower: Lower) -> None:
-        """Remember a lower bound for the case of a stop, if it holds everywhere and is the best."""
-        if np.isinf(lower.radius) and (self.early is None or lower.value > self.early.value):
-            self.early = lower
+    def keep_lower(self, lower: Lower) -> None:
+        """Remember a lower bound, if it holds everywhere and is the best."""
+        if np.isinf(lower.radius) and (self.proven is None or lower.value > self.proven.value):
+            self.proven = lower
 
     @property
     def best(self) -> Feasible | None:
         """The best point that is proven to be feasible, wherever it comes from."""
         return min((b for b in (self.incumbent, self.fallback) if b is not None), key=lambda b: b.upper, default=None)
-
-    @property
-    def bound(self) -> Lower | None:
-        """The best lower bound that is proven."""
-        return max((b for b in (self.proven, self.early) if b is not None), key=lambda b: b.value, default=None)

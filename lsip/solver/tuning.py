@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 
-from ..errors import ModelError
 from ..expressions.interval import EPS
-from ..validation import check_fields, real, series, whole
+from ..validation import Configuration, Count, Distance, Factor, Natural, Positive, Seconds, Share
 from .clock import ClockTuning
 from .conditioning import ConditioningTuning
 from .sampling import SamplingTuning
 
 
 @dataclass(frozen=True)
-class MarginTuning:
+class MarginTuning(Configuration):
     """The margins that cuts are kept by, and what a lack of room means.
 
     Parameters
@@ -34,25 +33,18 @@ class MarginTuning:
         Relative to that size: how far beyond the least violation a model without interior is solved.
     """
 
-    first: float = 0.1
-    largest: float = 1e-3
-    calm: tuple[float, float] = (0.3, 1.2)
-    most_tried: int = 40
-    broken: float = 1e-9
-    flat: float = 1e-3
-    least_room: float = 1e-11
-    below_flat: float = 1e-10
-
-    def __post_init__(self) -> None:
-        check_fields(self, counts="most_tried", positive="first largest broken flat least_room below_flat")
-        if len(series("calm", self.calm)) != 2:
-            raise ModelError(f"`calm` is a pair of numbers; got {self.calm!r}.")
-        for value in self.calm:
-            real("calm", value, "is a pair of positive numbers", lambda v: v > 0)
+    first: Positive = 0.1
+    largest: Positive = 1e-3
+    calm: tuple[Positive, Positive] = (0.3, 1.2)
+    most_tried: Count = 40
+    broken: Positive = 1e-9
+    flat: Positive = 1e-3
+    least_room: Positive = 1e-11
+    below_flat: Positive = 1e-10
 
 
 @dataclass(frozen=True)
-class BoxTuning:
+class BoxTuning(Configuration):
     """The box that stands in for infinite bounds, in the coordinates of the master.
 
     Parameters
@@ -67,17 +59,14 @@ class BoxTuning:
         The share of `tol` that it may cost and still not matter.
     """
 
-    reach: float = 1e3
-    stretch: float = 10.0
-    near_edge: float = 0.99
-    price: float = 0.05
-
-    def __post_init__(self) -> None:
-        check_fields(self, positive="reach", factors="stretch", shares="near_edge price")
+    reach: Positive = 1e3
+    stretch: Factor = 10.0
+    near_edge: Share = 0.99
+    price: Share = 0.05
 
 
 @dataclass(frozen=True)
-class SmallerTuning:
+class SmallerTuning(Configuration):
     """Of many optimal points, a small one is looked for where the first leans on the box.
 
     Parameters
@@ -90,16 +79,13 @@ class SmallerTuning:
         Numbers in rows, beyond which the linear program would take long.
     """
 
-    cost: float = 0.1
-    most_broken: int = 20
-    most_entries: int = 200_000
-
-    def __post_init__(self) -> None:
-        check_fields(self, counts="most_broken most_entries", shares="cost")
+    cost: Share = 0.1
+    most_broken: Count = 20
+    most_entries: Count = 200_000
 
 
 @dataclass(frozen=True)
-class ZoomTuning:
+class ZoomTuning(Configuration):
     """Margins that an LP solver cannot see are magnified around its last point.
 
     Parameters
@@ -114,17 +100,14 @@ class ZoomTuning:
         The largest magnification, as a power of two.
     """
 
-    fine: float = 2e-9
-    visible: float = 2e-8
-    most: int = 6
-    largest_power: int = 24
-
-    def __post_init__(self) -> None:
-        check_fields(self, counts="most largest_power", positive="fine visible")
+    fine: Positive = 2e-9
+    visible: Positive = 2e-8
+    most: Count = 6
+    largest_power: Count = 24
 
 
 @dataclass(frozen=True)
-class MasterTuning:
+class MasterTuning(Configuration):
     """The finite linear program of an exchange.
 
     Parameters
@@ -149,28 +132,20 @@ class MasterTuning:
         The share of its terms: a cut with less room than that at the last point holds it, whatever its multiplier.
     """
 
-    largest_side: float = 1e16
-    most_cornered: int = 8
-    inset: float = 4e-10
-    ill_scaled: float = 1e3
-    many: int = 3
-    many_flat: int = 30
-    many_anyway: int = 200
-    most_idle: int = 4
-    worth_dropping: float = 0.2
-    touching: float = 1e-6
-
-    def __post_init__(self) -> None:
-        check_fields(
-            self,
-            counts="most_cornered many many_flat many_anyway most_idle",
-            shares="worth_dropping touching",
-            positive="largest_side inset ill_scaled",
-        )
+    largest_side: Positive = 1e16
+    most_cornered: Count = 8
+    inset: Positive = 4e-10
+    ill_scaled: Positive = 1e3
+    many: Count = 3
+    many_flat: Count = 30
+    many_anyway: Count = 200
+    most_idle: Count = 4
+    worth_dropping: Share = 0.2
+    touching: Share = 1e-6
 
 
 @dataclass(frozen=True)
-class NewtonTuning:
+class NewtonTuning(Configuration):
     """When Newton steps on the active index points are tried.
 
     Parameters
@@ -185,17 +160,14 @@ class NewtonTuning:
         Entries of a row: in large models, wider ones would fill the reduced system.
     """
 
-    steps: int = 6
-    nearly: float = 20.0
-    close: float = 0.1
-    widest: int = 50
-
-    def __post_init__(self) -> None:
-        check_fields(self, counts="steps widest", positive="nearly close")
+    steps: Count = 6
+    nearly: Positive = 20.0
+    close: Positive = 0.1
+    widest: Count = 50
 
 
 @dataclass(frozen=True)
-class RaysTuning:
+class RaysTuning(Configuration):
     """How directions of unboundedness are looked for, and cleaned of rounding before a proof.
 
     Parameters
@@ -222,28 +194,19 @@ class RaysTuning:
         The largest correction, in units of what is to be corrected.
     """
 
-    every: int = 5
-    steps: int = 60
-    margins: tuple[float, ...] = (1e-3, 1e-6, 0.0)
-    seconds: float = 0.3
-    sized_points: int = 64
-    touched: float = 1e-8
-    rounding: float = 1e-13
-    denominator: float = 2.0**10
-    most_corrected: float = 1e3
-
-    def __post_init__(self) -> None:
-        whole("every", self.every, 1)
-        whole("sized_points", self.sized_points, 1)
-        check_fields(
-            self, counts="steps", seconds="seconds", shares="touched rounding", positive="denominator most_corrected"
-        )
-        for margin in series("margins", self.margins):
-            real("margins", margin, "is a tuple of numbers >= 0", lambda v: v >= 0)
+    every: Natural = 5
+    steps: Count = 60
+    margins: tuple[Distance, ...] = (1e-3, 1e-6, 0.0)
+    seconds: Seconds = 0.3
+    sized_points: Natural = 64
+    touched: Share = 1e-8
+    rounding: Share = 1e-13
+    denominator: Positive = 2.0**10
+    most_corrected: Positive = 1e3
 
 
 @dataclass(frozen=True)
-class DecompositionTuning:
+class DecompositionTuning(Configuration):
     """How points of X and index points come together in `decompose`.
 
     Parameters
@@ -270,27 +233,20 @@ class DecompositionTuning:
         How far beyond a bound, relative to its size, a coordinate is taken for one that was rounded.
     """
 
-    new_rows: int = 8
-    rounds: int = 4
-    worth: float = 0.1
-    large: int = 300
-    smoothing: float = 0.5
-    shaved: float = 1e-12
-    margin_share: float = 0.3
-    first_points: int = 1000
-    deepenings: int = 3
-    rounded: float = 4 * EPS
-
-    def __post_init__(self) -> None:
-        check_fields(
-            self,
-            counts="new_rows rounds large first_points deepenings",
-            shares="worth smoothing shaved margin_share rounded",
-        )
+    new_rows: Count = 8
+    rounds: Count = 4
+    worth: Share = 0.1
+    large: Count = 300
+    smoothing: Share = 0.5
+    shaved: Share = 1e-12
+    margin_share: Share = 0.3
+    first_points: Count = 1000
+    deepenings: Count = 3
+    rounded: Share = 4 * EPS
 
 
 @dataclass(frozen=True)
-class Tuning:
+class Tuning(Configuration):
     """How the exchange decides; the defaults serve the whole catalogue, and few models gain from others.
 
     What belongs to one part of it is a group of its own: ``Tuning(newton=NewtonTuning(steps=4))``. The groups are in
@@ -303,6 +259,8 @@ class Tuning:
         exactly feasible; a larger share ends sooner and leaves less of the gap to the lower bound.
     finest_margin
         The least margin, in equilibrated rows; below it rounding hides it.
+    too_small
+        The share of `tol`: margins for a gap below it are finer than LP solvers are accurate.
     row_share
         The share of the gap that the room of finite rows may cost.
     proof_share
@@ -350,26 +308,27 @@ class Tuning:
         The time for the last proofs.
     """
 
-    margin_share: float = 0.4
-    finest_margin: float = 2e-14
-    row_share: float = 0.1
-    proof_share: float = 0.1
-    patience: int = 8
-    soon: int = 2
-    frozen: int = 6
-    regional: int = 3
-    unproven_rays: int = 3
-    stretches: int = 12
-    retreats: int = 6
-    first_shown: float = 1.0
-    shown_share: float = 0.05
-    early: float = 0.1
-    early_share: float = 0.1
-    most_early: float = 0.3
-    early_growth: float = 2.5
-    touching: float = 0.5
-    still: float = 0.2
-    most_named: int = 3
+    margin_share: Share = 0.4
+    finest_margin: Positive = 2e-14
+    too_small: Share = 1e-3
+    row_share: Share = 0.1
+    proof_share: Share = 0.1
+    patience: Count = 8
+    soon: Count = 2
+    frozen: Count = 6
+    regional: Count = 3
+    unproven_rays: Count = 3
+    stretches: Count = 12
+    retreats: Count = 6
+    first_shown: Seconds = 1.0
+    shown_share: Share = 0.05
+    early: Share = 0.1
+    early_share: Share = 0.1
+    most_early: Share = 0.3
+    early_growth: Factor = 2.5
+    touching: Share = 0.5
+    still: Share = 0.2
+    most_named: Count = 3
     margins: MarginTuning = field(default=MarginTuning())
     box: BoxTuning = field(default=BoxTuning())
     smaller: SmallerTuning = field(default=SmallerTuning())
@@ -381,17 +340,3 @@ class Tuning:
     rays: RaysTuning = field(default=RaysTuning())
     decomposition: DecompositionTuning = field(default=DecompositionTuning())
     clock: ClockTuning = field(default=ClockTuning())
-
-    def __post_init__(self) -> None:
-        check_fields(
-            self,
-            counts="patience soon frozen regional unproven_rays stretches retreats most_named",
-            shares="margin_share row_share proof_share shown_share early early_share most_early touching still",
-            positive="finest_margin",
-            seconds="first_shown",
-            factors="early_growth",
-        )
-        for each in fields(self):
-            value, group = getattr(self, each.name), type(each.default)
-            if is_dataclass(group) and not isinstance(value, group):
-                raise ModelError(f"`{each.name}` is an lsip.solver.{group.__name__}; got {value!r}.")

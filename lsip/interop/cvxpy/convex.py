@@ -8,33 +8,25 @@ word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...deadline import check
 from ...model.status import Status
-from ...oracles import Oracle, pick_oracle
-from ...proof.certificate import Support
-from ...proof.families import Bounds
+from ...proof.certificate import Array
 from ...proof.ray import Ray, prove_ray
 from ...proof.scaling import identity
-from ...solution.solution import Iterate
 from ...solver.clock import Clock
-from ...solver.options import check_options
-from ...solver.relaxation import CLASH, Known, Relaxation
-from ...solver.separation import separate
-from ...solver.state import End, Goal, Proposal, State
+from ...solver.options import Options
+from ...solver.relaxation import CLASH, Relaxation
+from ...solver.state import End, Proposal, State
 from ...solver.tuning import Tuning
 from .carrier import Carrier
+from .cuts import Cuts
 from .interior import Answer, Interior
 from .master import Master
 from .ray import find_ray
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -63,38 +55,26 @@ class ConvexTuning:
 
 
 TUNING = ConvexTuning()
+OPTIONS = {"oracle", "tol", "atol", "max_iterations", "time_limit", "seed", "callback", "tuning"}
 
 
 @dataclass(frozen=True)
-class Options:
-    """How a convex model is solved; the fields are the options of `Problem.solve`."""
+class ConvexOptions(Options):
+    """How a convex model is solved; those of the fields that are `OPTIONS` are options of `Problem.solve`.
 
-    oracle: Oracle | None = None
-    # Interior-point solvers keep constraints to about 1e-10, and margins must be larger than that.
+    Interior-point solvers keep constraints to about 1e-10, and margins must be larger than that. They leave more to
+    rounding than LP solvers do: patience and boxes end sooner, and proofs may cost more.
+    """
+
     tol: float = 1e-6
-    atol: float | None = None
     max_iterations: int = 200
-    time_limit: float | None = None
-    seed: int = 0
-    callback: Callable[[Iterate], Any] | None = None
-    # Cone solvers leave more to rounding than LP solvers do: patience and boxes end sooner, and proofs may cost more.
     tuning: Tuning = field(default=Tuning(patience=6, frozen=5, regional=2, stretches=6, proof_share=0.5), repr=False)
-
-    def __post_init__(self) -> None:
-        check_options(
-            self.tol,
-            self.max_iterations,
-            self.oracle,
-            time_limit=self.time_limit,
-            seed=self.seed,
-            callback=self.callback,
-            atol=self.atol,
-        )
 
 
 class ConvexRelaxation(Relaxation):
     """The relaxation of a convex model, by Clarabel or by the solver that the user names."""
 
+    held: Cuts
     accuracy = 1e-11
     negligible = 1e-6  # interior point methods leave a little on every cut
     escape = (
@@ -103,39 +83,16 @@ class ConvexRelaxation(Relaxation):
     )
 
     def __init__(self, carrier: Carrier, interior: Interior, master: Master | None, options: Options) -> None:
-        self.carrier, self.interior, self.master, self.options = carrier, interior, master, options
-        self.given = self.program = carrier.program
-        self.scaling = identity(self.program)
-        self.oracles = [options.oracle or pick_oracle(f) for f in self.program.families]
-        self.proof_share = options.tuning.proof_share
-        self.held = interior.cuts
+        super().__init__(carrier.program, identity(carrier.program), options)
+        self.carrier, self.interior, self.master, self.held = carrier, interior, master, interior.cuts
         self.answer: Answer | None = None  # the last one
         self.reach: float | None = None
         self.stretches = 0
 
-    def begin(self) -> State:
-        program, tol = self.program, self.options.tol
-        goal = Goal(tol, self.options.atol, floor=lambda terms: 1.0)
-        z = np.clip(np.zeros(program.n), program.lower, program.upper)
-        unknown = Bounds((np.inf,) * len(program.families))
-        return State(goal, 0.1 * tol * self.held.scale, Proposal(z, bounded=False), unknown)
-
-    def describe(self) -> list[str]:
-        families = ", ".join(f"m = {f.domain.dim}" for f in self.program.families)
+    def outline(self) -> tuple[str, str]:
         canonical = self.carrier.canonical
-        solver = "Clarabel" if self.master is None else f"CVXPY with {self.master.solver}"
-        return [
-            f"{self.program.name}: {len(canonical.place)} variables, {canonical.rows} canonical rows; {families}",
-            f"separation by {self.oracle_names}, master {solver}, tol {self.options.tol:g}",
-        ]
-
-    @property
-    def cuts(self) -> Sequence[Support]:
-        return self.held.atoms
-
-    @property
-    def scale(self) -> float:
-        return self.held.scale
+        size = f"{len(canonical.place)} variables, {canonical.rows} canonical rows"
+        return size, f", master {'Clarabel' if self.master is None else f'CVXPY with {self.master.solver}'}"
 
     def units(self, x: Array) -> Array:
         return np.abs(x) + np.append(self.interior.units, 1.0)
@@ -148,7 +105,7 @@ class ConvexRelaxation(Relaxation):
 
     def relax(self, state: State) -> Proposal | End:
         """Solve the relaxation; where it has no solution, give it a box, lower the margin, or prove infeasibility."""
-        for _ in range(self.options.tuning.margins.most_tried):
+        for _ in range(self.tuning.margins.most_tried):
             found = self._solve(state.margin)
             if found.status == "optimal":
                 state.terms = self._terms(found)
@@ -156,7 +113,7 @@ class ConvexRelaxation(Relaxation):
                     state.accept(self._proposal(found))
                     return state.proposal
             elif found.status == "unbounded" and self.reach is None:
-                self.reach = self.options.tuning.box.reach
+                self.reach = self.tuning.box.reach
             elif found.status == "infeasible":
                 end = self._explain_infeasible(state)
                 if end is not None:
@@ -167,25 +124,20 @@ class ConvexRelaxation(Relaxation):
         return End(Status.STALLED)
 
     def _solve(self, margin: float) -> Answer:
-        if self.master is not None:
-            self.answer = self.master.solve(margin, self.reach)
-        else:
-            self.answer = self.interior.solve(margin, self.reach)
+        self.answer = (self.master or self.interior).solve(margin, self.reach)
         return self.answer
 
     def _proposal(self, answer: Answer) -> Proposal:
         """An answer with its multipliers, those of rows in cones inside of their duals."""
-        pairs, least = zip(self.cuts, answer.cuts, strict=False), TUNING.faint * float(answer.cuts.max(initial=0.0))
+        least, pairs = TUNING.faint * answer.cuts.max(initial=0.0), zip(self.held.cuts, answer.cuts, strict=False)
         support = tuple(replace(s, multiplier=float(w)) for s, w in pairs if w > least)
         rows = self._rows(answer) if len(answer.rows) else np.zeros(0)
         return Proposal(answer.z, answer.value, support, rows, not answer.leaning, answer.leaning)
 
     def _rows(self, answer: Answer) -> Array:
-        rows, cones = answer.rows[self.carrier.rows], self.program.cones
-        flat = self.program.A.shape[0]
-        above = self.program.row_lower < self.program.row_upper
-        rows[:flat] = np.where(above, np.maximum(rows[:flat], 0.0), rows[:flat])
+        rows, cones = self.program.admissible(answer.rows[self.carrier.rows]), self.program.cones
         if cones is not None:
+            flat = self.program.A.shape[0]
             rows[flat:] = cones.dual_point(rows[flat:])
         return rows
 
@@ -199,10 +151,10 @@ class ConvexRelaxation(Relaxation):
         """Whether margins, insets and units suit this answer; otherwise they do now."""
         budget, again = state.allowed(found.value) * 0.5**state.patience, False
         if state.slater:
-            tuning = self.options.tuning
-            wanted = tuning.margin_share * budget / max(float(found.cuts.sum()), 1e-300)
-            wanted = float(np.clip(wanted, TUNING.least_margin * self.scale, tuning.margins.largest * self.scale))
-            again = not tuning.margins.calm[0] < state.margin / wanted < tuning.margins.calm[1]
+            wanted = self.tuning.margin_share * budget / max(float(found.cuts.sum()), 1e-300)
+            margins, scale = self.tuning.margins, self.held.scale
+            wanted = float(np.clip(wanted, TUNING.least_margin * scale, margins.largest * scale))
+            again = not margins.calm[0] < state.margin / wanted < margins.calm[1]
             state.margin = wanted if again else state.margin
         if self.master is None:
             again = (self.reach is None and self.interior.rescale(found.z)) or again
@@ -236,7 +188,7 @@ class ConvexRelaxation(Relaxation):
         return None
 
     def farther(self) -> bool:
-        if self.reach is None or self.stretches >= self.options.tuning.stretches:
+        if self.reach is None or self.stretches >= self.tuning.stretches:
             return False
         self.stretches += 1
         self.reach *= 10
@@ -244,9 +196,7 @@ class ConvexRelaxation(Relaxation):
 
     def confirm(self, state: State) -> bool:
         """Whether there is no box any more, and the interior agrees with what the user's solver found."""
-        if state.proposal.leaning:
-            return self.master is None or self._follow(state)
-        if self.reach is not None:
+        if self.reach is not None and not state.proposal.leaning:
             self.reach = None  # it has served: without it the multipliers are those of the model
             return False
         return self.master is None or self._follow(state)
@@ -261,17 +211,7 @@ class ConvexRelaxation(Relaxation):
             self.interior.afford(found, TUNING.inset_share * state.allowed(found.value) * 0.5**state.patience)
             if not moved:
                 break
-        separations = separate(self.program, self.oracles, found.z, margin=state.margin)
-        violation = Bounds.of(self.program, self.oracles, separations)
-        if violation.worst > 0:
-            found_at = [
-                (f, y, c) for f, s in enumerate(separations) for y, c in zip(s.points, s.components, strict=True)
-            ]
-            self.add([Support(f, int(c), y, 0.0) for f, y, c in found_at])
-            return False
-        state.accept(self._proposal(found))
-        state.violation = violation
-        return True
+        return self.replaced(state, self._proposal(found))
 
     def complete(self, state: State) -> None:
         """A canonical point and multipliers, where the user's solver has given neither."""
@@ -280,11 +220,7 @@ class ConvexRelaxation(Relaxation):
         found = self.interior.solve(state.margin, self.reach)
         if found.status == "optimal":
             state.accept(self._proposal(found))
-            separations = separate(self.program, self.oracles, found.z, margin=state.margin)
-            state.violation = Bounds.of(self.program, self.oracles, separations)
-
-    def add(self, new: list[Support], known: Known | None = None) -> int:
-        return self.held.add(new)
+            state.violation = self.bounds(self.separate(state.proposal, state.margin))
 
     def forget(self, state: State) -> None:
         multipliers = np.zeros(0) if self.answer is None else self.answer.cuts
@@ -297,5 +233,5 @@ class ConvexRelaxation(Relaxation):
         return None if found.status != "optimal" or found.depth <= 0 else Proposal(found.z)
 
     def direction(self, clock: Clock) -> Ray | Array | None:
-        found = find_ray(self.interior, self.program, list(self.cuts), self.oracles, clock)
+        found = find_ray(self.interior, self.program, self.held.cuts, self.oracles, clock)
         return None if found is None else prove_ray(self.program, found, clock.left()) or found

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...model.families import RowFamily
 from ...model.program import Program
 from ...proof.certificate import Support
+from ...solver.rows import Known, cut_rows, first_cuts
 
 Array = NDArray[np.float64]
 
 
-def cut_rows(program: Program, cuts: list[Support]) -> tuple[sparse.csr_matrix, Array]:
+def canonical_rows(program: Program, cuts: list[Support]) -> tuple[sparse.csr_matrix, Array]:
     """Coefficients (k, n) and right-hand sides (k,) of constraints at index points, without the column of zeros."""
-    parts: list[tuple[Any, Any, Any]] = []
-    rhs = np.zeros(len(cuts))
-    for f, family in enumerate(program.families):
-        mine = np.array([i for i, s in enumerate(cuts) if s.family == f], dtype=np.intp)
-        if len(mine):
-            component = np.array([cuts[i].component for i in mine], dtype=np.intp)
-            a, rhs[mine] = family.chosen(np.array([cuts[i].point for i in mine]), component)
-            columns = family.columns[component]
-            parts.append((a.ravel(), np.broadcast_to(mine[:, None], columns.shape).ravel(), columns.ravel()))
-    if not parts:
-        return sparse.csr_matrix((len(cuts), program.n - 1)), rhs
-    values, i, j = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return sparse.csr_matrix((values, (i, j)), (len(cuts), program.n))[:, :-1], rhs
+    rows, rhs = cut_rows(program, cuts)
+    return sparse.csr_matrix(rows)[:, :-1], rhs
 
 
 class Cuts:
@@ -36,36 +25,36 @@ class Cuts:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.atoms: list[Support] = []
-        self.rows, self.rhs = cut_rows(program, [])
-        for f, family in enumerate(program.families):
-            domain, (p, k) = family.domain, family.columns.shape
-            if domain.dim == 1:
-                points = domain.grid(int(np.clip(k + 1, 5, 50)))
-            else:
-                count = int(np.clip(2 * k, 8, 50))
-                corners = [domain.grid(2)] if domain.dim <= 4 else []
-                points = np.concatenate([*corners, domain.spread(count)])
-            self.add([Support(f, c, y, 0.0) for y in points for c in range(p)])
+        self.cuts = first_cuts(program, [_first_points(family) for family in program.families])
+        self.rows, self.rhs = canonical_rows(program, self.cuts)
 
     def __len__(self) -> int:
-        return len(self.atoms)
+        return len(self.cuts)
 
-    def add(self, new: list[Support]) -> int:
+    def add(self, new: list[Support], known: Known | None = None) -> int:
         """Append constraints; how many there were."""
         if new:
-            rows, rhs = cut_rows(self.program, new)
+            rows, rhs = canonical_rows(self.program, new)
             self.rows = sparse.csr_matrix(sparse.vstack([self.rows, rows]))
-            self.rhs, self.atoms = np.concatenate([self.rhs, rhs]), self.atoms + new
+            self.rhs, self.cuts = np.concatenate([self.rhs, rhs]), self.cuts + new
         return len(new)
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
         """Forget all others."""
         self.rows, self.rhs = self.rows[mask], self.rhs[mask]
-        self.atoms = [s for s, kept in zip(self.atoms, mask, strict=True) if kept]
+        self.cuts = [s for s, kept in zip(self.cuts, mask, strict=True) if kept]
 
     @property
     def scale(self) -> float:
         """The size of the right-hand sides."""
         sizes = np.abs(self.rhs[self.rhs != 0])
         return float(np.median(sizes)) if len(sizes) else 1.0
+
+
+def _first_points(family: RowFamily) -> Array:
+    """Index points to begin with."""
+    domain, k = family.domain, family.columns.shape[1]
+    if domain.dim == 1:
+        return domain.grid(int(np.clip(k + 1, 5, 50)))
+    corners = [domain.grid(2)] if domain.dim <= 4 else []
+    return np.concatenate([*corners, domain.spread(int(np.clip(2 * k, 8, 50)))])

@@ -21,7 +21,7 @@ from .affine import Layout, dense
 from .approximations import approximations
 from .canonical import JUDGE, Canonical
 from .carrier import Carrier
-from .convex import ConvexRelaxation, Options
+from .convex import OPTIONS, ConvexOptions, ConvexRelaxation
 from .cuts import Cuts
 from .families import Compiled, compile_families
 from .forall import ForAll, refuse_nan
@@ -177,10 +177,10 @@ class Problem:
 
     def _convex(self, carrier: Carrier, solver: str | None, verbose: bool, options: dict[str, Any]) -> ModelSolution:
         """By the exchange with a convex solver."""
-        ours = {k: v for k, v in options.items() if k in Options.__dataclass_fields__}
+        ours = {k: v for k, v in options.items() if k in OPTIONS}
         theirs = {k: v for k, v in options.items() if k not in ours}
         named = str(solver) if solver is not None and str(solver).upper() != JUDGE else ""
-        chosen, masters = Options(**ours), []
+        chosen, masters = ConvexOptions(**ours), []
 
         def opened(clock: Clock) -> ConvexRelaxation:
             cuts = Cuts(carrier.program)
@@ -192,7 +192,7 @@ class Problem:
             )
             return ConvexRelaxation(carrier, interior, masters[0], chosen)
 
-        solution = drive(Run(carrier.program, chosen, opened, answer=ConvexSolution), chosen, verbose)
+        solution = drive(Run(carrier.program, chosen, opened, answer=ConvexSolution), verbose)
         assert isinstance(solution, ConvexSolution)
         self._statistics(JUDGE, solution)
         self.solver_stats = masters[0].stats if masters and masters[0] is not None else self.solver_stats

@@ -11,7 +11,8 @@ from ...model.program import Program
 from ...oracles import Oracle, tuned
 from ...proof.certificate import Support
 from ...solver.clock import Clock
-from .cuts import cut_rows
+from ...solver.rows import cuts_at
+from .cuts import canonical_rows
 from .interior import Interior
 
 Array = NDArray[np.float64]
@@ -51,7 +52,7 @@ def find_ray(
     """
     held, stage = list(cuts), 0
     for _ in range(TUNING.steps):
-        found = interior.direction(cut_rows(program, held)[0], *TUNING.stages[stage])
+        found = interior.direction(canonical_rows(program, held)[0], *TUNING.stages[stage])
         units = np.append(interior.units, 1.0)
         if found.status != "optimal" or found.value > -TUNING.least_gain or clock.left() < 0:
             stage += 1
@@ -65,9 +66,7 @@ def find_ray(
         ]
         if all(s.worst <= 0 for s in seen):
             return d
-        new = [
-            Support(f, int(c), y, 0.0) for f, s in enumerate(seen) for y, c in zip(s.points, s.components, strict=True)
-        ]
+        new = cuts_at(seen)
         if not new:
             return None
         held += new
