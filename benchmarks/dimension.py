@@ -1,8 +1,8 @@
 """How far proofs reach in the dimension of the index, beside MAiNGO, a global solver, in the same run.
 
-(a) `bumps`: the largest value of eight rational bumps on [0, 1]^m, proven to an absolute gap of 1e-6. MAiNGO is asked for
-    the same gap; both start from the formula, and the fastest of so many runs counts. Without `maingopy` (the extra
-    `bench` has it) only our own figures are there.
+(a) `bumps`: the largest value of eight rational bumps on [0, 1]^m, proven to an absolute gap of 1e-6. MAiNGO is asked
+    for the same gap, and both start from the formula. Without `maingopy` (the extra `bench` has it) only our own
+    figures are there.
 (b) `programs`: a linear combination of ten such bumps that lies above another function everywhere and is least in the
     mean: n = 10 variables, m = 1 to 6, from the model to the certified answer.
 """
