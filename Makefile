@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test docs lint format clean
+.PHONY: help demo test docs lint format wheel clean
 
 help:
 	@echo "make demo    solve a two-dimensional problem and draw it"
@@ -15,6 +15,7 @@ help:
 	@echo "make docs    the documentation as a site, in docs/_build/html"
 	@echo "make lint    ruff and mypy only"
 	@echo "make format  let ruff rewrite the code"
+	@echo "make wheel   a wheel with the compiled kernel for this platform, and an archive of the sources, in dist/"
 	@echo "make clean   remove .venv and all caches"
 
 demo: $(VENV)/.plot
@@ -35,6 +36,12 @@ lint: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Without build isolation: nothing is fetched, and the archive builds wherever setuptools and a C++ compiler are.
+wheel: $(VENV)/.dev
+	rm -rf build dist
+	$(BIN)/python -c "from setuptools.build_meta import build_sdist, build_wheel; build_sdist('dist'); build_wheel('dist')" > /dev/null
+	@ls dist
 
 # One stamp an extra: set-up is repeated only when the dependencies or the sources of the compiled kernel change.
 KERNEL := setup.py $(wildcard lsip/kernel/*.cpp lsip/kernel/*.inl lsip/kernel/*.hpp)
