@@ -3,5 +3,6 @@
 from . import arithmetic as arithmetic
 from .affine import Affine, Constraint, Variable
 from .graph import Expression, Index
+from .parameter import Parameter
 
-__all__ = ["Affine", "Constraint", "Expression", "Index", "Variable"]
+__all__ = ["Affine", "Constraint", "Expression", "Index", "Parameter", "Variable"]

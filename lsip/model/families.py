@@ -6,6 +6,7 @@ A `FamilyViolation` is such a family at a given x: what separation oracles maxim
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,6 +24,7 @@ from ..expressions.graph import Constant, Expression, Index, Linear, picked
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..expressions.jets import tetrahedron, triangle
 from ..expressions.lanes import enclose_lanes, evaluate_lanes
+from ..expressions.parameter import Values
 from ..expressions.polynomials import Polynomial, Polynomials
 from ..expressions.tape import Quadratic, Tape
 from ..oracles.attained import discrete_points
@@ -168,7 +170,6 @@ class DeclaredFamily:
     enclosable = True
     differentiable = True
     lipschitz = None
-    data_key: Hashable = ()
 
     def __init__(
         self,
@@ -179,14 +180,27 @@ class DeclaredFamily:
         columns: Ints,
         rhs: Expression,
         labels: tuple[str, ...],
+        values: Values | None = None,
     ) -> None:
         self.name, self.indices, self.domain, self.columns, self.labels = name, indices, domain, columns, labels
         self.coordinates = tuple(
             i.name if i.domain.scalar else f"{i.name}[{k}]" for i in indices for k in range(i.domain.dim)
         )
         self.outputs = (coefficient, rhs)
-        self.tape = Tape(self.outputs, indices)
+        self.tape = Tape(self.outputs, indices, values=values)
+        self.data_key = _digest(self.tape.known)
         self.memory = Memory()
+
+    def bound(self, values: Values) -> DeclaredFamily:
+        """The family for these values of its parameters; it shares its memory, which keeps the data of boxes apart."""
+        tape = self.tape.bound(values)
+        if tape is self.tape:
+            return self
+        other = copy(self)
+        for found in ("linear", "polynomials"):
+            other.__dict__.pop(found, None)
+        other.tape, other.data_key = tape, _digest(tape.known)
+        return other
 
     @property
     def count(self) -> int:
@@ -211,7 +225,7 @@ class DeclaredFamily:
         shape = self.columns.shape
         if not len(places):
             return LinearForm(*(np.zeros((*lead, *shape)) for lead in ((), (), (self.domain.dim,), (self.domain.dim,))))
-        found = Tape((picked(self.outputs[0], places),), self.indices).linear()
+        found = Tape((picked(self.outputs[0], places),), self.indices, values=self.tape.known).linear()
         if found is None:
             return None
         parts = []
@@ -354,11 +368,13 @@ class DeclaredFamily:
         return evaluate_lanes(self.tape, y, self._lanes(component), order)
 
     def quadratics(self, cell: Cell) -> Enclosure:
-        chart = Chart(cell, self.indices)
+        chart, known = Chart(cell, self.indices), self.tape.known
+        if cell.inside is None and not cell.place:
+            return self.tape.quadratics
         if cell.inside is None:
-            return Tape(self.outputs, chart.indices, chart.instead).quadratics if cell.place else self.tape.quadratics
+            return Tape(self.outputs, chart.indices, chart.instead, known).quadratics
         inside = cell.inside(chart.coordinates)
-        tape = Tape((*self.outputs, inside), chart.indices, chart.instead)
+        tape = Tape((*self.outputs, inside), chart.indices, chart.instead, known)
 
         def enclose(
             lower: Array, upper: Array, pieces: Pieces, order: int
@@ -502,6 +518,11 @@ class BlackBoxFamily:
             return flat, cut, None
 
         return enclose
+
+
+def _digest(values: Values) -> Hashable:
+    """Equal for equal values of parameters, which come in one order."""
+    return tuple(v.tobytes() for v in values.values())
 
 
 def _step(node: Expression, offsets: dict[Index, int]) -> Any:

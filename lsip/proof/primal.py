@@ -470,7 +470,7 @@ def _splitter(known: sparse.csr_matrix) -> Callable[[Array], Array]:
         factors = splu(square)
     except RuntimeError:  # next to singular
         return lambda given: np.full((len(given), len(scale)), np.nan)
-    return lambda given: factors.solve((rows @ given.T)).T * scale
+    return lambda given: factors.solve(rows @ given.T).T * scale
 
 
 def taken_for_rounding(program: Program, dependent: Ints, row_multipliers: Array, x: Array) -> float:

@@ -29,8 +29,7 @@ from ..expressions.tape import Quadratic
 from ..model.families import LinearForm, RowFamily
 from ..model.peaks import inherit, peaks, sampled
 from ..model.program import STORAGE, Program
-from ..oracles.base import Enclosure, Ints, Pieces
-from ..oracles.memory import Memory
+from ..oracles.base import Enclosure, EnclosureMemory, Ints, Pieces
 from .certificate import Certificate
 
 Array = NDArray[np.float64]
@@ -342,7 +341,6 @@ class ScaledFamily:
 
     def __init__(self, inner: RowFamily, factors: Array, columns: Array) -> None:
         self.inner, self._b = inner, factors
-        self.memory = Memory()
         self._a: Array = factors[:, None] * columns[inner.columns]  # (p, K)
         self._rows = np.concatenate([self._a, factors[:, None]], axis=1)  # (p, K + 1)
         self._flat = np.concatenate([self._a.ravel(), factors])  # as tapes order them
@@ -382,7 +380,11 @@ class ScaledFamily:
 
     @property
     def data_key(self) -> Hashable:
-        return self.inner.data_key
+        return self.inner.data_key, self._flat.tobytes()
+
+    @property
+    def memory(self) -> EnclosureMemory:
+        return self.inner.memory
 
     @property
     def lipschitz(self) -> tuple[float, float] | None:

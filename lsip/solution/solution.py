@@ -271,8 +271,10 @@ class Solution:
             raise
 
     def _compiled(self) -> Program:
-        """The program of the model, which has to be the one that is shown."""
-        program: Program = self.model.compile()
+        """The program of the model, as it was when it was solved, which has to be the one that is shown."""
+        layout = self.program.layout
+        changed = layout is not None and layout.owner is self.model  # perhaps, since then
+        program: Program = (layout.written if changed else self.model).compile()  # type: ignore[union-attr]
         different = differing(fingerprint(program), fingerprint(self.program))
         if different:
             raise ProofError(f"The program of the solution is not that of its model: {', '.join(different)} differ.")
