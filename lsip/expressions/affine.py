@@ -257,20 +257,27 @@ class Variable(Affine):
         self.number = next(_NUMBER)
         self.name = name if name is not None else f"x{self.number}"
         self.lower, self.upper = self._bounds(lower, upper)
-        self.value: Array | float | None = None
+        self._value: Array | float | None = None
         everything = np.arange(self.size)
         super().__init__(self.shape, (Term(self, everything, everything, Constant(np.ones(self.size))),))
         self.origin = ("name", self.name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "value":
-            object.__setattr__(self, name, value)
-        elif name in ("lower", "upper") and self.__dict__.get("origin"):
+        if name in ("lower", "upper") and self.__dict__.get("origin"):
             bounds = {"lower": self.lower, "upper": self.upper, name: value}
             bounds = dict(zip(bounds, self._bounds(**bounds), strict=True))
             object.__setattr__(self, name, bounds[name])
         else:
             super().__setattr__(name, value)
+
+    @property
+    def value(self) -> Array | float | None:
+        """What the last solution of a problem has for it, in its shape; None without one."""
+        return self._value
+
+    def found(self, value: Array | float | None) -> None:
+        """Take what a solution has for it; `Problem.solve` says so."""
+        object.__setattr__(self, "_value", value)
 
     def _bounds(self, lower: Data, upper: Data) -> tuple[Array, Array]:
         low, high = self._bound(lower, "lower"), self._bound(upper, "upper")

@@ -38,6 +38,7 @@ class Parts:
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Any] = {}
+        self.families: list[DeclaredFamily | BlackBoxFamily] = []
 
     def once(self, key: Hashable, make: Callable[[], Part]) -> Part:
         """What is known under that key, or is made now."""
@@ -52,9 +53,8 @@ class Parts:
 
     def forget(self) -> None:
         """Families forget what was found out about them."""
-        for part in self._known.values():
-            if isinstance(part, DeclaredFamily | BlackBoxFamily):
-                part.memory.forget()
+        for family in self.families:
+            family.memory.forget()
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ class Written:
         sign = -1.0 if self.objective.maximise else 1.0
         c, c0 = finite(self.objective.expression, self.objective).at(self.values)
         blocks = [finite(row.body, row).at(self.values) for row in self.rows]
-        families = [
+        parts.families = [
             *(once(group, partial(family_of, group, offsets, self.values)) for group in self.groups),
             *(once((on,), partial(_applied, on, offsets)) for on in self.applied),
         ]
@@ -121,7 +121,7 @@ class Written:
             A=sparse.vstack([a for a, _ in blocks], format="csr") if blocks else sparse.csr_matrix((0, n)),
             row_lower=np.where(equal, right, -np.inf),
             row_upper=right,
-            families=tuple(f.bound(self.values) if isinstance(f, DeclaredFamily) else f for f in families),
+            families=tuple(f.bound(self.values) for f in parts.families),
             row_labels=tuple(label for row in self.rows for label in labels_of(row)),
             maximise=self.objective.maximise,
             name=self.name,

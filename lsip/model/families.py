@@ -419,6 +419,10 @@ class BlackBoxFamily:
     def count(self) -> int:
         return 1
 
+    def bound(self, values: Values) -> BlackBoxFamily:
+        """Itself: functions have no parameters."""
+        return self
+
     def rows(self, y: Array) -> tuple[Array, Array]:
         n = self.columns.shape[1]
         a = self.a(y)

@@ -244,7 +244,7 @@ class Problem:
         answer = chosen_method(given, method, options).solve(self, verbose=verbose)
         self._last = answer
         for variable in self.variables:
-            variable.value = answer[variable] if answer.status not in (Status.INFEASIBLE, Status.UNBOUNDED) else None
+            variable.found(None if answer.status in (Status.INFEASIBLE, Status.UNBOUNDED) else answer[variable])
         return answer
 
     def _changed(self) -> bool:
