@@ -73,7 +73,8 @@ class Cover:
 
     direct = False  # whether rows are expanded for given weights, as sharply as can be
 
-    def __init__(self, family: Rows, cell: Cell, order: int = 2) -> None:
+    def __init__(self, family: Rows, cell: Cell, order: int = 2, boxes: tuple[Array, Array] | None = None) -> None:
+        """Boxes to start with, or those given; over them, expansions of that order."""
         self.cell, self.order = cell, order
         self.p, k = family.columns.shape
         self.width = k + 1
@@ -85,7 +86,7 @@ class Cover:
         self._enclose = self._enclosure(family)
         self.kinks = 0
         self.whole = True
-        lower, upper = _first_boxes(cell, TUNING.cheap / (self.p * self.width))
+        lower, upper = boxes or _first_boxes(cell, TUNING.cheap / (self.p * self.width))
         self.scale = np.maximum((upper - lower).max(axis=0), 1e-300)
         began = time.perf_counter()
         rows = self._rows(lower, upper, None)
@@ -99,6 +100,16 @@ class Cover:
         if store is None or name not in store:
             raise AttributeError(name)
         return store[name][: self.n]
+
+    def renewed(self, family: Rows) -> Cover:
+        """The same boxes, for rows with other numbers. On which side of a kink a box lies has to be found out again."""
+        lower, upper = self.lower, self.upper
+        if self.kinks:
+            both = np.unique(np.concatenate([lower, upper], axis=1), axis=0)
+            lower, upper = both[:, : self.dim], both[:, self.dim :]
+        other = type(self)(family, self.cell, self.order, (lower.copy(), upper.copy()))
+        other.scale = self.scale
+        return other
 
     def _enclosure(self, family: Rows) -> Enclosure:
         return family.quadratics(self.cell)

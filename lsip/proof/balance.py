@@ -122,6 +122,22 @@ def balanced(
     return None if around is None or not around.stands_for(stored) else (stored, around)
 
 
+def rebalanced(program: Program, c: Array, dual: Dual, centre: Array, allowed: float) -> tuple[Dual, Weighed] | None:
+    """Multipliers near those given that prove a bound with the basis that they came with; None if that costs too much.
+
+    It is the basis of an earlier proof, about a program whose numbers were a little different.
+    """
+    used = _used(program, dual)
+    if len(used.support) < len(dual.support) or not np.array_equal(used.row_multipliers, dual.row_multipliers):
+        return None
+    rows = Rows.of(program, used.support)
+    made = _corrected(c, rows, replace(used, balanced=dual.balanced, basis=dual.basis))
+    found = weigh(c, rows, made, centre)
+    if found is None or not found.stands_for(made) or not float(found.charge.sum()) <= allowed:
+        return None
+    return made, found
+
+
 def _as_it_is(c: Array, rows: Rows, dual: Dual, centre: Array) -> Weighed | None:
     """What a dual proves as it is; where that is nothing, which floats can tell, only about how it weighs."""
     if rows.cones is None:

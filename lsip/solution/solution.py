@@ -108,6 +108,7 @@ class Solution:
     evidence: str = ""  # what was found, where it could not be proven
     oracles: tuple[Oracle, ...] = field(repr=False, default=())  # that were asked, one a family
     atol: float = 0.0  # the gap that counts as closed whatever the value, in units of the objective
+    kept: Any = field(repr=False, default=None)  # what its solver keeps for the next solve
     checked: bool = True  # False for what was read from a file and not verified since
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,10 @@ from ..model.status import Status
 from ..oracles import Separation, is_instant, is_prover, pick_oracle, prover
 from ..proof.certificate import Support
 from ..proof.families import Bounds
-from ..proof.prove import floor_share, own_terms
+from ..proof.prove import Feasible, floor_share, own_terms
 from ..proof.ray import Ray
 from ..proof.scaling import scaled, scaling_of
+from .again import Kept
 from .centre import Centre
 from .clock import Clock
 from .linear_master import LinearMaster
@@ -36,12 +38,13 @@ Array = NDArray[np.float64]
 class LinearRelaxation(Relaxation):
     """The relaxation of a linear program."""
 
-    def __init__(self, given: Program, method: LinearOptions) -> None:
+    def __init__(self, given: Program, method: LinearOptions, earlier: Sequence[Support] = ()) -> None:
+        """Index points of an `earlier` answer are among the first."""
         self.given, self.method, self.tuning = given, method, method.tuning
         self.scaling, self.program = scaling_of(given), scaled(given)
         self.proof_share = self.tuning.proof_share
         self.oracles = [method.oracle or pick_oracle(f) for f in self.program.families]
-        self.lp = LinearMaster(self.program, self.oracles, method)
+        self.lp = LinearMaster(self.program, self.oracles, method, earlier)
         self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None
         self.flat = Centre(self._middle)
@@ -229,6 +232,9 @@ class LinearRelaxation(Relaxation):
 
     def add(self, new: list[Support], known: Known | None = None) -> int:
         return self.lp.add(new, known)
+
+    def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
+        return {"kept": Kept(self.scaling, self.lp.conditioning, self.lp.scale, self.lp.units)}
 
     def forget(self, state: State) -> None:
         if self.result is not None:

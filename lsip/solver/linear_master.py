@@ -6,6 +6,8 @@ what separation finds; cuts that have not mattered for long are forgotten.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,7 +38,9 @@ class LinearMaster:
     Where an interrupt left the master with other rows than the cuts, it is built anew before it is used again.
     """
 
-    def __init__(self, program: Program, oracles: list[Oracle], method: LinearOptions) -> None:
+    def __init__(
+        self, program: Program, oracles: list[Oracle], method: LinearOptions, earlier: Sequence[Support] = ()
+    ) -> None:
         self.program, self.method, self.tuning = program, method, method.tuning.master
         self.sharp = False  # whether rows are evaluated with more digits than doubles need
         self.near: tuple[Array, Array] | None = None  # z and x of the point that is looked at, magnified
@@ -54,11 +58,9 @@ class LinearMaster:
             for y in points
             for c in range(len(program.families[f].columns))
         ]
-        warm = method.warm_start
-        if warm is not None:
-            self.cuts += [s for s in (*warm.cuts, *warm.certificate.support) if self._fits(s)]
+        self.cuts += [replace(s, multiplier=0.0) for s in earlier]
         known = {
-            f: _flat(sampled.first) for f, sampled in enumerate(self.sampled) if sampled is not None and warm is None
+            f: _flat(sampled.first) for f, sampled in enumerate(self.sampled) if sampled is not None and not earlier
         }
         rows, rhs = self.matrix(self.cuts, known)
         self.sample = self._sample_rows(rows)
@@ -207,16 +209,6 @@ class LinearMaster:
             parts.append(np.zeros((place.size, self.program.n)))
             np.add.at(parts[-1], (place[:, :, None], family.columns[:, None, :]), table)
         return np.concatenate(parts)
-
-    def _fits(self, s: Support) -> bool:
-        if s.family >= len(self.program.families):
-            return False
-        family = self.program.families[s.family]
-        return bool(
-            s.component < len(family.columns)
-            and len(s.point) == family.domain.dim
-            and family.domain.contains(s.point[None, :])[0]
-        )
 
     def matrix(self, cuts: list[Support], known: dict[int, tuple[Array, Array]] | None = None) -> tuple[Matrix, Array]:
         """Rows (k, n) and right-hand sides of cuts, dense for small models; those `known` of a family are not asked."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..model.method import register_solver
 from ..model.program import Compilable, Program, compiled
 from ..oracles import Oracle
 from ..solution.solution import Iterate, Solution
+from .again import resumed
 from .driver import Run, drive
 from .linear import LinearRelaxation
 from .options import check_options, chosen
@@ -111,4 +113,6 @@ def solve(
 def opened(problem: Program | Compilable, method: Exchange) -> Run:
     """A solve that is about to begin."""
     given = compiled(problem)
-    return Run(given, method, lambda clock: LinearRelaxation(given, method), problem)
+    if method.warm_start is None:
+        return Run(given, method, lambda clock: LinearRelaxation(given, method), problem)
+    return Run(given, method, lambda clock: resumed(given, method, partial(LinearRelaxation, given, method)), problem)

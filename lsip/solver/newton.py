@@ -154,10 +154,12 @@ def polish(
     margin: float,
     basis: Matrix,
     steps: int,
+    near: float = 0.25,
 ) -> Polished | None:
     """Polish an approximate solution by so many steps at most; None when the reduced system is not well posed.
 
-    `basis` (n, n), dense or sparse, gives well-scaled coordinates: x = basis z.
+    `basis` (n, n), dense or sparse, gives well-scaled coordinates: x = basis z. A slope that would carry a point farther
+    than `near`, relative to the index set, belongs to a kink or a curved boundary: the point stays.
     """
     if not support:
         return None
@@ -172,7 +174,7 @@ def polish(
     x = x.copy()
     for _ in range(steps):
         check("Newton steps")
-        local = _local(program, support, points, x)
+        local = _local(program, support, points, x, near)
         if local is None:
             return None
         a, g, jac, grad, inverse = local
@@ -286,7 +288,7 @@ def _movable(program: Program, x: Array) -> NDArray[np.bool_]:
 
 
 def _local(
-    program: Program, support: tuple[Support, ...], points: list[Array], x: Array
+    program: Program, support: tuple[Support, ...], points: list[Array], x: Array, near: float
 ) -> tuple[Any, Array, Any, list[Array], list[Array]] | None:
     """Rows (k, n), values g (k,), all da/dy stacked (sum of m, n); grad_y g and (-H)^-1 of every point."""
     k = len(support)
@@ -314,7 +316,7 @@ def _local(
         d, h = np.where(smooth[:, None], d, 0.0), np.where(smooth[:, None], h, 0.0)
         g[mine] = (v * weights).sum(axis=1)
         slope, hessian = contract(d, h, weights)
-        inverses = _move(y, slope, hessian, family.domain)
+        inverses = _move(y, slope, hessian, family.domain, near)
         for q, place in enumerate(mine):
             grad[place], inverse[place] = slope[q], inverses[q]
         row_entries.append((v[:, :-1].ravel(), np.repeat(mine, columns.shape[1]), columns.ravel()))
@@ -369,7 +371,7 @@ def _slide(slope: Array, hessian: Array, normal: Array, curvature: Array) -> Arr
     return np.where(proper[:, None, None], tangent @ inverse @ tangent, 0.0)
 
 
-def _move(y: Array, slope: Array, hessian: Array, domain: Domain) -> Array:
+def _move(y: Array, slope: Array, hessian: Array, domain: Domain, near: float) -> Array:
     """(-H)^-1 on the coordinates inside their range, for proper maxima; zero for points that must stay: (k, m, m)."""
     lower, upper = domain.lower, domain.upper
     width = upper - lower
@@ -388,6 +390,5 @@ def _move(y: Array, slope: Array, hessian: Array, domain: Domain) -> Array:
     proper = w[:, 0] > 1e-10 * np.maximum(np.abs(w[:, -1]), 1e-300)
     inverse = np.einsum("kij,kj,klj->kil", v, 1.0 / np.where(proper[:, None], w, 1.0), v)
     inverse = np.where(both & proper[:, None, None], inverse, 0.0)
-    # A slope that would carry the point far away belongs to a kink or a curved boundary: such points stay.
-    far = (np.abs(np.einsum("kij,kj->ki", inverse, slope)) > 0.25 * width).any(axis=1)
+    far = (np.abs(np.einsum("kij,kj->ki", inverse, slope)) > near * width).any(axis=1)
     return np.where(far[:, None, None], 0.0, inverse)

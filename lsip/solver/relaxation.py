@@ -129,6 +129,10 @@ class Relaxation(ABC):
         """For people."""
         return ", ".join(dict.fromkeys(type(o).__name__ for o in self.oracles)) or "none needed"
 
+    def otherwise(self) -> Relaxation | None:
+        """What to go on with, where the first step was no end; None stays with this one."""
+        return None
+
     def promote(self) -> bool:
         """Ask lsip's own provers from now on, where a search that proves nothing was chosen; whether that is news."""
         return False

@@ -183,15 +183,18 @@ class NewtonTuning:
         The share of the size of right-hand sides and value: from larger violations Newton leads nowhere.
     widest
         Entries of a row: in large models, wider ones would fill the reduced system.
+    light
+        The share of all multipliers below which an atom of an earlier proof only makes up for rounding.
     """
 
     steps: int = 6
     nearly: float = 20.0
     close: float = 0.1
     widest: int = 50
+    light: float = 1e-7
 
     def __post_init__(self) -> None:
-        check_fields(self, counts="steps widest", positive="nearly close")
+        check_fields(self, counts="steps widest", positive="nearly close", shares="light")
 
 
 @dataclass(frozen=True)
