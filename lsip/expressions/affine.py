@@ -203,6 +203,7 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
             found.update(dict.fromkeys(term.coefficient.indices()))
         return tuple(found)
 
+    @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters in it."""
         varying = () if self.varying is None else (self.varying,)

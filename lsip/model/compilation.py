@@ -23,6 +23,7 @@ from ..expressions.parameter import Values, parameters_in
 from ..expressions.printing import text
 from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import Tape, constant_value
+from ..oracles.memory import Memory
 from .callables import FamilyOn, compile_family
 from .families import BlackBoxFamily, DeclaredFamily
 from .program import Layout, Place, Program
@@ -39,6 +40,7 @@ class Parts:
     def __init__(self) -> None:
         self._known: dict[Hashable, Any] = {}
         self.families: list[DeclaredFamily | BlackBoxFamily] = []
+        self.memories: dict[tuple[Index, ...], Memory] = {}  # boxes of indices, for whatever constraints there are
 
     def once(self, key: Hashable, make: Callable[[], Part]) -> Part:
         """What is known under that key, or is made now."""
@@ -106,7 +108,7 @@ class Written:
         c, c0 = finite(self.objective.expression, self.objective).at(self.values)
         blocks = [finite(row.body, row).at(self.values) for row in self.rows]
         parts.families = [
-            *(once(group, partial(family_of, group, offsets, self.values)) for group in self.groups),
+            *(once(group, partial(family_of, group, offsets, self.values, parts.memories)) for group in self.groups),
             *(once((on,), partial(_applied, on, offsets)) for on in self.applied),
         ]
         parts.keep(keys)
@@ -206,7 +208,9 @@ def _told(tape: Tape) -> str:
     return ", ".join(f"{p.name} is {text(v)}" for p, v in tape.known.items())
 
 
-def family_of(members: Sequence[ForAll], offsets: Offsets, values: Values) -> DeclaredFamily:
+def family_of(
+    members: Sequence[ForAll], offsets: Offsets, values: Values, memories: dict[tuple[Index, ...], Memory]
+) -> DeclaredFamily:
     """Constraints over the same indices as one family, so that they share all work on the index."""
     indices = members[0].indices
     bodies = [m.constraint.body for m in members]
@@ -214,7 +218,10 @@ def family_of(members: Sequence[ForAll], offsets: Offsets, values: Values) -> De
     labels = tuple(label for m in members for label in labels_of(m.constraint))
     domains = [i.domain for i in indices]
     domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
-    return declared_family("; ".join(m.label for m in members), indices, domain, body, labels, offsets, values)
+    name = "; ".join(m.label for m in members)
+    family = declared_family(name, indices, domain, body, labels, offsets, values)
+    family.memory = memories.setdefault(indices, family.memory)
+    return family
 
 
 def _applied(c: FamilyOn, offsets: Offsets) -> DeclaredFamily | BlackBoxFamily:

@@ -10,6 +10,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import count
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -58,6 +59,7 @@ class FamilyTuning:
 
 
 TUNING = FamilyTuning()
+_NUMBER = count()
 
 
 @runtime_checkable
@@ -188,7 +190,8 @@ class DeclaredFamily:
         )
         self.outputs = (coefficient, rhs)
         self.tape = Tape(self.outputs, indices, values=values)
-        self.data_key = _digest(self.tape.known)
+        self._number = next(_NUMBER)  # so that no other family is taken for this one
+        self.data_key: Hashable = (self._number, _digest(self.tape.known))
         self.memory = Memory()
 
     def bound(self, values: Values) -> DeclaredFamily:
@@ -199,7 +202,7 @@ class DeclaredFamily:
         other = copy(self)
         for found in ("linear", "polynomials"):
             other.__dict__.pop(found, None)
-        other.tape, other.data_key = tape, _digest(tape.known)
+        other.tape, other.data_key = tape, (self._number, _digest(tape.known))
         return other
 
     @property

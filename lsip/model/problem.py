@@ -147,7 +147,6 @@ class Problem:
         self.objective = objective
         self.name = name
         self.constraints: list[Constraint | ForAll | FamilyOn] = list(_flatten(constraints))
-        self._added: dict[object, int] = {}  # constraints that came later, in which call of `add`
         self._parts = Parts()
         self._last: Answer | None = None
         self._check()
@@ -171,7 +170,7 @@ class Problem:
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters in its objective and constraints."""
         affine = [self.objective.expression, *map(_body, self.constraints)]
-        return tuple(dict.fromkeys(p for a in affine for p in a.parameters()))
+        return tuple(dict.fromkeys(p for a in affine for p in a.parameters))
 
     def add(self, constraint: Statements | ForAll | FamilyOn) -> None:
         """Add a constraint, or a list of them; the next solve starts from the last one."""
@@ -180,8 +179,6 @@ class Problem:
         if twice is not None:
             raise ModelError(f"{twice} is a constraint of the problem already.")
         self._change([*self.constraints, *new])
-        call = 1 + max(self._added.values(), default=0)
-        self._added.update(dict.fromkeys(new, call))
 
     def remove(self, constraint: Statements | ForAll | FamilyOn | str) -> None:
         """Remove a constraint, or a list of them, each by its name or as it was given; the next solve starts so."""
@@ -325,10 +322,10 @@ class Problem:
     def written(self) -> Written:
         """The model as it stands now."""
         values = current(self.parameters)
-        groups: dict[Any, list[ForAll]] = {}
+        groups: dict[tuple[Index, ...], list[ForAll]] = {}
         for c in self.constraints:
-            if isinstance(c, ForAll):  # what was added later is a family of its own, so that others stay as they are
-                groups.setdefault((c.indices, self._added.get(c, 0)), []).append(c)
+            if isinstance(c, ForAll):
+                groups.setdefault(c.indices, []).append(c)
         return Written(
             owner=self,
             name=self.name,

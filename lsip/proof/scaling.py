@@ -95,6 +95,12 @@ class Scaling:
             ),
         )
 
+    def suits(self, program: Program) -> bool:
+        """Whether these are units of a program, which need not be the best."""
+        rows = [len(f.columns) for f in program.families]
+        alike = len(self.columns) == program.n and len(self.rows) == program.A.shape[0]
+        return alike and [len(f) for f in self.families] == rows and self.exact(program)
+
     def exact(self, program: Program) -> bool:
         """Whether nothing of the program over- or underflows in these units: powers of two round nothing else."""
         d, r, s = self.columns, self.rows, self.objective

@@ -150,7 +150,11 @@ class Resumed(Relaxation):
         otherwise: Callable[[Sequence[Support]], Relaxation],
     ) -> None:
         self.given, self.method, self.earlier, self.kept, self._otherwise = given, method, earlier, kept, otherwise
-        self.program, self.scaling = scaled(given), scaling_of(given)
+        known, x = kept.scaling, np.asarray(earlier.x)
+        value = known.objective * float(given.c @ x + given.constant)
+        self.relative = abs(value) >= method.tuning.newton.telling and known.suits(given)
+        self.scaling = known if self.relative else scaling_of(given)
+        self.program = known.apply(given) if self.relative else scaled(given)
         self.proof_share = method.tuning.proof_share
         self.oracles = [method.oracle or pick_oracle(f) for f in self.program.families]
         self.found: list[Support] = []
@@ -181,7 +185,8 @@ class Resumed(Relaxation):
         return made if made._polish() else None
 
     def _state(self) -> State:
-        program, tuning, (tol, atol) = self.program, self.method.tuning, (self.method.tol, self.method.atol)
+        program, tuning, tol = self.program, self.method.tuning, self.method.tol
+        atol = 0.0 if self.relative and self.method.atol is None else self.method.atol
         goal = Goal(tol, None if atol is None else self.scaling.objective * atol, partial(floor_share, program))
         x = np.asarray(self.earlier.x) / self.scaling.columns
         state = State(goal, 0.0, Proposal(x), Bounds((np.inf,) * len(program.families)))

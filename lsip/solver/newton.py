@@ -158,8 +158,8 @@ def polish(
 ) -> Polished | None:
     """Polish an approximate solution by so many steps at most; None when the reduced system is not well posed.
 
-    `basis` (n, n), dense or sparse, gives well-scaled coordinates: x = basis z. A slope that would carry a point farther
-    than `near`, relative to the index set, belongs to a kink or a curved boundary: the point stays.
+    `basis` (n, n), dense or sparse, gives well-scaled coordinates: x = basis z. A slope that would carry a point
+    farther than `near`, relative to the index set, belongs to a kink or a curved boundary: the point stays.
     """
     if not support:
         return None

@@ -185,6 +185,8 @@ class NewtonTuning:
         Entries of a row: in large models, wider ones would fill the reduced system.
     light
         The share of all multipliers below which an atom of an earlier proof only makes up for rounding.
+    telling
+        A value that is larger, in units of an earlier solve, has a relative gap worth closing in these units.
     """
 
     steps: int = 6
@@ -192,9 +194,10 @@ class NewtonTuning:
     close: float = 0.1
     widest: int = 50
     light: float = 1e-7
+    telling: float = 1e-3
 
     def __post_init__(self) -> None:
-        check_fields(self, counts="steps widest", positive="nearly close", shares="light")
+        check_fields(self, counts="steps widest", positive="nearly close telling", shares="light")
 
 
 @dataclass(frozen=True)
