@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import count
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ModelError
 from ..validation import Array, Data, kept, numbers, shown
-from .graph import Expression
+from .graph import Expression, Gather, Join
 
 _NUMBER = count()
 
@@ -102,3 +103,12 @@ def current(parameters: Iterable[Parameter]) -> dict[Parameter, Array]:
 def parameters_in(*expressions: Expression) -> tuple[Parameter, ...]:
     """The parameters that expressions depend on, in order of appearance."""
     return tuple(dict.fromkeys(node for e in expressions for node in e.nodes() if isinstance(node, Parameter)))
+
+
+def depending(e: Expression, parameters: Collection[Parameter]) -> NDArray[np.bool_]:
+    """Which elements of an expression, flat, depend on some of the parameters, as far as rearrangements show it."""
+    if isinstance(e, Gather):
+        return depending(e.args[0], parameters)[e.index]
+    if isinstance(e, Join):
+        return np.concatenate([depending(part, parameters) for part in e.args])
+    return np.full(e.size, any(node in parameters for node in e.nodes() if isinstance(node, Parameter)))

@@ -21,11 +21,11 @@ from ..deadline import check
 from ..domains import Cell, Domain
 from ..errors import ModelError
 from ..expressions.chart import Chart
-from ..expressions.graph import Constant, Expression, Index, Linear, picked
+from ..expressions.graph import Constant, Expression, Index, Join, Linear, picked
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..expressions.jets import tetrahedron, triangle
 from ..expressions.lanes import enclose_lanes, evaluate_lanes
-from ..expressions.parameter import Values
+from ..expressions.parameter import Values, depending
 from ..expressions.polynomials import Polynomial, Polynomials
 from ..expressions.tape import Quadratic, Tape
 from ..oracles.attained import discrete_points
@@ -361,6 +361,18 @@ class DeclaredFamily:
         tape = self.tape
         for node, args in zip(tape.written.nodes, tape.written.args, strict=True):
             yield type(node).__name__, args, _step(node, tape.offsets)
+
+    def renewal(self, cell: Cell, before: Hashable) -> tuple[Ints, Enclosure] | None:
+        """The numbers that depend on parameters with other values than before, and their enclosures."""
+        number, values = before if isinstance(before, tuple) and len(before) == 2 else (None, ())
+        if number != self._number or self.tape.kink_count:
+            return None
+        known = zip(self.tape.known.items(), values, strict=True)
+        changed = {p for (p, now), then in known if now.tobytes() != then}
+        places = np.flatnonzero(np.concatenate([depending(e, changed) for e in self.outputs]))
+        chart = Chart(cell, self.indices)
+        part = picked(Join(self.outputs), places)
+        return places, Tape((part,), chart.indices, chart.instead, self.tape.known).quadratics
 
     def _lanes(self, component: Ints) -> Ints:
         p, k = self.columns.shape

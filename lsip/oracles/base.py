@@ -148,6 +148,17 @@ class Rows(Protocol):
 
 
 @runtime_checkable
+class Renewable(Protocol):
+    """Rows whose numbers may change, and which know what has changed."""
+
+    def renewal(self, cell: Cell, before: Hashable) -> tuple[Ints, Enclosure] | None:
+        """Which of the numbers that `quadratics` encloses differ from those of that `data_key`, and their enclosures.
+
+        None where all of them may.
+        """
+
+
+@runtime_checkable
 class EnclosableViolation(Violation, Protocol):
     """g(y) = (a(y), b(y)) · w for rows of a family and weights w = (x, -scale), or the largest over a box of weights.
 

@@ -13,6 +13,7 @@ would need boxes of the size of the tolerance.
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -26,7 +27,7 @@ from ..expressions.chart import Chart
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 from ..expressions.tape import Quadratic, cubic_weights, middle, quadratic_weights
-from .base import Enclosure, Rows
+from .base import Enclosure, Renewable, Rows
 from .quadratic_bound import bound_quadratics
 
 Array = NDArray[np.float64]
@@ -101,8 +102,14 @@ class Cover:
             raise AttributeError(name)
         return store[name][: self.n]
 
-    def renewed(self, family: Rows) -> Cover:
-        """The same boxes, for rows with other numbers. On which side of a kink a box lies has to be found out again."""
+    def renewed(self, family: Rows, before: Hashable) -> Cover:
+        """The same boxes, for rows with other numbers than those of the data `before`; this cover is used up.
+
+        On which side of a kink a box lies has to be found out again.
+        """
+        changed = family.renewal(self.cell, before) if isinstance(family, Renewable) and not self.direct else None
+        if changed is not None:
+            return self._changed(family, *changed)
         lower, upper = self.lower, self.upper
         if self.kinks:
             both = np.unique(np.concatenate([lower, upper], axis=1), axis=0)
@@ -110,6 +117,28 @@ class Cover:
         other = type(self)(family, self.cell, self.order, (lower.copy(), upper.copy()))
         other.scale = self.scale
         return other
+
+    def _changed(self, family: Rows, places: NDArray[np.intp], enclose: Enclosure) -> Cover:
+        """The same with other enclosures of some numbers."""
+        self.whole = False
+        size, step = self.p * (self.width - 1), max(TUNING.cached // max(len(places), 1), 1)
+        inner = places < size
+        row = np.where(inner, places // max(self.width - 1, 1), places - size)
+        column = np.where(inner, places % max(self.width - 1, 1), self.width - 1)
+        for start in range(0, self.n if len(places) else 0, step):
+            some = slice(start, min(start + step, self.n))
+            found = enclose(self.lower[some], self.upper[some], None, self.order)[0]
+            flat, error = self._flat(found)
+            self.table[some][:, row, :, column] = flat.transpose(2, 1, 0)
+            self.error[some][:, row, column] = error
+        self._enclose, self.whole = self._enclosure(family), True
+        return self
+
+    def _flat(self, quadratic: Quadratic) -> tuple[Array, Array]:
+        """Coefficients (levels, N, numbers) and errors (N, numbers), rounding of products with (x, -1) included."""
+        flat = np.concatenate([quadratic.value[None], quadratic.gradient, quadratic.hessian, quadratic.third])
+        rounding = 0.5 * (self.width + 4) * EPS  # half a unit in the last place an operation
+        return flat, quadratic.error * (1 + rounding) + rounding * np.abs(flat).sum(axis=0)
 
     def _enclosure(self, family: Rows) -> Enclosure:
         return family.quadratics(self.cell)
@@ -189,20 +218,18 @@ class Cover:
         return Quadratic(*merged)
 
     def _layout(self, quadratic: Quadratic) -> dict[str, Any]:
-        """Coefficients (N, p, levels, K + 1) and errors (N, p, K + 1), rounding of products with (x, -1) included."""
+        """Coefficients (N, p, levels, K + 1) and errors (N, p, K + 1)."""
         p, width = self.p, self.width
         n = len(quadratic.value)
-        flat = np.concatenate([quadratic.value[None], quadratic.gradient, quadratic.hessian, quadratic.third])
+        flat, doubt = self._flat(quadratic)
         table = np.empty((n, p, self.levels, width))
         size = p * (width - 1)
         table[..., :-1] = flat[..., :size].reshape(self.levels, n, p, width - 1).transpose(1, 2, 0, 3)
         table[..., -1] = flat[..., size:].transpose(1, 2, 0)
         error = np.empty((n, p, width))
-        error[..., :-1] = quadratic.error[:, :size].reshape(n, p, width - 1)
-        error[..., -1] = quadratic.error[:, size:]
-        rounding = 0.5 * (width + 4) * EPS  # half a unit in the last place an operation
-        rough = quadratic.rough.sum(axis=-1).T
-        return {"rough": rough, "table": table, "error": error * (1 + rounding) + rounding * np.abs(table).sum(2)}
+        error[..., :-1] = doubt[:, :size].reshape(n, p, width - 1)
+        error[..., -1] = doubt[:, size:]
+        return {"rough": quadratic.rough.sum(axis=-1).T, "table": table, "error": error}
 
     def _sides(self, sides: Quadratic, pieces: NDArray[np.int8] | None, straddles: Bools | None) -> dict[str, Any]:
         """Functions >= 0 on the part of a box that counts: (N, sides, levels), their errors, and which matter.

@@ -83,7 +83,7 @@ class Memory:
                 continue
             if self._kept.pop(old, None) is None or before.boxes > TUNING.most_grown * before.began:
                 return None
-            return Partition(key, [cover.renewed(family) for cover in before.covers], before.kind, before.began)
+            return Partition(key, [cover.renewed(family, old[1]) for cover in before.covers], before.kind, before.began)
         return None
 
     def keep(self, partition: Partition) -> None:

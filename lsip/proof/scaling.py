@@ -29,7 +29,7 @@ from ..expressions.tape import Quadratic
 from ..model.families import LinearForm, RowFamily
 from ..model.peaks import inherit, peaks, sampled
 from ..model.program import STORAGE, Program
-from ..oracles.base import Enclosure, EnclosureMemory, Ints, Pieces
+from ..oracles.base import Enclosure, EnclosureMemory, Ints, Pieces, Renewable
 from .certificate import Certificate
 
 Array = NDArray[np.float64]
@@ -427,16 +427,14 @@ class ScaledFamily:
         return _multiplied(a, self._a[component]), _multiplied(b, self._b[component])
 
     def quadratics(self, cell: Cell) -> Enclosure:
-        inner = self.inner.quadratics(cell)
+        return _times(self.inner.quadratics(cell), self._flat)
 
-        def enclose(
-            lower: Array, upper: Array, pieces: Pieces, order: int
-        ) -> tuple[Quadratic, Quadratic | None, Mask | None]:
-            rows, sides, straddles = inner(lower, upper, pieces, order)
-            found = Quadratic(*(part * self._flat for part in rows))
-            return found._replace(error=found.error + LOST), sides, straddles  # whatever underflowed
-
-        return enclose
+    def renewal(self, cell: Cell, before: Hashable) -> tuple[Ints, Enclosure] | None:
+        inner, factors = before if isinstance(before, tuple) and len(before) == 2 else (None, None)
+        if factors != self._flat.tobytes() or not isinstance(self.inner, Renewable):
+            return None
+        found = self.inner.renewal(cell, inner)
+        return None if found is None else (found[0], _times(found[1], self._flat[found[0]]))
 
     def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
         found = self.inner.fractions(y, component)
@@ -460,6 +458,19 @@ class ScaledFamily:
     def identity(self) -> Iterator[object]:
         yield from self.inner.identity()
         yield self._flat
+
+
+def _times(inner: Enclosure, factors: Array) -> Enclosure:
+    """Enclosures of numbers times powers of two."""
+
+    def enclose(
+        lower: Array, upper: Array, pieces: Pieces, order: int
+    ) -> tuple[Quadratic, Quadratic | None, Mask | None]:
+        rows, sides, straddles = inner(lower, upper, pieces, order)
+        found = Quadratic(*(part * factors for part in rows))
+        return found._replace(error=found.error + LOST), sides, straddles  # whatever underflowed
+
+    return enclose
 
 
 def _form(form: LinearForm | None, factors: Array) -> LinearForm | None:
