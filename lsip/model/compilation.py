@@ -220,6 +220,7 @@ def family_of(
     domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
     name = "; ".join(m.label for m in members)
     family = declared_family(name, indices, domain, body, labels, offsets, values)
+    family.origins = tuple((m, i) for m in members for i in range(m.constraint.body.size))
     family.memory = memories.setdefault(indices, family.memory)
     return family
 

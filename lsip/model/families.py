@@ -29,7 +29,7 @@ from ..expressions.parameter import Values, depending
 from ..expressions.polynomials import Polynomial, Polynomials
 from ..expressions.tape import Quadratic, Tape
 from ..oracles.attained import discrete_points
-from ..oracles.base import Array, Enclosure, Ints, Pieces, Rows
+from ..oracles.base import Array, Enclosure, Ints, Pieces, Renewal, Rows
 from ..oracles.memory import Memory
 from ..validation import numbers
 from .undefined import where_undefined
@@ -190,8 +190,8 @@ class DeclaredFamily:
         )
         self.outputs = (coefficient, rhs)
         self.tape = Tape(self.outputs, indices, values=values)
-        self._number = next(_NUMBER)  # so that no other family is taken for this one
-        self.data_key: Hashable = (self._number, _digest(self.tape.known))
+        number = next(_NUMBER)  # so that no other family is taken for this one
+        self.origins: tuple[Hashable, ...] = tuple((number, i) for i in range(len(columns)))
         self.memory = Memory()
 
     def bound(self, values: Values) -> DeclaredFamily:
@@ -202,8 +202,14 @@ class DeclaredFamily:
         other = copy(self)
         for found in ("linear", "polynomials"):
             other.__dict__.pop(found, None)
-        other.tape, other.data_key = tape, (self._number, _digest(tape.known))
+        other.tape = tape
         return other
+
+    @property
+    def data_key(self) -> Hashable:
+        """Which rows they are, how many coefficients they have, and the values of parameters."""
+        values = tuple((p, v.tobytes()) for p, v in self.tape.known.items())
+        return self.origins, self.columns.shape[1], values
 
     @property
     def count(self) -> int:
@@ -362,17 +368,22 @@ class DeclaredFamily:
         for node, args in zip(tape.written.nodes, tape.written.args, strict=True):
             yield type(node).__name__, args, _step(node, tape.offsets)
 
-    def renewal(self, cell: Cell, before: Hashable) -> tuple[Ints, Enclosure] | None:
-        """The numbers that depend on parameters with other values than before, and their enclosures."""
-        number, values = before if isinstance(before, tuple) and len(before) == 2 else (None, ())
-        if number != self._number or self.tape.kink_count:
+    def renewal(self, cell: Cell, before: Hashable) -> Renewal | None:
+        """The numbers of other rows, and those that depend on parameters with other values than before."""
+        if not isinstance(before, tuple) or len(before) != 3 or self.tape.kink_count:
             return None
-        known = zip(self.tape.known.items(), values, strict=True)
-        changed = {p for (p, now), then in known if now.tobytes() != then}
-        places = np.flatnonzero(np.concatenate([depending(e, changed) for e in self.outputs]))
+        origins, width, values = before
+        place = {origin: i for i, origin in enumerate(origins)}
+        rows = np.array([place.get(origin, -1) for origin in self.origins], dtype=np.intp)
+        if width != self.columns.shape[1] or (rows < 0).all():
+            return None
+        then = dict(values)
+        changed = {p for p, now in self.tape.known.items() if now.tobytes() != then.get(p)}
+        other = np.concatenate([np.repeat(rows < 0, width), rows < 0])
+        places = np.flatnonzero(other | np.concatenate([depending(e, changed) for e in self.outputs]))
         chart = Chart(cell, self.indices)
         part = picked(Join(self.outputs), places)
-        return places, Tape((part,), chart.indices, chart.instead, self.tape.known).quadratics
+        return Renewal(rows, places, Tape((part,), chart.indices, chart.instead, self.tape.known).quadratics)
 
     def _lanes(self, component: Ints) -> Ints:
         p, k = self.columns.shape
@@ -537,11 +548,6 @@ class BlackBoxFamily:
             return flat, cut, None
 
         return enclose
-
-
-def _digest(values: Values) -> Hashable:
-    """Equal for equal values of parameters, which come in one order."""
-    return tuple(v.tobytes() for v in values.values())
 
 
 def _step(node: Expression, offsets: dict[Index, int]) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,15 +147,20 @@ class Rows(Protocol):
         """What enclosures over this index set take on trust, in sentences; empty for a formula."""
 
 
+class Renewal(NamedTuple):
+    """What has changed of rows."""
+
+    rows: Ints  # (p,), which row each was before; -1 for one that is new
+    places: Ints  # which of the numbers that `quadratics` encloses differ
+    enclose: Enclosure  # encloses these
+
+
 @runtime_checkable
 class Renewable(Protocol):
     """Rows whose numbers may change, and which know what has changed."""
 
-    def renewal(self, cell: Cell, before: Hashable) -> tuple[Ints, Enclosure] | None:
-        """Which of the numbers that `quadratics` encloses differ from those of that `data_key`, and their enclosures.
-
-        None where all of them may.
-        """
+    def renewal(self, cell: Cell, before: Hashable) -> Renewal | None:
+        """What differs from the rows of that `data_key`; None where everything may."""
 
 
 @runtime_checkable

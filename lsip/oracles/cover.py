@@ -27,7 +27,7 @@ from ..expressions.chart import Chart
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 from ..expressions.tape import Quadratic, cubic_weights, middle, quadratic_weights
-from .base import Enclosure, Renewable, Rows
+from .base import Enclosure, Renewable, Renewal, Rows
 from .quadratic_bound import bound_quadratics
 
 Array = NDArray[np.float64]
@@ -109,7 +109,7 @@ class Cover:
         """
         changed = family.renewal(self.cell, before) if isinstance(family, Renewable) and not self.direct else None
         if changed is not None:
-            return self._changed(family, *changed)
+            return self._changed(family, changed)
         lower, upper = self.lower, self.upper
         if self.kinks:
             both = np.unique(np.concatenate([lower, upper], axis=1), axis=0)
@@ -118,9 +118,15 @@ class Cover:
         other.scale = self.scale
         return other
 
-    def _changed(self, family: Rows, places: NDArray[np.intp], enclose: Enclosure) -> Cover:
+    def _changed(self, family: Rows, renewal: Renewal) -> Cover:
         """The same with other enclosures of some numbers."""
-        self.whole = False
+        (was, places, enclose), self.whole = renewal, False
+        if len(was) != self.p or (was != np.arange(self.p)).any():
+            for key in ("table", "error"):
+                self._store[key] = self._store[key][: self.n][:, was]  # of a row that is new, any is enclosed anew
+            for key in set(self._store) - {"table", "error"}:
+                self._store[key] = self._store[key][: self.n]
+            self.p, self.shared = len(was), bool((family.columns == family.columns[0]).all())
         size, step = self.p * (self.width - 1), max(TUNING.cached // max(len(places), 1), 1)
         inner = places < size
         row = np.where(inner, places // max(self.width - 1, 1), places - size)

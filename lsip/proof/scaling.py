@@ -29,7 +29,7 @@ from ..expressions.tape import Quadratic
 from ..model.families import LinearForm, RowFamily
 from ..model.peaks import inherit, peaks, sampled
 from ..model.program import STORAGE, Program
-from ..oracles.base import Enclosure, EnclosureMemory, Ints, Pieces, Renewable
+from ..oracles.base import Enclosure, EnclosureMemory, Ints, Pieces, Renewable, Renewal
 from .certificate import Certificate
 
 Array = NDArray[np.float64]
@@ -386,7 +386,7 @@ class ScaledFamily:
 
     @property
     def data_key(self) -> Hashable:
-        return self.inner.data_key, self._flat.tobytes()
+        return self.inner.data_key, self._rows.tobytes()
 
     @property
     def memory(self) -> EnclosureMemory:
@@ -429,12 +429,17 @@ class ScaledFamily:
     def quadratics(self, cell: Cell) -> Enclosure:
         return _times(self.inner.quadratics(cell), self._flat)
 
-    def renewal(self, cell: Cell, before: Hashable) -> tuple[Ints, Enclosure] | None:
-        inner, factors = before if isinstance(before, tuple) and len(before) == 2 else (None, None)
-        if factors != self._flat.tobytes() or not isinstance(self.inner, Renewable):
+    def renewal(self, cell: Cell, before: Hashable) -> Renewal | None:
+        if not isinstance(before, tuple) or len(before) != 2 or not isinstance(self.inner, Renewable):
             return None
-        found = self.inner.renewal(cell, inner)
-        return None if found is None else (found[0], _times(found[1], self._flat[found[0]]))
+        found = self.inner.renewal(cell, before[0])
+        if found is None:
+            return None
+        mine, factors = self._rows, np.frombuffer(before[1]).reshape(-1, self._rows.shape[1])
+        known = found.rows >= 0
+        if not np.array_equal(mine[known], factors[found.rows[known]]):
+            return None
+        return found._replace(enclose=_times(found.enclose, self._flat[found.places]))
 
     def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
         found = self.inner.fractions(y, component)

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from ..errors import OutOfTime
 from ..model.program import Layout, Program
-from ..oracles import pick_oracle
+from ..oracles import Separation, pick_oracle
 from ..proof.certificate import Support
 from ..proof.dual import Dual
 from ..proof.families import Bounds
@@ -245,6 +245,20 @@ class Resumed(Relaxation):
         own = own_terms(self.program, x, sum(s.multiplier for s in support))
         state.accept(Proposal(x, value, support, rows), 1.0, own)
         return state.proposal
+
+    def sample(self, state: State, point: Proposal) -> list[Separation] | None:
+        """A violation that a few points show is no proof's business."""
+        found = [self._tried(f, point.x) for f in range(len(self.program.families))]
+        return found if max(s.worst for s in found) > state.margin else None
+
+    def _tried(self, f: int, x: Array) -> Separation:
+        """The worst of a few points."""
+        violation, domain = self.program.violation(f, x), self.program.families[f].domain
+        points = domain.spread(self.method.tuning.newton.tried)
+        values = violation.values(points)
+        worst = values.argmax(axis=0)
+        component = np.arange(len(worst))
+        return Separation(points[worst], values[worst, component], np.inf, component)
 
     def add(self, new: list[Support], known: Known | None = None) -> int:
         self.found += new
