@@ -186,6 +186,29 @@ class EnclosableViolation(Violation, Protocol):
         """Component `component[n]` at the point y[n]: shape (N,)."""
 
 
+class Weighted(NamedTuple):
+    """Rows, and the weights of an `EnclosableViolation`."""
+
+    family: Rows
+    weights: Array
+    spread: Array | None
+
+
+@runtime_checkable
+class Rescaled(Protocol):
+    """Rows that are others in other units, by factors that round nothing."""
+
+    def unscaled(self, weights: Array, spread: Array | None) -> Weighted | None:
+        """The rows behind them, and the weights that give the same; None where these under- or overflow."""
+
+
+def unscaled(violation: EnclosableViolation) -> Weighted:
+    """The rows of a violation in the units that they were written in: what is known of them holds in all units."""
+    family, weights, spread = violation.family, violation.weights, violation.spread
+    found = family.unscaled(weights, spread) if isinstance(family, Rescaled) else None
+    return Weighted(family, weights, spread) if found is None else found
+
+
 def can_enclose(violation: Violation) -> TypeGuard[EnclosableViolation]:
     """Whether the violation can be bounded over boxes."""
     return isinstance(violation, EnclosableViolation) and violation.family.enclosable

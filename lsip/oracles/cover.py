@@ -293,7 +293,7 @@ class Cover:
         """Quadratics (N p, numbers) for these weights, and what they are off by, at most, (N p,)."""
         table, error = self.table[rows], self.error[rows]
         size, flat = np.abs(weights), len(table) * self.p
-        if self.shared:
+        if self.shared and (weights == weights[0]).all():
             q = (table.reshape(-1, self.width) @ weights[0]).reshape(flat, self.levels)
             rest = (error.reshape(-1, self.width) @ size[0]).ravel()
         else:

@@ -29,7 +29,7 @@ from ..expressions.tape import Quadratic
 from ..model.families import LinearForm, RowFamily
 from ..model.peaks import inherit, peaks, sampled
 from ..model.program import STORAGE, Program
-from ..oracles.base import Enclosure, EnclosureMemory, Ints, Pieces, Renewable, Renewal
+from ..oracles.base import Enclosure, EnclosureMemory, Ints, Pieces, Weighted
 from .certificate import Certificate
 
 Array = NDArray[np.float64]
@@ -427,19 +427,22 @@ class ScaledFamily:
         return _multiplied(a, self._a[component]), _multiplied(b, self._b[component])
 
     def quadratics(self, cell: Cell) -> Enclosure:
-        return _times(self.inner.quadratics(cell), self._flat)
+        inner = self.inner.quadratics(cell)
 
-    def renewal(self, cell: Cell, before: Hashable) -> Renewal | None:
-        if not isinstance(before, tuple) or len(before) != 2 or not isinstance(self.inner, Renewable):
-            return None
-        found = self.inner.renewal(cell, before[0])
-        if found is None:
-            return None
-        mine, factors = self._rows, np.frombuffer(before[1]).reshape(-1, self._rows.shape[1])
-        known = found.rows >= 0
-        if not np.array_equal(mine[known], factors[found.rows[known]]):
-            return None
-        return found._replace(enclose=_times(found.enclose, self._flat[found.places]))
+        def enclose(
+            lower: Array, upper: Array, pieces: Pieces, order: int
+        ) -> tuple[Quadratic, Quadratic | None, Mask | None]:
+            rows, sides, straddles = inner(lower, upper, pieces, order)
+            found = Quadratic(*(part * self._flat for part in rows))
+            return found._replace(error=found.error + LOST), sides, straddles  # whatever underflowed
+
+        return enclose
+
+    def unscaled(self, weights: Array, spread: Array | None) -> Weighted | None:
+        for part in (weights,) if spread is None else (weights, spread):
+            if not _reversible(part, self._rows):
+                return None
+        return Weighted(self.inner, weights * self._rows, None if spread is None else spread * self._rows)
 
     def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
         found = self.inner.fractions(y, component)
@@ -463,19 +466,6 @@ class ScaledFamily:
     def identity(self) -> Iterator[object]:
         yield from self.inner.identity()
         yield self._flat
-
-
-def _times(inner: Enclosure, factors: Array) -> Enclosure:
-    """Enclosures of numbers times powers of two."""
-
-    def enclose(
-        lower: Array, upper: Array, pieces: Pieces, order: int
-    ) -> tuple[Quadratic, Quadratic | None, Mask | None]:
-        rows, sides, straddles = inner(lower, upper, pieces, order)
-        found = Quadratic(*(part * factors for part in rows))
-        return found._replace(error=found.error + LOST), sides, straddles  # whatever underflowed
-
-    return enclose
 
 
 def _form(form: LinearForm | None, factors: Array) -> LinearForm | None:
