@@ -342,7 +342,12 @@ def test_parts_of_a_model_cannot_be_changed(source: str) -> None:
 
 def test_bounds_are_assigned_as_a_whole_and_checked() -> None:
     x = lsip.Variable(3, name="x", upper=2)
-    for wrong, message in (([0, 1], "must broadcast"), (np.nan, "holds nan"), (3, "exceeds upper"), (np.inf, "as large")):
+    for wrong, message in (
+        ([0, 1], "must broadcast"),
+        (np.nan, "holds nan"),
+        (3, "exceeds upper"),
+        (np.inf, "as large"),
+    ):
         with pytest.raises(ModelError, match=message):
             x.lower = wrong
         assert (x.lower == -np.inf).all()

@@ -265,9 +265,9 @@ class Variable(Affine):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("lower", "upper") and self.__dict__.get("origin"):
-            bounds = {"lower": self.lower, "upper": self.upper, name: value}
-            bounds = dict(zip(bounds, self._bounds(**bounds), strict=True))
-            object.__setattr__(self, name, bounds[name])
+            known = {"lower": self.lower.reshape(self.shape), "upper": self.upper.reshape(self.shape)}
+            low, high = self._bounds(**{**known, name: value})
+            object.__setattr__(self, name, low if name == "lower" else high)
         else:
             super().__setattr__(name, value)
 
@@ -318,6 +318,11 @@ class Constraint(Statement):
         if not isinstance(name, str) or not name.strip():
             raise ModelError(f"The name of a constraint is text; got {shown(name)}.")
         return replace(self, name=name)
+
+    def violation(self, values: Mapping[Any, Any] | None = None) -> Array | float:
+        """By how much it is broken, in its shape, at values of its variables, by default those of the last solution."""
+        found = self.body.at(values)
+        return np.abs(found) if self.equality else np.maximum(found, 0.0)
 
     @property
     def label(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from ..domains import Domain, Product
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term, Variable, enclosed
 from ..expressions.graph import Constant, Expression, Gather, Index, Join, Linear, Negate
-from ..expressions.parameter import Values, parameters_in
+from ..expressions.parameter import Values, current, parameters_in
 from ..expressions.printing import text
 from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import Tape, constant_value
@@ -27,11 +27,21 @@ from ..oracles.memory import Memory
 from .callables import FamilyOn, compile_family
 from .families import BlackBoxFamily, DeclaredFamily
 from .program import Layout, Place, Program
-from .statements import ForAll, Objective
 
 Array = NDArray[np.float64]
 Part = TypeVar("Part")
 Offsets = dict[Variable, Any]
+
+
+class Quantified(Protocol):
+    """A constraint for every value of its indices; `ForAll` is it."""
+
+    @property
+    def indices(self) -> tuple[Index, ...]: ...
+    @property
+    def constraint(self) -> Constraint: ...
+    @property
+    def label(self) -> str: ...
 
 
 class Parts:
@@ -65,9 +75,10 @@ class Written:
 
     owner: object  # the problem
     name: str
-    objective: Objective
+    objective: Affine
+    maximise: bool
     rows: tuple[Constraint, ...]
-    groups: tuple[tuple[ForAll, ...], ...]  # of constraints that share one family
+    groups: tuple[tuple[Quantified, ...], ...]  # of constraints that share one family
     applied: tuple[FamilyOn, ...]
     variables: tuple[Variable, ...]
     lower: Array
@@ -76,7 +87,10 @@ class Written:
 
     def same(self, other: object) -> bool:
         """Whether it says the same as another one: the same statements, equal bounds, equal values."""
-        if not isinstance(other, Written) or self.objective is not other.objective:
+        if not isinstance(other, Written) or (self.maximise, id(self.objective)) != (
+            other.maximise,
+            id(other.objective),
+        ):
             return False
         ours, theirs = (
             (*w.rows, None, *(c for group in w.groups for c in (*group, None)), *w.applied) for w in (self, other)
@@ -104,8 +118,8 @@ class Written:
         def finite(affine: Affine, owner: object) -> FiniteRows:
             return once((owner,), partial(FiniteRows, affine, offsets, n))
 
-        sign = -1.0 if self.objective.maximise else 1.0
-        c, c0 = finite(self.objective.expression, self.objective).at(self.values)
+        sign = -1.0 if self.maximise else 1.0
+        c, c0 = finite(self.objective, self.objective).at(self.values)
         blocks = [finite(row.body, row).at(self.values) for row in self.rows]
         parts.families = [
             *(once(group, partial(family_of, group, offsets, self.values, parts.memories)) for group in self.groups),
@@ -125,7 +139,7 @@ class Written:
             row_upper=right,
             families=tuple(f.bound(self.values) for f in parts.families),
             row_labels=tuple(label for row in self.rows for label in labels_of(row)),
-            maximise=self.objective.maximise,
+            maximise=self.maximise,
             name=self.name,
             layout=Layout(self, self.owner, dict(self._places(sizes))),
         )
@@ -142,6 +156,19 @@ class Written:
                 start += member.constraint.body.size
         for f, on in enumerate(self.applied, start=len(self.groups)):
             yield on, Place(f, 0, 1)
+
+
+def single(constraint: Quantified) -> Program:
+    """A program with that constraint alone, over its variables."""
+    body = constraint.constraint.body
+    variables = tuple(dict.fromkeys(t.variable for t in body.terms))
+    n = sum(v.size for v in variables)
+    free = np.full(n, np.inf)
+    values = current(body.parameters)
+    nothing = Affine((), ())
+    return Written(
+        None, constraint.label, nothing, False, (), ((constraint,),), (), variables, -free, free, values
+    ).compile()
 
 
 def labels_of(constraint: Constraint) -> tuple[str, ...]:
@@ -209,7 +236,7 @@ def _told(tape: Tape) -> str:
 
 
 def family_of(
-    members: Sequence[ForAll], offsets: Offsets, values: Values, memories: dict[tuple[Index, ...], Memory]
+    members: Sequence[Quantified], offsets: Offsets, values: Values, memories: dict[tuple[Index, ...], Memory]
 ) -> DeclaredFamily:
     """Constraints over the same indices as one family, so that they share all work on the index."""
     indices = members[0].indices

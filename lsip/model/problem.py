@@ -20,7 +20,7 @@ from .compilation import Parts, Written
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .method import Answer, Method, chosen_method
 from .program import Program
-from .statements import ForAll, Objective
+from .statements import ForAll, Objective, titled
 from .status import Status
 from .worst_violation import Values, WorstViolation, flat, worst_violation
 
@@ -329,7 +329,8 @@ class Problem:
         return Written(
             owner=self,
             name=self.name,
-            objective=self.objective,
+            objective=self.objective.expression,
+            maximise=self.objective.maximise,
             rows=tuple(c for c in self.constraints if isinstance(c, Constraint)),
             groups=tuple(map(tuple, groups.values())),
             applied=tuple(c for c in self.constraints if isinstance(c, FamilyOn)),
@@ -355,7 +356,7 @@ class Problem:
             if isinstance(c, FamilyOn):
                 rows.append((r"\text{s.t.} \quad & " if i == 0 else "& ") + c.latex())
                 continue
-            body = latex(c.constraint) if isinstance(c, ForAll) else latex(c)
+            body = titled(c)
             where = rf" \quad \forall {c.where}" if isinstance(c, ForAll) else ""
             rows.append((r"\text{s.t.} \quad & " if i == 0 else "& ") + body + where)
         rows += [f"& {b}" for v in self.variables for b in _bounds(v, tex=True)]

@@ -127,11 +127,12 @@ def rebalanced(program: Program, c: Array, dual: Dual, centre: Array, allowed: f
 
     It is the basis of an earlier proof, about a program whose numbers were a little different.
     """
-    used = _used(program, dual)
-    if len(used.support) < len(dual.support) or not np.array_equal(used.row_multipliers, dual.row_multipliers):
+    atoms = settled(program, dual.support)
+    if len(atoms) < len(dual.support):
         return None
-    rows = Rows.of(program, used.support)
-    made = _corrected(c, rows, replace(used, balanced=dual.balanced, basis=dual.basis))
+    rows = Rows.of(program, atoms)
+    usable = replace(dual, support=atoms, row_multipliers=program.admissible(dual.row_multipliers))
+    made = _corrected(c, rows, usable)
     found = weigh(c, rows, made, centre)
     if found is None or not found.stands_for(made) or not float(found.charge.sum()) <= allowed:
         return None
