@@ -3,7 +3,7 @@
 from . import bases, catalogue, oracles, plotting, report  # noqa: F401  (each registers how it shows a solution)
 from .domains import Ball, Box, Budget, Domain, Finite, Interval, Polytope, Product, Simplex, Union
 from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, OutOfTime, ProofError
-from .expressions import Constraint, Expression, Index, Variable
+from .expressions import Constraint, Expression, Index, Parameter, Variable
 from .info import info
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution
@@ -32,6 +32,7 @@ __all__ = [
     "ModelError",
     "NotAffineError",
     "OutOfTime",
+    "Parameter",
     "Polytope",
     "Problem",
     "Product",

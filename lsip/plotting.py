@@ -174,6 +174,9 @@ def _families(solution: Solution, family: int | str | None) -> list[int]:
         return list(range(len(families)))
     names = [str(each.name) for each in families]
     if isinstance(family, str):
+        held = [i for i, each in enumerate(families) if family in each.labels]
+        if family not in names and held:
+            return held
         if family not in names:
             raise ModelError(f"There is no family named {family!r}; the names are {', '.join(names)}.")
         return [names.index(family)]

@@ -202,6 +202,88 @@ def test_layout_is_that_of_numpy(p: int, columns: int, order: int) -> None:
         assert np.allclose(mine, theirs, rtol=1e-9, atol=1e-11)
 
 
+# ---- data that change ------------------------------------------------------------------------------------------------
+
+PLACES = {
+    "coefficients": lambda p: (np.stack([1 + 0 * y[0], np.exp(p * y[0]), y[1]]), 2 + y[0] * y[1]),
+    "right-hand side": lambda p: (np.stack([1 + 0 * y[0], y[0], y[1]]), p * np.sin(3 * y[0] + y[1])),
+    "inside of functions": lambda p: (np.stack([1 + 0 * y[0], y[0], y[1]]), np.cos(4 * p * y[0]) + np.exp(p**2 * y[1])),
+    "kinks": lambda p: (np.stack([1 + 0 * y[0], y[0], y[1]]), abs(y[0] - p / 3) + p * y[1]),
+}
+
+
+def above(place: str, p: object) -> lsip.Problem:
+    """The least plane, in a way, above a function of which some numbers may change."""
+    x = lsip.Variable(3, name="x", lower=-20, upper=20)
+    a, b = PLACES[place](p)
+    return lsip.Problem(lsip.minimize(x[0] + 0.1 * x[1]), [lsip.forall(y, a @ x >= b)])
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_tape_for_other_values_is_another_one_in_the_kernel(place: str) -> None:
+    p = lsip.Parameter(name="p", value=1.0)
+    tape = above(place, p).compile().families[0].tape
+    lower = np.random.default_rng(0).uniform(-1, 0.9, (9, 2))
+    before = tape.quadratics(lower, lower + 0.1)[0]
+    for value in (1.5, -0.5):
+        bound, plain = tape.bound({p: np.array(value)}), above(place, value).compile().families[0].tape
+        assert bound.native is not None
+        found, known = bound.quadratics(lower, lower + 0.1)[0], plain.quadratics(lower, lower + 0.1)[0]
+        for mine, theirs in zip(found, known, strict=True):
+            assert np.allclose(mine, theirs, rtol=1e-9, atol=1e-12)
+        _contains(bound, found, lower, lower + 0.1, np.random.default_rng(1))
+    for same, then in zip(tape.quadratics(lower, lower + 0.1)[0], before, strict=True):
+        assert np.array_equal(same, then)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_solving_again_with_the_kernel_is_as_good_as_solving_anew(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, quadratics = [], native.NativeTape.quadratics
+    monkeypatch.setattr(native.NativeTape, "quadratics", lambda *given: asked.append(1) or quadratics(*given))
+    p = lsip.Parameter(name="p", value=1.0)
+    problem = above(place, p)
+    problem.solve(verbose=False)
+    for value in (1.02, 1.5, -0.5, 1.0):
+        p.value = value
+        asked.clear()
+        found = problem.solve(verbose=False)
+        assert asked, "the kernel encloses"
+        known = above(place, value).solve(verbose=False)
+        assert found.status is known.status is lsip.Status.OPTIMAL
+        assert found.certified
+        assert found.value == pytest.approx(known.value, rel=3e-8, abs=3e-8)
+        asked.clear()
+        found.verify()
+        assert not asked, "and proofs are checked without it"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_proven_again_owes_nothing_to_the_kernel(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boxes that a kernel in error has enclosed are of no use without it, for these data and for others."""
+    quadratics = native.NativeTape.quadratics
+
+    def nothing(*given: object) -> object:
+        (value, *rest), sides, straddles = quadratics(*given)
+        return [0 * value, *(0 * part for part in rest)], sides, straddles
+
+    def bound() -> float:
+        """Over all boxes that are kept for the problem as it is, or are made now."""
+        violation = problem.compile().violation(0, x)
+        taken = violation.family.memory.take(violation.family, violation.domain)
+        violation.family.memory.keep(taken)
+        return max(cover.bounds(violation.weights, slice(None))[0].max() for cover in taken.covers)
+
+    p = lsip.Parameter(name="p", value=1.0)
+    problem, x = above(place, p), np.array([-5.0, 0.3, 0.2])
+    monkeypatch.setattr(native.NativeTape, "quadratics", nothing)
+    for value in (1.0, 1.5):
+        p.value = value
+        worst = problem.compile().violation(0, x).values(problem.compile().families[0].domain.grid(40)).max()
+        assert bound() < 1 < worst
+        with native.by_reference():
+            assert bound() >= worst
+
+
 # ---- loading ---------------------------------------------------------------------------------------------------------
 
 

@@ -25,6 +25,7 @@ from .graph import Add, Condition, Constant, Expression, Gather, Index, Join, Li
 from .interval import NORMAL
 from .operands import Ints
 from .operators import RULES, Operators, Statement, operand
+from .parameter import Parameter, parameters_in
 from .printing import Item, latex, text
 from .sums import Kept, Scattered, together, totals
 
@@ -202,6 +203,12 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
             found.update(dict.fromkeys(term.coefficient.indices()))
         return tuple(found)
 
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters in it."""
+        varying = () if self.varying is None else (self.varying,)
+        return parameters_in(*varying, *(term.coefficient for term in self.terms))
+
     def __str__(self) -> str:
         return text(self)
 
@@ -225,7 +232,9 @@ class Variable(Affine):
     name
         How it prints.
     lower, upper
-        Bounds, numbers or arrays of that shape; free by default.
+        Bounds, numbers or arrays of that shape; free by default. They can be assigned later, between two solves.
+
+    After `Problem.solve`, `value` is what the solution has for it.
 
     Examples
     --------
@@ -235,7 +244,7 @@ class Variable(Affine):
     x[0] + 2 x[1]
     """
 
-    hint = "Give bounds when it is made, as in Variable(3, lower=0), or write constraints, as in x >= 0."
+    hint = "Its bounds `lower` and `upper` can be, and constraints can be written, as in x >= 0."
 
     def __init__(
         self, shape: int | tuple[int, ...] = (), *, name: str | None = None, lower: Data = -np.inf, upper: Data = np.inf
@@ -248,17 +257,37 @@ class Variable(Affine):
         self.shape = tuple(int(s) for s in given)
         self.number = next(_NUMBER)
         self.name = name if name is not None else f"x{self.number}"
-        self.lower, self.upper = (self._bound(b, label) for b, label in ((lower, "lower"), (upper, "upper")))
-        if (self.lower == np.inf).any() or (self.upper == -np.inf).any():
-            raise ModelError(f"{self.name}: no number is as large as the lower bound or as small as the upper bound.")
-        if (self.lower > self.upper).any():
-            i = int(np.argmax(self.lower > self.upper))
-            raise ModelError(
-                f"{self.name}: lower bound {self.lower[i]} exceeds upper bound {self.upper[i]} at element {i}."
-            )
+        self.lower, self.upper = self._bounds(lower, upper)
+        self._value: Array | float | None = None
         everything = np.arange(self.size)
         super().__init__(self.shape, (Term(self, everything, everything, Constant(np.ones(self.size))),))
         self.origin = ("name", self.name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("lower", "upper") and self.__dict__.get("origin"):
+            known = {"lower": self.lower.reshape(self.shape), "upper": self.upper.reshape(self.shape)}
+            low, high = self._bounds(**{**known, name: value})
+            object.__setattr__(self, name, low if name == "lower" else high)
+        else:
+            super().__setattr__(name, value)
+
+    @property
+    def value(self) -> Array | float | None:
+        """What the last solution of a problem has for it, in its shape; None without one."""
+        return self._value
+
+    def found(self, value: Array | float | None) -> None:
+        """Take what a solution has for it; `Problem.solve` says so."""
+        object.__setattr__(self, "_value", value)
+
+    def _bounds(self, lower: Data, upper: Data) -> tuple[Array, Array]:
+        low, high = self._bound(lower, "lower"), self._bound(upper, "upper")
+        if (low == np.inf).any() or (high == -np.inf).any():
+            raise ModelError(f"{self.name}: no number is as large as the lower bound or as small as the upper bound.")
+        if (low > high).any():
+            i = int(np.argmax(low > high))
+            raise ModelError(f"{self.name}: lower bound {low[i]} exceeds upper bound {high[i]} at element {i}.")
+        return low, high
 
     def _bound(self, value: Data, label: str) -> Array:
         given = numbers(value, f"`{label}` of {self.name}", nan=True)
@@ -278,10 +307,27 @@ class Constraint(Statement):
     body: Affine
     equality: bool
     origin: tuple[Any, ...]
+    name: str | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.body.shape
+
+    def named(self, name: str) -> Constraint:
+        """The same constraint with a name, by which tables, plots, reports and messages call it."""
+        if not isinstance(name, str) or not name.strip():
+            raise ModelError(f"The name of a constraint is text; got {shown(name)}.")
+        return replace(self, name=name)
+
+    def violation(self, values: Mapping[Any, Any] | None = None) -> Array | float:
+        """By how much it is broken, in its shape, at values of its variables, by default those of the last solution."""
+        found = self.body.at(values)
+        return np.abs(found) if self.equality else np.maximum(found, 0.0)
+
+    @property
+    def label(self) -> str:
+        """Its name, or its formula."""
+        return text(self) if self.name is None else self.name
 
     def advice(self) -> str:
         return (
@@ -300,7 +346,7 @@ class Constraint(Statement):
         raise NotAffineError(f"np.{func.__name__} cannot depend on {text(self)}, which holds decision variables.")
 
     def __str__(self) -> str:
-        return text(self)
+        return text(self) if self.name is None else f"{self.name}: {text(self)}"
 
     __repr__ = __str__
 

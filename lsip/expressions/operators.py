@@ -198,6 +198,14 @@ class Operators(Generic[Taken, Made, Told]):
     def ravel(self) -> Made:
         return FUNCTION_RULES[np.ravel](self)
 
+    def at(self, values: Mapping[Any, Any] | None = None) -> Any:
+        """Its numbers for points of indices and values of variables: `e.at({y: points, x: values})`.
+
+        With N points of an index, all of them at once, in rows (N, …). A variable that is not given has the value of
+        the last solution, a parameter the one that it has now.
+        """
+        return _EVALUATE[0](self, {} if values is None else values)
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object) -> Any:
         name = ufunc.__name__
         if "out" in kwargs or method == "at":
@@ -236,6 +244,14 @@ class Operators(Generic[Taken, Made, Told]):
 
 
 Symbolic: TypeAlias = Operators[Any, Any, Any]  # an expression, with variables or without
+Evaluate = Callable[[Symbolic, Mapping[Any, Any]], Any]
+_EVALUATE: list[Evaluate] = []  # what `at` does, which knows all kinds of expressions
+
+
+def register_evaluation(evaluate: Evaluate) -> Evaluate:
+    """Let `at` call this function."""
+    _EVALUATE[:] = [evaluate]
+    return evaluate
 
 
 def _refusing(symbol: str) -> Callable[..., NoReturn]:

@@ -14,6 +14,7 @@ expansion falls back to a lower order, output by output.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -43,6 +44,7 @@ from .graph import (
 from .interval import EPS, NORMAL, Array, Interval, up
 from .jets import Jet, Numbers, tetrahedron, triangle
 from .operands import Shape
+from .parameter import Parameter, Values, current
 from .recurrences import Closed, closed_forms
 
 
@@ -78,8 +80,12 @@ class Tape:
         outputs: tuple[Expression, ...],
         indices: tuple[Index, ...],
         instead: dict[Index, Expression] | None = None,
+        values: Values | None = None,
     ) -> None:
-        """The outputs as functions of `indices`; `instead` has other indices as functions of these."""
+        """The outputs as functions of `indices`; `instead` has other indices as functions of these.
+
+        Parameters have these `values`, or those that they have now.
+        """
         self.given = instead
         self.instead = {id(index): e for index, e in (instead or {}).items()}
         self.offsets: dict[Index, int] = {}
@@ -115,6 +121,27 @@ class Tape:
         self.still = [i for i, v in enumerate(varies) if not v and live[i]]
         self.constants: dict[bool, list[Jet[Numbers] | None]] = {}
         self.still_doubts: dict[int, Doubt | None] = {}
+        self.parameters = _parameters(self.nodes)
+        self._written_parameters = _parameters(self.written.nodes)
+        self.known: dict[Parameter, Array] = {}
+        if self.parameters:
+            self._bind(current(self.parameters.values()) if values is None else values)
+
+    def bound(self, values: Values) -> Tape:
+        """The tape for these values of its parameters: itself, or one that shares all that does not depend on them."""
+        if all(np.array_equal(known, values[p]) for p, known in self.known.items()):
+            return self
+        other = copy(self)
+        other.constants, other.still_doubts = {}, {}
+        other.__dict__.pop("native", None)  # its constants are those of the other values
+        other._bind(values)
+        return other
+
+    def _bind(self, values: Values) -> None:
+        """Constants in the places of parameters."""
+        self.known = {p: values[p] for p in self.parameters.values()}
+        self.nodes = _bound(self.nodes, self.parameters, values)
+        self.written = self.written._replace(nodes=_bound(self.written.nodes, self._written_parameters, values))
 
     def _sort(self, root: Expression) -> int:
         """Depth first, without recursion; nodes that compute the same thing are merged."""
@@ -250,6 +277,8 @@ class Tape:
 
     def _reach(self, i: int) -> tuple[float, float]:
         """Between which numbers a node lies, over the boxes around all index sets."""
+        if any(isinstance(self.nodes[k], Parameter) for k in below({i}, self.args)):
+            return -np.inf, np.inf  # whatever it is now, it may be another one later
         lower = np.concatenate([np.zeros(0), *(index.domain.lower for index in self.offsets)])
         upper = np.concatenate([np.zeros(0), *(index.domain.upper for index in self.offsets)])
         found = Tape((self.nodes[i],), tuple(self.offsets), self.given).enclose(lower[None], upper[None])
@@ -507,6 +536,19 @@ class Tape:
         )
 
 
+def _parameters(nodes: list[Expression]) -> dict[int, Parameter]:
+    """Parameters by their positions."""
+    return {i: node for i, node in enumerate(nodes) if isinstance(node, Parameter)}
+
+
+def _bound(nodes: list[Expression], parameters: dict[int, Parameter], values: Values) -> list[Expression]:
+    """The nodes with the values of parameters in their places."""
+    found = nodes.copy()
+    for i, parameter in parameters.items():
+        found[i] = Constant(values[parameter])
+    return found
+
+
 def below(roots: set[int], args: list[tuple[int, ...]]) -> set[int]:
     """Some nodes and all that they depend on, given the arguments of every node."""
     found = set(roots)
@@ -596,10 +638,13 @@ def _dense(jet: Jet[Array], n: int, m: int) -> list[Array]:
     return [np.zeros(s) if part is None else _spread(part, s) for part, s in zip(jet, shapes, strict=False)]
 
 
-def constant_value(e: Expression) -> Array | None:
-    """The numbers in an expression that does not depend on any index, None if it does."""
+def constant_value(e: Expression, values: Values | None = None) -> Array | None:
+    """The numbers in an expression that does not depend on any index, None if it does.
+
+    Parameters have these `values`, or those that they have now.
+    """
     if isinstance(e, Constant):
         return e.value
     if e.indices():
         return None
-    return Tape((e,), ()).values(np.zeros((1, 0))).reshape(e.shape)
+    return Tape((e,), (), values=values).values(np.zeros((1, 0))).reshape(e.shape)

@@ -4,8 +4,9 @@ from .callables import Family
 from .discretisation import FiniteLP, FiniteSolution
 from .families import FamilyViolation, RowFamily
 from .method import Answer, Method
-from .problem import ForAll, Objective, Problem, forall, maximize, minimize
+from .problem import Problem, forall, maximize, minimize
 from .program import Program
+from .statements import ForAll, Objective
 from .status import Status
 from .worst_violation import WorstViolation
 

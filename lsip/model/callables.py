@@ -21,6 +21,7 @@ from ..domains import Domain
 from ..errors import ModelError
 from ..expressions.affine import Affine
 from ..expressions.graph import Expression, Gather, Index, as_expression
+from ..expressions.parameter import parameters_in
 from ..expressions.printing import latex
 from ..expressions.tape import Tape, constant_value
 from ..masters.base import is_sparse
@@ -145,11 +146,12 @@ def _plain(body: Affine) -> bool:
     """Whether every entry is one variable, and nothing else."""
     rows = np.concatenate([t.rows for t in body.terms]) if body.terms else np.zeros(0)
     alone = len(rows) == body.size and len(np.unique(rows)) == body.size
-    return (
-        alone
-        and not body.offset_matters
-        and all(not t.coefficient.indices() and bool(np.all(constant_value(t.coefficient) == 1)) for t in body.terms)
-    )
+    return alone and not body.offset_matters and all(_one(t.coefficient) for t in body.terms)
+
+
+def _one(e: Expression) -> bool:
+    """Whether it is 1, whatever happens."""
+    return not e.indices() and not parameters_in(e) and bool(np.all(constant_value(e) == 1))
 
 
 def compile_family(family: Family, name: str, n: int) -> DeclaredFamily | BlackBoxFamily:

@@ -6,9 +6,11 @@ A `FamilyViolation` is such a family at a given x: what separation oracles maxim
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import count
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -19,14 +21,15 @@ from ..deadline import check
 from ..domains import Cell, Domain
 from ..errors import ModelError
 from ..expressions.chart import Chart
-from ..expressions.graph import Constant, Expression, Index, Linear, picked
+from ..expressions.graph import Constant, Expression, Index, Join, Linear, picked
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..expressions.jets import tetrahedron, triangle
 from ..expressions.lanes import enclose_lanes, evaluate_lanes
+from ..expressions.parameter import Values, depending
 from ..expressions.polynomials import Polynomial, Polynomials
 from ..expressions.tape import Quadratic, Tape
 from ..oracles.attained import discrete_points
-from ..oracles.base import Array, Enclosure, Ints, Pieces, Rows
+from ..oracles.base import Array, Enclosure, Ints, Pieces, Renewal, Rows
 from ..oracles.memory import Memory
 from ..validation import numbers
 from .undefined import where_undefined
@@ -56,6 +59,7 @@ class FamilyTuning:
 
 
 TUNING = FamilyTuning()
+_NUMBER = count()
 
 
 @runtime_checkable
@@ -168,7 +172,6 @@ class DeclaredFamily:
     enclosable = True
     differentiable = True
     lipschitz = None
-    data_key: Hashable = ()
 
     def __init__(
         self,
@@ -179,14 +182,34 @@ class DeclaredFamily:
         columns: Ints,
         rhs: Expression,
         labels: tuple[str, ...],
+        values: Values | None = None,
     ) -> None:
         self.name, self.indices, self.domain, self.columns, self.labels = name, indices, domain, columns, labels
         self.coordinates = tuple(
             i.name if i.domain.scalar else f"{i.name}[{k}]" for i in indices for k in range(i.domain.dim)
         )
         self.outputs = (coefficient, rhs)
-        self.tape = Tape(self.outputs, indices)
+        self.tape = Tape(self.outputs, indices, values=values)
+        number = next(_NUMBER)  # so that no other family is taken for this one
+        self.origins: tuple[Hashable, ...] = tuple((number, i) for i in range(len(columns)))
         self.memory = Memory()
+
+    def bound(self, values: Values) -> DeclaredFamily:
+        """The family for these values of its parameters; it shares its memory, which keeps the data of boxes apart."""
+        tape = self.tape.bound(values)
+        if tape is self.tape:
+            return self
+        other = copy(self)
+        for found in ("linear", "polynomials"):
+            other.__dict__.pop(found, None)
+        other.tape = tape
+        return other
+
+    @property
+    def data_key(self) -> Hashable:
+        """Which rows they are, how many coefficients they have, and the values of parameters."""
+        values = tuple((p, v.tobytes()) for p, v in self.tape.known.items())
+        return self.origins, self.columns.shape[1], values
 
     @property
     def count(self) -> int:
@@ -211,7 +234,7 @@ class DeclaredFamily:
         shape = self.columns.shape
         if not len(places):
             return LinearForm(*(np.zeros((*lead, *shape)) for lead in ((), (), (self.domain.dim,), (self.domain.dim,))))
-        found = Tape((picked(self.outputs[0], places),), self.indices).linear()
+        found = Tape((picked(self.outputs[0], places),), self.indices, values=self.tape.known).linear()
         if found is None:
             return None
         parts = []
@@ -345,6 +368,23 @@ class DeclaredFamily:
         for node, args in zip(tape.written.nodes, tape.written.args, strict=True):
             yield type(node).__name__, args, _step(node, tape.offsets)
 
+    def renewal(self, cell: Cell, before: Hashable) -> Renewal | None:
+        """The numbers of other rows, and those that depend on parameters with other values than before."""
+        if not isinstance(before, tuple) or len(before) != 3 or self.tape.kink_count:
+            return None
+        origins, width, values = before
+        place = {origin: i for i, origin in enumerate(origins)}
+        rows = np.array([place.get(origin, -1) for origin in self.origins], dtype=np.intp)
+        if width != self.columns.shape[1] or (rows < 0).all():
+            return None
+        then = dict(values)
+        changed = {p for p, now in self.tape.known.items() if now.tobytes() != then.get(p)}
+        other = np.concatenate([np.repeat(rows < 0, width), rows < 0])
+        places = np.flatnonzero(other | np.concatenate([depending(e, changed) for e in self.outputs]))
+        chart = Chart(cell, self.indices)
+        part = picked(Join(self.outputs), places)
+        return Renewal(rows, places, Tape((part,), chart.indices, chart.instead, self.tape.known).quadratics)
+
     def _lanes(self, component: Ints) -> Ints:
         p, k = self.columns.shape
         return np.concatenate([component[:, None] * k + np.arange(k), p * k + component[:, None]], axis=1)
@@ -354,11 +394,13 @@ class DeclaredFamily:
         return evaluate_lanes(self.tape, y, self._lanes(component), order)
 
     def quadratics(self, cell: Cell) -> Enclosure:
-        chart = Chart(cell, self.indices)
+        chart, known = Chart(cell, self.indices), self.tape.known
+        if cell.inside is None and not cell.place:
+            return self.tape.quadratics
         if cell.inside is None:
-            return Tape(self.outputs, chart.indices, chart.instead).quadratics if cell.place else self.tape.quadratics
+            return Tape(self.outputs, chart.indices, chart.instead, known).quadratics
         inside = cell.inside(chart.coordinates)
-        tape = Tape((*self.outputs, inside), chart.indices, chart.instead)
+        tape = Tape((*self.outputs, inside), chart.indices, chart.instead, known)
 
         def enclose(
             lower: Array, upper: Array, pieces: Pieces, order: int
@@ -402,6 +444,10 @@ class BlackBoxFamily:
     @property
     def count(self) -> int:
         return 1
+
+    def bound(self, values: Values) -> BlackBoxFamily:
+        """Itself: functions have no parameters."""
+        return self
 
     def rows(self, y: Array) -> tuple[Array, Array]:
         n = self.columns.shape[1]

@@ -3,54 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from ..domains import Domain, Product
 from ..errors import ModelError
-from ..expressions.affine import Affine, Constraint, Term, Variable, enclosed
-from ..expressions.graph import Condition, Constant, Expression, Gather, Index, Join, Linear, Negate
+from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.graph import Condition, Expression, Index
 from ..expressions.operators import Operators, Statement
+from ..expressions.parameter import Parameter, current
 from ..expressions.printing import latex, text
-from ..expressions.sums import Kept, together, totals
-from ..expressions.tape import constant_value
 from ..validation import shown
-from .callables import FamilyOn, compile_family
+from .callables import FamilyOn
+from .compilation import Parts, Written
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
-from .families import BlackBoxFamily, DeclaredFamily
 from .method import Answer, Method, chosen_method
 from .program import Program
+from .statements import ForAll, Objective, titled
+from .status import Status
 from .worst_violation import Values, WorstViolation, flat, worst_violation
 
 # One, or lists of them; NumPy's annotations take a comparison of what its functions give for an array.
 Statements = Statement | NDArray[np.bool_] | Sequence["Statements"]
-
-
-@dataclass(frozen=True, eq=False)
-class Objective:
-    """What to minimise or maximise."""
-
-    expression: Affine
-    maximise: bool
-
-    def __str__(self) -> str:
-        return f"{'maximize' if self.maximise else 'minimize'} {text(self.expression)}"
-
-
-@dataclass(frozen=True, eq=False)
-class ForAll:
-    """A constraint that holds for every value of its indices."""
-
-    indices: tuple[Index, ...]
-    constraint: Constraint
-
-    def __str__(self) -> str:
-        where = ", ".join(f"{i.name} ∈ {i.domain}" for i in self.indices)
-        return f"{self.constraint}   for all {where}"
 
 
 def minimize(expression: Affine | Expression | float | NDArray[Any]) -> Objective:
@@ -77,8 +52,10 @@ def _objective(expression: Affine | Expression | float | NDArray[Any]) -> Affine
     return affine
 
 
-def forall(index: Index | Sequence[Index], constraint: Statements) -> Any:
+def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str | None = None) -> Any:
     """A constraint, or a list of them, for every value of an index (or of several).
+
+    With a `name`, tables, plots, reports and messages call it that; those of a list are name[0], name[1], …
 
     Examples
     --------
@@ -93,7 +70,7 @@ def forall(index: Index | Sequence[Index], constraint: Statements) -> Any:
     if len(set(indices)) < len(indices):
         raise ModelError("forall was given the same index twice.")
     if isinstance(constraint, list | tuple):
-        return [forall(indices, c) for c in constraint]
+        return [forall(indices, c, name=name and f"{name}[{i}]") for i, c in enumerate(constraint)]
     if isinstance(constraint, Condition):
         raise ModelError(f"{text(constraint)} has no decision variable in it, so there is nothing to constrain.")
     if not isinstance(constraint, Constraint):
@@ -106,7 +83,7 @@ def forall(index: Index | Sequence[Index], constraint: Statements) -> Any:
     if not constraint.body.size:
         raise ModelError(f"{constraint} has no element (its shape is {constraint.body.shape}): leave it out.")
     check_indices(str(constraint), indices, constraint.body.indices())
-    return ForAll(indices, constraint)
+    return ForAll(indices, constraint if name is None else constraint.named(name))
 
 
 def check_indices(constraint: str, indices: Sequence[Index], found: Sequence[Index]) -> None:
@@ -170,15 +147,79 @@ class Problem:
         self.objective = objective
         self.name = name
         self.constraints: list[Constraint | ForAll | FamilyOn] = list(_flatten(constraints))
+        self._parts = Parts()
+        self._last: Answer | None = None
+        self._check()
+
+    def _check(self) -> None:
+        """Find the variables, and refuse two of one name."""
         found: dict[Variable, None] = {}
-        for affine in [objective.expression, *(_body(c) for c in self.constraints)]:
+        for affine in [self.objective.expression, *map(_body, self.constraints)]:
             found.update(dict.fromkeys(term.variable for term in affine.terms))
         if not found:
             raise ModelError("The model has no decision variable.")
-        self.variables: tuple[Variable, ...] = tuple(sorted(found, key=lambda v: v.number))
-        _check_names(self.variables, "variables")
+        variables = tuple(sorted(found, key=lambda v: v.number))
+        _check_names([v.name for v in variables], "variables")
         indices = (i for c in self.constraints if isinstance(c, ForAll) for i in c.indices)
-        _check_names(tuple(dict.fromkeys(indices)), "indices")
+        _check_names([i.name for i in dict.fromkeys(indices)], "indices")
+        _check_names([c.name for c in self.constraints if not isinstance(c, FamilyOn) and c.name], "constraints")
+        _check_names([p.name for p in self.parameters], "parameters")
+        self.variables: tuple[Variable, ...] = variables
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters in its objective and constraints."""
+        affine = [self.objective.expression, *map(_body, self.constraints)]
+        return tuple(dict.fromkeys(p for a in affine for p in a.parameters))
+
+    def add(self, constraint: Statements | ForAll | FamilyOn) -> None:
+        """Add a constraint, or a list of them; the next solve starts from the last one."""
+        new = list(_flatten([constraint]))
+        twice = next((c for c in new if any(c is old for old in self.constraints)), None)
+        if twice is not None:
+            raise ModelError(f"{twice} is a constraint of the problem already.")
+        self._change([*self.constraints, *new])
+
+    def remove(self, constraint: Statements | ForAll | FamilyOn | str) -> None:
+        """Remove a constraint, or a list of them, each by its name or as it was given; the next solve starts so."""
+        if isinstance(constraint, list | tuple):
+            gone = [self.constraint(c) for c in constraint]
+        else:
+            gone = [self.constraint(constraint)]
+        self._change([c for c in self.constraints if not any(c is g for g in gone)])
+
+    def _change(self, constraints: list[Constraint | ForAll | FamilyOn]) -> None:
+        """Take other constraints, or stay as it was where they cannot be."""
+        before, self.constraints = self.constraints, constraints
+        try:
+            self._check()
+        except ModelError:
+            self.constraints = before
+            raise
+
+    def constraint(self, which: object) -> Constraint | ForAll | FamilyOn:
+        """The constraint of that name, or the given one if it is one of the problem's."""
+        for c in self.constraints:
+            if c is which or (isinstance(which, str) and not isinstance(c, FamilyOn) and c.name == which):
+                return c
+        names = [c.name for c in self.constraints if not isinstance(c, FamilyOn) and c.name]
+        told = f"called {which!r}; it has {', '.join(names) or 'none with a name'}" if isinstance(which, str) else which
+        raise ModelError(f"The problem has no constraint {told}. Give the object that it was made with, or a name.")
+
+    @property
+    def solution(self) -> Answer | None:
+        """The answer of the last `solve`; None before the first."""
+        return self._last
+
+    @property
+    def value(self) -> float | None:
+        """The optimal value that the last `solve` found; None before the first."""
+        return None if self._last is None else self._last.value
+
+    @property
+    def status(self) -> Status | None:
+        """How the last `solve` ended; None before the first."""
+        return None if self._last is None else self._last.status
 
     def solve(
         self, *given: object, method: Method[Problem] | None = None, verbose: bool = True, **options: object
@@ -187,8 +228,26 @@ class Problem:
 
         Options are the fields of `Exchange`, by name: `tol`, `oracle`, `max_iterations`, `time_limit`, `seed`,
         `callback`, `warm_start`, …
+
+        Once it has been solved, a problem that has changed since (other values of parameters, other bounds, constraints
+        added or removed) starts from its last answer, unless `warm_start=None` is given. One that has not is solved
+        anew, so that a run can be repeated.
         """
-        return chosen_method(given, method, options).solve(self, verbose=verbose)
+        warm = self._last if self._last is not None and self._changed() else None
+        if warm is None:
+            self._parts.forget()
+        elif getattr(method, "warm_start", None) is None:
+            options = {"warm_start": warm, **options}
+        answer = chosen_method(given, method, options).solve(self, verbose=verbose)
+        self._last = answer
+        for variable in self.variables:
+            variable.found(None if answer.status in (Status.INFEASIBLE, Status.UNBOUNDED) else answer[variable])
+        return answer
+
+    def _changed(self) -> bool:
+        """Whether it is another model than the one that was solved last."""
+        layout = getattr(self._last, "program", None) and self._last.program.layout  # type: ignore[union-attr]
+        return layout is not None and not self.written().same(layout.written)
 
     def discretise(self, points: Chosen) -> FiniteLP:
         """The finite linear program with the constraints at these index points only, as plain arrays.
@@ -258,39 +317,27 @@ class Problem:
 
     def compile(self) -> Program:
         """The arrays and families that a solver works on."""
-        offsets = dict(zip(self.variables, np.cumsum([0] + [v.size for v in self.variables]), strict=False))
-        n = sum(v.size for v in self.variables)
-        sign = -1.0 if self.objective.maximise else 1.0
-        c_rows, c0 = _finite(self.objective.expression, offsets, n)
-        finite = [c for c in self.constraints if isinstance(c, Constraint)]
-        blocks = [_finite(c.body, offsets, n) for c in finite]
-        matrix = sparse.vstack([a for a, _ in blocks], format="csr") if blocks else sparse.csr_matrix((0, n))
-        right = np.concatenate([-b for _, b in blocks]) if blocks else np.zeros(0)
-        equal = (
-            np.concatenate([np.full(len(b), c.equality) for c, (_, b) in zip(finite, blocks, strict=True)])
-            if blocks
-            else None
-        )
-        labels = tuple(
-            name if len(b) == 1 else f"({name})[{i}]"
-            for name, (_, b) in zip(map(str, finite), blocks, strict=True)
-            for i in range(len(b))
-        )
-        return Program(
-            c=sign * np.asarray(c_rows.toarray()).ravel(),
-            constant=sign * float(c0[0]),
+        return self.written().compile(self._parts)
+
+    def written(self) -> Written:
+        """The model as it stands now."""
+        values = current(self.parameters)
+        groups: dict[tuple[Index, ...], list[ForAll]] = {}
+        for c in self.constraints:
+            if isinstance(c, ForAll):
+                groups.setdefault(c.indices, []).append(c)
+        return Written(
+            owner=self,
+            name=self.name,
+            objective=self.objective.expression,
+            maximise=self.objective.maximise,
+            rows=tuple(c for c in self.constraints if isinstance(c, Constraint)),
+            groups=tuple(map(tuple, groups.values())),
+            applied=tuple(c for c in self.constraints if isinstance(c, FamilyOn)),
+            variables=self.variables,
             lower=np.concatenate([v.lower for v in self.variables]),
             upper=np.concatenate([v.upper for v in self.variables]),
-            A=matrix,
-            row_lower=np.where(equal, right, -np.inf) if equal is not None else right,
-            row_upper=right,
-            families=(
-                *_families([c for c in self.constraints if isinstance(c, ForAll)], offsets),
-                *(_applied(c, offsets) for c in self.constraints if isinstance(c, FamilyOn)),
-            ),
-            row_labels=labels,
-            maximise=self.objective.maximise,
-            name=self.name,
+            values=values,
         )
 
     def __str__(self) -> str:
@@ -309,25 +356,21 @@ class Problem:
             if isinstance(c, FamilyOn):
                 rows.append((r"\text{s.t.} \quad & " if i == 0 else "& ") + c.latex())
                 continue
-            body = latex(c.constraint) if isinstance(c, ForAll) else latex(c)
-            where = (
-                r" \quad \forall " + ", ".join(rf"{latex(i)} \in {i.domain.latex()}" for i in c.indices)
-                if isinstance(c, ForAll)
-                else ""
-            )
+            body = titled(c)
+            where = rf" \quad \forall {c.where}" if isinstance(c, ForAll) else ""
             rows.append((r"\text{s.t.} \quad & " if i == 0 else "& ") + body + where)
         rows += [f"& {b}" for v in self.variables for b in _bounds(v, tex=True)]
         return "$$\\begin{aligned}" + r" \\ ".join(rows) + "\\end{aligned}$$"
 
 
-def _check_names(parts: Sequence[Variable | Index], kind: str) -> None:
+def _check_names(names: Iterable[str], kind: str) -> None:
     """Refuse two variables, or two indices, of one name: a printed model, and `solution["x"]`, could mean either."""
     seen: set[str] = set()
-    for part in parts:
-        if part.name in seen:
+    for name in names:
+        if name in seen:
             advice = "; or make one, and use it in all constraints" if kind == "indices" else ""
-            raise ModelError(f"Two {kind} of the problem are called {part.name!r}; give each its own `name`{advice}.")
-        seen.add(part.name)
+            raise ModelError(f"Two {kind} of the problem are called {name!r}; give each its own `name`{advice}.")
+        seen.add(name)
 
 
 def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll | FamilyOn]:
@@ -357,113 +400,3 @@ def _bounds(v: Variable, tex: bool = False) -> list[str]:
         if (bound != none).any():
             shown.append(show((symbol, v, bound[0] if (bound == bound[0]).all() else bound)))
     return shown
-
-
-def _finite(affine: Affine, offsets: dict[Variable, Any], n: int) -> tuple[sparse.csr_matrix, Any]:
-    """The matrix and the constant of an affine array without indices; terms that meet are added up and rounded once."""
-    constant = np.ravel(constant_value(affine.offset))  # type: ignore[arg-type]
-    if not affine.terms:
-        return sparse.csr_matrix((affine.size, n)), constant
-    rows = np.concatenate([t.rows for t in affine.terms])
-    columns = np.concatenate([t.columns + offsets[t.variable] for t in affine.terms])
-    numbers = together([_numbers(t) for t in affine.terms])
-    table = sparse.csr_matrix((numbers.value, (rows, columns)), shape=(affine.size, n))
-    if table.nnz == len(rows):
-        return table, constant
-    found = totals(rows * n + columns, numbers)
-    if not np.isfinite(found.value).all():
-        raise ModelError(
-            f"A coefficient of {affine} is infinite: terms in one variable add up to more than any double."
-        )
-    return sparse.csr_matrix((found.value, (found.places // n, found.places % n)), shape=(affine.size, n)), constant
-
-
-def _numbers(term: Term) -> Kept:
-    """The coefficients of a term without indices."""
-    return term.numbers or Kept(np.ravel(constant_value(term.coefficient)))  # type: ignore[arg-type]
-
-
-def _families(constraints: list[ForAll], offsets: dict[Variable, Any]) -> Iterable[DeclaredFamily]:
-    """Constraints over the same indices share one family, so that they share all work on the index."""
-    groups: dict[tuple[Index, ...], list[ForAll]] = {}
-    for c in constraints:
-        groups.setdefault(c.indices, []).append(c)
-    for indices, members in groups.items():
-        body = Affine.join([m.constraint.body for m in members]) if len(members) > 1 else members[0].constraint.body
-        names = [text(m.constraint) for m in members]
-        labels = tuple(
-            name if m.constraint.body.size == 1 else f"({name})[{i}]"
-            for name, m in zip(names, members, strict=True)
-            for i in range(m.constraint.body.size)
-        )
-        domains = [i.domain for i in indices]
-        domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
-        yield declared_family("; ".join(names), indices, domain, body, labels, offsets)
-
-
-def _applied(c: FamilyOn, offsets: dict[Variable, Any]) -> DeclaredFamily | BlackBoxFamily:
-    """A family of functions, with its columns moved to the variables that it is applied to."""
-    family = compile_family(c.family, str(c), c.body.size)
-    place = np.zeros(c.body.size, dtype=np.intp)
-    for term in c.body.terms:
-        place[term.rows] = term.columns + offsets[term.variable]
-    family.columns = place[family.columns]
-    return family
-
-
-def declared_family(
-    name: str,
-    indices: tuple[Index, ...],
-    domain: Domain,
-    body: Affine,
-    labels: tuple[str, ...],
-    offsets: dict[Variable, Any],
-) -> DeclaredFamily:
-    """Arrange the triplets of `body` <= 0 as K coefficients a row; several triplets at one place are added up."""
-    p = body.size
-    rows, columns, entries = _entries(body.terms, offsets)
-    n = int(columns.max()) + 1
-    places, inverse = np.unique(rows * n + columns, return_inverse=True)
-    if len(places) < len(rows):
-        shape = (len(places), len(rows))
-        adder: Any = sparse.csr_matrix((np.ones(len(rows)), (inverse, np.arange(len(rows)))), shape=shape)
-        entries = Linear(adder if adder.shape[0] > 200 else adder.toarray(), entries, (len(places),))
-        order = np.arange(len(places))
-    else:
-        order = np.argsort(inverse)
-    place_rows, place_columns = places // n, places % n
-    counts = np.bincount(place_rows, minlength=p)
-    width = int(counts.max())
-    slot = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-    layout = np.full((p, width), len(places))  # the extra element is a zero
-    layout[place_rows, slot] = order
-    padded = np.zeros((p, width), dtype=np.intp)
-    padded[place_rows, slot] = place_columns
-    if (counts < width).any():
-        entries = Join((entries, Constant(np.zeros(1))))
-    offset = body.offset
-    rhs: Expression = Constant(-offset.value) if isinstance(offset, Constant) else Negate(offset)
-    return DeclaredFamily(name, indices, domain, Gather(entries, layout.ravel()), padded, rhs, labels)
-
-
-def _entries(terms: tuple[Term, ...], offsets: dict[Variable, Any]) -> tuple[Any, Any, Expression]:
-    """Rows, columns and coefficients of all triplets; numbers that meet are added up, and enclosed if that rounds."""
-    parts = [(t.rows, t.columns + offsets[t.variable], t.coefficient) for t in terms]
-    known = [(rows, columns, t.numbers) for t, (rows, columns, _) in zip(terms, parts, strict=True) if t.numbers]
-    if len(known) > 1 or (known and len(known[0][0]) > 1):
-        rows, columns = (np.concatenate([k[i] for k in known]) for i in (0, 1))
-        n = int(columns.max()) + 1
-        if _meet(rows, columns):
-            found = totals(rows * n + columns, together([k[2] for k in known]))
-            if not np.isfinite(found.value).all():
-                raise ModelError("A coefficient is infinite: terms in one variable add up to more than any double.")
-            merged = (found.places // n, found.places % n, enclosed(Kept(found.value, found.rest)))
-            parts = [merged, *(part for t, part in zip(terms, parts, strict=True) if not t.numbers)]
-    rows, columns = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    return rows, columns, Join(tuple(part[2] for part in parts)) if len(parts) > 1 else parts[0][2]
-
-
-def _meet(rows: Any, columns: Any) -> bool:
-    """Whether two entries of a matrix are at the same place."""
-    ones = np.ones(len(rows), dtype=np.int8)
-    return int(sparse.csr_matrix((ones, (rows, columns))).nnz) < len(rows)

@@ -5,8 +5,8 @@ A `Program` always minimises; `Problem` remembers whether the user asked for a m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -69,6 +69,24 @@ def _fixed(array: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
+class Place:
+    """Where a constraint stands: from which finite row to which, or from which row of a family to which."""
+
+    family: int | None
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How a program came about: from which statements of which problem, and where each of them stands."""
+
+    written: Compilable  # makes an equal program, in which nothing is known yet
+    owner: object
+    places: Mapping[Any, Place]
+
+
+@dataclass(frozen=True, eq=False)
 class Program:
     """min c x + constant with row_lower <= A x <= row_upper, lower <= x <= upper, and all rows of every family.
 
@@ -92,6 +110,7 @@ class Program:
     name: str = "problem"
     names: tuple[str, ...] = ()  # (n,), of the variables, if they have any
     cones: ConeRows | None = None
+    layout: Layout | None = field(default=None, repr=False)  # where a problem was declared
 
     def __post_init__(self) -> None:
         for name in ("c", "lower", "upper", "row_lower", "row_upper"):

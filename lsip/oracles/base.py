@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +147,22 @@ class Rows(Protocol):
         """What enclosures over this index set take on trust, in sentences; empty for a formula."""
 
 
+class Renewal(NamedTuple):
+    """What has changed of rows."""
+
+    rows: Ints  # (p,), which row each was before; -1 for one that is new
+    places: Ints  # which of the numbers that `quadratics` encloses differ
+    enclose: Enclosure  # encloses these
+
+
+@runtime_checkable
+class Renewable(Protocol):
+    """Rows whose numbers may change, and which know what has changed."""
+
+    def renewal(self, cell: Cell, before: Hashable) -> Renewal | None:
+        """What differs from the rows of that `data_key`; None where everything may."""
+
+
 @runtime_checkable
 class EnclosableViolation(Violation, Protocol):
     """g(y) = (a(y), b(y)) · w for rows of a family and weights w = (x, -scale), or the largest over a box of weights.
@@ -168,6 +184,29 @@ class EnclosableViolation(Violation, Protocol):
 
     def at(self, y: Array, component: Ints) -> Array:
         """Component `component[n]` at the point y[n]: shape (N,)."""
+
+
+class Weighted(NamedTuple):
+    """Rows, and the weights of an `EnclosableViolation`."""
+
+    family: Rows
+    weights: Array
+    spread: Array | None
+
+
+@runtime_checkable
+class Rescaled(Protocol):
+    """Rows that are others in other units, by factors that round nothing."""
+
+    def unscaled(self, weights: Array, spread: Array | None) -> Weighted | None:
+        """The rows behind them, and the weights that give the same; None where these under- or overflow."""
+
+
+def unscaled(violation: EnclosableViolation) -> Weighted:
+    """The rows of a violation in the units that they were written in: what is known of them holds in all units."""
+    family, weights, spread = violation.family, violation.weights, violation.spread
+    found = family.unscaled(weights, spread) if isinstance(family, Rescaled) else None
+    return Weighted(family, weights, spread) if found is None else found
 
 
 def can_enclose(violation: Violation) -> TypeGuard[EnclosableViolation]:

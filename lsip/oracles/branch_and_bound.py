@@ -15,7 +15,7 @@ from ..errors import ModelError, OutOfTime
 from ..expressions.interval import up
 from ..expressions.polynomials import by_powers
 from ..validation import real, whole
-from .base import Array, EnclosableViolation, Ints, Separation, Violation, can_enclose
+from .base import Array, EnclosableViolation, Ints, Separation, Violation, Weighted, can_enclose, unscaled
 from .bernstein import largest, value_at
 from .cover import Cover
 from .distinct import distinct
@@ -121,9 +121,10 @@ class BranchAndBound:
                 "BranchAndBound needs a violation that can be enclosed: write the constraint in the language, or give "
                 "`lipschitz` for a black box; otherwise use Multistart, Grid or RandomSearch."
             )
-        memory = violation.family.memory
-        taken: Partition = memory.take(violation.family, violation.domain)
-        search = _Search(violation, taken.covers, target + self.tol, self)
+        rows = unscaled(violation)
+        memory = rows.family.memory
+        taken: Partition = memory.take(rows.family, violation.domain)
+        search = _Search(violation, rows, taken.covers, target + self.tol, self)
         try:
             search.run()
         finally:
@@ -135,10 +136,15 @@ class _Search:
     """One call: the bounds of all boxes for this x, and the best points so far."""
 
     def __init__(
-        self, violation: EnclosableViolation, covers: list[Cover], target: float, options: BranchAndBound
+        self,
+        violation: EnclosableViolation,
+        rows: Weighted,
+        covers: list[Cover],
+        target: float,
+        options: BranchAndBound,
     ) -> None:
         self.violation, self.domain, self.target, self.options = violation, violation.domain, target, options
-        self.family = violation.family
+        self.family, self.weights, self.spread = rows
         self.trusts = self.family.trusts(violation.domain)
         self.covers = covers  # of the domain; replaced and refined in place
         self.bounds: list[Array] = [np.zeros((0, 0))] * len(self.covers)  # (N, p) a cover
@@ -153,9 +159,9 @@ class _Search:
     def begin(self, k: int) -> None:
         """Bound all boxes of a cover, and look where they promise most."""
         cover = self.covers[k]
-        if not cover.knows(self.violation.weights):
+        if not cover.knows(self.weights):
             self.covers[k] = Cover(self.family, cover.cell, order=3)
-        elif cover.direct and cover.n * cover.products(self.violation.weights) > TUNING.anew:
+        elif cover.direct and cover.n * cover.products(self.weights) > TUNING.anew:
             self.covers[k] = PolynomialCover(self.family, cover.cell)
         self.bounds[k], points, model = self._bounds(self.covers[k])
         self._try(points, model, True)
@@ -167,7 +173,7 @@ class _Search:
             check("branch-and-bound")
             part = slice(start, start + TUNING.bounded)
             some = part if rows is None else rows[part]
-            found.append(cover.bounds(self.violation.weights, some, self.violation.spread))
+            found.append(cover.bounds(self.weights, some, self.spread))
         bound, points, model = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
         return bound, points, model
 
@@ -235,7 +241,7 @@ class _Search:
 
     def _swing(self) -> float:
         """How far g may move with weights within their spread, at most."""
-        spread = self.violation.spread
+        spread = self.spread
         if spread is None:
             return 0.0
         return max(float(cover.swing(slice(None), spread).max()) for cover in self.covers)
@@ -244,7 +250,7 @@ class _Search:
         """One component by powers of a scalar index; None if it is no such polynomial."""
         if component not in self.polynomials:
             scalar = self.domain.dim == 1
-            g = self.family.polynomial(component, self.violation.weights[component]) if scalar else None
+            g = self.family.polynomial(component, self.weights[component]) if scalar else None
             self.polynomials[component] = None if g is None else by_powers(g)
         return self.polynomials[component]
 
@@ -320,7 +326,7 @@ class _Search:
         if len(rows) > min(batch, room // 3):
             rows = rows[np.argsort(-worst)[: min(batch, max(room // 3, 1))]]
         before = cover.n
-        spread = cover.influence(self.violation.weights, rows)
+        spread = cover.influence(self.weights, rows)
         children = cover.refine(rows, spread)
         bound, points, model = self._bounds(cover, children)
         # Children replaced their parents in place; the others moved to the end, or the tail closed up.
@@ -342,7 +348,7 @@ class _Search:
         if cover.direct or cover.n + 3 * count <= TUNING.expanded:
             return False
         if k not in self.expandable:
-            self.expandable[k] = expansions(self.family, cover.cell, self.violation.weights) is not None
+            self.expandable[k] = expansions(self.family, cover.cell, self.weights) is not None
         return self.expandable[k]
 
     def _restart(self, k: int, cover: Cover) -> int:

@@ -13,6 +13,7 @@ would need boxes of the size of the tolerance.
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -28,7 +29,7 @@ from ..expressions.jets import triangle
 from ..expressions.tape import Quadratic, cubic_weights, middle, quadratic_weights
 from ..kernel import native
 from ..kernel.native import in_use
-from .base import Enclosure, Rows
+from .base import Enclosure, Renewable, Renewal, Rows
 from .quadratic_bound import bound_rows
 
 Array = NDArray[np.float64]
@@ -77,7 +78,8 @@ class Cover:
 
     direct = False  # whether rows are expanded for given weights, as sharply as can be
 
-    def __init__(self, family: Rows, cell: Cell, order: int = 2) -> None:
+    def __init__(self, family: Rows, cell: Cell, order: int = 2, boxes: tuple[Array, Array] | None = None) -> None:
+        """Boxes to start with, or those given; over them, expansions of that order."""
         self.cell, self.order = cell, order
         self.p, k = family.columns.shape
         self.width = k + 1
@@ -89,7 +91,7 @@ class Cover:
         self._enclose = self._enclosure(family)
         self.kinks = 0
         self.whole = True
-        lower, upper = _first_boxes(cell, TUNING.cheap / (self.p * self.width))
+        lower, upper = boxes or _first_boxes(cell, TUNING.cheap / (self.p * self.width))
         self.scale = np.maximum((upper - lower).max(axis=0), 1e-300)
         began = time.perf_counter()
         rows = self._rows(lower, upper, None)
@@ -103,6 +105,44 @@ class Cover:
         if store is None or name not in store:
             raise AttributeError(name)
         return store[name][: self.n]
+
+    def renewed(self, family: Rows, before: Hashable) -> Cover:
+        """The same boxes, for rows with other numbers than those of the data `before`; this cover is used up.
+
+        On which side of a kink a box lies has to be found out again.
+        """
+        changed = family.renewal(self.cell, before) if isinstance(family, Renewable) and not self.direct else None
+        if changed is not None:
+            return self._changed(family, changed)
+        lower, upper = self.lower, self.upper
+        if self.kinks:
+            both = np.unique(np.concatenate([lower, upper], axis=1), axis=0)
+            lower, upper = both[:, : self.dim], both[:, self.dim :]
+        other = type(self)(family, self.cell, self.order, (lower.copy(), upper.copy()))
+        other.scale = self.scale
+        return other
+
+    def _changed(self, family: Rows, renewal: Renewal) -> Cover:
+        """The same with other enclosures of some numbers."""
+        (was, places, enclose), self.whole = renewal, False
+        if len(was) != self.p or (was != np.arange(self.p)).any():
+            for key in ("table", "error"):
+                self._store[key] = self._store[key][: self.n][:, was]  # of a row that is new, any is enclosed anew
+            for key in set(self._store) - {"table", "error"}:
+                self._store[key] = self._store[key][: self.n]
+            self.p, self.shared = len(was), bool((family.columns == family.columns[0]).all())
+        size, step = self.p * (self.width - 1), _at_once(len(places))
+        inner = places < size
+        row = np.where(inner, places // max(self.width - 1, 1), places - size)
+        column = np.where(inner, places % max(self.width - 1, 1), self.width - 1)
+        for start in range(0, self.n if len(places) else 0, step):
+            some = slice(start, min(start + step, self.n))
+            found = enclose(self.lower[some], self.upper[some], None, self.order)[0]
+            flat, error = self._flat(found)
+            self.table[some][:, row, :, column] = flat.transpose(2, 1, 0)
+            self.error[some][:, row, column] = error
+        self._enclose, self.whole = self._enclosure(family), True
+        return self
 
     def _enclosure(self, family: Rows) -> Enclosure:
         return family.quadratics(self.cell)
@@ -122,7 +162,7 @@ class Cover:
 
     def _rows(self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
         """Enclosures over boxes, laid out as they are kept; boxes with straddling kinks come out in pieces."""
-        size = max((TUNING.at_once if in_use() else TUNING.cached) // (self.p * self.width), 1)
+        size = _at_once(self.p * self.width)
         if len(lower) <= 1.5 * size:
             return self._batch(lower, upper, pieces)
         starts = range(0, len(lower), size)
@@ -183,23 +223,28 @@ class Cover:
 
     def _layout(self, quadratic: Quadratic) -> dict[str, Any]:
         """Coefficients (N, p, levels, K + 1) and errors (N, p, K + 1), rounding of products with (x, -1) included."""
-        p, width = self.p, self.width
-        n = len(quadratic.value)
-        rounding = 0.5 * (width + 4) * EPS  # half a unit in the last place an operation
-        rough = quadratic.rough.sum(axis=-1).T
-        levels = [quadratic.value[None], quadratic.gradient, quadratic.hessian, quadratic.third]
+        n, p, width, rough = len(quadratic.value), self.p, self.width, quadratic.rough.sum(axis=-1).T
         if in_use():
-            table, error = native.layout(levels, quadratic.error, p, width, rounding)
+            table, error = native.layout(_levels(quadratic), quadratic.error, p, width, self._rounding)
             return {"rough": rough, "table": table, "error": error}
-        flat = np.concatenate(levels)
-        table = np.empty((n, p, self.levels, width))
+        flat, doubt = self._flat(quadratic)
+        table, error = np.empty((n, p, self.levels, width)), np.empty((n, p, width))
         size = p * (width - 1)
         table[..., :-1] = flat[..., :size].reshape(self.levels, n, p, width - 1).transpose(1, 2, 0, 3)
         table[..., -1] = flat[..., size:].transpose(1, 2, 0)
-        error = np.empty((n, p, width))
-        error[..., :-1] = quadratic.error[:, :size].reshape(n, p, width - 1)
-        error[..., -1] = quadratic.error[:, size:]
-        return {"rough": rough, "table": table, "error": error * (1 + rounding) + rounding * np.abs(table).sum(2)}
+        error[..., :-1] = doubt[:, :size].reshape(n, p, width - 1)
+        error[..., -1] = doubt[:, size:]
+        return {"rough": rough, "table": table, "error": error}
+
+    def _flat(self, quadratic: Quadratic) -> tuple[Array, Array]:
+        """The same as they come: coefficients (levels, N, numbers) and errors (N, numbers)."""
+        flat = np.concatenate(_levels(quadratic))
+        return flat, quadratic.error * (1 + self._rounding) + self._rounding * np.abs(flat).sum(axis=0)
+
+    @property
+    def _rounding(self) -> float:
+        """Of a product with (x, -1): half a unit in the last place an operation."""
+        return 0.5 * (self.width + 4) * EPS
 
     def _sides(self, sides: Quadratic, pieces: NDArray[np.int8] | None, straddles: Bools | None) -> dict[str, Any]:
         """Functions >= 0 on the part of a box that counts: (N, sides, levels), their errors, and which matter.
@@ -257,7 +302,7 @@ class Cover:
         """Quadratics (N p, numbers) for these weights, and what they are off by, at most, (N p,)."""
         table, error = self.table[rows], self.error[rows]
         size, flat = np.abs(weights), len(table) * self.p
-        if self.shared:
+        if self.shared and (weights == weights[0]).all():
             q = (table.reshape(-1, self.width) @ weights[0]).reshape(flat, self.levels)
             rest = (error.reshape(-1, self.width) @ size[0]).ravel()
         else:
@@ -390,6 +435,16 @@ class Cover:
         size = np.maximum(np.abs(self.lower[rows]), np.abs(self.upper[rows]))
         wide: Bools = (self.upper[rows] - self.lower[rows]) > 8 * EPS * size + 1e-300
         return np.asarray(wide.any(axis=1))
+
+
+def _levels(quadratic: Quadratic) -> list[Array]:
+    """Coefficients of all levels, the constant ones first."""
+    return [quadratic.value[None], quadratic.gradient, quadratic.hessian, quadratic.third]
+
+
+def _at_once(numbers: int) -> int:
+    """Boxes, with so many numbers each, that are enclosed in one batch."""
+    return max((TUNING.at_once if in_use() else TUNING.cached) // max(numbers, 1), 1)
 
 
 def shares(sizes: Array) -> Array:

@@ -48,10 +48,10 @@ class PolynomialCover(Cover):
 
     direct = True
 
-    def __init__(self, family: Rows, cell: Cell) -> None:
+    def __init__(self, family: Rows, cell: Cell, order: int = 2, boxes: tuple[Array, Array] | None = None) -> None:
         self.family = family
         self._last: tuple[bytes, list[Expansion] | None] = (b"", None)
-        super().__init__(family, cell)
+        super().__init__(family, cell, order, boxes)
 
     def knows(self, weights: Array) -> bool:
         """Whether rows can be expanded for these weights."""

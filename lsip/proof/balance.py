@@ -122,6 +122,23 @@ def balanced(
     return None if around is None or not around.stands_for(stored) else (stored, around)
 
 
+def rebalanced(program: Program, c: Array, dual: Dual, centre: Array, allowed: float) -> tuple[Dual, Weighed] | None:
+    """Multipliers near those given that prove a bound with the basis that they came with; None if that costs too much.
+
+    It is the basis of an earlier proof, about a program whose numbers were a little different.
+    """
+    atoms = settled(program, dual.support)
+    if len(atoms) < len(dual.support):
+        return None
+    rows = Rows.of(program, atoms)
+    usable = replace(dual, support=atoms, row_multipliers=program.admissible(dual.row_multipliers))
+    made = _corrected(c, rows, usable)
+    found = weigh(c, rows, made, centre)
+    if found is None or not found.stands_for(made) or not float(found.charge.sum()) <= allowed:
+        return None
+    return made, found
+
+
 def _as_it_is(c: Array, rows: Rows, dual: Dual, centre: Array) -> Weighed | None:
     """What a dual proves as it is; where that is nothing, which floats can tell, only about how it weighs."""
     if rows.cones is None:

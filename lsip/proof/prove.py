@@ -14,7 +14,7 @@ import numpy as np
 from ..expressions.interval import EPS, down, up
 from ..model.program import Program
 from ..oracles import Oracle
-from .balance import balanced
+from .balance import balanced, rebalanced
 from .certificate import Array, Certificate, Support
 from .dual import Dual, weigh
 from .families import Bounds, family_bounds
@@ -145,6 +145,15 @@ def prove_lower(
         return Lower(-np.inf, dual)
     size = float(np.abs(program.c) @ np.abs(centre)) + abs(region[0])
     return Lower(_shaved(program, region[0], size), used, region[1], units, size)
+
+
+def reproven(program: Program, dual: Dual, centre: Array, allowed: float) -> Lower | None:
+    """What multipliers prove for all x with the basis of an earlier proof; None if more than `allowed` is given up."""
+    found = rebalanced(program, program.c, dual, centre, allowed)
+    if found is None or not np.isfinite(found[1].lower):
+        return None
+    terms = found[1].terms + abs(program.constant)
+    return Lower(_shaved(program, found[1].lower, found[1].size), found[0], terms=terms)
 
 
 def floor_share(program: Program, terms: float) -> float:

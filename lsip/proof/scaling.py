@@ -29,8 +29,7 @@ from ..expressions.tape import Quadratic
 from ..model.families import LinearForm, RowFamily
 from ..model.peaks import inherit, peaks, sampled
 from ..model.program import STORAGE, Program
-from ..oracles.base import Enclosure, Ints, Pieces
-from ..oracles.memory import Memory
+from ..oracles.base import Enclosure, EnclosureMemory, Ints, Pieces, Weighted
 from .certificate import Certificate
 
 Array = NDArray[np.float64]
@@ -95,6 +94,12 @@ class Scaling:
                 ScaledFamily(family, f, d) for family, f in zip(program.families, self.families, strict=True)
             ),
         )
+
+    def suits(self, program: Program) -> bool:
+        """Whether these are units of a program, which need not be the best."""
+        rows = [len(f.columns) for f in program.families]
+        alike = len(self.columns) == program.n and len(self.rows) == program.A.shape[0]
+        return alike and [len(f) for f in self.families] == rows and self.exact(program)
 
     def exact(self, program: Program) -> bool:
         """Whether nothing of the program over- or underflows in these units: powers of two round nothing else."""
@@ -342,7 +347,6 @@ class ScaledFamily:
 
     def __init__(self, inner: RowFamily, factors: Array, columns: Array) -> None:
         self.inner, self._b = inner, factors
-        self.memory = Memory()
         self._a: Array = factors[:, None] * columns[inner.columns]  # (p, K)
         self._rows = np.concatenate([self._a, factors[:, None]], axis=1)  # (p, K + 1)
         self._flat = np.concatenate([self._a.ravel(), factors])  # as tapes order them
@@ -382,7 +386,11 @@ class ScaledFamily:
 
     @property
     def data_key(self) -> Hashable:
-        return self.inner.data_key
+        return self.inner.data_key, self._rows.tobytes()
+
+    @property
+    def memory(self) -> EnclosureMemory:
+        return self.inner.memory
 
     @property
     def lipschitz(self) -> tuple[float, float] | None:
@@ -429,6 +437,12 @@ class ScaledFamily:
             return found._replace(error=found.error + LOST), sides, straddles  # whatever underflowed
 
         return enclose
+
+    def unscaled(self, weights: Array, spread: Array | None) -> Weighted | None:
+        for part in (weights,) if spread is None else (weights, spread):
+            if not _reversible(part, self._rows):
+                return None
+        return Weighted(self.inner, weights * self._rows, None if spread is None else spread * self._rows)
 
     def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
         found = self.inner.fractions(y, component)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ..expressions.printing import latex
 from ..model.callables import FamilyOn
-from ..model.problem import ForAll, Problem
+from ..model.problem import Problem
+from ..model.statements import ForAll, titled
 
 if TYPE_CHECKING:
     from ..model.program import Program
@@ -39,13 +40,12 @@ def _declared(problem: Problem) -> Iterator[Line]:
     lead = "subject to"
     for constraint in problem.constraints:
         if isinstance(constraint, ForAll):
-            where = ", ".join(rf"{latex(i)} \in {i.domain.latex()}" for i in constraint.indices)
-            yield Line(lead, latex(constraint.constraint), rf"\forall {where}")
+            yield Line(lead, titled(constraint), rf"\forall {constraint.where}")
         elif isinstance(constraint, FamilyOn):
             body, _, where = constraint.latex().partition(r" \quad ")
             yield Line(lead, body, where)
         else:
-            yield Line(lead, latex(constraint))
+            yield Line(lead, titled(constraint))
         lead = ""
     for variable in problem.variables:
         for bound, symbol, none in ((variable.lower, ">=", -np.inf), (variable.upper, "<=", np.inf)):

@@ -13,14 +13,18 @@ from numpy.typing import NDArray
 
 from ..deadline import check, within
 from ..errors import ModelError, OutOfTime, ProofError
-from ..expressions.affine import Affine, Variable
+from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.graph import Expression
+from ..expressions.parameter import Values, current
 from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import constant_value
 from ..files import whole_file
+from ..model.callables import FamilyOn
 from ..model.families import FamilyViolation
 from ..model.fingerprint import check_same, differing, fingerprint
 from ..model.problem import Problem
 from ..model.program import Compilable, Program, compiled
+from ..model.statements import ForAll
 from ..model.status import Status
 from ..oracles import Oracle
 from ..proof.certificate import Certificate, DataAssumption, RegionAssumption, Support, TrustAssumption
@@ -108,6 +112,7 @@ class Solution:
     evidence: str = ""  # what was found, where it could not be proven
     oracles: tuple[Oracle, ...] = field(repr=False, default=())  # that were asked, one a family
     atol: float = 0.0  # the gap that counts as closed whatever the value, in units of the objective
+    kept: Any = field(repr=False, default=None)  # what its solver keeps for the next solve
     checked: bool = True  # False for what was read from a file and not verified since
 
     @property
@@ -199,19 +204,87 @@ class Solution:
         """The value of a variable or an expression without index: `solution[x]`, `solution["x"]`, `solution[2 * x]`."""
         if isinstance(item, str):
             item = self._named(item)
+        if isinstance(item, Expression):
+            item = Affine.of(item)
         if not isinstance(item, Affine) or item.indices():
-            raise ModelError("solution[...] takes a variable, or an affine expression of variables without an index.")
+            raise ModelError(
+                "solution[...] takes a variable, or an affine expression of variables without an index; of one with an "
+                "index, e.at({y: points}) gives the values."
+            )
+        values = self._parameters(item)
         starts = dict(zip(self.variables, np.cumsum([0] + [v.size for v in self.variables]), strict=False))
-        parts = [Kept(np.ravel(constant_value(item.offset)))]  # type: ignore[arg-type]
+        parts = [Kept(np.ravel(constant_value(item.offset, values)))]  # type: ignore[arg-type]
         rows = [np.arange(item.size)]
         for term in item.terms:
             if term.variable not in starts:
                 raise ModelError(f"{term.variable.name} is not a variable of this problem.")
-            coefficients = term.numbers or Kept(np.ravel(constant_value(term.coefficient)))  # type: ignore[arg-type]
+            formula = constant_value(term.coefficient, values) if term.numbers is None else None
+            coefficients = term.numbers or Kept(np.ravel(formula))  # type: ignore[arg-type]
             parts.append(coefficients.times(self.x[starts[term.variable] + term.columns]))
             rows.append(term.rows)
         total = totals(np.concatenate(rows), together(parts)).value
         return total.reshape(item.shape) if item.shape else float(total[0])
+
+    def _parameters(self, item: Affine) -> Values:
+        """The values of parameters, as they were in the solve."""
+        layout = self.program.layout
+        known = {} if layout is None else getattr(layout.written, "values", {})
+        return {p: known[p] if p in known else current([p])[p] for p in item.parameters}
+
+    def dual(self, constraint: Constraint | ForAll | FamilyOn | str) -> Array | float | tuple[ActivePoint, ...]:
+        """The multipliers of a constraint, given as it was written or by its name.
+
+        Of a finite one, numbers in its shape; of one for all y, the active points, each with its multiplier. They are
+        >= 0, but for equalities: what one unit of room, on the right of <= or ==, or on the left of >=, is worth. For a
+        problem without a solution, they are the weights of the contradiction.
+        """
+        statement = self._statement(constraint)
+        place = self.program.layout.places[statement]  # type: ignore[union-attr]
+        if place.family is not None:
+            held = range(place.start, place.end)
+            return tuple(a for a in self.active if a.family == place.family and a.component in held)
+        found = self._row_multipliers()[place.start : place.end]
+        return found.reshape(statement.shape) if statement.shape else float(found[0])
+
+    def _statement(self, asked: object) -> Any:
+        """A constraint of the problem as it was solved: this one, or the one of that name."""
+        layout = self.program.layout
+        statements = () if layout is None else tuple(layout.places)
+        for statement in statements:
+            if statement is asked or (isinstance(asked, str) and getattr(statement, "name", None) == asked):
+                return statement
+        names = ", ".join(s.name for s in statements if getattr(s, "name", None)) or "no constraint has one"
+        told = f"called {asked!r}; the names are: {names}" if isinstance(asked, str) else str(asked)
+        raise ModelError(f"The problem that was solved has no constraint {told}.")
+
+    def reduced_costs(self, variable: Variable) -> Array | float:
+        """What the objective would change by with one more unit of a variable, all other constraints paid for.
+
+        It is zero for a variable between its bounds, and what moving a bound is worth for one that is at it.
+        """
+        places = self._places(variable)
+        reduced = self.program.c + self.program.A.T @ self._row_multipliers()
+        for s in self.certificate.support:
+            family, component = self.program.families[s.family], np.array([s.component])
+            a, _ = family.chosen(s.point[None, :], component)
+            np.add.at(reduced, family.columns[s.component], s.multiplier * a[0])
+        found = self._sign * reduced[places]
+        return found.reshape(variable.shape) if variable.shape else float(found[0])
+
+    def _row_multipliers(self) -> Array:
+        rows = self.certificate.row_multipliers
+        return rows if len(rows) else np.zeros(self.program.A.shape[0])
+
+    def _places(self, variable: Variable) -> slice:
+        """Where a variable stands in x."""
+        if not any(variable is v for v in self.variables):
+            raise ModelError(f"{variable} is not a variable of this problem.")
+        start = 0
+        for v in self.variables:
+            if v is variable:
+                break
+            start += v.size
+        return slice(start, start + variable.size)
 
     def _named(self, name: str) -> Affine:
         """The variable of that name."""
@@ -271,8 +344,10 @@ class Solution:
             raise
 
     def _compiled(self) -> Program:
-        """The program of the model, which has to be the one that is shown."""
-        program: Program = self.model.compile()
+        """The program of the model, as it was when it was solved, which has to be the one that is shown."""
+        layout = self.program.layout
+        changed = layout is not None and layout.owner is self.model  # perhaps, since then
+        program: Program = (layout.written if changed else self.model).compile()  # type: ignore[union-attr]
         different = differing(fingerprint(program), fingerprint(self.program))
         if different:
             raise ProofError(f"The program of the solution is not that of its model: {', '.join(different)} differ.")

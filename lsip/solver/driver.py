@@ -107,11 +107,15 @@ class Run:
         self.ready = False  # whether there was time enough to begin
         self.regional = self.unproven_rays = 0
         with suppress(OutOfTime), self.clock.running(), np.errstate(over="ignore", invalid="ignore"):
-            self.relaxation = opened(self.clock)
-            self.program, self.scaling = self.relaxation.program, self.relaxation.scaling
-            self.state = self.relaxation.begin()
+            self._open(opened(self.clock))
             self.early = EarlyBounds(self.tuning, self.clock, options.time_limit is not None)
             self.ready = True
+
+    def _open(self, relaxation: Relaxation, history: Sequence[Iterate] = ()) -> None:
+        """Begin with a relaxation."""
+        self.relaxation, self.program, self.scaling = relaxation, relaxation.program, relaxation.scaling
+        self.state = relaxation.begin()
+        self.state.history += history
 
     def describe(self) -> list[str]:
         """Two lines about what is solved, and how."""
@@ -158,6 +162,10 @@ class Run:
                 end = End(Status.STALLED if self.state.slater else Status.NO_INTERIOR)
             if end is not None:
                 return end
+            other = self.relaxation.otherwise()
+            if other is not None:
+                self._open(other, self.state.history)
+                continue
             self.relaxation.forget(self.state)
             self.early.prove(self)
             check("exchange")

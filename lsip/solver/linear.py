@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +14,11 @@ from ..masters import MasterError, MasterResult, master_name
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Separation, is_instant, is_prover, prover
-from ..proof.certificate import Array
-from ..proof.prove import floor_share, own_terms
+from ..proof.certificate import Array, Support
+from ..proof.prove import Feasible, floor_share, own_terms
 from ..proof.ray import Ray
 from ..proof.scaling import scaled, scaling_of
+from .again import Kept
 from .centre import Centre
 from .clock import Clock
 from .linear_master import LinearMaster
@@ -31,9 +34,10 @@ class LinearRelaxation(Relaxation):
 
     held: LinearMaster
 
-    def __init__(self, given: Program, options: Options) -> None:
+    def __init__(self, given: Program, options: Options, earlier: Sequence[Support] = ()) -> None:
+        """Index points of an `earlier` answer are among the first."""
         super().__init__(scaled(given), scaling_of(given), options)
-        self.held = LinearMaster(self.program, self.oracles, options)
+        self.held = LinearMaster(self.program, self.oracles, options, earlier)
         self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None
         self.flat = Centre(self.held)
@@ -184,6 +188,9 @@ class LinearRelaxation(Relaxation):
             result = self.held.master.solve(state.margin)
             if result.status == "optimal":
                 self._accept(state, result)
+
+    def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
+        return {"kept": Kept(self.scaling, self.held.conditioning, self.held.scale, self.held.units)}
 
     def forget(self, state: State) -> None:
         if self.result is not None:

@@ -6,6 +6,7 @@ what separation finds; cuts that have not mattered for long are forgotten.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -35,7 +36,9 @@ class LinearMaster:
     Where an interrupt left the master with other rows than the cuts, it is built anew before it is used again.
     """
 
-    def __init__(self, program: Program, oracles: list[Oracle], method: Options) -> None:
+    def __init__(
+        self, program: Program, oracles: list[Oracle], method: Options, earlier: Sequence[Support] = ()
+    ) -> None:
         self.program, self.method, self.tuning = program, method, method.tuning.master
         self.sharp = False  # whether rows are evaluated with more digits than doubles need
         self.near: tuple[Array, Array] | None = None  # z and x of the point that is looked at, magnified
@@ -47,11 +50,8 @@ class LinearMaster:
             SampledRows(family, points, sampling) if is_costly(oracle) and SampledRows.suits(family, sampling) else None
             for family, oracle, points in zip(program.families, oracles, first, strict=True)
         ]
-        self.cuts = first_cuts(program, first)
-        warm = method.warm_start
-        if warm is not None:
-            self.cuts += [s for s in (*warm.cuts, *warm.certificate.support) if self._fits(s)]
-        known = {f: sampled.first for f, sampled in enumerate(self.sampled) if sampled is not None and warm is None}
+        self.cuts = [*first_cuts(program, first), *(replace(s, multiplier=0.0) for s in earlier)]
+        known = {f: sampled.first for f, sampled in enumerate(self.sampled) if sampled is not None and not earlier}
         rows, rhs = self.matrix(self.cuts, known)
         self.sample = self._sample_rows(rows)
         self.conditioning = Conditioning.fit(program, self.sample, method.tuning.conditioning)
@@ -194,13 +194,6 @@ class LinearMaster:
             place = np.arange(table.shape[0] * table.shape[1]).reshape(*table.shape[:2], 1)
             parts.append(scattered([(table, place, family.columns[:, None, :])], (place.size, self.program.n)))
         return np.concatenate(parts)
-
-    def _fits(self, s: Support) -> bool:
-        families = self.program.families
-        if s.family >= len(families) or s.component >= len(families[s.family].columns):
-            return False
-        domain = families[s.family].domain
-        return len(s.point) == domain.dim and bool(domain.contains(s.point[None, :])[0])
 
     def matrix(self, cuts: list[Support], known: Known | None = None) -> tuple[Matrix, Array]:
         """Rows (k, n) and right-hand sides of cuts, as sharp as they are needed."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 from ..errors import ModelError
 from ..model.method import register_solver
 from ..model.program import Compilable, Program, compiled
 from ..solution.solution import Iterate, Solution
+from .again import resumed
 from .driver import Run, drive
 from .linear import LinearRelaxation
 from .options import Options
@@ -92,4 +94,7 @@ def solve(
 def opened(problem: Program | Compilable, method: Exchange) -> Run:
     """A solve that is about to begin."""
     given = compiled(problem)
-    return Run(given, method, lambda clock: LinearRelaxation(given, method), problem)
+    anew = partial(LinearRelaxation, given, method)
+    return Run(
+        given, method, lambda clock: anew() if method.warm_start is None else resumed(given, method, anew), problem
+    )

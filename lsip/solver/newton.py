@@ -108,10 +108,13 @@ def _nearest(points: list[Array], y: Array, width: Array, reach: float) -> int |
     return distance.index(min(distance)) if distance and min(distance) <= reach else None
 
 
-def polish(program: Program, first: Proposal, margin: float, basis: Matrix, steps: int) -> Proposal | None:
+def polish(
+    program: Program, first: Proposal, margin: float, basis: Matrix, steps: int, near: float = 0.25
+) -> Proposal | None:
     """Polish an approximate solution by so many steps at most; None when the reduced system is not well posed.
 
-    `basis` (n, n), dense or sparse, gives well-scaled coordinates: x = basis z.
+    `basis` (n, n), dense or sparse, gives well-scaled coordinates: x = basis z. A slope that would carry a point
+    farther than `near`, relative to the index set, belongs to a kink or a curved boundary: the point stays.
     """
     if not 0 < len(first.support) <= program.n:
         return None
@@ -130,7 +133,7 @@ def polish(program: Program, first: Proposal, margin: float, basis: Matrix, step
     best: tuple[float, Proposal] | None = None
     for _ in range(steps):
         check("Newton steps")
-        local = _local(program.n, places, x)
+        local = _local(program.n, places, x, near)
         if local is None:
             return None
         a, g, jac, slopes, inverse = local
@@ -228,7 +231,7 @@ def _movable(program: Program, x: Array) -> NDArray[np.bool_]:
     return (x > program.lower + near) & (x < program.upper - near)
 
 
-def _local(n: int, places: Places, x: Array) -> tuple[Matrix, Array, Matrix, Array, list[Array]] | None:
+def _local(n: int, places: Places, x: Array, near: float) -> tuple[Matrix, Array, Matrix, Array, list[Array]] | None:
     """Rows (k, n), values g (k,), all da/dy stacked (sum of m, n), all grad_y g, and (-H)^-1 of a family's points."""
     values, slopes, inverse = [], [], []
     row_entries: Entries = []
@@ -247,7 +250,7 @@ def _local(n: int, places: Places, x: Array) -> tuple[Matrix, Array, Matrix, Arr
         slope, hessian = contract(d, h, weights)
         values.append((v * weights).sum(axis=1))
         slopes.append(slope.ravel())
-        inverse.append(_move(y, slope, hessian, family.domain))
+        inverse.append(_move(y, slope, hessian, family.domain, near))
         row_entries.append((v[:, :-1], np.arange(count, count + k)[:, None], columns))
         every = np.arange(moves, moves + k * m).reshape(k, m, 1)
         jac_entries.append((np.moveaxis(d, 0, 1)[..., :-1], every, columns[:, None, :]))
@@ -294,7 +297,7 @@ def _slide(slope: Array, hessian: Array, normal: Array, curvature: Array) -> Arr
     return np.where(proper[:, None, None], tangent @ inverse @ tangent, 0.0)
 
 
-def _move(y: Array, slope: Array, hessian: Array, domain: Domain) -> Array:
+def _move(y: Array, slope: Array, hessian: Array, domain: Domain, near: float) -> Array:
     """(-H)^-1 on the coordinates inside their range, for proper maxima; zero for points that must stay: (k, m, m)."""
     lower, upper, width = domain.lower, domain.upper, domain.upper - domain.lower
     curved = domain.bend(y)
@@ -310,6 +313,5 @@ def _move(y: Array, slope: Array, hessian: Array, domain: Domain) -> Array:
     h[:, diagonal, diagonal] = np.where(inside, h[:, diagonal, diagonal], scale[:, None])
     inverse, proper = _inverted(h)
     inverse = np.where(both & proper[:, None, None], inverse, 0.0)
-    # A slope that would carry the point far away belongs to a kink or a curved boundary: such points stay.
-    far = (np.abs(np.einsum("kij,kj->ki", inverse, slope)) > 0.25 * width).any(axis=1)
+    far = (np.abs(np.einsum("kij,kj->ki", inverse, slope)) > near * width).any(axis=1)
     return np.where(far[:, None, None], 0.0, inverse)

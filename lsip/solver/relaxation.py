@@ -170,6 +170,10 @@ class Relaxation(ABC):
         """Let the box that stands in for infinite bounds reach farther out; whether it still may."""
         return False
 
+    def otherwise(self) -> Relaxation | None:
+        """What to go on with, where the first step was no end; None stays with this one."""
+        return None
+
     def promote(self) -> bool:
         """Ask lsip's own provers from now on, where a search that proves nothing was chosen; whether that is news."""
         return False

@@ -158,12 +158,21 @@ class NewtonTuning(Configuration):
         The share of the size of right-hand sides and value: from larger violations Newton leads nowhere.
     widest
         Entries of a row: in large models, wider ones would fill the reduced system.
+    light
+        The share of all multipliers below which an atom of an earlier proof only makes up for rounding.
+    telling
+        A value that is larger, in units of an earlier solve, has a relative gap worth closing in these units.
+    tried
+        Index points at which the point that Newton finds from an earlier answer is tried before any proof.
     """
 
     steps: Count = 6
     nearly: Positive = 20.0
     close: Positive = 0.1
     widest: Count = 50
+    light: Share = 1e-7
+    telling: Positive = 1e-3
+    tried: Count = 64
 
 
 @dataclass(frozen=True)

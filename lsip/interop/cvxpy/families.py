@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...expressions.affine import Affine
+from ...model.compilation import declared_family
 from ...model.families import FamilyViolation
-from ...model.problem import declared_family
 from ...oracles.memory import Memory
 from ...oracles.supremum import supremum
 from ...solution.solution import ActivePoint

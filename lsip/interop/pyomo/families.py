@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ...expressions.affine import Affine, Constraint, Term, Variable
 from ...expressions.graph import Index
 from ...model.families import BlackBoxFamily
-from ...model.problem import ForAll, Problem, minimize
+from ...model.problem import Problem, minimize
+from ...model.statements import ForAll
 from .basis import Basis
 from .columns import Columns
 from .continuum import Piece

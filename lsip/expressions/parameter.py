@@ -1,0 +1,114 @@
+"""Parameters: numbers of a model that may change between two solves, without anything being compiled again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from itertools import count
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ModelError
+from ..validation import Array, Data, kept, numbers, shown
+from .graph import Expression, Gather, Join
+
+_NUMBER = count()
+
+
+class Parameter(Expression):
+    """Numbers that enter a model by name, wherever data may: assign `value`, and solve again.
+
+    Parameters
+    ----------
+    shape
+        Nothing or () for a scalar, n for a vector, a tuple for an array.
+    name
+        How it prints.
+    value
+        Finite numbers that broadcast to that shape; they may be given later, before a solve.
+
+    Examples
+    --------
+    >>> import numpy as np, lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> p = lsip.Parameter(name="p", value=1)
+    >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [lsip.forall(t, x[0] + x[1] * t >= np.exp(p * t))])
+    >>> round(problem.solve(verbose=False).value, 6)
+    1.859141
+    >>> p.value = 2
+    >>> round(problem.solve(verbose=False).value, 6)
+    4.194528
+    """
+
+    hint = "Assign its `value`."
+
+    def __init__(
+        self, shape: int | tuple[int, ...] = (), *, name: str | None = None, value: Data | None = None
+    ) -> None:
+        given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+        if not all(isinstance(s, int | np.integer) and not isinstance(s, bool) and s >= 1 for s in given):
+            raise ModelError(f"A parameter needs a positive whole size along every axis; got shape {shown(shape)}.")
+        if name is not None and not isinstance(name, str):
+            raise ModelError(f"The name of a parameter is text; got {shown(name)}.")
+        self.shape = tuple(int(s) for s in given)
+        self.name = name if name is not None else f"p{next(_NUMBER)}"
+        self._value: Array | None = None
+        self.origin = ("name", self.name)
+        if value is not None:
+            self.value = value
+
+    @property
+    def value(self) -> Array | float | None:
+        """The numbers, in its shape; None until some are given."""
+        return float(self._value) if self._value is not None and not self.shape else self._value
+
+    @value.setter
+    def value(self, value: Data) -> None:
+        object.__setattr__(self, "_value", self._read(value))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "value":
+            object.__setattr__(self, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def _read(self, value: Data) -> Array:
+        given = numbers(value, f"`value` of {self.name}", nan=True)
+        try:
+            found = np.broadcast_to(given, self.shape)
+        except ValueError:
+            raise ModelError(f"`value` of {self.name} must broadcast to {self.shape}; got {given.shape}.") from None
+        if not np.isfinite(found).all():
+            raise ModelError(f"`value` of {self.name} must be finite; got {shown(value)}.")
+        return kept(found)
+
+    def key(self) -> None:
+        return None
+
+
+Values: TypeAlias = Mapping[Parameter, Array]
+
+
+def current(parameters: Iterable[Parameter]) -> dict[Parameter, Array]:
+    """The values that parameters have now; a ModelError says which has none."""
+    found = {}
+    for p in parameters:
+        if p._value is None:
+            raise ModelError(f"The parameter {p.name} has no value: assign one, {p.name}.value = …, and solve then.")
+        found[p] = p._value
+    return found
+
+
+def parameters_in(*expressions: Expression) -> tuple[Parameter, ...]:
+    """The parameters that expressions depend on, in order of appearance."""
+    return tuple(dict.fromkeys(node for e in expressions for node in e.nodes() if isinstance(node, Parameter)))
+
+
+def depending(e: Expression, parameters: Collection[Parameter]) -> NDArray[np.bool_]:
+    """Which elements of an expression, flat, depend on some of the parameters, as far as rearrangements show it."""
+    if isinstance(e, Gather):
+        return depending(e.args[0], parameters)[e.index]
+    if isinstance(e, Join):
+        return np.concatenate([depending(part, parameters) for part in e.args])
+    return np.full(e.size, any(node in parameters for node in e.nodes() if isinstance(node, Parameter)))

@@ -1,0 +1,321 @@
+"""What a problem compiles to: every part once, and all of them put together for the values of its parameters.
+
+Parts are kept by whoever solves a model again: rows and families whose constraints are still there are not made again,
+whatever values parameters have by now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..domains import Domain, Product
+from ..errors import ModelError
+from ..expressions.affine import Affine, Constraint, Term, Variable, enclosed
+from ..expressions.graph import Constant, Expression, Gather, Index, Join, Linear, Negate
+from ..expressions.parameter import Values, current, parameters_in
+from ..expressions.printing import text
+from ..expressions.sums import Kept, together, totals
+from ..expressions.tape import Tape, constant_value
+from ..oracles.memory import Memory
+from .callables import FamilyOn, compile_family
+from .families import BlackBoxFamily, DeclaredFamily
+from .program import Layout, Place, Program
+
+Array = NDArray[np.float64]
+Part = TypeVar("Part")
+Offsets = dict[Variable, Any]
+
+
+class Quantified(Protocol):
+    """A constraint for every value of its indices; `ForAll` is it."""
+
+    @property
+    def indices(self) -> tuple[Index, ...]: ...
+    @property
+    def constraint(self) -> Constraint: ...
+    @property
+    def label(self) -> str: ...
+
+
+class Parts:
+    """What was compiled before, by what it was made of."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Any] = {}
+        self.families: list[DeclaredFamily | BlackBoxFamily] = []
+        self.memories: dict[tuple[Index, ...], Memory] = {}  # boxes of indices, for whatever constraints there are
+
+    def once(self, key: Hashable, make: Callable[[], Part]) -> Part:
+        """What is known under that key, or is made now."""
+        if key not in self._known:
+            self._known[key] = make()
+        found: Part = self._known[key]
+        return found
+
+    def keep(self, keys: set[Hashable]) -> None:
+        """Forget all others."""
+        self._known = {key: part for key, part in self._known.items() if key in keys}
+
+    def forget(self) -> None:
+        """Families forget what was found out about them."""
+        for family in self.families:
+            family.memory.forget()
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A model as it stands at one moment, with the bounds of its variables and the values of its parameters."""
+
+    owner: object  # the problem
+    name: str
+    objective: Affine
+    maximise: bool
+    rows: tuple[Constraint, ...]
+    groups: tuple[tuple[Quantified, ...], ...]  # of constraints that share one family
+    applied: tuple[FamilyOn, ...]
+    variables: tuple[Variable, ...]
+    lower: Array
+    upper: Array
+    values: Values
+
+    def same(self, other: object) -> bool:
+        """Whether it says the same as another one: the same statements, equal bounds, equal values."""
+        if not isinstance(other, Written) or (self.maximise, id(self.objective)) != (
+            other.maximise,
+            id(other.objective),
+        ):
+            return False
+        ours, theirs = (
+            (*w.rows, None, *(c for group in w.groups for c in (*group, None)), *w.applied) for w in (self, other)
+        )
+        return (
+            len(ours) == len(theirs)
+            and all(a is b for a, b in zip(ours, theirs, strict=True))
+            and np.array_equal(self.lower, other.lower)
+            and np.array_equal(self.upper, other.upper)
+            and all(np.array_equal(v, other.values[p]) for p, v in self.values.items())
+        )
+
+    def compile(self, parts: Parts | None = None) -> Program:
+        """The arrays and families that a solver works on; what is among `parts` is not made again."""
+        parts = Parts() if parts is None else parts
+        offsets = dict(zip(self.variables, np.cumsum([0] + [v.size for v in self.variables]), strict=False))
+        n = len(self.lower)
+        keys: set[Hashable] = set()
+
+        def once(key: tuple[Any, ...], make: Callable[[], Part]) -> Part:
+            full = (*key, self.variables)
+            keys.add(full)
+            return parts.once(full, make)
+
+        def finite(affine: Affine, owner: object) -> FiniteRows:
+            return once((owner,), partial(FiniteRows, affine, offsets, n))
+
+        sign = -1.0 if self.maximise else 1.0
+        c, c0 = finite(self.objective, self.objective).at(self.values)
+        blocks = [finite(row.body, row).at(self.values) for row in self.rows]
+        parts.families = [
+            *(once(group, partial(family_of, group, offsets, self.values, parts.memories)) for group in self.groups),
+            *(once((on,), partial(_applied, on, offsets)) for on in self.applied),
+        ]
+        parts.keep(keys)
+        sizes = np.array([len(b) for _, b in blocks], dtype=np.intp)
+        right = np.concatenate([np.zeros(0), *(-b for _, b in blocks)])
+        equal = np.repeat([row.equality for row in self.rows], sizes).astype(bool)
+        return Program(
+            c=sign * np.asarray(c.toarray()).ravel(),
+            constant=sign * float(c0[0]),
+            lower=self.lower,
+            upper=self.upper,
+            A=sparse.vstack([a for a, _ in blocks], format="csr") if blocks else sparse.csr_matrix((0, n)),
+            row_lower=np.where(equal, right, -np.inf),
+            row_upper=right,
+            families=tuple(f.bound(self.values) for f in parts.families),
+            row_labels=tuple(label for row in self.rows for label in labels_of(row)),
+            maximise=self.maximise,
+            name=self.name,
+            layout=Layout(self, self.owner, dict(self._places(sizes))),
+        )
+
+    def _places(self, sizes: NDArray[np.intp]) -> Iterator[tuple[Any, Place]]:
+        """Where every constraint stands."""
+        starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+        for row, start, end in zip(self.rows, starts, starts[1:], strict=False):
+            yield row, Place(None, start, end)
+        for f, group in enumerate(self.groups):
+            start = 0
+            for member in group:
+                yield member, Place(f, start, start + member.constraint.body.size)
+                start += member.constraint.body.size
+        for f, on in enumerate(self.applied, start=len(self.groups)):
+            yield on, Place(f, 0, 1)
+
+
+def single(constraint: Quantified) -> Program:
+    """A program with that constraint alone, over its variables."""
+    body = constraint.constraint.body
+    variables = tuple(dict.fromkeys(t.variable for t in body.terms))
+    n = sum(v.size for v in variables)
+    free = np.full(n, np.inf)
+    values = current(body.parameters)
+    nothing = Affine((), ())
+    return Written(
+        None, constraint.label, nothing, False, (), ((constraint,),), (), variables, -free, free, values
+    ).compile()
+
+
+def labels_of(constraint: Constraint) -> tuple[str, ...]:
+    """What each row of a constraint is called."""
+    name, body = constraint.label, constraint.body
+    if body.size == 1:
+        return (name,)
+    name = name if constraint.name else f"({name})"
+    return tuple(f"{name}[{i}]" for i in range(body.size))
+
+
+class FiniteRows:
+    """An array that is affine in the variables, without an index, as numbers: a matrix and constants."""
+
+    def __init__(self, affine: Affine, offsets: Offsets, n: int) -> None:
+        self.affine, self.n, none = affine, n, np.zeros(0, dtype=np.intp)
+        self.rows = np.concatenate([none, *(t.rows for t in affine.terms)])
+        self.columns = np.concatenate([none, *(t.columns + offsets[t.variable] for t in affine.terms)])
+        self.formulas = (affine.offset, *(t.coefficient for t in affine.terms if t.numbers is None))
+        self.tape: Tape | None = None  # where there are parameters
+        self.found: tuple[sparse.csr_matrix, Array] | None = None
+
+    def at(self, values: Values) -> tuple[sparse.csr_matrix, Array]:
+        """The matrix and the constants for these values of parameters."""
+        tape = self._tape(values)
+        if self.found is None or tape is not self.tape:
+            self.tape = tape
+            self.found = self._numbers(self._values(tape))
+        return self.found
+
+    def _values(self, tape: Tape | None) -> list[Array]:
+        if tape is None:
+            return [np.ravel(constant_value(e)) for e in self.formulas]  # type: ignore[arg-type]
+        found = tape.values(np.zeros((1, 0)))[0]
+        if not np.isfinite(found).all():
+            raise ModelError(f"{self.affine} has a coefficient or a constant that is nan or infinite: {_told(tape)}.")
+        return np.split(found, np.cumsum(tape.sizes)[:-1])
+
+    def _tape(self, values: Values) -> Tape | None:
+        if self.found is None:
+            return Tape(self.formulas, (), values=values) if parameters_in(*self.formulas) else None
+        return None if self.tape is None else self.tape.bound(values)
+
+    def _numbers(self, formulas: list[Array]) -> tuple[sparse.csr_matrix, Array]:
+        """Terms that meet are added up, and rounded once."""
+        affine, shape, (constant, *rest) = self.affine, (self.affine.size, self.n), formulas
+        if not affine.terms:
+            return sparse.csr_matrix(shape), constant
+        coefficients = iter(rest)
+        numbers = together([t.numbers or Kept(next(coefficients)) for t in affine.terms])
+        table = sparse.csr_matrix((numbers.value, (self.rows, self.columns)), shape=shape)
+        if table.nnz == len(self.rows):
+            return table, constant
+        total = totals(self.rows * self.n + self.columns, numbers)
+        if not np.isfinite(total.value).all():
+            raise ModelError(
+                f"A coefficient of {affine} is infinite: terms in one variable add up to more than any double."
+            )
+        return sparse.csr_matrix((total.value, (total.places // self.n, total.places % self.n)), shape=shape), constant
+
+
+def _told(tape: Tape) -> str:
+    """The values of parameters, for messages."""
+    return ", ".join(f"{p.name} is {text(v)}" for p, v in tape.known.items())
+
+
+def family_of(
+    members: Sequence[Quantified], offsets: Offsets, values: Values, memories: dict[tuple[Index, ...], Memory]
+) -> DeclaredFamily:
+    """Constraints over the same indices as one family, so that they share all work on the index."""
+    indices = members[0].indices
+    bodies = [m.constraint.body for m in members]
+    body = Affine.join(bodies) if len(members) > 1 else bodies[0]
+    labels = tuple(label for m in members for label in labels_of(m.constraint))
+    domains = [i.domain for i in indices]
+    domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
+    name = "; ".join(m.label for m in members)
+    family = declared_family(name, indices, domain, body, labels, offsets, values)
+    family.origins = tuple((m, i) for m in members for i in range(m.constraint.body.size))
+    family.memory = memories.setdefault(indices, family.memory)
+    return family
+
+
+def _applied(c: FamilyOn, offsets: Offsets) -> DeclaredFamily | BlackBoxFamily:
+    """A family of functions, with its columns moved to the variables that it is applied to."""
+    family = compile_family(c.family, str(c), c.body.size)
+    place = np.zeros(c.body.size, dtype=np.intp)
+    for term in c.body.terms:
+        place[term.rows] = term.columns + offsets[term.variable]
+    family.columns = place[family.columns]
+    return family
+
+
+def declared_family(
+    name: str,
+    indices: tuple[Index, ...],
+    domain: Domain,
+    body: Affine,
+    labels: tuple[str, ...],
+    offsets: Offsets,
+    values: Values | None = None,
+) -> DeclaredFamily:
+    """Arrange the triplets of `body` <= 0 as K coefficients a row; several triplets at one place are added up."""
+    p = body.size
+    rows, columns, entries = _entries(body.terms, offsets)
+    n = int(columns.max()) + 1
+    places, inverse = np.unique(rows * n + columns, return_inverse=True)
+    if len(places) < len(rows):
+        shape = (len(places), len(rows))
+        adder: Any = sparse.csr_matrix((np.ones(len(rows)), (inverse, np.arange(len(rows)))), shape=shape)
+        entries = Linear(adder if adder.shape[0] > 200 else adder.toarray(), entries, (len(places),))
+        order = np.arange(len(places))
+    else:
+        order = np.argsort(inverse)
+    place_rows, place_columns = places // n, places % n
+    counts = np.bincount(place_rows, minlength=p)
+    width = int(counts.max())
+    slot = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+    layout = np.full((p, width), len(places))  # the extra element is a zero
+    layout[place_rows, slot] = order
+    padded = np.zeros((p, width), dtype=np.intp)
+    padded[place_rows, slot] = place_columns
+    if (counts < width).any():
+        entries = Join((entries, Constant(np.zeros(1))))
+    offset = body.offset
+    rhs: Expression = Constant(-offset.value) if isinstance(offset, Constant) else Negate(offset)
+    return DeclaredFamily(name, indices, domain, Gather(entries, layout.ravel()), padded, rhs, labels, values)
+
+
+def _entries(terms: tuple[Term, ...], offsets: Offsets) -> tuple[Any, Any, Expression]:
+    """Rows, columns and coefficients of all triplets; numbers that meet are added up, and enclosed if that rounds."""
+    parts = [(t.rows, t.columns + offsets[t.variable], t.coefficient) for t in terms]
+    known = [(rows, columns, t.numbers) for t, (rows, columns, _) in zip(terms, parts, strict=True) if t.numbers]
+    if len(known) > 1 or (known and len(known[0][0]) > 1):
+        rows, columns = (np.concatenate([k[i] for k in known]) for i in (0, 1))
+        n = int(columns.max()) + 1
+        if _meet(rows, columns):
+            found = totals(rows * n + columns, together([k[2] for k in known]))
+            if not np.isfinite(found.value).all():
+                raise ModelError("A coefficient is infinite: terms in one variable add up to more than any double.")
+            merged = (found.places // n, found.places % n, enclosed(Kept(found.value, found.rest)))
+            parts = [merged, *(part for t, part in zip(terms, parts, strict=True) if not t.numbers)]
+    rows, columns = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    return rows, columns, Join(tuple(part[2] for part in parts)) if len(parts) > 1 else parts[0][2]
+
+
+def _meet(rows: Any, columns: Any) -> bool:
+    """Whether two entries of a matrix are at the same place."""
+    ones = np.ones(len(rows), dtype=np.int8)
+    return int(sparse.csr_matrix((ones, (rows, columns))).nnz) < len(rows)

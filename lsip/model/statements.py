@@ -1,0 +1,82 @@
+"""What a problem consists of: an objective, and constraints that hold for every value of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from numpy.typing import ArrayLike
+
+from ..errors import ModelError
+from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.graph import Index
+from ..expressions.printing import latex, text
+from .compilation import single
+from .worst_violation import WorstViolation, flat, worst_violation
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """What to minimise or maximise."""
+
+    expression: Affine
+    maximise: bool
+
+    def __str__(self) -> str:
+        return f"{'maximize' if self.maximise else 'minimize'} {text(self.expression)}"
+
+
+@dataclass(frozen=True, eq=False)
+class ForAll:
+    """A constraint that holds for every value of its indices."""
+
+    indices: tuple[Index, ...]
+    constraint: Constraint
+
+    @property
+    def name(self) -> str | None:
+        """How it is called in tables, plots, reports and messages; None where its formula stands for it."""
+        return self.constraint.name
+
+    @property
+    def label(self) -> str:
+        """Its name, or its formula."""
+        return self.constraint.label
+
+    @property
+    def where(self) -> str:
+        """The indices and their sets, in LaTeX."""
+        return ", ".join(rf"{latex(i)} \in {i.domain.latex()}" for i in self.indices)
+
+    def named(self, name: str) -> ForAll:
+        """The same constraint with a name."""
+        return replace(self, constraint=self.constraint.named(name))
+
+    def violation(self, values: Mapping[Variable, ArrayLike] | None = None, tol: float = 1e-9) -> WorstViolation:
+        """The worst index point at values of its variables, by default those of the last solution, with a proof.
+
+        `value` is the largest violation found, negative where there is room everywhere; no index point exceeds `bound`,
+        which is within `tol` of it where that can be had.
+        """
+        variables = tuple(dict.fromkeys(t.variable for t in self.constraint.body.terms))
+        known = {v: v.value for v in variables} if values is None else {v: values[v] for v in variables if v in values}
+        missing = [v.name for v in variables if known.get(v) is None]
+        if missing:
+            raise ModelError(f"{', '.join(missing)} has no value: give one, or solve the problem first.")
+        program = single(self)
+        return worst_violation(program, flat(variables, known), tol)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        where = ", ".join(f"{i.name} ∈ {i.domain}" for i in self.indices)
+        return f"{self.constraint}   for all {where}"
+
+    __repr__ = __str__
+
+
+def titled(constraint: Constraint | ForAll) -> str:
+    """The formula of a constraint in LaTeX, after its name if it has one."""
+    formula = latex(constraint.constraint if isinstance(constraint, ForAll) else constraint)
+    if constraint.name is None:
+        return formula
+    name = "".join(" " if c in "\\{}$%#&^_~" else c for c in constraint.name)
+    return rf"\text{{{name}: }} {formula}"

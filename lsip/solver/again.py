@@ -1,0 +1,266 @@
+"""Solving again: what an earlier answer says about a program that has changed a little, and one try to end with that.
+
+Where the same constraints hold the solution in place, Newton's method leads from the last answer to the new one: its
+point and its multipliers are proven like any other, and no relaxation is solved at all. Where that fails, the exchange
+begins with the index points of the last answer, and with those that the try has found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..errors import OutOfTime
+from ..model.program import Layout, Program
+from ..oracles import Separation
+from ..oracles.base import Ints
+from ..proof.certificate import Array, Support
+from ..proof.dual import Dual
+from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_lower, reproven
+from ..proof.scaling import Scaling, scaled, scaling_of
+from ..solution.solution import Solution
+from .conditioning import Conditioning
+from .newton import cluster, polish
+from .options import Options
+from .relaxation import Relaxation, counted
+from .rows import Known
+from .state import End, Proposal, State
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What a solve keeps for the next one."""
+
+    scaling: Scaling
+    conditioning: Conditioning
+    scale: float  # of right-hand sides
+    units: Array  # (n,), of the variables
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """An earlier answer in the terms of a program: its atoms where its constraints stand now."""
+
+    cuts: tuple[Support, ...]
+    support: tuple[Support, ...]
+    rows: Array  # multipliers of finite rows
+    x: Array | None  # None where there are other variables
+    basis: tuple[Ints, Ints] | None  # columns that balance, and the multipliers that do; None where others stand there
+
+    @property
+    def points(self) -> tuple[Support, ...]:
+        """Index points to begin with."""
+        return self.support or self.cuts
+
+    @staticmethod
+    def of(solution: Solution, program: Program) -> Earlier:
+        """What a solution says; atoms of constraints that are gone are left out."""
+        before, now, proof = solution.program.layout, program.layout, solution.certificate
+        same_x = len(proof.x) == program.n
+        if before is None or now is None:
+            fits = partial(_fits, program)
+            rows = proof.row_multipliers if len(proof.row_multipliers) == program.finite_rows else _none(program)
+            cuts, support = (tuple(filter(fits, part)) for part in (solution.cuts, proof.support))
+            return Earlier(cuts, support, rows, proof.x if same_x else None, None)
+        moved = _moves(before, now)
+        cuts, support = (
+            tuple(s for old in part if (s := moved(old)) is not None) for part in (solution.cuts, proof.support)
+        )
+        rows = _none(program)
+        for statement, place in before.places.items():
+            if place.family is None and statement in now.places and len(proof.row_multipliers):
+                start = now.places[statement].start
+                rows[start : start + place.end - place.start] = proof.row_multipliers[place.start : place.end]
+        same_x = same_x and _variables(before) == _variables(now)
+        stands = len(support) == len(proof.support) and np.array_equal(rows, proof.row_multipliers)
+        x = _at_bounds(solution.program, program, proof.x) if same_x else None
+        return Earlier(cuts, support, rows, x, (proof.balanced, proof.basis) if stands else None)
+
+
+def _none(program: Program) -> Array:
+    return np.zeros(program.finite_rows)
+
+
+def _variables(layout: Layout) -> tuple[int, ...]:
+    return tuple(id(v) for v in getattr(layout.written, "variables", ()))
+
+
+def _moves(before: Layout, now: Layout) -> Callable[[Support], Support | None]:
+    """Where an atom of one layout stands in another; None where its constraint is gone."""
+    owners: dict[int, list[Any]] = {}
+    for statement, place in before.places.items():
+        if place.family is not None:
+            owners.setdefault(place.family, []).append((place, statement))
+
+    def moved(s: Support) -> Support | None:
+        for place, statement in owners.get(s.family, ()):
+            if place.start <= s.component < place.end and statement in now.places:
+                there = now.places[statement]
+                component = there.start + s.component - place.start
+                return None if there.family is None else replace(s, family=there.family, component=component)
+        return None
+
+    return moved
+
+
+def _fits(program: Program, s: Support) -> bool:
+    """Whether there is a row for an atom, at a point of its index set."""
+    if s.family >= len(program.families):
+        return False
+    family = program.families[s.family]
+    fits = s.component < len(family.columns) and len(s.point) == family.domain.dim
+    return bool(fits and family.domain.contains(s.point[None, :])[0])
+
+
+def _at_bounds(before: Program, now: Program, x: Array) -> Array:
+    """The same point; what was at a bound goes with it."""
+    x = np.where((x == before.lower) & np.isfinite(now.lower), now.lower, x)
+    x = np.where((x == before.upper) & (before.lower < before.upper) & np.isfinite(now.upper), now.upper, x)
+    return np.clip(x, now.lower, now.upper)
+
+
+def resumed(given: Program, options: Options, otherwise: Callable[[Sequence[Support]], Relaxation]) -> Relaxation:
+    """A try to end with the earlier answer of `options.warm_start`, or what there is `otherwise`."""
+    warm = options.warm_start
+    assert warm is not None
+    earlier, kept = Earlier.of(warm, given), warm.kept
+    known = earlier.x is not None and earlier.support and warm.certified and np.isfinite(warm.upper - warm.lower)
+    if known and options.polish and isinstance(kept, Kept):
+        made = Resumed(given, options, earlier, kept, otherwise)
+        if made.polished():
+            return made
+    return otherwise(earlier.points)
+
+
+@dataclass
+class Tried:
+    """The index points of an earlier answer, and those that break the point that is tried."""
+
+    cuts: list[Support]
+    scale: float
+
+    def add(self, new: list[Support], known: Known | None = None) -> int:
+        self.cuts += new
+        return len(new)
+
+
+class Resumed(Relaxation):
+    """The point to which Newton's method leads from an earlier answer, and its multipliers."""
+
+    def __init__(
+        self,
+        given: Program,
+        options: Options,
+        earlier: Earlier,
+        kept: Kept,
+        otherwise: Callable[[Sequence[Support]], Relaxation],
+    ) -> None:
+        known, x = kept.scaling, np.asarray(earlier.x)
+        value = known.objective * float(given.c @ x + given.constant)
+        self.relative = abs(value) >= options.tuning.newton.telling and known.suits(given)
+        units = (known.apply(given), known) if self.relative else (scaled(given), scaling_of(given))
+        super().__init__(*units, options)
+        self.earlier, self.kept, self._otherwise = earlier, kept, otherwise
+        self.held = Tried(list(earlier.support), kept.scale)
+        factors, s = self.scaling.families, self.scaling.objective
+        support = tuple(
+            replace(a, multiplier=a.multiplier * s / float(factors[a.family][a.component])) for a in earlier.support
+        )
+        rows = earlier.rows * s / self.scaling.rows if len(earlier.rows) else earlier.rows
+        self.first = self.point = Proposal(x / self.scaling.columns, support=support, rows=rows)
+        self.stands = False  # whether its atoms are those of the earlier proof, one by one
+
+    def begin(self) -> State:
+        """The earlier point, with a margin that costs what it may."""
+        state, tuning = super().begin(), self.tuning
+        if self.relative and self.options.atol is None:
+            state.atol = 0.0
+        state.proposal = self.first
+        wanted = tuning.margin_share * state.allowed(self.value(state.x)) / _total(self.first)
+        state.margin = min(max(wanted, tuning.finest_margin), tuning.margins.largest * self.kept.scale)
+        return state
+
+    def polished(self) -> bool:
+        """Move what holds the solution in place; what only makes up for rounding in a proof stays where it is."""
+        support, tuning = list(self.first.support), self.tuning.newton
+        least = tuning.light * _total(self.first)
+        heavy = sorted((i for i, s in enumerate(support) if s.multiplier > least), key=lambda i: support[i].family)
+        holding = tuple(support[i] for i in heavy)
+        merged = cluster(self.program, holding, [])
+        self.stands = len(merged) == len(holding)  # no maximiser is in two parts
+        first = replace(self.first, support=holding if self.stands else merged)
+        basis = self.kept.conditioning.basis()
+        moved = self.kept.scaling.columns / self.scaling.columns
+        if (moved != 1).any():
+            basis = sparse.diags(moved) @ basis
+        try:
+            found = polish(self.program, first, self.begin().margin, basis, tuning.steps, np.inf)
+        except OutOfTime:
+            return False
+        if found is None:
+            return False
+        if self.stands:
+            for i, s in zip(heavy, found.support, strict=True):
+                support[i] = s
+            found = replace(found, support=tuple(support))
+        self.point = found
+        return True
+
+    def outline(self) -> tuple[str, str]:
+        return f"{counted(self.program.n, 'variable')}, solved again", ", Newton's method from the last answer"
+
+    def floor(self, terms: float) -> float:
+        return floor_share(self.program, terms)
+
+    def relax(self, state: State) -> Proposal | End:
+        x = self.point.x
+        state.accept(replace(self.point, value=self.value(x)), 1.0, own_terms(self.program, x, _total(self.point)))
+        return state.proposal
+
+    def sample(self, state: State, point: Proposal) -> list[Separation] | None:
+        """A violation that a few points show is no proof's business."""
+        found = [self._tried(f, point.x) for f in range(len(self.program.families))]
+        return found if max(s.worst for s in found) > state.margin else None
+
+    def _tried(self, f: int, x: Array) -> Separation:
+        """The worst of a few points."""
+        points = self.program.families[f].domain.spread(self.tuning.newton.tried)
+        values = self.program.violation(f, x).values(points)
+        worst, component = values.argmax(axis=0), np.arange(values.shape[1])
+        return Separation(points[worst], values[worst, component], np.inf, component)
+
+    def confirm(self, state: State) -> bool:
+        return state.violation.worst <= 0
+
+    def otherwise(self) -> Relaxation:
+        """The exchange, with what was found here."""
+        return self._otherwise(self.held.cuts)
+
+    def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+        share, spare = self.tuning.proof_share * allowed, (*self.first.support, *self.earlier.cuts)
+        if self.stands and self.earlier.basis is not None:
+            dual = Dual(proposal.support, proposal.rows, *self.earlier.basis)
+            found = reproven(self.program, dual, centre, share)
+            if found is not None:
+                return found
+        return prove_lower(self.program, proposal.support, proposal.rows, centre, self.units(centre), share, spare)
+
+    def units(self, x: Array) -> Array:
+        found: Array = np.abs(x) + self.kept.units * self.kept.scaling.columns / self.scaling.columns
+        return found
+
+    def deepest(self, state: State) -> Proposal | None:
+        return None
+
+    def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
+        return {"kept": self.kept}
+
+
+def _total(point: Proposal) -> float:
+    """The mass of its dual measure."""
+    return sum(s.multiplier for s in point.support)

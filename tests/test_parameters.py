@@ -1,0 +1,204 @@
+"""Parameters: numbers that enter a model by name, and change between two solves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lsip
+from lsip.expressions.tape import Tape
+from lsip.proof.export import model_data
+
+from .checks import assert_feasible
+
+t = lsip.Index("t", lsip.Interval(0, 1))
+y = lsip.Index("y", lsip.Box([0, 0], [1, 1]))
+x = lsip.Variable(3, name="x", lower=-5, upper=5)
+powers = np.arange(3)
+Build = Callable[[Any], lsip.Problem]
+
+
+def rows(left: Any) -> lsip.Problem:
+    return lsip.Problem(lsip.minimize(x @ (1 / (1 + powers))), [left])
+
+
+# Where a parameter may stand: each model is built from a parameter, or from its value.
+PLACES: dict[str, tuple[Build, Any]] = {
+    "right-hand side": (lambda p: rows(lsip.forall(t, t**powers @ x >= p * np.tan(t))), 1.5),
+    "index expression": (lambda p: rows(lsip.forall(t, t**powers @ x >= np.exp(p * t))), -0.7),
+    "coefficient": (lambda p: rows(lsip.forall(t, p * x[0] + x[1] * t + x[2] * t**2 >= np.cos(t))), 2.0),
+    "vector": (lambda p: rows(lsip.forall(t, (p * t**powers) @ x >= np.cos(t))), np.array([1.0, 2.0, 3.0])),
+    "finite": (lambda p: lsip.Problem(lsip.minimize(x.sum()), [x[0] + p * x[1] >= p - 1, x[2] == p / 3]), 0.9),
+    "matrix": (lambda p: lsip.Problem(lsip.minimize(x.sum()), [p @ x >= 1]), np.arange(6.0).reshape(2, 3) + 1),
+    "objective": (lambda p: lsip.Problem(lsip.maximize(p * x[0] + p), [lsip.forall(t, x[0] + x[1] * t <= 1 + t)]), 3.0),
+    "kink": (lambda p: rows(lsip.forall(t, t**powers @ x >= abs(t - p) + np.maximum(p, t))), 0.4),
+    "jump": (lambda p: rows(lsip.forall(t, t**powers @ x >= np.where(t <= p, t, 1 - t))), 0.3),
+    "exponent": (lambda p: rows(lsip.forall(t, t**powers @ x >= (1 + t) ** p)), 1.5),
+    "ball": (
+        lambda p: (lambda b: rows(lsip.forall(b, x[0] + b @ x[1:] >= np.exp(p * b[0] * b[1]))))(
+            lsip.Index("b", lsip.Ball([0, 0], 1))
+        ),
+        0.8,
+    ),
+    "support": (lambda p: rows(lsip.forall(y, x[0] + y @ x[1:] >= p * y[0] - y[1])), 1.7),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_parameter_is_as_good_as_its_value(place: str) -> None:
+    build, value = PLACES[place]
+    p = lsip.Parameter(np.shape(value), name="p", value=value)
+    known, found = (build(v).solve(verbose=False, tol=1e-7) for v in (value, p))
+    assert known.status is found.status
+    assert known.certified
+    assert found.certified
+    assert found.value == pytest.approx(known.value, rel=3e-7, abs=3e-7)
+    found.verify()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_another_value_is_another_model(place: str) -> None:
+    build, value = PLACES[place]
+    p = lsip.Parameter(np.shape(value), name="p", value=value)
+    problem = build(p)
+    first = problem.solve(verbose=False, tol=1e-7)
+    for share in (1.02, 0.97, 1.6):
+        p.value = share * np.asarray(value)
+        known = build(share * np.asarray(value) if np.ndim(value) else share * value).solve(verbose=False, tol=1e-7)
+        again = problem.solve(verbose=False, tol=1e-7)
+        assert again.certified
+        assert again.value == pytest.approx(known.value, rel=3e-7, abs=3e-7)
+        assert_feasible(problem.compile(), again)
+        again.verify()
+        first.verify()  # its own data are what it was solved for
+        assert problem.value == again.value
+        assert problem.status is lsip.Status.OPTIMAL
+        assert np.array_equal(x.value, again[x])  # type: ignore[arg-type]
+
+
+def test_nothing_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = lsip.Parameter(name="p", value=1)
+    problem = lsip.Problem(
+        lsip.minimize(p * x.sum()),
+        [lsip.forall(t, t**powers @ x >= p * np.tan(t)), x[0] <= p, lsip.forall(y, y @ x[1:] <= 9)],
+    )
+    before = problem.compile()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a tape was made")
+
+    p.value = 1.25
+    monkeypatch.setattr(Tape, "__init__", refuse)
+    after = problem.compile()
+    assert after.c == pytest.approx(1.25 * before.c)
+    assert after.row_upper == pytest.approx([1.25])
+    five = np.linspace(0, 1, 5)[:, None]
+    assert after.families[0].rows(five)[1] == pytest.approx(1.25 * before.families[0].rows(five)[1])
+    assert after.families[1] is before.families[1]  # nothing of it has changed
+
+
+def test_enclosures_belong_to_the_values_of_their_time() -> None:
+    p = lsip.Parameter(name="p", value=1)
+    problem = rows(lsip.forall(t, t**powers @ x >= p * np.tan(t)))
+    one = problem.compile()
+    p.value = 3
+    other = problem.compile()
+    box = np.array([[0.25]]), np.array([[0.5]]), np.array([0])
+    for program, value in ((one, 1.0), (other, 3.0)):
+        b = program.families[0].enclosed(*box)[1]
+        assert b.lo[0] <= -value * np.tan(0.5)
+        assert b.hi[0] >= -value * np.tan(0.25)
+        assert b.hi[0] - b.lo[0] < 0.4 * value
+
+
+def test_bounds_from_kept_boxes_hold_for_the_new_values() -> None:
+    """A box that is kept must not answer with what was true before."""
+    p = lsip.Parameter(2, name="p", value=[1.0, 0.0])
+    for formula in (p[0] * np.sin(5 * t) + p[1] * t, abs(t - p[1]) * p[0], np.where(t <= p[1], p[0] * t, t)):
+        problem = rows(lsip.forall(t, x[0] + x[1] * t >= formula))
+        point, grid = np.array([0.3, -0.2, 0.0]), np.linspace(0, 1, 2001)
+        for value in ([1.0, 0.5], [2.0, 0.25], [-1.0, 0.75], [1.0, 0.5]):
+            p.value = value
+            worst = problem.worst_violation(point)
+            sampled = (formula.at({t: grid}) - point[0] - point[1] * grid).max()
+            assert worst.bound >= sampled - 1e-12
+            assert worst.bound <= sampled + 1e-3
+
+
+def test_a_parameter_without_a_value_is_named() -> None:
+    q = lsip.Parameter(name="rate")
+    problem = rows(lsip.forall(t, x[0] >= q * t))
+    with pytest.raises(lsip.ModelError, match=r"The parameter rate has no value: assign one, rate.value = …"):
+        problem.solve(verbose=False)
+    assert q.value is None
+    q.value = 1
+    assert q.value == 1.0
+    assert problem.solve(verbose=False).certified
+
+
+@pytest.mark.parametrize(
+    ("shape", "value", "message"),
+    [
+        (2, [1, 2, 3], r"must broadcast to \(2,\); got \(3,\)"),
+        ((), np.nan, "must be finite"),
+        ((), np.inf, "must be finite"),
+        ((), "one", "Numbers|number|text"),
+        (2, x, "stands for many numbers|numbers"),
+    ],
+)
+def test_values_are_checked_where_they_are_assigned(shape: Any, value: Any, message: str) -> None:
+    p = lsip.Parameter(shape, name="p", value=1)
+    with pytest.raises(lsip.ModelError, match=message):
+        p.value = value
+    assert np.all(p.value == np.ones(shape))
+
+
+def test_what_is_no_parameter() -> None:
+    for shape in (0, -1, 1.5, True, (2, 0)):
+        with pytest.raises(lsip.ModelError, match="positive whole size"):
+            lsip.Parameter(shape)  # type: ignore[arg-type]
+    with pytest.raises(lsip.ModelError, match="name of a parameter is text"):
+        lsip.Parameter(name=3)  # type: ignore[arg-type]
+    p = lsip.Parameter(name="p", value=1)
+    with pytest.raises(lsip.ModelError, match="Assign its `value`"):
+        p.name = "q"
+    with pytest.raises(lsip.ModelError, match="Two parameters of the problem are called 'p'"):
+        lsip.Problem(lsip.minimize(x[0]), [x[0] >= p + lsip.Parameter(name="p", value=1)])
+
+
+def test_values_are_read_once_and_stay() -> None:
+    given = np.array([1.0, 2.0])
+    p = lsip.Parameter(2, name="p", value=given)
+    given[0] = 9
+    assert p.value is not None
+    assert p.value[0] == 1.0  # type: ignore[index]
+    with pytest.raises(ValueError, match="read-only"):
+        p.value[0] = 3  # type: ignore[index]
+
+
+def test_a_value_that_breaks_a_formula_is_told() -> None:
+    p = lsip.Parameter(name="p", value=2)
+    problem = lsip.Problem(lsip.minimize(x.sum()), [x[0] >= np.log(p)])
+    assert problem.solve(verbose=False).certified
+    p.value = -1
+    with pytest.raises(lsip.ModelError, match=r"nan or infinite: p is -1"):
+        problem.solve(verbose=False)
+
+
+def test_models_with_parameters_print_and_compare_and_export() -> None:
+    p = lsip.Parameter(name="p", value=2)
+    problem = rows(lsip.forall(t, x[0] + x[1] * t >= p * t))
+    assert "p t" in str(problem)
+    assert problem.parameters == (p,)
+    steps = model_data(problem.compile())["families"][0]["steps"]
+    assert {"op": "constant", "args": [], "value": 2.0} in steps
+
+
+def test_a_black_box_takes_no_multiple_of_variables_by_a_parameter() -> None:
+    p = lsip.Parameter(name="p", value=1)
+    family = lsip.Family(lsip.Interval(0, 1), lambda y: np.ones((len(y), 3)), lambda y: np.ones(len(y)))
+    with pytest.raises(lsip.ModelError, match="takes a vector of variables"):
+        family.on(p * x)
