@@ -287,15 +287,20 @@ def constraint(*, gamma: float = 1.0, most: int = 500) -> rl.SemiInfiniteCost:
         return np.concatenate([[(MPA, MPA)], np.stack([nearest.real, nearest.imag], axis=1)])
 
     domain = lsip.Box([0, 0], [1, 1])
-    return rl.SemiInfiniteCost(domain, _cost, _bound, gamma=gamma, candidates=candidates)
+    slopes = DECAY * DIAGONAL, GROWTH * DECAY * DIAGONAL * math.exp(DECAY / DIAGONAL)  # in the sup norm
+    return rl.SemiInfiniteCost(
+        domain, _cost, _bound, gamma=gamma, candidates=candidates, range=(0.0, 1.0), lipschitz=slopes
+    )
 
 
-def _cost(y: Array, observations: NDArray[Any], actions: NDArray[Any]) -> Array:
+def _cost(y: Any, observations: NDArray[Any], actions: NDArray[Any]) -> Any:
     return _pollution(y, np.asarray(observations, dtype=float)[:, :2])
 
 
-def _pollution(y: ArrayLike, positions: Array) -> Array:
+def _pollution(y: Any, positions: Array) -> Any:
     """c_y(s) for places (N, 2) and positions (B, 2): shape (N, B)."""
+    if isinstance(y, lsip.Expression):
+        return np.exp(-DECAY * np.linalg.norm(y.reshape(len(y), 1, 2) - positions, axis=-1))
     places = np.asarray(y, dtype=float)
     found = np.empty((len(places), len(positions)))
     across, along = np.ascontiguousarray(positions.T)
@@ -312,8 +317,9 @@ def _pollution(y: ArrayLike, positions: Array) -> Array:
     return found
 
 
-def _bound(y: ArrayLike) -> Array:
-    return BASE + GROWTH * np.exp(DECAY * np.linalg.norm(np.asarray(y, dtype=float) - MPA, axis=1))
+def _bound(y: Any) -> Any:
+    places = y if isinstance(y, lsip.Expression) else np.asarray(y, dtype=float)
+    return BASE + GROWTH * np.exp(DECAY * np.linalg.norm(places - MPA, axis=1))
 
 
 # ---- routes ----------------------------------------------------------------------------------------------------------
