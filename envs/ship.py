@@ -373,10 +373,9 @@ def _along_curve() -> Array:
     return np.array(headings)
 
 
-def _picture(positions: Array) -> NDArray[np.uint8]:
+def draw(axes: Any, positions: Array) -> None:
     """The route, the MPA and D over a map of (V_{c_y} - u_y)_+."""
-    drawn: Any = rl.plotting.figure(size=(4.8, 4.8))
-    axes, side = drawn.axes[0], np.linspace(0, 1, MESH)
+    side = np.linspace(0, 1, MESH)
     mesh = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     heat = rl.plotting.heat(violations(positions, mesh), "positive").reshape(MESH, MESH)
     axes.pcolormesh(side, side, heat, shading="gouraud", cmap="OrRd", vmin=0.0, vmax=HOT)
@@ -387,5 +386,11 @@ def _picture(positions: Array) -> NDArray[np.uint8]:
     axes.plot(GOAL, GOAL, "*", color="#d97706", markersize=14, markeredgecolor="white", label="D", **style)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="$y_1$", ylabel="$y_2$")
     axes.legend(loc="upper left")
+
+
+def _picture(positions: Array) -> NDArray[np.uint8]:
+    """What `draw` draws, as pixels."""
+    drawn: Any = rl.plotting.figure(size=(4.8, 4.8))
+    draw(drawn.axes[0], positions)
     drawn.canvas.draw()
     return np.asarray(drawn.canvas.buffer_rgba())[..., :3].copy()

@@ -1,15 +1,16 @@
 """Agricultural Spraying: a vehicle with a nozzle crosses a field, next to a strip where nothing must be sprayed.
 
-The state is the position s_t of the vehicle in [0, 1]², the action (drive, steer, flow): a step takes it 0.02 to 0.1 ahead, up to
-0.1 to a side, and sprays the share `flow` of what the nozzle can. It starts at (0, 0.2), and the episode ends when it has crossed
-the field. Every step costs 0.1, and as much for all that the nozzle can spray in it; arriving adds 5. The place y receives
+The state is the position s_t of the vehicle in [0, 1]², the action (drive, steer, flow): a step takes it 0.02 to 0.1
+ahead, up to 0.1 to a side, and sprays the share `flow` of what the nozzle can. It starts at (0, 0.2), and the episode
+ends when it has crossed the field. Every step costs 0.1, and as much for all that the nozzle can spray in it; arriving
+adds 5. The place y receives
 
     d_y(s, a) = flow exp(-|y - s|² / (2 · 0.15²)),
 
-and the sum over an episode must be at least 1 at every place of the crop, [0, 1] x [0, 0.4], and at most 0.05 at every place of
-the protected strip, [0, 1] x [0.6, 1]. Both are one continuum: Y is the union of crop and strip, c_y = d_y and u_y = 0.05 on the strip,
-c_y = -d_y and u_y = -1 on the crop. Nothing is discounted. `import envs` registers `lsip/Spraying-v0` with Gymnasium, alone and
-vectorised, with 60 steps at most.
+and the sum over an episode must be at least 1 at every place of the crop, [0, 1] x [0, 0.4], and at most 0.05 at every
+place of the protected strip, [0, 1] x [0.6, 1]. Both are one continuum: Y is the union of crop and strip, c_y = d_y and
+u_y = 0.05 on the strip, c_y = -d_y and u_y = -1 on the crop. Nothing is discounted. `import envs` registers
+`lsip/Spraying-v0` with Gymnasium, alone and vectorised, with 60 steps at most.
 """
 
 from __future__ import annotations
@@ -37,8 +38,26 @@ SPREAD = 0.15  # of what the nozzle sprays
 CROP, STRIP = 0.4, 0.6  # the crop is below, the strip above
 LEAST, MOST = 1.0, 0.05  # doses: of the crop, and of the strip
 MAX_STEPS = 60
+REFERENCE = (  # (drive, steer, flow) of optimised_route(16, margin=4e-4, starts=6), rounded
+    (0.0, -0.5088, 0.1862),
+    (0.0, -0.0588, 1.0),
+    (0.0, -0.052, 1.0),
+    (0.0, -0.0435, 1.0),
+    (1.0, -0.0337, 1.0),
+    (1.0, 0.2396, 0.133),
+    (0.8319, 0.111, 1.0),
+    (1.0, -0.0825, 1.0),
+    (1.0, 0.0445, 1.0),
+    (1.0, -0.0122, 1.0),
+    (1.0, -0.2717, 1.0),
+    (1.0, -0.0625, 1.0),
+    (0.9056, 0.2166, 1.0),
+    (0.0, 0.0659, 1.0),
+    (0.0, 0.0694, 1.0),
+    (0.5075, -0.0972, 1.0),
+)
 LOW, HIGH = np.array([0.0, -1.0, 0.0]), np.array([1.0, 1.0, 1.0])
-MESH, HOT = 121, 0.5  # of pictures: points along a side, and the violation with the darkest colour
+MESH, HOT = 121, 3.0  # of pictures: points along a side, and the dose with the darkest colour
 
 
 def _moved(positions: Array, actions: Array) -> Array:
@@ -121,8 +140,8 @@ class SprayingVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 class Spraying(gymnasium.Env[Single, Single]):
     """One vehicle.
 
-    Observations are the position (2) and the share of the time limit that has passed. Actions are (drive, steer, flow) in
-    [0, 1] x [-1, 1] x [0, 1]; others are clipped. The limit of 60 steps comes with `gymnasium.make`, as usual.
+    Observations are the position (2) and the share of the time limit that has passed. Actions are (drive, steer, flow)
+    in [0, 1] x [-1, 1] x [0, 1]; others are clipped. The limit of 60 steps comes with `gymnasium.make`, as usual.
 
     Parameters
     ----------
@@ -178,7 +197,8 @@ class Spraying(gymnasium.Env[Single, Single]):
             return None
         if not self.positions:
             raise gymnasium.error.ResetNeeded("There is no route yet to draw: call `reset` first.")
-        drawn = picture(np.array(self.positions), np.array(self.flows))
+        drawn: Any = rl.plotting.figure(size=(4.8, 4.8))
+        draw(drawn.axes[0], np.array(self.positions), np.array(self.flows))
         drawn.canvas.draw()
         return np.asarray(drawn.canvas.buffer_rgba())[..., :3].copy()
 
@@ -194,7 +214,8 @@ def constraint(*, gamma: float = 1.0) -> rl.SemiInfiniteCost:
     >>> c = constraint()
     >>> c.bounds(np.array([[0.5, 0.2], [0.5, 0.8]])).tolist()
     [-1.0, 0.05]
-    >>> c.steps(np.array([[0.0, 0.2], [0.0, 0.65]]), np.array([[0.0, 0.2, 0.0]]), np.array([[1.0, 0.0, 0.5]])).round(4).tolist()
+    >>> places, seen, done = [[0.0, 0.2], [0.0, 0.65]], [[0.0, 0.2, 0.0]], [[1.0, 0.0, 0.5]]
+    >>> c.steps(*map(np.array, (places, seen, done))).round(4).tolist()
     [[-0.5], [0.0056]]
     """
     crop, strip = lsip.Box([0, 0], [1, CROP]), lsip.Box([0, STRIP], [1, 1])
@@ -276,7 +297,9 @@ def optimised_route(steps: int, *, margin: float = 1e-3, starts: int = 3, seed: 
     def room(flat: Array) -> Array:
         x, z, flows = path(flat)
         at = np.exp(-((places[:, :1] - x[:-1]) ** 2 + (places[:, 1:] - z[:-1]) ** 2) / (2 * SPREAD**2))
-        return np.concatenate([bound - margin - sign * (at @ flows), [x[-1] - 1.0 - 1e-6, 1.0 - 1e-3 - x[-2]], z, CROP - z])
+        return np.concatenate(
+            [bound - margin - sign * (at @ flows), [x[-1] - 1.0 - 1e-6, 1.0 - 1e-3 - x[-2]], z, CROP - z]
+        )
 
     best, least = None, np.inf
     rng = np.random.default_rng(seed)
@@ -298,3 +321,25 @@ def optimised_route(steps: int, *, margin: float = 1e-3, starts: int = 3, seed: 
     if best is None:
         raise lsip.ModelError(f"No route of {steps} steps was found that keeps all doses; try more steps.")
     return best.reshape(steps, 3)
+
+
+def reference_route() -> Array:
+    """Actions (T, 3) of the best route that `optimised_route` found: it keeps all doses; its return is the aim."""
+    return np.array(REFERENCE)
+
+
+def draw(axes: Any, positions: Array, flows: Array) -> None:
+    """The route over the dose of every place; circles are as large as what was sprayed there."""
+    side = np.linspace(0, 1, MESH)
+    mesh = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    actions = np.column_stack([np.zeros((len(flows), 2)), flows])
+    dose = np.abs(_cost(mesh, positions[: len(flows)], actions)).sum(axis=1).reshape(MESH, MESH)
+    axes.pcolormesh(side, side, dose, shading="gouraud", cmap="Greens", vmin=0.0, vmax=HOT)
+    axes.contour(side, side, dose, levels=[MOST, LEAST], colors=["#b91c1c", "#047857"], linewidths=1.0)
+    for edge, colour in ((CROP, "#047857"), (STRIP, "#b91c1c")):
+        axes.axhline(edge, color=colour, linestyle="--", linewidth=1.0)
+    axes.text(0.02, CROP - 0.02, "crop", va="top", color="#047857")
+    axes.text(0.02, STRIP + 0.02, "protected strip", va="bottom", color="#b91c1c")
+    axes.plot(*positions.T, "-", color=rl.plotting.BLUE, linewidth=1.5, clip_on=False)
+    axes.scatter(*positions[: len(flows)].T, s=10 + 60 * flows, color=rl.plotting.BLUE, clip_on=False, zorder=3)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="$y_1$", ylabel="$y_2$")
