@@ -292,7 +292,7 @@ class CostTable:
                 "Nothing bounds the costs of a step over all of Y: say what they lie between, "
                 "rl.SemiInfiniteCost(…, range=(lowest, highest))."
             )
-        return min(float(found.lo.min()), 0.0), max(float(found.hi.max()), 0.0)
+        return float(found.lo.min()), float(found.hi.max())
 
     def steepest(self) -> float:
         """A Lipschitz constant of all costs in y, in the sup norm; inf if none is proven or was given."""

@@ -73,7 +73,9 @@ class Learned(Plan):
         worst = optimistic.worst_violation(self.policy)
         moved = np.minimum((self.models.upper - P).sum(axis=2), (P - self.models.lower).sum(axis=2))
         lowest, highest = spec.constraint.range or spec.costs.extremes()
-        swing = (max(highest, 0.0) - min(lowest, 0.0)) / (1 - spec.gamma)
+        if spec.idle:  # where nothing is to be paid
+            lowest, highest = min(lowest, 0.0), max(highest, 0.0)
+        swing = (highest - lowest) / (1 - spec.gamma)
         visits = optimistic.occupancy(self.policy) / (1 - spec.gamma)
         shift = spec.gamma * float((visits * np.maximum(moved, 0.0)).sum()) * swing
         samples = self.samples * spec.r.size
