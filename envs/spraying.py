@@ -7,9 +7,9 @@ adds 5. The place y receives
 
     d_y(s, a) = flow exp(-|y - s|² / (2 · 0.15²)),
 
-and the sum over an episode must be at least 1 at every place of the crop, [0, 1] x [0, 0.4], and at most 0.05 at every
-place of the protected strip, [0, 1] x [0.6, 1]. Both are one continuum: Y is the union of crop and strip, c_y = d_y and
-u_y = 0.05 on the strip, c_y = -d_y and u_y = -1 on the crop. Nothing is discounted. `import envs` registers
+and the sum over an episode must be at least 1 at every place of the crop, [0.15, 0.85] x [0, 0.4], and at most 0.06 at
+every place of the protected strip, [0, 1] x [0.6, 1]. Both are one continuum: Y is the union of crop and strip, c_y = d_y and
+u_y = 0.06 on the strip, c_y = -d_y and u_y = -1 on the crop. Nothing is discounted. `import envs` registers
 `lsip/Spraying-v0` with Gymnasium, alone and vectorised, with 60 steps at most.
 """
 
@@ -36,25 +36,21 @@ SLOWEST, FASTEST, SIDEWAYS = 0.02, 0.1, 0.1  # a step, ahead and to a side
 STEP_COST, LIQUID_COST, PRIZE = 0.1, 0.1, 5.0
 SPREAD = 0.15  # of what the nozzle sprays
 CROP, STRIP = 0.4, 0.6  # the crop is below, the strip above
-LEAST, MOST = 1.0, 0.05  # doses: of the crop, and of the strip
+EDGES = (0.15, 0.85)  # of the crop, along the way
+LEAST, MOST = 1.0, 0.06  # doses: of the crop, and of the strip
 MAX_STEPS = 60
-REFERENCE = (  # (drive, steer, flow) of optimised_route(16, margin=4e-4, starts=6), rounded
-    (0.0, -0.5088, 0.1862),
-    (0.0, -0.0588, 1.0),
-    (0.0, -0.052, 1.0),
-    (0.0, -0.0435, 1.0),
-    (1.0, -0.0337, 1.0),
-    (1.0, 0.2396, 0.133),
-    (0.8319, 0.111, 1.0),
-    (1.0, -0.0825, 1.0),
-    (1.0, 0.0445, 1.0),
-    (1.0, -0.0122, 1.0),
-    (1.0, -0.2717, 1.0),
-    (1.0, -0.0625, 1.0),
-    (0.9056, 0.2166, 1.0),
-    (0.0, 0.0659, 1.0),
-    (0.0, 0.0694, 1.0),
-    (0.5075, -0.0972, 1.0),
+REFERENCE = (  # (drive, steer, flow) of optimised_route(11, margin=4e-4, starts=6), rounded
+    (1.0, -0.1206, 0.0001),
+    (0.3751, -0.1118, 1.0),
+    (1.0, -0.1355, 1.0),
+    (1.0, 0.0628, 0.9788),
+    (1.0, 0.1812, 0.2836),
+    (1.0, -0.0002, 1.0),
+    (1.0, -0.1808, 1.0),
+    (1.0, -0.0629, 0.2836),
+    (1.0, 0.1353, 0.9787),
+    (0.375, 0.1118, 1.0),
+    (1.0, -0.0556, 1.0),
 )
 LOW, HIGH = np.array([0.0, -1.0, 0.0]), np.array([1.0, 1.0, 1.0])
 MESH, HOT = 121, 3.0  # of pictures: points along a side, and the dose with the darkest colour
@@ -213,12 +209,12 @@ def constraint(*, gamma: float = 1.0) -> rl.SemiInfiniteCost:
     --------
     >>> c = constraint()
     >>> c.bounds(np.array([[0.5, 0.2], [0.5, 0.8]])).tolist()
-    [-1.0, 0.05]
+    [-1.0, 0.06]
     >>> places, seen, done = [[0.0, 0.2], [0.0, 0.65]], [[0.0, 0.2, 0.0]], [[1.0, 0.0, 0.5]]
     >>> c.steps(*map(np.array, (places, seen, done))).round(4).tolist()
     [[-0.5], [0.0056]]
     """
-    crop, strip = lsip.Box([0, 0], [1, CROP]), lsip.Box([0, STRIP], [1, 1])
+    crop, strip = lsip.Box([EDGES[0], 0], [EDGES[1], CROP]), lsip.Box([0, STRIP], [1, 1])
     gap = STRIP - CROP  # a dose changes sign across it, and changes at most by its largest slope elsewhere
     slope = max(2.0 / gap, math.sqrt(2) * math.exp(-0.5) / SPREAD)
     slopes = slope, (LEAST + MOST) / gap
@@ -229,8 +225,13 @@ def constraint(*, gamma: float = 1.0) -> rl.SemiInfiniteCost:
 
 def _candidates(observations: NDArray[Any]) -> Array:
     """The edges of crop and strip, where too little and too much come first."""
-    along = np.linspace(0, 1, 41)
-    return np.concatenate([np.column_stack([along, np.full(41, edge)]) for edge in (0.0, CROP, STRIP)])
+    return _lines(0.0, CROP, STRIP)
+
+
+def _lines(*edges: float) -> Array:
+    """Places along some lines of crop and strip."""
+    ends = {edge: EDGES if edge <= CROP else (0.0, 1.0) for edge in edges}
+    return np.concatenate([np.column_stack([np.linspace(*ends[e], 41), np.full(41, e)]) for e in edges])
 
 
 def _cost(y: Any, observations: NDArray[Any], actions: NDArray[Any]) -> Any:
@@ -284,8 +285,7 @@ def optimised_route(steps: int, *, margin: float = 1e-3, starts: int = 3, seed: 
     """
     from scipy.optimize import minimize
 
-    along = np.linspace(0, 1, 41)
-    places = np.concatenate([np.column_stack([along, np.full(41, z)]) for z in (0.0, 0.5 * CROP, CROP, STRIP)])
+    places = _lines(0.0, 0.5 * CROP, CROP, STRIP)
     sign, bound = _sign(places), _bound(places)
 
     def path(flat: Array) -> tuple[Array, Array, Array]:
@@ -336,9 +336,10 @@ def draw(axes: Any, positions: Array, flows: Array) -> None:
     dose = np.abs(_cost(mesh, positions[: len(flows)], actions)).sum(axis=1).reshape(MESH, MESH)
     axes.pcolormesh(side, side, dose, shading="gouraud", cmap="Greens", vmin=0.0, vmax=HOT)
     axes.contour(side, side, dose, levels=[MOST, LEAST], colors=["#b91c1c", "#047857"], linewidths=1.0)
-    for edge, colour in ((CROP, "#047857"), (STRIP, "#b91c1c")):
-        axes.axhline(edge, color=colour, linestyle="--", linewidth=1.0)
-    axes.text(0.02, CROP - 0.02, "crop", va="top", color="#047857")
+    left, right = EDGES
+    axes.plot([left, left, right, right], [0, CROP, CROP, 0], "--", color="#047857", linewidth=1.0)
+    axes.axhline(STRIP, color="#b91c1c", linestyle="--", linewidth=1.0)
+    axes.text(left + 0.02, CROP - 0.02, "crop", va="top", color="#047857")
     axes.text(0.02, STRIP + 0.02, "protected strip", va="bottom", color="#b91c1c")
     axes.plot(*positions.T, "-", color=rl.plotting.BLUE, linewidth=1.5, clip_on=False)
     axes.scatter(*positions[: len(flows)].T, s=10 + 60 * flows, color=rl.plotting.BLUE, clip_on=False, zorder=3)
