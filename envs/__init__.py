@@ -15,7 +15,7 @@ __all__ = ["drone", "load_balancing", "paper", "sewage", "ship", "spraying"]
 if find_spec("gymnasium") is not None:
     from gymnasium.envs.registration import register, registry
 
-    for name, module, steps in (("ShipRoute", "ship", 100), ("Spraying", "spraying", 60)):
+    for name, module, steps in (("ShipRoute", "ship", 100), ("Spraying", "spraying", 25)):
         if f"lsip/{name}-v0" not in registry:
             register(
                 f"lsip/{name}-v0",

@@ -1,16 +1,16 @@
 """Agricultural Spraying: a vehicle with a nozzle crosses a field, next to a strip where nothing must be sprayed.
 
-The state is the position s_t of the vehicle in [0, 1]², the action (drive, steer, flow): a step takes it 0.02 to 0.1
+The state is the position s_t of the vehicle in [0, 1]², the action (drive, steer, flow): a step takes it 0.05 to 0.1
 ahead, up to 0.1 to a side, and sprays the share `flow` of what the nozzle can. It starts at (0, 0.2), and the episode
 ends when it has crossed the field. Every step costs 0.1, and as much for all that the nozzle can spray in it; arriving
 adds 5. The place y receives
 
     d_y(s, a) = flow exp(-|y - s|² / (2 · 0.15²)),
 
-and the sum over an episode must be at least 1 at every place of the crop, [0.15, 0.85] x [0, 0.4], and at most 0.06 at
-every place of the protected strip, [0, 1] x [0.6, 1]. Both are one continuum: Y is the union of crop and strip, c_y = d_y and
-u_y = 0.06 on the strip, c_y = -d_y and u_y = -1 on the crop. Nothing is discounted. `import envs` registers
-`lsip/Spraying-v0` with Gymnasium, alone and vectorised, with 60 steps at most.
+and the sum over an episode must be at least 1 at every place of the crop, [0.15, 0.85] x [0, 0.4], and at most 0.06
+at every place of the protected strip, [0, 1] x [0.6, 1]. Both are one continuum: Y is the union of crop and strip,
+c_y = d_y and u_y = 0.06 on the strip, c_y = -d_y and u_y = -1 on the crop. Nothing is discounted. `import envs`
+registers `lsip/Spraying-v0` with Gymnasium, alone and vectorised, with 25 steps at most.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
 START = (0.0, 0.2)
-SLOWEST, FASTEST, SIDEWAYS = 0.02, 0.1, 0.1  # a step, ahead and to a side
+SLOWEST, FASTEST, SIDEWAYS = 0.05, 0.1, 0.1  # a step, ahead and to a side
 STEP_COST, LIQUID_COST, PRIZE = 0.1, 0.1, 5.0
 SPREAD = 0.15  # of what the nozzle sprays
 CROP, STRIP = 0.4, 0.6  # the crop is below, the strip above
 EDGES = (0.15, 0.85)  # of the crop, along the way
 LEAST, MOST = 1.0, 0.06  # doses: of the crop, and of the strip
-MAX_STEPS = 60
+MAX_STEPS = 25
 REFERENCE = (  # (drive, steer, flow) of optimised_route(11, margin=4e-4, starts=6), rounded
     (1.0, -0.1206, 0.0001),
-    (0.3751, -0.1118, 1.0),
-    (1.0, -0.1355, 1.0),
-    (1.0, 0.0628, 0.9788),
-    (1.0, 0.1812, 0.2836),
-    (1.0, -0.0002, 1.0),
-    (1.0, -0.1808, 1.0),
-    (1.0, -0.0629, 0.2836),
-    (1.0, 0.1353, 0.9787),
-    (0.375, 0.1118, 1.0),
-    (1.0, -0.0556, 1.0),
+    (0.0, -0.112, 1.0),
+    (1.0, -0.1352, 1.0),
+    (1.0, 0.0627, 0.9787),
+    (1.0, 0.181, 0.2836),
+    (1.0, 0.0, 1.0),
+    (1.0, -0.1811, 1.0),
+    (1.0, -0.0627, 0.2836),
+    (1.0, 0.1354, 0.9787),
+    (0.0, 0.1118, 1.0),
+    (1.0, -0.0641, 1.0),
 )
 LOW, HIGH = np.array([0.0, -1.0, 0.0]), np.array([1.0, 1.0, 1.0])
 MESH, HOT = 121, 3.0  # of pictures: points along a side, and the dose with the darkest colour
@@ -137,12 +137,12 @@ class Spraying(gymnasium.Env[Single, Single]):
     """One vehicle.
 
     Observations are the position (2) and the share of the time limit that has passed. Actions are (drive, steer, flow)
-    in [0, 1] x [-1, 1] x [0, 1]; others are clipped. The limit of 60 steps comes with `gymnasium.make`, as usual.
+    in [0, 1] x [-1, 1] x [0, 1]; others are clipped. The limit of 25 steps comes with `gymnasium.make`, as usual.
 
     Parameters
     ----------
     render_mode
-        "rgb_array": `render` gives a picture of the route so far, over a map of what is missing, or too much.
+        "rgb_array": `render` gives a picture of the route so far, over the dose of every place.
 
     Examples
     --------
@@ -151,7 +151,7 @@ class Spraying(gymnasium.Env[Single, Single]):
     >>> observation, info = env.reset(seed=0)
     >>> observation, reward, terminated, truncated, info = env.step([1.0, -0.5, 0.8])
     >>> print(observation.round(3), round(reward, 4))
-    [0.1   0.15  0.017] -0.18
+    [0.1  0.15 0.04] -0.18
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 5}  # noqa: RUF012  (Gymnasium's type)

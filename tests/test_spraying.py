@@ -36,7 +36,7 @@ def test_gymnasium_has_nothing_to_complain_about() -> None:
 
 def test_copies_do_what_one_vehicle_does() -> None:
     rng = np.random.default_rng(0)
-    many, singles = SprayingVector(4, max_episode_steps=25), [Spraying() for _ in range(4)]
+    many, singles = SprayingVector(4, max_episode_steps=12), [Spraying() for _ in range(4)]
     seen, _ = many.reset(seed=0)
     for env in singles:
         assert (env.reset(seed=0)[0] == seen[0]).all()
@@ -81,7 +81,7 @@ def test_the_reference_route_keeps_every_dose() -> None:
     assert len(flows) == 11
     assert total == pytest.approx(3.0475, abs=1e-4)
     assert violations(positions, flows, constraint().domain.grid(201)).max() <= 0
-    found = rl.certify(constraint(), played(), horizon=60)  # the supremum over crop and strip is proven
+    found = rl.certify(constraint(), played(), horizon=25)  # the supremum over crop and strip is proven
     assert -1e-3 < found.mean_violation <= 0
     assert not found.assumptions
 
