@@ -326,13 +326,17 @@ class CostTable:
         room = self.room(doubt) if np.isfinite(found.bound) else 0.0
         return Worst(float(found.values[k]), found.points[k], float(found.bound) + room, found.trusts)
 
-    def keeps(self, visits: Array, doubt: float = 0.0) -> bool:
-        """Whether it is proven that no y is violated, even if the visits are wrong by `doubt` in all."""
+    def keeps(self, visits: Array, doubt: float = 0.0, known: FamilyViolation | None = None) -> bool:
+        """Whether it is proven that no y is violated, even if the visits are wrong by `doubt` in all.
+
+        `known` is the same violation in a program that was solved: its enclosures are there already.
+        """
         family = self._program.families[0]
         if not family.enclosable or self.constraint.domain.dim > 4:
             return False
         room = self.room(doubt)
-        found = lsip.oracles.BranchAndBound().maximise(self.violation(visits), target=-room)
+        violation = self.violation(visits) if known is None else known
+        found = lsip.oracles.BranchAndBound().maximise(violation, target=-room)
         return bool(found.bound <= -room)
 
     def room(self, doubt: float) -> float:

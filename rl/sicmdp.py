@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 import lsip
+from lsip.model import FamilyViolation
 
 from . import validation
 from .constraint import Bound, Cost, CostTable, SemiInfiniteCost, Worst
@@ -302,9 +303,13 @@ class SICMDP:
         validation.number("tol", tol, "positive")
         return self.costs.worst(self.visits(policy), chosen, tol, validation.seed(seed), self.doubt(policy))
 
-    def keeps(self, policy: PolicyLike) -> bool:
-        """Whether it is proven that the policy keeps the constraint for every y in Y."""
-        return self.costs.keeps(self.visits(policy), self.doubt(policy))
+    def keeps(self, policy: PolicyLike, known: Callable[[Array], FamilyViolation] | None = None) -> bool:
+        """Whether it is proven that the policy keeps the constraint for every y in Y.
+
+        `known` gives the violation for some visits in a program that was solved, which knows its enclosures already.
+        """
+        visits = self.visits(policy)
+        return self.costs.keeps(visits, self.doubt(policy), None if known is None else known(visits))
 
     def doubt(self, policy: PolicyLike) -> float:
         """How far, at most, the discounted visits of a policy are from those computed, all in all.
