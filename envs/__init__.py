@@ -10,26 +10,27 @@ from .drone import drone
 from .load_balancing import load_balancing
 from .sewage import sewage
 
-__all__ = ["drone", "load_balancing", "sewage", "ship"]
+__all__ = ["drone", "load_balancing", "paper", "sewage", "ship", "spraying"]
 
 if find_spec("gymnasium") is not None:
     from gymnasium.envs.registration import register, registry
 
-    if "lsip/ShipRoute-v0" not in registry:
-        register(
-            "lsip/ShipRoute-v0",
-            entry_point="envs.ship:ShipRoute",
-            vector_entry_point="envs.ship:ShipRouteVector",
-            max_episode_steps=100,
-        )
+    for name, module, steps in (("ShipRoute", "ship", 100), ("Spraying", "spraying", 25)):
+        if f"lsip/{name}-v0" not in registry:
+            register(
+                f"lsip/{name}-v0",
+                entry_point=f"envs.{module}:{name}",
+                vector_entry_point=f"envs.{module}:{name}Vector",
+                max_episode_steps=steps,
+            )
 
 
 def __getattr__(name: str) -> ModuleType:
-    if name != "ship":
+    if name not in ("paper", "ship", "spraying"):
         raise AttributeError(f"module 'envs' has no attribute {name!r}")
     try:
-        return import_module(".ship", __name__)
+        return import_module(f".{name}", __name__)
     except ModuleNotFoundError as error:
-        if error.name != "gymnasium":
+        if error.name not in ("gymnasium", "torch"):
             raise
-        raise lsip.MissingExtraError("envs.ship needs gymnasium: pip install 'lsip[rl]'.") from error
+        raise lsip.MissingExtraError(f"envs.{name} needs {error.name}: pip install 'lsip[rl]'.") from error

@@ -287,15 +287,20 @@ def constraint(*, gamma: float = 1.0, most: int = 500) -> rl.SemiInfiniteCost:
         return np.concatenate([[(MPA, MPA)], np.stack([nearest.real, nearest.imag], axis=1)])
 
     domain = lsip.Box([0, 0], [1, 1])
-    return rl.SemiInfiniteCost(domain, _cost, _bound, gamma=gamma, candidates=candidates)
+    slopes = DECAY * DIAGONAL, GROWTH * DECAY * DIAGONAL * math.exp(DECAY / DIAGONAL)  # in the sup norm
+    return rl.SemiInfiniteCost(
+        domain, _cost, _bound, gamma=gamma, candidates=candidates, range=(0.0, 1.0), lipschitz=slopes
+    )
 
 
-def _cost(y: Array, observations: NDArray[Any], actions: NDArray[Any]) -> Array:
+def _cost(y: Any, observations: NDArray[Any], actions: NDArray[Any]) -> Any:
     return _pollution(y, np.asarray(observations, dtype=float)[:, :2])
 
 
-def _pollution(y: ArrayLike, positions: Array) -> Array:
+def _pollution(y: Any, positions: Array) -> Any:
     """c_y(s) for places (N, 2) and positions (B, 2): shape (N, B)."""
+    if isinstance(y, lsip.Expression):
+        return np.exp(-DECAY * np.linalg.norm(y.reshape(len(y), 1, 2) - positions, axis=-1))
     places = np.asarray(y, dtype=float)
     found = np.empty((len(places), len(positions)))
     across, along = np.ascontiguousarray(positions.T)
@@ -312,8 +317,9 @@ def _pollution(y: ArrayLike, positions: Array) -> Array:
     return found
 
 
-def _bound(y: ArrayLike) -> Array:
-    return BASE + GROWTH * np.exp(DECAY * np.linalg.norm(np.asarray(y, dtype=float) - MPA, axis=1))
+def _bound(y: Any) -> Any:
+    places = y if isinstance(y, lsip.Expression) else np.asarray(y, dtype=float)
+    return BASE + GROWTH * np.exp(DECAY * np.linalg.norm(places - MPA, axis=1))
 
 
 # ---- routes ----------------------------------------------------------------------------------------------------------
@@ -367,10 +373,9 @@ def _along_curve() -> Array:
     return np.array(headings)
 
 
-def _picture(positions: Array) -> NDArray[np.uint8]:
+def draw(axes: Any, positions: Array) -> None:
     """The route, the MPA and D over a map of (V_{c_y} - u_y)_+."""
-    drawn: Any = rl.plotting.figure(size=(4.8, 4.8))
-    axes, side = drawn.axes[0], np.linspace(0, 1, MESH)
+    side = np.linspace(0, 1, MESH)
     mesh = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     heat = rl.plotting.heat(violations(positions, mesh), "positive").reshape(MESH, MESH)
     axes.pcolormesh(side, side, heat, shading="gouraud", cmap="OrRd", vmin=0.0, vmax=HOT)
@@ -381,5 +386,11 @@ def _picture(positions: Array) -> NDArray[np.uint8]:
     axes.plot(GOAL, GOAL, "*", color="#d97706", markersize=14, markeredgecolor="white", label="D", **style)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="$y_1$", ylabel="$y_2$")
     axes.legend(loc="upper left")
+
+
+def _picture(positions: Array) -> NDArray[np.uint8]:
+    """What `draw` draws, as pixels."""
+    drawn: Any = rl.plotting.figure(size=(4.8, 4.8))
+    draw(drawn.axes[0], positions)
     drawn.canvas.draw()
     return np.asarray(drawn.canvas.buffer_rgba())[..., :3].copy()

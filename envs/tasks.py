@@ -22,6 +22,12 @@ def _ship() -> rl.SemiInfiniteCost:
     return ship.constraint()
 
 
+def _spraying() -> rl.SemiInfiniteCost:
+    from . import spraying
+
+    return spraying.constraint()
+
+
 @dataclass(frozen=True)
 class Task:
     """What is trained under a name."""
@@ -46,7 +52,10 @@ class Task:
         return gymnasium.make(self.environment, render_mode="rgb_array", disable_env_checker=True)
 
 
-TASKS: dict[str, Task] = {"ship": Task("Ship Route Planning", "lsip/ShipRoute-v0", _ship, steps=300_000)}
+TASKS: dict[str, Task] = {
+    "ship": Task("Ship Route Planning", "lsip/ShipRoute-v0", _ship, steps=300_000),
+    "spraying": Task("Agricultural Spraying", "lsip/Spraying-v0", _spraying, steps=500_000),
+}
 
 
 def find(name: str) -> Task:

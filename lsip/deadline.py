@@ -29,6 +29,7 @@ __all__ = [
     "afford_factors",
     "beat",
     "check",
+    "factor_operations",
     "left",
     "watched",
     "watching",
@@ -134,14 +135,18 @@ def afford(seconds: float, doing: str) -> None:
 def afford_factors(matrix: sparse.sparray | sparse.spmatrix) -> None:
     """Before a sparse factorisation: raise `OutOfTime` if it would take longer than is left.
 
-    The envelope of the matrix in Cuthill and McKee's order bounds what fills up; it is looked at only if time is short.
+    What fills up is looked at only if time is short.
     """
-    n = matrix.shape[0]
-    if 2.0 / 3.0 * n**3 / PACE.sparse <= left():  # whatever fills up
-        return
+    if 2.0 / 3.0 * matrix.shape[0] ** 3 / PACE.sparse > left():  # whatever fills up
+        afford(factor_operations(matrix) / PACE.sparse, "factorisation")
+
+
+def factor_operations(matrix: sparse.sparray | sparse.spmatrix) -> float:
+    """How many operations a sparse factorisation takes, at most: the envelope in Cuthill and McKee's order fills up."""
     from scipy import sparse
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+    n = matrix.shape[0]
     pattern = sparse.csr_matrix(abs(matrix) + abs(matrix).T)
     order = reverse_cuthill_mckee(pattern, symmetric_mode=True)
     place = np.empty(n, dtype=np.intp)
@@ -150,4 +155,4 @@ def afford_factors(matrix: sparse.sparray | sparse.spmatrix) -> None:
     first = np.arange(n)
     np.minimum.at(first, place[entries.row], place[entries.col])
     width = np.arange(n) - first + 1.0
-    afford(2.0 * float((width**2).sum()) / PACE.sparse, "factorisation")
+    return 2.0 * float((width**2).sum())

@@ -7,6 +7,7 @@ import lsip
 
 from . import baselines, plotting, theory
 from .binary import BinaryModel
+from .certify import CertifyTuning, Guarantee, certify
 from .constraint import SemiInfiniteCost, Worst
 from .dataset import Dataset, OptimisticSet
 from .errors import InfeasibleError, NoGoodPolicyWarning
@@ -33,9 +34,11 @@ __all__ = [
     "SICPPO",
     "TRPO",
     "BinaryModel",
+    "CertifyTuning",
     "Dataset",
     "Exact",
     "FisherNPG",
+    "Guarantee",
     "InfeasibleError",
     "Learned",
     "MLPCategorical",
@@ -56,6 +59,7 @@ __all__ = [
     "WorstCost",
     "WorstPoint",
     "baselines",
+    "certify",
     "plan",
     "plan_optimistically",
     "plotting",

@@ -65,6 +65,9 @@ class SemiInfiniteCost:
         u: an expression without shape, a function of points (N, m) with values (N,), or a number.
     lipschitz
         For functions that cannot be traced (see `lsip.Family`): Lipschitz constants of cost and bound in y.
+    range
+        (lowest, highest) cost of one step, whatever y and the step: what `rl.certify` needs to know of episodes that it
+        has not seen. (Costs of a tabular model that can be enclosed need none.)
     gamma
         Of an environment with a `step`: how its costs are discounted; one adds them up over an episode as they are. (A
         tabular model has a discount factor of its own.) There, `cost` is a function of points y (N, m), observations
@@ -88,10 +91,12 @@ class SemiInfiniteCost:
         bound: Bound,
         *,
         lipschitz: float | tuple[float, float] | None = None,
+        range: tuple[float, float] | None = None,  # noqa: A002  (the word for it)
         gamma: float = 1.0,
         candidates: Callable[[Steps], ArrayLike] | None = None,
     ) -> None:
         self.gamma, self.candidates = validation.number("gamma", gamma, "share"), candidates
+        self.range = None if range is None else _ordered(range)
         validation.function("candidates", candidates, "observations")
         cost = _array(cost)
         self.index, self.domain = _read_domain(domain, cost, bound)
@@ -121,6 +126,7 @@ class SemiInfiniteCost:
         bounds: Sequence[float],
         *,
         lipschitz: float | tuple[float, float] | None = None,
+        range: tuple[float, float] | None = None,  # noqa: A002  (the word for it)
         gamma: float = 1.0,
         candidates: Callable[[Steps], ArrayLike] | None = None,
     ) -> SemiInfiniteCost:
@@ -136,7 +142,7 @@ class SemiInfiniteCost:
             return limits[y[:, 0].astype(int)]
 
         domain = lsip.Finite(np.arange(len(costs))[:, None])
-        return cls(domain, cost, bound, lipschitz=lipschitz, gamma=gamma, candidates=candidates)
+        return cls(domain, cost, bound, lipschitz=lipschitz, range=range, gamma=gamma, candidates=candidates)
 
     def steps(self, y: Array, observations: Steps, actions: Steps) -> Array:
         """Costs c_y at the steps of an environment: (N, B) for points (N, m) and B steps."""
@@ -265,6 +271,33 @@ class CostTable:
         cost[:, family.columns[0]] = a[:, 0]
         return cost, b[:, 0]
 
+    def costs(self, y: Any) -> Any:
+        """Costs (N, size) at the points y (N, m), or an expression for one in their place."""
+        if isinstance(y, lsip.Expression):
+            return self.constraint.cost(y).reshape(len(y), self.size)
+        return self.at(y)[0]
+
+    def extremes(self, boxes: int = 4096) -> tuple[float, float]:
+        """The lowest and the highest cost of all states and actions, proven over all of Y from about so many boxes."""
+        family, domain = self._program.families[0], self.constraint.domain
+        each = max(int(boxes ** (1 / domain.dim)), 1)
+        sides = [np.linspace(a, b, each + 1) for a, b in zip(domain.lower, domain.upper, strict=True)]
+        lower, upper = (
+            np.stack(np.meshgrid(*ends, indexing="ij"), axis=-1).reshape(-1, domain.dim)
+            for ends in ([s[:-1] for s in sides], [s[1:] for s in sides])
+        )
+        found, _ = family.enclosed(lower, upper, np.zeros(len(lower), dtype=np.intp))
+        if not np.isfinite(found.lo).all() or not np.isfinite(found.hi).all():
+            raise lsip.ModelError(
+                "Nothing bounds the costs of a step over all of Y: say what they lie between, "
+                "rl.SemiInfiniteCost(…, range=(lowest, highest))."
+            )
+        return float(found.lo.min()), float(found.hi.max())
+
+    def steepest(self) -> float:
+        """A Lipschitz constant of all costs in y, in the sup norm; inf if none is proven or was given."""
+        return self._program.families[0].steepest()
+
     def violation(self, visits: Array) -> FamilyViolation:
         """c_y @ visits - u_y as a function of y, for the oracles of `lsip`; visits have the total 1 / (1 - gamma)."""
         return self._program.violation(0, visits)
@@ -293,13 +326,17 @@ class CostTable:
         room = self.room(doubt) if np.isfinite(found.bound) else 0.0
         return Worst(float(found.values[k]), found.points[k], float(found.bound) + room, found.trusts)
 
-    def keeps(self, visits: Array, doubt: float = 0.0) -> bool:
-        """Whether it is proven that no y is violated, even if the visits are wrong by `doubt` in all."""
+    def keeps(self, visits: Array, doubt: float = 0.0, known: FamilyViolation | None = None) -> bool:
+        """Whether it is proven that no y is violated, even if the visits are wrong by `doubt` in all.
+
+        `known` is the same violation in a program that was solved: its enclosures are there already.
+        """
         family = self._program.families[0]
         if not family.enclosable or self.constraint.domain.dim > 4:
             return False
         room = self.room(doubt)
-        found = lsip.oracles.BranchAndBound().maximise(self.violation(visits), target=-room)
+        violation = self.violation(visits) if known is None else known
+        found = lsip.oracles.BranchAndBound().maximise(violation, target=-room)
         return bool(found.bound <= -room)
 
     def room(self, doubt: float) -> float:
@@ -328,6 +365,14 @@ def _read_domain(domain: lsip.Domain | lsip.Index, cost: Cost, bound: Bound) -> 
     if index is not None and index.domain != domain:
         raise lsip.ModelError(f"The index {index.name} lives on {index.domain}, but `domain` is {domain}.")
     return index, domain
+
+
+def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
+    """Lowest and highest cost of a step."""
+    found = validation.array("range", ends)
+    if found.shape != (2,) or found[0] > found[1]:
+        raise lsip.ModelError(f"`range` is a pair (lowest, highest) of costs of a step; got {validation.shown(ends)}.")
+    return float(found[0]), float(found[1])
 
 
 def _array(cost: Cost) -> lsip.Expression | Array | Function:

@@ -8,20 +8,18 @@ over occupancy measures z that `lsip.decompose` asks for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
-from scipy.sparse import linalg as sparse_linalg
 
 import lsip
-from lsip.deadline import afford_factors, check
+from lsip.deadline import check
 
 from .dataset import Matrix, OptimisticSet
+from .discounted_solve import solver
 from .occupancy import fill
-from .sicmdp import SICMDP, Specification, horizon, swept
+from .sicmdp import SICMDP, Specification, horizon
 
 Array = NDArray[np.float64]
 BLOCK = 64  # states filled at a time
@@ -133,7 +131,7 @@ class Maximiser:
                 break
             greedy = Greedy(q.argmax(axis=1), order)
             chain = self.model.chain(greedy)
-            factors = _factor(chain, gamma)
+            factors = solver(chain, gamma)
             values = factors(np.take_along_axis(reward, greedy.actions[:, None], axis=1)[:, 0], False)
             value = float(spec.mu @ values)
             if value <= best + 1e-14 * (1 + abs(best)):
@@ -185,20 +183,4 @@ class Maximiser:
 
     def visits(self, greedy: Greedy) -> Array:
         """Discounted visits of the states (S,) under a policy in its own model."""
-        return _factor(self.model.chain(greedy), self.spec.gamma)(self.spec.mu, True)
-
-
-def _factor(chain: Matrix, gamma: float) -> Callable[[Array, bool], Array]:
-    """(I - gamma chain) x = b, or its transpose, for several b."""
-    if not isinstance(chain, np.ndarray):
-        system = sparse.eye(chain.shape[0], format="csc") - gamma * sparse.csc_matrix(chain)
-        try:
-            afford_factors(system)
-        except lsip.OutOfTime:
-            turned = sparse.csr_matrix(chain.T)
-            return lambda b, transposed: swept(turned if transposed else chain, gamma, b)
-        lu = sparse_linalg.splu(system)
-        return lambda b, transposed: lu.solve(b, trans="T" if transposed else "N")
-    system = np.eye(len(chain)) - gamma * chain
-    factors = linalg.lu_factor(system, check_finite=False)
-    return lambda b, transposed: linalg.lu_solve(factors, b, trans=int(transposed), check_finite=False)
+        return solver(self.model.chain(greedy), self.spec.gamma)(self.spec.mu, True)

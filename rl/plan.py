@@ -231,15 +231,21 @@ def plan(
     left = None if limit is None else max(began + limit - time.perf_counter(), 0.0)
     try:
         with within(left):
-            reached = proven_value(mdp, found.policy)
+            reached = proven_value(mdp, found.policy, found)
     except lsip.OutOfTime:
         reached = -np.inf
     return replace(found, reached=reached, mdp=mdp)
 
 
-def proven_value(mdp: SICMDP, policy: Array) -> float:
-    """V_r of a policy, rounded down; -inf unless it is proven to keep the constraint for every y."""
-    if not mdp.keeps(policy):
+def proven_value(mdp: SICMDP, policy: Array, solved: Plan | None = None) -> float:
+    """V_r of a policy, rounded down; -inf unless it is proven to keep the constraint for every y.
+
+    A mixture that was `solved` for has enclosed the same costs before; without it, nothing is taken from a solve.
+    """
+    known = None
+    if solved is not None and solved.method == "decompose":
+        known = lambda visits: solved.solution.program.violation(0, np.append(0.0, visits))  # noqa: E731
+    if not mdp.keeps(policy, known):
         return -np.inf
     value, doubt = mdp.value(policy), mdp.doubt(policy)
     return float(value - 2 * doubt * np.abs(mdp.r).max())

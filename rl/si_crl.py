@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 import lsip
 
-from . import plan_file, validation
+from . import plan_file, theory, validation
 from .binary import BinaryModel
+from .certify import Guarantee
 from .dataset import Dataset, OptimisticSet, as_dataset
 from .occupancy import optimistic_program
 from .plan import Plan, SolverOptions, plan_optimistically, read_plan, refuse_infeasible
@@ -30,6 +31,7 @@ class Learned(Plan):
     """
 
     models: OptimisticSet | None = field(repr=False, default=None)
+    samples: int = 0  # of every pair, at least
 
     def save(self, path: str | Path) -> None:
         """Refused: what was learned belongs to its data."""
@@ -39,6 +41,45 @@ class Learned(Plan):
     def failure(self) -> float:
         """How likely the true model is to lie outside the optimistic set, at most."""
         return 1.0 if self.models is None else self.models.failure
+
+    @property
+    def theorem(self) -> theory.Bound:
+        """The eps for which the paper promises (eps, failure)-optimality of the algorithm with `two_successors`.
+
+        With probability 1 - `failure`, the return is not lower than the optimum, and no V_{c_y} above u_y, by more.
+        Costs and rewards are between 0 and 1 there.
+        """
+        S, A = self.specification.r.shape
+        failure = min(max(self.failure, np.finfo(float).tiny), 1 - np.finfo(float).eps)
+        return theory.error_general(S, A, gamma=self.specification.gamma, n=self.samples * S * A, delta=failure)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What holds in the true model with probability 1 - `failure`, for all y: V_{c_y} - u_y <= bound.
+
+        The true P and the optimistic P' both lie in the set, and with v' the discounted visits of the policy under P',
+
+            V_c^P - V_c^P' = gamma sum over (s, a) of v'(s, a) (P - P')(. | s, a) . V_c^P,
+
+        of which each product is at most (max c - min c) / (1 - gamma) times the most mass that the set lets P move away
+        from P'. So these data say more than the theorem, which is about the worst of all data.
+        """
+        if self.model is None or self.models is None:
+            raise lsip.ModelError(
+                "With two_successors=True the set is one of larger models; `learned.theorem` says what holds then."
+            )
+        spec, P = self.specification, self.model
+        optimistic = SICMDP.from_specification(P, spec)
+        worst = optimistic.worst_violation(self.policy)
+        moved = np.minimum((self.models.upper - P).sum(axis=2), (P - self.models.lower).sum(axis=2))
+        lowest, highest = spec.constraint.range or spec.costs.extremes()
+        if spec.idle:  # where nothing is to be paid
+            lowest, highest = min(lowest, 0.0), max(highest, 0.0)
+        swing = (highest - lowest) / (1 - spec.gamma)
+        visits = optimistic.occupancy(self.policy) / (1 - spec.gamma)
+        shift = spec.gamma * float((visits * np.maximum(moved, 0.0)).sum()) * swing
+        samples = self.samples * spec.r.size
+        return Guarantee(worst.bound + shift, worst.y, self.failure, samples, worst.value, worst.assumptions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,13 +212,14 @@ def si_crl(
             **options,
         )
         q = binary.occupancy(inner.occupancy)
-        return Learned(policy_of(q), q, inner.solution, inner.method, specification, None, inner.models)
+        return Learned(policy_of(q), q, inner.solution, inner.method, specification, None, inner.models, _least(data))
     if tolerance is None and iterations is None:
         models = data.optimistic_set(delta, denominator=denominator)
         found = plan_optimistically(
             specification, models, method=method, form=form, tol=tol, oracle=oracle, verbose=verbose, **options
         )
-        return Learned(found.policy, found.occupancy, found.solution, found.method, specification, found.model, models)
+        parts = found.policy, found.occupancy, found.solution, found.method, specification, found.model
+        return Learned(*parts, models, _least(data))
     steps = si_crl_steps(
         data, specification, delta, oracle=oracle, start=start, form=form, denominator=denominator, **options
     )
@@ -226,9 +268,14 @@ def si_crl_steps(
         cuts = tuple(lsip.ActivePoint("", y, 0.0, 0, 0) for y in points)
         last = Relaxation(iterate.x, iterate.value, iterate.violation, iterate.bound, iterate.iteration, cuts)
         found = read_plan(program, last)
-        yield Learned(found.policy, found.occupancy, last, "lp", specification, found.model, models)
+        yield Learned(found.policy, found.occupancy, last, "lp", specification, found.model, models, _least(data))
         if iterate.cuts:
             points += list(iterate.points[0])
+
+
+def _least(data: Dataset) -> int:
+    """How often every pair was tried, at least."""
+    return int(data.counts.sum(axis=2).min())
 
 
 def _fitting(data: Dataset, specification: Specification | SICMDP) -> Specification:

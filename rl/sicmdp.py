@@ -17,14 +17,14 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.sparse import linalg as sparse_linalg
 
 import lsip
-from lsip.deadline import afford_factors, check
+from lsip.model import FamilyViolation
 
 from . import validation
 from .constraint import Bound, Cost, CostTable, SemiInfiniteCost, Worst
 from .dataset import Dataset, Matrix, draw_from_measure, draw_per_pair
+from .discounted_solve import solver
 from .validation import Seed
 
 Array = NDArray[np.float64]
@@ -252,7 +252,7 @@ class SICMDP:
         """V^pi(s) of a reward (S, A), the model's own by default."""
         pi = self.policy(policy)
         mean = (pi * self._reward(reward)).sum(axis=1)
-        return _solve(self.chain(pi), self.gamma, mean)
+        return solver(self.chain(pi), self.gamma)(mean, False)
 
     def q_values(self, policy: PolicyLike, reward: ArrayLike | None = None) -> Array:
         """Q^pi(s, a)."""
@@ -271,9 +271,7 @@ class SICMDP:
     def occupancy(self, policy: PolicyLike) -> Array:
         """q(s, a), which sums to one."""
         pi = self.policy(policy)
-        chain = self.chain(pi)
-        back = chain.T if isinstance(chain, np.ndarray) else chain.T.tocsr()
-        d = _solve(back, self.gamma, (1 - self.gamma) * self.mu)
+        d = solver(self.chain(pi), self.gamma)((1 - self.gamma) * self.mu, True)
         return d[:, None] * pi
 
     def transition_occupancy(self, policy: PolicyLike) -> Array:
@@ -305,9 +303,13 @@ class SICMDP:
         validation.number("tol", tol, "positive")
         return self.costs.worst(self.visits(policy), chosen, tol, validation.seed(seed), self.doubt(policy))
 
-    def keeps(self, policy: PolicyLike) -> bool:
-        """Whether it is proven that the policy keeps the constraint for every y in Y."""
-        return self.costs.keeps(self.visits(policy), self.doubt(policy))
+    def keeps(self, policy: PolicyLike, known: Callable[[Array], FamilyViolation] | None = None) -> bool:
+        """Whether it is proven that the policy keeps the constraint for every y in Y.
+
+        `known` gives the violation for some visits in a program that was solved, which knows its enclosures already.
+        """
+        visits = self.visits(policy)
+        return self.costs.keeps(visits, self.doubt(policy), None if known is None else known(visits))
 
     def doubt(self, policy: PolicyLike) -> float:
         """How far, at most, the discounted visits of a policy are from those computed, all in all.
@@ -507,31 +509,3 @@ def _check_distribution(rows: Array, name: str, where: Callable[[int], str]) -> 
     if (off > SUM).any():
         i = int(np.argmax(off))
         raise lsip.ModelError(f"`{name}` must sum to one{where(i)}; it sums to {rows[i].sum():.9g}.")
-
-
-def _solve(chain: Matrix, gamma: float, right: Array) -> Array:
-    """(I - gamma chain)^-1 right, with one step of refinement."""
-    if not isinstance(chain, np.ndarray):
-        system = sparse.eye(chain.shape[0], format="csc") - gamma * sparse.csc_matrix(chain)
-        try:
-            afford_factors(system)
-        except lsip.OutOfTime:
-            return swept(chain, gamma, right)
-        factors = sparse_linalg.splu(system)
-        x = factors.solve(right)
-        return x + factors.solve(right - system @ x)
-    system = np.eye(len(chain)) - gamma * chain
-    x = np.linalg.solve(system, right)
-    return x + np.linalg.solve(system, right - system @ x)
-
-
-def swept(chain: Matrix, gamma: float, right: Array) -> Array:
-    """The same without factors, where they would take longer than is left: sweeps, each of which shrinks the error."""
-    x = right.copy()
-    for _ in range(int(np.ceil(40.0 / (1 - gamma)))):
-        check("policy evaluation")
-        change = right + gamma * np.asarray(chain @ x).ravel() - x
-        x = x + change
-        if np.abs(change).max() <= np.finfo(float).eps * np.abs(x).max():
-            break
-    return x

@@ -72,9 +72,9 @@ class Setting:
         """The environment of a seed."""
         return sewage(self.states, self.actions, self.gamma, seed=seed, region=self.region, slack=self.slack)
 
-    def agent(self, method: str, mdp: Sewage, seed: int) -> rl.SICPO:
-        """A learner that has not begun; its randomness is not the environment's."""
-        options: dict[str, Any] = {
+    def options(self, seed: int) -> dict[str, Any]:
+        """The arguments of a learner that all methods share; its randomness is not the environment's."""
+        return {
             "update": rl.NPG(self.samples, self.horizon, self.radius, self.steps),
             "evaluation": rl.MonteCarlo(paths=self.paths, horizon=self.horizon),
             "eta": self.eta,
@@ -82,10 +82,18 @@ class Setting:
             "seed": 10_000 + seed,
             "device": "cpu",
         }
+
+    @property
+    def search(self) -> lsip.oracles.Oracle:
+        """How SI-CPO looks for the worst place."""
+        return lsip.oracles.RandomSearch(points=self.points)
+
+    def agent(self, method: str, mdp: Sewage, seed: int) -> rl.SICPO:
+        """A learner that has not begun."""
         if method in GRIDS:
-            return rl.baselines.CRPO(mdp, GRIDS[method], **options)
-        random = lsip.oracles.RandomSearch(points=self.points)
-        return rl.SICPO(mdp, oracle=lsip.oracles.BranchAndBound() if method == CERTIFIED else random, **options)
+            return rl.baselines.CRPO(mdp, GRIDS[method], **self.options(seed))
+        oracle = lsip.oracles.BranchAndBound() if method == CERTIFIED else self.search
+        return rl.SICPO(mdp, oracle=oracle, **self.options(seed))
 
 
 PAPER = Setting()

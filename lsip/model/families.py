@@ -101,6 +101,9 @@ class RowFamily(Rows, Protocol):
     def largest(self) -> float:
         """A bound of |a(y)|, for every coefficient and over the whole index set; inf if there is none."""
 
+    def steepest(self) -> float:
+        """A Lipschitz constant of every coefficient over the box around the index set, in the sup norm; inf if none."""
+
     def affine_in(self, used: NDArray[np.bool_]) -> LinearForm | None:
         """Coefficients of the variables that are `used` (n,), zero for others, without the rhs; None if not affine."""
 
@@ -313,6 +316,12 @@ class DeclaredFamily:
         sizes = np.maximum(np.abs(box.lo), np.abs(box.hi))[:, : self.columns.size]
         return float(np.where(np.isnan(sizes), np.inf, sizes).max(initial=0.0))
 
+    def steepest(self) -> float:
+        """A proven Lipschitz constant of every coefficient over the box around the index set; inf if there is none."""
+        box = self.tape.gradients(self.domain.lower[None, :], self.domain.upper[None, :])
+        sizes = np.maximum(np.abs(box.lo), np.abs(box.hi))[..., : self.columns.size].sum(axis=0)
+        return float(np.where(np.isnan(sizes), np.inf, sizes).max(initial=0.0)) * (1 + 1e-12)
+
     def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
         """Outward-rounded coefficients (N, K) and right-hand sides (N,) of row `component[n]` over the n-th box."""
         if self.linear is not None:
@@ -482,6 +491,10 @@ class BlackBoxFamily:
         centre = self.domain.project(0.5 * (self.domain.lower + self.domain.upper)[None, :])
         reach = np.maximum(self.domain.upper - centre, centre - self.domain.lower).max()
         return float(np.abs(self.rows(centre)[0]).max(initial=0.0) + self.lipschitz[0] * reach) * (1 + 1e-12)
+
+    def steepest(self) -> float:
+        """The Lipschitz constant that was given; inf without it."""
+        return np.inf if self.lipschitz is None else self.lipschitz[0]
 
     def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
         """The functions are taken at their word: points, not intervals, but for the Lipschitz constants over a box."""

@@ -419,6 +419,9 @@ class ScaledFamily:
     def largest(self) -> float:
         return self.inner.largest() * float(self._a.max(initial=0.0))
 
+    def steepest(self) -> float:
+        return self.inner.steepest() * float(self._a.max(initial=0.0))
+
     def affine_in(self, used: Mask) -> LinearForm | None:
         return _form(self.inner.affine_in(used), self._a)
 

@@ -1,0 +1,293 @@
+"""What holds for a policy with probability 1 - δ, for all y at once: V_{c_y} - u_y <= bound, from fresh episodes.
+
+The episodes must be drawn by the policy after it was chosen. Z_i(y) is the discounted cost of episode i, which lies in
+[a, b] whatever happens, of width w = b - a. Two bounds are computed, each holds with its share of δ, and the smaller
+counts.
+
+**By a cover.** Y is cut beforehand into N cells of side ρ. For a cell C, Z_i(C) = sup over y in C of Z_i(y) lies in
+[a, b], too, and V_{c_y} <= E Z(C) for y in C. The empirical Bernstein inequality (`rl.bernstein`) holds for all cells
+with probability 1 - δ if it is applied with δ / N, and with the mean m(C) of a few pilot episodes as the guess. Let L
+be a Lipschitz constant (in the sup norm) of the costs of the steps that were seen, g the largest sum of weights of an
+episode and ω = ρ L g. Then Z_i(y) <= Z_i(C) <= Z_i(y) + ω, the same holds for m, and mean (Z_i(C) - m(C))² <= (1 + κ)
+S(y) + (1 + 1/κ) ω² with S(y) = mean (Z_i(y) - m(y))² and any κ > 0. So for every λ and all y,
+
+    V_{c_y} - u_y <= sup over y of { mean Z_i(y) - u_y + (1 + κ) f S(y) } + ω + (1 + 1/κ) f ω² + w log(N/δ) / (λ n),
+                     f = ψ(λ) / (λ w).
+
+Only the logarithm of N counts, and no cell is ever looked at: an oracle of lsip proves the supremum over all of Y,
+from enclosures or from Lipschitz constants. The side ρ = m w / (2 L g n) makes ω about as small as what a finer cover
+would cost.
+
+**By a reference.** A policy that hardly varies is compared with one pilot episode Z_0: for all y at once,
+
+    V_{c_y} - u_y <= sup over y of { Z_0(y) - u_y } + E X,     X = max(0, sup over y of { Z(y) - Z_0(y) }),
+
+and X is one number an episode, in [0, w]: its expectation needs no cover. If all n episodes are the same, this is
+within w log(1/δ) / n of the truth, and no bound can be better: a path of cost w may have the probability log(1/δ) / n
+unseen.
+
+Costs that are not discounted are those of an episode as the environment plays it, with its limit of steps. Where they
+are discounted, an episode that was cut off after T steps counts with what may follow, γ^T max c / (1 - γ).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lsip
+from lsip.model import FamilyViolation
+from lsip.solution import above
+
+from . import validation
+from .bernstein import EmpiricalBernstein
+from .constraint import SemiInfiniteCost
+from .discounted_costs import DiscountedCosts, Form, of_episodes, of_visits
+from .sicmdp import SICMDP, Specification
+
+Array = NDArray[np.float64]
+UNPROVEN = (
+    "Nothing is known of the cost between points of Y: write cost and bound with NumPy's functions of y, so that they "
+    "can be traced, or give Lipschitz constants, rl.SemiInfiniteCost(…, lipschitz=(L_c, L_u))."
+)
+
+
+@dataclass(frozen=True)
+class CertifyTuning:
+    """How a guarantee is computed.
+
+    Parameters
+    ----------
+    inequality
+        The empirical Bernstein inequality, with its λ.
+    reference
+        The share of δ that the comparison with one episode gets; the cover, of which only log δ counts, has the rest.
+    most_routes
+        Of how many distinct episodes the distance to the reference is computed; with more, there is no such bound.
+    most_steps
+        How many distinct steps a formula may have that is enclosed. With more, the supremum follows from the Lipschitz
+        constants that were given; without those, only as many of the first episodes are used as have so few.
+    most_costs
+        How many costs may be computed then, at most: it limits the boxes.
+    stretch
+        κ: what is added to the mean square so that it holds between the points of the cover.
+    sharpness
+        The supremum over y is proven to within this share of what chance adds,
+    finest
+        and never more finely than that.
+    """
+
+    inequality: EmpiricalBernstein = field(default_factory=EmpiricalBernstein)
+    reference: float = 0.8
+    most_routes: int = 16
+    most_steps: int = 2_000
+    most_costs: float = 2e9
+    stretch: float = 0.01
+    sharpness: float = 0.02
+    finest: float = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Guarantee:
+    """With probability at least 1 - `delta`: V_{c_y} - u_y <= `bound` for all y in Y at once."""
+
+    bound: float
+    y: Array  # (m,), where the mean of the episodes violates most
+    delta: float  # 0 where the model is known
+    episodes: int  # that the bound was computed from
+    mean_violation: float  # of their mean, at y
+    assumptions: tuple[str, ...] = ()  # what is taken on trust besides, in sentences
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the constraint is kept for every y, as far as the guarantee goes."""
+        return self.bound <= 0
+
+    def __str__(self) -> str:
+        at = ", ".join(f"{v:.4g}" for v in self.y)
+        if not self.delta:
+            said = f"Proven: V_c(y) - u(y) <= {above(self.bound, 6):.6g} for all y; it is {self.mean_violation:.6g} at"
+            said += f" y = ({at})"
+        else:
+            said = (
+                f"With probability {1 - self.delta:.6g}, V_c(y) - u(y) <= {above(self.bound, 4):.4g} for all y at once;"
+            )
+            said += f" {self.episodes:,} fresh episodes have {self.mean_violation:.4g} at the worst, y = ({at})"
+        return said + (f", if {' and '.join(self.assumptions)}." if self.assumptions else ".")
+
+
+def certify(
+    problem: SICMDP | Specification | SemiInfiniteCost,
+    evidence: Any,
+    *,
+    delta: float = 0.05,
+    horizon: int | None = None,
+    tail: bool = True,
+    tuning: CertifyTuning | None = None,
+) -> Guarantee:
+    """A bound of V_{c_y} - u_y that holds for all y at once, with probability at least 1 - delta.
+
+    Parameters
+    ----------
+    problem, evidence
+        A known model, an `SICMDP`, and a policy: the bound is proven, and delta plays no part. Or the
+        `SemiInfiniteCost` of an environment and fresh `Episodes` of a fixed policy, which were not used to choose it.
+        Or the `Specification` of a tabular model and discounted visits (n, S, A) of as many paths.
+    delta
+        How likely the bound may be wrong.
+    horizon
+        For costs that are not discounted: the most steps of an episode, its time limit.
+    tail
+        Whether discounted costs of an episode that was cut off go on. Without, a time limit is part of the task.
+    tuning
+        How to compute it.
+
+    Examples
+    --------
+    >>> import envs, rl
+    >>> mdp = envs.sewage(states=4, actions=2, seed=1)
+    >>> rl.certify(mdp, rl.plan(mdp)).feasible
+    True
+    """
+    validation.number("delta", delta, "probability")
+    if isinstance(problem, SICMDP):
+        worst = problem.worst_violation(evidence)
+        return Guarantee(worst.bound, worst.y, 0.0, 0, worst.value, worst.assumptions)
+    if isinstance(problem, Specification):
+        sample = of_visits(problem, evidence)
+        of_table = problem.costs.steepest
+        slope = lambda _: of_table()  # noqa: E731  (whatever the paths)
+    elif isinstance(problem, SemiInfiniteCost):
+        sample = of_episodes(problem, evidence, horizon, tail)
+        slope = _steepest
+    else:
+        raise lsip.ModelError(
+            "A guarantee is about an rl.SICMDP with a policy, an rl.Specification with discounted visits, or an "
+            f"rl.SemiInfiniteCost with episodes; got {validation.shown(problem)}."
+        )
+    if len(sample.which) < 3:
+        raise lsip.ModelError(f"A guarantee needs at least 3 episodes; got {len(sample.which)}.")
+    return _Certification(sample, slope, delta, tuning or CertifyTuning()).guarantee()
+
+
+class _Certification:
+    """One sample of episodes: its pilot, its suprema, its two bounds."""
+
+    def __init__(
+        self, sample: DiscountedCosts, slope: Callable[[DiscountedCosts], float], delta: float, tuning: CertifyTuning
+    ) -> None:
+        self.planned = len(sample.which)  # the pilot and the cover depend on this, and not on what was seen
+        self.pilot = math.ceil(math.sqrt(self.planned))
+        self.sample, self.slope, self.delta, self.tuning = sample, slope, delta, tuning
+        self.traced = sample.weights.shape[1] <= tuning.most_steps
+        if not self.traced and sample.constraint.lipschitz is None:
+            self.sample, self.traced = sample.first(tuning.most_steps, self.pilot + 1), True
+        self.width, self.n = sample.width, len(self.sample.which) - self.pilot
+        self.trusts: set[str] = set()
+
+    def guarantee(self) -> Guarantee:
+        """The smaller of the two bounds."""
+        chance = self.tuning.inequality.excess(self.width, self.n, -math.log(self.delta), 0.0)
+        worst = self.supremum(self.sample.mean(slice(None)), self.tolerance(chance))
+        k = int(np.argmax(worst.values))
+        bound = min(self.by_reference(), self.by_cover(worst.points[k]))
+        trusts = tuple(sorted(self.trusts))
+        return Guarantee(bound, worst.points[k], self.delta, len(self.sample.which), float(worst.values[k]), trusts)
+
+    def by_reference(self) -> float:
+        """All episodes compared with the first one; inf where too many are different."""
+        sample, tuning, rest = self.sample, self.tuning, slice(self.pilot, None)
+        first, shares = sample.which[0], sample.shares(rest)
+        others = np.setdiff1d(np.flatnonzero(shares), [first])
+        if len(others) > tuning.most_routes:
+            return np.inf
+        log_tests = -np.log(tuning.reference * self.delta)
+        tol = self.tolerance(tuning.inequality.excess(self.width, self.n, log_tests, 0.0))
+        reference, apart = sample.episode(first), np.zeros(len(shares))
+        for e in others:
+            found = self.supremum(sample.episode(e).minus(reference), tol, bounded=False)
+            apart[e] = np.clip(found.bound, 0.0, self.width)
+        excess = tuning.inequality.excess(self.width, self.n, log_tests, float(shares @ apart**2))
+        return float(self.supremum(reference, tol).bound + shares @ apart) + excess
+
+    def by_cover(self, worst: Array) -> float:
+        """The bound for the λ that is best at the worst y; it holds for all of them, so that one may choose."""
+        sample, tuning = self.sample, self.tuning
+        log_cells, gap = self.cells()
+        log_tests = log_cells - math.log((1 - tuning.reference) * self.delta)
+        constant, factor = tuning.inequality.terms(self.width, self.n, log_tests)
+        constant = constant + gap + (1 + 1 / tuning.stretch) * factor * gap**2
+        factor = (1 + tuning.stretch) * factor
+        form = sample.scattered(slice(self.pilot, None), sample.mean(slice(self.pilot)))
+        k = int(np.argmin(constant + factor * form.squares(sample.costs(worst[None, :]))))
+        found = self.supremum(replace(form, factor=float(factor[k])), self.tolerance(constant[k]))
+        return float(found.bound + constant[k])
+
+    def cells(self) -> tuple[float, float]:
+        """log N of the cells that cover Y, and ω; the cells are chosen without a look at more than the pilot."""
+        domain = self.sample.constraint.domain
+        if isinstance(domain, lsip.Finite):
+            return math.log(len(domain.points)), 0.0
+        lengths = domain.upper - domain.lower
+        steep = self.slope(self.sample.part(slice(self.pilot))) * self.sample.most
+        each = np.ceil(np.maximum(lengths * 2 * steep * self.planned / (domain.dim * self.width or 1.0), 1.0))
+        return float(np.log(each).sum()), float((lengths / each).max()) * self.slope(self.sample) * self.sample.reach
+
+    def tolerance(self, chance: float) -> float:
+        """How sharply suprema are proven, where chance adds so much."""
+        return max(self.tuning.sharpness * chance, self.tuning.finest)
+
+    def supremum(self, form: Form, tol: float, bounded: bool = True) -> lsip.oracles.Separation:
+        """The largest value over Y of a form, minus u_y unless it is not `bounded`, with a proven bound."""
+        violation = self.violation(form, bounded)
+        if not violation.family.enclosable:
+            raise lsip.ModelError(UNPROVEN)
+        boxes = (
+            lsip.oracles.BranchAndBound.max_boxes
+            if self.traced
+            else self.tuning.most_costs / self.sample.weights.shape[1]
+        )
+        found = lsip.oracles.supremum(violation, tol=tol, max_boxes=math.ceil(boxes))
+        self.trusts.update(found.trusts)
+        return found
+
+    def violation(self, form: Form, bounded: bool) -> FamilyViolation:
+        """What an oracle maximises."""
+        constraint, costs, x = self.sample.constraint, self.sample.costs, lsip.Variable(1, name="x")
+        bound: Any = constraint.bound if bounded else lambda y: np.zeros(len(y))
+        if constraint.index is not None:
+            one: Any = form(constraint.cost.reshape(1, -1))[0] * x[0]
+            row: Any = lsip.forall(constraint.index, one <= (constraint.bound if bounded else 0.0))
+        else:
+            slopes = None
+            if constraint.lipschitz is not None:
+                own, of_bound = np.broadcast_to(np.asarray(constraint.lipschitz, dtype=float), (2,))
+                # Squares change by 2 sqrt(S) times the change of Z_i - m, which is that of two episodes.
+                change = np.abs(form.weights).sum() + 4 * form.factor * self.width * self.sample.reach
+                slopes = float(own * change), float(of_bound)
+
+            def row_of(y: Any) -> Any:
+                points = y if self.traced else np.asarray(y, dtype=float)  # which an expression is not
+                return form(costs(points)).reshape(len(y), 1)
+
+            row = lsip.Family(constraint.domain, row_of, bound, slopes).on(x)
+        program = lsip.Problem(lsip.minimize(x.sum()), [row], name="episodes").compile()
+        return program.violation(0, np.ones(1))
+
+
+def _steepest(sample: DiscountedCosts) -> float:
+    """A Lipschitz constant of the costs of the steps that a sample has, in the sup norm: as given, or proven."""
+    constraint, size = sample.constraint, sample.weights.shape[1]
+    if constraint.lipschitz is not None:
+        return float(np.broadcast_to(np.asarray(constraint.lipschitz, dtype=float), (2,))[0])
+    x = lsip.Variable(size, name="x")
+    family = lsip.Family(constraint.domain, sample.costs, constraint.bound).on(x)
+    found = lsip.Problem(lsip.minimize(x.sum()), [family], name="steps").compile().families[0].steepest()
+    if not np.isfinite(found):
+        raise lsip.ModelError(UNPROVEN)
+    return found

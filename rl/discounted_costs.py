@@ -1,0 +1,211 @@
+"""Discounted costs of sampled episodes, for all y: Z_i(y) = sum over steps of weight times c_y(step), plus a tail.
+
+Equal steps and equal episodes are kept once, so that a deterministic policy in a deterministic world is a single
+episode, however often it was played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+import lsip
+
+from . import validation
+from .constraint import SemiInfiniteCost
+
+if TYPE_CHECKING:
+    from .rollouts import Episodes
+    from .sicmdp import Specification
+
+Array = NDArray[np.float64]
+Costs = Callable[[Any], Any]  # points (N, m) -> costs (N, B) of the distinct steps; of an expression, an expression
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """A function of all costs c_y: weights . c_y + constant + factor * sum over rows of (row . (c_y, 1))²."""
+
+    weights: Array  # (B,)
+    constant: float
+    rows: Any = None  # (k, B + 1), dense or sparse; None for none
+    factor: float = 0.0
+
+    def __call__(self, costs: Any) -> Any:
+        """Its values (N,) for costs (N, B), or an expression (1,) for one (1, B)."""
+        found = costs @ self.weights + self.constant
+        return found + self.factor * self.squares(costs) if self.factor else found
+
+    def squares(self, costs: Any) -> Any:
+        """The sum of squares, (N,)."""
+        rows, last = self.rows[:, :-1], np.asarray(self.rows[:, [-1]].sum(axis=1)).ravel()
+        if isinstance(costs, lsip.Expression):
+            return ((rows @ costs[0] + last) ** 2).sum().reshape(1)
+        return ((rows @ costs.T).T + last).__pow__(2).sum(axis=1)
+
+    def minus(self, other: Form) -> Form:
+        """Their difference, where neither has squares."""
+        return Form(self.weights - other.weights, self.constant - other.constant)
+
+
+@dataclass(frozen=True, eq=False)
+class DiscountedCosts:
+    """Episodes that were drawn independently, as what they cost."""
+
+    constraint: SemiInfiniteCost
+    costs: Costs
+    weights: sparse.csr_matrix  # (E, B): how distinct episodes weigh distinct steps
+    tails: Array  # (E,): what those that were cut off may still cost
+    which: NDArray[np.intp]  # (n,): the distinct episode that each is
+    range: tuple[float, float]  # of the cost of one step
+    most: float  # the weights of an episode sum to this at most
+
+    @property
+    def width(self) -> float:
+        """By how much the costs of two episodes may differ, at most."""
+        return (max(self.range[1], 0.0) - min(self.range[0], 0.0)) * self.most
+
+    @property
+    def reach(self) -> float:
+        """The largest sum of weights of the episodes that were seen."""
+        return float(np.asarray(self.weights.sum(axis=1)).max())
+
+    def shares(self, episodes: slice) -> Array:
+        """How much each distinct episode counts among some of them: (E,), of sum 1."""
+        some = self.which[episodes]
+        return np.bincount(some, minlength=len(self.tails)) / len(some)
+
+    def mean(self, episodes: slice) -> Form:
+        """The mean of Z_i over some episodes."""
+        shares = self.shares(episodes)
+        return Form(np.asarray(shares @ self.weights).ravel(), float(shares @ self.tails))
+
+    def episode(self, e: int) -> Form:
+        """Z of a distinct episode."""
+        return Form(np.asarray(self.weights[[e]].todense()).ravel(), float(self.tails[e]))
+
+    def scattered(self, episodes: slice, guess: Form) -> Form:
+        """The mean of Z_i over some episodes, with rows whose sum of squares is the mean of (Z_i - guess)²."""
+        shares, mean = self.shares(episodes), self.mean(episodes)
+        seen = np.flatnonzero(shares)
+        full = sparse.hstack([self.weights[seen], self.tails[seen][:, None]], format="csr")
+        middle = np.append(guess.weights, guess.constant)
+        if len(seen) <= len(middle):
+            rows: Any = sparse.diags(np.sqrt(shares[seen])) @ (
+                full - sparse.csr_matrix(np.tile(middle, (len(seen), 1)))
+            )
+            return Form(mean.weights, mean.constant, sparse.csr_matrix(rows))
+        # Many episodes of few steps: the same sum of squares, from a root of the matrix of second moments.
+        mass = np.append(mean.weights, mean.constant)
+        moments = (full.T @ sparse.diags(shares[seen]) @ full).toarray()
+        moments += np.outer(middle, middle) - np.outer(mass, middle) - np.outer(middle, mass)
+        values, vectors = np.linalg.eigh(moments)
+        return Form(mean.weights, mean.constant, np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+
+    def part(self, episodes: slice) -> DiscountedCosts:
+        """Some of the episodes, with their steps alone."""
+        kept, which = np.unique(self.which[episodes], return_inverse=True)
+        weights = self.weights[kept]
+        used, costs = np.unique(weights.indices), self.costs
+        return replace(
+            self,
+            costs=lambda y: costs(y)[:, used],
+            weights=weights[:, used],
+            tails=self.tails[kept],
+            which=which.ravel(),
+        )
+
+    def first(self, most_steps: int, least: int) -> DiscountedCosts:
+        """As many episodes from the first on as have at most so many distinct steps, but at least so many."""
+        seen: set[int] = set()
+        known: set[int] = set()
+        for i, e in enumerate(self.which):
+            if e not in known:
+                known.add(e)
+                seen.update(self.weights.indices[self.weights.indptr[e] : self.weights.indptr[e + 1]].tolist())
+                if len(seen) > most_steps and i >= least:
+                    return self.part(slice(i))
+        return self
+
+
+def of_episodes(constraint: SemiInfiniteCost, episodes: Episodes, horizon: int | None, tail: bool) -> DiscountedCosts:
+    """What the episodes of an environment cost."""
+    constraint.for_steps()
+    if constraint.range is None:
+        raise lsip.ModelError(
+            "A guarantee about episodes that nobody has seen needs the lowest and the highest cost of a step: "
+            "rl.SemiInfiniteCost(…, range=(0, 1))."
+        )
+    gamma, length = constraint.gamma, episodes.live.sum(axis=0)
+    if gamma == 1:
+        if horizon is None:
+            raise lsip.ModelError(
+                "Costs that are not discounted add up over an episode: say how many steps it has at most, horizon=…."
+            )
+        longest = int(length.max(initial=0))
+        if longest > validation.count("horizon", horizon):
+            raise lsip.ModelError(f"An episode has {longest} steps, and `horizon` says {horizon} at most.")
+    ends = constraint.range
+    most = float(horizon or 0) if gamma == 1 else 1 / (1 - gamma)
+    keys: dict[tuple[bytes, bytes, bool], int] = {}
+    firsts: list[int] = []
+    which = np.empty(episodes.count, dtype=np.intp)
+    for i, T in enumerate(length):
+        seen, done = episodes.observations[:T, i], episodes.actions[:T, i]
+        e = keys.setdefault((seen.tobytes(), done.tobytes(), bool(episodes.terminated[i])), len(keys))
+        which[i] = e
+        if e == len(firsts):
+            firsts.append(i)
+    steps = length[firsts]
+    observations, actions = (
+        np.concatenate([part[:T, i] for i, T in zip(firsts, steps, strict=True)])
+        for part in (episodes.observations, episodes.actions)
+    )
+    table = np.concatenate([np.asarray(p, dtype=float).reshape(len(p), -1) for p in (observations, actions)], axis=1)
+    _, at, step = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    observations, actions = observations[at], actions[at]
+    times = np.concatenate([np.arange(T) for T in steps])
+    owner = np.repeat(np.arange(len(firsts)), steps)
+    weights = sparse.csr_matrix((gamma**times, (owner, step.ravel())), shape=(len(firsts), len(at)))
+    cut = ~episodes.terminated[firsts] & tail & (gamma < 1)
+    tails = np.where(cut, gamma**steps * max(ends[1], 0.0) * most, 0.0)
+
+    def costs(y: Any) -> Any:
+        if isinstance(y, lsip.Expression):
+            return constraint.cost(y, observations, actions)
+        return constraint.steps(y, observations, actions)
+
+    return DiscountedCosts(constraint, costs, weights, tails, which, ends, most)
+
+
+def of_visits(specification: Specification, visits: Array) -> DiscountedCosts:
+    """What paths of a tabular model cost, from the discounted visits (n, S, A) of each."""
+    S, A = specification.r.shape
+    given = validation.array("visits", visits)
+    if given.ndim != 3 or given.shape[1:] != (S, A) or len(given) < 2:
+        raise lsip.ModelError(
+            f"`visits` are the discounted visits of at least two paths, shape (n, {S}, {A}); got {given.shape}."
+        )
+    most, counted = 1 / (1 - specification.gamma), given.sum(axis=(1, 2))
+    if (given < 0).any() or (counted > most * (1 + 1e-9)).any():
+        raise lsip.ModelError(f"The discounted visits of a path are at least 0 and sum to {most:.6g} at most.")
+    table = specification.costs
+    weighed = np.array([table.weights(v) for v in given])
+    lowest, highest = specification.constraint.range or table.extremes()
+    kept, which = np.unique(weighed, axis=0, return_inverse=True)
+    left = np.zeros(len(kept))
+    np.maximum.at(left, which.ravel(), np.maximum(most - counted, 0.0))
+    return DiscountedCosts(
+        specification.constraint,
+        table.costs,
+        sparse.csr_matrix(kept),
+        left * max(highest, 0.0),
+        which.ravel(),
+        (lowest, highest),
+        most,
+    )

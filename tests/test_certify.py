@@ -1,0 +1,207 @@
+"""Guarantees from fresh episodes: right as often as they promise, and as sharp as the inequality says."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import envs
+import lsip
+import rl
+from benchmarks.certify import KINDS, constraint, episodes, mixture
+from rl.bernstein import EmpiricalBernstein
+from rl.rollouts import Episodes
+
+DELTA = 0.05
+
+
+@given(st.floats(-1, 1e6), st.floats(1e-6, 1 - 1e-6))
+def test_the_inequality_behind_the_bound(xi: float, rate: float) -> None:
+    psi = -math.log1p(-rate) - rate
+    assert rate * xi - psi * xi * xi <= math.log1p(rate * xi) + 1e-12 * (1 + psi * xi * xi)
+
+
+def test_shares_of_delta_add_up_to_at_most_one() -> None:
+    assert EmpiricalBernstein().shares.sum() <= 1
+    assert ((EmpiricalBernstein().lambdas > 0) & (EmpiricalBernstein().lambdas < 1)).all()
+
+
+@pytest.mark.parametrize("draw", ["uniform", "rare"])
+def test_means_are_covered(draw: str) -> None:
+    rng, n, misses, tries = np.random.default_rng(0), 200, 0, 2000
+    for _ in range(tries):
+        z = rng.uniform(size=n) if draw == "uniform" else (rng.uniform(size=n) < 2 / n).astype(float)
+        truth, guess = (0.5, 0.5) if draw == "uniform" else (2 / n, 0.0)
+        excess = EmpiricalBernstein().excess(1.0, n, -math.log(DELTA), float(((z - guess) ** 2).mean()))
+        misses += z.mean() + excess < truth
+    assert misses <= DELTA * tries
+
+
+def test_squares_come_from_episodes_or_from_their_moments() -> None:
+    from rl.discounted_costs import of_episodes
+
+    rng = np.random.default_rng(3)
+    routes, lengths = rng.uniform(size=(9, 6)).round(1), rng.integers(1, 7, size=9)
+    sample = of_episodes(constraint(0.9), episodes(routes, lengths, rng.integers(9, size=300)), None, True)
+    guess, rest = sample.mean(slice(20)), slice(20, None)
+    form, costs = sample.scattered(rest, guess), sample.costs(np.array([[0.3], [0.8]]))
+    totals = (sample.weights @ costs.T).T + sample.tails  # (N, E)
+    wanted = ((totals - guess(costs)[:, None]) ** 2) @ sample.shares(rest)
+    assert form.squares(costs) == pytest.approx(wanted)
+    few = sample.part(slice(2))
+    assert few.weights.shape[0] <= 2
+    assert few.mean(slice(None))(few.costs(np.array([[0.3]]))) == pytest.approx(sample.mean(slice(2))(costs)[:1])
+
+
+def test_equal_episodes_are_within_the_best_possible() -> None:
+    routes, n = np.linspace(0.1, 0.6, 6)[None, :], 1000
+    found = rl.certify(constraint(1.0), episodes(routes, np.array([6]), np.zeros(n, dtype=int)), horizon=6)
+    at = found.y[None, :]
+    value = float(constraint(1.0).cost(at, routes.T, None).sum() - constraint(1.0).bound(at)[0])
+    assert found.mean_violation == pytest.approx(value, abs=1e-9)
+    best = 6 * math.log(1 / DELTA) / n  # what a path of cost 6, as likely as can be unseen, may add
+    assert best <= found.bound - value <= 1.5 * best
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.7, 1.0]))
+def test_bounds_lie_above_what_was_seen(seed: int, rare: bool, gamma: float) -> None:
+    _, found = mixture(np.random.default_rng(seed), 60, rare, gamma)
+    assert found.bound >= found.mean_violation
+    assert math.isfinite(found.bound)
+    assert found.delta == DELTA
+
+
+def test_guarantees_are_wrong_at_most_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(7)
+    pairs = [draw(rng) for draw in KINDS.values() for _ in range(15)]
+    assert sum(found.bound < truth for truth, found in pairs) <= DELTA * len(pairs)
+
+
+def test_a_true_bound_is_not_loose_with_many_episodes() -> None:
+    truth, found = mixture(np.random.default_rng(1), 50_000, False, 0.8)
+    assert 0 <= found.bound - truth <= 0.05
+
+
+def black_box(**known: object) -> rl.SemiInfiniteCost:
+    def cost(y: object, observations: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        return np.exp(-4 * (np.asarray(y, dtype=float) - observations[:, 0]) ** 2)
+
+    return rl.SemiInfiniteCost(lsip.Interval(0, 1), cost, lambda y: 1.5 + np.asarray(y, dtype=float)[:, 0], **known)
+
+
+def some(n: int = 400) -> Episodes:
+    rng = np.random.default_rng(2)
+    return episodes(rng.uniform(size=(3, 6)), np.array([6, 4, 2]), rng.integers(3, size=n))
+
+
+def test_lipschitz_constants_do_for_black_boxes() -> None:
+    traced = rl.certify(constraint(1.0), some(), horizon=6)
+    found = rl.certify(black_box(range=(0, 1), lipschitz=(2.5, 1.0)), some(), horizon=6)
+    assert found.assumptions
+    assert not traced.assumptions
+    assert found.bound == pytest.approx(traced.bound, rel=0.1)
+
+
+def test_many_steps_are_bounded_by_lipschitz_constants_or_left_out() -> None:
+    tuning = rl.CertifyTuning(most_steps=3)
+    kept = rl.certify(black_box(range=(0, 1), lipschitz=(2.5, 1.0)), some(), horizon=6, tuning=tuning)
+    assert kept.episodes == 400
+    rng = np.random.default_rng(4)
+    varied = episodes(rng.uniform(size=(400, 6)), np.full(400, 6), np.arange(400))
+    short = rl.certify(constraint(1.0), varied, horizon=6, tuning=rl.CertifyTuning(most_steps=300))
+    assert short.episodes == 50
+    assert short.bound >= short.mean_violation
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "said"),
+    [
+        (black_box(lipschitz=(2.5, 1.0)), {"horizon": 6}, "range=(0, 1)"),
+        (black_box(range=(0, 1)), {"horizon": 6}, "lipschitz="),
+        (constraint(1.0), {}, "horizon="),
+        (constraint(1.0), {"horizon": 5}, "6 steps"),
+        (constraint(1.0), {"horizon": 6, "delta": 0.0}, "delta"),
+        ("a policy", {}, "rl.SICMDP"),
+    ],
+)
+def test_what_is_missing_is_said(given: object, options: dict[str, object], said: str) -> None:
+    with pytest.raises(lsip.ModelError) as error:
+        rl.certify(given, some(), **options)
+    assert said in str(error.value)
+
+
+def test_episodes_that_were_cut_off_may_go_on() -> None:
+    whole = some()
+    cut = Episodes(**{**vars(whole), "terminated": np.zeros(whole.count, dtype=bool)})
+    c = constraint(0.5)
+    ended, went_on, limit = rl.certify(c, whole), rl.certify(c, cut), rl.certify(c, cut, tail=False)
+    # Episodes of 2, 4 and 6 steps, each cost at most 1.
+    assert went_on.mean_violation - ended.mean_violation == pytest.approx(
+        np.mean([2 * 0.5**k for k in (2, 4, 6)]), rel=0.1
+    )
+    assert limit.bound == ended.bound
+
+
+def test_finitely_many_constraints_need_no_constants() -> None:
+    near = [lambda o, a: (o[:, 0] < 0.5) * 1.0, lambda o, a: (o[:, 0] >= 0.5) * 1.0]
+    found = rl.certify(rl.SemiInfiniteCost.finite(near, [3.0, 4.0], range=(0, 1)), some(), horizon=6)
+    assert found.bound >= found.mean_violation
+    assert found.y[0] in (0, 1)
+
+
+@pytest.mark.parametrize("ends", [(1, 0), (0,), (0, np.inf), "wide"])
+def test_a_range_is_a_pair(ends: object) -> None:
+    with pytest.raises(lsip.ModelError):
+        black_box(range=ends)
+
+
+def test_known_models_need_no_episodes() -> None:
+    mdp = envs.sewage(states=4, actions=2, seed=1)
+    plan = rl.plan(mdp)
+    found = rl.certify(mdp, plan)
+    assert found.delta == 0
+    assert found.bound == mdp.worst_violation(plan.policy).bound
+    assert str(found).startswith("Proven: V_c(y) - u(y) <= ")
+
+
+def test_a_sentence() -> None:
+    found = rl.certify(constraint(1.0), some(), horizon=6)
+    assert str(found).startswith("With probability 0.95, V_c(y) - u(y) <= ")
+    assert "400 fresh episodes" in str(found)
+
+
+def test_the_ship_is_certified_within_two_hundredths() -> None:
+    from benchmarks.certify import ship
+
+    found = ship(20_000)
+    assert found["mean_violation"] == pytest.approx(-0.00228369, abs=1e-6)
+    assert 100 * math.log(1 / DELTA) / 20_000 <= found["excess"] <= 0.02
+
+
+def test_the_steepest_cost_is_proven() -> None:
+    mdp = envs.sewage(states=5, actions=2, seed=0)
+    steep = mdp.costs.steepest()
+    y = np.random.default_rng(0).uniform(size=(500, 2, 2)) * [1, 1e-5] + [[0, 0], [0, 0]]
+    a, b = y[:, 0], np.clip(y[:, 0] + 1e-6, 0, 1)
+    slope = np.abs(mdp.costs.at(a)[0] - mdp.costs.at(b)[0]).max(axis=1) / np.abs(a - b).max(axis=1)
+    assert slope.max() <= steep <= 20 * slope.max()
+    lowest, highest = mdp.costs.extremes()
+    values = mdp.costs.at(mdp.domain.grid(101))[0]
+    assert lowest <= values.min() <= lowest + 0.02
+    assert values.max() <= highest <= 1.01
+
+
+def test_what_si_crl_learned_keeps_its_guarantee() -> None:
+    mdp = envs.sewage(states=4, actions=2, seed=1)
+    learned = rl.si_crl(mdp.sample(per_pair=10_000, seed=0), mdp.specification, delta=1e-4)
+    found, truth = learned.guarantee, mdp.worst_violation(learned.policy).value
+    assert learned.samples == 10_000
+    assert truth <= found.bound <= learned.theorem.value + 1e-6
+    assert found.delta == learned.failure
+    more = rl.si_crl(mdp.sample(per_pair=10**7, seed=0), mdp.specification, delta=1e-4).guarantee
+    assert more.bound < 0.1 * found.bound
