@@ -99,7 +99,7 @@ def test_the_last_proofs_of_an_interrupted_solve_have_a_deadline(monkeypatch):
 def test_rounds_shrink_with_the_time_that_is_left(monkeypatch):
     problem = wavy()
     x = problem.solve(verbose=False, tol=1e-4).x + 1e-3
-    program, rounds = problem.compile(), []
+    program, rounds = wavy().compile(), []  # of which nothing is known yet
     original = branch_and_bound._Search._split
 
     def split(self, k, rows, most):

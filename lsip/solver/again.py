@@ -212,7 +212,7 @@ class Resumed(Relaxation):
             basis = sparse.diags(moved) @ basis
         rows, x, steps = self._rows, self.state.x, tuning.newton.steps
         try:
-            found = polish(program, x, held, rows, self.state.margin, basis, steps, np.inf)
+            found = polish(program, x, held, rows, self.state.margin, basis, steps, np.inf, tuning.newton.trusted)
         except OutOfTime:
             return False
         if found is None:

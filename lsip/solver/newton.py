@@ -155,11 +155,13 @@ def polish(
     basis: Matrix,
     steps: int,
     near: float = 0.25,
+    trusted: float = 0.0,
 ) -> Polished | None:
     """Polish an approximate solution by so many steps at most; None when the reduced system is not well posed.
 
     `basis` (n, n), dense or sparse, gives well-scaled coordinates: x = basis z. A slope that would carry a point
-    farther than `near`, relative to the index set, belongs to a kink or a curved boundary: the point stays.
+    farther than `near`, relative to the index set, belongs to a kink or a curved boundary: the point stays. Where
+    residuals are at most `trusted`, one step more is the last, and nobody measures what it leaves.
     """
     if not support:
         return None
@@ -172,6 +174,16 @@ def polish(
     mu = row_multipliers[active]
     best: tuple[float, Polished] | None = None
     x = x.copy()
+
+    def found() -> Polished:
+        mult = np.zeros_like(row_multipliers)
+        mult[active] = mu
+        atoms = (
+            Support(s.family, s.component, y.copy(), max(float(v), 0.0))
+            for s, y, v in zip(support, points, weight, strict=True)
+        )
+        return Polished(x.copy(), tuple(atoms), program.admissible(mult))
+
     for _ in range(steps):
         check("Newton steps")
         local = _local(program, support, points, x, near)
@@ -186,13 +198,7 @@ def polish(
         still = _blocks(inverse, basis) @ slopes
         error = sum(float(np.abs(v).max(initial=0.0)) for v in (free.T @ stationary, residual, still))
         if np.isfinite(error) and (best is None or error < best[0]) and weight.min() >= -1e-9 * weight.max():
-            mult = np.zeros_like(row_multipliers)
-            mult[active] = mu
-            atoms = tuple(
-                Support(s.family, s.component, y.copy(), max(float(v), 0.0))
-                for s, y, v in zip(support, points, weight, strict=True)
-            )
-            best = (error, Polished(x.copy(), atoms, program.admissible(mult)))
+            best = (error, found())
         elif best is not None:
             break
         if error <= 1e-13 * (1 + np.abs(program.c).max(initial=0.0) + np.abs(g).max(initial=0.0)):
@@ -212,6 +218,8 @@ def polish(
             start += len(y)
         _project(program, support, points)
         x = np.clip(x + dx, program.lower, program.upper)
+        if error <= trusted:
+            return found() if weight.min() >= -1e-9 * weight.max() else None
     return None if best is None else best[1]
 
 

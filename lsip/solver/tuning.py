@@ -187,6 +187,8 @@ class NewtonTuning:
         The share of all multipliers below which an atom of an earlier proof only makes up for rounding.
     telling
         A value that is larger, in units of an earlier solve, has a relative gap worth closing in these units.
+    trusted
+        Residuals of a step from an earlier answer, from which the next one squares them to nothing.
     tried
         Index points at which the point that Newton finds from an earlier answer is tried before any proof.
     """
@@ -196,11 +198,12 @@ class NewtonTuning:
     close: float = 0.1
     widest: int = 50
     light: float = 1e-7
-    telling: float = 1e-3
+    telling: float = 1e-5
+    trusted: float = 1e-7
     tried: int = 64
 
     def __post_init__(self) -> None:
-        check_fields(self, counts="steps widest tried", positive="nearly close telling", shares="light")
+        check_fields(self, counts="steps widest tried", positive="nearly close telling", shares="light trusted")
 
 
 @dataclass(frozen=True)
