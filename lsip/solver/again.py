@@ -19,6 +19,7 @@ from scipy import sparse
 from ..errors import OutOfTime
 from ..model.program import Layout, Program
 from ..oracles import Separation, pick_oracle
+from ..oracles.distinct import distinct
 from ..proof.certificate import Support
 from ..proof.dual import Dual
 from ..proof.families import Bounds
@@ -32,6 +33,7 @@ from .newton import Polished, cluster, polish
 from .options import LinearOptions
 from .relaxation import Known, Relaxation
 from .state import End, Goal, Proposal, State
+from .tuning import NewtonTuning
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -57,10 +59,20 @@ class Earlier:
     x: Array | None  # None where there are other variables
     basis: tuple[Ints, Ints] | None  # columns that balance, and the multipliers that do; None where others stand there
 
-    @property
-    def points(self) -> tuple[Support, ...]:
-        """Index points to begin with."""
-        return self.support or self.cuts
+    def points(self, program: Program, tuning: NewtonTuning) -> tuple[Support, ...]:
+        """Index points to begin with: those of the proof, and cuts that are not next to one of them.
+
+        In large models, Newton's method seldom finds the last digits, and cuts on both sides of a maximiser do.
+        """
+        every, kept = (*self.support, *self.cuts), list[int]()
+        apart = tuning.apart if program.n <= tuning.few else 0.0
+        for f, family in enumerate(program.families):
+            mine = np.array([i for i, s in enumerate(every) if s.family == f], dtype=np.intp)
+            if len(mine):
+                y, component = np.array([every[i].point for i in mine]), np.array([every[i].component for i in mine])
+                radius = apart * (family.domain.upper - family.domain.lower)
+                kept += mine[distinct(y, -mine.astype(float), component, radius, len(mine))].tolist()
+        return tuple(every[i] for i in sorted(kept))
 
     @staticmethod
     def of(solution: Solution, program: Program) -> Earlier:
@@ -135,7 +147,7 @@ def resumed(given: Program, method: LinearOptions, otherwise: Callable[[Sequence
     assert warm is not None
     earlier = Earlier.of(warm, given)
     made = Resumed.of(given, method, earlier, warm, otherwise)
-    return otherwise(earlier.points) if made is None else made
+    return otherwise(earlier.points(given, method.tuning.newton)) if made is None else made
 
 
 class Resumed(Relaxation):
@@ -269,7 +281,7 @@ class Resumed(Relaxation):
 
     def otherwise(self) -> Relaxation:
         """The exchange, with what was found here."""
-        return self._otherwise((*self.earlier.points, *self.found))
+        return self._otherwise((*self.earlier.points(self.given, self.method.tuning.newton), *self.found))
 
     def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
         share = self.proof_share * allowed

@@ -187,6 +187,9 @@ class NewtonTuning:
         The share of all multipliers below which an atom of an earlier proof only makes up for rounding.
     telling
         A value that is larger, in units of an earlier solve, has a relative gap worth closing in these units.
+    apart, few
+        How far cuts of an earlier solve have to be from others, relative to the index set, to be used again, in models
+        of so few variables.
     trusted
         Residuals of a step from an earlier answer, from which the next one squares them to nothing.
     tried
@@ -199,11 +202,15 @@ class NewtonTuning:
     widest: int = 50
     light: float = 1e-7
     telling: float = 1e-5
+    apart: float = 1e-3
+    few: int = 100
     trusted: float = 1e-7
     tried: int = 64
 
     def __post_init__(self) -> None:
-        check_fields(self, counts="steps widest tried", positive="nearly close telling", shares="light trusted")
+        check_fields(
+            self, counts="steps widest tried few", positive="nearly close telling", shares="light trusted apart"
+        )
 
 
 @dataclass(frozen=True)
