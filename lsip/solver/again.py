@@ -188,8 +188,8 @@ class Resumed(Relaxation):
         otherwise: Callable[[Sequence[Support]], Relaxation],
     ) -> Resumed | None:
         """One, if Newton's method converges."""
-        kept = warm.kept
-        if not isinstance(kept, Kept) or earlier.x is None or not earlier.support or not method.polish:
+        kept, total = getattr(warm, "kept", None), sum(s.multiplier for s in earlier.support)
+        if not isinstance(kept, Kept) or earlier.x is None or not total > 0 or not method.polish:
             return None
         if not warm.certified or not np.isfinite(warm.upper - warm.lower):
             return None
