@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import lsip
-from benchmarks import limits, published, record, tame, units
+from benchmarks import limits, published, record, resolve, tame, units
 from benchmarks.__main__ import main
 from benchmarks.harness.models import MODELS, Claim
 from benchmarks.harness.outcome import lp_solves, outcome
@@ -125,6 +125,25 @@ def test_small_models_are_what_they_are_called() -> None:
     assert found["small_contradiction"].status is lsip.Status.INFEASIBLE
     assert found["small_spectrum"].value == pytest.approx(math.cos(math.pi / 6), abs=1e-7)  # Fejér: cos(pi / (n + 2))
     assert found["small_cubic_fit"].value == pytest.approx(5.4479e-4, rel=1e-3)
+
+
+# ---- resolve ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["rhs_fit", "family_above"])
+def test_sequences_are_solved_again_and_anew(name: str) -> None:
+    rows = resolve.measure(resolve.SEQUENCES[name], 3)
+    assert [r["step"] for r in rows] == [1, 2]
+    assert all(r["certified"] and r["agree"] for r in rows)
+    summary = resolve.summarise(rows)
+    assert summary["share"] == pytest.approx(summary["again"] / summary["anew"])
+
+
+def test_a_step_that_is_wrong_or_slow_misses_a_goal() -> None:
+    row = {"again": 1.0, "anew": 10.0, "certified": True, "agree": True, "iterations": 1}
+    assert all(goal["met"] for goal in resolve.goals(resolve.summarise([row, row])))
+    for wrong in ({"again": 9.0}, {"certified": False}, {"agree": False}):
+        assert not all(goal["met"] for goal in resolve.goals(resolve.summarise([row, row | wrong])))
 
 
 # ---- limits ----------------------------------------------------------------------------------------------------------

@@ -257,17 +257,33 @@ class Variable(Affine):
         self.shape = tuple(int(s) for s in given)
         self.number = next(_NUMBER)
         self.name = name if name is not None else f"x{self.number}"
-        self.lower, self.upper = self._bounds(lower, upper)
+        self._lower, self._upper = self._bounds(lower, upper)
         self._value: Array | float | None = None
         everything = np.arange(self.size)
         super().__init__(self.shape, (Term(self, everything, everything, Constant(np.ones(self.size))),))
         self.origin = ("name", self.name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in ("lower", "upper") and self.__dict__.get("origin"):
-            known = {"lower": self.lower.reshape(self.shape), "upper": self.upper.reshape(self.shape)}
-            low, high = self._bounds(**{**known, name: value})
-            object.__setattr__(self, name, low if name == "lower" else high)
+    @property
+    def lower(self) -> Array:
+        """Lower bounds, flat; assign a number, or an array of its shape."""
+        return self._lower
+
+    @lower.setter
+    def lower(self, value: Data) -> None:
+        object.__setattr__(self, "_lower", self._bounds(value, self._upper.reshape(self.shape))[0])
+
+    @property
+    def upper(self) -> Array:
+        """Upper bounds, flat; assign a number, or an array of its shape."""
+        return self._upper
+
+    @upper.setter
+    def upper(self, value: Data) -> None:
+        object.__setattr__(self, "_upper", self._bounds(self._lower.reshape(self.shape), value)[1])
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in ("lower", "upper"):
+            object.__setattr__(self, name, value)
         else:
             super().__setattr__(name, value)
 

@@ -196,6 +196,7 @@ class DeclaredFamily:
         number = next(_NUMBER)  # so that no other family is taken for this one
         self.origins: tuple[Hashable, ...] = tuple((number, i) for i in range(len(columns)))
         self.memory = Memory()
+        self._parts: dict[bytes, Tape] = {}  # of numbers that depend on parameters
 
     def bound(self, values: Values) -> DeclaredFamily:
         """The family for these values of its parameters; it shares its memory, which keeps the data of boxes apart."""
@@ -390,9 +391,18 @@ class DeclaredFamily:
         changed = {p for p, now in self.tape.known.items() if now.tobytes() != then.get(p)}
         other = np.concatenate([np.repeat(rows < 0, width), rows < 0])
         places = np.flatnonzero(other | np.concatenate([depending(e, changed) for e in self.outputs]))
+        return Renewal(rows, places, self._part(cell, places).quadratics)
+
+    def _part(self, cell: Cell, places: Ints) -> Tape:
+        """The tape of some of the numbers; it is kept, as the next values of parameters change the same ones."""
+        key, known = places.tobytes(), self.tape.known
+        if cell.place is None and key in self._parts:
+            return self._parts[key].bound(known)
         chart = Chart(cell, self.indices)
-        part = picked(Join(self.outputs), places)
-        return Renewal(rows, places, Tape((part,), chart.indices, chart.instead, self.tape.known).quadratics)
+        tape = Tape((picked(Join(self.outputs), places),), chart.indices, chart.instead, known)
+        if cell.place is None:
+            self._parts[key] = tape
+        return tape
 
     def _lanes(self, component: Ints) -> Ints:
         p, k = self.columns.shape

@@ -19,6 +19,7 @@ from ..errors import OutOfTime
 from ..model.program import Layout, Program
 from ..oracles import Separation
 from ..oracles.base import Ints
+from ..oracles.distinct import distinct
 from ..proof.certificate import Array, Support
 from ..proof.dual import Dual
 from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_lower, reproven
@@ -30,6 +31,7 @@ from .options import Options
 from .relaxation import Relaxation, counted
 from .rows import Known
 from .state import End, Proposal, State
+from .tuning import NewtonTuning
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +54,20 @@ class Earlier:
     x: Array | None  # None where there are other variables
     basis: tuple[Ints, Ints] | None  # columns that balance, and the multipliers that do; None where others stand there
 
-    @property
-    def points(self) -> tuple[Support, ...]:
-        """Index points to begin with."""
-        return self.support or self.cuts
+    def points(self, program: Program, tuning: NewtonTuning) -> tuple[Support, ...]:
+        """Index points to begin with: those of the proof, and cuts that are not next to one of them.
+
+        In large models, Newton's method seldom finds the last digits, and cuts on both sides of a maximiser do.
+        """
+        every, kept = (*self.support, *self.cuts), list[int]()
+        apart = tuning.apart if program.n <= tuning.few else 0.0
+        for f, family in enumerate(program.families):
+            mine = np.array([i for i, s in enumerate(every) if s.family == f], dtype=np.intp)
+            if len(mine):
+                y, component = np.array([every[i].point for i in mine]), np.array([every[i].component for i in mine])
+                radius = apart * (family.domain.upper - family.domain.lower)
+                kept += mine[distinct(y, -mine.astype(float), component, radius, len(mine))].tolist()
+        return tuple(every[i] for i in sorted(kept))
 
     @staticmethod
     def of(solution: Solution, program: Program) -> Earlier:
@@ -128,13 +140,13 @@ def resumed(given: Program, options: Options, otherwise: Callable[[Sequence[Supp
     """A try to end with the earlier answer of `options.warm_start`, or what there is `otherwise`."""
     warm = options.warm_start
     assert warm is not None
-    earlier, kept = Earlier.of(warm, given), warm.kept
-    known = earlier.x is not None and earlier.support and warm.certified and np.isfinite(warm.upper - warm.lower)
-    if known and options.polish and isinstance(kept, Kept):
+    earlier, kept = Earlier.of(warm, given), getattr(warm, "kept", None)
+    known = earlier.x is not None and warm.certified and np.isfinite(warm.upper - warm.lower)
+    if known and options.polish and isinstance(kept, Kept) and sum(s.multiplier for s in earlier.support) > 0:
         made = Resumed(given, options, earlier, kept, otherwise)
         if made.polished():
             return made
-    return otherwise(earlier.points)
+    return otherwise(earlier.points(given, options.tuning.newton))
 
 
 @dataclass
@@ -199,7 +211,7 @@ class Resumed(Relaxation):
         if (moved != 1).any():
             basis = sparse.diags(moved) @ basis
         try:
-            found = polish(self.program, first, self.begin().margin, basis, tuning.steps, np.inf)
+            found = polish(self.program, first, self.begin().margin, basis, tuning.steps, np.inf, tuning.trusted)
         except OutOfTime:
             return False
         if found is None:
@@ -239,7 +251,8 @@ class Resumed(Relaxation):
 
     def otherwise(self) -> Relaxation:
         """The exchange, with what was found here."""
-        return self._otherwise(self.held.cuts)
+        new = self.held.cuts[len(self.earlier.support) :]
+        return self._otherwise((*self.earlier.points(self.program, self.tuning.newton), *new))
 
     def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
         share, spare = self.tuning.proof_share * allowed, (*self.first.support, *self.earlier.cuts)

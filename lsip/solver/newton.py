@@ -109,12 +109,19 @@ def _nearest(points: list[Array], y: Array, width: Array, reach: float) -> int |
 
 
 def polish(
-    program: Program, first: Proposal, margin: float, basis: Matrix, steps: int, near: float = 0.25
+    program: Program,
+    first: Proposal,
+    margin: float,
+    basis: Matrix,
+    steps: int,
+    near: float = 0.25,
+    trusted: float = 0.0,
 ) -> Proposal | None:
     """Polish an approximate solution by so many steps at most; None when the reduced system is not well posed.
 
     `basis` (n, n), dense or sparse, gives well-scaled coordinates: x = basis z. A slope that would carry a point
-    farther than `near`, relative to the index set, belongs to a kink or a curved boundary: the point stays.
+    farther than `near`, relative to the index set, belongs to a kink or a curved boundary: the point stays. Where
+    residuals are at most `trusted`, one step more is the last, and nobody measures what it leaves.
     """
     if not 0 < len(first.support) <= program.n:
         return None
@@ -131,6 +138,16 @@ def polish(
     free = basis[:, np.flatnonzero(_movable(program, x))]
     mu = row_multipliers[active]
     best: tuple[float, Proposal] | None = None
+
+    def found() -> Proposal:
+        mult = np.zeros_like(row_multipliers)
+        mult[active] = mu
+        points = [y for _, _, part in places for y in part]
+        atoms = (
+            replace(s, point=y, multiplier=max(float(v), 0.0)) for s, y, v in zip(support, points, weight, strict=True)
+        )
+        return Proposal(x, support=tuple(atoms), rows=program.admissible(mult))
+
     for _ in range(steps):
         check("Newton steps")
         local = _local(program.n, places, x, near)
@@ -146,14 +163,7 @@ def polish(
         still = _blocks(inverse, basis) @ slopes
         error = sum(float(np.abs(v).max(initial=0.0)) for v in (free.T @ stationary, residual, still))
         if np.isfinite(error) and (best is None or error < best[0]) and weight.min() >= -1e-9 * weight.max():
-            mult = np.zeros_like(row_multipliers)
-            mult[active] = mu
-            points = [y for _, _, part in places for y in part]
-            atoms = tuple(
-                replace(s, point=y, multiplier=max(float(v), 0.0))
-                for s, y, v in zip(support, points, weight, strict=True)
-            )
-            best = (error, Proposal(x, support=atoms, rows=program.admissible(mult)))
+            best = (error, found())
         elif best is not None:
             break
         if error <= 1e-13 * (1 + np.abs(program.c).max(initial=0.0) + np.abs(g).max(initial=0.0)):
@@ -172,6 +182,8 @@ def polish(
             for (family, component, y), h, part in zip(places, inverse, change, strict=True)
         ]
         x = np.clip(x + dx, program.lower, program.upper)
+        if error <= trusted:
+            return found() if weight.min() >= -1e-9 * weight.max() else None
     return None if best is None else best[1]
 
 

@@ -162,6 +162,11 @@ class NewtonTuning(Configuration):
         The share of all multipliers below which an atom of an earlier proof only makes up for rounding.
     telling
         A value that is larger, in units of an earlier solve, has a relative gap worth closing in these units.
+    apart, few
+        How far cuts of an earlier solve have to be from others, relative to the index set, to be used again, in models
+        of so few variables.
+    trusted
+        Residuals of a step from an earlier answer, from which the next one squares them to nothing.
     tried
         Index points at which the point that Newton finds from an earlier answer is tried before any proof.
     """
@@ -171,7 +176,10 @@ class NewtonTuning(Configuration):
     close: Positive = 0.1
     widest: Count = 50
     light: Share = 1e-7
-    telling: Positive = 1e-3
+    telling: Positive = 1e-5
+    apart: Share = 1e-3
+    few: Count = 100
+    trusted: Share = 1e-7
     tried: Count = 64
 
 
