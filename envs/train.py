@@ -24,7 +24,7 @@ from .render import render
 from .tasks import TASKS
 
 if TYPE_CHECKING:
-    from rl.si_cppo import Report
+    from rl.state import Report
 
 EVALUATE_EVERY = SAVE_EVERY = 5  # iterations
 SHOW_EVERY = 10  # iterations, where progress is not a bar
@@ -212,7 +212,7 @@ def _watch(agent: rl.SICPPO, report: Report, *, steps: int, show: bool, interrup
     """After an iteration: a line where there is no bar; and before the run stops, its last policy is judged too."""
     stops = bool(interrupted) or agent.total_steps >= steps
     if stops and agent.iteration % EVALUATE_EVERY:
-        agent.keep_best(agent.evaluate(), 0.0)
+        agent.judge()
     if show and (stops or agent.iteration % SHOW_EVERY == 0):
         text = f"{agent.total_steps:>11,} steps  return {report.reward:8.3f}  violation {report.violation:+9.4f}"
         print(f"{text}  arrived {report.arrived:4.0%}", file=sys.stderr, flush=True)

@@ -26,7 +26,7 @@ from .logs import Folder, Log, Row, progress
 from .rules import Objective, Rule
 from .schedules import Schedule, at
 from .separation import separate
-from .state import Report, State, pack, snapshot, unpack
+from .state import Misfit, Report, State, pack, snapshot, unpack
 from .updates import Batch, Update
 
 Array = NDArray[np.float64]
@@ -222,8 +222,15 @@ class Learner(ABC):
         )
 
     def _restore(self, path: str | Path, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
-        with checkpoints.reading(path, self.kind):
-            unpack(self.state, facts["state"], arrays)
+        try:
+            with checkpoints.reading(path, self.kind):
+                unpack(self.state, facts["state"], arrays)
+        except lsip.ModelError as error:
+            if not isinstance(error.__cause__, Misfit):
+                raise
+            raise lsip.ModelError(
+                f"{path} was made for other observations, actions or index sets than these: {error.__cause__}."
+            ) from error
 
 
 def rebuilt(settings: Mapping[str, Any], given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

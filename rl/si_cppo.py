@@ -148,12 +148,13 @@ class SICPPO(Learner):
 
         While no evaluation has found a policy feasible it is the current one, with a `NoGoodPolicyWarning`.
         """
-        self._warn()
         space = self.world.space
         given, shape = validation.array("observation", observation), tuple(space.shape or ())
         single = given.shape == shape
         if not single and given.shape[1:] != shape:
-            raise lsip.ModelError(f"Observations have shape {shape}, or (N, …) for many; got {given.shape}.")
+            many = ", ".join(map(str, ("N", *shape)))
+            raise lsip.ModelError(f"Observations have shape {shape}, or ({many}) for many; got {given.shape}.")
+        self._warn()
         with self._using_best() as player:
             actions = player.to_env(player.draw(given[None] if single else given, self._looking, deterministic))
         return (actions[0] if single else actions), None

@@ -121,6 +121,10 @@ def _undo(state: State, name: str, value: Any) -> Callable[[], None]:
     return lambda: setattr(state, name, value)
 
 
+class Misfit(ValueError):  # noqa: N818
+    """A file of another problem."""
+
+
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
@@ -142,9 +146,11 @@ def unpack(state: State, facts: Mapping[str, Any], arrays: Mapping[str, Any]) ->
         for name in above:
             branch = branch.setdefault(name, {})
         branch[last] = leaf
-    kinds = get_type_hints(State)
+    kinds, width = get_type_hints(State), state.observed.mean.shape
     for f in fields(state):
         setattr(state, f.name, _made(kinds[f.name], getattr(state, f.name), tree[f.name], f.name))
+    if state.observed.mean.shape != width or state.observed.square.shape != width:
+        raise Misfit(f"observations have shape {state.observed.mean.shape} instead of {width}")
     _check(state)
 
 
@@ -173,7 +179,7 @@ def _plain(value: Any) -> Tree:
     if isinstance(value, np.random.Generator):
         return {"state": [value.bit_generator.state]}
     if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
+        return {"parts": len(value), **{key: _plain(part) for key, part in value.items()}}
     if isinstance(value, list):
         return {"rows": len(value)} | {name: _column([getattr(row, name) for row in value]) for name in Report._fields}
     if hasattr(value, "_fields"):
@@ -212,6 +218,8 @@ def _made(kind: Any, now: Any, tree: Tree, path: str) -> Any:
     if kind is Tensor:
         return torch.as_tensor(tree)
     if get_origin(kind) is dict:
+        if tree.pop("parts") != len(tree):
+            raise KeyError(f"a part of {path}")
         return {key: torch.as_tensor(v) if isinstance(v, np.ndarray) else v for key, v in tree.items()}
     if get_origin(kind) is list:
         return _rows(tree)
@@ -227,7 +235,7 @@ def _made(kind: Any, now: Any, tree: Tree, path: str) -> Any:
 
 def _fill(part: Tensor, given: Array, path: str) -> None:
     if part.shape != given.shape:
-        raise ValueError(f"{path} has shape {given.shape} instead of {tuple(part.shape)}")
+        raise Misfit(f"{path} has shape {given.shape} instead of {tuple(part.shape)}")
     part.copy_(torch.as_tensor(given))
 
 

@@ -43,6 +43,11 @@ def agent(env: Any = None, constraint: Any = None, **options: Any) -> SICPPO:
     return SICPPO(env if env is not None else ships(), constraint or envs.ship.constraint(), **{**QUICK, **options})
 
 
+def played(agent: SICPPO, count: int, seed: int, deterministic: bool = False) -> Any:
+    """Episodes of the current policy."""
+    return agent.world.episodes(agent.world.player(agent.state), count, seed, deterministic)
+
+
 def alive(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
@@ -79,7 +84,7 @@ def first() -> Iterator[SICPPO]:
 @pytest.fixture
 def on_ray(first: SICPPO) -> Iterator[Callable[..., SICPPO]]:
     """Makes agents; all of them share the workers, which are given the environment that is asked for."""
-    pool = first.pool
+    pool = first.world.pool
 
     def lend(make: Callable[[], Any], shape: Any) -> None:
         actors = [*pool._idle, *pool._starting.values()]
@@ -92,7 +97,7 @@ def on_ray(first: SICPPO) -> Iterator[Callable[..., SICPPO]]:
     def make_agent(make: Callable[[], Any] = ships, env: Any = None, **options: Any) -> SICPPO:
         made = agent(make() if env is None else env, **options)
         lend(make, _shape(made.env))
-        made.pool = pool
+        made.world.pool = pool
         return made
 
     yield make_agent
@@ -113,7 +118,7 @@ def processes(pool: Any) -> list[int]:
 def test_a_batch_is_that_of_one_process(on_ray, deterministic):
     there, here = on_ray(), agent()
     for seed in (0, 7):
-        one, other = (each._play(24, seed, deterministic) for each in (here, there))
+        one, other = (played(each, 24, seed, deterministic) for each in (here, there))
         assert one.count == 24
         assert_same_episodes(one, other)
         np.testing.assert_array_equal(one.flat(one.drawn), other.flat(other.drawn))
@@ -121,7 +126,7 @@ def test_a_batch_is_that_of_one_process(on_ray, deterministic):
 
 def test_a_batch_of_another_seed_has_the_same_distribution(on_ray):
     """Were the noise of the workers not what it should be, their mean return would lie elsewhere."""
-    mine, theirs = agent()._play(400, 0).returns(), on_ray()._play(400, 10_000).returns()
+    mine, theirs = played(agent(), 400, 0).returns(), played(on_ray(), 400, 10_000).returns()
     assert not np.array_equal(mine, theirs)
     standard_error = np.sqrt(mine.var() / len(mine) + theirs.var() / len(theirs))
     assert abs(mine.mean() - theirs.mean()) < 4 * standard_error
@@ -196,9 +201,9 @@ def test_a_worker_may_die_in_the_middle_of_a_round(on_ray, tmp_path):
     mark = tmp_path / "died"
     there = on_ray(partial(dying, str(mark)), constraint=unbounded())
     assert not mark.exists()
-    played = there._play(24, 0)
+    played = played(there, 24, 0)
     assert mark.exists()
-    assert_same_episodes(played, agent(dying(str(mark)), unbounded())._play(24, 0))
+    assert_same_episodes(played, played(agent(dying(str(mark)), unbounded()), 24, 0))
 
 
 def test_an_environment_that_always_dies_is_not_tried_forever(on_ray, monkeypatch):
@@ -337,4 +342,4 @@ def test_another_agent_joins_and_leaves(first, caplog):
     assert other.predict(np.zeros(6))[0].shape == (1,)
     agent(episodes=8, workers=RayRollouts(actors=2)).close()
     assert "1 rounds, too few for 2 actors" in caplog.text
-    assert len(processes(first.pool)) == 2
+    assert len(processes(first.world.pool)) == 2

@@ -25,7 +25,7 @@ from .registry import Experiment, Outcome, Progress, written
 from .runs import kept, one_thread, spread
 
 if TYPE_CHECKING:
-    from rl.si_cppo import Report
+    from rl.state import Report
     from rl.si_cppo_config import Settings
 
 Array = NDArray[np.float64]
