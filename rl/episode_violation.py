@@ -64,7 +64,9 @@ class EpisodeViolation:
         """Points where the constraint says that the cost may peak: (k, m)."""
         if self.constraint.candidates is None:
             return None
-        return np.asarray(_called("candidates(observations)", self.constraint.candidates, self.observations), dtype=float)
+        return np.asarray(
+            _called("candidates(observations)", self.constraint.candidates, self.observations), dtype=float
+        )
 
     def spread(self, y: Array) -> float:
         """The standard error of g at one point (m,); inf for a single episode."""

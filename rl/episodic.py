@@ -213,7 +213,8 @@ class EpisodicWorld:
     def _fit(self, lesson: Lesson, state: State) -> Tensor:
         """Least squares on the same minibatches; V_c at one index point of the batch each."""
         seen, targets, points = lesson.seen, lesson.targets, lesson.indices
-        assert seen is not None and targets is not None
+        assert seen is not None
+        assert targets is not None
         critics, memory = state.critics, state.critic_memory
         flat, loss = Flat(critics["reward"], critics["cost"]), seen.new_zeros(())
         for _ in range(self.config.critic_epochs):

@@ -8,14 +8,15 @@ from .constraint import SemiInfiniteCost
 from .rules import Exchange
 from .si_cpo import SICPO
 from .si_cppo import SICPPO
+from .si_cppo_config import SICPPOConfig
 
 
-def EPO(  # noqa: N802
+def EPO(
     problem: Any,
     constraint: SemiInfiniteCost | None = None,
-    config: Any = None,
+    config: SICPPOConfig | None = None,
     *,
-    eta: float = 0.01,
+    eta: float | None = None,
     rate: float = 0.1,
     merge: float = 0.01,
     **options: Any,
@@ -28,8 +29,8 @@ def EPO(  # noqa: N802
         An `rl.SICMDP` or a simulator, as for `rl.SICPO`; or a Gymnasium environment with its constraint and settings,
         as for `rl.SICPPO`.
     eta, rate, merge
-        Of the exchange: the violation above which a point joins the working set, the learning rate of the multipliers,
-        and how near two points count as one.
+        Of the exchange: the violation above which a point joins the working set (0.01, or as the config says), the
+        learning rate of the multipliers, and how near two points count as one.
     options
         All others of `rl.SICPO`, or of `rl.SICPPO`; these also load its files.
 
@@ -40,7 +41,8 @@ def EPO(  # noqa: N802
     >>> agent = rl.EPO(mdp, update=rl.NPG(samples=200), evaluation=rl.Exact(), learning_rate=0.2)
     >>> points, multipliers = agent.learn(50).working_set
     """
-    rule = Exchange(eta, rate, merge)
     if constraint is None:
-        return SICPO(problem, eta=eta, rule=rule, **options)
-    return SICPPO(problem, constraint, config, eta=eta, rule=rule, **options)
+        return SICPO(problem, rule=Exchange(0.01 if eta is None else eta, rate, merge), **options)
+    settings = config or SICPPOConfig()
+    rule = Exchange(settings.eta if eta is None else eta, rate, merge)
+    return SICPPO(problem, constraint, settings, rule=rule, **options)

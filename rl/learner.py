@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 import lsip
 
 from . import checkpoint as checkpoints
-from . import rules, schedules, updates, validation
 from . import evaluation as evaluations
+from . import rules, schedules, updates, validation
 from .logs import Folder, Log, Row, progress
 from .rules import Objective, Rule
 from .schedules import Schedule, at
@@ -204,7 +204,7 @@ class Learner(ABC):
         row |= {"good_share": self.state.good / self.state.iteration}
         if report.steps:
             row |= {"undiscounted": report.undiscounted, "arrived": report.arrived}
-        return row | report.numbers | {f"y{i}": float(v) for i, v in enumerate(report.y)}
+        return row | dict(report.numbers) | {f"y{i}": float(v) for i, v in enumerate(report.y)}
 
     # ---- files ------------------------------------------------------------------------------------------------------
 
@@ -217,9 +217,7 @@ class Learner(ABC):
         facts, arrays = pack(self.state)
         parts = {name: checkpoints.describe(getattr(self, name)) for name in ("rule", "update", "oracle", "fallback")}
         settings = {"seed": self.seed, "learning_rate": checkpoints.describe(self.learning_rate), **parts}
-        checkpoints.write(
-            path, {"kind": self.kind, "settings": settings | self._settings(), "state": facts}, arrays
-        )
+        checkpoints.write(path, {"kind": self.kind, "settings": settings | self._settings(), "state": facts}, arrays)
 
     def _restore(self, path: str | Path, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
         try:

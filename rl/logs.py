@@ -63,7 +63,7 @@ class Log:
             self._writer = csv.DictWriter(self._stream, fieldnames=self._names, extrasaction="ignore")
         self._writer.writerow(row)
         if self._board is not None:
-            when = int(row.get("steps", row["iteration"]))
+            when = int(row["steps"] if "steps" in row else row["iteration"])
             for name, value in row.items():
                 if name not in ("run", "iteration", "steps") and value != "":
                     self._board.add_scalar(name, float(value), when)

@@ -108,7 +108,7 @@ def snapshot(state: State) -> Callable[[], None]:
 def _undo(state: State, name: str, value: Any) -> Callable[[], None]:
     if isinstance(value, nn.Module):
         saved = {key: part.clone() for key, part in value.state_dict().items()}
-        return lambda: value.load_state_dict(saved) and None  # type: ignore[func-returns-value]
+        return lambda: value.load_state_dict(saved) and None
     if isinstance(value, np.random.Generator):
         position = value.bit_generator.state
         return lambda: setattr(value.bit_generator, "state", position)
@@ -157,7 +157,10 @@ def unpack(state: State, facts: Mapping[str, Any], arrays: Mapping[str, Any]) ->
 def _check(state: State) -> None:
     """Refuse vectors that do not fit the networks, and move them to where these are."""
     size = sum(p.numel() for p in state.policy.parameters())
-    for memory, count in ((state.memory, size), (state.critic_memory, sum(p.numel() for p in state.critics.parameters()))):
+    for memory, count in (
+        (state.memory, size),
+        (state.critic_memory, sum(p.numel() for p in state.critics.parameters())),
+    ):
         for name, part in memory.items():
             if isinstance(part, Tensor):
                 if part.ndim and part.shape != (count,):
@@ -245,9 +248,8 @@ def _rows(tree: Tree) -> list[Report]:
     if any(len(column) != tree["rows"] for column in columns):
         raise ValueError("the history has columns of different lengths")
     return [
-        Report(
-            *(part if np.ndim(part) else part.item() for part in row),
-            numbers={key: float(v[i]) for key, v in numbers.items() if np.isfinite(v[i])},
+        Report(*(part if np.ndim(part) else part.item() for part in row))._replace(
+            numbers={key: float(v[i]) for key, v in numbers.items() if np.isfinite(v[i])}
         )
         for i, row in enumerate(zip(*columns, strict=True))
     ]

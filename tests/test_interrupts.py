@@ -20,7 +20,6 @@ from tests import test_si_cpo as table  # noqa: E402
 from tests import test_si_cppo as deep  # noqa: E402
 from tests.test_updates import toy  # noqa: E402
 
-
 pytestmark = pytest.mark.filterwarnings("ignore::rl.NoGoodPolicyWarning")
 
 

@@ -201,9 +201,9 @@ def test_a_worker_may_die_in_the_middle_of_a_round(on_ray, tmp_path):
     mark = tmp_path / "died"
     there = on_ray(partial(dying, str(mark)), constraint=unbounded())
     assert not mark.exists()
-    played = played(there, 24, 0)
+    found = played(there, 24, 0)
     assert mark.exists()
-    assert_same_episodes(played, played(agent(dying(str(mark)), unbounded()), 24, 0))
+    assert_same_episodes(found, played(agent(dying(str(mark)), unbounded()), 24, 0))
 
 
 def test_an_environment_that_always_dies_is_not_tried_forever(on_ray, monkeypatch):

@@ -25,8 +25,8 @@ from .registry import Experiment, Outcome, Progress, written
 from .runs import kept, one_thread, spread
 
 if TYPE_CHECKING:
-    from rl.state import Report
     from rl.si_cppo_config import Settings
+    from rl.state import Report
 
 Array = NDArray[np.float64]
 METHODS = {"SI-CPPO": 0, "CRPO, N = 250": 16, "CRPO, N = 500": 23, "CRPO, N = 1000": 33}  # places along a side

@@ -1,6 +1,7 @@
 """Policy updates, one a file behind one protocol."""
 
-from .base import Batch, Memory, Update
+from ..flat import Memory
+from .base import Batch, Update
 from .npg import NPG
 from .pg import PolicyGradient
 from .ppo import PPO

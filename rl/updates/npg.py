@@ -11,7 +11,7 @@ a step needs only inner products of these: the coefficients c solve one triangul
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -21,12 +21,13 @@ from torch import Tensor
 import lsip
 
 from .. import validation
+from ..flat import Memory
 from ..policies import Policy, flat_gradient, flat_parameters, set_flat_parameters
-from .base import Batch, Memory, Numbers, check_counts
+from .base import Batch, Numbers, check_counts
 from .fisher import conjugate_gradients, fisher_product
 from .gram import gram
 from .pg import value_gradient
-from .sampling import Pairs, Sampling, Paths
+from .sampling import Pairs, Paths, Sampling
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,8 @@ class NPG:
             return batch
         generator = torch.Generator(batch.weights.device).manual_seed(int(rng.integers(2**62)))
         mine = torch.multinomial(batch.weights, K, replacement=True, generator=generator)
-        parts = (batch.observations, batch.actions, batch.advantages, batch.weights, batch.log_probs)
-        return Batch(*(part[mine] for part in parts), batch.horizon)
+        names = ("observations", "actions", "advantages", "weights", "log_probs")
+        return replace(batch, distinct=None, **{name: getattr(batch, name)[mine] for name in names})
 
     def _descent(self, policy: Policy, batch: Batch) -> Tensor:
         """The weighted average of the iterates."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
+from ..flat import Memory
 from ..policies import Policy, flat_gradient, flat_parameters, set_flat_parameters
-from .base import Batch, Memory, Numbers
+from .base import Batch, Numbers
 from .sampling import Paths
 
 

@@ -13,9 +13,9 @@ from torch import Tensor
 import lsip
 
 from .. import backprop, validation
-from ..flat import Flat
+from ..flat import Flat, Memory
 from ..policies import Policy
-from .base import Batch, Memory, Numbers, check_counts
+from .base import Batch, Numbers, check_counts
 from .sampling import Paths
 
 
@@ -72,7 +72,9 @@ class PPO:
         if self.penalty not in (None, "kl"):
             raise lsip.ModelError(f'`penalty` is None or "kl"; got {self.penalty!r}.')
         if self.penalty and self.divergence is None:
-            raise lsip.ModelError("A penalty aims at a `divergence`: give it, as in rl.PPO(penalty='kl', divergence=0.05).")
+            raise lsip.ModelError(
+                "A penalty aims at a `divergence`: give it, as in rl.PPO(penalty='kl', divergence=0.05)."
+            )
         _ = self.sampling  # checks the rest
 
     @property
@@ -85,7 +87,9 @@ class PPO:
         gains = batch.advantages / (batch.weights @ batch.advantages**2).sqrt().clamp(min=1e-30)
         before = {k: v.detach() for k, v in policy.describe(seen).items()} if self.penalty else {}
         beta = memory.setdefault("beta", torch.ones_like(gains[0])) if self.penalty else None
-        pull = None if beta is None else beta * (gains != 0).any()  # where nothing gains, rounding must not move, either
+        pull = (
+            None if beta is None else beta * (gains != 0).any()
+        )  # where nothing gains, rounding must not move, either
         moved, loss = torch.zeros_like(gains[0]), torch.zeros_like(gains[0])
         for _ in range(self.epochs):
             parts = self._parts(len(gains), rng, seen.device)

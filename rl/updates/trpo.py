@@ -8,8 +8,9 @@ import numpy as np
 import torch
 
 from .. import validation
+from ..flat import Memory
 from ..policies import Policy, flat_parameters, set_flat_parameters
-from .base import Batch, Memory, Numbers, check_counts
+from .base import Batch, Numbers, check_counts
 from .fisher import conjugate_gradients, fisher_product
 from .pg import value_gradient
 from .sampling import Paths

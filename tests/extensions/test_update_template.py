@@ -3,9 +3,9 @@
 An update receives a policy, a module of torch with the parameters to move, and a batch of tensors on its device:
 observations, actions, advantages, weights, and the log-probabilities of the actions when they were drawn. A step makes
 actions with larger advantages more likely; `rate` is the learning rate of the run. All chance comes from `rng`, so that
-a run can be repeated and resumed, and what is to be kept until the next step goes into `memory`, a dictionary of tensors
-and numbers that is saved with the run. What is returned are tensors without axes that tell of the step. In tabular
-models, `sampling` says what is drawn for a step.
+a run can be repeated and resumed, and what is to be kept until the next step goes into `memory`, a dictionary of
+tensors and numbers that is saved with the run. What is returned are tensors without axes that tell of the step. In
+tabular models, `sampling` says what is drawn for a step.
 """
 
 from __future__ import annotations
