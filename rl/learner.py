@@ -246,4 +246,4 @@ def _numbers(told: Mapping[str, torch.Tensor]) -> dict[str, float]:
     """Tensors without axes as floats, in one copy."""
     if not told:
         return {}
-    return dict(zip(told, torch.stack([t.detach().double() for t in told.values()]).tolist(), strict=True))
+    return dict(zip(told, torch.stack([t.detach() for t in told.values()]).tolist(), strict=True))

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from .flat import Memory
 from .policies import Policy
-from .updates import Memory
 
 Array = NDArray[np.float64]
 Tree = Any  # dictionaries of trees, arrays, and what JSON can hold

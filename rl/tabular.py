@@ -100,7 +100,7 @@ def _features(
             f"`policy` must be a policy over {actions} actions with parameters to learn, such as rl.SoftmaxTable("
             f"{states}, {actions}); got {validation.shown(policy)}."
         )
-    policy = policy.to(device)
+    policy = (policy.float() if device.type == "mps" else policy).to(device)  # MPS has no larger numbers
     if isinstance(policy, SoftmaxTable):
         if policy.theta.shape != shape:
             raise lsip.ModelError(

@@ -1,6 +1,5 @@
 """Policy updates, one a file behind one protocol."""
 
-from ..flat import Memory
 from .base import Batch, Update
 from .npg import NPG
 from .pg import PolicyGradient
@@ -8,4 +7,4 @@ from .ppo import PPO
 from .sampling import Pairs, Paths
 from .trpo import TRPO
 
-__all__ = ["NPG", "PPO", "TRPO", "Batch", "Memory", "Pairs", "Paths", "PolicyGradient", "Update"]
+__all__ = ["NPG", "PPO", "TRPO", "Batch", "Pairs", "Paths", "PolicyGradient", "Update"]

@@ -30,7 +30,8 @@ def _of_table(policy: SoftmaxTable, states: Tensor, actions: Tensor) -> tuple[Te
     """A step changes the row of its own state only: one block a state."""
     S, K, device = len(policy.theta), len(states), states.device
     with torch.no_grad():
-        slopes = nn.functional.one_hot(actions, policy.theta.shape[1]) - torch.softmax(policy.theta, 1)[states]
+        slopes = -torch.softmax(policy.theta, 1)[states]
+        slopes.scatter_add_(1, actions[:, None], torch.ones_like(slopes[:, :1]))
     counts = torch.bincount(states, minlength=S)
     order = torch.argsort(states, stable=True)
     first = torch.cumsum(counts, 0) - counts

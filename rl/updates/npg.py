@@ -103,7 +103,7 @@ class NPG:
         scale = 1.0 if self.gradient == "printed" else 1 / batch.horizon
         place, inner = gram(policy, batch.observations, batch.actions)
         exact = torch.float32 if inner.device.type == "mps" else torch.float64  # MPS has no larger numbers
-        weights = scale * self.coefficients(place, scale**2 * inner.to(exact), batch.advantages.to(exact))
+        weights = scale * self.coefficients(place, inner.to(exact).mul_(scale**2), batch.advantages.to(exact))
         log_probs = policy.log_prob(batch.observations, batch.actions)
         return flat_gradient((weights.to(log_probs.dtype) * log_probs).sum(), policy)
 

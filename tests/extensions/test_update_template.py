@@ -21,8 +21,9 @@ import lsip
 torch = pytest.importorskip("torch")
 
 import rl  # noqa: E402
+from rl.flat import Memory  # noqa: E402
 from rl.policies import Policy, flat_gradient, flat_parameters, set_flat_parameters  # noqa: E402
-from rl.updates import Batch, Memory, Paths  # noqa: E402
+from rl.updates import Batch, Paths  # noqa: E402
 
 from ..test_simulator import small  # noqa: E402
 from .update_checks import check_update  # noqa: E402

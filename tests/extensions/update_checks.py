@@ -10,9 +10,10 @@ import torch
 from numpy.typing import NDArray
 
 import rl
+from rl.flat import Memory
 from rl.policies import MLPCategorical, Policy, SoftmaxTable, flat_parameters
 from rl.tabular import TabularWorld
-from rl.updates import Batch, Memory, Paths, Update
+from rl.updates import Batch, Paths, Update
 
 from ..test_simulator import Hidden, small
 
