@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.wrappers.vector import FlattenObservation
 from numpy.typing import NDArray
 
 import lsip
@@ -58,11 +59,12 @@ class Episodes:
 
 
 def as_vector(env: AnyEnv) -> VectorEnv:
-    """A vector environment; a single one becomes a vector of one."""
-    if isinstance(env, VectorEnv):
-        return env
+    """A vector environment; a single one becomes a vector of one, and compound observations are flattened."""
     if isinstance(env, gym.Env):
-        return SyncVectorEnv([lambda: env])
+        env = SyncVectorEnv([lambda: env])
+    if isinstance(env, VectorEnv):
+        compound = isinstance(env.single_observation_space, gym.spaces.Dict | gym.spaces.Tuple)
+        return FlattenObservation(env) if compound else env
     raise lsip.ModelError(
         f"`env` must be a Gymnasium environment, single or vectorised (gymnasium.make_vec); got {type(env).__name__}."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -297,13 +297,13 @@ class SICPPO(Learner):
     def judge(self, feasible: float = 0.0) -> None:
         """Evaluate with fresh seeds, and keep the policy if it is feasible and returns more than any before.
 
-        One that would be kept is evaluated again, with other seeds and more episodes: so many are tried that some look
-        feasible by luck.
+        One that would be kept is evaluated again, with other seeds and four times the episodes: so many are tried that
+        some look feasible by luck.
         """
         count = self.config.evaluation_episodes
         seeds = np.random.default_rng([self.seed, self.iteration, 1]).integers(2**30, size=2)
         report = self.evaluate(count, seed=int(seeds[0]))
-        if self._better(report, feasible) and report.margin > 0:
+        if self._better(report, feasible):
             report = self.evaluate(4 * count, seed=int(seeds[1]))
         self.keep_best(report, feasible)
 
@@ -321,7 +321,8 @@ class SICPPO(Learner):
     # ---- files ------------------------------------------------------------------------------------------------------
 
     def _settings(self) -> dict[str, Any]:
-        config = {name: checkpoints.describe(v) if callable(v) else v for name, v in asdict(self.config).items()}
+        given = {f.name: getattr(self.config, f.name) for f in fields(self.config)}
+        config = {name: checkpoints.describe(v) if callable(v) else v for name, v in given.items()}
         return {"env": getattr(self.env.spec, "id", None), "config": config}
 
     @classmethod
