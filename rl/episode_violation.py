@@ -75,6 +75,27 @@ class EpisodeViolation:
         sums = costs.sum(axis=0)
         return float(sums.std(ddof=1) / np.sqrt(e.count)) if e.count > 1 else np.inf
 
+    def provable(self) -> lsip.oracles.Violation:
+        """The same function, which branch-and-bound can enclose where the constraint has Lipschitz constants.
+
+        The sum of gamma^t c_y over an episode changes by at most the sum of gamma^t as fast as c_y.
+        """
+        if self.constraint.lipschitz is None:
+            return self
+        of_cost, of_bound = np.broadcast_to(np.asarray(self.constraint.lipschitz, dtype=float), (2,))
+        x = lsip.Variable(1, name="x")
+        constants = (float(of_cost * self.weights.sum()), float(of_bound))
+        family = lsip.Family(
+            self.domain, self._rows, lambda y: _called("bound(y)", self.constraint.bounds, y), constants
+        )
+        program = lsip.Problem(lsip.minimize(x.sum()), [family.on(x)], name="episodes").compile()
+        return program.violation(0, np.ones(1))
+
+    def _rows(self, y: Array) -> Array:
+        """The mean costs at points (N, m), as rows of one coefficient: (N, 1)."""
+        y = np.asarray(y, dtype=float)
+        return self.values(y) + _called("bound(y)", self.constraint.bounds, y)[:, None]
+
     def found(
         self,
         oracle: lsip.oracles.Oracle,
@@ -84,7 +105,7 @@ class EpisodeViolation:
     ) -> Found:
         """What an oracle finds, the constraint's own candidates included."""
         seed = int(rng.integers(2**31))
-        return separate(self, oracle, target, seed, fallback=fallback, candidates=self.candidates())
+        return separate(self.provable(), oracle, target, seed, fallback=fallback, candidates=self.candidates())
 
 
 def _called(call: str, function: Callable[..., Any], *given: Any) -> Any:

@@ -120,7 +120,7 @@ class EpisodicWorld:
         violation = EpisodeViolation(self.constraint, episodes)
         return Played(
             float(episodes.returns(self.config.gamma).mean()),
-            violation,
+            violation.provable(),
             Lesson(episodes, violation),
             float(episodes.returns().mean()),
             float(episodes.terminated.mean()),

@@ -175,6 +175,8 @@ class Learner(ABC):
                 f"The step of iteration {state.iteration} is no number ({numbers}): lower the learning rate."
             )
         numbers |= world.settle(played, state)
+        if np.isfinite(found.bound):
+            numbers["violation_bound"] = found.bound
         state.steps += played.steps
         now = time.perf_counter()
         if played.steps:

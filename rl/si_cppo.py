@@ -59,7 +59,8 @@ class SICPPO(Learner):
     update
         How to step: `rl.PPO` as the config says by default; `rl.TRPO`, `rl.NPG`, `rl.PolicyGradient`, or your own.
     oracle
-        How to maximise over Y: any of `lsip.oracles`; multistart trust region by default. A fixed grid
+        How to maximise over Y: any of `lsip.oracles`. By default branch-and-bound with few boxes where the constraint
+        has `lipschitz` constants and at most three coordinates, else multistart trust region. A fixed grid
         (`rl.baselines.FixedGrid`) gives CRPO.
     fallback
         An oracle for iterations in which the first one fails; by default the error is raised.
@@ -99,7 +100,7 @@ class SICPPO(Learner):
     ) -> None:
         c = _config(config, settings)
         rate = c.learning_rate if c.learning_rate is not None else 1e-3 if update is None else 1.0
-        search = lsip.oracles.Multistart() if oracle is None else oracle
+        search = _searcher(constraint) if oracle is None else oracle
         super().__init__(
             rule or Switch(c.eta, c.switch, c.only_arrived),
             c.update() if update is None else update,
@@ -363,6 +364,12 @@ class SICPPO(Learner):
         agent.learning_rate = rate
         agent._restore(path, facts, arrays)
         return agent
+
+
+def _searcher(constraint: SemiInfiniteCost) -> lsip.oracles.Oracle:
+    """Branch-and-bound where Lipschitz constants let it prove something with few boxes, else multistart."""
+    provable = getattr(constraint, "lipschitz", None) is not None and constraint.domain.dim <= 3
+    return lsip.oracles.BranchAndBound(max_boxes=4096) if provable else lsip.oracles.Multistart()
 
 
 def _config(config: SICPPOConfig | None, settings: Settings) -> SICPPOConfig:

@@ -306,6 +306,37 @@ def test_fresh_episodes_of_the_policy_that_predicts(count):
     assert not np.allclose(made.episodes(count, 6).observations, one.observations)
 
 
+# ---- proofs over Y ---------------------------------------------------------------------------------------------------
+
+
+def wave() -> Any:
+    """The costs of actions peak at a point that depends on them."""
+    return {"cost": lambda y, o, a: np.cos(3 * (y[:, :1] - force(a))), "bound": lambda y: 2.0 + 0.1 * y[:, 0]}
+
+
+def test_lipschitz_constants_give_a_bound_over_all_of_y():
+    constraint = rl.SemiInfiniteCost(lsip.Interval(-1, 1), **wave(), lipschitz=(3.0, 0.1))
+    made = agent(constraint=constraint)
+    assert type(made.oracle).__name__ == "BranchAndBound"
+    made.learn(3 * STEPS, evaluate_every=99)
+    plain = agent(constraint=rl.SemiInfiniteCost(lsip.Interval(-1, 1), **wave()), oracle=lsip.oracles.Grid(100_001))
+    plain.learn(STEPS, evaluate_every=99)
+    first = made.history[0]
+    assert first.violation <= plain.history[0].violation + 1e-9 <= first.numbers["violation_bound"] + 2e-9
+    assert first.numbers["violation_bound"] < plain.history[0].violation + 0.5
+    assert "violation_bound" not in plain.history[0].numbers
+
+
+def test_the_slope_of_a_discounted_sum_is_that_of_all_its_steps():
+    """A constant that is exact for one step is exact for the sum, and no bound is below what is attained."""
+    cost = {"cost": lambda y, o, a: y[:, :1] * np.ones(len(a)), "bound": lambda y: np.zeros(len(y)), "gamma": 0.5}
+    made = agent(constraint=rl.SemiInfiniteCost(lsip.Interval(0, 1), **cost, lipschitz=(1.0, 0.0)))
+    made.learn(STEPS, evaluate_every=99)
+    (report,) = made.history
+    assert report.violation == pytest.approx(sum(0.5**t for t in range(5)), abs=1e-3)
+    assert report.numbers["violation_bound"] >= report.violation
+
+
 # ---- files and logs --------------------------------------------------------------------------------------------------
 
 

@@ -145,7 +145,7 @@ def test_a_run_may_be_resumed_on_ray_and_back(tmp_path, on_ray):
     on_ray().learn(3000, checkpoint=path)
     SICPPO.load(path, ships(), device="cpu").learn(6000, checkpoint=path)
     again = SICPPO.load(path, ships(), device="cpu")
-    again.pool = on_ray().pool
+    again.world.pool = on_ray().world.pool
     assert_same_run(whole, again.learn(9000))
 
 
@@ -157,11 +157,11 @@ def test_lost_workers_cost_nothing_but_time(on_ray, caplog):
 
     def kill(made: SICPPO, report: Any) -> None:
         if report.iteration == 0:
-            lost.append(processes(made.pool)[0])
+            lost.append(processes(made.world.pool)[0])
             os.kill(lost[-1], signal.SIGKILL)
         if report.iteration == 2:
-            lost.append(processes(made.pool)[0])
-            ray.kill(made.pool._idle[0])
+            lost.append(processes(made.world.pool)[0])
+            ray.kill(made.world.pool._idle[0])
 
     there.learn(9000, callback=kill)
     assert len(set(lost)) == 2
@@ -169,7 +169,7 @@ def test_lost_workers_cost_nothing_but_time(on_ray, caplog):
     said = [record.getMessage() for record in caplog.records if record.name == "rl.rollouts_ray"]
     assert len(said) == 2  # once a worker
     assert all("played again" in line for line in said)
-    now = processes(there.pool)
+    now = processes(there.world.pool)
     assert len(now) == 2
     assert not set(now) & set(lost)
 
@@ -229,11 +229,11 @@ def broken() -> Any:
 
 def test_an_error_of_the_environment_is_raised_as_it_is(on_ray):
     there = on_ray(broken, constraint=unbounded())
-    before = set(processes(there.pool))
+    before = set(processes(there.world.pool))
     for _ in range(2):
         with pytest.raises(OverflowError, match="too much"):
             there.learn(1)
-    assert set(processes(there.pool)) == before  # the workers live on
+    assert set(processes(there.world.pool)) == before  # the workers live on
 
 
 def cannot() -> Any:
@@ -330,12 +330,12 @@ def test_without_ray(monkeypatch):
 def test_another_agent_joins_and_leaves(first, caplog):
     """Also the one of `workers="ray"`: no more workers than rounds, and they end when it is closed."""
     other = rl.baselines.PPOLagrangian(ships(), envs.ship.constraint(), **{**QUICK, "episodes": 8}, workers="ray")
-    assert other.pool.actors == 1
+    assert other.world.pool.actors == 1
     # Ray may have a late word about a worker of a test before.
     assert not [record for record in caplog.records if record.name.startswith("rl")]
     other.close()
     other.close()
-    assert not other.pool._starting
+    assert not other.world.pool._starting
     assert ray.is_initialized()  # the first one needs it
     with pytest.raises(lsip.ModelError, match="have been closed"):
         other.learn(1)
