@@ -61,7 +61,8 @@ class Episodes:
 def as_vector(env: AnyEnv) -> VectorEnv:
     """A vector environment; a single one becomes a vector of one, and compound observations are flattened."""
     if isinstance(env, gym.Env):
-        env = SyncVectorEnv([lambda: env])
+        single = env
+        return as_vector(SyncVectorEnv([lambda: single]))
     if isinstance(env, VectorEnv):
         compound = isinstance(env.single_observation_space, gym.spaces.Dict | gym.spaces.Tuple)
         return FlattenObservation(env) if compound else env

@@ -27,11 +27,14 @@ from tests.test_rollouts import Walk, assert_same_episodes, vector
 torch = pytest.importorskip("torch")
 ray = pytest.importorskip("ray")
 
-from rl.rollouts_ray import RayRollouts, WorkerLostError, _maker, _shape  # noqa: E402
+from rl.rollouts_ray import RayPool, RayRollouts, WorkerLostError, _maker, _shape  # noqa: E402
 from rl.si_cppo import SICPPO  # noqa: E402
 from tests.test_si_cppo import assert_same_run  # noqa: E402
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc"),
+    pytest.mark.filterwarnings("ignore::rl.NoGoodPolicyWarning"),
+]
 QUICK = {"episodes": 24, "hidden": (8,), "epochs": 2, "index_points": 1, "device": "cpu"}
 
 
@@ -216,6 +219,46 @@ def test_an_environment_that_always_dies_is_not_tried_forever(on_ray, monkeypatc
 # ---- errors of the environment ---------------------------------------------------------------------------------------
 
 
+class Gone:
+    """A Ray whose head is no longer there."""
+
+    exceptions = ray.exceptions
+
+    def put(self, value: Any) -> Any:
+        raise ray.exceptions.RaySystemError("the head is dead")
+
+
+def test_a_ray_that_is_gone_ends_in_a_sentence_and_a_checkpoint(tmp_path):
+    path, made = tmp_path / "a.npz", agent()
+    pool = object.__new__(RayPool)
+    pool._ray, pool._class = Gone(), object()
+
+    def leave(made: SICPPO, report: Any) -> None:
+        if report.iteration == 1:
+            made.world.pool = pool
+
+    with pytest.raises(WorkerLostError, match=r"Ray is out of reach \(.*head is dead.*\)\. The run can go on"):
+        made.learn(9000, callback=leave, checkpoint=path, every=100)
+    again = SICPPO.load(path, ships(), envs.ship.constraint(), device="cpu")
+    assert again.iteration == 2
+    assert_same_run(again.learn(9000), agent().learn(9000))
+
+
+class Slow(Gone):
+    """A Ray that never answers."""
+
+    def wait(self, answers: Any, num_returns: int, timeout: float) -> Any:
+        return [], answers
+
+
+def test_a_ray_without_machines_is_given_up(caplog):
+    pool = object.__new__(RayPool)
+    pool._ray, pool._patience, pool._starting = Slow(), 5.0, {"answer": "actor"}
+    with pytest.raises(WorkerLostError, match="has not started any worker for 5 s"):
+        pool._next(["answer"])
+    assert "has not started any worker for 1 s" in caplog.text
+
+
 class Broken(Walk):
     """It can be reset, and no more."""
 
@@ -227,11 +270,11 @@ def broken() -> Any:
     return vector(4, kind=Broken, discrete=False)
 
 
-def test_an_error_of_the_environment_is_raised_as_it_is(on_ray):
+def test_an_error_of_the_environment_is_the_one_that_it_would_be_here(on_ray):
     there = on_ray(broken, constraint=unbounded())
     before = set(processes(there.world.pool))
     for _ in range(2):
-        with pytest.raises(OverflowError, match="too much"):
+        with pytest.raises(lsip.ModelError, match="`step` of the environment failed with OverflowError: too much"):
             there.learn(1)
     assert set(processes(there.world.pool)) == before  # the workers live on
 
