@@ -129,7 +129,7 @@ class Learner(ABC):
         """Go on until the goal, an iteration at a time; whatever ends one in between is as if it had not begun."""
         state = self.state
         log = Log(course.folder, state, tensorboard=course.tensorboard)
-        begun, started = getattr(state, course.unit), time.perf_counter()
+        begun, first, started = getattr(state, course.unit), state.iteration, time.perf_counter()
         undo = snapshot(state)
         try:
             with progress(max(course.goal - begun, 1), course.verbose) as show:
@@ -151,7 +151,8 @@ class Learner(ABC):
             raise
         finally:
             log.close()
-            if course.checkpoint is not None:
+            # Where not even one iteration was made, a file that is there already may hold more.
+            if course.checkpoint is not None and (state.iteration > first or not Path(course.checkpoint).exists()):
                 self.save(course.checkpoint)
 
     def _iterate(self, started: float, share: float) -> Report:

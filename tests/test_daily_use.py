@@ -420,6 +420,15 @@ def test_an_oracle_that_fails_ends_in_a_sentence_and_leaves_the_run_as_it_was(ki
         same(go(again), go(whole))
 
 
+def test_a_run_that_fails_at_once_leaves_an_older_file_alone(tmp_path):
+    path = tmp_path / "a.npz"
+    agent(seed=1).learn(3 * STEPS, checkpoint=path)
+    before = path.read_bytes()
+    with pytest.raises(rl.OracleError):
+        agent(oracle=Fails(1)).learn(3 * STEPS, checkpoint=path)
+    assert path.read_bytes() == before
+
+
 def test_a_fallback_is_asked_where_it_was_given():
     made = agent(oracle=Fails(2), fallback=lsip.oracles.Grid(11))
     with pytest.warns(rl.OracleWarning, match="The fallback Grid"):
