@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import lsip
 import rl
@@ -32,12 +32,10 @@ def evaluate(options: argparse.Namespace) -> int:
 def judged(agent: rl.SICPPO, episodes: int, seed: int = 0, *, deterministic: bool = True) -> dict[str, Any]:
     """How the agent plays, in numbers that JSON can hold."""
     from rl.episode_violation import EpisodeViolation
-    from rl.rollouts import collect
 
-    def act(observations: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        return agent.predict(observations, deterministic)[0], np.zeros(len(observations))
-
-    played = collect(agent.env, act, episodes, seed).first(episodes)
+    with warnings.catch_warnings():  # which policy it is, is said below
+        warnings.simplefilter("ignore", rl.NoGoodPolicyWarning)
+        played = agent.episodes(episodes, seed, deterministic=deterministic)
     violation, domain = EpisodeViolation(agent.constraint, played), agent.constraint.domain
     places = domain.grid(lsip.oracles.Grid(GRID).per_axis(domain.dim))
     if agent.constraint.candidates is not None:
@@ -51,6 +49,7 @@ def judged(agent: rl.SICPPO, episodes: int, seed: int = 0, *, deterministic: boo
         "episodes": played.count,
         "return": float(returns.mean()),
         "return_std": float(returns.std()),
+        "undiscounted": float(played.returns().mean()),
         "steps": played.steps / played.count,
         "arrived": float(played.terminated.mean()),
         "violation": float(values[k]),

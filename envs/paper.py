@@ -8,10 +8,9 @@ Where the text leaves room, the page "Where the paper leaves room" says what is 
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
-import lsip
 import rl
 
 from .experiments.sewage_si_cpo import PAPER
@@ -36,9 +35,7 @@ def sewage(seed: int = 0, *, printed: bool = False) -> dict[str, Any]:
     """
     options = PAPER.options(seed)
     if printed:
-        if "printed" not in {field.name for field in fields(options["update"])}:
-            raise lsip.ModelError("This version of rl.NPG fits w as the text says only; leave out `printed`.")
-        options["update"] = replace(options["update"], printed=True)
+        options["update"] = replace(options["update"], gradient="printed")
     return {"problem": PAPER.environment(seed), "oracle": PAPER.search, **options}
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import lsip
+import rl
 
 from . import tasks
 
@@ -27,7 +29,10 @@ def render(options: argparse.Namespace) -> int:
     while not (ended or cut):
         if kind == ".gif":
             frames.append(env.render())
-        observation, reward, ended, cut, _ = env.step(agent.predict(observation)[0])
+        with warnings.catch_warnings():  # what is drawn may as well be a policy that is not feasible yet
+            warnings.simplefilter("ignore", rl.NoGoodPolicyWarning)
+            action = agent.predict(observation)[0]
+        observation, reward, ended, cut, _ = env.step(action)
         total, steps = total + float(reward), steps + 1
     frames.append(env.render())
     env.close()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +35,9 @@ class Task:
     """What is trained under a name."""
 
     title: str
-    environment: str  # its name in Gymnasium's registry
+    environment: str | Callable[[int], Any]  # its name in Gymnasium's registry, or what makes so many copies
     constraint: Callable[[], rl.SemiInfiniteCost]
-    steps: int  # enough to learn it
+    steps: int = 100_000  # enough to learn it
     copies: int = 64  # of the environment, side by side
     settings: dict[str, Any] = field(default_factory=dict)  # of `rl.SICPPOConfig`, where the defaults do not suit
 
@@ -43,12 +45,17 @@ class Task:
         """So many copies in one vector environment."""
         import gymnasium
 
-        return gymnasium.make_vec(self.environment, num_envs=copies or self.copies)
+        count = copies or self.copies
+        if callable(self.environment):
+            return self.environment(count)
+        return gymnasium.make_vec(self.environment, num_envs=count)
 
     def drawable(self) -> Any:
         """One copy that can be drawn."""
         import gymnasium
 
+        if callable(self.environment):
+            raise lsip.ModelError(f"Only environments of Gymnasium's registry can be drawn; {self.title} is none.")
         return gymnasium.make(self.environment, render_mode="rgb_array", disable_env_checker=True)
 
 
@@ -59,10 +66,33 @@ TASKS: dict[str, Task] = {
 
 
 def find(name: str) -> Task:
-    """The task of that name."""
+    """The task of that name; `module:function` is one of your own."""
+    if ":" in name:
+        return _own(name)
     if name not in TASKS:
-        raise lsip.ModelError(f"There is no task named {name!r}; the tasks are {', '.join(TASKS)}.")
+        raise lsip.ModelError(
+            f"There is no task named {name!r}; the tasks are {', '.join(TASKS)}, and module:function for one of yours."
+        )
     return TASKS[name]
+
+
+def _own(name: str) -> Task:
+    """The task of a function without arguments that returns an environment and its constraint."""
+    module, _, function = name.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        make = getattr(import_module(module), function)
+        env, constraint = make()
+    except lsip.LSIPError:
+        raise
+    except Exception as error:
+        raise lsip.ModelError(
+            f"{name} must be a function in a module that can be imported here, without arguments, which returns an "
+            f"environment and its constraint; {type(error).__name__}: {error}."
+        ) from error
+    finally:
+        sys.path.pop(0)
+    return Task(name, lambda copies: env, lambda: constraint, copies=getattr(env, "num_envs", 1))
 
 
 def check_writable(out: Path) -> None:

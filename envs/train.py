@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import lsip
 import rl
@@ -24,15 +25,16 @@ from .render import render
 from .tasks import TASKS
 
 if TYPE_CHECKING:
-    from rl.si_cppo import Report
+    from rl.state import Report
 
 EVALUATE_EVERY = SAVE_EVERY = 5  # iterations
 SHOW_EVERY = 10  # iterations, where progress is not a bar
-METHODS: dict[str, Callable[[], type[rl.SICPPO]]] = {  # looked up late: they import torch
+METHODS: dict[str, Callable[[], Any]] = {  # looked up late: they import torch
     "si-cppo": lambda: rl.SICPPO,
+    "epo": lambda: rl.EPO,
     "lagrangian": lambda: rl.baselines.PPOLagrangian,
 }
-OF_THE_RUN = ("seed", "method", "eta", "paper")  # options that a run keeps once it has begun
+OF_THE_RUN = ("seed", "method", "eta", "paper", "set")  # options that a run keeps once it has begun
 EXIT_CODES = "Exit code: 0 done; 1 an error; 130 interrupted."
 
 
@@ -48,7 +50,11 @@ def add_train(commands: Commands) -> None:
         epilog="The file is replaced as a whole every few iterations, so it can always be resumed; Ctrl-C finishes the "
         f"iteration and writes it. {EXIT_CODES}",
     )
-    parser.add_argument("task", help=f"what to learn: {', '.join(TASKS)}")
+    parser.add_argument(
+        "task",
+        help=f"what to learn: {', '.join(TASKS)}; or module:function, a function that returns an environment and its "
+        "constraint",
+    )
     parser.add_argument(
         "--steps",
         type=_count,
@@ -62,6 +68,13 @@ def add_train(commands: Commands) -> None:
     parser.add_argument("--log", type=Path, metavar="DIR", help="write progress.csv and TensorBoard events there")
     parser.add_argument("--method", choices=METHODS, help="how to learn (default: si-cppo)")
     parser.add_argument("--eta", type=float, metavar="E", help="tolerance of the switch (default: 0.01)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        type=_setting,
+        metavar="NAME=VALUE",
+        help="a field of rl.SICPPOConfig, such as gamma=0.99 or hidden=(128,128); may be repeated",
+    )
     parser.add_argument("--paper", action="store_true", default=None, help="the paper's networks and batches; slow")
     parser.add_argument("--threads", type=_count, metavar="N", help="of torch (default: 1, the fastest for small nets)")
     parser.add_argument(
@@ -119,6 +132,16 @@ def _add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:0, … (default: auto)")
 
 
+def _setting(text: str) -> tuple[str, Any]:
+    name, given, value = text.partition("=")
+    if not given or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"NAME=VALUE is needed; got {text!r}")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+
+
 def _seed(text: str) -> int:
     try:
         value = int(text)
@@ -135,7 +158,7 @@ def _seed(text: str) -> int:
 def train(options: argparse.Namespace) -> int:
     """Learn, write the agent, and say how good it is."""
     task = tasks.find(options.task)
-    out = options.out or options.resume or Path(f"{options.task}.zip")
+    out = options.out or options.resume or Path(f"{options.task.rpartition(':')[2]}.zip")
     tasks.check_writable(out)
     if out.exists() and options.resume is None and not options.overwrite:
         raise lsip.ModelError(
@@ -184,9 +207,15 @@ def _learned(agent: rl.SICPPO, options: argparse.Namespace, task: tasks.Task, ou
 def _begun(options: argparse.Namespace, task: tasks.Task) -> rl.SICPPO:
     kind = METHODS[options.method or "si-cppo"]()
     config = rl.SICPPOConfig.paper() if options.paper else rl.SICPPOConfig(**task.settings)
+    given = dict(options.set or [])
     if options.eta is not None:
-        config = replace(config, eta=options.eta)
-    return kind(
+        given["eta"] = options.eta
+    unknown = set(given) - {f.name for f in fields(config)}
+    if unknown:
+        known = ", ".join(f.name for f in fields(config))
+        raise lsip.ModelError(f"There is no setting {', '.join(sorted(unknown))}; the settings are {known}.")
+    config = replace(config, **given)
+    made: rl.SICPPO = kind(
         task.vector(),
         task.constraint(),
         config,
@@ -195,6 +224,7 @@ def _begun(options: argparse.Namespace, task: tasks.Task) -> rl.SICPPO:
         tensorboard=options.log,
         workers=_workers(options),
     )
+    return made
 
 
 def _resumed(options: argparse.Namespace, task: tasks.Task) -> rl.SICPPO:
@@ -212,7 +242,7 @@ def _watch(agent: rl.SICPPO, report: Report, *, steps: int, show: bool, interrup
     """After an iteration: a line where there is no bar; and before the run stops, its last policy is judged too."""
     stops = bool(interrupted) or agent.total_steps >= steps
     if stops and agent.iteration % EVALUATE_EVERY:
-        agent.keep_best(agent.evaluate(), 0.0)
+        agent.judge()
     if show and (stops or agent.iteration % SHOW_EVERY == 0):
         text = f"{agent.total_steps:>11,} steps  return {report.reward:8.3f}  violation {report.violation:+9.4f}"
         print(f"{text}  arrived {report.arrived:4.0%}", file=sys.stderr, flush=True)

@@ -10,7 +10,7 @@ from .binary import BinaryModel
 from .certify import CertifyTuning, Guarantee, certify
 from .constraint import SemiInfiniteCost, Worst
 from .dataset import Dataset, OptimisticSet
-from .errors import InfeasibleError, NoGoodPolicyWarning
+from .errors import InfeasibleError, NoGoodPolicyWarning, OracleError, OracleWarning
 from .evaluation import Exact, MonteCarlo, TemporalDifference
 from .plan import Plan, plan, plan_optimistically
 from .si_crl import Learned, si_crl, si_crl_steps
@@ -18,15 +18,19 @@ from .sicmdp import SICMDP, Specification, policy_of, uniform_policy
 from .simulator import Simulator
 
 if TYPE_CHECKING:
+    from . import rules
+    from .epo import EPO
     from .policies import MLPCategorical, MLPGaussian, SoftmaxTable
     from .rollouts_ray import RayRollouts
+    from .schedules import Linear
     from .si_cpo import SICPO
     from .si_cppo import SICPPO
     from .si_cppo_config import SICPPOConfig
-    from .updates import NPG, PPO, TRPO, FisherNPG, PolicyGradient
+    from .updates import NPG, PPO, TRPO, PolicyGradient
     from .wrappers import WorstCost, WorstPoint
 
 __all__ = [
+    "EPO",
     "NPG",
     "PPO",
     "SICMDP",
@@ -37,15 +41,17 @@ __all__ = [
     "CertifyTuning",
     "Dataset",
     "Exact",
-    "FisherNPG",
     "Guarantee",
     "InfeasibleError",
     "Learned",
+    "Linear",
     "MLPCategorical",
     "MLPGaussian",
     "MonteCarlo",
     "NoGoodPolicyWarning",
     "OptimisticSet",
+    "OracleError",
+    "OracleWarning",
     "Plan",
     "PolicyGradient",
     "RayRollouts",
@@ -64,6 +70,7 @@ __all__ = [
     "plan_optimistically",
     "plotting",
     "policy_of",
+    "rules",
     "si_crl",
     "si_crl_steps",
     "theory",
@@ -71,16 +78,19 @@ __all__ = [
 ]
 
 _LATE = {  # names that need torch or Gymnasium, and the room of each
+    "EPO": "epo",
+    "Linear": "schedules",
     "MLPCategorical": "policies",
     "MLPGaussian": "policies",
     "SoftmaxTable": "policies",
     "RayRollouts": "rollouts_ray",
+    "rules": "rules",
     "SICPO": "si_cpo",
     "SICPPO": "si_cppo",
     "SICPPOConfig": "si_cppo_config",
     "WorstCost": "wrappers",
     "WorstPoint": "wrappers",
-    **dict.fromkeys(["NPG", "PPO", "TRPO", "FisherNPG", "PolicyGradient"], "updates"),
+    **dict.fromkeys(["NPG", "PPO", "TRPO", "PolicyGradient"], "updates"),
 }
 
 
@@ -88,7 +98,8 @@ def __getattr__(name: str) -> Any:
     if name not in _LATE:
         raise AttributeError(f"module 'rl' has no attribute {name!r}")
     try:
-        return getattr(import_module(f".{_LATE[name]}", __name__), name)
+        room = import_module(f".{_LATE[name]}", __name__)
+        return room if name == _LATE[name] else getattr(room, name)
     except ModuleNotFoundError as error:
         if error.name not in ("torch", "gymnasium"):
             raise

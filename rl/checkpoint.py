@@ -97,8 +97,10 @@ def check_target(path: str | PathLike[str] | None) -> None:
         check_file(path, EXAMPLE)
 
 
-def describe(part: object) -> dict[str, Any]:
-    """A dataclass as its name and fields; anything else by name alone."""
+def describe(part: object) -> Any:
+    """Numbers and None as they are, a dataclass as its name and fields; anything else by name alone."""
+    if part is None or isinstance(part, int | float):
+        return part
     fields = asdict(part) if is_dataclass(part) and not isinstance(part, type) else None
     try:
         fields = json.loads(json.dumps(fields, default=plain))
@@ -107,8 +109,10 @@ def describe(part: object) -> dict[str, Any]:
     return {"name": type(part).__name__, "fields": fields}
 
 
-def rebuild(described: dict[str, Any], homes: Iterable[Any], what: str) -> Any:
+def rebuild(described: Any, homes: Iterable[Any], what: str) -> Any:
     """The part that `describe` described, from the modules where it may live."""
+    if not isinstance(described, dict):
+        return described
     for home in homes:
         kind = getattr(home, described["name"], None)
         if isinstance(kind, type) and described["fields"] is not None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import lsip
 
-from .constraint import SemiInfiniteCost, Worst
+from .constraint import SemiInfiniteCost
 from .rollouts import Episodes
+from .separation import Found, separate
 
 Array = NDArray[np.float64]
 NUMBERS = 2_000_000  # costs held at a time
@@ -39,12 +42,15 @@ class EpisodeViolation:
         """g at points (N, m): (N, 1)."""
         y = np.asarray(y, dtype=float)
         chunk = max(NUMBERS // max(len(self.weights), 1), 1)
-        parts = [
-            self.constraint.steps(y[i : i + chunk], self.observations, self.actions) @ self.weights
-            for i in range(0, len(y), chunk)
-        ]
+        parts = [self.costs(y[i : i + chunk]) @ self.weights for i in range(0, len(y), chunk)]
         total: Array = np.concatenate(parts) if parts else np.zeros(0)
-        return (total - self.constraint.bounds(y))[:, None]
+        return (total - _called("bound(y)", self.constraint.bounds, y))[:, None]
+
+    def costs(self, y: Array) -> Array:
+        """c_y at points (N, m) and all B steps: (N, B)."""
+        call = "cost(y, observations, actions)"
+        found: Array = _called(call, self.constraint.steps, y, self.observations, self.actions)
+        return found
 
     def at(self, y: Array, component: NDArray[np.intp]) -> Array:
         """g at points, (N,)."""
@@ -54,27 +60,59 @@ class EpisodeViolation:
         """A sampled cost is a black box."""
         return
 
-    def worst(self, oracle: lsip.oracles.Oracle, target: float, rng: np.random.Generator) -> Worst:
-        """The largest violation that an oracle finds, or that the constraint's own candidates show.
+    def candidates(self) -> Array | None:
+        """Points where the constraint says that the cost may peak: (k, m)."""
+        if self.constraint.candidates is None:
+            return None
+        return np.asarray(
+            _called("candidates(observations)", self.constraint.candidates, self.observations), dtype=float
+        )
 
-        Where the oracle fails, 100 random points stand in for it.
+    def spread(self, y: Array) -> float:
+        """The standard error of g at one point (m,); inf for a single episode."""
+        e, costs = self.episodes, np.zeros(self.episodes.live.shape)
+        costs[e.live] = self.costs(y[None])[0] * self.weights * e.count
+        sums = costs.sum(axis=0)
+        return float(sums.std(ddof=1) / np.sqrt(e.count)) if e.count > 1 else np.inf
+
+    def provable(self) -> lsip.oracles.Violation:
+        """The same function, which branch-and-bound can enclose where the constraint has Lipschitz constants.
+
+        The sum of gamma^t c_y over an episode changes by at most the sum of gamma^t as fast as c_y.
         """
+        if self.constraint.lipschitz is None:
+            return self
+        of_cost, of_bound = np.broadcast_to(np.asarray(self.constraint.lipschitz, dtype=float), (2,))
+        x = lsip.Variable(1, name="x")
+        constants = (float(of_cost * self.weights.sum()), float(of_bound))
+        family = lsip.Family(
+            self.domain, self._rows, lambda y: _called("bound(y)", self.constraint.bounds, y), constants
+        )
+        program = lsip.Problem(lsip.minimize(x.sum()), [family.on(x)], name="episodes").compile()
+        return program.violation(0, np.ones(1))
+
+    def _rows(self, y: Array) -> Array:
+        """The mean costs at points (N, m), as rows of one coefficient: (N, 1)."""
+        y = np.asarray(y, dtype=float)
+        return self.values(y) + _called("bound(y)", self.constraint.bounds, y)[:, None]
+
+    def found(
+        self,
+        oracle: lsip.oracles.Oracle,
+        target: float,
+        rng: np.random.Generator,
+        fallback: lsip.oracles.Oracle | None = None,
+    ) -> Found:
+        """What an oracle finds, the constraint's own candidates included."""
         seed = int(rng.integers(2**31))
-        try:
-            found = oracle.maximise(self, target=target, seed=seed)
-        except (ArithmeticError, ValueError, lsip.LSIPError):
-            found = None
-        if found is None or not len(found.values) or not np.isfinite(found.values).all():
-            found = lsip.oracles.RandomSearch(points=100).maximise(self, target=target, seed=seed)
-        k = int(np.argmax(found.values))
-        best = Worst(float(found.values[k]), found.points[k], float(found.bound), found.trusts)
-        if self.constraint.candidates is not None and getattr(oracle, "candidates", True):
-            points = np.asarray(self.constraint.candidates(self.observations), dtype=float)
-            if not len(points):
-                return best
-            points = self.domain.project(points)
-            values = self.values(points)[:, 0]
-            k = int(np.argmax(values))
-            if values[k] > best.value:
-                best = Worst(float(values[k]), points[k], best.bound, best.assumptions)
-        return best
+        return separate(self.provable(), oracle, target, seed, fallback=fallback, candidates=self.candidates())
+
+
+def _called(call: str, function: Callable[..., Any], *given: Any) -> Any:
+    """What somebody's function gives; its own errors become a sentence."""
+    try:
+        return function(*given)
+    except lsip.LSIPError:
+        raise
+    except Exception as error:
+        raise lsip.ModelError(f"`{call}` failed with {type(error).__name__}: {error}.") from error

@@ -21,3 +21,11 @@ class InfeasibleError(lsip.LSIPError):
 
 class NoGoodPolicyWarning(UserWarning):
     """The policy that was asked for has broken a constraint, because no iterate so far has kept them all."""
+
+
+class OracleError(lsip.LSIPError, RuntimeError):
+    """An oracle has failed, or what it found is no number."""
+
+
+class OracleWarning(UserWarning):
+    """An oracle has failed, and another one was asked instead."""

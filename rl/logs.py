@@ -9,11 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lsip
+from lsip.files import whole_file
 
-Row = dict[str, float | int | bool]
+if TYPE_CHECKING:
+    from .state import State
+
+Row = dict[str, Any]
 Folder = str | PathLike[str] | None
 
 
@@ -25,39 +29,56 @@ def check_folder(folder: Folder) -> Folder:
 
 
 class Log:
-    """Writes every row to the places that were asked for; what a resumed run will write again is dropped first."""
+    """Appends every row to `progress.csv` and to TensorBoard.
 
-    def __init__(self, folder: Folder, *, first: int = 0, tensorboard: bool = True) -> None:
+    Several runs may use one folder: the column `run` tells them apart, and nothing of another run is ever touched. Rows
+    that this run wrote after its last checkpoint, and will write again, are dropped before its first new one.
+    """
+
+    def __init__(self, folder: Folder, state: State, *, tensorboard: bool = True) -> None:
         self._stream: Any = None
-        self._writer: Any = None
         self._board: Any = None
-        check_folder(folder)
-        if folder is None:
+        if check_folder(folder) is None:
             return
-        path = Path(folder)
+        path = Path(folder)  # type: ignore[arg-type]
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise lsip.ModelError(f"The folder {path} for logs cannot be made: {error.strerror}.") from error
-        self._path = path / "progress.csv"
-        self._kept = _rows_before(self._path, first)
+        self._path, self._first = path / "progress.csv", state.iteration
+        if not state.run:
+            state.run = 1 + max((int(row["run"]) for row in _whole_rows(self._path)), default=0)
+        self._run = state.run
         if tensorboard:
-            self._board = _open_board(path, first)
+            self._board = _open_board(path if self._run == 1 else path / f"run-{self._run}", state)
 
     def write(self, row: Row) -> None:
         """One iteration."""
-        if self._stream is None and hasattr(self, "_path"):
-            self._stream = self._path.open("w", newline="", encoding="utf-8")
-            self._writer = csv.DictWriter(self._stream, fieldnames=list(row), extrasaction="ignore")
-            self._writer.writeheader()
-            self._writer.writerows(self._kept)
-            self._stream.flush()  # what an earlier run wrote is back on disk at once
-        if self._writer is not None:
-            self._writer.writerow(row)
+        if not hasattr(self, "_path"):
+            return
+        row = {"run": self._run, **row}
+        if self._stream is None:
+            self._names = self._begun(list(row))
+            self._stream = self._path.open("a", newline="", encoding="utf-8")
+            self._writer = csv.DictWriter(self._stream, fieldnames=self._names, extrasaction="ignore")
+        self._writer.writerow(row)
         if self._board is not None:
+            when = int(row["steps"] if "steps" in row else row["iteration"])
             for name, value in row.items():
-                if name != "iteration":
-                    self._board.add_scalar(name, float(value), int(row["iteration"]))
+                if name not in ("run", "iteration", "steps") and value != "":
+                    self._board.add_scalar(name, float(value), when)
+
+    def _begun(self, names: list[str]) -> list[str]:
+        """The columns of the file, which has them all now, and no row that is written again."""
+        rows = _whole_rows(self._path)
+        known = list(rows[0]) if rows else []
+        columns = [*known, *(name for name in names if name not in known)]
+        kept = [row for row in rows if int(row["run"]) != self._run or int(row["iteration"]) < self._first]
+        with whole_file(self._path, "progress.csv") as part, part.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, fieldnames=columns)
+            writer.writeheader()
+            writer.writerows(kept)
+        return columns
 
     def flush(self) -> None:
         """Put on disk what has been written."""
@@ -70,25 +91,26 @@ class Log:
         for part in (self._stream, self._board):
             if part is not None:
                 part.close()
-        self._stream = self._writer = self._board = None
+        self._stream = self._board = None
 
 
-def _rows_before(path: Path, first: int) -> list[dict[str, str]]:
-    if first == 0 or not path.exists():
+def _whole_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a file, but for half a line that a killed run may have left."""
+    if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as stream:
-        whole = [
-            row for row in csv.DictReader(stream) if None not in row.values()
-        ]  # a killed run may end in half a line
-        return [row for row in whole if row["iteration"].isdigit() and int(row["iteration"]) < first]
+        rows = [row for row in csv.DictReader(stream) if None not in row.values()]
+    if rows and "run" not in rows[0]:
+        raise lsip.ModelError(f"{path} has no column `run`, so it is of another program; log to another folder.")
+    return [row for row in rows if row["run"].isdigit() and row["iteration"].isdigit()]
 
 
-def _open_board(path: Path, first: int) -> Any:
+def _open_board(path: Path, state: State) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None  # the CSV file holds the same numbers
-    return SummaryWriter(str(path), purge_step=first)
+    return SummaryWriter(str(path), purge_step=state.steps + 1 if state.steps else state.iteration)
 
 
 @contextmanager

@@ -24,8 +24,11 @@ class Player:
     """All that a round of episodes depends on besides the environment and a seed; it can be sent to other processes."""
 
     policy: Policy
-    space: gym.Space[Any]  # of one action
+    observations: gym.Space[Any]  # of one copy
+    actions: gym.Space[Any]
     periodic: bool = False  # the environment takes any number, and wraps it itself (its `periodic_actions`)
+    scaled: bool = False  # actions from -1 to 1 mean those from the lower to the upper bounds of a Box
+    shaped: bool = False  # the policy sees observations in their own shape, and not as vectors
     normaliser: tuple[Array, Array] | None = None  # mean and deviation of observations; None shows them as they are
 
     @property
@@ -34,29 +37,34 @@ class Player:
         return next(self.policy.parameters()).device
 
     def tensor(self, observations: Array) -> Tensor:
-        """Observations as the networks see them."""
-        values = np.asarray(observations, dtype=np.float32)
+        """Observations as the networks see them: numbers of states as unit vectors."""
+        values = vectors(self.observations, observations)
         if self.normaliser is not None:
             mean, deviation = self.normaliser
             values = ((values - mean) / deviation).astype(np.float32)
+        if self.shaped:
+            values = values.reshape(len(values), *(self.observations.shape or ()))
         return torch.as_tensor(values, device=self.device)
 
-    def draw(self, observations: Array, generator: torch.Generator, deterministic: bool) -> tuple[Array, Array]:
-        """Actions and their log-probabilities."""
+    def draw(self, observations: Array, generator: torch.Generator, deterministic: bool) -> Array:
+        """Actions."""
         with torch.no_grad():
-            seen = self.tensor(observations)
-            actions = self.policy.sample(seen, generator, deterministic)
-            log_probs = self.policy.log_prob(seen, actions)
-        return actions.cpu().numpy(), log_probs.cpu().numpy()
+            found: Array = self.policy.sample(self.tensor(observations), generator, deterministic).cpu().numpy()
+        return found
 
     def to_env(self, actions: Array) -> Array:
         """Actions inside the environment's space; one that wraps them itself gets them raw."""
-        if isinstance(self.space, gym.spaces.Discrete):
-            return actions + self.space.start
+        space = self.actions
+        if isinstance(space, gym.spaces.Discrete):
+            return actions + space.start
         if self.periodic:
             return actions
-        assert isinstance(self.space, gym.spaces.Box)
-        return np.clip(actions, self.space.low, self.space.high)
+        assert isinstance(space, gym.spaces.Box)
+        if self.scaled:
+            bounded = np.isfinite(space.low) & np.isfinite(space.high)
+            low, high = np.where(bounded, space.low, -1.0), np.where(bounded, space.high, 1.0)
+            actions = (low + 0.5 * (actions + 1) * (high - low)).astype(space.dtype)
+        return np.clip(actions, space.low, space.high)
 
     def play(self, env: VectorEnv, seed: int, deterministic: bool = False) -> Episodes:
         """One round of episodes; the seed decides about the environment and about the noise of the policy."""
@@ -67,3 +75,16 @@ class Player:
     def on_cpu(self) -> Player:
         """A copy that other machines can use."""
         return replace(self, policy=copy.deepcopy(self.policy).to("cpu"))
+
+
+def vectors(space: gym.Space[Any], observations: Array) -> NDArray[np.float32]:
+    """Observations (N, …) as vectors (N, k): numbers of states as unit vectors, arrays flattened."""
+    if isinstance(space, gym.spaces.Discrete):
+        return np.eye(int(space.n), dtype=np.float32)[np.asarray(observations, dtype=np.intp) - int(space.start)]
+    given = np.asarray(observations, dtype=np.float32)
+    return given.reshape(len(given), -1)
+
+
+def width(space: gym.Space[Any]) -> int:
+    """How long these vectors are."""
+    return int(space.n) if isinstance(space, gym.spaces.Discrete) else int(np.prod(space.shape or ()))

@@ -18,15 +18,16 @@ Array = NDArray[np.float64]
 
 
 def pick_device(device: str | torch.device = "auto") -> torch.device:
-    """The device of that name; "auto" is the first GPU where there is one, else the CPU."""
+    """The device of that name; "auto" is the first GPU of CUDA where there is one, else the CPU."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
     except (RuntimeError, TypeError):
-        raise lsip.ModelError(f'`device` is "auto", "cpu", "cuda" or "cuda:0"; got {device!r}.') from None
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise lsip.ModelError(f'`device={device!r}` was asked for, but torch sees no GPU here; use "auto" or "cpu".')
+        raise lsip.ModelError(f'`device` is "auto", "cpu", "cuda", "cuda:0" or "mps"; got {device!r}.') from None
+    if not {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}.get(chosen.type, True):
+        kind = "GPU" if chosen.type == "cuda" else "MPS"
+        raise lsip.ModelError(f'`device={device!r}` was asked for, but torch sees no {kind} here; use "auto" or "cpu".')
     return chosen
 
 

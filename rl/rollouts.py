@@ -9,14 +9,15 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.wrappers.vector import FlattenObservation
 from numpy.typing import NDArray
 
 import lsip
 
 Array = NDArray[Any]
 AnyEnv = gym.Env | VectorEnv
-Act = Callable[[Array], tuple[Array, Array]]  # observations (n, …) -> actions (n, …), log-probabilities (n,)
-OVER_TIME = ("observations", "actions", "drawn", "log_probs", "rewards", "live")  # the arrays (T, n, …)
+Act = Callable[[Array], Array]  # observations (n, …) -> actions (n, …)
+OVER_TIME = ("observations", "actions", "drawn", "rewards", "live")  # the arrays (T, n, …)
 MOST_STEPS = 100_000  # an episode that is longer is taken for one that never ends
 
 
@@ -27,15 +28,15 @@ class Episodes:
     observations: Array  # (T, n, …)
     actions: Array  # (T, n, …), as the environment took them
     drawn: Array  # (T, n, …), as the policy drew them
-    log_probs: Array  # (T, n)
     rewards: Array  # (T, n)
     live: NDArray[np.bool_]  # (T, n)
     terminated: NDArray[np.bool_]  # (n,): the others were cut off, and would have gone on
     last: Array  # (n, …), the observation after the last step
+    made: int = 0  # steps of the environment, those included that copies made after the end of their episode
 
     @property
     def steps(self) -> int:
-        """How many steps were made."""
+        """How many steps the episodes have."""
         return int(self.live.sum())
 
     @property
@@ -54,15 +55,17 @@ class Episodes:
     def first(self, count: int) -> Episodes:
         """The first so many episodes: copies play whole rounds, which may be more than was asked for."""
         kept = {name: getattr(self, name)[:, :count] for name in OVER_TIME}
-        return Episodes(**kept, terminated=self.terminated[:count], last=self.last[:count])
+        return Episodes(**kept, terminated=self.terminated[:count], last=self.last[:count], made=self.made)
 
 
 def as_vector(env: AnyEnv) -> VectorEnv:
-    """A vector environment; a single one becomes a vector of one."""
-    if isinstance(env, VectorEnv):
-        return env
+    """A vector environment; a single one becomes a vector of one, and compound observations are flattened."""
     if isinstance(env, gym.Env):
-        return SyncVectorEnv([lambda: env])
+        single = env
+        return as_vector(SyncVectorEnv([lambda: single]))
+    if isinstance(env, VectorEnv):
+        compound = isinstance(env.single_observation_space, gym.spaces.Dict | gym.spaces.Tuple)
+        return FlattenObservation(env) if compound else env
     raise lsip.ModelError(
         f"`env` must be a Gymnasium environment, single or vectorised (gymnasium.make_vec); got {type(env).__name__}."
     )
@@ -101,7 +104,7 @@ def play_round(
     mode = env.metadata.get("autoreset_mode")
     if mode == AutoresetMode.DISABLED:
         raise lsip.ModelError("The environment does not reset its copies by itself; choose another autoreset mode.")
-    observations, _ = env.reset(seed=seed)
+    observations, _ = _called("reset", env.reset, seed=seed)
     n = env.num_envs
     running, terminated = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
     last = np.array(observations)
@@ -113,12 +116,12 @@ def play_round(
             )
         seen = np.array(observations)  # an environment may use its arrays again
         _check_finite("observation", seen, running, len(record))
-        drawn, log_probs = act(seen)
+        drawn = act(seen)
         actions = to_env(drawn)
-        following, rewards, ended, cut, info = env.step(actions)
+        following, rewards, ended, cut, info = _called("step", env.step, actions)
         earned = np.array(rewards, dtype=float)
         _check_finite("reward", earned, running, len(record))
-        record.append((seen, actions, drawn, log_probs, earned, running.copy()))
+        record.append((seen, actions, drawn, earned, running.copy()))
         done = running & (np.asarray(ended) | np.asarray(cut))
         if done.any():
             final = following
@@ -129,7 +132,17 @@ def play_round(
             running &= ~done
         observations = following
     parts = [np.stack(part) for part in zip(*record, strict=True)]
-    return Episodes(**dict(zip(OVER_TIME, parts, strict=True)), terminated=terminated, last=last)
+    return Episodes(**dict(zip(OVER_TIME, parts, strict=True)), terminated=terminated, last=last, made=n * len(record))
+
+
+def _called(name: str, method: Callable[..., Any], *given: Array, **options: int) -> Any:
+    """What an environment answers; its own errors become a sentence."""
+    try:
+        return method(*given, **options)
+    except lsip.LSIPError:
+        raise
+    except Exception as error:
+        raise lsip.ModelError(f"`{name}` of the environment failed with {type(error).__name__}: {error}.") from error
 
 
 def _check_finite(name: str, values: Array, running: NDArray[np.bool_], step: int) -> None:
@@ -159,4 +172,4 @@ def joined(rounds: Sequence[Episodes]) -> Episodes:
         return np.concatenate(parts, axis=1)
 
     ends = {name: np.concatenate([getattr(r, name) for r in rounds]) for name in ("terminated", "last")}
-    return Episodes(**{name: beside(name) for name in OVER_TIME}, **ends)
+    return Episodes(**{name: beside(name) for name in OVER_TIME}, **ends, made=sum(r.made for r in rounds))

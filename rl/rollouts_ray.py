@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ray import ObjectRef
 
 TRIES = 3  # a round, or a start, that takes its worker down so often in a row is not tried again
-PATIENCE = 60.0  # seconds without any worker before a run says so
 
 log = logging.getLogger(__name__)
 _users: set[RayPool] = set()  # pools on a Ray that this module has started; the last one shuts it down
@@ -52,16 +51,21 @@ class RayRollouts:
         environments that were not made by `gymnasium.make` or `make_vec`, or are wrapped since.
     cpus
         Processors that Ray sets aside for an actor. Torch runs with one thread there.
+    patience
+        Seconds without any worker after which a run ends with an error; it warns after a fifth of them.
     """
 
     actors: int | None = None
     address: str | None = None
     make: Callable[[], AnyEnv] | None = None
     cpus: float = 1.0
+    patience: float = 300.0
 
     def __post_init__(self) -> None:
         if self.actors is not None and (not isinstance(self.actors, int) or self.actors < 1):
             raise lsip.ModelError(f"`actors` must be a positive integer; got {self.actors!r}.")
+        if not self.patience > 0:
+            raise lsip.ModelError(f"`patience` must be positive; got {self.patience!r}.")
         if not self.cpus > 0:
             raise lsip.ModelError(f"`cpus` must be positive; got {self.cpus!r}.")
         if self.make is not None and not callable(self.make):
@@ -101,7 +105,7 @@ class RayPool:
 
     def __init__(self, settings: RayRollouts, make: Callable[[], AnyEnv], shape: tuple[Any, ...], rounds: int) -> None:
         self._ray = _import_ray()
-        self._make, self._shape = make, shape
+        self._make, self._shape, self._patience = make, shape, settings.patience
         if not self._ray.is_initialized():
             _start(self._ray, settings)
             _users.add(self)
@@ -120,7 +124,15 @@ class RayPool:
         """A round a seed, in the order of the seeds."""
         if self._class is None:
             raise lsip.ModelError("The workers of this agent have been closed; make or load another agent.")
-        shipped = self._ray.put(player.on_cpu())
+        try:
+            return self._played(self._ray.put(player.on_cpu()), seeds, deterministic)
+        except (self._ray.exceptions.RayError, ConnectionError) as error:
+            what = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise WorkerLostError(
+                f"Ray is out of reach ({what}). The run can go on from its last whole iteration, with other workers."
+            ) from error
+
+    def _played(self, shipped: ObjectRef[Any], seeds: Sequence[int], deterministic: bool) -> list[Episodes]:
         waiting, tries = deque(range(len(seeds))), Counter[int]()
         found: dict[int, Episodes] = {}
         busy: dict[ObjectRef[Any], tuple[Actor, int]] = {}  # what `play` will answer -> the actor, the round
@@ -171,14 +183,19 @@ class RayPool:
 
     def _next(self, answers: list[ObjectRef[Any]]) -> ObjectRef[Any]:
         """The next answer that is there."""
-        said = False
+        waited, part = 0, self._patience / 5
         while True:
-            ready, _ = self._ray.wait(answers, num_returns=1, timeout=PATIENCE)
+            ready, _ = self._ray.wait(answers, num_returns=1, timeout=part)
             if ready:
                 return ready[0]
-            if not said and len(answers) == len(self._starting):
-                log.warning("Ray has not started any worker for %g s; its processors may all be in use.", PATIENCE)
-                said = True
+            waited = waited + 1 if len(answers) == len(self._starting) else 0
+            if waited == 1:
+                log.warning("Ray has not started any worker for %g s; its processors may all be in use.", part)
+            if waited == 5:
+                raise WorkerLostError(
+                    f"Ray has not started any worker for {self._patience:g} s: its machines may be gone, or in use. "
+                    "The run can go on from its last whole iteration."
+                )
 
     def _started(self, answer: ObjectRef[Any]) -> None:
         actor = self._starting.pop(answer)

@@ -2,53 +2,31 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 import lsip
 
 from . import checkpoint as checkpoints
-from . import evaluation as evaluations
-from . import updates, validation
+from . import validation
 from .errors import NoGoodPolicyWarning
-from .evaluation import Evaluation, MonteCarlo, check_model
-from .logs import Log, progress
-from .policies import Categorical, SoftmaxTable, flat_parameters, pick_device, set_flat_parameters
+from .evaluation import Evaluation, MonteCarlo
+from .learner import Callback, Course, Learner, rebuilt
+from .policies import Categorical, flat_parameters, pick_device, set_flat_parameters
+from .rules import Rule, Switch
+from .schedules import Schedule
 from .sicmdp import SICMDP
-from .simulator import Simulator, as_simulator
-from .snapshot import Snapshot
-from .updates import NPG, Learner, Update
+from .simulator import Simulator
+from .tabular import TabularWorld
+from .updates import NPG, Update
 from .validation import Seed
 
 Array = NDArray[np.float64]
-SETTINGS = ("eta", "learning_rate", "seed", "update", "evaluation", "oracle")
-FACTS = ("iteration", "good_count", "rng", "policy")
-GOOD = ("drawn", "best", "best_reward", "recent")
-ARRAYS = ("parameters", "history", "history_y", "shape")
-PARTS = ("update", "evaluation", "oracle", "policy", "features")  # that `load` takes
-CHANGING = ("iteration", "good_count", "_drawn", "_best", "_recent")  # replaced by an iteration
 CHOICES = ("uniform", "best", "average", "last")
-WINDOW = 100  # good policies that `average` is the mean of
-
-
-@dataclass(frozen=True, eq=False)
-class Iteration:
-    """One step of the switching loop."""
-
-    iteration: int
-    reward: float  # estimated V_r
-    violation: float  # estimated V_{c_y} - u_y at the worst y found
-    y: Array  # (m,)
-    good: bool  # whether the step was on the reward
-    seconds: float
 
 
 class Parts(TypedDict, total=False):
@@ -57,6 +35,8 @@ class Parts(TypedDict, total=False):
     update: Update | None
     evaluation: Evaluation | None
     oracle: lsip.oracles.Oracle | None
+    fallback: lsip.oracles.Oracle | None
+    rule: Rule | None
     policy: Categorical | None
     features: ArrayLike | None
 
@@ -65,12 +45,13 @@ class Options(Parts, total=False):
     """All options of `SICPO`."""
 
     eta: float
-    learning_rate: float
+    switch: Literal["worst", "set"]
+    learning_rate: Schedule
     seed: int | None
     device: str
 
 
-class SICPO:
+class SICPO(Learner):
     """Semi-infinitely constrained policy optimisation.
 
     In every iteration: estimate the visits of the policy; maximise the estimated violation over Y; if it is at most
@@ -81,22 +62,29 @@ class SICPO:
     problem
         An `rl.SICMDP`, or a simulator (see `rl.Simulator`), which then is only sampled.
     update
-        How to step: `rl.NPG` (the paper's), `FisherNPG`, `PolicyGradient`, `TRPO` or `PPO`.
+        How to step: `rl.NPG` (the paper's), `PolicyGradient`, `TRPO` or `PPO`.
     evaluation
         How to estimate visits: `rl.MonteCarlo` (the paper's), `TemporalDifference` or `Exact`.
     oracle
         How to maximise over Y: any of `lsip.oracles`; the paper's random search with 100 points by default.
     eta
-        Tolerance of the switch.
+        Tolerance of the switch; a negative one is a margin.
+    switch
+        "worst" steps on the cost at the worst index point, as in the paper; "set" on those at all points that are known
+        to be violated, see `rl.rules.Switch`.
     learning_rate
-        alpha.
+        alpha: a number, or a function of the share of the run that is done, such as `rl.Linear(1, 0)`.
     policy, features
         A softmax table by default; a `Categorical` policy with what it observes in each state (S, k), one-hot vectors
         by default.
     seed
         The same seed gives the same run; None draws one, which `agent.seed` then tells.
     device
-        "auto" takes a GPU where there is one.
+        "cpu", "cuda" or "mps"; "auto" takes a GPU where there is one.
+    fallback
+        An oracle for iterations in which the first one fails; by default the error is raised.
+    rule
+        What a step is for, instead of the switch: one of `rl.rules`.
 
     Examples
     --------
@@ -107,6 +95,9 @@ class SICPO:
     (4, 2)
     """
 
+    world: TabularWorld
+    kind = "SICPO"
+
     def __init__(
         self,
         problem: SICMDP | Simulator,
@@ -115,44 +106,33 @@ class SICPO:
         evaluation: Evaluation | None = None,
         oracle: lsip.oracles.Oracle | None = None,
         eta: float = 0.01,
-        learning_rate: float = 1.0,
+        switch: Literal["worst", "set"] = "worst",
+        learning_rate: Schedule = 1.0,
         policy: Categorical | None = None,
         features: ArrayLike | None = None,
         seed: int | None = 0,
         device: str = "auto",
+        fallback: lsip.oracles.Oracle | None = None,
+        rule: Rule | None = None,
     ) -> None:
-        self.eta = validation.number("eta", eta, "nonnegative")
-        self.learning_rate = validation.number("learning_rate", learning_rate, "positive")
-        self.seed = validation.seed(seed)
-        self.simulator = as_simulator(problem)
-        self.specification = self.simulator.specification
-        self.update: Update = NPG() if update is None else validation.part("update", update, "step", "rl.NPG()")
-        self.evaluation: Evaluation = (
-            MonteCarlo()
-            if evaluation is None
-            else validation.part("evaluation", evaluation, "evaluate", "rl.MonteCarlo()")
+        search = lsip.oracles.RandomSearch(points=100) if oracle is None else oracle
+        super().__init__(
+            rule or Switch(eta, switch), NPG() if update is None else update, search, learning_rate, seed, fallback
         )
-        check_model(self.evaluation, self.simulator)
-        self.oracle = lsip.oracles.RandomSearch(points=100) if oracle is None else validation.oracle(oracle)
-        self.device = pick_device(device)
-        S, A = self.specification.r.shape
-        chosen = SoftmaxTable(S, A) if policy is None else policy
-        self.learner = Learner(self.simulator, chosen, _features(chosen, features, (S, A), self.device))
-        self.rng = np.random.default_rng(self.seed)
-        self.iteration = 0
-        self.history: list[Iteration] = []
-        self.good_count = 0
-        self._drawn: torch.Tensor | None = None  # uniform among all good policies so far
-        self._best: tuple[float, torch.Tensor] | None = None
-        self._recent: list[Array] = []  # tables of the last good policies
+        way = MonteCarlo() if evaluation is None else evaluation
+        self.world = TabularWorld(problem, way, policy, features, pick_device(device))
+        self.state = self.world.begin(self.seed)
 
     def __repr__(self) -> str:
+        spec = self.specification
         return (
-            f"{type(self).__name__} with {self.specification.states} states and {self.specification.actions} actions, "
+            f"{type(self).__name__} with {spec.states} states and {spec.actions} actions, "
             f"{self.iteration} iterations done, {self.good_count} of them good"
         )
 
-    # ---- learning ---------------------------------------------------------------------------------------------------
+    simulator = property(lambda self: self.world.simulator, doc="What is sampled.")
+    specification = property(lambda self: self.world.specification, doc="Rewards and constraints.")
+    evaluation = property(lambda self: self.world.evaluation, doc="How visits are estimated.")
 
     def learn(
         self,
@@ -163,12 +143,12 @@ class SICPO:
         verbose: bool = False,
         checkpoint: str | Path | None = None,
         every: int = 1000,
-        callback: Callable[[SICPO, Iteration], Any] | None = None,
+        callback: Callback | None = None,
     ) -> SICPO:
         """Go on for so many iterations.
 
-        An interrupt (Ctrl-C) undoes the iteration that it falls into and writes the checkpoint before it goes on, so
-        that the agent, in memory and in the file, can always go on as if there had been none.
+        An interrupt (Ctrl-C), or an error, undoes the iteration that it falls into and writes the checkpoint before it
+        goes on, so that the agent, in memory and in the file, can always go on as if there had been none.
 
         Parameters
         ----------
@@ -181,86 +161,11 @@ class SICPO:
         checkpoint, every
             A file that is written every so many iterations and at the end; `load` goes on from it.
         callback
-            Called with the agent and every `Iteration`; returning True stops.
+            Called with the agent and every `Report`; returning True stops.
         """
-        validation.count("iterations", iterations)
-        validation.count("every", every)
-        validation.function("callback", callback, "agent", "iteration")
-        checkpoints.check_target(checkpoint)
-        writer = Log(log, first=self.iteration, tensorboard=tensorboard)
-        started, before = time.perf_counter(), self._snapshot()
-        try:
-            with progress(int(iterations), verbose) as show:
-                for k in range(int(iterations)):
-                    row = self._iterate(started)
-                    before = self._snapshot()
-                    writer.write(self._row(row))
-                    share = self.good_count / self.iteration
-                    show(k + 1, f"reward {row.reward:.4f}  violation {row.violation:+.4f}  good {share:.0%}")
-                    due = self.iteration % every == 0 or k + 1 == iterations
-                    if checkpoint is not None and due:
-                        writer.flush()
-                        self.save(checkpoint)
-                    if callback is not None and callback(self, row):
-                        if checkpoint is not None and not due:
-                            self.save(checkpoint)
-                        break
-        except KeyboardInterrupt:
-            before.undo()
-            if checkpoint is not None:
-                self.save(checkpoint)
-            raise
-        finally:
-            writer.close()
+        goal = self.iteration + validation.count("iterations", iterations)
+        self._learn(Course(goal, "iteration", log, tensorboard, verbose, checkpoint, every, callback))
         return self
-
-    def _snapshot(self) -> Snapshot:
-        return Snapshot.of(self, CHANGING, ["history"], [self.learner.policy])
-
-    def _iterate(self, started: float) -> Iteration:
-        spec, learner = self.specification, self.learner
-        table = learner.table()
-        found = self.evaluation.evaluate(self.simulator, table, self.rng)
-        worst = self.oracle.maximise(
-            spec.costs.violation(found.visits), target=self.eta, seed=int(self.rng.integers(2**31))
-        )
-        k = int(np.argmax(worst.values))
-        y, violation = worst.points[k], float(worst.values[k])
-        if not np.isfinite([violation, found.reward]).all():
-            raise lsip.ModelError(
-                f"The estimates of iteration {self.iteration} are not numbers: reward {found.reward}, violation "
-                f"{violation} at y = {y}. Look at what `cost`, `bound` and the evaluation give there."
-            )
-        good = violation <= self.eta
-        criterion = spec.r
-        if good:
-            self._remember(found.reward, table)
-        else:
-            criterion = spec.costs.criterion(y, spec.states)
-        self.update.step(learner, criterion, 1.0 if good else -1.0, self.learning_rate, self.rng)
-        row = Iteration(self.iteration, found.reward, violation, y, good, time.perf_counter() - started)
-        self.iteration += 1
-        self.history.append(row)
-        return row
-
-    def _remember(self, reward: float, table: Array) -> None:
-        """The good set: one of its members at random, its best, and its latest."""
-        self.good_count += 1
-        if self.rng.random() * self.good_count < 1:
-            self._drawn = flat_parameters(self.learner.policy)
-        if self._best is None or reward > self._best[0]:
-            self._best = (reward, flat_parameters(self.learner.policy))
-        self._recent = [*self._recent, table][-WINDOW:]
-
-    def _row(self, row: Iteration) -> dict[str, float | int | bool]:
-        numbers: dict[str, float | int | bool] = {
-            "iteration": row.iteration,
-            "reward": row.reward,
-            "violation": row.violation,
-            "good": row.good,
-            "good_share": self.good_count / self.iteration,
-        }
-        return numbers | {f"y{i}": float(v) for i, v in enumerate(row.y)}
 
     # ---- what was learned -------------------------------------------------------------------------------------------
 
@@ -290,16 +195,15 @@ class SICPO:
         """
         if choice not in CHOICES:
             raise lsip.ModelError(f"`choice` is one of {', '.join(CHOICES)}; got {choice!r}.")
-        if choice == "last" or not self.good_count:
-            return self.learner.table()
+        kept = self.state.drawn if choice == "uniform" else self.state.best
+        if choice == "last" or kept is None:
+            return self.world.table()
         if choice == "average":
-            return np.mean(self._recent, axis=0)
-        vector = self._drawn if choice == "uniform" or self._best is None else self._best[1]
-        assert vector is not None
-        now = flat_parameters(self.learner.policy)
-        set_flat_parameters(self.learner.policy, vector)
-        table = self.learner.table()
-        set_flat_parameters(self.learner.policy, now)
+            return np.mean(self.state.recent, axis=0)
+        now = flat_parameters(self.state.policy)
+        set_flat_parameters(self.state.policy, kept.parameters)
+        table = self.world.table()
+        set_flat_parameters(self.state.policy, now)
         return table
 
     def predict(
@@ -322,32 +226,13 @@ class SICPO:
 
     # ---- files ------------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> None:
-        """Everything that the run needs to go on, in one file without code (NumPy's .npz format)."""
-        facts = {
-            "kind": "SICPO",
-            "iteration": self.iteration,
-            "good_count": self.good_count,
-            "rng": self.rng.bit_generator.state,
-            "settings": {
-                "eta": self.eta,
-                "learning_rate": self.learning_rate,
-                "seed": self.seed,
-                **{name: checkpoints.describe(getattr(self, name)) for name in ("update", "evaluation", "oracle")},
-            },
-            "policy": type(self.learner.policy).__name__,
+    def _settings(self) -> dict[str, Any]:
+        spec = self.specification
+        return {
+            "evaluation": checkpoints.describe(self.evaluation),
+            "policy": [type(self.state.policy).__name__, len(flat_parameters(self.state.policy))],
+            "shape": [spec.states, spec.actions],
         }
-        arrays: dict[str, Any] = {"parameters": _numpy(flat_parameters(self.learner.policy))}
-        if self._drawn is not None and self._best is not None:
-            arrays |= {"drawn": _numpy(self._drawn), "best": _numpy(self._best[1]), "best_reward": self._best[0]}
-            arrays["recent"] = np.array(self._recent)
-        h = self.history
-        arrays |= {
-            "history": np.array([[r.reward, r.violation, r.good, r.seconds] for r in h]).reshape(-1, 4),
-            "history_y": np.array([r.y for r in h]).reshape(len(h), self.specification.constraint.domain.dim),
-            "shape": np.array(self.specification.r.shape),
-        }
-        checkpoints.write(path, facts, arrays)
 
     @classmethod
     def load(
@@ -356,102 +241,32 @@ class SICPO:
         """An agent that goes on as if it had never stopped.
 
         `parts` gives what a file cannot hold: `policy` and `features` for other policies than the softmax table, and
-        an `update`, `evaluation` or `oracle` of your own making.
+        an `update`, `evaluation`, `rule` or `oracle` of your own making.
         """
-        other = [name for name in parts if name not in PARTS]
+        other = [name for name in parts if name not in Parts.__annotations__]
         if other:
             raise lsip.ModelError(
-                f"A loaded run keeps its own {', '.join(other)}; `load` takes {', '.join(PARTS)} and device. To go on "
-                "otherwise, set the attribute afterwards: agent.eta = …"
+                f"A loaded run keeps its own {', '.join(other)}; `load` takes {', '.join(Parts.__annotations__)} and "
+                "device. To go on otherwise, set the attribute afterwards: agent.eta = …"
             )
         facts, arrays = checkpoints.read(path, "SICPO")
         with checkpoints.reading(path, "SICPO"):
-            settings = {name: facts["settings"][name] for name in SETTINGS}
-            needed = (*ARRAYS, *(GOOD if facts["good_count"] else ()))
-            missing = [name for name in needed if name not in arrays] + [n for n in FACTS if n not in facts]
-            if missing:
-                raise KeyError(", ".join(missing))
-        made: dict[str, Any] = {**parts}
-        for name in ("update", "evaluation", "oracle"):
-            if name not in made:
-                made[name] = checkpoints.rebuild(settings[name], _homes(), name)
-        agent = cls(
-            problem,
-            eta=settings["eta"],
-            learning_rate=settings["learning_rate"],
-            seed=settings["seed"],
-            device=device,
-            **made,
-        )
+            settings = facts["settings"]
+            (name, size), (states, actions) = settings["policy"], settings["shape"]
+            own = ("update", "evaluation", "oracle", "fallback", "rule", "learning_rate")
+            made: dict[str, Any] = {**parts, **rebuilt(settings, parts, own)}
+        agent = cls.__new__(cls)
+        SICPO.__init__(agent, problem, seed=settings["seed"], device=device, **made)
+        here, spec = agent.state.policy, agent.specification
+        if (name, size) != (type(here).__name__, len(flat_parameters(here))):
+            raise lsip.ModelError(
+                f"{path} holds a {name} with {size} parameters; the policy here is a {type(here).__name__} with "
+                f"{len(flat_parameters(here))}. Give `policy=` (and `problem`) as then."
+            )
+        if (states, actions) != (spec.states, spec.actions):
+            raise lsip.ModelError(
+                f"{path} is of a problem with {states} states and {actions} actions; this one has {spec.states} and "
+                f"{spec.actions}."
+            )
         agent._restore(path, facts, arrays)
         return agent
-
-    def _restore(self, path: str | Path, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
-        vector = flat_parameters(self.learner.policy)
-        if facts["policy"] != type(self.learner.policy).__name__ or arrays["parameters"].shape != vector.shape:
-            raise lsip.ModelError(
-                f"{path} holds a {facts['policy']} with {arrays['parameters'].size} parameters; the policy here is a "
-                f"{type(self.learner.policy).__name__} with {vector.numel()}. Give `policy=` (and `problem`) as then."
-            )
-        shape = tuple(arrays["shape"].tolist())
-        if shape != self.specification.r.shape:
-            raise lsip.ModelError(
-                f"{path} is of a problem with {shape[0]} states and {shape[1]} actions; this one has "
-                f"{self.specification.states} and {self.specification.actions}."
-            )
-        set_flat_parameters(self.learner.policy, torch.as_tensor(arrays["parameters"]).to(vector))
-        self.iteration, self.good_count = facts["iteration"], facts["good_count"]
-        self.rng.bit_generator.state = facts["rng"]
-        if "drawn" in arrays:
-            self._drawn = torch.as_tensor(arrays["drawn"]).to(vector)
-            self._best = (float(arrays["best_reward"]), torch.as_tensor(arrays["best"]).to(vector))
-            self._recent = list(arrays["recent"])
-        self.history = [
-            Iteration(i, float(row[0]), float(row[1]), y, bool(row[2]), float(row[3]))
-            for i, (row, y) in enumerate(zip(arrays["history"], arrays["history_y"], strict=True))
-        ]
-
-
-def _features(
-    policy: Categorical, features: ArrayLike | None, shape: tuple[int, int], device: torch.device
-) -> torch.Tensor:
-    """What the policy observes in each state, checked to fit."""
-    states, actions = shape
-    if not isinstance(policy, Categorical):
-        raise lsip.ModelError(
-            f"`policy` must be a policy over {actions} actions with parameters to learn, such as rl.SoftmaxTable("
-            f"{states}, {actions}); got {validation.shown(policy)}."
-        )
-    policy = policy.to(device)
-    if isinstance(policy, SoftmaxTable):
-        if policy.theta.shape != shape:
-            raise lsip.ModelError(
-                f"The policy is a table of shape {tuple(policy.theta.shape)}, the problem has {shape}."
-            )
-        return torch.arange(states, device=device)
-    kind = next(policy.parameters()).dtype
-    table = torch.eye(states) if features is None else torch.as_tensor(validation.array("features", features))
-    if table.shape[:1] != (states,):
-        raise lsip.ModelError(f"`features` needs one row for each of the {states} states; got {tuple(table.shape)}.")
-    table = table.to(device, kind)
-    try:
-        with torch.no_grad():
-            fits = policy.logits(table).shape == shape
-    except RuntimeError:
-        fits = False
-    if not fits:
-        raise lsip.ModelError(
-            f"The policy does not fit: it must turn {tuple(table.shape)} features into {shape} logits."
-        )
-    return table
-
-
-def _numpy(vector: torch.Tensor) -> NDArray[Any]:
-    return vector.detach().cpu().numpy()
-
-
-def _homes() -> tuple[Any, ...]:
-    """Where the parts of a run may come from."""
-    from .baselines import crpo
-
-    return updates, evaluations, lsip.oracles, crpo

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import lsip
 
-from . import validation
+from . import schedules, validation
+from .schedules import Schedule
+from .updates import PPO
 
 
 class Settings(TypedDict, total=False):
@@ -17,12 +19,15 @@ class Settings(TypedDict, total=False):
     hidden: Sequence[int]
     episodes: int
     eta: float
+    switch: Literal["worst", "set"]
     gamma: float
     trace: float
-    learning_rate: float
+    learning_rate: Schedule | None
     critic_rate: float
     clip: float
     divergence: float
+    penalty: Literal["kl"] | None
+    entropy: Schedule
     epochs: int
     critic_epochs: int
     minibatch: int
@@ -30,6 +35,10 @@ class Settings(TypedDict, total=False):
     index_points: int
     only_arrived: bool
     normalise: bool
+    normalise_rewards: bool
+    scale_actions: bool
+    evaluation_episodes: int
+    confidence: float
     threads: int
 
 
@@ -39,13 +48,16 @@ class SICPPOConfig:
 
     hidden: Sequence[int] = (64, 64)  # layers of each of the three networks
     episodes: int = 128  # an iteration
-    eta: float = 0.01  # tolerance of the switch
+    eta: float = 0.01  # tolerance of the switch; a negative one is a margin
+    switch: Literal["worst", "set"] = "worst"  # costs to step on: the worst, or all that are known to be violated
     gamma: float = 1.0  # discount of rewards; that of costs belongs to the constraint
     trace: float = 0.95  # lambda of the advantages
-    learning_rate: float = 1e-3  # of the policy
+    learning_rate: Schedule | None = None  # of the policy; None is 1e-3 for PPO, and 1 for another update
     critic_rate: float = 2e-3
-    clip: float = 0.2
+    clip: float = 0.2  # of PPO, as are the next three
     divergence: float = 0.03  # an update stops when the policy has moved this far
+    penalty: Literal["kl"] | None = None  # "kl" aims at that divergence by an adaptive penalty instead
+    entropy: Schedule = 0.0  # bonus on the entropy of the policy
     epochs: int = 10
     critic_epochs: int = 5
     minibatch: int = 512
@@ -53,18 +65,26 @@ class SICPPOConfig:
     index_points: int = 2  # at which, besides the worst, the constraint critic is trained
     only_arrived: bool = False  # step on the cost only when every episode has come to its own end
     normalise: bool = False  # observations, by their running mean and deviation
+    normalise_rewards: bool = False  # by the running deviation of the returns
+    scale_actions: bool = True  # the policy's -1 and 1 are the bounds of a Box of actions
+    evaluation_episodes: int = 64  # at least, by which a policy is judged
+    confidence: float = 0.95  # with which a violation must be seen to be small enough, at its worst point
     threads: int = 1  # of torch, while learning
 
     def __post_init__(self) -> None:
-        for name in ("episodes", "epochs", "critic_epochs", "minibatch", "threads"):
+        for name in ("episodes", "epochs", "critic_epochs", "minibatch", "threads", "evaluation_episodes"):
             validation.count(name, getattr(self, name))
         validation.count("index_points", self.index_points, 0)
-        for name in ("learning_rate", "critic_rate", "clip", "divergence"):
+        for name in ("critic_rate", "clip", "divergence"):
             validation.number(name, getattr(self, name), "positive")
-        validation.number("eta", self.eta, "nonnegative")
+        if self.learning_rate is not None:
+            schedules.check("learning_rate", self.learning_rate)
+        schedules.check("entropy", self.entropy, "finite")
+        validation.number("eta", self.eta)
         validation.number("gamma", self.gamma, "share")
         validation.number("trace", self.trace, "share")
         validation.number("log_std", self.log_std)
+        validation.number("confidence", self.confidence, "probability")
         try:
             layers_ = tuple(int(size) for size in self.hidden)
         except (TypeError, ValueError):
@@ -73,9 +93,21 @@ class SICPPOConfig:
             raise lsip.ModelError(f"`hidden` holds the sizes of layers, such as (64, 64); got {self.hidden!r}.")
         object.__setattr__(self, "hidden", layers_)
 
+    def update(self) -> PPO:
+        """The update of SI-CPPO, with a learning rate of one."""
+        return PPO(
+            clip=self.clip,
+            epochs=self.epochs,
+            minibatch=self.minibatch,
+            step_size=1.0,
+            divergence=self.divergence,
+            penalty=self.penalty,
+            entropy=0.0 if callable(self.entropy) else self.entropy,
+        )
+
     @classmethod
     def paper(cls) -> SICPPOConfig:
-        """Two layers of 512, Adam at 1e-4, clip 0.3, large batches."""
+        """Two layers of 512, Adam at 1e-4, clip 0.3 with an adaptive penalty, large batches."""
         return cls(
             hidden=(512, 512),
             episodes=400,
@@ -84,6 +116,7 @@ class SICPPOConfig:
             critic_rate=1e-4,
             clip=0.3,
             divergence=0.05,
+            penalty="kl",
             critic_epochs=10,
             minibatch=800,
             log_std=0.0,

@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 JOINT = 100_000  # numbers in tables that are made for one policy
 FEW = 64  # outcomes with which aliases pay
+BLOCK = 16  # steps for which noise is drawn at once
 
 
 @runtime_checkable
@@ -79,13 +80,31 @@ class Draw:
         if not self.aliased:
             place = np.searchsorted(self.ends, row + rng.random(len(row)), side="right")
             return np.minimum(place - row * self.outcomes, self.last[row])
-        u = rng.random(len(row))
+        return self._aliased(row, *self._cells(rng.random(len(row))))
+
+    def chain(self, row: Ints, steps: int, rng: np.random.Generator) -> Iterator[Ints]:
+        """So many outcomes one after another, each the row of the next; as many calls would give the same."""
+        for start in range(0, steps, BLOCK if self.aliased else 1):
+            if not self.aliased:
+                row = self(row, rng)
+                yield row
+                continue
+            noise = rng.random((min(BLOCK, steps - start), len(row)))
+            for cell, left in zip(*self._cells(noise), strict=True):
+                row = self._aliased(row, cell, left)
+                yield row
+
+    def _cells(self, u: Array) -> tuple[Ints, Array]:
+        """Uniform numbers as cells, and where they are within them."""
         u *= self.outcomes
         cell = u.astype(np.intp)
         u -= cell
+        return cell, u
+
+    def _aliased(self, row: Ints, cell: Ints, left: Array) -> Ints:
         place = row * self.outcomes
         place += cell
-        return np.where(u < self.keep.take(place), cell, self.other.take(place))
+        return np.where(left < self.keep.take(place), cell, self.other.take(place))
 
 
 def _aliases(rows: Array) -> tuple[Array, Ints]:
@@ -181,13 +200,12 @@ def walk(
     a = act(s, rng) if actions is None else np.where(actions >= 0, actions, act(s, rng))
     pair = s * A + a
     yield pair
-    joint = isinstance(simulator, TabularSimulator) and policy.size <= FEW
-    follow = Draw((simulator.mdp.P.reshape(-1, S, 1) * policy).reshape(S * A, S * A)) if joint else None  # type: ignore[attr-defined]
+    if isinstance(simulator, TabularSimulator) and policy.size <= FEW:
+        follow = Draw((simulator.mdp.P.reshape(-1, S, 1) * policy).reshape(S * A, S * A))
+        yield from follow.chain(pair, horizon - 1, rng)
+        return
     for _ in range(1, horizon):
-        if follow is not None:
-            pair = follow(pair, rng)
-        else:
-            s = simulator.step(s, a, rng)
-            a = act(s, rng)
-            pair = s * A + a
+        s = simulator.step(s, a, rng)
+        a = act(s, rng)
+        pair = s * A + a
         yield pair

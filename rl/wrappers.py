@@ -72,7 +72,7 @@ class WorstPoint:
         """Take note of a whole episode, o_0, …, o_{T-1} and a_0, …, a_{T-1}, and choose y again."""
         self._recent.append((np.asarray(observations), np.asarray(actions)))
         violation = EpisodeViolation(self.constraint, _padded(self._recent))
-        found = violation.worst(self.oracle, 0.0, self._rng)
+        found = violation.found(self.oracle, 0.0, self._rng)
         before = float(violation.values(self.y[None, :])[0, 0])
         self.violation = max(found.value, before)
         if found.value > before:
@@ -219,7 +219,6 @@ def _padded(recent: deque[tuple[Array, Array]]) -> Episodes:
         beside([observations for observations, _ in recent]),
         actions,
         actions,
-        nothing,
         nothing,
         live,
         np.zeros(len(recent), dtype=bool),

@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rl import backprop  # noqa: E402
+from rl.flat import Flat  # noqa: E402
 from rl.policies import MLPCategorical, MLPGaussian, flat_parameters, layers, set_flat_parameters  # noqa: E402
 
 CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-6}
@@ -28,15 +29,14 @@ def net(*sizes: int) -> Any:
 @pytest.mark.parametrize("sizes", [(3, 2), (3, 8, 1), (5, 16, 7, 2), (4, 6, 5, 4, 3)])
 def test_gradients_of_a_network_are_those_of_autograd(sizes):
     by_hand, other = net(*sizes), net(*sizes)
-    backprop.adam([by_hand], 1e-3)
+    Flat(by_hand)
     inputs, weights = draws(1, 50, sizes[0]), draws(2, 50, sizes[-1])
     (other(inputs) * weights).sum().backward()
-    mine = backprop.Network(by_hand)
+    assert backprop.by_hand(by_hand)
     for _ in range(2):  # overwritten, not added to
-        passed = mine.forward(inputs)
-        torch.testing.assert_close(passed[-1], other(inputs), **CLOSE)
-        torch.testing.assert_close(mine(inputs), passed[-1])
-        mine.backward(passed, weights)
+        values, back = backprop.outputs(by_hand, inputs)
+        torch.testing.assert_close(values, other(inputs), **CLOSE)
+        back(weights)
         for a, b in zip(by_hand.parameters(), other.parameters(), strict=True):
             torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-5)
 
@@ -53,28 +53,42 @@ def policies(discrete: bool) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("discrete", [True, False])
 def test_gradients_of_log_probabilities_are_those_of_autograd(discrete):
     by_hand, other, actions = policies(discrete)
-    backprop.adam([by_hand], 1e-3)
+    Flat(by_hand)
     seen, slope = draws(6, 60, 4), draws(7, 60)
     expected = other.log_prob(seen, actions)
     (expected * slope).sum().backward()
-    mine = backprop.Network(by_hand.net)
-    passed = mine.forward(seen)
-    found, pull = backprop.log_probabilities(by_hand, passed[-1], actions)
+    found, back = backprop.log_probabilities(by_hand, seen, actions)
     torch.testing.assert_close(found, expected, **CLOSE)
-    mine.backward(passed, pull(slope))
+    back(slope)
     for (name, a), b in zip(by_hand.named_parameters(), other.parameters(), strict=True):
         torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-5, msg=lambda text, name=name: f"{name}: {text}")
+
+
+@pytest.mark.parametrize("discrete", [True, False])
+def test_other_networks_go_by_autograd(discrete):
+    policy, other, actions = policies(discrete)
+    for each in (policy, other):
+        each.net[1] = torch.nn.ReLU()
+    Flat(policy)
+    seen, slope = draws(6, 60, 4), draws(7, 60)
+    assert not backprop.by_hand(policy.net)
+    (other.log_prob(seen, actions) * slope).sum().backward()
+    for _ in range(2):  # overwritten, not added to
+        found, back = backprop.log_probabilities(policy, seen, actions)
+        assert not found.requires_grad
+        back(slope)
+        for a, b in zip(policy.parameters(), other.parameters(), strict=True):
+            torch.testing.assert_close(a.grad, b.grad)
 
 
 @pytest.mark.parametrize("most", [None, 0.5, 1e6])
 def test_steps_are_those_of_adam_tensor_by_tensor(most):
     one, other = net(3, 8, 2), net(3, 8, 2)
-    mine, plain = backprop.adam([one], 0.01), torch.optim.Adam(other.parameters(), lr=0.01)
-    network = backprop.Network(one)
+    flat, memory, plain = Flat(one), {}, torch.optim.Adam(other.parameters(), lr=0.01)
     for k in range(20):
         inputs, slope = draws(10 + k, 30, 3), draws(50 + k, 30, 2)
-        network.backward(network.forward(inputs), slope)
-        backprop.step(mine, most)
+        backprop.outputs(one, inputs)[1](slope)
+        flat.adam(memory, 0.01, most)
         plain.zero_grad()
         (other(inputs) * slope).sum().backward()
         if most is not None:
@@ -86,12 +100,11 @@ def test_steps_are_those_of_adam_tensor_by_tensor(most):
 def test_parameters_and_gradients_are_parts_of_the_vector():
     one, two = net(2, 3, 1), net(4, 1)
     before = torch.cat([flat_parameters(one), flat_parameters(two)])
-    optimiser = backprop.adam([one, two], 0.1)
-    (vector,) = optimiser.param_groups[0]["params"]
-    assert torch.equal(vector, before)
+    flat = Flat(one, two)
+    assert torch.equal(flat.vector, before)
     set_flat_parameters(two, torch.zeros(5))
-    assert torch.equal(vector[-5:], torch.zeros(5))
-    vector.grad.fill_(1.0)
+    assert torch.equal(flat.vector[-5:], torch.zeros(5))
+    flat.gradient.fill_(1.0)
     assert all((p.grad == 1).all() for p in (*one.parameters(), *two.parameters()))
-    backprop.step(optimiser)
+    flat.adam({}, 0.1)
     torch.testing.assert_close(flat_parameters(two), torch.full((5,), -0.1), rtol=1e-4, atol=1e-5)

@@ -20,6 +20,8 @@ from tests import test_si_cpo as table  # noqa: E402
 from tests import test_si_cppo as deep  # noqa: E402
 from tests.test_updates import toy  # noqa: E402
 
+pytestmark = pytest.mark.filterwarnings("ignore::rl.NoGoodPolicyWarning")
+
 
 class Counted:
     """Raises an interrupt at its n-th call, and never again."""
@@ -55,7 +57,7 @@ PLACES = [
     ("evaluation", "evaluate"),
     ("oracle", "maximise"),
     ("update", "step"),
-    ("", "_remember"),
+    ("world", "remember"),
     ("", "_iterate"),
 ]
 
@@ -67,7 +69,7 @@ def test_si_cpo_goes_on_from_the_checkpoint_of_an_interrupt(part, name, before, 
     whole = table.agent(**options).learn(8)
     assert 2 <= whole.good_count < 8  # both kinds of steps
     made = table.agent(oracle=lsip.oracles.RandomSearch(points=100), **options)
-    mend = interrupted(getattr(made, part) if part else made, name, 2 if name == "_remember" else 4, before)
+    mend = interrupted(getattr(made, part) if part else made, name, 2 if name == "remember" else 4, before)
     with pytest.raises(KeyboardInterrupt):
         made.learn(8, checkpoint=path, every=100)
     mend()
@@ -142,19 +144,21 @@ def resumed(kind: Any, made: Any, path: Path, whole: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "at", "before"),
     [
-        ("_update", 3, True),
-        ("_update", 3, False),
-        ("_improve", 3, False),
-        ("_fit", 1, True),
+        ("world.play", 3, False),
+        ("world.batch", 3, True),
+        ("world.batch", 3, False),
+        ("update.step", 3, False),
+        ("world._fit", 1, True),
+        ("world.settle", 4, False),
         ("evaluate", 2, False),
         ("keep_best", 2, False),
-        ("_watch", 4, False),
     ],
 )
 def test_si_cppo_goes_on_from_the_checkpoint_of_an_interrupt(kind, name, at, before, tmp_path):
     path, whole = tmp_path / "c.npz", si_cppo(kind, deep.Pull()).learn(TOTAL, evaluate_every=2)
     made = si_cppo(kind, deep.Pull())
-    mend = interrupted(made, name, at, before)
+    *owner, name = name.split(".")
+    mend = interrupted(getattr(made, owner[0]) if owner else made, name, at, before)
     with pytest.raises(KeyboardInterrupt):
         made.learn(TOTAL, evaluate_every=2, checkpoint=path, every=100)
     mend()

@@ -15,7 +15,6 @@ import rl
 torch = pytest.importorskip("torch")
 
 from rl.baselines import PPOLagrangian  # noqa: E402
-from rl.constraint import Worst  # noqa: E402
 
 QUICK = {"episodes": 8, "hidden": (8,), "epochs": 2, "index_points": 1, "device": "cpu"}
 
@@ -130,17 +129,10 @@ def test_both_critics_learn():
     agent.learn(12 * 256)
     at = torch.zeros(1, 1)
     with torch.no_grad():
-        reward = float(agent.reward_critic(at))
-        cost = float(agent.cost_critic(agent._with(at, np.array([1.0]))))
+        reward = float(agent.state.critics["reward"](at))
+        cost = float(agent.state.critics["cost"](torch.ones(1, 2) * torch.tensor([0.0, 1.0])))
     assert reward == pytest.approx(agent.history[-1].reward, abs=0.15)
     assert cost == pytest.approx(agent.history[-1].reward, abs=0.15)
-
-
-def test_an_update_takes_any_index_point():
-    agent = bandit(bound=0.5, multiplier_rate=1.0)
-    played = agent._play(16, 0)
-    agent._update(played, Worst(0.25, np.array([0.5]), np.inf), good=True)
-    assert agent.multiplier == 0.25
 
 
 @pytest.mark.parametrize(

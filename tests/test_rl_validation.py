@@ -68,8 +68,10 @@ WRONG_PARTS: list[tuple[dict[str, Any], str]] = [
     ({"policy": rl.uniform_policy(2, 2)}, r"`policy` must be a policy over 2 actions.*SoftmaxTable\(2, 2\); got"),
     ({"policy": rl.SoftmaxTable}, "got the class SoftmaxTable"),
     ({"features": "x", "policy": rl.MLPCategorical(2, 2)}, "`features` must be real numbers"),
-    ({"eta": "a"}, "`eta` must not be negative; got 'a'"),
-    ({"eta": None}, "`eta` must not be negative; got None"),
+    ({"eta": "a"}, "`eta` must be a finite number; got 'a'"),
+    ({"eta": None}, "`eta` must be a finite number; got None"),
+    ({"rule": "worst"}, "`rule` must have a method `choose`"),
+    ({"fallback": 3}, "`fallback` must have a method `maximise`"),
     ({"learning_rate": "fast"}, "`learning_rate` must be positive; got 'fast'"),
     ({"learning_rate": np.inf}, "`learning_rate` must be positive; got inf"),
     ({"seed": "a"}, "`seed` must be an integer, at least 0, or None for a random one; got 'a'"),
@@ -91,7 +93,9 @@ def test_parts_of_si_cpo(options, message):
         ({"seed": "a"}, "`seed` must be"),
         ({"tensorboard": True}, "Logs go to a folder, given by its name, .* got True"),
         ({"config": {"eta": 0.1}}, "`config` must be an rl.SICPPOConfig"),
-        ({"eta": -1}, "`eta` must not be negative; got -1"),
+        ({"eta": np.inf}, "`eta` must be a finite number; got inf"),
+        ({"update": "ppo"}, "`update` must have a method `step`"),
+        ({"confidence": 1.0}, "`confidence` is a probability"),
         ({"gamma": 3}, "`gamma` must be between 0 and 1; got 3"),
         ({"gamma": "x"}, "`gamma` must be between 0 and 1; got 'x'"),
         ({"trace": None}, "`trace` must be between 0 and 1; got None"),
@@ -174,8 +178,8 @@ def test_a_model_stands_for_its_specification():
         (lambda: rl.OptimisticSet(np.eye(2), np.eye(2)), r"must have shape \(S, A, S\); got \(2, 2\)"),
         (lambda: MDP.violations([0, 1], "x"), "`y` must be real numbers"),
         (lambda: rl.SoftmaxTable(0, 2), "`states` must be a positive integer"),
-        (lambda: rl.SICPO(MDP).learn(1, callback=3), "`callback` must be a function of agent, iteration; got 3"),
-        (lambda: rl.SICPO(MDP).learn(1, callback=lambda row: 0), r"callback\(agent, iteration\); .* takes \(row\)"),
+        (lambda: rl.SICPO(MDP).learn(1, callback=3), "`callback` must be a function of agent, report; got 3"),
+        (lambda: rl.SICPO(MDP).learn(1, callback=lambda row: 0), r"callback\(agent, report\); .* takes \(row\)"),
         (lambda: rl.SICPPO(Pull(), limit()).learn(1, callback=3), "`callback` must be a function"),
         (lambda: envs.sewage(seed="a"), "`seed` must be"),
     ],
@@ -283,7 +287,7 @@ def test_estimates_must_be_numbers():
             found = rl.Exact().evaluate(simulator, policy, rng)
             return type(found)(found.visits, float("nan"))
 
-    refused(lambda: rl.SICPO(MDP, evaluation=Lost()).learn(1), "iteration 0 are not numbers: reward nan")
+    refused(lambda: rl.SICPO(MDP, evaluation=Lost()).learn(1), "iteration 0 is no number: nan")
 
 
 @pytest.mark.parametrize(

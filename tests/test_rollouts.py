@@ -46,16 +46,16 @@ class Endless(Walk):
         return seen, reward, False, False, {}
 
 
-def picks(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A discrete action of the observation, and a number in place of its log-probability."""
-    return (observations[:, 0] + observations[:, 1]).astype(int) % 3, -observations[:, 1] - observations[:, 2]
+def picks(observations: np.ndarray) -> np.ndarray:
+    """A discrete action of the observation."""
+    return (observations[:, 0] + observations[:, 1]).astype(int) % 3
 
 
 def steers(size: int) -> Any:
     """The same for `size` real numbers."""
 
-    def act(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.sin(observations[:, :1] + np.arange(size) + observations[:, 1:2]), -observations[:, 2]
+    def act(observations: np.ndarray) -> np.ndarray:
+        return np.sin(observations[:, :1] + np.arange(size) + observations[:, 1:2])
 
     return act
 
@@ -69,13 +69,12 @@ def vector(
 def by_hand(env: gym.Env, act: Any, seed: int) -> dict[str, Any]:
     """One episode, step by step."""
     seen, _ = env.reset(seed=seed)
-    played: dict[str, Any] = {"observations": [], "actions": [], "log_probs": [], "rewards": []}
+    played: dict[str, Any] = {"observations": [], "actions": [], "rewards": []}
     over = False
     while not over:
-        action, log_prob = act(seen[None])
+        action = act(seen[None])
         played["observations"].append(seen)
         played["actions"].append(action[0])
-        played["log_probs"].append(log_prob[0])
         seen, reward, ended, cut, _ = env.step(action[0])
         played["rewards"].append(reward)
         over = ended or cut
@@ -88,7 +87,7 @@ def assert_by_hand(episodes: Episodes, env: gym.Env, act: Any, seed: int) -> Non
         expected = by_hand(env, act, seed + i)
         steps = len(expected["rewards"])
         np.testing.assert_array_equal(episodes.live[:, i], np.arange(len(episodes.live)) < steps)
-        for name in ("observations", "actions", "log_probs", "rewards"):
+        for name in ("observations", "actions", "rewards"):
             np.testing.assert_array_equal(getattr(episodes, name)[:steps, i], expected[name], err_msg=f"{name} of {i}")
         assert episodes.terminated[i] == expected["terminated"]
         np.testing.assert_array_equal(episodes.last[i], expected["last"])
@@ -96,7 +95,7 @@ def assert_by_hand(episodes: Episodes, env: gym.Env, act: Any, seed: int) -> Non
 
 def assert_same_episodes(one: Episodes, other: Episodes) -> None:
     np.testing.assert_array_equal(one.live, other.live)
-    for name in ("observations", "actions", "log_probs", "rewards"):
+    for name in ("observations", "actions", "rewards"):
         np.testing.assert_array_equal(one.flat(getattr(one, name)), other.flat(getattr(other, name)))
     np.testing.assert_array_equal(one.terminated, other.terminated)
     np.testing.assert_array_equal(one.last, other.last)
@@ -128,7 +127,7 @@ def test_shapes_and_counts():
     episodes = collect(vector(6), picks, 6, 0)
     T = len(episodes.live)
     assert episodes.observations.shape == (T, 6, 3)
-    for name in ("actions", "log_probs", "rewards", "live"):
+    for name in ("actions", "rewards", "live"):
         assert getattr(episodes, name).shape == (T, 6)
     assert episodes.live.dtype == episodes.terminated.dtype == bool
     assert episodes.rewards.dtype == float
@@ -234,9 +233,8 @@ def test_the_vector_of_ships_plays_as_single_ones():
     envs = pytest.importorskip("envs")
     headings = np.linspace(0.5, 1.1, 5)
 
-    def act(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        n = len(observations)
-        return headings[:n, None].astype(np.float32), np.zeros(n)
+    def act(observations: np.ndarray) -> np.ndarray:
+        return headings[: len(observations), None].astype(np.float32)
 
     episodes = collect(gym.make_vec("lsip/ShipRoute-v0", num_envs=5), act, 5, 0)
     for i, heading in enumerate(headings):
@@ -327,42 +325,71 @@ def peaked(at: float, width: float = 1e-6, **options: Any) -> rl.SemiInfiniteCos
     ],
     ids=str,
 )
-def test_where_an_oracle_fails_a_hundred_random_points_stand_in(answer):
+def test_an_oracle_that_fails_is_reported_and_a_fallback_asked_only_if_it_is_given(answer):
     episodes = collect(vector(4), picks, 4, 0)
-    asked = []
-
-    def counted(y: np.ndarray, observations: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        asked.append(y)
-        return cost(y, observations, actions)
-
-    constraint = rl.SemiInfiniteCost(lsip.Interval(0, 1), counted, bound)
-    violation = EpisodeViolation(constraint, episodes)
-    worst = violation.worst(Failing(answer), 0.0, np.random.default_rng(0))
-    points = np.concatenate(asked)
-    assert len(points) == 100
-    values = EpisodeViolation(continuum(), episodes).values(points)[:, 0]
-    assert worst.value == values.max()
-    np.testing.assert_array_equal(worst.y, points[values.argmax()])
-    assert worst.bound == np.inf
-    again = violation.worst(Failing(answer), 0.0, np.random.default_rng(0))
-    assert (again.value, again.y) == (worst.value, worst.y)
-    third = violation.worst(Failing(answer), 0.0, np.random.default_rng(1))
-    assert third.y != worst.y
+    violation, spare = EpisodeViolation(continuum(), episodes), lsip.oracles.RandomSearch(points=100)
+    with pytest.raises(lsip.LSIPError, match=r"oracle Failing (failed with|found)|^no$"):
+        violation.found(Failing(answer), 0.0, np.random.default_rng(0))
+    with pytest.warns(rl.OracleWarning, match=r"The fallback RandomSearch.* was asked instead"):
+        found = violation.found(Failing(answer), 0.0, np.random.default_rng(0), spare)
+    expected = violation.found(spare, 0.0, np.random.default_rng(0))
+    assert (found.value, found.y) == (expected.value, expected.y)
+    assert found.bound == np.inf
 
 
-def test_errors_that_are_no_failures_of_the_search_are_not_hidden():
+def test_an_interrupt_of_an_oracle_is_no_failure():
     violation = EpisodeViolation(continuum(), collect(vector(2), picks, 2, 0))
     with pytest.raises(KeyboardInterrupt):
-        violation.worst(Failing(KeyboardInterrupt()), 0.0, np.random.default_rng(0))
-    with pytest.raises(AttributeError, match="a slip"):
-        violation.worst(Failing(AttributeError("a slip")), 0.0, np.random.default_rng(0))
+        violation.found(Failing(KeyboardInterrupt()), 0.0, np.random.default_rng(0), lsip.oracles.Grid(3))
+
+
+def slips(*given: Any) -> Any:
+    raise AttributeError("a slip")
+
+
+@pytest.mark.parametrize("part", ["cost", "bound", "candidates"])
+def test_a_constraint_that_fails_ends_in_a_sentence(part):
+    parts: dict[str, Any] = {"cost": cost, "bound": lambda y: np.ones(len(y)), "candidates": None}
+    parts[part] = {"cost": lambda y, o, a: slips(), "bound": lambda y: slips(), "candidates": lambda o: slips()}[part]
+    constraint = rl.SemiInfiniteCost(lsip.Interval(0, 1), **parts)
+    violation = EpisodeViolation(constraint, collect(vector(2), picks, 2, 0))
+    with pytest.raises(lsip.ModelError, match=rf"`{part}\(.*\)` failed with AttributeError: a slip"):
+        violation.found(lsip.oracles.Multistart(), 0.0, np.random.default_rng(0))
+
+
+class Broken(Walk):
+    """It fails where it is told to."""
+
+    def __init__(self, at: str) -> None:
+        super().__init__()
+        self.at = at
+
+    def reset(self, **options: Any) -> Any:
+        return slips() if self.at == "reset" else super().reset(**options)
+
+    def step(self, action: Any) -> Any:
+        return slips() if self.at == "step" else super().step(action)
+
+
+@pytest.mark.parametrize("at", ["reset", "step"])
+def test_an_environment_that_fails_ends_in_a_sentence(at):
+    with pytest.raises(lsip.ModelError, match=rf"`{at}` of the environment failed with AttributeError: a slip"):
+        collect(vector(2, kind=Broken, at=at), picks, 2, 0)
+
+
+def test_all_steps_are_counted():
+    """Copies whose episode has ended go on until the last one has."""
+    episodes = collect(vector(6), picks, 12, 3)
+    first, second = episodes.live[:, :6], episodes.live[:, 6:]
+    assert episodes.made == 6 * int(first.sum(axis=0).max()) + 6 * int(second.sum(axis=0).max())
+    assert episodes.made > episodes.steps
 
 
 def test_a_cost_of_the_wrong_shape_is_named():
     wrong = rl.SemiInfiniteCost(lsip.Interval(0, 1), lambda y, observations, actions: np.zeros(len(y)), 1.0)
     violation = EpisodeViolation(wrong, collect(vector(2), picks, 2, 0))
     with pytest.raises(lsip.ModelError, match="one number a point and step"):
-        violation.worst(lsip.oracles.Multistart(), 0.0, np.random.default_rng(0))
+        violation.found(lsip.oracles.Multistart(), 0.0, np.random.default_rng(0))
 
 
 def test_a_cost_that_is_not_a_number_is_an_error():
@@ -370,7 +397,7 @@ def test_a_cost_that_is_not_a_number_is_an_error():
         lsip.Interval(0, 1), lambda y, observations, actions: np.full((len(y), len(observations)), np.nan), 1.0
     )
     with pytest.raises(lsip.ModelError, match="not finite"):
-        EpisodeViolation(nan, collect(vector(2), picks, 2, 0)).worst(
+        EpisodeViolation(nan, collect(vector(2), picks, 2, 0)).found(
             lsip.oracles.Multistart(), 0.0, np.random.default_rng(0)
         )
 
@@ -378,7 +405,7 @@ def test_a_cost_that_is_not_a_number_is_an_error():
 @pytest.mark.parametrize("oracle", [lsip.oracles.Multistart(), lsip.oracles.Grid(101), lsip.oracles.RandomSearch(500)])
 def test_oracles_of_lsip_maximise_it(oracle):
     violation = EpisodeViolation(continuum(), collect(vector(6), picks, 6, 3))
-    worst = violation.worst(oracle, 0.0, np.random.default_rng(0))
+    worst = violation.found(oracle, 0.0, np.random.default_rng(0))
     best = violation.values(np.linspace(0, 1, 1001)[:, None]).max()
     assert worst.value == pytest.approx(best, abs=1e-2 * max(abs(best), 1))
     assert worst.value == pytest.approx(violation.values(worst.y[None])[0, 0], rel=1e-12)
@@ -392,13 +419,13 @@ def test_candidates_are_looked_at():
         return np.array([[0.1], [0.123456789], [0.9]])
 
     episodes = collect(vector(3), picks, 3, 0)
-    worst = EpisodeViolation(peaked(0.123456789, candidates=candidates), episodes).worst(
+    worst = EpisodeViolation(peaked(0.123456789, candidates=candidates), episodes).found(
         lsip.oracles.Grid(11), 0.0, np.random.default_rng(0)
     )
     assert worst.y == [0.123456789]
     assert worst.value == pytest.approx(episodes.steps / 3 - 0.5)
     np.testing.assert_array_equal(seen[0], episodes.flat(episodes.observations))
-    without = EpisodeViolation(peaked(0.123456789), episodes).worst(
+    without = EpisodeViolation(peaked(0.123456789), episodes).found(
         lsip.oracles.Grid(11), 0.0, np.random.default_rng(0)
     )
     assert without.value == -0.5
@@ -407,14 +434,14 @@ def test_candidates_are_looked_at():
 def test_what_an_oracle_finds_wins_over_worse_candidates():
     episodes = collect(vector(3), picks, 3, 0)
     constraint = peaked(0.5, candidates=lambda observations: np.array([[0.2], [0.7]]))
-    worst = EpisodeViolation(constraint, episodes).worst(lsip.oracles.Grid(3), 0.0, np.random.default_rng(0))
+    worst = EpisodeViolation(constraint, episodes).found(lsip.oracles.Grid(3), 0.0, np.random.default_rng(0))
     assert worst.y == [0.5]
 
 
 def test_candidates_outside_the_domain_are_projected():
     episodes = collect(vector(3), picks, 3, 0)
     constraint = peaked(1.0, candidates=lambda observations: np.array([[7.0]]))
-    worst = EpisodeViolation(constraint, episodes).worst(Failing([-9.0]), 0.0, np.random.default_rng(0))
+    worst = EpisodeViolation(constraint, episodes).found(Failing([-9.0]), 0.0, np.random.default_rng(0))
     assert worst.y == [1.0]
 
 
@@ -426,14 +453,14 @@ def test_all_of_many_candidates_are_looked_at(first):
     episodes = collect(vector(3), picks, 3, 0)
     violation = EpisodeViolation(peaked(special, candidates=lambda observations: named), episodes)
     for seed in range(5):
-        assert violation.worst(lsip.oracles.Grid(11), 0.0, np.random.default_rng(seed)).y == [special]
+        assert violation.found(lsip.oracles.Grid(11), 0.0, np.random.default_rng(seed)).y == [special]
 
 
 def test_there_may_be_no_candidates():
     episodes = collect(vector(3), picks, 3, 0)
     constraint = continuum(candidates=lambda observations: np.zeros((0, 1)))
-    worst = EpisodeViolation(constraint, episodes).worst(lsip.oracles.Grid(11), 0.0, np.random.default_rng(0))
-    expected = EpisodeViolation(continuum(), episodes).worst(lsip.oracles.Grid(11), 0.0, np.random.default_rng(0))
+    worst = EpisodeViolation(constraint, episodes).found(lsip.oracles.Grid(11), 0.0, np.random.default_rng(0))
+    expected = EpisodeViolation(continuum(), episodes).found(lsip.oracles.Grid(11), 0.0, np.random.default_rng(0))
     assert (worst.value, worst.y) == (expected.value, expected.y)
 
 
@@ -450,6 +477,6 @@ def test_finitely_many_costs():
         np.mean([h["observations"][:, 2].sum() for h in hands]) - 30,
     ]
     np.testing.assert_allclose(violation.values(constraint.domain.points)[:, 0], expected)
-    worst = violation.worst(lsip.oracles.Multistart(), 0.0, np.random.default_rng(0))
+    worst = violation.found(lsip.oracles.Multistart(), 0.0, np.random.default_rng(0))
     assert worst.value == pytest.approx(max(expected))
     assert worst.y == [np.argmax(expected)]

@@ -27,11 +27,14 @@ from tests.test_rollouts import Walk, assert_same_episodes, vector
 torch = pytest.importorskip("torch")
 ray = pytest.importorskip("ray")
 
-from rl.rollouts_ray import RayRollouts, WorkerLostError, _maker, _shape  # noqa: E402
+from rl.rollouts_ray import RayPool, RayRollouts, WorkerLostError, _maker, _shape  # noqa: E402
 from rl.si_cppo import SICPPO  # noqa: E402
 from tests.test_si_cppo import assert_same_run  # noqa: E402
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc"),
+    pytest.mark.filterwarnings("ignore::rl.NoGoodPolicyWarning"),
+]
 QUICK = {"episodes": 24, "hidden": (8,), "epochs": 2, "index_points": 1, "device": "cpu"}
 
 
@@ -41,6 +44,11 @@ def ships(copies: int = 8) -> Any:
 
 def agent(env: Any = None, constraint: Any = None, **options: Any) -> SICPPO:
     return SICPPO(env if env is not None else ships(), constraint or envs.ship.constraint(), **{**QUICK, **options})
+
+
+def played(agent: SICPPO, count: int, seed: int, deterministic: bool = False) -> Any:
+    """Episodes of the current policy."""
+    return agent.world.episodes(agent.world.player(agent.state), count, seed, deterministic)
 
 
 def alive(pid: int) -> bool:
@@ -79,7 +87,7 @@ def first() -> Iterator[SICPPO]:
 @pytest.fixture
 def on_ray(first: SICPPO) -> Iterator[Callable[..., SICPPO]]:
     """Makes agents; all of them share the workers, which are given the environment that is asked for."""
-    pool = first.pool
+    pool = first.world.pool
 
     def lend(make: Callable[[], Any], shape: Any) -> None:
         actors = [*pool._idle, *pool._starting.values()]
@@ -92,7 +100,7 @@ def on_ray(first: SICPPO) -> Iterator[Callable[..., SICPPO]]:
     def make_agent(make: Callable[[], Any] = ships, env: Any = None, **options: Any) -> SICPPO:
         made = agent(make() if env is None else env, **options)
         lend(make, _shape(made.env))
-        made.pool = pool
+        made.world.pool = pool
         return made
 
     yield make_agent
@@ -113,7 +121,7 @@ def processes(pool: Any) -> list[int]:
 def test_a_batch_is_that_of_one_process(on_ray, deterministic):
     there, here = on_ray(), agent()
     for seed in (0, 7):
-        one, other = (each._play(24, seed, deterministic) for each in (here, there))
+        one, other = (played(each, 24, seed, deterministic) for each in (here, there))
         assert one.count == 24
         assert_same_episodes(one, other)
         np.testing.assert_array_equal(one.flat(one.drawn), other.flat(other.drawn))
@@ -121,7 +129,7 @@ def test_a_batch_is_that_of_one_process(on_ray, deterministic):
 
 def test_a_batch_of_another_seed_has_the_same_distribution(on_ray):
     """Were the noise of the workers not what it should be, their mean return would lie elsewhere."""
-    mine, theirs = agent()._play(400, 0).returns(), on_ray()._play(400, 10_000).returns()
+    mine, theirs = played(agent(), 400, 0).returns(), played(on_ray(), 400, 10_000).returns()
     assert not np.array_equal(mine, theirs)
     standard_error = np.sqrt(mine.var() / len(mine) + theirs.var() / len(theirs))
     assert abs(mine.mean() - theirs.mean()) < 4 * standard_error
@@ -140,7 +148,7 @@ def test_a_run_may_be_resumed_on_ray_and_back(tmp_path, on_ray):
     on_ray().learn(3000, checkpoint=path)
     SICPPO.load(path, ships(), device="cpu").learn(6000, checkpoint=path)
     again = SICPPO.load(path, ships(), device="cpu")
-    again.pool = on_ray().pool
+    again.world.pool = on_ray().world.pool
     assert_same_run(whole, again.learn(9000))
 
 
@@ -152,11 +160,11 @@ def test_lost_workers_cost_nothing_but_time(on_ray, caplog):
 
     def kill(made: SICPPO, report: Any) -> None:
         if report.iteration == 0:
-            lost.append(processes(made.pool)[0])
+            lost.append(processes(made.world.pool)[0])
             os.kill(lost[-1], signal.SIGKILL)
         if report.iteration == 2:
-            lost.append(processes(made.pool)[0])
-            ray.kill(made.pool._idle[0])
+            lost.append(processes(made.world.pool)[0])
+            ray.kill(made.world.pool._idle[0])
 
     there.learn(9000, callback=kill)
     assert len(set(lost)) == 2
@@ -164,7 +172,7 @@ def test_lost_workers_cost_nothing_but_time(on_ray, caplog):
     said = [record.getMessage() for record in caplog.records if record.name == "rl.rollouts_ray"]
     assert len(said) == 2  # once a worker
     assert all("played again" in line for line in said)
-    now = processes(there.pool)
+    now = processes(there.world.pool)
     assert len(now) == 2
     assert not set(now) & set(lost)
 
@@ -196,9 +204,9 @@ def test_a_worker_may_die_in_the_middle_of_a_round(on_ray, tmp_path):
     mark = tmp_path / "died"
     there = on_ray(partial(dying, str(mark)), constraint=unbounded())
     assert not mark.exists()
-    played = there._play(24, 0)
+    found = played(there, 24, 0)
     assert mark.exists()
-    assert_same_episodes(played, agent(dying(str(mark)), unbounded())._play(24, 0))
+    assert_same_episodes(found, played(agent(dying(str(mark)), unbounded()), 24, 0))
 
 
 def test_an_environment_that_always_dies_is_not_tried_forever(on_ray, monkeypatch):
@@ -209,6 +217,46 @@ def test_an_environment_that_always_dies_is_not_tried_forever(on_ray, monkeypatc
 
 
 # ---- errors of the environment ---------------------------------------------------------------------------------------
+
+
+class Gone:
+    """A Ray whose head is no longer there."""
+
+    exceptions = ray.exceptions
+
+    def put(self, value: Any) -> Any:
+        raise ray.exceptions.RaySystemError("the head is dead")
+
+
+def test_a_ray_that_is_gone_ends_in_a_sentence_and_a_checkpoint(tmp_path):
+    path, made = tmp_path / "a.npz", agent()
+    pool = object.__new__(RayPool)
+    pool._ray, pool._class = Gone(), object()
+
+    def leave(made: SICPPO, report: Any) -> None:
+        if report.iteration == 1:
+            made.world.pool = pool
+
+    with pytest.raises(WorkerLostError, match=r"Ray is out of reach \(.*head is dead.*\)\. The run can go on"):
+        made.learn(9000, callback=leave, checkpoint=path, every=100)
+    again = SICPPO.load(path, ships(), envs.ship.constraint(), device="cpu")
+    assert again.iteration == 2
+    assert_same_run(again.learn(9000), agent().learn(9000))
+
+
+class Slow(Gone):
+    """A Ray that never answers."""
+
+    def wait(self, answers: Any, num_returns: int, timeout: float) -> Any:
+        return [], answers
+
+
+def test_a_ray_without_machines_is_given_up(caplog):
+    pool = object.__new__(RayPool)
+    pool._ray, pool._patience, pool._starting = Slow(), 5.0, {"answer": "actor"}
+    with pytest.raises(WorkerLostError, match="has not started any worker for 5 s"):
+        pool._next(["answer"])
+    assert "has not started any worker for 1 s" in caplog.text
 
 
 class Broken(Walk):
@@ -222,13 +270,13 @@ def broken() -> Any:
     return vector(4, kind=Broken, discrete=False)
 
 
-def test_an_error_of_the_environment_is_raised_as_it_is(on_ray):
+def test_an_error_of_the_environment_is_the_one_that_it_would_be_here(on_ray):
     there = on_ray(broken, constraint=unbounded())
-    before = set(processes(there.pool))
+    before = set(processes(there.world.pool))
     for _ in range(2):
-        with pytest.raises(OverflowError, match="too much"):
+        with pytest.raises(lsip.ModelError, match="`step` of the environment failed with OverflowError: too much"):
             there.learn(1)
-    assert set(processes(there.pool)) == before  # the workers live on
+    assert set(processes(there.world.pool)) == before  # the workers live on
 
 
 def cannot() -> Any:
@@ -325,16 +373,16 @@ def test_without_ray(monkeypatch):
 def test_another_agent_joins_and_leaves(first, caplog):
     """Also the one of `workers="ray"`: no more workers than rounds, and they end when it is closed."""
     other = rl.baselines.PPOLagrangian(ships(), envs.ship.constraint(), **{**QUICK, "episodes": 8}, workers="ray")
-    assert other.pool.actors == 1
+    assert other.world.pool.actors == 1
     # Ray may have a late word about a worker of a test before.
     assert not [record for record in caplog.records if record.name.startswith("rl")]
     other.close()
     other.close()
-    assert not other.pool._starting
+    assert not other.world.pool._starting
     assert ray.is_initialized()  # the first one needs it
     with pytest.raises(lsip.ModelError, match="have been closed"):
         other.learn(1)
     assert other.predict(np.zeros(6))[0].shape == (1,)
     agent(episodes=8, workers=RayRollouts(actors=2)).close()
     assert "1 rounds, too few for 2 actors" in caplog.text
-    assert len(processes(first.pool)) == 2
+    assert len(processes(first.world.pool)) == 2

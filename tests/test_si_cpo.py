@@ -23,6 +23,7 @@ torch = pytest.importorskip("torch")
 
 from rl.baselines.crpo import FixedGrid  # noqa: E402
 from rl.policies import flat_parameters  # noqa: E402
+from rl.updates import Pairs  # noqa: E402
 from tests.test_updates import EVALUATIONS, UPDATES, toy  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,7 +49,7 @@ def assert_same_run(one: rl.SICPO, other: rl.SICPO) -> None:
     for a, b in zip(one.history, other.history, strict=True):
         assert (a.iteration, a.reward, a.violation, a.good) == (b.iteration, b.reward, b.violation, b.good)
         np.testing.assert_array_equal(a.y, b.y)
-    assert torch.equal(flat_parameters(one.learner.policy), flat_parameters(other.learner.policy))
+    assert torch.equal(flat_parameters(one.state.policy), flat_parameters(other.state.policy))
     for choice in ("uniform", "best", "average", "last"):
         np.testing.assert_array_equal(one.choose(choice), other.choose(choice))
     assert one.rng.bit_generator.state == other.rng.bit_generator.state
@@ -81,15 +82,23 @@ class Oracle:
 
 
 class Recorder:
-    """An update that adds its number to the logit of action 0, and remembers what it was asked."""
+    """An update that adds its number to the logit of action 0, and remembers what it was to raise, and how fast."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[np.ndarray, float, float]] = []
+        self.calls: list[tuple[np.ndarray, float]] = []
 
-    def step(self, learner: Any, criterion: Any, sign: float, rate: float, rng: Any) -> dict[str, float]:
-        self.calls.append((criterion, sign, rate))
+    @property
+    def sampling(self) -> Any:
+        return self
+
+    def draw(self, simulator: Any, policy: Any, criterion: Any, rng: Any) -> Any:
+        self.criterion = criterion
+        return Pairs(samples=1, horizon=1).draw(simulator, policy, criterion, rng)
+
+    def step(self, policy: Any, batch: Any, rate: float, rng: Any, memory: Any) -> dict[str, Any]:
+        self.calls.append((self.criterion, rate))
         with torch.no_grad():
-            learner.policy.theta[:, 0] = 0.01 * len(self.calls)
+            policy.theta[:, 0] = 0.01 * len(self.calls)
         return {}
 
 
@@ -123,9 +132,9 @@ def test_the_step_is_on_the_reward_exactly_when_the_violation_is_at_most_eta():
     assert [row.violation for row in made.history] == violations
     assert [row.iteration for row in made.history] == list(range(6))
     assert made.good_count == 4
-    for (criterion, sign, rate), fine in zip(update.calls, good, strict=True):
-        assert (sign, rate) == ((1.0, 0.7) if fine else (-1.0, 0.7))
-        expected = mdp.r if fine else np.repeat(mdp.costs.at([[0.25]])[0].T, 2, axis=1)
+    for (criterion, rate), fine in zip(update.calls, good, strict=True):
+        assert rate == 0.7
+        expected = mdp.r if fine else -np.repeat(mdp.costs.at([[0.25]])[0].T, 2, axis=1)
         np.testing.assert_allclose(criterion, expected)
 
 
@@ -133,7 +142,7 @@ def test_the_constraint_step_is_on_the_worst_point_of_those_found():
     made, update = told([[0.3, 0.9, 0.5]], eta=0.5)
     assert made.history[0].y == pytest.approx([0.5])
     assert made.history[0].violation == 0.9
-    np.testing.assert_allclose(update.calls[0][0], np.repeat(toy().costs.at([[0.5]])[0].T, 2, axis=1))
+    np.testing.assert_allclose(update.calls[0][0], -np.repeat(toy().costs.at([[0.5]])[0].T, 2, axis=1))
 
 
 def test_costs_of_pairs_are_the_criterion_pair_by_pair():
@@ -141,7 +150,7 @@ def test_costs_of_pairs_are_the_criterion_pair_by_pair():
     level = np.array([[0.1, 0.2], [0.3, 0.4]])
     mdp = rl.SICMDP(toy().P, toy().r, level * (1 + t), 1, t, None, 0.5)
     _, update = told([1.0], mdp=mdp)
-    np.testing.assert_allclose(update.calls[0][0], 1.25 * level)
+    np.testing.assert_allclose(update.calls[0][0], -1.25 * level)
 
 
 def test_the_oracle_sees_the_estimated_violation_the_tolerance_and_fresh_seeds():
@@ -220,7 +229,7 @@ def test_the_same_seed_gives_the_same_run(update, policy, device):
     )
     assert_same_run(one, other)
     assert [row.violation for row in one.history] != [row.violation for row in third.history]
-    assert not torch.equal(flat_parameters(one.learner.policy), flat_parameters(third.learner.policy))
+    assert not torch.equal(flat_parameters(one.state.policy), flat_parameters(third.state.policy))
 
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
@@ -349,7 +358,8 @@ def test_a_checkpoint_is_written_every_so_often_and_at_the_end(tmp_path):
         seen.append(rl.SICPO.load(path, toy()).iteration if path.exists() else 0)
 
     agent().learn(8, checkpoint=path, every=3, callback=look)
-    assert seen == [0, 0, 3, 3, 3, 6, 6, 8]
+    assert seen == [0, 0, 3, 3, 3, 6, 6, 6]
+    assert rl.SICPO.load(path, toy()).iteration == 8
 
 
 def test_a_run_that_a_callback_stops_still_ends_with_a_checkpoint(tmp_path):
@@ -437,10 +447,14 @@ def test_a_foreign_file_is_no_checkpoint(what, tmp_path):
         rl.SICPO.load(path, toy())
 
 
-@pytest.mark.parametrize("gone", ["parameters", "history", "history_y", "best", "best_reward", "drawn", "recent"])
+GONE = ["policy/theta", "history/reward", "history/y", "best/parameters", "drawn/parameters", "recent", "points"]
+
+
+@pytest.mark.parametrize("gone", GONE)
 def test_arrays_that_are_missing_are_noticed(gone, tmp_path):
     _, path = saved(tmp_path)
     with np.load(path) as data:
+        assert gone in data.files
         parts = {name: data[name] for name in data.files if name != gone}
     archive(path, **parts)
     with pytest.raises(lsip.ModelError, match=r"c\.npz"):
@@ -500,7 +514,7 @@ def test_no_code_is_in_a_checkpoint(tmp_path):
 def test_the_log_holds_every_iteration(tmp_path):
     made = agent().learn(5, log=tmp_path / "deep" / "log", tensorboard=False)
     rows = rows_of(tmp_path / "deep" / "log")
-    assert list(rows[0]) == ["iteration", "reward", "violation", "good", "good_share", "y0"]
+    assert list(rows[0]) == ["run", "iteration", "reward", "violation", "good", "good_share", "step", "y0"]
     good = 0
     for row, step in zip(rows, made.history, strict=True):
         good += step.good
@@ -511,17 +525,34 @@ def test_the_log_holds_every_iteration(tmp_path):
         assert float(row["y0"]) == step.y[0]
 
 
-def test_a_new_run_in_an_old_folder_starts_a_new_log(tmp_path):
-    agent().learn(5, log=tmp_path, tensorboard=False)
-    agent(seed=1).learn(2, log=tmp_path, tensorboard=False)
-    assert [row["iteration"] for row in rows_of(tmp_path)] == ["0", "1"]
+def test_a_new_run_in_an_old_folder_is_appended(tmp_path):
+    first = agent().learn(3, log=tmp_path, tensorboard=False)
+    before = rows_of(tmp_path)
+    agent(seed=1, update=UPDATES["TRPO"]).learn(2, log=tmp_path, tensorboard=False)  # which has other columns
+    first.learn(1, log=tmp_path, tensorboard=False)
+    rows = rows_of(tmp_path)
+    assert [(row["run"], row["iteration"]) for row in rows] == [
+        *[("1", str(k)) for k in range(3)],
+        *[("2", str(k)) for k in range(2)],
+        ("1", "3"),
+    ]
+    assert [{name: row[name] for name in before[0]} for row in rows[:3]] == before
+    assert rows[3]["kl"]
+    assert not rows[0]["kl"]
+
+
+def test_a_table_of_another_program_is_left_alone(tmp_path):
+    (tmp_path / "progress.csv").write_text("iteration,reward\n0,1.5\n")
+    with pytest.raises(lsip.ModelError, match="another program"):
+        agent().learn(1, log=tmp_path, tensorboard=False)
+    assert (tmp_path / "progress.csv").read_text() == "iteration,reward\n0,1.5\n"
 
 
 def test_half_a_line_of_a_killed_run_is_dropped(tmp_path):
     whole = agent(seed=5).learn(14, log=tmp_path / "whole", tensorboard=False)
     agent(seed=5).learn(12, log=tmp_path / "parts", tensorboard=False, checkpoint=tmp_path / "c.npz")
     with (tmp_path / "parts" / "progress.csv").open("a") as stream:
-        stream.write("1")  # of iteration 12
+        stream.write("1,1")  # of iteration 12
     resumed = rl.SICPO.load(tmp_path / "c.npz", toy()).learn(2, log=tmp_path / "parts", tensorboard=False)
     assert_same_run(whole, resumed)
     assert rows_of(tmp_path / "parts") == rows_of(tmp_path / "whole")
@@ -539,7 +570,7 @@ def test_tensorboard_gets_the_same_numbers(tmp_path):
     made = agent().learn(4, log=tmp_path)
     assert list(tmp_path.glob("events.out.tfevents.*"))
     board = reader.EventAccumulator(str(tmp_path)).Reload()
-    assert set(board.Tags()["scalars"]) == {"reward", "violation", "good", "good_share", "y0"}
+    assert set(board.Tags()["scalars"]) == {"reward", "violation", "good", "good_share", "step", "y0"}
     events = board.Scalars("violation")
     assert [e.step for e in events] == [0, 1, 2, 3]
     np.testing.assert_allclose([e.value for e in events], [row.violation for row in made.history], rtol=1e-6)
@@ -612,8 +643,8 @@ def test_predictions_are_for_states(states):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"eta": -0.1}, "`eta` must not be negative; got -0.1"),
-        ({"eta": float("nan")}, "`eta` must not be negative; got nan"),
+        ({"eta": float("nan")}, "`eta` must be a finite number; got nan"),
+        ({"switch": "all"}, '`switch` is "worst" or "set"; got \'all\''),
         ({"learning_rate": 0}, "`learning_rate` must be positive; got 0"),
         ({"device": "gpu"}, "`device` is"),
         ({"policy": rl.MLPCategorical(3, 2), "features": np.zeros((5, 3))}, "one row for each of the 2 states"),
@@ -665,13 +696,13 @@ def test_features_are_what_a_network_sees():
     features = np.array([[1.0, 2.0, 3.0], [-1.0, 0.0, 1.0]])
     torch.manual_seed(0)
     made = agent(policy=rl.MLPCategorical(3, 2, hidden=()), features=features)
-    np.testing.assert_allclose(made.learner.features, features)
-    linear = made.learner.policy.net[0]
+    np.testing.assert_allclose(made.world.features, features)
+    linear = made.state.policy.net[0]
     logits = features @ linear.weight.detach().numpy().T + linear.bias.detach().numpy()
     np.testing.assert_allclose(
         made.choose("last"), np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), rtol=1e-6
     )
-    assert torch.equal(agent(policy=network()).learner.features, torch.eye(2))
+    assert torch.equal(agent(policy=network()).world.features, torch.eye(2))
 
 
 def test_a_hidden_model_is_learned_from_and_resumed(tmp_path):
@@ -748,7 +779,11 @@ def test_crpo_says_what_a_problem_is():
 
 NEED_TORCH = [
     "SICPO",
-    *UPDATES,
+    "EPO",
+    "NPG",
+    "PPO",
+    "PolicyGradient",
+    "TRPO",
     "SoftmaxTable",
     "MLPCategorical",
     "MLPGaussian",

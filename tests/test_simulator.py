@@ -290,7 +290,6 @@ def test_a_simulator_may_keep_the_arrays_that_it_gives():
             self.reset = lambda count, rng: self.first[:count]
 
     simulator = Keeps(small())
-    (s, _), _ = rl.NPG(samples=50, horizon=3).advantages(
-        simulator, PI, simulator.specification.r, np.random.default_rng(0)
-    )
-    assert len(np.unique(s)) > 1
+    sampling = rl.NPG(samples=50, horizon=3).sampling
+    sample = sampling.draw(simulator, PI, simulator.specification.r, np.random.default_rng(0))
+    assert len(np.unique(sample.states)) > 1

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,7 @@ class Setting:
     horizon: int = 100  # H
     samples: int = 1000  # K_sgd
     radius: float = 1000.0  # W
-    steps: str = "decreasing"  # of the inner descent
+    steps: Literal["decreasing", "constant"] = "decreasing"  # of the inner descent
     points: int = 100  # M, of the random search
 
     def environment(self, seed: int) -> Sewage:

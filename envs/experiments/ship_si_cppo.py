@@ -8,6 +8,7 @@ those of the deterministic policy that a run keeps. Every run is kept in a file 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -25,8 +26,8 @@ from .registry import Experiment, Outcome, Progress, written
 from .runs import kept, one_thread, spread
 
 if TYPE_CHECKING:
-    from rl.si_cppo import Report
     from rl.si_cppo_config import Settings
+    from rl.state import Report
 
 Array = NDArray[np.float64]
 METHODS = {"SI-CPPO": 0, "CRPO, N = 250": 16, "CRPO, N = 500": 23, "CRPO, N = 1000": 33}  # places along a side
@@ -109,7 +110,10 @@ def route(learner: rl.SICPPO) -> tuple[Array, float]:
     observation, _ = env.reset(seed=0)
     positions, total, done = [observation[:2].astype(float)], 0.0, False
     while not done:
-        observation, reward, ended, cut, _ = env.step(learner.predict(observation)[0])
+        with warnings.catch_warnings():  # a route that is not feasible is drawn, too
+            warnings.simplefilter("ignore", rl.NoGoodPolicyWarning)
+            heading = learner.predict(observation)[0]
+        observation, reward, ended, cut, _ = env.step(heading)
         positions.append(observation[:2].astype(float))
         total, done = total + float(reward), ended or cut
     return np.array(positions), total

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 import lsip
 
-from .. import validation
-from ..constraint import SemiInfiniteCost, Worst
+from ..constraint import SemiInfiniteCost
+from ..policies import Policy
 from ..rollouts import AnyEnv
-from ..si_cppo import SICPPO, Array
+from ..rules import Lagrangian
+from ..si_cppo import SICPPO
 from ..si_cppo_config import Settings, SICPPOConfig
+from ..updates import Update
 
 if TYPE_CHECKING:
     from ..rollouts_ray import RayRollouts
 
 
 class Options(Settings, total=False):
-    """All options of `SICPPO`."""
+    """All options of `SICPPO`, but for the rule."""
 
+    update: Update | None
     oracle: lsip.oracles.Oracle | None
+    fallback: lsip.oracles.Oracle | None
+    policy: Policy | None
     seed: int | None
     device: str
     tensorboard: str | Path | None
@@ -49,7 +54,7 @@ class PPOLagrangian(SICPPO):
         Its learning rate.
     """
 
-    CHANGING = (*SICPPO.CHANGING, "multiplier")
+    kind = "PPOLagrangian"
 
     def __init__(
         self,
@@ -61,18 +66,15 @@ class PPOLagrangian(SICPPO):
         multiplier_rate: float = 0.1,
         **options: Unpack[Options],
     ) -> None:
-        price = validation.number("multiplier", multiplier, "amount")
-        rate = validation.number("multiplier_rate", multiplier_rate, "positive")
-        super().__init__(env, constraint, config, **options)
-        self.multiplier, self.multiplier_rate = price, rate  # lambda, the price of the worst cost
+        eta = options.get("eta", (config or SICPPOConfig()).eta)
+        super().__init__(env, constraint, config, rule=Lagrangian(eta, multiplier_rate, multiplier), **options)
 
-    def _chosen(self, of_reward: Array, of_cost: Array, worst: Worst, good: bool) -> Array:
-        self.multiplier = max(0.0, self.multiplier + self.multiplier_rate * worst.value)
-        return (of_reward - self.multiplier * of_cost) / (1 + self.multiplier)
+    @property
+    def multiplier(self) -> float:
+        """lambda, the price of the worst cost."""
+        return float(self.state.prices[0]) if len(self.state.prices) else self.rule.multiplier
 
-    def _facts(self) -> dict[str, Any]:
-        return {"multiplier": self.multiplier, "multiplier_rate": self.multiplier_rate}
-
-    def _restore(self, path: str | Path, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
-        super()._restore(path, facts, arrays)
-        self.multiplier, self.multiplier_rate = facts["multiplier"], facts["multiplier_rate"]
+    @property
+    def multiplier_rate(self) -> float:
+        """Its learning rate."""
+        return float(self.rule.rate)

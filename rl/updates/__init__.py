@@ -1,10 +1,10 @@
 """Policy updates, one a file behind one protocol."""
 
-from .base import Learner, Update
-from .fisher import FisherNPG
+from .base import Batch, Update
 from .npg import NPG
 from .pg import PolicyGradient
 from .ppo import PPO
+from .sampling import Pairs, Paths
 from .trpo import TRPO
 
-__all__ = ["NPG", "PPO", "TRPO", "FisherNPG", "Learner", "PolicyGradient", "Update"]
+__all__ = ["NPG", "PPO", "TRPO", "Batch", "Pairs", "Paths", "PolicyGradient", "Update"]

@@ -1,168 +1,148 @@
-"""The sample-based natural policy gradient of the paper: projected stochastic gradient descent.
+"""The natural policy gradient: by the paper's projected stochastic gradient descent, or by conjugate gradients.
 
-What it minimises is
+The paper's minimises
 
     E over (s, a) ~ nu of ((1 - gamma) w . grad log pi(a | s) - A(s, a))^2,
 
-so that w approaches 1 / (1 - gamma) times the best fit of the advantages. Each step takes one pair and two fresh paths;
-a weighted average of the iterates is the direction.
+so that w approaches 1 / (1 - gamma) times the best fit of the advantages; each step takes one pair, and a weighted
+average of the iterates is the direction. All iterates are combinations w = sum of c_k g_k of the sampled gradients, and
+a step needs only inner products of these: the coefficients c solve one triangular system.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from torch import Tensor
 
 import lsip
 
 from .. import validation
-from ..policies import SoftmaxTable, flat_parameters, set_flat_parameters
-from ..simulator import Draw, Simulator, TabularSimulator, walk
-from .base import Learner, check_counts
-
-Array = NDArray[np.float64]
+from ..flat import Memory
+from ..policies import Policy, flat_gradient, flat_parameters, set_flat_parameters
+from .base import Batch, Numbers, check_counts
+from .fisher import conjugate_gradients, fisher_product
+from .gram import gram
+from .pg import value_gradient
+from .sampling import Pairs, Paths, Sampling
 
 
 @dataclass(frozen=True)
 class NPG:
-    """Algorithm "Sample-based NPG".
+    """Algorithm "Sample-based NPG", or theta + alpha F^-1 g with the Fisher matrix of the samples.
 
     Parameters
     ----------
     samples, horizon
-        K_sgd pairs, each with two paths of H steps: one from (s, a) for Q, one from s for V.
+        Of the paper's algorithm: K_sgd pairs, each with two paths of H steps. With conjugate gradients, so many paths.
     radius
         W: the iterates stay in a ball of this radius.
     steps
         "decreasing": eta_k = 1 / (k + 1); "constant": eta_k = 1, as printed, which need not converge.
+    gradient
+        "scaled" has the factor 1 - gamma of the formula above, as the text before the algorithm says; "printed" leaves
+        it out, as in the algorithm itself, so that w approaches the best fit of the advantages.
+    solver
+        "sgd", the paper's; "cg", conjugate gradients with Fisher-vector products.
+    iterations, damping, trace
+        Of the conjugate gradients; damping is added to the diagonal of F, and trace is lambda of the advantages.
     """
 
     samples: int = 1000
     horizon: int = 100
     radius: float = 1000.0
-    steps: str = "decreasing"
+    steps: Literal["decreasing", "constant"] = "decreasing"
+    gradient: Literal["scaled", "printed"] = "scaled"
+    solver: Literal["sgd", "cg"] = "sgd"
+    iterations: int = 20
+    damping: float = 1e-4
+    trace: float = 0.95
 
     def __post_init__(self) -> None:
-        check_counts(samples=self.samples, horizon=self.horizon)
+        check_counts(samples=self.samples, horizon=self.horizon, iterations=self.iterations)
         validation.number("radius", self.radius, "positive")
-        if self.steps not in ("decreasing", "constant"):
-            raise lsip.ModelError(f'`steps` is "decreasing" or "constant"; got {self.steps!r}.')
+        validation.number("damping", self.damping, "nonnegative")
+        validation.number("trace", self.trace, "share")
+        choices = {"steps": ("decreasing", "constant"), "gradient": ("scaled", "printed"), "solver": ("sgd", "cg")}
+        for name, (one, other) in choices.items():
+            if getattr(self, name) not in (one, other):
+                raise lsip.ModelError(f'`{name}` is "{one}" or "{other}"; got {getattr(self, name)!r}.')
 
-    def step(
-        self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator
-    ) -> dict[str, float]:
-        table = learner.table()
-        pairs, advantages = self.advantages(learner.simulator, table, criterion, rng)
-        if isinstance(learner.policy, SoftmaxTable):
-            direction = self._for_table(table, *pairs, advantages, 1 - learner.simulator.specification.gamma)
-            moved = torch.as_tensor(direction, device=learner.features.device)
-            with torch.no_grad():
-                learner.policy.theta.add_(moved, alpha=sign * rate)
-            return {"step": float(np.abs(direction).max()) * rate}
-        gradients = (1 - learner.simulator.specification.gamma) * _gradients(learner, *pairs)
-        found = self._sequential(gradients, advantages)
-        theta = flat_parameters(learner.policy)
-        set_flat_parameters(learner.policy, theta + sign * rate * torch.as_tensor(found).to(theta))
-        return {"step": float(np.abs(found).max()) * rate}
+    @property
+    def sampling(self) -> Sampling:
+        """What a step on a tabular model needs."""
+        if self.solver == "cg":
+            return Paths(self.samples, self.horizon, self.trace)
+        return Pairs(self.samples, self.horizon)
 
-    def advantages(
-        self, simulator: Simulator, policy: Array, criterion: Array, rng: np.random.Generator
-    ) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], Array]:
-        """Pairs (s, a) drawn from the discounted occupancy, and an estimate of the advantage at each."""
-        spec, K = simulator.specification, self.samples
-        s, a = _occupied(simulator, policy, K, rng)
-        starts = np.concatenate([s, s])
-        first = np.concatenate([a, np.full(K, -1)])
-        values, weight, worth = np.zeros(2 * K), 1.0, criterion.ravel()
-        for pair in walk(simulator, policy, self.horizon, rng, states=starts, actions=first):
-            values += weight * worth.take(pair)
-            weight *= spec.gamma
-        return (s, a), values[:K] - values[K:]
+    def step(self, policy: Policy, batch: Batch, rate: float, rng: np.random.Generator, memory: Memory) -> Numbers:
+        if self.solver == "cg":
+            product = fisher_product(policy, batch, self.damping)
+            direction = conjugate_gradients(product, value_gradient(policy, batch), self.iterations)
+        else:
+            direction = self._descent(policy, self._chosen(batch, rng))
+        move = rate * direction
+        set_flat_parameters(policy, flat_parameters(policy) + move)
+        return {"step": move.abs().max()}
 
-    def _rates(self) -> Array:
-        k = np.arange(self.samples)
-        return 1.0 / (k + 1) if self.steps == "decreasing" else np.ones(self.samples)
+    def _chosen(self, batch: Batch, rng: np.random.Generator) -> Batch:
+        """So many samples, in an order; all of them where they have been drawn for this step."""
+        N, K = len(batch.actions), self.samples
+        if N == K:
+            return batch
+        generator = torch.Generator(batch.weights.device).manual_seed(int(rng.integers(2**62)))
+        mine = torch.multinomial(batch.weights, K, replacement=True, generator=generator)
+        names = ("observations", "actions", "advantages", "weights", "log_probs")
+        return replace(batch, distinct=None, **{name: getattr(batch, name)[mine] for name in names})
 
-    def _for_table(self, policy: Array, s: NDArray[np.intp], a: NDArray[np.intp], target: Array, scale: float) -> Array:
-        """For a softmax table, a step changes the row of its own state only: all states go on side by side."""
-        S, A = policy.shape
-        K = self.samples
-        k = np.arange(K)
-        rates = self._rates()
-        order = np.argsort(s, kind="stable")
-        counts = np.bincount(s, minlength=S)
-        rank = np.empty(K, dtype=np.intp)
-        rank[order] = k - np.repeat(np.cumsum(counts) - counts, counts)
-        depth = int(counts.max())
-        # (depth, S) tables of each state's samples, in order; a rate of zero where a state has fewer.
-        rate, goal = np.zeros((depth, S)), np.zeros((depth, S))
-        choice, when = np.zeros((depth, S), dtype=np.intp), np.full((depth + 1, S), K)
-        rate[rank, s], goal[rank, s], choice[rank, s], when[rank, s] = rates, target, a, k
-        gradients = scale * (np.eye(A)[choice] - policy)  # (depth, S, A)
-        # w^(k+1), made at step k, counts with the weights of k + 1 up to the next change of its row.
-        done = when * (when + 1.0) / (K * (K + 1.0))
-        share = (done[1:] - done[:-1])[..., None]
-        steps = 2 * rate[..., None] * gradients
-        pull = steps * goal[..., None]
-        w = np.zeros((S, A))
-        total = np.zeros((S, A))
-        largest = np.zeros(S)
-        for j in range(depth):
-            g = gradients[j]
-            w = w - steps[j] * (w * g).sum(axis=1, keepdims=True) + pull[j]
-            total += share[j] * w
-            np.maximum(largest, (w * w).sum(axis=1), out=largest)
-        if largest.sum() > self.radius**2:  # the ball may have mattered, and it ties the states together
-            full = np.zeros((K, S, A))
-            full[k, s] = scale * (np.eye(A)[a] - policy[s])
-            return self._sequential(full.reshape(K, -1), target).reshape(S, A)
+    def _descent(self, policy: Policy, batch: Batch) -> Tensor:
+        """The weighted average of the iterates."""
+        scale = 1.0 if self.gradient == "printed" else 1 / batch.horizon
+        place, inner = gram(policy, batch.observations, batch.actions)
+        exact = torch.float32 if inner.device.type == "mps" else torch.float64  # MPS has no larger numbers
+        weights = scale * self.coefficients(place, inner.to(exact).mul_(scale**2), batch.advantages.to(exact))
+        log_probs = policy.log_prob(batch.observations, batch.actions)
+        return flat_gradient((weights.to(log_probs.dtype) * log_probs).sum(), policy)
+
+    def coefficients(self, place: Tensor, inner: Tensor, goals: Tensor) -> Tensor:
+        """The average of the iterates as a combination of the K gradients, given their inner products in blocks.
+
+        With u_k = w_k . g_k, the step is c_k = -2 eta_k (u_k - A_k), and u_k the sum of c_j g_j . g_k over j < k.
+        """
+        K = len(goals)
+        k = torch.arange(1, K + 1, dtype=goals.dtype, device=goals.device)
+        rates = 2 / k if self.steps == "decreasing" else torch.full_like(k, 2.0)
+        nothing = torch.zeros_like(goals[:1])
+        rate, pull = (torch.cat([part, nothing])[place] for part in (rates, rates * goals))  # (B, D)
+        system = rate[..., None] * inner
+        solved = torch.linalg.solve_triangular(system, pull[..., None], upper=False, unitriangular=True)[..., 0]
+        found = goals.new_zeros(K + 1)
+        found[place] = solved
+        lengths = goals.new_zeros(K + 1)
+        lengths[place] = torch.diagonal(inner, dim1=1, dim2=2)
+        c, lengths = found[:K], lengths[:K]
+        # |w + c g|^2 = |w|^2 + 2 c u + c^2 |g|^2 with u = A - c / (2 eta): if no iterate leaves the ball, this is all.
+        sizes = torch.cumsum(2 * c * (goals - c / rates) + c * c * lengths, 0)
+        if not bool(sizes.max() <= self.radius**2):  # nor is it where numbers overflow
+            return self._projected(place, inner, rates, goals)
+        tail = 1 - k * (k - 1) / (K * (K + 1.0))  # w_k, and all after it, count with 2 k / (K (K + 1))
+        return c * tail
+
+    def _projected(self, place: Tensor, inner: Tensor, rates: Tensor, goals: Tensor) -> Tensor:
+        """The same step by step, with the projection on the ball, which shortens all coefficients so far."""
+        K = len(goals)
+        full = goals.new_zeros(K + 1, K + 1)
+        full[place[:, :, None], place[:, None, :]] = inner
+        c, total, size = goals.new_zeros(K), goals.new_zeros(K), goals.new_zeros(())
+        for k in range(K):
+            u = c @ full[k, :K]
+            step = -rates[k] * (u - goals[k])
+            size = size + 2 * step * u + step * step * full[k, k]
+            c[k] += step
+            inside = (self.radius / size.clamp(min=0).sqrt()).clamp(max=1.0)
+            c, size = c * inside, size * inside**2
+            total = total + 2 * (k + 1) / (K * (K + 1)) * c
         return total
-
-    def _sequential(self, gradients: Array, target: Array) -> Array:
-        """The algorithm as it is written, for gradients (K, d)."""
-        K, d = gradients.shape
-        w, total = np.zeros(d), np.zeros(d)
-        for k, (g, goal, rate) in enumerate(zip(gradients, target, self._rates(), strict=True)):
-            w = w - 2 * rate * (w @ g - goal) * g
-            size = float(np.linalg.norm(w))
-            if size > self.radius:
-                w *= self.radius / size
-            total += 2 * (k + 1) / (K * (K + 1)) * w
-        return total
-
-
-def _occupied(
-    simulator: Simulator, policy: Array, count: int, rng: np.random.Generator
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Pairs drawn from the discounted occupancy: by its solution where the model is known, else at a geometric time."""
-    gamma = simulator.specification.gamma
-    S, A = policy.shape
-    if isinstance(simulator, TabularSimulator):
-        q = np.maximum(simulator.mdp.occupancy(policy).ravel(), 0.0)
-        pair = rng.choice(S * A, size=count, p=q / q.sum())
-        return pair // A, pair % A
-    stop = rng.geometric(1 - gamma, size=count) - 1
-    states, act = np.array(simulator.reset(count, rng)), Draw(policy)
-    for t in range(int(stop.max())):
-        going = np.flatnonzero(stop > t)
-        states[going] = simulator.step(states[going], act(states[going], rng), rng)
-    return states, act(states, rng)
-
-
-def _gradients(learner: Learner, s: NDArray[np.intp], a: NDArray[np.intp]) -> Array:
-    """grad log pi(a | s) for every sample: (K, d)."""
-    policy = learner.policy
-    names = [name for name, _ in policy.named_parameters()]
-    parameters = {name: p.detach() for name, p in policy.named_parameters()}
-
-    def log_prob(values: dict[str, torch.Tensor], feature: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
-        return torch.func.functional_call(policy, values, (feature[None], action[None]))[0]
-
-    each = torch.func.vmap(torch.func.grad(log_prob), in_dims=(None, 0, 0))
-    device = learner.features.device
-    found = each(parameters, learner.features[torch.as_tensor(s, device=device)], torch.as_tensor(a, device=device))
-    flat = torch.cat([found[name].reshape(len(s), -1) for name in names], dim=1)
-    return flat.detach().to("cpu", torch.float64).numpy()

@@ -5,25 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from torch import Tensor
 
-from .. import validation
-from ..policies import flat_parameters, set_flat_parameters
-from .base import Learner, check_counts, collect, policy_gradient, tensors
-
-Array = NDArray[np.float64]
+from ..flat import Memory
+from ..policies import Policy, flat_gradient, flat_parameters, set_flat_parameters
+from .base import Batch, Numbers
+from .sampling import Paths
 
 
 @dataclass(frozen=True)
 class PolicyGradient:
-    """theta +- alpha times E over the occupancy of grad log pi A, divided by 1 - gamma.
+    """theta + alpha times E over the occupancy of grad log pi A, divided by 1 - gamma.
 
     Parameters
     ----------
-    paths, horizon
-        What to sample for one step.
-    trace
-        lambda of the advantage estimates.
+    paths, horizon, trace
+        What a tabular model is sampled for, see `Paths`.
     """
 
     paths: int = 1000
@@ -31,14 +28,20 @@ class PolicyGradient:
     trace: float = 0.95
 
     def __post_init__(self) -> None:
-        check_counts(paths=self.paths, horizon=self.horizon)
-        validation.number("trace", self.trace, "share")
+        _ = self.sampling  # checks them
 
-    def step(
-        self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator
-    ) -> dict[str, float]:
-        batch = collect(learner.simulator, learner.table(), criterion, self.paths, self.horizon, self.trace, rng)
-        seen, actions, advantages, weights = tensors(learner, batch)
-        gradient = policy_gradient(learner, seen, actions, weights * advantages)
-        set_flat_parameters(learner.policy, flat_parameters(learner.policy) + sign * rate * gradient)
-        return {"step": rate * float(gradient.abs().max())}
+    @property
+    def sampling(self) -> Paths:
+        """What a step on a tabular model needs."""
+        return Paths(self.paths, self.horizon, self.trace)
+
+    def step(self, policy: Policy, batch: Batch, rate: float, rng: np.random.Generator, memory: Memory) -> Numbers:
+        move = rate * value_gradient(policy, batch)
+        set_flat_parameters(policy, flat_parameters(policy) + move)
+        return {"step": move.abs().max()}
+
+
+def value_gradient(policy: Policy, batch: Batch) -> Tensor:
+    """The gradient of the value, by all parameters."""
+    surrogate = (batch.weights * batch.advantages * policy.log_prob(batch.observations, batch.actions)).sum()
+    return batch.horizon * flat_gradient(surrogate, policy)

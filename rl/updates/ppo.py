@@ -2,70 +2,136 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from torch import Tensor
 
-from .. import validation
-from .base import NOISE, Learner, check_counts, collect, tensors
+import lsip
 
-Array = NDArray[np.float64]
+from .. import backprop, validation
+from ..flat import Flat, Memory
+from ..policies import Policy
+from .base import Batch, Numbers, check_counts
+from .sampling import Paths
 
 
 @dataclass(frozen=True)
 class PPO:
-    """Adam on the clipped surrogate.
+    """Adam on the clipped surrogate, on one with a penalty on the divergence, or on both.
 
     Parameters
     ----------
     paths, horizon, trace
-        As in `PolicyGradient`.
+        What a tabular model is sampled for, see `Paths`.
     clip
-        How far the ratio of probabilities may move before a gain stops counting.
+        How far the ratio of probabilities may move before a gain stops counting; None does not clip.
     epochs, minibatches
         Passes over the batch, and into how many parts it is shuffled in each.
+    minibatch
+        Of how many samples a part is, about, instead.
     step_size
-        Of Adam, for a learning rate of one. Its state begins anew with every update.
+        Of Adam, for a learning rate of one.
+    divergence
+        The passes end when the policy has moved this far; None lets them all be made. With a penalty, what it aims at.
+    penalty
+        "kl" adds beta times the mean divergence from the old policy, as in the paper: beta is doubled after an update
+        that moved more than 1.5 times `divergence`, and halved after one that moved less than 1 / 1.5 of it.
+    entropy
+        A bonus of so much times the mean entropy.
+    most
+        Longer gradients are scaled down to this length.
     """
 
     paths: int = 500
     horizon: int = 50
     trace: float = 0.95
-    clip: float = 0.2
+    clip: float | None = 0.2
     epochs: int = 4
     minibatches: int = 4
+    minibatch: int | None = None
     step_size: float = 0.02
+    divergence: float | None = None
+    penalty: Literal["kl"] | None = None
+    entropy: float = 0.0
+    most: float = 0.5
 
     def __post_init__(self) -> None:
-        check_counts(paths=self.paths, horizon=self.horizon, epochs=self.epochs, minibatches=self.minibatches)
-        validation.number("trace", self.trace, "share")
-        validation.number("clip", self.clip, "positive")
+        check_counts(epochs=self.epochs, minibatches=self.minibatches)
+        if self.minibatch is not None:
+            check_counts(minibatch=self.minibatch)
+        for name in ("clip", "divergence"):
+            if getattr(self, name) is not None:
+                validation.number(name, getattr(self, name), "positive")
         validation.number("step_size", self.step_size, "positive")
+        validation.number("most", self.most, "positive")
+        validation.number("entropy", self.entropy)
+        if self.penalty not in (None, "kl"):
+            raise lsip.ModelError(f'`penalty` is None or "kl"; got {self.penalty!r}.')
+        if self.penalty and self.divergence is None:
+            raise lsip.ModelError(
+                "A penalty aims at a `divergence`: give it, as in rl.PPO(penalty='kl', divergence=0.05)."
+            )
+        _ = self.sampling  # checks the rest
 
-    def step(
-        self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator
-    ) -> dict[str, float]:
-        policy = learner.policy
-        batch = collect(learner.simulator, learner.table(), criterion, self.paths, self.horizon, self.trace, rng)
-        seen, actions, advantages, weights = tensors(learner, batch)
-        scale = torch.sqrt((weights * advantages**2).sum())
-        if float(scale) <= NOISE * (1 + float(np.abs(criterion).max())) / (1 - learner.simulator.specification.gamma):
-            return {"divergence": 0.0}  # nothing but rounding: no action is better than another
-        gains = sign * advantages / scale
-        old = policy.log_prob(seen, actions).detach()
-        optimiser = torch.optim.Adam(policy.parameters(), lr=self.step_size * rate)
+    @property
+    def sampling(self) -> Paths:
+        """What a step on a tabular model needs."""
+        return Paths(self.paths, self.horizon, self.trace)
+
+    def step(self, policy: Policy, batch: Batch, rate: float, rng: np.random.Generator, memory: Memory) -> Numbers:
+        flat, seen, old = Flat(policy), batch.observations, batch.log_probs
+        gains = batch.advantages / (batch.weights @ batch.advantages**2).sqrt().clamp(min=1e-30)
+        before = {k: v.detach() for k, v in policy.describe(seen).items()} if self.penalty else {}
+        beta = memory.setdefault("beta", torch.ones_like(gains[0])) if self.penalty else None
+        pull = (
+            None if beta is None else beta * (gains != 0).any()
+        )  # where nothing gains, rounding must not move, either
+        moved, loss = torch.zeros_like(gains[0]), torch.zeros_like(gains[0])
         for _ in range(self.epochs):
-            for part in np.array_split(rng.permutation(len(actions)), self.minibatches):
-                mine = torch.as_tensor(part, device=seen.device)
-                ratio = torch.exp(policy.log_prob(seen[mine], actions[mine]) - old[mine])
-                clipped = ratio.clamp(1 - self.clip, 1 + self.clip)
-                share = weights[mine] * self.minibatches
-                loss = -(share * torch.minimum(ratio * gains[mine], clipped * gains[mine])).sum()
-                optimiser.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
-        with torch.no_grad():
-            moved = (weights * (old - policy.log_prob(seen, actions))).sum()
-        return {"divergence": float(moved)}
+            parts = self._parts(len(gains), rng, seen.device)
+            for part in parts:
+                log_probs, back = backprop.log_probabilities(policy, seen[part], batch.actions[part])
+                share = batch.weights[part] * len(parts)
+                slope, loss = self._surrogate(torch.exp(log_probs - old[part]), gains[part], share)
+                back(slope)
+                self._extra(policy, seen[part], {k: v[part] for k, v in before.items()}, share, pull)
+                flat.adam(memory, self.step_size * rate, self.most)
+            with torch.no_grad():
+                change = backprop.log_probabilities(policy, seen, batch.actions)[0] - old
+                moved = batch.weights @ (torch.expm1(change) - change)
+            if self.divergence is not None and not self.penalty and bool(moved > self.divergence):
+                break
+        if beta is not None and self.divergence is not None:
+            up, down = moved > 1.5 * self.divergence, moved < self.divergence / 1.5
+            memory["beta"] = beta * torch.where(up, 2.0, torch.where(down, 0.5, 1.0))
+        return {"kl": moved, "loss": loss}
+
+    def _surrogate(self, ratio: Tensor, gain: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+        """The slope of the loss by log-probabilities, and the loss.
+
+        The smaller of ratio * gain and clamp(ratio) * gain is flat where the policy has moved far enough.
+        """
+        value = ratio * gain
+        if self.clip is None:
+            return -share * value, -(share @ value)
+        enough = torch.where(gain > 0, ratio > 1 + self.clip, ratio < 1 - self.clip)
+        clipped = torch.minimum(value, ratio.clamp(1 - self.clip, 1 + self.clip) * gain)
+        return -share * value.masked_fill(enough, 0.0), -(share @ clipped)
+
+    def _extra(
+        self, policy: Policy, seen: Tensor, before: dict[str, Tensor], share: Tensor, pull: Tensor | None
+    ) -> None:
+        """Add the gradients of the penalty and of the bonus, where they were asked for."""
+        if pull is not None:
+            (pull * (share @ policy.divergence(seen, before))).backward()  # type: ignore[no-untyped-call]
+        if self.entropy:
+            (-self.entropy * (share @ policy.entropy(seen))).backward()  # type: ignore[no-untyped-call]
+
+    def _parts(self, count: int, rng: np.random.Generator, device: torch.device) -> Sequence[Tensor]:
+        order = torch.as_tensor(rng.permutation(count), device=device)
+        parts = self.minibatches if self.minibatch is None else -(-count // self.minibatch)
+        return torch.tensor_split(order, min(parts, count))

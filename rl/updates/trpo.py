@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from .. import validation
-from ..policies import flat_gradient, flat_parameters, set_flat_parameters
-from .base import NOISE, Learner, check_counts, collect, tensors
+from ..flat import Memory
+from ..policies import Policy, flat_parameters, set_flat_parameters
+from .base import Batch, Numbers, check_counts
 from .fisher import conjugate_gradients, fisher_product
-
-Array = NDArray[np.float64]
+from .pg import value_gradient
+from .sampling import Paths
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class TRPO:
     Parameters
     ----------
     paths, horizon, trace
-        As in `PolicyGradient`.
+        What a tabular model is sampled for, see `Paths`.
     radius
         Bound on the mean divergence of one step, for a learning rate of one.
     iterations, damping
-        As in `FisherNPG`.
+        Of the conjugate gradients; damping is added to the diagonal of F.
     halvings
         How often a step that does not improve is halved before it is given up.
     """
@@ -41,38 +41,32 @@ class TRPO:
     halvings: int = 10
 
     def __post_init__(self) -> None:
-        check_counts(paths=self.paths, horizon=self.horizon, iterations=self.iterations, halvings=self.halvings)
-        validation.number("trace", self.trace, "share")
+        check_counts(iterations=self.iterations, halvings=self.halvings)
         validation.number("damping", self.damping, "nonnegative")
         validation.number("radius", self.radius, "positive")
+        _ = self.sampling  # checks the rest
 
-    def step(
-        self, learner: Learner, criterion: Array, sign: float, rate: float, rng: np.random.Generator
-    ) -> dict[str, float]:
-        policy, radius = learner.policy, self.radius * rate
-        batch = collect(learner.simulator, learner.table(), criterion, self.paths, self.horizon, self.trace, rng)
-        seen, actions, advantages, weights = tensors(learner, batch)
-        gains = sign * weights * advantages
-        scale = (1 + float(np.abs(criterion).max())) / (1 - learner.simulator.specification.gamma)
-        if float(advantages.abs().max()) <= NOISE * scale:
-            return {"step": 0.0, "divergence": 0.0}  # nothing but rounding: no action is better than another
+    @property
+    def sampling(self) -> Paths:
+        """What a step on a tabular model needs."""
+        return Paths(self.paths, self.horizon, self.trace)
+
+    def step(self, policy: Policy, batch: Batch, rate: float, rng: np.random.Generator, memory: Memory) -> Numbers:
+        radius, (seen, weights) = self.radius * rate, batch.visited
         before = {k: v.detach() for k, v in policy.describe(seen).items()}
-        old = policy.log_prob(seen, actions).detach()
-        gradient = flat_gradient((gains * policy.log_prob(seen, actions)).sum(), policy)
-        fisher = fisher_product(policy, seen, weights, self.damping)
-        direction = conjugate_gradients(fisher, gradient, self.iterations)
-        curvature = float(direction @ fisher(direction))
-        start = flat_parameters(policy)
-        if not curvature > 0:
-            return {"step": 0.0, "divergence": 0.0}
-        step = direction * np.sqrt(2 * radius / curvature)
+        fisher = fisher_product(policy, batch, self.damping)
+        direction = conjugate_gradients(fisher, value_gradient(policy, batch), self.iterations)
+        curvature = direction @ fisher(direction)
+        step = direction * torch.where(curvature > 0, torch.sqrt(2 * radius / curvature), 0.0)
+        start, gains = flat_parameters(policy), batch.weights * batch.advantages
         for _ in range(self.halvings):
             set_flat_parameters(policy, start + step)
             with torch.no_grad():
-                gain = float((gains * torch.exp(policy.log_prob(seen, actions) - old)).sum() - gains.sum())
-                divergence = float((weights * policy.divergence(seen, before)).sum())
-            if gain > 0 and divergence <= radius:
-                return {"step": float(step.abs().max()), "divergence": divergence}
+                change = policy.log_prob(batch.observations, batch.actions) - batch.log_probs
+                gain = (gains * torch.expm1(change)).sum()
+                divergence = (weights * policy.divergence(seen, before)).sum()
+            if bool((gain > 0) & (divergence <= radius)):
+                return {"step": step.abs().max(), "kl": divergence, "loss": -gain}
             step = 0.5 * step
         set_flat_parameters(policy, start)
-        return {"step": 0.0, "divergence": 0.0}
+        return {"step": torch.zeros_like(curvature), "kl": torch.zeros_like(curvature)}

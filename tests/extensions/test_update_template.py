@@ -1,10 +1,11 @@
 """How to add a policy update: a frozen dataclass with its options and one method, `step`.
 
-An update receives a learner, which is a policy in its world: `learner.policy` with the parameters to move,
-`learner.table()` with its probabilities (S, A), `learner.features` with what it observes in every state, and
-`learner.simulator`, which can be sampled. The criterion (S, A) is the reward, or the cost at the worst index point. A
-step raises its value where `sign` is 1 and lowers it where `sign` is -1; `rate` is the learning rate of the run. All
-chance comes from `rng`, so that a run can be repeated and resumed. What is returned are numbers that tell of the step.
+An update receives a policy, a module of torch with the parameters to move, and a batch of tensors on its device:
+observations, actions, advantages, weights, and the log-probabilities of the actions when they were drawn. A step makes
+actions with larger advantages more likely; `rate` is the learning rate of the run. All chance comes from `rng`, so that
+a run can be repeated and resumed, and what is to be kept until the next step goes into `memory`, a dictionary of
+tensors and numbers that is saved with the run. What is returned are tensors without axes that tell of the step. In
+tabular models, `sampling` says what is drawn for a step.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ import lsip
 torch = pytest.importorskip("torch")
 
 import rl  # noqa: E402
-from rl.policies import flat_parameters, set_flat_parameters  # noqa: E402
-from rl.updates import Learner  # noqa: E402
-from rl.updates.base import check_counts, collect, policy_gradient, tensors  # noqa: E402
+from rl.flat import Memory  # noqa: E402
+from rl.policies import Policy, flat_gradient, flat_parameters, set_flat_parameters  # noqa: E402
+from rl.updates import Batch, Paths  # noqa: E402
 
 from ..test_simulator import small  # noqa: E402
 from .update_checks import check_update  # noqa: E402
@@ -41,19 +42,18 @@ class ShortSteps:
     paths: int = 100
     horizon: int = 10
 
-    def __post_init__(self) -> None:
-        check_counts(paths=self.paths, horizon=self.horizon)
+    @property
+    def sampling(self) -> Paths:
+        return Paths(self.paths, self.horizon)
 
     def step(
-        self, learner: Learner, criterion: np.ndarray, sign: float, rate: float, rng: np.random.Generator
-    ) -> dict[str, float]:
-        batch = collect(learner.simulator, learner.table(), criterion, self.paths, self.horizon, 0.95, rng)
-        seen, actions, advantages, weights = tensors(learner, batch)
-        gradient = policy_gradient(learner, seen, actions, weights * advantages)
-        length = float(gradient.norm())
-        move = sign * rate / max(length, 1.0) * gradient
-        set_flat_parameters(learner.policy, flat_parameters(learner.policy) + move)
-        return {"step": rate * min(length, 1.0)}
+        self, policy: Policy, batch: Batch, rate: float, rng: np.random.Generator, memory: Memory
+    ) -> dict[str, torch.Tensor]:
+        log_probs = policy.log_prob(batch.observations, batch.actions)
+        gradient = flat_gradient(batch.horizon * (batch.weights * batch.advantages * log_probs).sum(), policy)
+        length = gradient.norm()
+        set_flat_parameters(policy, flat_parameters(policy) + rate / length.clamp(min=1.0) * gradient)
+        return {"step": rate * length.clamp(max=1.0)}
 
 
 def test_the_template_keeps_the_promises() -> None:

@@ -1,0 +1,48 @@
+"""Exchange Policy Optimisation: a working set of index points with multipliers, in tabular models and environments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .constraint import SemiInfiniteCost
+from .rules import Exchange
+from .si_cpo import SICPO
+from .si_cppo import SICPPO
+from .si_cppo_config import SICPPOConfig
+
+
+def EPO(
+    problem: Any,
+    constraint: SemiInfiniteCost | None = None,
+    config: SICPPOConfig | None = None,
+    *,
+    eta: float | None = None,
+    rate: float = 0.1,
+    merge: float = 0.01,
+    **options: Any,
+) -> SICPO | SICPPO:
+    """A learner that follows `rl.rules.Exchange`, with the same updates, evaluations and oracles as all others.
+
+    Parameters
+    ----------
+    problem, constraint, config
+        An `rl.SICMDP` or a simulator, as for `rl.SICPO`; or a Gymnasium environment with its constraint and settings,
+        as for `rl.SICPPO`.
+    eta, rate, merge
+        Of the exchange: the violation above which a point joins the working set (0.01, or as the config says), the
+        learning rate of the multipliers, and how near two points count as one.
+    options
+        All others of `rl.SICPO`, or of `rl.SICPPO`; these also load its files.
+
+    Examples
+    --------
+    >>> import envs, rl
+    >>> mdp = envs.sewage(states=4, actions=2, seed=1)
+    >>> agent = rl.EPO(mdp, update=rl.NPG(samples=200), evaluation=rl.Exact(), learning_rate=0.2)
+    >>> points, multipliers = agent.learn(50).working_set
+    """
+    if constraint is None:
+        return SICPO(problem, rule=Exchange(0.01 if eta is None else eta, rate, merge), **options)
+    settings = config or SICPPOConfig()
+    rule = Exchange(settings.eta if eta is None else eta, rate, merge)
+    return SICPPO(problem, constraint, settings, rule=rule, **options)

@@ -1,0 +1,42 @@
+"""All parameters of some modules as one vector, and Adam on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+Memory = dict[str, Any]  # what is kept from one step to the next: tensors and numbers, none at first
+
+
+class Flat:
+    """Parameters and gradients of modules as two vectors, of which they become parts."""
+
+    def __init__(self, *modules: nn.Module) -> None:
+        parameters = [p for module in modules for p in module.parameters()]
+        self.vector = torch.cat([p.detach().reshape(-1) for p in parameters])
+        self.gradient = torch.zeros_like(self.vector)
+        start = 0
+        for p in parameters:
+            part = slice(start, start + p.numel())
+            p.data, p.grad = self.vector[part].view_as(p), self.gradient[part].view_as(p)
+            start += p.numel()
+
+    def adam(
+        self, memory: Memory, rate: float, most: float | None = None, decay: tuple[float, float] = (0.9, 0.999)
+    ) -> None:
+        """One step of Adam down the gradients, which are scaled down first where they are longer than `most`.
+
+        What it keeps for the next one is in `memory`.
+        """
+        if most is not None:
+            self.gradient.mul_((most / (self.gradient.norm() + 1e-6)).clamp(max=1.0))
+        if "count" not in memory:
+            memory |= {"count": 0, "mean": torch.zeros_like(self.vector), "square": torch.zeros_like(self.vector)}
+        count, mean, square = memory["count"] + 1, memory["mean"], memory["square"]
+        memory["count"] = count
+        mean.lerp_(self.gradient, 1 - decay[0])
+        square.mul_(decay[1]).addcmul_(self.gradient, self.gradient, value=1 - decay[1])
+        length = (square / (1 - decay[1] ** count)).sqrt_().add_(1e-8)
+        self.vector.addcdiv_(mean, length, value=-rate / (1 - decay[0] ** count))

@@ -1,0 +1,252 @@
+"""The one loop of all learners: evaluate, separate, step, keep.
+
+A `World` evaluates the policy and draws what a step needs; an oracle searches Y; a `Rule` says what the step is for; an
+`Update` makes it. All that changes is one `State`.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import lsip
+
+from . import checkpoint as checkpoints
+from . import evaluation as evaluations
+from . import rules, schedules, updates, validation
+from .logs import Folder, Log, Row, progress
+from .rules import Objective, Rule
+from .schedules import Schedule, at
+from .separation import separate
+from .state import Misfit, Report, State, pack, snapshot, unpack
+from .updates import Batch, Update
+
+Array = NDArray[np.float64]
+Callback = Callable[[Any, Report], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What an evaluation of the policy has shown."""
+
+    reward: float  # the mean return, discounted
+    violation: lsip.oracles.Violation
+    data: Any  # what a batch is made of
+    undiscounted: float = np.nan
+    arrived: float = 1.0  # share of episodes that came to their own end
+    steps: int = 0  # made for it
+    candidates: Array | None = None  # index points to look at
+
+
+class World(Protocol):
+    """Where a policy is tried out."""
+
+    def begin(self, seed: int) -> State:
+        """The state of a new run."""
+
+    def play(self, state: State) -> Played:
+        """Evaluate the policy."""
+
+    def remember(self, played: Played, state: State) -> None:
+        """Take note of a policy that was good."""
+
+    def batch(self, played: Played, objective: Objective, update: Update, state: State) -> Batch:
+        """What a step towards the objective needs."""
+
+    def settle(self, played: Played, state: State) -> Mapping[str, float]:
+        """What follows a step, such as fitting critics; numbers that tell of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """How a run is watched and kept, see `learn`."""
+
+    goal: int
+    unit: str  # what is counted: "iteration" or "steps"
+    folder: Folder = None
+    tensorboard: bool = True
+    verbose: bool = False
+    checkpoint: str | Path | None = None
+    every: int = 1
+    callback: Callback | None = None
+    after: Callable[[], bool] = field(default=lambda: False)  # of every iteration; true stops
+
+    def __post_init__(self) -> None:
+        validation.count("every", self.every)
+        validation.function("callback", self.callback, "agent", "report")
+        checkpoints.check_target(self.checkpoint)
+
+
+class Learner(ABC):
+    """A run: its parts, its state, and the loop over both."""
+
+    world: World
+    kind: ClassVar[str]  # the name of its files
+
+    def __init__(
+        self,
+        rule: Rule,
+        update: Update,
+        oracle: lsip.oracles.Oracle,
+        rate: Schedule,
+        seed: int | None,
+        fallback: lsip.oracles.Oracle | None,
+    ) -> None:
+        self.rule: Any = validation.part("rule", rule, "choose", "rl.rules.Switch()")
+        self.update = validation.part("update", update, "step", "rl.NPG()")
+        self.oracle = validation.oracle(oracle)
+        self.fallback = None if fallback is None else validation.oracle(fallback, "fallback")
+        self.learning_rate = schedules.check("learning_rate", rate)
+        self.seed = validation.seed(seed)
+        self.state: State
+
+    iteration = property(lambda self: self.state.iteration, doc="Iterations done.")
+    good_count = property(lambda self: self.state.good, doc="Iterations within the tolerance.")
+    history = property(lambda self: self.state.history, doc="A `Report` an iteration.")
+    rng = property(lambda self: self.state.rng, doc="All chance of the run.")
+    working_set = property(lambda self: (self.state.points, self.state.prices), doc="Index points and multipliers.")
+
+    @property
+    def eta(self) -> float:
+        """The tolerance of the rule, which may be set."""
+        return float(self.rule.eta)
+
+    @eta.setter
+    def eta(self, value: float) -> None:
+        self.rule = replace(self.rule, eta=value)
+
+    # ---- the loop ---------------------------------------------------------------------------------------------------
+
+    def _learn(self, course: Course) -> None:
+        """Go on until the goal, an iteration at a time; whatever ends one in between is as if it had not begun."""
+        state = self.state
+        log = Log(course.folder, state, tensorboard=course.tensorboard)
+        begun, first, started = getattr(state, course.unit), state.iteration, time.perf_counter()
+        undo = snapshot(state)
+        try:
+            with progress(max(course.goal - begun, 1), course.verbose) as show:
+                stop = False
+                while not stop and getattr(state, course.unit) < course.goal:
+                    report = self._iterate(started, getattr(state, course.unit) / course.goal)
+                    stop = course.after()
+                    undo = snapshot(state)
+                    log.write(self._row(report))
+                    done = min(getattr(state, course.unit), course.goal) - begun
+                    share = state.good / state.iteration
+                    show(done, f"return {report.reward:.4f}  violation {report.violation:+.4f}  good {share:.0%}")
+                    if course.checkpoint is not None and state.iteration % course.every == 0:
+                        log.flush()
+                        self.save(course.checkpoint)
+                    stop = bool(course.callback is not None and course.callback(self, report)) or stop
+        except BaseException:
+            undo()
+            raise
+        finally:
+            log.close()
+            # Where not even one iteration was made, a file that is there already may hold more.
+            if course.checkpoint is not None and (state.iteration > first or not Path(course.checkpoint).exists()):
+                self.save(course.checkpoint)
+
+    def _iterate(self, started: float, share: float) -> Report:
+        state, world, clock = self.state, self.world, time.perf_counter()
+        played = world.play(state)
+        if not np.isfinite(played.reward):
+            raise lsip.ModelError(f"The estimated return of iteration {state.iteration} is no number: {played.reward}.")
+        seed = int(state.rng.integers(2**31))
+        options: dict[str, Any] = {"fallback": self.fallback, "candidates": played.candidates}
+        found = separate(played.violation, self.oracle, self.eta, seed, **options)
+        choice = self.rule.choose(found, state.points, state.prices, played.arrived)
+        if choice.good:
+            state.good += 1
+            world.remember(played, state)
+        state.points, state.prices = choice.points, choice.prices
+        batch = world.batch(played, choice.objective, self.update, state)
+        told = self.update.step(state.policy, batch, at(self.learning_rate, share), state.rng, state.memory)
+        numbers = _numbers(told)
+        if not np.isfinite(list(numbers.values())).all():
+            raise lsip.ModelError(
+                f"The step of iteration {state.iteration} is no number ({numbers}): lower the learning rate."
+            )
+        numbers |= world.settle(played, state)
+        if np.isfinite(found.bound):
+            numbers["violation_bound"] = found.bound
+        state.steps += played.steps
+        now = time.perf_counter()
+        if played.steps:
+            numbers["steps_per_second"] = played.steps / (now - clock)
+        report = Report(
+            state.iteration,
+            state.steps,
+            played.reward,
+            found.value,
+            found.y,
+            choice.good,
+            played.arrived,
+            now - started,
+            played.undiscounted,
+            numbers=numbers,
+        )
+        state.iteration += 1
+        state.history.append(report)
+        return report
+
+    def _row(self, report: Report) -> Row:
+        """What the log says of an iteration."""
+        row: Row = {"iteration": report.iteration}
+        if report.steps:
+            row |= {"steps": report.steps}
+        row |= {"reward": report.reward, "violation": report.violation, "good": report.good}
+        row |= {"good_share": self.state.good / self.state.iteration}
+        if report.steps:
+            row |= {"undiscounted": report.undiscounted, "arrived": report.arrived}
+        return row | dict(report.numbers) | {f"y{i}": float(v) for i, v in enumerate(report.y)}
+
+    # ---- files ------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """What the constructor needs to make this agent again, as JSON can hold it."""
+
+    def save(self, path: str | Path) -> None:
+        """Everything that the run needs to go on, in one file without code (NumPy's .npz format)."""
+        facts, arrays = pack(self.state)
+        parts = {name: checkpoints.describe(getattr(self, name)) for name in ("rule", "update", "oracle", "fallback")}
+        settings = {"seed": self.seed, "learning_rate": checkpoints.describe(self.learning_rate), **parts}
+        checkpoints.write(path, {"kind": self.kind, "settings": settings | self._settings(), "state": facts}, arrays)
+
+    def _restore(self, path: str | Path, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
+        try:
+            with checkpoints.reading(path, self.kind):
+                unpack(self.state, facts["state"], arrays)
+        except lsip.ModelError as error:
+            if not isinstance(error.__cause__, Misfit):
+                raise
+            raise lsip.ModelError(
+                f"{path} was made for other observations, actions or index sets than these: {error.__cause__}."
+            ) from error
+
+
+def rebuilt(settings: Mapping[str, Any], given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Parts of a run: those given, and the others as a file describes them."""
+    from .baselines import crpo
+
+    homes = (updates, evaluations, lsip.oracles, crpo, rules, schedules)
+    return {
+        name: given[name] if given.get(name) is not None else checkpoints.rebuild(settings[name], homes, name)
+        for name in names
+    }
+
+
+def _numbers(told: Mapping[str, torch.Tensor]) -> dict[str, float]:
+    """Tensors without axes as floats, in one copy."""
+    if not told:
+        return {}
+    return dict(zip(told, torch.stack([t.detach() for t in told.values()]).tolist(), strict=True))

@@ -1,0 +1,160 @@
+"""What a step is for, given what has been found over Y: the reward, the worst costs, or both at a price.
+
+Every rule turns what was found into an `Objective`: raise a V_r - sum of p_i V_{c_{y_i}}, with weights a and p. SI-CPO,
+Exchange Policy Optimisation and PPO-Lagrangian differ in nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lsip
+
+from . import validation
+from .separation import Found
+
+Array = NDArray[np.float64]
+
+
+class Objective(NamedTuple):
+    """Raise `reward` V_r - sum of prices_i V_{c_{y_i}}."""
+
+    reward: float
+    points: Array  # (k, m), at least one
+    prices: Array  # (k,), not negative
+
+
+class Choice(NamedTuple):
+    """What a rule has decided."""
+
+    objective: Objective
+    good: bool  # every constraint is kept to within the tolerance
+    points: Array  # (k, m), the working set from now on
+    prices: Array  # (k,), its multipliers
+
+
+class Rule(Protocol):
+    """A way to choose what a step is for."""
+
+    @property
+    def eta(self) -> float:
+        """The tolerance: violations up to it are good. A negative one is a margin."""
+
+    def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
+        """Given what was found over Y, the working set so far, and the share of episodes that came to their own end."""
+
+
+@dataclass(frozen=True)
+class Switch:
+    """SI-CPO: step on the reward where every constraint is kept to within `eta`, else on the costs that break it.
+
+    Parameters
+    ----------
+    eta
+        The tolerance.
+    switch
+        "worst" steps on the cost at the worst index point, as in the paper; "set" on those at all points that are known
+        to violate their constraints by more than `eta`, in proportion to their violations.
+    only_arrived
+        Step on costs only when every episode has come to its own end.
+    merge
+        Points of a set that are nearer than this share of the width of Y count as one.
+    """
+
+    eta: float = 0.01
+    switch: Literal["worst", "set"] = "worst"
+    only_arrived: bool = False
+    merge: float = 0.01
+
+    def __post_init__(self) -> None:
+        validation.number("eta", self.eta)
+        validation.number("merge", self.merge, "share")
+        if self.switch not in ("worst", "set"):
+            raise lsip.ModelError(f'`switch` is "worst" or "set"; got {self.switch!r}.')
+
+    def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
+        good = found.value <= self.eta
+        none = found.points[:0]
+        if good or (self.only_arrived and arrived < 1):
+            return Choice(Objective(1.0, found.y[None], np.zeros(1)), True, none, np.zeros(0))
+        if self.switch == "worst":
+            return Choice(Objective(0.0, found.y[None], np.ones(1)), False, none, np.zeros(0))
+        known = found.joined(points, self.merge)
+        values = found.at(known)
+        known, values = known[values > self.eta], values[values > self.eta]
+        weights = values - min(self.eta, 0.0)  # positive, with a margin too
+        return Choice(Objective(0.0, known, weights / weights.sum()), False, known, weights / weights.sum())
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Exchange Policy Optimisation (arXiv 2511.04147): a working set of index points, each with a multiplier.
+
+    In every round, index points whose violation exceeds `eta` join the working set, and points whose multiplier has
+    come down to zero leave it. The finite problem on the set is approached by primal-dual steps on all of it: the
+    multipliers follow the violations of their points, lambda_i <- max(0, lambda_i + rate v_i), and the policy
+
+        (A_r - sum of lambda_i A_{c_{y_i}}) / (1 + sum of lambda_i).
+
+    Parameters
+    ----------
+    eta
+        The tolerance of the exchange.
+    rate
+        Of the multipliers.
+    merge
+        Points that are nearer than this share of the width of Y count as one.
+    """
+
+    eta: float = 0.01
+    rate: float = 0.1
+    merge: float = 0.01
+
+    def __post_init__(self) -> None:
+        validation.number("eta", self.eta)
+        validation.number("rate", self.rate, "positive")
+        validation.number("merge", self.merge, "share")
+
+    def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
+        joined = found.joined(points, self.merge, above=self.eta)
+        before = np.concatenate([prices, np.zeros(len(joined) - len(prices))])
+        after = np.maximum(0.0, before + self.rate * found.at(joined))
+        stays = after > 0
+        joined, after = joined[stays], after[stays]
+        total, good = 1 + after.sum(), found.value <= self.eta
+        aim = Objective(1 / total, joined, after / total) if len(joined) else Objective(1.0, found.y[None], np.zeros(1))
+        return Choice(aim, good, joined, after)
+
+
+@dataclass(frozen=True)
+class Lagrangian:
+    """One multiplier prices the cost at the worst index point; a violation raises it, slack lowers it.
+
+    Parameters
+    ----------
+    eta
+        Violations up to it are reported as good; it plays no other part.
+    rate
+        Of the multiplier.
+    multiplier
+        The first one.
+    """
+
+    eta: float = 0.01
+    rate: float = 0.1
+    multiplier: float = 0.0
+
+    def __post_init__(self) -> None:
+        validation.number("eta", self.eta)
+        validation.number("multiplier_rate", self.rate, "positive")
+        validation.number("multiplier", self.multiplier, "amount")
+
+    def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
+        before = prices[0] if len(prices) else self.multiplier
+        price = max(0.0, before + self.rate * found.value)
+        y, after = found.y[None], np.array([price])
+        return Choice(Objective(1 / (1 + price), y, after / (1 + price)), found.value <= self.eta, y, after)

@@ -1,0 +1,38 @@
+"""Numbers that change while a run goes on: a number, or a function of the share of the run that is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import validation
+
+Schedule = float | Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """From one number to another, in a straight line."""
+
+    start: float
+    end: float = 0.0
+
+    def __post_init__(self) -> None:
+        validation.number("start", self.start)
+        validation.number("end", self.end)
+
+    def __call__(self, share: float) -> float:
+        return self.start + share * (self.end - self.start)
+
+
+def check(name: str, value: Schedule, kind: str = "positive") -> Schedule:
+    """A number of that kind, or a function of the share that is done."""
+    if callable(value) and not isinstance(value, type):
+        validation.call(name, value, "share")
+        return value
+    return validation.number(name, value, kind)
+
+
+def at(value: Schedule, share: float) -> float:
+    """What it is when this share of a run is done."""
+    return float(value(share)) if callable(value) else value

@@ -1,0 +1,105 @@
+"""The search over Y while learning: what an oracle finds, and what happens where it fails."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lsip
+
+from .constraint import Worst
+from .errors import OracleError, OracleWarning
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Index points with their violations, the worst first."""
+
+    violation: lsip.oracles.Violation
+    points: Array  # (k, m)
+    values: Array  # (k,)
+    bound: float = np.inf  # proven for all of Y
+    trusts: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> float:
+        """The largest violation found."""
+        return float(self.values[0])
+
+    @property
+    def y(self) -> Array:
+        """Where it is: (m,)."""
+        return self.points[0]
+
+    @property
+    def worst(self) -> Worst:
+        """The worst alone."""
+        return Worst(self.value, self.y, self.bound, self.trusts)
+
+    def at(self, points: Array) -> Array:
+        """The violations at other points (k, m): (k,)."""
+        return self.violation.values(points).max(axis=1) if len(points) else np.zeros(0)
+
+    def joined(self, known: Array, merge: float, above: float = -np.inf) -> Array:
+        """Known points, and those found to violate by more than `above` that are not near any of them."""
+        domain = self.violation.domain
+        near = merge * np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
+        kept = [*known.reshape(-1, domain.dim)]
+        for point, value in zip(self.points, self.values, strict=True):
+            if value > above and not any((np.abs(point - other) < near).all() for other in kept):
+                kept.append(point)
+        return np.array(kept).reshape(-1, domain.dim)
+
+
+def separate(
+    violation: lsip.oracles.Violation,
+    oracle: lsip.oracles.Oracle,
+    target: float,
+    seed: int,
+    *,
+    fallback: lsip.oracles.Oracle | None = None,
+    candidates: Array | None = None,
+) -> Found:
+    """What an oracle finds; the values at candidates (k, m), where there are any, count as well.
+
+    An oracle that fails is reported, and the error raised; with a `fallback`, that one is asked instead, and a warning
+    says so.
+    """
+    try:
+        found = _asked(violation, oracle, target, seed)
+    except lsip.LSIPError as error:
+        if fallback is None:
+            raise
+        warnings.warn(f"{error} The fallback {fallback} was asked instead.", OracleWarning, stacklevel=2)
+        found = _asked(violation, fallback, target, seed)
+    points, values = found.points, found.values
+    if candidates is not None and len(candidates) and getattr(oracle, "candidates", True) is not False:
+        places = violation.domain.project(np.asarray(candidates, dtype=float))
+        there = violation.values(places).max(axis=1)
+        k = int(np.argmax(there))
+        points, values = np.concatenate([points, places[[k]]]), np.append(values, there[k])
+    order = np.argsort(-values, kind="stable")
+    return Found(violation, points[order], values[order], float(found.bound), found.trusts)
+
+
+def _asked(
+    violation: lsip.oracles.Violation, oracle: lsip.oracles.Oracle, target: float, seed: int
+) -> lsip.oracles.Separation:
+    """The answer of one oracle: points with finite values, or an error in a sentence."""
+    name = type(oracle).__name__
+    try:
+        found = oracle.maximise(violation, target=target, seed=seed)
+    except lsip.LSIPError:
+        raise  # it says what is wrong: with the cost, the bound, or what this oracle can do
+    except Exception as error:
+        raise OracleError(f"The oracle {name} failed with {type(error).__name__}: {error}.") from error
+    values = np.asarray(found.values, dtype=float)
+    if not len(values) or not np.isfinite(values).all():
+        what = "no point" if not len(values) else f"the violation {values[~np.isfinite(values)][0]}"
+        raise OracleError(f"The oracle {name} found {what}; look at what `cost` and `bound` give, or choose another.")
+    return found

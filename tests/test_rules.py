@@ -1,0 +1,192 @@
+"""What a step is for: the switch on one point and on a set, the exchange, one multiplier; and what these learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import lsip
+import rl
+
+torch = pytest.importorskip("torch")
+
+from rl.rules import Exchange, Lagrangian, Switch  # noqa: E402
+from rl.separation import Found  # noqa: E402
+from tests.test_si_cppo import Pull, agent, force  # noqa: E402
+from tests.test_updates import toy  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore::rl.NoGoodPolicyWarning")
+NONE = np.zeros((0, 1)), np.zeros(0)
+
+
+class Hill:
+    """g(y) = height - |y - 0.5| over [0, 1]."""
+
+    components = 1
+
+    def __init__(self, height: float) -> None:
+        self.height, self.domain = height, lsip.Interval(0, 1)
+
+    def values(self, y: Any) -> Any:
+        return self.height - np.abs(y - 0.5)
+
+    def derivatives(self, y: Any, component: Any) -> None:
+        return None
+
+
+def found(height: float, *points: float) -> Found:
+    y = np.array(points)[:, None]
+    values = Hill(height).values(y)[:, 0]
+    order = np.argsort(-values, kind="stable")
+    return Found(Hill(height), y[order], values[order])
+
+
+# ---- the switch ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("switch", ["worst", "set"])
+@pytest.mark.parametrize(("height", "eta"), [(0.1, 0.1), (-0.2, -0.2), (-0.5, 0.0)])
+def test_within_the_tolerance_the_step_is_on_the_reward(switch, height, eta):
+    choice = Switch(eta, switch).choose(found(height, 0.5, 0.2), np.array([[0.4]]), np.ones(1), 1.0)
+    assert choice.good
+    assert (choice.objective.reward, choice.objective.prices.sum()) == (1.0, 0.0)
+    assert len(choice.points) == 0
+
+
+def test_beyond_it_the_step_is_on_the_worst_point():
+    choice = Switch(0.1).choose(found(0.2, 0.45, 0.5), *NONE, 1.0)
+    assert not choice.good
+    assert choice.objective.reward == 0
+    np.testing.assert_array_equal(choice.objective.points, [[0.5]])
+    np.testing.assert_array_equal(choice.objective.prices, [1.0])
+
+
+def test_or_on_all_points_that_are_known_to_be_violated_in_proportion():
+    known = np.array([[0.4], [0.9]])  # the second one is fine by now
+    choice = Switch(0.05, "set").choose(found(0.2, 0.5, 0.35), known, np.ones(2), 1.0)
+    np.testing.assert_allclose(choice.objective.points, [[0.4], [0.5]])
+    np.testing.assert_allclose(choice.objective.prices, np.array([0.1, 0.2]) / 0.3)
+    np.testing.assert_array_equal(choice.points, choice.objective.points)
+
+
+def test_a_margin_weighs_points_by_how_much_they_lack():
+    choice = Switch(-0.3, "set").choose(found(-0.1, 0.5, 0.4), *NONE, 1.0)
+    np.testing.assert_allclose(choice.objective.prices, np.array([0.2, 0.1]) / 0.3)
+    assert (choice.objective.prices > 0).all()
+
+
+def test_points_that_are_near_count_as_one():
+    choice = Switch(0.0, "set", merge=0.05).choose(found(0.3, 0.5, 0.52, 0.6), np.array([[0.49]]), np.ones(1), 1.0)
+    np.testing.assert_allclose(choice.points, [[0.49], [0.6]])
+
+
+# ---- the exchange ----------------------------------------------------------------------------------------------------
+
+
+def test_violated_points_join_and_their_multipliers_follow_the_violation():
+    first = Exchange(0.05, 0.5).choose(found(0.2, 0.5, 0.35, 0.9), *NONE, 1.0)
+    np.testing.assert_allclose(first.points, [[0.5]])  # at 0.35 and 0.9 it is at most eta
+    np.testing.assert_allclose(first.prices, [0.1])
+    assert not first.good
+    np.testing.assert_allclose(first.objective.reward, 1 / 1.1)
+    np.testing.assert_allclose(first.objective.prices, [0.1 / 1.1])
+    second = Exchange(0.05, 0.5).choose(found(0.4, 0.7, 0.5), first.points, first.prices, 1.0)
+    np.testing.assert_allclose(second.points, [[0.5], [0.7]])
+    np.testing.assert_allclose(second.prices, [0.1 + 0.5 * 0.4, 0.5 * 0.2])
+
+
+def test_points_with_a_multiplier_of_zero_leave():
+    known, prices = np.array([[0.5], [0.1]]), np.array([0.3, 0.1])
+    choice = Exchange(0.05, 1.0).choose(found(-0.1, 0.5), known, prices, 1.0)
+    np.testing.assert_allclose(choice.points, [[0.5]])
+    np.testing.assert_allclose(choice.prices, [0.2])
+    assert choice.good
+    alone = Exchange(0.05, 1.0).choose(found(-0.1, 0.5), *NONE, 1.0)
+    assert len(alone.points) == 0
+    assert alone.objective.reward == 1.0
+
+
+def test_one_multiplier_prices_the_worst_point():
+    first = Lagrangian(0.0, 0.5, 1.0).choose(found(0.2, 0.5), *NONE, 1.0)
+    np.testing.assert_allclose(first.prices, [1.1])
+    second = Lagrangian(0.0, 10.0).choose(found(-0.2, 0.5), first.points, first.prices, 1.0)
+    assert second.prices == [0.0]
+
+
+@pytest.mark.parametrize("kind", [Switch, Exchange, Lagrangian])
+def test_numbers_are_checked(kind):
+    with pytest.raises(lsip.ModelError, match="`eta`"):
+        kind(np.nan)
+    if kind is not Lagrangian:
+        with pytest.raises(lsip.ModelError, match="`merge`"):
+            kind(merge=-1)
+    if kind is not Switch:
+        with pytest.raises(lsip.ModelError, match="rate"):
+            kind(rate=0)
+
+
+# ---- what they learn -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("update", [rl.NPG(samples=200, horizon=8), rl.TRPO(100, 8), rl.PPO(100, 8)], ids=str)
+@pytest.mark.parametrize("method", ["set", "epo"])
+def test_the_toy_is_learned(method, update):
+    mdp = toy()
+    rate = {"NPG": 0.3, "TRPO": 0.5, "PPO": 1.0}[type(update).__name__]
+    options: dict[str, Any] = {"update": update, "evaluation": rl.Exact(), "learning_rate": rate, "seed": 1}
+    options["oracle"] = lsip.oracles.BranchAndBound()
+    made = rl.EPO(mdp, rate=0.5, **options) if method == "epo" else rl.SICPO(mdp, switch="set", **options)
+    learned = made.learn(150).choose("best")
+    best, start = rl.plan(mdp).value, mdp.value(rl.uniform_policy(2, 2))
+    assert mdp.worst_violation(learned).bound <= 0.01 + 1e-6
+    assert mdp.value(learned) > start + 0.9 * (best - start)
+    if method == "epo":
+        points, multipliers = made.working_set
+        assert len(points) == len(multipliers) <= 6
+        assert (multipliers > 0).all()
+
+
+@pytest.mark.parametrize("method", ["set", "epo"])
+def test_a_resumed_run_is_the_uninterrupted_one(method, tmp_path):
+    def fresh() -> rl.SICPO:
+        options: dict[str, Any] = {"update": rl.NPG(50, 5), "evaluation": rl.MonteCarlo(200, 6), "seed": 2}
+        return rl.EPO(toy(), **options) if method == "epo" else rl.SICPO(toy(), switch="set", **options)
+
+    whole, first = fresh().learn(20), fresh().learn(8)
+    first.save(tmp_path / "a.npz")
+    again = rl.SICPO.load(tmp_path / "a.npz", toy()).learn(12)
+    assert type(again.rule).__name__ == ("Exchange" if method == "epo" else "Switch")
+    for one, other in zip(whole.working_set, again.working_set, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(whole.choose("last"), again.choose("last"))
+
+
+def two_sided() -> rl.SemiInfiniteCost:
+    """The mean action must be within 0.2 of every y in [0.4, 0.6]: two points at a time."""
+    return rl.SemiInfiniteCost(lsip.Interval(0.4, 0.6), lambda y, o, a: 0.2 * np.abs(y[:, :1] - force(a)), 0.2)
+
+
+@pytest.mark.parametrize("method", ["set", "epo"])
+def test_environments_too(method):
+    options: dict[str, Any] = {"episodes": 32, "learning_rate": 0.01, "epochs": 5, "minibatch": 80, "log_std": -2.0}
+    options |= {"hidden": (8,), "device": "cpu", "scale_actions": False}
+    if method == "epo":
+        made = rl.EPO(Pull(32), two_sided(), rate=2.0, **options)
+    else:
+        made = agent(Pull(32), two_sided(), switch="set", **options)
+    made.learn(60 * 160)
+    last = made.history[-15:]
+    assert np.mean([r.violation for r in last]) < 0.05
+    assert np.mean([r.reward for r in last]) > 5 * 0.4  # the largest mean action that is allowed is 0.6
+
+
+def test_the_problem_decides_about_the_kind_of_learner():
+    assert isinstance(rl.EPO(toy()), rl.SICPO)
+    made = rl.EPO(Pull(), two_sided(), rl.SICPPOConfig(eta=0.3), device="cpu")
+    assert isinstance(made, rl.SICPPO)
+    assert made.rule == Exchange(0.3)
+    assert rl.EPO(Pull(), two_sided(), eta=-0.1, device="cpu").eta == -0.1
+    assert isinstance(made.env, gym.vector.VectorEnv)
