@@ -13,14 +13,15 @@ import lsip
 
 from . import checkpoint as checkpoints
 from . import validation
+from .certify import Guarantee, certify
 from .errors import NoGoodPolicyWarning
-from .evaluation import Evaluation, MonteCarlo
+from .evaluation import Evaluation, MonteCarlo, check_model
 from .learner import Callback, Course, Learner, rebuilt
 from .policies import Categorical, flat_parameters, pick_device, set_flat_parameters
 from .rules import Rule, Switch
 from .schedules import Schedule
 from .sicmdp import SICMDP
-from .simulator import Simulator
+from .simulator import Simulator, rollout
 from .tabular import TabularWorld
 from .updates import NPG, Update
 from .validation import Seed
@@ -223,6 +224,32 @@ class SICPO(Learner):
             return rows.argmax(axis=-1)
         u = validation.generator(seed).random((*given.shape, 1))
         return (np.cumsum(rows, axis=-1)[..., :-1] < u).sum(axis=-1)
+
+    def certify(
+        self,
+        episodes: int = 20_000,
+        delta: float = 0.05,
+        *,
+        choice: str = "uniform",
+        horizon: int = 100,
+        seed: Seed = None,
+    ) -> Guarantee:
+        """What holds for a policy, `choice` as in `choose`, for all y at once.
+
+        Where the model is known it is proven, and the other arguments play no part. Otherwise it holds with probability
+        at least 1 - delta, and rests on so many fresh paths of `horizon` steps, and on the most that may follow them.
+        """
+        policy = self.choose(choice)
+        self._warn(choice)
+        model = check_model(self.evaluation, self.simulator)
+        if model is not None:
+            return certify(model, policy, delta=delta)
+        count, steps = validation.count("episodes", episodes), validation.count("horizon", horizon)
+        pairs = rollout(self.simulator, policy, steps, validation.generator(seed), count=count)
+        visits = np.zeros((count, policy.size))
+        for t, row in enumerate(pairs):
+            visits[np.arange(count), row] += self.specification.gamma**t
+        return certify(self.specification, visits.reshape(count, *policy.shape), delta=delta)
 
     # ---- files ------------------------------------------------------------------------------------------------------
 

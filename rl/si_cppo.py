@@ -18,6 +18,7 @@ import lsip
 
 from . import checkpoint as checkpoints
 from . import validation
+from .certify import Guarantee, certify
 from .constraint import SemiInfiniteCost
 from .episode_violation import EpisodeViolation
 from .episodic import EpisodicWorld, innermost
@@ -186,6 +187,36 @@ class SICPPO(Learner):
         with self._using_best() as player:
             played = self.world.episodes(player, validation.count("count", count), validation.seed(seed), deterministic)
         return played.first(count)
+
+    def certify(
+        self,
+        episodes: int = 20_000,
+        delta: float = 0.05,
+        *,
+        seed: int | None = None,
+        horizon: int | None = None,
+        deterministic: bool = True,
+    ) -> Guarantee:
+        """What holds for the policy that `predict` uses, for all y at once, with probability at least 1 - delta.
+
+        Parameters
+        ----------
+        episodes
+            Fresh ones, that are played for it.
+        delta
+            How likely the bound may be wrong.
+        seed
+            Of the episodes: none that was used to choose the policy. None takes a new one.
+        horizon
+            The most steps of an episode, where costs are not discounted; the limit of the environment by default.
+        deterministic
+            Whether the policy takes its most likely actions.
+        """
+        fresh = int(np.random.SeedSequence().generate_state(1)[0] >> 1) if seed is None else seed
+        limit = horizon or getattr(self.env.spec, "max_episode_steps", None)
+        limit = limit or getattr(self.env.unwrapped, "max_episode_steps", None)
+        played = self.episodes(episodes, fresh, deterministic=deterministic)
+        return certify(self.constraint, played, delta=delta, horizon=limit)
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
