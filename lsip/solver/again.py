@@ -58,6 +58,7 @@ class Earlier:
     rows: Array  # multipliers of finite rows
     x: Array | None  # None where there are other variables
     basis: tuple[Ints, Ints] | None  # columns that balance, and the multipliers that do; None where others stand there
+    grown: bool = False  # whether there are constraints that it did not know
 
     def points(self, program: Program, tuning: NewtonTuning) -> tuple[Support, ...]:
         """Index points to begin with: those of the proof, and cuts that are not next to one of them.
@@ -96,7 +97,8 @@ class Earlier:
         same_x = same_x and _variables(before) == _variables(now)
         stands = len(support) == len(proof.support) and np.array_equal(rows, proof.row_multipliers)
         x = _at_bounds(solution.program, program, proof.x) if same_x else None
-        return Earlier(cuts, support, rows, x, (proof.balanced, proof.basis) if stands else None)
+        grown = any(statement not in before.places for statement in now.places)
+        return Earlier(cuts, support, rows, x, (proof.balanced, proof.basis) if stands else None, grown)
 
 
 def _none(program: Program) -> Array:
@@ -147,7 +149,9 @@ def resumed(given: Program, method: LinearOptions, otherwise: Callable[[Sequence
     assert warm is not None
     earlier = Earlier.of(warm, given)
     made = Resumed.of(given, method, earlier, warm, otherwise)
-    return otherwise(earlier.points(given, method.tuning.newton)) if made is None else made
+    if made is None:
+        return otherwise(earlier.points(given, method.tuning.newton))
+    return made.otherwise() if (earlier.grown and made.broken()) or not made._polish() else made
 
 
 class Resumed(Relaxation):
@@ -187,14 +191,21 @@ class Resumed(Relaxation):
         warm: Solution,
         otherwise: Callable[[Sequence[Support]], Relaxation],
     ) -> Resumed | None:
-        """One, if Newton's method converges."""
+        """One, if the earlier answer has what it takes."""
         kept, total = getattr(warm, "kept", None), sum(s.multiplier for s in earlier.support)
         if not isinstance(kept, Kept) or earlier.x is None or not total > 0 or not method.polish:
             return None
         if not warm.certified or not np.isfinite(warm.upper - warm.lower):
             return None
-        made = Resumed(given, method, earlier, kept, otherwise)
-        return made if made._polish() else None
+        return Resumed(given, method, earlier, kept, otherwise)
+
+    def broken(self) -> bool:
+        """Whether the earlier point breaks a constraint, as a few points show; Newton's method knows old ones only."""
+        found = self.sample(self.state, self.state.proposal)
+        for f, separation in enumerate(found or ()):
+            worst = zip(separation.points, separation.components, separation.values, strict=True)
+            self.found += [Support(f, int(c), y, 0.0) for y, c, v in worst if v > 0]
+        return found is not None or self.program.finite_violation(self.state.x) > self.state.margin
 
     def _state(self) -> State:
         program, tuning, tol = self.program, self.method.tuning, self.method.tol
@@ -261,7 +272,7 @@ class Resumed(Relaxation):
     def sample(self, state: State, point: Proposal) -> list[Separation] | None:
         """A violation that a few points show is no proof's business."""
         found = [self._tried(f, point.x) for f in range(len(self.program.families))]
-        return found if max(s.worst for s in found) > state.margin else None
+        return found if max((s.worst for s in found), default=-np.inf) > state.margin else None
 
     def _tried(self, f: int, x: Array) -> Separation:
         """The worst of a few points."""
