@@ -80,11 +80,13 @@ class Earlier:
         """What a solution says; atoms of constraints that are gone are left out."""
         before, now, proof = solution.program.layout, program.layout, solution.certificate
         same_x = len(proof.x) == program.n
-        if before is None or now is None:
+        if before is None or now is None or before.owner is not now.owner:  # taken to be alike, as far as it fits
             fits = partial(_fits, program)
             rows = proof.row_multipliers if len(proof.row_multipliers) == program.finite_rows else _none(program)
             cuts, support = (tuple(filter(fits, part)) for part in (solution.cuts, proof.support))
-            return Earlier(cuts, support, rows, proof.x if same_x else None, None)
+            return Earlier(
+                cuts, support, rows, _at_bounds(solution.program, program, proof.x) if same_x else None, None
+            )
         moved = _moves(before, now)
         cuts, support = (
             tuple(s for old in part if (s := moved(old)) is not None) for part in (solution.cuts, proof.support)
@@ -250,7 +252,7 @@ class Resumed(Relaxation):
 
     @property
     def cuts(self) -> Sequence[Support]:
-        return (*self.earlier.support, *self.found)
+        return (*self.earlier.cuts, *self.found)
 
     @property
     def scale(self) -> float:
