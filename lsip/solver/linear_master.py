@@ -17,7 +17,7 @@ from scipy import sparse
 
 from ..errors import ModelError
 from ..masters import MasterResult, open_master
-from ..masters.base import Master, Matrix
+from ..masters.base import Master, Matrix, is_sparse
 from ..masters.zoomed import Zoomed, products
 from ..model.families import RowFamily
 from ..model.peaks import peaks
@@ -58,11 +58,14 @@ class LinearMaster:
             for y in points
             for c in range(len(program.families[f].columns))
         ]
-        self.cuts += [replace(s, multiplier=0.0) for s in earlier]
-        known = {
-            f: _flat(sampled.first) for f, sampled in enumerate(self.sampled) if sampled is not None and not earlier
-        }
+        known = {f: _flat(sampled.first) for f, sampled in enumerate(self.sampled) if sampled is not None}
         rows, rhs = self.matrix(self.cuts, known)
+        begun = {_place(s) for s in self.cuts}
+        more = [replace(s, multiplier=0.0) for s in earlier if _place(s) not in begun]
+        if more:
+            others, sides = self.matrix(more)
+            rows = sparse.vstack([rows, others], format="csr") if is_sparse(rows) else np.concatenate([rows, others])
+            rhs, self.cuts = np.concatenate([rhs, sides]), self.cuts + more
         self.sample = self._sample_rows(rows)
         self.conditioning = Conditioning.fit(program, self.sample, method.tuning.conditioning)
         self.grown, self.ill_scaled, self.inset = np.ones(program.n), False, self.tuning.inset
@@ -341,6 +344,11 @@ class LinearMaster:
             for i, weight in zip(used, result.cut_multipliers[used].tolist(), strict=True)
         )
         return support, self.program.admissible(result.row_multipliers / self.row_scale)
+
+
+def _place(s: Support) -> tuple[int, int, bytes]:
+    """Which row it is; the same for copies."""
+    return s.family, s.component, s.point.tobytes()
 
 
 def _flat(rows: tuple[Array, Array]) -> tuple[Array, Array]:
