@@ -134,6 +134,19 @@ def test_small_changes_end_at_once_and_large_ones_do_not_deceive() -> None:
     assert steps[:3] == [1, 1, 1]
 
 
+def test_a_solution_of_another_problem_is_a_start_too() -> None:
+    one: Any = envelope(np.tan(t), lower=-5, upper=5)[0].solve(verbose=False)
+    other = envelope(1.02 * np.tan(t), lower=-4, upper=5)[0]
+    assert Earlier.of(one, other.compile()).support  # by its place, for the statements are others
+    found: Any = other.solve(verbose=False, warm_start=one)
+    assert len(found.history) == 1
+    assert found.certified
+    assert found.value == pytest.approx(1.02 * one.value, rel=3e-8)
+    smaller = lsip.Variable(2, name="z")
+    apart = lsip.Problem(lsip.minimize(smaller[0] + smaller[1]), [lsip.forall(t, smaller[0] + smaller[1] * t >= t)])
+    assert apart.solve(verbose=False, warm_start=found, tol=1e-6).status is lsip.Status.OPTIMAL
+
+
 def test_options_of_the_second_solve_count() -> None:
     p = lsip.Parameter(name="p", value=1)
     problem, *_ = envelope(p * np.tan(t))

@@ -53,6 +53,7 @@ class Earlier:
     rows: Array  # multipliers of finite rows
     x: Array | None  # None where there are other variables
     basis: tuple[Ints, Ints] | None  # columns that balance, and the multipliers that do; None where others stand there
+    grown: bool = False  # whether there are constraints that it did not know
 
     def points(self, program: Program, tuning: NewtonTuning) -> tuple[Support, ...]:
         """Index points to begin with: those of the proof, and cuts that are not next to one of them.
@@ -74,11 +75,13 @@ class Earlier:
         """What a solution says; atoms of constraints that are gone are left out."""
         before, now, proof = solution.program.layout, program.layout, solution.certificate
         same_x = len(proof.x) == program.n
-        if before is None or now is None:
+        if before is None or now is None or before.owner is not now.owner:  # taken to be alike, as far as it fits
             fits = partial(_fits, program)
             rows = proof.row_multipliers if len(proof.row_multipliers) == program.finite_rows else _none(program)
             cuts, support = (tuple(filter(fits, part)) for part in (solution.cuts, proof.support))
-            return Earlier(cuts, support, rows, proof.x if same_x else None, None)
+            return Earlier(
+                cuts, support, rows, _at_bounds(solution.program, program, proof.x) if same_x else None, None
+            )
         moved = _moves(before, now)
         cuts, support = (
             tuple(s for old in part if (s := moved(old)) is not None) for part in (solution.cuts, proof.support)
@@ -91,7 +94,8 @@ class Earlier:
         same_x = same_x and _variables(before) == _variables(now)
         stands = len(support) == len(proof.support) and np.array_equal(rows, proof.row_multipliers)
         x = _at_bounds(solution.program, program, proof.x) if same_x else None
-        return Earlier(cuts, support, rows, x, (proof.balanced, proof.basis) if stands else None)
+        grown = any(statement not in before.places for statement in now.places)
+        return Earlier(cuts, support, rows, x, (proof.balanced, proof.basis) if stands else None, grown)
 
 
 def _none(program: Program) -> Array:
@@ -142,16 +146,16 @@ def resumed(given: Program, options: Options, otherwise: Callable[[Sequence[Supp
     assert warm is not None
     earlier, kept = Earlier.of(warm, given), getattr(warm, "kept", None)
     known = earlier.x is not None and warm.certified and np.isfinite(warm.upper - warm.lower)
-    if known and options.polish and isinstance(kept, Kept) and sum(s.multiplier for s in earlier.support) > 0:
-        made = Resumed(given, options, earlier, kept, otherwise)
-        if made.polished():
-            return made
-    return otherwise(earlier.points(given, options.tuning.newton))
+    known = known and sum(s.multiplier for s in earlier.support) > 0
+    if not (known and options.polish and isinstance(kept, Kept)):
+        return otherwise(earlier.points(given, options.tuning.newton))
+    made = Resumed(given, options, earlier, kept, otherwise)
+    return made.otherwise() if (earlier.grown and made.broken()) or not made.polished() else made
 
 
 @dataclass
 class Tried:
-    """The index points of an earlier answer, and those that break the point that is tried."""
+    """The cuts of an earlier answer, and index points that break the point that is tried."""
 
     cuts: list[Support]
     scale: float
@@ -178,7 +182,7 @@ class Resumed(Relaxation):
         units = (known.apply(given), known) if self.relative else (scaled(given), scaling_of(given))
         super().__init__(*units, options)
         self.earlier, self.kept, self._otherwise = earlier, kept, otherwise
-        self.held = Tried(list(earlier.support), kept.scale)
+        self.held = Tried(list(earlier.cuts), kept.scale)
         factors, s = self.scaling.families, self.scaling.objective
         support = tuple(
             replace(a, multiplier=a.multiplier * s / float(factors[a.family][a.component])) for a in earlier.support
@@ -186,6 +190,15 @@ class Resumed(Relaxation):
         rows = earlier.rows * s / self.scaling.rows if len(earlier.rows) else earlier.rows
         self.first = self.point = Proposal(x / self.scaling.columns, support=support, rows=rows)
         self.stands = False  # whether its atoms are those of the earlier proof, one by one
+
+    def broken(self) -> bool:
+        """Whether the earlier point breaks a constraint, as a few points show; Newton's method knows old ones only."""
+        state = self.begin()
+        found = self.sample(state, state.proposal)
+        for f, separation in enumerate(found or ()):
+            worst = zip(separation.points, separation.components, separation.values, strict=True)
+            self.held.add([Support(f, int(c), y, 0.0) for y, c, v in worst if v > 0])
+        return found is not None or self.program.finite_violation(state.x) > state.margin
 
     def begin(self) -> State:
         """The earlier point, with a margin that costs what it may."""
@@ -237,7 +250,7 @@ class Resumed(Relaxation):
     def sample(self, state: State, point: Proposal) -> list[Separation] | None:
         """A violation that a few points show is no proof's business."""
         found = [self._tried(f, point.x) for f in range(len(self.program.families))]
-        return found if max(s.worst for s in found) > state.margin else None
+        return found if max((s.worst for s in found), default=-np.inf) > state.margin else None
 
     def _tried(self, f: int, x: Array) -> Separation:
         """The worst of a few points."""
@@ -251,7 +264,7 @@ class Resumed(Relaxation):
 
     def otherwise(self) -> Relaxation:
         """The exchange, with what was found here."""
-        new = self.held.cuts[len(self.earlier.support) :]
+        new = self.held.cuts[len(self.earlier.cuts) :]
         return self._otherwise((*self.earlier.points(self.program, self.tuning.newton), *new))
 
     def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from ..errors import ModelError
 from ..masters import MasterResult, open_master
-from ..masters.base import Master, Matrix
+from ..masters.base import Master, Matrix, is_sparse
 from ..masters.zoomed import Zoomed, products
 from ..model.peaks import peaks
 from ..model.program import STORAGE, Program
@@ -50,9 +50,15 @@ class LinearMaster:
             SampledRows(family, points, sampling) if is_costly(oracle) and SampledRows.suits(family, sampling) else None
             for family, oracle, points in zip(program.families, oracles, first, strict=True)
         ]
-        self.cuts = [*first_cuts(program, first), *(replace(s, multiplier=0.0) for s in earlier)]
-        known = {f: sampled.first for f, sampled in enumerate(self.sampled) if sampled is not None and not earlier}
+        self.cuts = first_cuts(program, first)
+        known = {f: sampled.first for f, sampled in enumerate(self.sampled) if sampled is not None}
         rows, rhs = self.matrix(self.cuts, known)
+        begun = {_place(s) for s in self.cuts}
+        more = [replace(s, multiplier=0.0) for s in earlier if _place(s) not in begun]
+        if more:
+            others, sides = self.matrix(more)
+            rows = sparse.vstack([rows, others], format="csr") if is_sparse(rows) else np.concatenate([rows, others])
+            rhs, self.cuts = np.concatenate([rhs, sides]), self.cuts + more
         self.sample = self._sample_rows(rows)
         self.conditioning = Conditioning.fit(program, self.sample, method.tuning.conditioning)
         self.grown, self.ill_scaled, self.inset = np.ones(program.n), False, self.tuning.inset
@@ -310,3 +316,8 @@ class LinearMaster:
         used = np.flatnonzero(result.cut_multipliers > 0)
         support = tuple(replace(self.cuts[i], multiplier=float(result.cut_multipliers[i])) for i in used)
         return support, self.program.admissible(result.row_multipliers / self.row_scale)
+
+
+def _place(s: Support) -> tuple[int, int, bytes]:
+    """Which row it is; the same for copies."""
+    return s.family, s.component, s.point.tobytes()
