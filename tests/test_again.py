@@ -252,3 +252,42 @@ def test_large_programs_with_a_few_rows_each() -> None:
     for value in (1.05, 1.1):
         p.value = value
         assert_same(problem, build(value))
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        lsip.Interval(0, 1),
+        lsip.Box([0, 0], [1, 1]),
+        lsip.Ball([0, 0], 1),
+        lsip.Simplex(3),
+        lsip.Union(lsip.Interval(0, 1), lsip.Interval(2, 3)),
+    ],
+    ids=str,
+)
+def test_kept_boxes_bound_what_there_is_now(domain: lsip.Domain) -> None:
+    """Whatever values change, and whichever constraints come and go, no bound is below a value that is attained."""
+    y, x = lsip.Index("y", domain), lsip.Variable(2, name="x")
+    first = y if domain.scalar else y[0]
+    p, rng = lsip.Parameter(3, name="p", value=[1, 1, 1]), np.random.default_rng(0)
+    rows = [
+        p[0] * np.sin(3 * first) * x[0] + x[1] * np.exp(first) - np.cos(p[1] * first),
+        x[0] + x[1] * first**2 - p[2] * np.cos(4 * first),
+        (1 + first) * x[0] - np.exp(p[1] * first) * x[1],
+    ]
+    held = [lsip.forall(y, row <= 0) for row in rows]
+    problem = lsip.Problem(lsip.minimize(x[0]), held[:1])
+    points = domain.sample(3000, seed=1)
+    for step in range(12):
+        if step % 4 == 1:
+            problem.add(held[1 + step // 4 % 2] if held[1 + step // 4 % 2] not in problem.constraints else held[2])
+        if step % 4 == 3:
+            problem.remove(problem.constraints[0])
+        p.value = p.value if step % 4 == 2 else rng.uniform(-2, 2, 3)
+        point = rng.normal(size=2)
+        worst = problem.worst_violation(point, tol=1e-6)
+        shown = [
+            c.constraint.body.at({y: points[:, 0] if domain.scalar else points, x: point}) for c in problem.constraints
+        ]  # type: ignore[union-attr]
+        assert worst.bound >= max(v.max() for v in shown) - 1e-12
+        assert worst.bound <= worst.value + 1e-5
