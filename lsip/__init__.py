@@ -1,7 +1,7 @@
 """Linear programs with a continuum of constraints: declared like the mathematics, solved with proof."""
 
 from . import bases, catalogue, oracles, plotting, report  # noqa: F401  (each registers how it shows a solution)
-from .domains import Ball, Box, Budget, Domain, Finite, Interval, Polytope, Product, Simplex, Union
+from .domains import Ball, Box, Budget, Domain, Ellipsoid, Finite, Interval, Polytope, Product, Simplex, Union
 from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, OutOfTime, ProofError
 from .expressions import Constraint, Expression, Index, Variable
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
@@ -18,6 +18,7 @@ __all__ = [
     "Constraint",
     "Decomposition",
     "Domain",
+    "Ellipsoid",
     "Exchange",
     "Expression",
     "Extreme",

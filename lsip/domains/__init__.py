@@ -4,6 +4,7 @@ from .ball import Ball
 from .base import Cell, Domain
 from .box import Box
 from .budget import Budget
+from .ellipsoid import Ellipsoid
 from .finite import Finite
 from .interval import Interval
 from .polytope import Polytope
@@ -11,4 +12,4 @@ from .product import Product
 from .simplex import Simplex
 from .union import Union
 
-__all__ = ["Ball", "Box", "Budget", "Cell", "Domain", "Finite", "Interval", "Polytope", "Product", "Simplex", "Union"]
+__all__ = ["Ball", "Box", "Budget", "Cell", "Domain", "Ellipsoid", "Finite", "Interval", "Polytope", "Product", "Simplex", "Union"]
