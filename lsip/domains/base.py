@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 Seed = int | np.random.Generator
 Method = Literal["__call__", "reduce", "reduceat", "accumulate", "outer", "at"]  # of a ufunc
 
-COMBINED: dict[str, Callable[[Domain, Domain], Domain]] = {}  # what * and | make; products and unions enter themselves
+COMBINED: dict[str, Callable[[Domain, Domain], Domain]] = {}  # what *, | and & make; each enters itself
 
 
 class Vector(Protocol):
@@ -65,6 +65,7 @@ class Domain(ABC):
     """
 
     scalar: ClassVar[bool] = False  # True when the index is a number t rather than a vector y
+    convex: ClassVar[bool] = False  # True when it is known to hold the line between any two of its points
 
     lower: Array  # (m,), the bounding box: tight, but for the rounding that makes it hold the whole set
     upper: Array  # (m,)
@@ -196,6 +197,9 @@ class Domain(ABC):
 
     def __or__(self, other: Domain) -> Domain:
         return COMBINED["|"](self, other) if isinstance(other, Domain) else NotImplemented
+
+    def __and__(self, other: Domain) -> Domain:
+        return COMBINED["&"](self, other) if isinstance(other, Domain) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,8 @@ class Box(Domain):
     >>> Box([0, 0], [3, 4]).diameter
     5.0
     """
+
+    convex: ClassVar[bool] = True
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
         a, b = constant(lower, "lower", 1), constant(upper, "upper", 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gamma, pi
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +51,8 @@ class Ellipsoid(Domain):
     >>> Ellipsoid([0, 0], [2, 1]) == Ellipsoid([0, 0], [[4, 0], [0, 1]])
     True
     """
+
+    convex: ClassVar[bool] = True
 
     centre: Array  # (m,)
     shape: Array  # (m, m)

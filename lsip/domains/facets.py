@@ -99,7 +99,8 @@ def _rounded(normal: Row) -> list[float]:
     whole = [a // divisor for a in whole]
     largest = max(map(abs, whole))
     if largest <= EXACT:
-        return [float(a) for a in whole]
+        unit = 2.0 ** -max(largest.bit_length() - 20, 0)
+        return [a * unit for a in whole]
     return [float(Fraction(a, largest)) for a in whole]
 
 

@@ -23,6 +23,7 @@ class Interval(Domain):
     """
 
     scalar: ClassVar[bool] = True
+    convex: ClassVar[bool] = True
 
     def __init__(self, lower: float, upper: float) -> None:
         a, b = constant(lower, "lower", 0), constant(upper, "upper", 0)

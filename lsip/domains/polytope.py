@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,8 @@ class Polytope(Domain):
     >>> triangle.project([1, 1])
     array([[0.5, 0.5]])
     """
+
+    convex: ClassVar[bool] = True
 
     A: Array  # (q, m)
     b: Array  # (q,)
