@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 Seed = int | np.random.Generator
 Method = Literal["__call__", "reduce", "reduceat", "accumulate", "outer", "at"]  # of a ufunc
 
-COMBINED: dict[str, Callable[[Domain, Domain], Domain]] = {}  # what *, | and & make; each enters itself
+COMBINED: dict[str, Callable[..., Domain]] = {}  # what *, |, & and where make; each enters itself
 
 
 class Vector(Protocol):
@@ -200,6 +200,15 @@ class Domain(ABC):
 
     def __and__(self, other: Domain) -> Domain:
         return COMBINED["&"](self, other) if isinstance(other, Domain) else NotImplemented
+
+    def where(self, rule: Callable[[Any], object]) -> Domain:
+        """The points at which inequalities hold: `rule` takes the index and gives comparisons, one or a list of them.
+
+        >>> import lsip
+        >>> print(lsip.Box([0, -1], [1, 1]).where(lambda y: y[0] ** 3 >= y[1] ** 2))
+        {y ∈ [0, 1] × [-1, 1] : y[0]³ ≥ y[1]²}
+        """
+        return COMBINED["where"](self, rule)
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):

@@ -3,5 +3,6 @@
 from . import arithmetic as arithmetic
 from .affine import Affine, Constraint, Variable
 from .graph import Expression, Index
+from .region import Region
 
-__all__ = ["Affine", "Constraint", "Expression", "Index", "Variable"]
+__all__ = ["Affine", "Constraint", "Expression", "Index", "Region", "Variable"]

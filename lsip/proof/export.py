@@ -179,6 +179,8 @@ def _domain(domain: Domain) -> Data:
     for argument in domain._arguments():
         if isinstance(argument, Domain):
             arguments.append(_domain(argument))
+        elif not isinstance(argument, np.ndarray | int | float):
+            raise ModelError(f"The format of proofs has no formulas in index sets, as in {domain}.")
         else:
             arguments.append(argument.tolist() if isinstance(argument, np.ndarray) else argument)
     return {"kind": type(domain).__name__, "arguments": arguments}
