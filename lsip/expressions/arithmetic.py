@@ -7,7 +7,8 @@ linear.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import lru_cache, wraps
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -261,10 +262,18 @@ def gathered(u: Symbol, index: Ints) -> Symbol:
     return u.gather(index) if isinstance(u, Affine) else Gather(u, index)
 
 
+@lru_cache(maxsize=64)
+def _positions(shape: Shape) -> Ints:
+    """The places of all elements in a flattened array; loops over single elements ask for them again and again."""
+    index = np.arange(prod(shape)).reshape(shape)
+    index.setflags(write=False)
+    return index
+
+
 def getitem(u: Symbol, key: Key) -> Symbol:
     """Slices and fancy indices, as NumPy has them."""
     try:
-        index = np.arange(u.size).reshape(u.shape)[key]
+        index = _positions(u.shape)[key]
     except IndexError as error:
         raise ModelError(f"{u} has shape {u.shape}: {error}.") from None
     result = gathered(u, np.asarray(index))
