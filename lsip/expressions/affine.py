@@ -280,7 +280,9 @@ class Variable(Affine):
         """Elements in any arrangement, in a time that does not depend on how many others there are."""
         columns = np.asarray(index, dtype=np.intp)
         ones = Constant(np.ones(columns.size))
-        return Affine(columns.shape, (Term(self, np.arange(columns.size), columns.ravel(), ones),) if columns.size else ())
+        return Affine(
+            columns.shape, (Term(self, np.arange(columns.size), columns.ravel(), ones),) if columns.size else ()
+        )
 
     def _bound(self, value: Data, label: str) -> Array:
         given = numbers(value, f"`{label}` of {self.name}", nan=True)

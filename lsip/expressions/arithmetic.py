@@ -449,13 +449,13 @@ def mean(u: Symbol, axis: Axis = None, **kwargs: object) -> Symbol:
     return result
 
 
-def _operand(v: Given, op: str = "dot") -> Symbol:
+def operand_of(v: Given, op: str = "dot") -> Symbol:
     found = _numbers(v, op)
     return found if isinstance(found, Affine | Expression) else as_expression(found)
 
 
 def dot(a: Given, b: Given) -> Symbol:
-    left, right = _operand(a), _operand(b)
+    left, right = operand_of(a), operand_of(b)
     if not left.shape or not right.shape:
         return RULES["multiply"](left, right)
     if max(left.ndim, right.ndim) > 2:
@@ -465,7 +465,7 @@ def dot(a: Given, b: Given) -> Symbol:
 
 def inner(a: Given, b: Given) -> Symbol:
     """The sum over the last axes of both."""
-    right = _operand(b)
+    right = operand_of(b)
     return dot(a, right.T if right.ndim == 2 else right)
 
 
@@ -577,7 +577,7 @@ def polyval(p: Any, x: Any) -> Symbol:
     coefficients = list(p) if isinstance(p, list | tuple | np.poly1d) or np.ndim(p) == 1 else []
     if not coefficients:
         raise ModelError(f"np.polyval needs a vector of coefficients, the highest power first; got {p}.")
-    result = _operand(coefficients[0]) * np.ones(np.shape(x)) if np.shape(x) else _operand(coefficients[0])
+    result = operand_of(coefficients[0]) * np.ones(np.shape(x)) if np.shape(x) else operand_of(coefficients[0])
     for coefficient in coefficients[1:]:
         result = result * x + coefficient
     return result
@@ -619,7 +619,7 @@ def _doubles(dtype: Any, name: str) -> None:
 
 
 def outer_product(a: Given, b: Given) -> Symbol:
-    column, row = _operand(a), _operand(b)
+    column, row = operand_of(a), operand_of(b)
     result = column.reshape(-1, 1) * row.reshape(1, -1)
     result.origin = ("outer", a, b)
     return result

@@ -105,7 +105,10 @@ class Inequalities:
                 return None
             centre = middle(lower, upper)[0]
             inside = centre[(self.values(centre) >= 0).all(axis=1)]
-            low, high = np.minimum(low, inside.min(axis=0, initial=np.inf)), np.maximum(high, inside.max(axis=0, initial=-np.inf))
+            low, high = (
+                np.minimum(low, inside.min(axis=0, initial=np.inf)),
+                np.maximum(high, inside.max(axis=0, initial=-np.inf)),
+            )
             slack = TUNING.tight * (upper.max(axis=0) - lower.min(axis=0))
             open_boxes = ((lower < low - slack) | (upper > high + slack)).any(axis=1)
             open_boxes &= (upper > lower).any(axis=1)
@@ -123,7 +126,11 @@ class Inequalities:
             check("projection")
             with np.errstate(all="ignore"):
                 value, slope, packed = self.tape.derivatives(z)
-            known = np.isfinite(value).all(axis=1) & np.isfinite(slope).all(axis=(0, 2)) & np.isfinite(packed).all(axis=(0, 2))
+            known = (
+                np.isfinite(value).all(axis=1)
+                & np.isfinite(slope).all(axis=(0, 2))
+                & np.isfinite(packed).all(axis=(0, 2))
+            )
             value, slope = np.where(known[:, None], value, 0.0), np.where(known[:, None], slope, 0.0)
             bend = np.zeros((len(z), len(eye), len(eye)))
             bend[:, i, j] = bend[:, j, i] = np.where(known[:, None], np.einsum("hnq,nq->nh", packed, multipliers), 0.0)

@@ -245,7 +245,7 @@ def _refusing(symbol: str) -> Callable[..., NoReturn]:
     return refuse
 
 
-for _name, _symbol in (("mod", "%"), ("floordiv", "//"), ("divmod", "divmod"), ("and", "&"), ("or", "|"), ("xor", "^"),
+for _name, _symbol in (("divmod", "divmod"), ("and", "&"), ("or", "|"), ("xor", "^"),
                        ("lshift", "<<"), ("rshift", ">>")):  # fmt: skip
     setattr(Operators, f"__{_name}__", _refusing(_symbol))
     setattr(Operators, f"__r{_name}__", _refusing(_symbol))

@@ -361,7 +361,9 @@ def _points(domain: Finite, index: Index, conditions: tuple[Condition, ...]) -> 
     held, failed = (ask(domain.points, domain.points) for ask in (inequalities.hold, inequalities.fail))
     if not (held | failed).all():
         unclear = domain.points[int(np.argmin(held | failed))]
-        raise ModelError(f"Rounding leaves open whether the point {unclear.tolist()} keeps the inequalities; leave it out.")
+        raise ModelError(
+            f"Rounding leaves open whether the point {unclear.tolist()} keeps the inequalities; leave it out."
+        )
     if not held.any():
         raise ModelError(f"The set is empty: no point of {domain} keeps the inequalities.")
     return Finite(domain.points[held])
