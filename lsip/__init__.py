@@ -3,7 +3,7 @@
 from . import bases, catalogue, oracles, plotting, report  # noqa: F401  (each registers how it shows a solution)
 from .domains import Ball, Box, Budget, Domain, Ellipsoid, Finite, Interval, Polytope, Product, Simplex, Union
 from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, OutOfTime, ProofError
-from .expressions import Constraint, Expression, Index, Variable
+from .expressions import Constraint, Expression, Index, Variable, spline
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution
 from .solver import Decomposition, Exchange, Extreme, Tuning, decompose, exchange
@@ -53,6 +53,7 @@ __all__ = [
     "maximize",
     "minimize",
     "oracles",
+    "spline",
 ]
 
 

@@ -4,5 +4,6 @@ from . import arithmetic, products, steps  # noqa: F401  (each registers its rul
 from .affine import Affine, Constraint, Variable
 from .graph import Expression, Index
 from .region import Region
+from .splines import spline
 
-__all__ = ["Affine", "Constraint", "Expression", "Index", "Region", "Variable"]
+__all__ = ["Affine", "Constraint", "Expression", "Index", "Region", "Variable", "spline"]

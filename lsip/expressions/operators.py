@@ -345,6 +345,8 @@ def as_objects(expression: Indexed, dtype: DTypeLike | None, frame: FrameType | 
             "Work with it as it is; np.stack([…]) puts expressions together."
         )
     caller = frame.f_back.f_globals.get("__name__", "") if frame is not None and frame.f_back is not None else ""
+    if caller.startswith("scipy.interpolate."):
+        raise ConversionError(f"A spline of SciPy takes numbers only: write lsip.spline(f, {expression}).")
     if caller.startswith("numpy.ma."):
         raise ConversionError(
             f"{expression} cannot be combined with a masked array. Say what its masked entries are, as in .filled(0), "
