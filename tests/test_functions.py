@@ -68,6 +68,10 @@ REFERENCES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "reciprocal": (lambda u: 1 / u, lambda u: 1 / u),
     "sinc": (arb.sinc, lambda u: u.sin() / u),
     "square": (lambda u: u * u, lambda u: u * u),
+    "ndtr": (lambda u: (-u / arb(2).sqrt()).erfc() / 2, lambda u: (1 + (u / arb(2).sqrt()).erf()) / 2),
+    "gamma": (arb.gamma, lambda u: u.gamma()),
+    "gammaln": (arb.lgamma, lambda u: u.lgamma()),
+    "exprel": (lambda u: u.expm1() / u if u != 0 else arb(1), lambda u: (u.exp() - 1) / u),
 }
 
 
