@@ -78,5 +78,3 @@ def _far(u: Array, order: int) -> Array:
     for n in range(1, order + 1):
         value = share - n * value / u
     return np.where(u == np.inf, np.inf, value)
-
-

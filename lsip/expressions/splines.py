@@ -105,7 +105,10 @@ class Pieces:
         piece = np.arange(len(self.knots))
         before, after = (self._over_one(self.knots, self.knots, piece + k) for k in (0, 1))
         gap = np.maximum(np.abs(after.hi - before.lo), np.abs(before.hi - after.lo))
-        size = np.maximum(np.abs(before.lo), np.abs(before.hi)).max() + np.maximum(np.abs(after.lo), np.abs(after.hi)).max()
+        size = (
+            np.maximum(np.abs(before.lo), np.abs(before.hi)).max()
+            + np.maximum(np.abs(after.lo), np.abs(after.hi)).max()
+        )
         return float(up(np.asarray(gap.sum()), 4.0 + len(gap))), float(size)
 
 
@@ -139,7 +142,7 @@ def made(knots: Array, origins: Array, low: Array, high: Array, span: tuple[floa
 
         def apply(u: Numbers) -> Numbers:
             if not isinstance(u, Interval):
-                return level.at(u)
+                return np.where((u >= span[0]) & (u <= span[1]), level.at(u), np.nan)
             box = level.over(u)
             # Across a knot, a derivative is bounded only if what it is the derivative of does not jump there.
             across = np.searchsorted(knots, u.lo, side="left") < np.searchsorted(knots, u.hi, side="right")
@@ -148,8 +151,11 @@ def made(knots: Array, origins: Array, low: Array, high: Array, span: tuple[floa
             lo, hi = box.lo - extra, box.hi + extra
             if extra:
                 lo, hi = np.nextafter(lo, -np.inf), np.nextafter(hi, np.inf)
-            if broken:
-                lo, hi = np.where(across, -np.inf, lo), np.where(across, np.inf, hi)
+            unbounded = across & broken
+            if order > 0:  # an expansion must not reach beyond the ends
+                unbounded = unbounded | (u.lo < span[0]) | (u.hi > span[1])
+            if unbounded.any():
+                lo, hi = np.where(unbounded, -np.inf, lo), np.where(unbounded, np.inf, hi)
             return Interval(lo, hi)
 
         return apply
