@@ -64,7 +64,8 @@ def test_products_with_variables(f: Callable[[Any], Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "f", [np.sign, np.floor, np.ceil, lambda v: v % 1.5, lambda v: v // 0.75, lambda v: np.mod(v, -2), lambda v: 3 - v % 1]
+    "f",
+    [np.sign, np.floor, np.ceil, lambda v: v % 1.5, lambda v: v // 0.75, lambda v: np.mod(v, -2), lambda v: 3 - v % 1],
 )
 def test_steps_are_those_of_numpy(f: Callable[[Any], Any]) -> None:
     tape, t = Tape((f(T),), (T,)), np.linspace(-2, 3, 81)

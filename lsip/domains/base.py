@@ -59,7 +59,8 @@ class Cell:
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Domain(ABC):
-    """A nonempty compact set of index points y in R^m. Immutable; equal when built from equal arguments.
+    """A nonempty set of index points y in R^m, compact but for an Interval or a Box without ends. Immutable; equal when
+    built from equal arguments.
 
     Methods that take points accept one point (m,), many (N, m) and, when m = 1, many numbers (N,).
     """
@@ -74,6 +75,19 @@ class Domain(ABC):
     def dim(self) -> int:
         """The length m of an index point."""
         return len(self.lower)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether no coordinate is infinite; of an Interval and a Box some may be."""
+        return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
+
+    def _refuse_unbounded(self) -> None:
+        """Raise where a set must have ends, to be searched or drawn from."""
+        if not self.bounded:
+            raise ModelError(
+                f"{self} is unbounded: over it, lsip.forall takes polynomials in the index, and nothing else can be "
+                "done with it. Bound it, or substitute an index that is bounded, such as t = s / (1 - s)."
+            )
 
     @property
     @abstractmethod
@@ -164,6 +178,7 @@ class Domain(ABC):
         boundaries are covered too. `per_axis=1` gives the centre of the bounding box, projected.
         """
         check_grid(per_axis, self.dim)
+        self._refuse_unbounded()
         if per_axis == 1:
             return self.project((self.lower + self.upper)[None] / 2)
         points = box_grid(self.lower, self.upper, per_axis)
