@@ -471,7 +471,7 @@ def inner(a: Given, b: Given) -> Symbol:
 
 def vdot(a: Given, b: Given) -> Symbol:
     """The sum over all elements of both."""
-    left, right = (v if v.ndim == 1 else v.ravel() for v in map(_operand, (a, b)))
+    left, right = (v if v.ndim == 1 else v.ravel() for v in map(operand_of, (a, b)))
     return dot(left, right)
 
 

@@ -40,6 +40,7 @@ from scipy import sparse
 from ..domains import Domain
 from ..errors import ModelError
 from ..expressions.angle import Angle
+from ..expressions.elementary import FUNCTIONS
 from ..expressions.graph import (
     Absolute,
     Add,
@@ -270,6 +271,8 @@ class _Steps:
             case Apply():
                 powers = {"square": 2.0, "reciprocal": -1.0}
                 name = node.function.name
+                if name not in FUNCTIONS:
+                    raise ModelError(f"The format of proofs has no name for a {name.partition('_')[0]}, as in {node}.")
                 return [self.power(a, powers[name]) if name in powers else self.step(name, a) for a in args[0]]
             case Power():
                 return [self.power(a, k) for a, k in _together([args[0], node.exponents.ravel().tolist()])]
