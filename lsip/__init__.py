@@ -1,9 +1,22 @@
 """Linear programs with a continuum of constraints: declared like the mathematics, solved with proof."""
 
 from . import bases, catalogue, oracles, plotting, report  # noqa: F401  (each registers how it shows a solution)
-from .domains import Ball, Box, Budget, Domain, Ellipsoid, Finite, Interval, Polytope, Product, Simplex, Union
+from .domains import (
+    Ball,
+    Box,
+    Budget,
+    Domain,
+    Ellipsoid,
+    Finite,
+    Intersection,
+    Interval,
+    Polytope,
+    Product,
+    Simplex,
+    Union,
+)
 from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, OutOfTime, ProofError
-from .expressions import Constraint, Expression, Index, Variable, spline
+from .expressions import Constraint, Expression, Index, Region, Variable, spline
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution
 from .solver import Decomposition, Exchange, Extreme, Tuning, decompose, exchange
@@ -25,6 +38,7 @@ __all__ = [
     "Family",
     "Finite",
     "Index",
+    "Intersection",
     "Interval",
     "Iterate",
     "LSIPError",
@@ -37,6 +51,7 @@ __all__ = [
     "Product",
     "Program",
     "ProofError",
+    "Region",
     "Simplex",
     "Solution",
     "Status",

@@ -25,7 +25,8 @@ FACTS: dict[str, str] = {
     "lsip/expressions/powers.py": "POWER_ULPS FACTOR_ULPS LARGEST_EXPONENT WHOLE",
     "lsip/expressions/printing.py": "MINUS SUM QUOTIENT PRODUCT POWER ATOM",
     "lsip/expressions/sinc.py": "WAVE_ULPS",
-    "lsip/expressions/special.py": "ONE_OVER_ROOT_2_PI LEAST_AT LEAST_GAMMA LEAST_LOG POLYGAMMA_ULPS EULER _AT_ONE _AT_TWO",
+    "lsip/expressions/special.py": "ONE_OVER_ROOT_2_PI LEAST_AT LEAST_GAMMA LEAST_LOG POLYGAMMA_ULPS EULER "
+    "_AT_ONE _AT_TWO",
     "lsip/interop/pyomo/families.py": "UPPER LOWER",
     "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED TIME_LIMIT",
     "lsip/progress.py": "WIDTH",

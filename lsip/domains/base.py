@@ -59,8 +59,9 @@ class Cell:
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Domain(ABC):
-    """A nonempty set of index points y in R^m, compact but for an Interval or a Box without ends. Immutable; equal when
-    built from equal arguments.
+    """A nonempty compact set of index points y in R^m. Immutable; equal when built from equal arguments.
+
+    An Interval and a Box may lack ends; only `lsip.forall` knows what to do with them then.
 
     Methods that take points accept one point (m,), many (N, m) and, when m = 1, many numbers (N,).
     """

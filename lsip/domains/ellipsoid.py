@@ -41,7 +41,7 @@ TUNING = EllipsoidTuning()
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Ellipsoid(Domain):
-    """The ellipsoid {y : (y - centre)' shape⁻¹ (y - centre) <= 1}, with `shape` symmetric and positive definite, (m, m).
+    """The ellipsoid {y : (y - centre)' shape⁻¹ (y - centre) <= 1}, where `shape` is positive definite, (m, m).
 
     It is what L makes of the unit ball, where shape = L L', moved to the centre: half-axes are the square roots of the
     eigenvalues of `shape`. A vector (m,) of half-axes stands for the diagonal matrix of their squares.

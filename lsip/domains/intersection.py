@@ -284,8 +284,8 @@ class Intersection(Domain):
     def _common(self, y: Array) -> tuple[Array, Array]:
         """Boxes (N, m) near y in which every member proves that there is one point of all; nan where none is found.
 
-        A flat member may know a point only up to an ulp of one coordinate. The others, which are convex, hold it if they
-        hold both ends.
+        A flat member may know a point only up to an ulp of one coordinate. The others, which are convex, hold it if
+        they hold both ends.
         """
         points = y
         for member in self.members:
@@ -429,8 +429,10 @@ def _met(members: list[Domain]) -> Domain:
     if len(linear) > 1:
         A, b = (np.concatenate(part) for part in zip(*map(_rows, linear), strict=True))
         boxes = all(isinstance(d, Interval | Box) for d in linear)
-        linear = [linear[0] & linear[1]] if boxes else [Polytope(A, b)]
-    return linear[0] if not others else Intersection(*linear, *others)
+        met: list[Domain] = [linear[0] & linear[1]] if boxes else [Polytope(A, b)]
+    else:
+        met = [*linear]
+    return met[0] if not others else Intersection(*met, *others)
 
 
 def _rows(domain: Domain) -> tuple[Array, Array]:

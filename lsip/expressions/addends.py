@@ -32,8 +32,8 @@ def _found(e: Expression, rows: Ints, taken: Ints, sign: float) -> Iterator[tupl
             some = value != 0
             yield rows[some], Kept(value[some])
         elif isinstance(e, Add):
-            for part in reversed(e.args):
-                stack.append((part, rows, taken if part.size == e.size else np.zeros_like(taken), sign))
+            first = np.zeros_like(taken)  # a scalar stands for all elements
+            stack.extend((part, rows, taken if part.size == e.size else first, sign) for part in reversed(e.args))
         elif isinstance(e, Negate):
             stack.append((e.args[0], rows, taken, -sign))
         elif isinstance(e, Gather):

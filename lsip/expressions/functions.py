@@ -11,7 +11,8 @@ import numpy as np
 from scipy import special
 
 from . import interval as iv
-from .elementary import EVERYWHERE, FUNCTIONS, Function, decreasing, even, increasing, tangent, wave
+from .elementary import EVERYWHERE, Function, decreasing, even, increasing, tangent, wave
+from .elementary import FUNCTIONS as FUNCTIONS
 from .interval import Interval
 from .jets import Numbers, square
 from .sinc import TUNING, sinc

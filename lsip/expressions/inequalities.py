@@ -80,7 +80,7 @@ class Inequalities:
     def fail(self, lower: Array, upper: Array) -> Bools:
         """Boxes (N, m) on which one is proven to hold nowhere."""
         with np.errstate(all="ignore"):
-            failed: Bools = (self.tape.enclose(lower, upper).hi < 0).any(axis=1)
+            failed: Bools = np.asarray((self.tape.enclose(lower, upper).hi < 0).any(axis=1))
             left = np.flatnonzero(~failed)
             if len(left) and not self.tape.kink_count:  # the mean value theorem is sharper on small boxes
                 centre, radius = middle(lower[left], upper[left])
@@ -126,11 +126,7 @@ class Inequalities:
             check("projection")
             with np.errstate(all="ignore"):
                 value, slope, packed = self.tape.derivatives(z)
-            known = (
-                np.isfinite(value).all(axis=1)
-                & np.isfinite(slope).all(axis=(0, 2))
-                & np.isfinite(packed).all(axis=(0, 2))
-            )
+            known = np.asarray(np.isfinite(np.concatenate([value[None], slope, packed])).all(axis=(0, 2)))
             value, slope = np.where(known[:, None], value, 0.0), np.where(known[:, None], slope, 0.0)
             bend = np.zeros((len(z), len(eye), len(eye)))
             bend[:, i, j] = bend[:, j, i] = np.where(known[:, None], np.einsum("hnq,nq->nh", packed, multipliers), 0.0)

@@ -182,9 +182,9 @@ class Printer:
     def _chain(self, op: str, a: Item, b: Item) -> tuple[str, int]:
         """A sum of sums, which a loop makes as deep as it is long, from its first summand on."""
         first, later = a, [(op, b)]
-        while (origin := getattr(first, "origin", None) or ())[:1] in (("add",), ("subtract",)):
-            first = origin[1]
-            later.append((origin[0], origin[2]))
+        while (parts := _summands(first)) is not None:
+            op, first, last = parts
+            later.append((op, last))
         total = self.wrapped(first, MINUS)
         for op, item in reversed(later):
             if self.left < 0:
@@ -288,6 +288,12 @@ class Printer:
             if self.tex
             else f"({self.show(a)} if {c} else {self.show(b)})"
         ), ATOM
+
+
+def _summands(item: Item) -> tuple[str, Item, Item] | None:
+    """A sum or difference: which of them, and its two sides; None if it is neither."""
+    origin: tuple[Any, ...] = getattr(item, "origin", None) or ()
+    return (origin[0], origin[1], origin[2]) if origin[:1] in (("add",), ("subtract",)) else None
 
 
 def _binding(body: str) -> int:

@@ -11,7 +11,7 @@ from scipy import sparse
 from ..errors import ModelError
 from ..validation import numbers, shown
 from .arithmetic import Given, Symbol, operand_of, total
-from .graph import full
+from .graph import Expression, full
 from .operands import Ints
 from .operators import FUNCTION_RULES, RULES
 
@@ -44,7 +44,7 @@ def einsum(subscripts: Any, *operands: Given, **kwargs: object) -> Symbol:
     grid = np.indices(shape, sparse=True) if shape else ()
     result: Any = None
     for name, v in zip(labels, read, strict=True):
-        strides = np.cumprod([1, *v.shape[:0:-1]])[::-1] if v.ndim else []
+        strides: list[int] = np.cumprod([1, *v.shape[:0:-1]])[::-1].tolist() if v.ndim else []
         index: Any = sum((grid[letters.index(c)] * s for c, s in zip(name, strides, strict=True)), np.zeros((), int))
         part = _gathered(v, np.broadcast_to(index, shape))
         result = part if result is None else RULES["multiply"](result, part)
@@ -57,17 +57,9 @@ def einsum(subscripts: Any, *operands: Given, **kwargs: object) -> Symbol:
 
 
 def _gathered(u: Symbol, index: Ints) -> Any:
-    return (
-        RULES["getitem"](u.ravel(), index)
-        if u.ndim
-        else full(u, index.shape)
-        if _plain(u)
-        else u * np.ones(index.shape)
-    )
-
-
-def _plain(u: Symbol) -> bool:
-    return not hasattr(u, "terms")
+    if u.ndim:
+        return RULES["getitem"](u.ravel(), index)
+    return full(u, index.shape) if isinstance(u, Expression) else u * np.ones(index.shape)
 
 
 def kron(a: Given, b: Given) -> Symbol:

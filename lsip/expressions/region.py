@@ -103,7 +103,7 @@ class Region(Domain):
         proven &= (lower == points).all(axis=1)
         if not proven.any():
             lower, upper = self.base.witness(points) if len(points) else no_witness(points)
-            proven = ~np.isnan(lower).any(axis=1)
+            proven = np.asarray(~np.isnan(lower).any(axis=1))
             proven[proven] = self._inequalities.hold(lower[proven], upper[proven])
             points = np.where(proven[:, None], lower, points)
         if not proven.any():
@@ -158,7 +158,7 @@ class Region(Domain):
         """Whether the base contains the point and the inequalities hold, or a point within `tol` is one of the set."""
         points = as_points(y, self.dim, finite=False)
         slack = self._slack(tol)
-        inside = np.isfinite(points).all(axis=1)
+        inside: NDArray[np.bool_] = np.asarray(np.isfinite(points).all(axis=1))
         inside &= ((points >= self.lower - slack) & (points <= self.upper + slack)).all(axis=1)
         inside[inside] = self.base.contains(points[inside], tol)
         open_rows = np.flatnonzero(inside)
@@ -234,7 +234,7 @@ class Region(Domain):
     def _proven(self, y: Array) -> tuple[Array, Array]:
         """Boxes near points, with a point of the base, on which the inequalities hold; nan where that is not known."""
         lower, upper = self.base.witness(y)
-        known = ~np.isnan(lower).any(axis=1)
+        known = np.asarray(~np.isnan(lower).any(axis=1))
         known[known] = self._inequalities.hold(lower[known], upper[known])
         return np.where(known[:, None], lower, np.nan), np.where(known[:, None], upper, np.nan)
 
@@ -301,7 +301,7 @@ class _Inside:
         y: Any = z if self.cell.place is None else self.cell.place(z)
         index = self.inequalities.index
         if isinstance(y, Expression):
-            own: Any = substituted(self.inequalities.u, index, np.reshape(y, index.shape))
+            own: Any = substituted(self.inequalities.u, index, as_expression(np.reshape(y, index.shape)))
         else:
             own = self.inequalities.values(np.asarray(y, dtype=float)[None])[0]
         return own if self.cell.inside is None else np.concatenate([self.cell.inside(z), own])

@@ -44,7 +44,7 @@ TUNING = SplinesTuning()
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Polynomials between knots: sum over k of low[k] … high[k] times (u - origin)^(degree - k), interval by interval."""
+    """Polynomials between knots: the sum over k of coefficient[k] times (u - origin)^(degree - k)."""
 
     knots: Array  # (K - 1,), where a piece ends and the next one begins
     origins: Array  # (K,)
@@ -160,13 +160,15 @@ def made(knots: Array, origins: Array, low: Array, high: Array, span: tuple[floa
 
         return apply
 
-    value, *derivatives = map(shaped, range(4))
+    value, first, second, third = map(shaped, range(4))
     digest = sha256(b"".join(part.tobytes() for part in (knots, origins, low, high))).hexdigest()[:12]
     spline = Spline(
         f"spline_{digest}",
         value,  # type: ignore[arg-type]
         lambda f, u: value(u),  # type: ignore[arg-type,return-value]
-        *(lambda u, f, d=d: d(u) for d in derivatives),
+        lambda u, f: first(u),
+        lambda u, f: second(u),
+        lambda u, f: third(u),
         domain=span,
         ulps=1.0,  # unused: enclosures are those of the polynomials
         checked=EVERYWHERE,
@@ -196,7 +198,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 
 def spline(f: Any, u: Any) -> Any:
-    """A spline of SciPy at an index expression: a CubicSpline, PPoly, Akima1DInterpolator, PchipInterpolator, BSpline, ….
+    """A spline of SciPy at an index expression: CubicSpline, PchipInterpolator, Akima1DInterpolator, PPoly, BSpline.
 
     The model has the piecewise polynomial whose coefficients SciPy computed, `f.c` between the knots `f.x`; a `BSpline`
     is rewritten as one first, which rounds. With `extrapolate=False` it is undefined beyond its knots.

@@ -7,7 +7,7 @@ How many jumps there are is up to the index sets: they are looked for in the ran
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, floor
+from math import floor
 from typing import Any
 
 import numpy as np

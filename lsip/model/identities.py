@@ -30,8 +30,8 @@ def matched(indices: tuple[Index, ...], constraint: Constraint) -> Constraint:
     if found is None:
         raise ModelError(
             f"The equality {text(constraint)} for all {', '.join(i.name for i in indices)} is matched coefficient by "
-            "coefficient where both sides are polynomials in the index with numbers that are doubles; here they are not. "
-            "Write the finitely many equalities that it means for the variables, or a narrow band: -eps <= … and … <= eps."
+            "coefficient where both sides are polynomials in the index with doubles in front; here they are not. "
+            "Write the finitely many equalities that it means for the variables, or a narrow band: -eps <= …, … <= eps."
         )
     return _equalities(constraint, *found)
 

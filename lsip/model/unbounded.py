@@ -1,8 +1,8 @@
 """Constraints for all points of an unbounded box, as constraints over compact ones: polynomials in homogeneous form.
 
 Far out, y = w / s with s between 0 and 1, and one of the w is 1 or -1. A polynomial g of degree d has s^d g(w / s) in
-its place, which is a polynomial in w and s, has the same sign for s > 0, and is continuous: g <= 0 for all y is the same
-as these polynomials <= 0 on boxes. Beside them there is the part near the finite end, or near 0.
+its place, which is a polynomial in w and s, has the same sign for s > 0, and is continuous: g <= 0 for all y is the
+same as these polynomials <= 0 on boxes. Beside them there is the part near the finite end, or near 0.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def compactified(indices: tuple[Index, ...], constraint: Constraint) -> list[tup
     found = polynomials_of(constraint.body, indices)
     if found is None:
         raise ModelError(
-            f"{text(constraint)} for all {endless.name} ∈ {endless.domain}: over an unbounded set, both sides have to be "
-            "polynomials in the index, of which the highest powers decide far out. Substitute an index that is bounded, "
-            f"such as {endless.name} = s / (1 - s), and multiply with what makes both sides finite; or bound the set."
+            f"{text(constraint)} for all {endless.name} ∈ {endless.domain}: over an unbounded set, both sides have to "
+            "be polynomials in the index, of which the highest powers decide far out. Substitute a bounded index, such "
+            f"as {endless.name} = s / (1 - s), and multiply with what makes both sides finite; or bound the set."
         )
     starts = dict(zip(indices, accumulate((i.domain.dim for i in indices), initial=0), strict=False))
     start = starts[endless]
