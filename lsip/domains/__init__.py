@@ -6,7 +6,7 @@ from .box import Box
 from .budget import Budget
 from .ellipsoid import Ellipsoid
 from .finite import Finite
-from .intersection import Intersection, intersect
+from .intersection import Intersection
 from .interval import Interval
 from .polytope import Polytope
 from .product import Product
@@ -27,5 +27,4 @@ __all__ = [
     "Product",
     "Simplex",
     "Union",
-    "intersect",
 ]

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ..domains import Box, Cell, Domain, Finite, Interval, Union, intersect
+from ..domains import Box, Cell, Domain, Finite, Interval, Union
 from ..domains.base import COMBINED, Array, Seed, Vector, as_points, no_witness
+from ..domains.intersection import intersect
 from ..domains.points import constant
 from ..errors import ModelError
 from .graph import Condition, Constant, Expression, Index, Linear, as_expression
