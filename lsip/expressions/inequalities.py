@@ -46,7 +46,7 @@ class InequalitiesTuning:
     tight: float = 1e-4
     most_boxes: int = 20_000
     most_rounds: int = 80
-    newton_steps: int = 60
+    newton_steps: int = 40
     sweeps: int = 60
     settled: float = 1e-15
     least_curvature: float = 0.1
@@ -119,31 +119,40 @@ class Inequalities:
 
     def nearest(self, y: Array, start: Array, lower: Array, upper: Array, size: float) -> tuple[Array, Bools]:
         """Points of a box near y (N, m) that keep the inequalities, found from `start`, and whether they do."""
-        z, eye = start.copy(), np.eye(y.shape[1])
-        multipliers = np.zeros((len(y), self.u.size))
-        i, j = triangle(y.shape[1])
+        z, multipliers = start.copy(), np.zeros((len(y), self.u.size))
+        todo = np.arange(len(y))
         for _ in range(TUNING.newton_steps):
             check("projection")
-            with np.errstate(all="ignore"):
-                value, slope, packed = self.tape.derivatives(z)
-            known = np.asarray(np.isfinite(np.concatenate([value[None], slope, packed])).all(axis=(0, 2)))
-            value, slope = np.where(known[:, None], value, 0.0), np.where(known[:, None], slope, 0.0)
-            bend = np.zeros((len(z), len(eye), len(eye)))
-            bend[:, i, j] = bend[:, j, i] = np.where(known[:, None], np.einsum("hnq,nq->nh", packed, multipliers), 0.0)
-            roots, axes = np.linalg.eigh(eye - bend)
-            inverse = np.einsum("nij,nj,nkj->nik", axes, 1.0 / np.maximum(roots, TUNING.least_curvature), axes)
-            # The inequalities, then the sides of the box, all as rows . step + heights >= 0.
-            sides = np.broadcast_to(np.concatenate([eye, -eye]), (len(z), 2 * len(eye), len(eye)))
-            rows = np.concatenate([slope.transpose(1, 2, 0), sides], axis=1)
-            heights = np.concatenate([value, z - lower, upper - z], axis=1)
-            step, weights = _quadratic_program(inverse, z - y, rows, heights)
-            length = np.linalg.norm(step, axis=1, keepdims=True)
-            step = step * np.minimum(1.0, 0.5 * size / np.maximum(length, 1e-300))
-            multipliers = weights[:, : self.u.size]
-            z = np.clip(z + np.where(known[:, None], step, 0.0), lower, upper)
-            if (np.abs(step) <= TUNING.settled * (size + np.abs(z).max())).all():
+            step, multipliers[todo] = self._step(z[todo], y[todo], multipliers[todo], lower, upper, size)
+            z[todo] = np.clip(z[todo] + step, lower, upper)
+            todo = todo[(np.abs(step) > TUNING.settled * (size + np.abs(z).max())).any(axis=1)]
+            if not len(todo):
                 break
         return z, self.kept(z, size)
+
+    def _step(
+        self, z: Array, y: Array, multipliers: Array, lower: Array, upper: Array, size: float
+    ) -> tuple[Array, Array]:
+        """From points z towards the nearest solutions to y, and the multipliers there."""
+        m, eye = y.shape[1], np.eye(y.shape[1])
+        i, j = triangle(m)
+        with np.errstate(all="ignore"):
+            value, slope, packed = self.tape.derivatives(z)
+        known = np.asarray(np.isfinite(np.concatenate([value[None], slope, packed])).all(axis=(0, 2)))
+        value, slope = np.where(known[:, None], value, 0.0), np.where(known[:, None], slope, 0.0)
+        bend = np.zeros((len(z), m, m))
+        bent = np.einsum("hnq,nq->nh", np.where(known[:, None], packed, 0.0), multipliers)
+        bend[:, i, j] = bend[:, j, i] = bent
+        roots, axes = np.linalg.eigh(eye - bend)
+        inverse = np.einsum("nij,nj,nkj->nik", axes, 1.0 / np.maximum(roots, TUNING.least_curvature), axes)
+        # The inequalities, then the sides of the box, all as rows . step + heights >= 0.
+        sides = np.broadcast_to(np.concatenate([eye, -eye]), (len(z), 2 * m, m))
+        rows = np.concatenate([slope.transpose(1, 2, 0), sides], axis=1)
+        heights = np.concatenate([value, z - lower, upper - z], axis=1)
+        step, weights = _quadratic_program(inverse, z - y, rows, heights)
+        length = np.linalg.norm(step, axis=1, keepdims=True)
+        step = step * np.minimum(1.0, 0.5 * size / np.maximum(length, 1e-300))
+        return np.where(known[:, None], step, 0.0), weights[:, : self.u.size]
 
     def kept(self, y: Array, size: float) -> Bools:
         """Whether points keep the inequalities, but for a distance that is next to nothing."""

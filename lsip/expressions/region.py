@@ -164,6 +164,10 @@ class Region(Domain):
         inside[inside] = self.base.contains(points[inside], tol)
         open_rows = np.flatnonzero(inside)
         open_rows = open_rows[~(self._keeps(points[open_rows]) & self.base.contains(points[open_rows], 0.0))]
+        # Where inequalities are proven to fail all around, there is nothing to look for.
+        failed = self._inequalities.fail(points[open_rows] - slack, points[open_rows] + slack)
+        inside[open_rows[failed]] = False
+        open_rows = open_rows[~failed]
         if len(open_rows):
             nearest = self.project(points[open_rows])
             inside[open_rows] = np.linalg.norm(nearest - points[open_rows], axis=1) <= slack
