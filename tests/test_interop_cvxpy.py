@@ -132,7 +132,7 @@ REFUSED = {
     "a number of an index, by math": (lambda: np.vectorize(float)(T), "stands for many numbers"),
     "an array of numbers": (lambda: np.array(Y, dtype=float), "stands for many numbers"),
     "writing into an array": (lambda: np.add(1.0, T, out=np.zeros(())), "cannot write an expression"),
-    "a remainder": (lambda: T % 1, "`%` is not part"),
+    "a remainder": (lambda: divmod(T, 1), "`divmod` is not part"),
     "a comparison as a number": (lambda: (T <= 0.5) * X[0], "no truth value"),
     "a comparison compared": (lambda: X[0] >= (T > 0), "no truth value"),
     "a comparison with True": (lambda: (T <= 0.5) == True, "no truth value"),  # noqa: E712

@@ -1,8 +1,8 @@
 """Bessel's function J₀, scipy.special.j0, with three derivatives, which are combinations of J₀ to J₃.
 
-J₀(u) is the mean of cos(u sin τ) over all angles τ. So it and all its derivatives lie between -1 and 1, and an enclosure
-needs no more than the value at the middle of a box: it changes by at most as much as u does. Near its zeros, the kernel
-is off by many units in the last place; what is declared is an absolute error.
+J₀(u) is the mean of cos(u sin τ) over all angles τ. So it and all its derivatives lie between -1 and 1, and an
+enclosure needs no more than the value at the middle of a box: it changes by at most as much as u does. Near its zeros,
+the kernel is off by many units in the last place; what is declared is an absolute error.
 """
 
 from __future__ import annotations
