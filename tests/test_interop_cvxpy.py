@@ -156,6 +156,21 @@ def solved(constraint, **options):
     return problem.solve(**options)
 
 
+def test_steps_tables_and_splines_are_those_of_the_language() -> None:
+    from scipy.interpolate import CubicSpline
+
+    curve = CubicSpline([0, 0.5, 1], [0, 1, 0])
+    for e, value in (
+        (T % 0.3, 0.1),
+        (7 * T // 2, 1.0),
+        (np.interp(T, [0, 1], [1, 3]), 1.8),
+        (lsip.spline(curve, T), float(curve(0.4))),
+    ):
+        index = e.formula.indices()
+        assert Tape((e.formula,), index).values(np.array([[0.4]]))[0, 0] == pytest.approx(value)
+    assert Problem(cp.Minimize(X[0]), [forall(T, X[0] >= e)]).solve(verbose=False).certified
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_mean_anything_is_refused_with_advice(name):
     attempt, message = REFUSED[name]

@@ -219,7 +219,8 @@ def spline(f: Any, u: Any) -> Any:
     if not isinstance(poly, PPoly):
         raise ModelError(f"lsip.spline takes a spline of scipy.interpolate first, then an index; got {shown(f)}.")
     if not isinstance(u, Operators):
-        return f(u)
+        theirs = None if isinstance(u, np.ndarray | np.generic) else getattr(u, "__array_function__", None)
+        return f(u) if theirs is None else theirs(spline, (type(u),), (f, u), {})  # an index of another door
     extrapolate = f.extrapolate
     if extrapolate == "periodic":
         raise ModelError("A periodic spline is none here: write lsip.spline(f, u % period) of one that is not.")
@@ -235,3 +236,4 @@ def spline(f: Any, u: Any) -> Any:
 
 
 FUNCTION_RULES[np.interp] = interp
+FUNCTION_RULES[spline] = spline
