@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lsip
-from lsip.domains import Ball, Box, Domain, Finite, Interval, Simplex
+from lsip.domains import Ball, Box, Domain, Ellipsoid, Finite, Interval, Simplex
 from lsip.errors import ModelError
 
 from .extensions.domain_checks import check_domain
@@ -121,3 +121,28 @@ def test_regions_are_equal_by_what_they_say() -> None:
 def test_meaningless_regions_are_refused(build: Callable[[], Domain], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         build()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_point_of_a_random_set_is_above_the_bound(seed: int) -> None:
+    """Sets cut by random cubics out of boxes, balls and ellipsoids: atoms are members, and bounds hold at samples."""
+    rng = np.random.default_rng(seed)
+    base = (Box([-1, -1], [1, 1]), Ball([0, 0], 1.2), Ellipsoid([0, 0], [[1, 0.3], [0.3, 0.5]]))[seed % 3]
+    c = rng.normal(size=(2, 4))
+
+    def cubic(y, k):
+        return c[k, 0] * y[0] ** 3 + c[k, 1] * y[0] * y[1] ** 2 + c[k, 2] * y[1] + c[k, 3] * y[0]
+
+    domain = base.where(lambda y: cubic(y, 0) + 0.3 >= 0)
+    solution = largest(domain, lambda y: cubic(y, 1), tol=1e-5)
+    samples = np.concatenate([base.sample(5000, seed), base.grid(101)])
+    samples = samples[cubic(samples.T, 0) + 0.3 >= 0]
+    assert solution.certified
+    assert solution.upper >= cubic(samples.T, 1).max()
+    assert solution.lower <= cubic(samples.T, 1).max() + 0.05
+    for active in solution.active:
+        y = [Fraction(float(v)) for v in domain.witness(active.point)[0][0]]
+        value = sum(
+            Fraction(a) * m for a, m in zip(c[0].tolist(), (y[0] ** 3, y[0] * y[1] ** 2, y[1], y[0]), strict=True)
+        )
+        assert value + Fraction(0.3) >= 0
