@@ -1,9 +1,22 @@
 """Linear programs with a continuum of constraints: declared like the mathematics, solved with proof."""
 
 from . import bases, catalogue, oracles, plotting, report  # noqa: F401  (each registers how it shows a solution)
-from .domains import Ball, Box, Budget, Domain, Finite, Interval, Polytope, Product, Simplex, Union
+from .domains import (
+    Ball,
+    Box,
+    Budget,
+    Domain,
+    Ellipsoid,
+    Finite,
+    Intersection,
+    Interval,
+    Polytope,
+    Product,
+    Simplex,
+    Union,
+)
 from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, OutOfTime, ProofError
-from .expressions import Constraint, Expression, Index, Parameter, Variable
+from .expressions import Constraint, Expression, Index, Parameter, Region, Variable, spline
 from .info import info
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution
@@ -19,12 +32,14 @@ __all__ = [
     "Constraint",
     "Decomposition",
     "Domain",
+    "Ellipsoid",
     "Exchange",
     "Expression",
     "Extreme",
     "Family",
     "Finite",
     "Index",
+    "Intersection",
     "Interval",
     "Iterate",
     "LSIPError",
@@ -38,6 +53,7 @@ __all__ = [
     "Product",
     "Program",
     "ProofError",
+    "Region",
     "Simplex",
     "Solution",
     "Status",
@@ -55,6 +71,7 @@ __all__ = [
     "maximize",
     "minimize",
     "oracles",
+    "spline",
 ]
 
 

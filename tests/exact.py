@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import cache
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -92,6 +94,27 @@ def sinc(u: Decimal, order: int) -> Decimal:
     return value
 
 
+def _gammaln(u: Decimal) -> Decimal:
+    """Stirling's series, far out; nearer, by the recurrence."""
+    shift = Decimal(1)
+    while u < 120:
+        shift, u = shift * u, u + 1
+    total, power = (u - Decimal("0.5")) * u.ln() - u + (2 * PI).ln() / 2, 1 / u
+    for k in range(1, 60):
+        total += _bernoulli(2 * k) / (2 * k * (2 * k - 1)) * power
+        power /= u * u
+    return total - shift.ln()
+
+
+@cache
+def _bernoulli(n: int) -> Decimal:
+    """Bernoulli's numbers, by their recurrence in fractions."""
+    numbers = [Fraction(1)]
+    for m in range(1, n + 1):
+        numbers.append(-sum(comb(m + 1, k) * numbers[k] for k in range(m)) / (m + 1))
+    return Decimal(numbers[n].numerator) / Decimal(numbers[n].denominator)
+
+
 FUNCTIONS: dict[str, Callable[[Decimal], Decimal]] = {
     "sin": _sin,
     "cos": _cos,
@@ -119,6 +142,10 @@ FUNCTIONS: dict[str, Callable[[Decimal], Decimal]] = {
     "reciprocal": lambda u: 1 / u,
     "square": lambda u: u * u,
     "sinc": lambda u: sinc(u, 0),
+    "ndtr": lambda u: (1 + _erf(u / Decimal(2).sqrt())) / 2,
+    "gamma": lambda u: _gammaln(u).exp(),
+    "gammaln": _gammaln,
+    "exprel": lambda u: (u.exp() - 1) / u if u else Decimal(1),
 }
 
 

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 # Facts of arithmetic and of formats, which nobody could choose otherwise, may be names of a module.
 FACTS: dict[str, str] = {
     "lsip/cli/arguments.py": "SOLVED FAILED WRONG_USAGE NOTHING_TO_FIND INTERRUPTED",
+    "lsip/domains/facets.py": "EXACT",
     "lsip/domains/proven.py": "SPLIT SMALL_PRODUCT LOST_ERROR LOST",
     "lsip/domains/simplex.py": "UNIT",
     "lsip/expressions/angle.py": "ANGLE_ULPS",
@@ -25,6 +26,8 @@ FACTS: dict[str, str] = {
     "lsip/expressions/powers.py": "POWER_ULPS FACTOR_ULPS LARGEST_EXPONENT WHOLE",
     "lsip/expressions/printing.py": "MINUS SUM QUOTIENT PRODUCT POWER ATOM",
     "lsip/expressions/sinc.py": "WAVE_ULPS",
+    "lsip/expressions/special.py": "ONE_OVER_ROOT_2_PI LEAST_AT LEAST_GAMMA LEAST_LOG POLYGAMMA_ULPS EULER "
+    "_AT_ONE _AT_TWO",
     "lsip/interop/pyomo/families.py": "UPPER LOWER",
     "lsip/kernel/native.py": "VERSION MOST_DIMENSIONS",
     "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED TIME_LIMIT",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lsip.domains import Ball, Box, Budget, Domain, Finite, Interval, Polytope, Product, Simplex, Union
+from lsip.domains import (
+    Ball,
+    Box,
+    Budget,
+    Domain,
+    Ellipsoid,
+    Finite,
+    Intersection,
+    Interval,
+    Polytope,
+    Product,
+    Simplex,
+    Union,
+)
 from lsip.errors import ModelError
 
 from .extensions.domain_checks import check_domain
@@ -46,6 +60,18 @@ EXAMPLES = [
     Box([0, 0], [1, 1]) | Ball([1, 1], 1) | TRIANGLE,
     (Interval(0, 1) | Finite([2, 3])) * Ball([5], 2),
     Ball([1e5, -1e5], 3),
+    Ellipsoid([1, 2], [[2, 0.5], [0.5, 1]]),
+    Ellipsoid([0, 0], [0.001, 100]),
+    Ellipsoid([0, 0, 0], [[2, 0.5, 0], [0.5, 1, 0.1], [0, 0.1, 3]]),
+    Ellipsoid([1e5, -1e5], [3, 1]),
+    Polytope.from_vertices([[0.1, 0.2], [0.7, 0.3], [0.4, 0.9], [0.4, 0.4]]),
+    Polytope.from_vertices([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6], [0, 1, 0]]),
+    Ball([0, 0], 1) & Box([0, 0], [1, 1]),
+    Ball([0, 0], 1) & Ball([1, 0], 1) & Ball([0.5, 0.7], 1),
+    Ball([0, 0], 1) & Polytope([[-1, 0], [0, -1], [1, 1]], [0, 0, 1.2]),
+    Simplex(3) & Ball([0.33, 0.33, 0.33], 0.5),
+    Ellipsoid([0, 0], [2, 1]) & Ellipsoid([0, 0], [1, 2]),
+    Budget(3, 1.5) & Ball([0, 0, 0], 1.1),
 ]
 
 numbers = st.floats(-5, 5, allow_nan=False).map(lambda v: round(v, 3))
@@ -69,6 +95,14 @@ def polytopes(draw: st.DrawFn, m: int) -> Polytope:
 
 
 @st.composite
+def ellipsoids(draw: st.DrawFn, m: int, centre: np.ndarray) -> Ellipsoid:
+    """Half-axes of any of the widths, turned anyhow."""
+    turn = np.linalg.qr(np.random.default_rng(draw(seeds)).normal(size=(m, m)))[0]
+    shape = (turn * np.array(draw(_vector(widths, m))) ** 2) @ turn.T
+    return Ellipsoid(centre, (shape + shape.T) / 2)
+
+
+@st.composite
 def simple_domains(draw: st.DrawFn, m: int) -> Domain:
     """A domain of dimension m that is neither a product nor a union."""
     lower = np.array(draw(_vector(numbers, m)))
@@ -77,6 +111,9 @@ def simple_domains(draw: st.DrawFn, m: int) -> Domain:
         lambda: Ball(lower, draw(widths)),
         lambda: Simplex(m),
         lambda: draw(polytopes(m)),
+        lambda: draw(ellipsoids(m, lower)),
+        lambda: Polytope.from_vertices(draw(st.lists(_vector(numbers, m), min_size=m + 1, max_size=8))),
+        lambda: draw(ellipsoids(m, lower)) & Box(lower - draw(_vector(widths, m)), lower + draw(_vector(widths, m))),
         lambda: Finite(draw(st.lists(_vector(numbers, m), min_size=1, max_size=8))),
     ]
     if m == 1:
@@ -168,6 +205,59 @@ def test_a_polytope_knows_its_corners() -> None:
     cube = Polytope(np.vstack([np.eye(4), -np.eye(4)]), np.ones(8))
     assert sorted(cube.vertices.round(12).tolist()) == [list(v) for v in product([-1, 1], repeat=4)]
     assert cube.measure == (4, pytest.approx(16))
+
+
+def test_the_hull_of_points_has_the_facets_of_the_hull() -> None:
+    cube = Polytope.from_vertices([list(v) for v in product([0, 1], repeat=3)])
+    assert sorted(map(tuple, np.column_stack([cube.A, cube.b]).tolist())) == sorted(
+        tuple(row) for row in np.vstack([np.c_[np.eye(3), np.ones(3)], np.c_[-np.eye(3), np.zeros(3)]]).tolist()
+    )
+    points = np.random.default_rng(1).normal(size=(30, 3))
+    hull = Polytope.from_vertices(points)
+    for row, side in zip(hull.A, hull.b, strict=True):
+        heights = [sum(Fraction(a) * Fraction(v) for a, v in zip(row, p, strict=True)) for p in points.tolist()]
+        assert max(heights) <= Fraction(side), "no given point is left out, in rational numbers"
+        assert float(Fraction(side) - max(heights)) <= 1e-15 * max(1.0, abs(side)), "and facets touch one"
+    assert Polytope.from_vertices([[1, 2], [1, 2]]).measure == (0, 1.0)
+    with pytest.raises(ModelError, match="`points` must be a matrix"):
+        Polytope.from_vertices([1, 2])
+
+
+def test_an_ellipsoid_is_a_stretched_ball() -> None:
+    ellipse = Ellipsoid([1, 0], [2, 1])
+    assert ellipse.measure == (2, pytest.approx(2 * np.pi))
+    assert ellipse.diameter == 4
+    assert ellipse.lower.tolist() == pytest.approx([-1, -1])
+    y, top = ellipse.support([[3, 4]])
+    assert top == pytest.approx(3 + np.sqrt(9 * 4 + 16))
+    assert y[0] == pytest.approx([1 + 12 / np.sqrt(52), 4 / np.sqrt(52)])
+    normal, curvature = ellipse.bend(np.array([[3.0, 0.0], [1.0, 1.0], [1.0, 0.0]]))
+    assert curvature[:2] == pytest.approx([2, 0.25])  # a / b² and b / a²
+    assert normal.tolist() == [[1, 0], [0, 1], [0, 0]]
+
+
+def test_the_intersection_of_simple_sets_is_a_simple_set() -> None:
+    assert Interval(0, 2) & Interval(1, 3) == Interval(1, 2)
+    assert Box([0, 0], [2, 2]) & Box([1, 1], [3, 3]) == Box([1, 1], [2, 2])
+    assert (Interval(0, 1) | Interval(2, 3)) & Interval(0.5, 2.5) == Interval(0.5, 1) | Interval(2, 2.5)
+    assert Finite([[0, 0], [1, 1]]) & Ball([0, 0], 1) == Finite([[0, 0]])
+    assert (Interval(0, 1) * Ball([0, 0], 1)) & Box([0, -2, -2], [0.5, 2, 2]) == Interval(0, 0.5) * (
+        Ball([0, 0], 1) & Box([-2, -2], [2, 2])
+    )
+    assert isinstance(TRIANGLE & Box([0, 0], [0.5, 2]), Polytope)
+    assert isinstance(Simplex(2) & Box([0.2, 0], [1, 1]), Polytope)
+    ball = Ball([0, 0], 1)
+    assert (ball & Box([0, 0], [1, 1])) & Ball([1, 0], 1) == Intersection(Box([0, 0], [1, 1]), ball, Ball([1, 0], 1))
+    with pytest.raises(TypeError):
+        ball & 3  # type: ignore[operator]
+
+
+def test_the_support_of_an_intersection_is_proven_and_sharp() -> None:
+    quarter = Ball(np.zeros(20), 2) & Box(np.zeros(20), np.full(20, 0.6))
+    d = np.random.default_rng(0).normal(size=(50, 20))
+    y, top = quarter.support(d)
+    assert (top - (d * y).sum(axis=1)).max() <= 1e-12
+    assert (np.linalg.norm(y, axis=1) <= 2 + 1e-12).all()
 
 
 def test_a_flat_polytope_is_projected_onto_like_the_simplex() -> None:
@@ -294,11 +384,14 @@ def test_repr_of_a_large_domain_stays_short() -> None:
     ("build", "message"),
     [
         (lambda: Interval(1, 0), "lower <= upper; got Interval\\(1, 0\\)"),
-        (lambda: Interval(0, np.inf), "must be finite, because index sets are bounded"),
+        (lambda: Interval(np.inf, np.inf), "lower <= upper"),
+        (lambda: Ball([0, np.inf], 1), "must be finite, because index sets are bounded"),
+        (lambda: Interval(0, np.inf).sample(3), r"\[0, ∞\) is unbounded: over it, lsip.forall takes polynomials"),
+        (lambda: Box([0, 0], [1, np.inf]).grid(3), "is unbounded"),
         (lambda: Interval("a", 1), "real numbers"),
         (lambda: Box(0, 1), "`lower` must be a vector"),
         (lambda: Box([0, 0], [1]), "one length; got 2 and 1"),
-        (lambda: Box([0, 2], [1, 1]), "got 2 > 1 in coordinate 1"),
+        (lambda: Box([0, 2], [1, 1]), "got 2 and 1 in coordinate 1"),
         (lambda: Ball([0, 0], 0), "positive radius; got 0"),
         (lambda: Ball([0, np.nan], 1), "finite"),
         (lambda: Simplex(0), "at least one coordinate"),
@@ -312,6 +405,16 @@ def test_repr_of_a_large_domain_stays_short() -> None:
         (lambda: Polytope([[0, 0]], [1]), "unbounded: all rows"),
         (lambda: Polytope([[1, 1], [-1, -1]], [1, -1]), "unbounded"),
         (lambda: Polytope([[1, 0], [-1, 0], [0, 1]], [1, -1, 1]), "unbounded"),
+        (lambda: Ellipsoid([0, 0], [[1, 0.5], [0.4, 1]]), "symmetric `shape`, \\(2, 2\\)"),
+        (lambda: Ellipsoid([0, 0], [1, 1, 1]), "symmetric"),
+        (lambda: Ellipsoid([0, 0], [[1, 2], [2, 1]]), r"positive definite `shape`; this one has .* \(-1, 3\)"),
+        (lambda: Ellipsoid([0, 0], [[1, 1], [1, 1]]), "close to singular|positive definite"),
+        (lambda: Interval(0, 1) & Interval(2, 3), r"\[0, 1\] ∩ \[2, 3\] is empty"),
+        (lambda: Ball([0, 0], 1) & Ball([1.5, 1.5], 1), "is empty"),
+        (lambda: Ball([0, 0], 1) & Box([0.8, 0.8], [1, 1]), "is empty"),
+        (lambda: Finite([[2, 0]]) & Ball([0, 0], 1), "is empty"),
+        (lambda: Ball([0, 0], 1) & Ball([2 + 1e-15, 0], 1), "is empty|floats cannot tell"),
+        (lambda: Ball([0, 0], 1) & Interval(0, 1), "one dimension"),
         (lambda: Product(), "needs domains"),
         (lambda: Product(Interval(0, 1), 3), "needs domains"),
         (lambda: Union(), "needs domains"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import lsip
-from lsip.domains import Ball, Box, Budget, Domain, Finite, Interval, Polytope, Product, Simplex, Union
+from lsip.domains import Ball, Box, Budget, Domain, Ellipsoid, Finite, Interval, Polytope, Product, Simplex, Union
 from lsip.domains.furthest import furthest
 from lsip.domains.proven import add_down, add_up, dot_bounds, sum_bounds
 from lsip.domains.rational import as_form, deepest
@@ -521,3 +521,81 @@ def test_witnesses_of_a_simplex_are_points_whose_coordinates_sum_to_one(m: int) 
     assert (lower == upper).all()
     assert np.abs(lower - y).max() <= m * 2.0**-52
     assert all(sum(map(Fraction, point.tolist())) == 1 for point in lower)
+
+
+def ellipsoid(rng: np.random.Generator, size: float, offset: float) -> Ellipsoid:
+    """Half-axes that differ by up to a thousand, turned anyhow."""
+    m = int(rng.integers(1, 4))
+    turn = np.linalg.qr(rng.normal(size=(m, m)))[0]
+    shape = (turn * (size * 10.0 ** rng.uniform(-3, 0, m)) ** 2) @ turn.T
+    return Ellipsoid(offset * rng.normal(size=m), (shape + shape.T) / 2)
+
+
+def quadratic_form(domain: Ellipsoid, point: Point) -> Fraction:
+    """(y - centre)' shape⁻¹ (y - centre), by elimination."""
+    m = domain.dim
+    v = [a - c for a, c in zip(point, exact(domain.centre), strict=True)]
+    rows = [[*exact(row), side] for row, side in zip(domain.shape, v, strict=True)]
+    for k in range(m):
+        pivot = next(i for i in range(k, m) if rows[i][k])
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [a / rows[k][k] for a in rows[k]]
+        rows = [r if i == k else [a - r[k] * b for a, b in zip(r, rows[k], strict=True)] for i, r in enumerate(rows)]
+    return dot(v, [row[-1] for row in rows])
+
+
+@settings(max_examples=60, deadline=None)
+@given(seeds, exponents, exponents)
+def test_what_an_ellipsoid_proves_is_true(seed: int, scale: int, far: int) -> None:
+    rng, size = np.random.default_rng(seed), 10.0**scale
+    domain = ellipsoid(rng, size, min(10.0**far, 1e3 * size))
+    points = queries(domain, rng)
+    lower, upper = domain.witness(points)
+    assert (lower == upper).all()
+    assert np.abs(lower - points)[:32].max() <= 1e-8 * size + 64 * np.spacing(np.abs(points).max())
+    for y in lower:
+        assert quadratic_form(domain, exact(y)) <= 1
+    directions = rng.normal(size=(6, domain.dim))
+    for d, top in zip(directions, domain.support(directions)[1], strict=True):
+        towards = exact(d)
+        rest = Fraction(float(top)) - dot(towards, exact(domain.centre))
+        square = dot(towards, [dot(exact(row), towards) for row in domain.shape])
+        assert rest >= 0
+        assert (
+            square
+            <= rest**2
+            <= square * (1 + Fraction(1, 10**5)) + Fraction(float(np.abs(domain.upper).max() * 1e-12)) ** 2
+        )
+    for _ in range(6):  # points of the boundary, or a hair inside: centre + shape d / sqrt(d' shape d)
+        towards = exact(rng.normal(size=domain.dim))
+        moved = [dot(exact(row), towards) for row in domain.shape]
+        square = dot(towards, moved)
+        digits = 10**40
+        length = Fraction(isqrt(square.numerator * square.denominator * digits**2) + 1, square.denominator * digits)
+        point = [c + v / length for c, v in zip(exact(domain.centre), moved, strict=True)]
+        assert quadratic_form(domain, point) <= 1
+        assert all(a <= v <= b for a, v, b in zip(exact(domain.lower), point, exact(domain.upper), strict=True))
+        assert all(_may_meet(cell, point, point) for cell in domain.cells())
+
+
+@settings(max_examples=40, deadline=None)
+@given(seeds, exponents)
+def test_what_an_intersection_proves_is_true(seed: int, scale: int) -> None:
+    rng, size = np.random.default_rng(seed), 10.0**scale
+    first = ellipsoid(rng, size, size)
+    middle = first.sample(1, rng)[0]
+    domain = first & Box(
+        middle - size * rng.uniform(1e-3, 1, first.dim), middle + size * rng.uniform(1e-3, 1, first.dim)
+    )
+    box = next(d for d in domain.members if isinstance(d, Box))
+    points = queries(domain, rng)
+    lower, upper = domain.witness(points)
+    assert (lower == upper).all()
+    assert np.abs(lower - points)[:32].max() <= 1e-6 * size
+    directions = rng.normal(size=(6, domain.dim))
+    tops = domain.support(directions)[1]
+    for y in map(exact, lower):
+        assert quadratic_form(first, y) <= 1
+        assert meets(box, y, y)
+        assert all(a <= v <= b for a, v, b in zip(exact(domain.lower), y, exact(domain.upper), strict=True))
+        assert all(dot(exact(d), y) <= Fraction(float(top)) for d, top in zip(directions, tops, strict=True))

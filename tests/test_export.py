@@ -84,11 +84,21 @@ def test_what_is_not_certified_is_not_exported(tmp_path: Path) -> None:
 
 def test_black_boxes_have_no_formula(tmp_path: Path) -> None:
     above = lsip.Family(
-        lsip.Interval(0, 1), lambda y: -(y ** np.arange(2)), lambda y: -np.interp(y[:, 0], [0, 1], [0, 0.5])
+        lsip.Interval(0, 1), lambda y: -(y ** np.arange(2)), lambda y: -np.array([v / 2 for v in y[:, 0].tolist()])
     )
     solution = lsip.Program.from_arrays([1, 1], bounds=(-9, 9), families=[above]).solve(verbose=False)
     with pytest.raises(ModelError, match=r"formula|certified"):
         solution.export(tmp_path / "proof.json")
+
+
+def test_what_the_format_has_no_name_for_is_not_written(tmp_path: Path) -> None:
+    z, t = lsip.Variable(name="z"), lsip.Index("t", lsip.Interval(0, 1))
+    y = lsip.Index("y", lsip.Box([0, 0], [1, 1]).where(lambda y: y[0] >= y[1]))
+    for constraint in (lsip.forall(t, z >= np.interp(t, [0, 1], [0, 0.5])), lsip.forall(y, z >= y[1])):
+        solution = lsip.Problem(lsip.minimize(z), [constraint]).solve(verbose=False)
+        assert solution.certified
+        with pytest.raises(ModelError, match="The format of proofs has no"):
+            solution.export(tmp_path / "proof.json")
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:

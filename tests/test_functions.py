@@ -14,7 +14,7 @@ from scipy import special
 import lsip
 from lsip.cones import Cone, Exponential, Power
 from lsip.errors import ModelError
-from lsip.expressions import arithmetic, functions
+from lsip.expressions import arithmetic, bessel, functions
 from lsip.expressions.angle import ANGLE_ULPS
 from lsip.expressions.elementary import EVERYWHERE, Function, increasing
 from lsip.expressions.functions import FUNCTIONS
@@ -68,6 +68,10 @@ REFERENCES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "reciprocal": (lambda u: 1 / u, lambda u: 1 / u),
     "sinc": (arb.sinc, lambda u: u.sin() / u),
     "square": (lambda u: u * u, lambda u: u * u),
+    "ndtr": (lambda u: (-u / arb(2).sqrt()).erfc() / 2, lambda u: (1 + (u / arb(2).sqrt()).erf()) / 2),
+    "gamma": (arb.gamma, lambda u: u.gamma()),
+    "gammaln": (arb.lgamma, lambda u: u.lgamma()),
+    "exprel": (lambda u: u.expm1() / u if u != 0 else arb(1), lambda u: (u.exp() - 1) / u),
 }
 
 
@@ -77,6 +81,37 @@ def test_functions_keep_their_promises(name: str) -> None:
     function = FUNCTIONS[name]
     error = check_function(function, *REFERENCES[name])
     assert function.ulps >= 2 * error
+
+
+@pytest.mark.parametrize("order", range(4))
+def test_bessel_s_function_and_its_derivatives_are_enclosed(order: int) -> None:
+    """Against balls: the absolute error is half of what is declared, at most, and enclosures hold what is between."""
+    rng = np.random.default_rng(order)
+    u = np.concatenate(
+        [rng.uniform(-1000, 1000, 500), 10.0 ** rng.uniform(-300, 3, 100), special.jn_zeros(0, 60), [0.0]]
+    )
+    lower, upper = u, np.minimum(u + 10.0 ** rng.uniform(-12, 1, len(u)), 1000)
+    box, between = bessel.j0(Interval(lower, upper), order), lower + rng.random(len(u)) * (upper - lower)
+    with flint.ctx.workprec(BITS):
+
+        def exact(v: float) -> Any:
+            j = [arb(v).bessel_j(n) for n in range(4)]
+            return (j[0], -j[1], (j[2] - j[0]) / 2, (3 * j[1] - j[3]) / 4)[order]
+
+        for i, (v, w) in enumerate(zip(u.tolist(), between.tolist(), strict=True)):
+            assert abs(arb(float(bessel.j0(np.asarray(v), order))) - exact(v)) <= bessel.TUNING.error / 2
+            assert holds(box.lo[i], box.hi[i], exact(v))
+            assert holds(box.lo[i], box.hi[i], exact(min(max(w, lower[i]), upper[i])))
+    far = bessel.j0(Interval(np.array([0.0, 2000.0]), np.array([1001.0, 2000.0])), order)
+    assert (far.lo == -1).all()
+    assert (far.hi == 1).all()
+
+
+def test_bessel_s_function_is_part_of_the_language() -> None:
+    t, z = lsip.Index("t", lsip.Interval(1, 20)), lsip.Variable(name="z")
+    solution = lsip.Problem(lsip.minimize(z), [lsip.forall(t, z >= -special.j0(t))]).solve(verbose=False)
+    assert solution.certified
+    assert solution.value == pytest.approx(-special.j0(special.jn_zeros(1, 1)[0]))  # where J₁, the slope, vanishes
 
 
 # ---- the checks themselves -------------------------------------------------------------------------------------------

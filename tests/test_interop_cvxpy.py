@@ -132,7 +132,7 @@ REFUSED = {
     "a number of an index, by math": (lambda: np.vectorize(float)(T), "stands for many numbers"),
     "an array of numbers": (lambda: np.array(Y, dtype=float), "stands for many numbers"),
     "writing into an array": (lambda: np.add(1.0, T, out=np.zeros(())), "cannot write an expression"),
-    "a remainder": (lambda: T % 1, "`%` is not part"),
+    "a remainder": (lambda: divmod(T, 1), "`divmod` is not part"),
     "a comparison as a number": (lambda: (T <= 0.5) * X[0], "no truth value"),
     "a comparison compared": (lambda: X[0] >= (T > 0), "no truth value"),
     "a comparison with True": (lambda: (T <= 0.5) == True, "no truth value"),  # noqa: E712
@@ -154,6 +154,21 @@ REFUSED = {
 def solved(constraint, **options):
     problem = Problem(cp.Minimize(cp.sum(X)), [constraint, X >= -1])
     return problem.solve(**options)
+
+
+def test_steps_tables_and_splines_are_those_of_the_language() -> None:
+    from scipy.interpolate import CubicSpline
+
+    curve = CubicSpline([0, 0.5, 1], [0, 1, 0])
+    for e, value in (
+        (T % 0.3, 0.1),
+        (7 * T // 2, 1.0),
+        (np.interp(T, [0, 1], [1, 3]), 1.8),
+        (lsip.spline(curve, T), float(curve(0.4))),
+    ):
+        index = e.formula.indices()
+        assert Tape((e.formula,), index).values(np.array([[0.4]]))[0, 0] == pytest.approx(value)
+    assert Problem(cp.Minimize(X[0]), [forall(T, X[0] >= e)]).solve(verbose=False).certified
 
 
 @pytest.mark.parametrize("name", REFUSED)

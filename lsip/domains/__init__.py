@@ -4,11 +4,27 @@ from .ball import Ball
 from .base import Cell, Domain
 from .box import Box
 from .budget import Budget
+from .ellipsoid import Ellipsoid
 from .finite import Finite
+from .intersection import Intersection
 from .interval import Interval
 from .polytope import Polytope
 from .product import Product
 from .simplex import Simplex
 from .union import Union
 
-__all__ = ["Ball", "Box", "Budget", "Cell", "Domain", "Finite", "Interval", "Polytope", "Product", "Simplex", "Union"]
+__all__ = [
+    "Ball",
+    "Box",
+    "Budget",
+    "Cell",
+    "Domain",
+    "Ellipsoid",
+    "Finite",
+    "Intersection",
+    "Interval",
+    "Polytope",
+    "Product",
+    "Simplex",
+    "Union",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gamma, pi
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,8 @@ class Ball(Domain):
     >>> Ball([0, 0], 1).contains([[0.6, 0.8], [1, 1]])
     array([ True, False])
     """
+
+    convex: ClassVar[bool] = True
 
     centre: Array  # (m,)
     radius: float

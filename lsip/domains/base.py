@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 Seed = int | np.random.Generator
 Method = Literal["__call__", "reduce", "reduceat", "accumulate", "outer", "at"]  # of a ufunc
 
-COMBINED: dict[str, Callable[[Domain, Domain], Domain]] = {}  # what * and | make; products and unions enter themselves
+COMBINED: dict[str, Callable[..., Domain]] = {}  # what *, |, & and where make; each enters itself
 
 
 class Vector(Protocol):
@@ -61,10 +61,13 @@ class Cell:
 class Domain(ABC):
     """A nonempty compact set of index points y in R^m. Immutable; equal when built from equal arguments.
 
+    An Interval and a Box may lack ends; only `lsip.forall` knows what to do with them then.
+
     Methods that take points accept one point (m,), many (N, m) and, when m = 1, many numbers (N,).
     """
 
     scalar: ClassVar[bool] = False  # True when the index is a number t rather than a vector y
+    convex: ClassVar[bool] = False  # True when it is known to hold the line between any two of its points
 
     lower: Array  # (m,), the bounding box: tight, but for the rounding that makes it hold the whole set
     upper: Array  # (m,)
@@ -73,6 +76,19 @@ class Domain(ABC):
     def dim(self) -> int:
         """The length m of an index point."""
         return len(self.lower)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether no coordinate is infinite; of an Interval and a Box some may be."""
+        return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
+
+    def _refuse_unbounded(self) -> None:
+        """Raise where a set must have ends, to be searched or drawn from."""
+        if not self.bounded:
+            raise ModelError(
+                f"{self} is unbounded: over it, lsip.forall takes polynomials in the index, and nothing else can be "
+                "done with it. Bound it, or substitute an index that is bounded, such as t = s / (1 - s)."
+            )
 
     @property
     @abstractmethod
@@ -163,6 +179,7 @@ class Domain(ABC):
         boundaries are covered too. `per_axis=1` gives the centre of the bounding box, projected.
         """
         check_grid(per_axis, self.dim)
+        self._refuse_unbounded()
         if per_axis == 1:
             return self.project((self.lower + self.upper)[None] / 2)
         points = box_grid(self.lower, self.upper, per_axis)
@@ -196,6 +213,18 @@ class Domain(ABC):
 
     def __or__(self, other: Domain) -> Domain:
         return COMBINED["|"](self, other) if isinstance(other, Domain) else NotImplemented
+
+    def __and__(self, other: Domain) -> Domain:
+        return COMBINED["&"](self, other) if isinstance(other, Domain) else NotImplemented
+
+    def where(self, rule: Callable[[Any], object]) -> Domain:
+        """The points at which inequalities hold: `rule` takes the index and gives comparisons, one or a list of them.
+
+        >>> import lsip
+        >>> print(lsip.Box([0, -1], [1, 1]).where(lambda y: y[0] ** 3 >= y[1] ** 2))
+        {y ∈ [0, 1] × [-1, 1] : y[0]³ ≥ y[1]²}
+        """
+        return COMBINED["where"](self, rule)
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from .base import Array, Cell, Domain, as_points, box_support
-from .notation import latex_power, power
+from .notation import interval, latex_power, power
 from .points import constant
 
 
@@ -19,17 +19,23 @@ from .points import constant
 class Box(Domain):
     """The box {y : lower <= y <= upper}, with `lower` and `upper` of shape (m,).
 
+    Ends may be infinite, for constraints that are polynomials in the index: see `lsip.forall`.
+
     >>> Box([0, 0], [3, 4]).diameter
     5.0
     """
 
+    convex: ClassVar[bool] = True
+
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
-        a, b = constant(lower, "lower", 1), constant(upper, "upper", 1)
+        a, b = constant(lower, "lower", 1, bounded=False), constant(upper, "upper", 1, bounded=False)
         if a.shape != b.shape:
             raise ModelError(f"A box needs `lower` and `upper` of one length; got {len(a)} and {len(b)}.")
-        if (a > b).any():
-            j = int(np.argmax(a > b))
-            raise ModelError(f"A box needs lower <= upper; got {a[j]:g} > {b[j]:g} in coordinate {j}, which is empty.")
+        if (a > b).any() or (np.isinf(a) & (a == b)).any():
+            j = int(np.argmax((a > b) | (np.isinf(a) & (a == b))))
+            raise ModelError(
+                f"A box needs lower <= upper; got {a[j]:g} and {b[j]:g} in coordinate {j}, which is empty."
+            )
         self._set(lower=a, upper=b)
 
     @property
@@ -57,6 +63,7 @@ class Box(Domain):
 
     def place(self, u: Array) -> Array:
         """Stretch the unit cube to the box."""
+        self._refuse_unbounded()
         return np.clip(self.lower + u * (self.upper - self.lower), self.lower, self.upper)
 
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
@@ -70,17 +77,18 @@ class Box(Domain):
 
     def cells(self) -> tuple[Cell, ...]:
         """The box itself."""
+        self._refuse_unbounded()
         return (Cell(self.lower[None], self.upper[None], None),)
 
     def _arguments(self) -> tuple[object, ...]:
         return self.lower, self.upper
 
     def _sides(self) -> list[str]:
-        return [f"[{a:.6g}, {b:.6g}]" for a, b in zip(self.lower, self.upper, strict=True)]
+        return [interval(a, b) for a, b in zip(self.lower, self.upper, strict=True)]
 
     def __str__(self) -> str:
         return power(self._sides())
 
     def latex(self) -> str:
         """The intervals, times each other."""
-        return latex_power(self._sides())
+        return latex_power([side.replace("∞", r"\infty") for side in self._sides()])

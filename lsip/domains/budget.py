@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import comb, factorial, sqrt
 from operator import index
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,6 +46,8 @@ class Budget(Domain):
     >>> Budget(3, 1.5).support([[3, -1, 2]])[0]
     array([[1. , 0. , 0.5]])
     """
+
+    convex: ClassVar[bool] = True
 
     budget: float
 

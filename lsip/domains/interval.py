@@ -10,25 +10,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from .base import Array, Cell, Domain, as_points, box_support
+from .notation import interval
 from .points import constant
 
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Interval(Domain):
-    """The interval [lower, upper].
+    """The interval [lower, upper]; an end may be infinite, for constraints that are polynomials in the index.
 
     >>> Interval(0, 1).grid(3).ravel()
     array([0. , 0.5, 1. ])
     """
 
     scalar: ClassVar[bool] = True
+    convex: ClassVar[bool] = True
 
     def __init__(self, lower: float, upper: float) -> None:
-        a, b = constant(lower, "lower", 0), constant(upper, "upper", 0)
-        if a > b:
+        a, b = constant(lower, "lower", 0, bounded=False), constant(upper, "upper", 0, bounded=False)
+        if a > b or (np.isinf(a) and a == b):
             raise ModelError(f"An interval needs lower <= upper; got Interval({lower}, {upper}), which is empty.")
-        self._set(lower=constant([a], "lower", 1), upper=constant([b], "upper", 1))
+        self._set(lower=constant([a], "lower", 1, bounded=False), upper=constant([b], "upper", 1, bounded=False))
 
     @property
     def diameter(self) -> float:
@@ -53,6 +55,7 @@ class Interval(Domain):
 
     def place(self, u: Array) -> Array:
         """Stretch [0, 1] to the interval."""
+        self._refuse_unbounded()
         return np.clip(self.lower + u * (self.upper - self.lower), self.lower, self.upper)
 
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
@@ -66,14 +69,15 @@ class Interval(Domain):
 
     def cells(self) -> tuple[Cell, ...]:
         """The interval itself."""
+        self._refuse_unbounded()
         return (Cell(self.lower[None], self.upper[None], None),)
 
     def _arguments(self) -> tuple[object, ...]:
         return float(self.lower[0]), float(self.upper[0])
 
     def __str__(self) -> str:
-        return f"[{self.lower[0]:.6g}, {self.upper[0]:.6g}]"
+        return interval(self.lower[0], self.upper[0])
 
     def latex(self) -> str:
         """The interval in brackets."""
-        return str(self)
+        return str(self).replace("∞", r"\infty")

@@ -30,3 +30,9 @@ def point(values: Iterable[float]) -> str:
     """A point as (1, 2); a number when it has one coordinate."""
     numbers = [f"{value:.6g}" for value in values]
     return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
+
+
+def interval(low: float, high: float) -> str:
+    """[0, 1], and [0, ∞) where it has no end."""
+    left = "(-∞" if low == float("-inf") else f"[{low:.6g}"
+    return f"{left}, ∞)" if high == float("inf") else f"{left}, {high:.6g}]"

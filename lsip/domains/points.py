@@ -47,15 +47,15 @@ def as_points(y: ArrayLike, dim: int, *, finite: bool = True) -> Array:
     return points
 
 
-def constant(values: ArrayLike, name: str, ndim: int) -> Array:
+def constant(values: ArrayLike, name: str, ndim: int, *, bounded: bool = True) -> Array:
     """A finite read-only copy of a constructor's argument, with no negative zeros so that equal means equal bytes."""
     array: Array = numbers(values, f"`{name}`", nan=True) + 0.0
     if array.ndim != ndim or array.size == 0:
         kind = ("a number", "a vector", "a matrix")[ndim]
         raise ModelError(f"`{name}` must be {kind}; got shape {array.shape}.")
-    if not np.isfinite(array).all():
+    if np.isnan(array).any() or (bounded and np.isinf(array).any()):
         raise ModelError(f"`{name}` must be finite, because index sets are bounded; got {values!r}.")
-    if np.abs(array).max() > TUNING.farthest:
+    if np.abs(array[np.isfinite(array)]).max(initial=0.0) > TUNING.farthest:
         raise ModelError(
             f"`{name}` must stay below {TUNING.farthest:g}, so that distances can be squared; "
             f"got {np.abs(array).max():.3g}. Measure the index in other units."

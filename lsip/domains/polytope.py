@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import ModelError
 from .base import Array, Cell, Domain, Seed, Vector, as_points, no_witness
 from .chart import Chart, find_chart
+from .facets import facets
 from .halfspaces import Halfspaces, outer_box
 from .hull import Hull, affine_hull
 from .notation import superscript
@@ -37,6 +38,8 @@ class Polytope(Domain):
     array([[0.5, 0.5]])
     """
 
+    convex: ClassVar[bool] = True
+
     A: Array  # (q, m)
     b: Array  # (q,)
     _system: Halfspaces
@@ -60,6 +63,18 @@ class Polytope(Domain):
             _hull=affine_hull(system, lower, upper),
             _chart=find_chart(system, lower, upper),
         )
+
+    @classmethod
+    def from_vertices(cls, points: ArrayLike) -> Polytope:
+        """The convex hull of points, shape (N, m), as the inequalities of its facets.
+
+        No given point is left out. Facets that doubles cannot describe exactly are moved outward by a rounding: the
+        polytope is what `A` and `b` say.
+
+        >>> Polytope.from_vertices([[0, 0], [1, 0], [0, 1], [0.2, 0.2]]).b
+        array([0., 0., 1.])
+        """
+        return cls(*facets(constant(points, "points", 2)))
 
     def _lift(self, z: Array) -> Array:
         return np.clip(self._hull.lift(z), self.lower, self.upper)

@@ -43,6 +43,11 @@ class Product(Domain):
             upper=constant(np.concatenate([f.upper for f in flat]), "upper", 1),
         )
 
+    @property
+    def convex(self) -> bool:  # type: ignore[override]
+        """Whether all factors are."""
+        return all(f.convex for f in self.factors)
+
     def _slices(self) -> list[slice]:
         """Where each factor's coordinates are."""
         ends = np.cumsum([0] + [f.dim for f in self.factors])

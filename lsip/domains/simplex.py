@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import factorial, sqrt
 from operator import index
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +43,8 @@ class Simplex(Domain):
     >>> Simplex(3).project([0.5, 0.5, 3])
     array([[0., 0., 1.]])
     """
+
+    convex: ClassVar[bool] = True
 
     def __init__(self, m: int) -> None:
         try:

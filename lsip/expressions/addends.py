@@ -7,6 +7,7 @@ taken exactly, and what depends on the index is left.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,46 +23,66 @@ def numbers_in(e: Expression) -> list[Scattered]:
 
 
 def _found(e: Expression, rows: Ints, taken: Ints, sign: float) -> Iterator[tuple[Ints, Kept]]:
-    """For elements `taken` of `e`, which are addends of `rows`, the numbers in them."""
-    if isinstance(e, Constant) and not e.rounded:
-        value = sign * e.value.ravel()[taken]
-        some = value != 0
-        yield rows[some], Kept(value[some])
-    elif isinstance(e, Add):
-        for part in e.args:
-            yield from _found(part, rows, taken if part.size == e.size else np.zeros_like(taken), sign)
-    elif isinstance(e, Negate):
-        yield from _found(e.args[0], rows, taken, -sign)
-    elif isinstance(e, Gather):
-        yield from _found(e.args[0], rows, e.index[taken], sign)
-    elif isinstance(e, Sum):
-        within = (taken[:, None] * e.k + np.arange(e.k)).ravel()
-        yield from _found(e.args[0], np.repeat(rows, e.k), within, sign)
-    elif isinstance(e, Join):
-        start = 0
-        for part, size in zip(e.args, e.sizes, strict=True):
-            here = (taken >= start) & (taken < start + size)
-            yield from _found(part, rows[here], taken[here] - start, sign)
-            start += size
+    """For elements `taken` of `e`, which are addends of `rows`, the numbers in them; without recursion."""
+    stack = [(e, rows, taken, sign)]
+    while stack:
+        e, rows, taken, sign = stack.pop()
+        if isinstance(e, Constant) and not e.rounded:
+            value = sign * e.value.ravel()[taken]
+            some = value != 0
+            yield rows[some], Kept(value[some])
+        elif isinstance(e, Add):
+            first = np.zeros_like(taken)  # a scalar stands for all elements
+            stack.extend((part, rows, taken if part.size == e.size else first, sign) for part in reversed(e.args))
+        elif isinstance(e, Negate):
+            stack.append((e.args[0], rows, taken, -sign))
+        elif isinstance(e, Gather):
+            stack.append((e.args[0], rows, e.index[taken], sign))
+        elif isinstance(e, Sum):
+            within = (taken[:, None] * e.k + np.arange(e.k)).ravel()
+            stack.append((e.args[0], np.repeat(rows, e.k), within, sign))
+        elif isinstance(e, Join):
+            stack.extend(reversed(list(_parts(e, rows, taken, sign))))
+
+
+def _parts(e: Join, rows: Ints, taken: Ints, sign: float) -> Iterator[tuple[Expression, Ints, Ints, float]]:
+    """The same for the parts of a join of which some elements are taken."""
+    starts = np.cumsum([0, *e.sizes])
+    which = np.searchsorted(starts, taken, side="right") - 1
+    order = np.argsort(which, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(which[order], prepend=-1)), len(order))
+    for a, b in pairwise(ends.tolist()):
+        here, k = order[a:b], int(which[order[a]])
+        yield e.args[k], rows[here], taken[here] - starts[k], sign
 
 
 def without_numbers(e: Expression) -> Expression | None:
-    """What is left of `e` without the numbers that `numbers_in` finds; None if that is nothing."""
-    if isinstance(e, Constant) and not e.rounded:
-        return None
-    if isinstance(e, Add):
-        left = [(part, without_numbers(part)) for part in e.args]
-        parts = [rest for _, rest in left if rest is not None]
-        if all(rest is part for part, rest in left):
-            return e
-        return _spread(parts[0], e) if len(parts) == 1 else Add(parts[0], parts[1], e.shape) if parts else None
-    if not isinstance(e, Negate | Gather | Sum | Join):
-        return e
-    kept = [without_numbers(part) for part in e.args]
+    """What is left of `e` without the numbers that `numbers_in` finds; None if that is nothing. Without recursion."""
+    left: dict[int, Expression | None] = {}
+    stack: list[tuple[Expression, bool]] = [(e, False)]
+    while stack:
+        node, ready = stack.pop()
+        if id(node) in left:
+            continue
+        if not isinstance(node, Add | Negate | Gather | Sum | Join):
+            left[id(node)] = None if isinstance(node, Constant) and not node.rounded else node
+        elif ready:
+            left[id(node)] = _without(node, [left[id(part)] for part in node.args])
+        else:
+            stack.append((node, True))
+            stack.extend((part, False) for part in node.args)
+    return left[id(e)]
+
+
+def _without(e: Expression, kept: list[Expression | None]) -> Expression | None:
+    """The same of what is left of its arguments."""
     if all(rest is part for part, rest in zip(e.args, kept, strict=True)):
         return e
     if all(rest is None for rest in kept):
         return None
+    if isinstance(e, Add):
+        parts = [rest for rest in kept if rest is not None]
+        return _spread(parts[0], e) if len(parts) == 1 else Add(parts[0], parts[1], e.shape)
     parts = [Constant(np.zeros(p.size)) if rest is None else rest for p, rest in zip(e.args, kept, strict=True)]
     if isinstance(e, Join):
         return Join(tuple(parts))
@@ -69,6 +90,7 @@ def without_numbers(e: Expression) -> Expression | None:
         return Negate(parts[0])
     if isinstance(e, Sum):
         return Sum(parts[0], e.k)
+    assert isinstance(e, Gather)
     return Gather(parts[0], e.index.reshape(e.shape))
 
 

@@ -7,7 +7,7 @@ numbers of the constant part are kept in the same way, so that nothing is added 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,7 +21,7 @@ from scipy import sparse
 from ..errors import ModelError, NotAffineError
 from ..validation import Array, Data, is_sparse, kept, numbers, shown
 from .addends import numbers_in, without_numbers
-from .graph import Add, Condition, Constant, Expression, Gather, Index, Join, Linear, as_expression, full
+from .graph import Add, Condition, Constant, Expression, Gather, Index, Join, Linear, Sum, as_expression, full
 from .interval import NORMAL
 from .operands import Ints
 from .operators import RULES, Operators, Statement, operand
@@ -80,18 +80,20 @@ class Term:
 class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
     """An array that is affine in the variables, with index expressions as coefficients."""
 
+    terms: tuple[Term, ...]
+    varying: Expression | None
+    constants: tuple[Scattered, ...]
+
     def __init__(
         self,
         shape: tuple[int, ...],
         terms: tuple[Term, ...],
         offset: Expression | None = None,
         constants: tuple[Scattered, ...] = (),
-        formulas: dict[Place, int] | None = None,
     ) -> None:
         self.shape = shape
         self.terms = terms
-        self._formulas = formulas
-        self.varying: Expression | None = None
+        self.varying = None
         if isinstance(offset, Constant) and not offset.rounded:
             constants = (*constants, Scattered.of(np.broadcast_to(offset.value, shape)))
         elif offset is not None:
@@ -99,12 +101,26 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
         self.constants = tuple(c for c in constants if c.rows.size)
         self.origin: tuple[Any, ...] = ()
 
-    @cached_property
-    def formulas(self) -> dict[Place, int]:
-        """Which terms have formulas in front of variables, by their places."""
-        if self._formulas is not None:
-            return self._formulas
-        return {t.place: i for i, t in enumerate(self.terms) if t.numbers is None}
+    @staticmethod
+    def adding(shape: tuple[int, ...], a: Affine, b: Affine) -> Affine:
+        """a + b, both of that shape. Nothing is added up before it is asked for, so that a loop of sums is one sum."""
+        total: Affine = object.__new__(Affine)
+        total.__dict__.update(shape=shape, _pair=(a, b))
+        return total
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("terms", "varying", "constants") or "_pair" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        parts = _addends(self)
+        varying = [p.varying for p in parts if p.varying is not None]
+        known = {
+            "terms": _united(t for p in parts for t in p.terms),
+            "varying": _added(varying, self.shape) if varying else None,
+            "constants": tuple(c for p in parts for c in p.constants),
+        }
+        self.__dict__.update(known)
+        del self.__dict__["_pair"]
+        return known[name]
 
     @cached_property
     def offset(self) -> Expression:
@@ -305,6 +321,14 @@ class Variable(Affine):
             raise ModelError(f"{self.name}: lower bound {low[i]} exceeds upper bound {high[i]} at element {i}.")
         return low, high
 
+    def gather(self, index: Ints | np.intp) -> Affine:
+        """Elements in any arrangement, in a time that does not depend on how many others there are."""
+        columns = np.asarray(index, dtype=np.intp)
+        ones = Constant(np.ones(columns.size))
+        return Affine(
+            columns.shape, (Term(self, np.arange(columns.size), columns.ravel(), ones),) if columns.size else ()
+        )
+
     def _bound(self, value: Data, label: str) -> Array:
         given = numbers(value, f"`{label}` of {self.name}", nan=True)
         try:
@@ -418,42 +442,53 @@ def _add(left: Read, right: Read) -> Affine:
         shape = np.broadcast_shapes(a.shape, b.shape)
     except ValueError:
         raise ModelError(f"Cannot add {a} of shape {a.shape} and {b} of shape {b.shape}.") from None
-    a, b = a.broadcast(shape), b.broadcast(shape)
-    if a.varying is None or b.varying is None:
-        varying = a.varying if b.varying is None else b.varying
-    else:
-        varying = as_expression(a.varying + b.varying)
-    terms, formulas = _joined(a, b)
-    return Affine(shape, terms, varying, a.constants + b.constants, formulas)
+    return Affine.adding(shape, a.broadcast(shape), b.broadcast(shape))
 
 
-def _joined(a: Affine, b: Affine) -> tuple[tuple[Term, ...], dict[Place, int]]:
-    """The terms of a sum, and where those with formulas stand."""
-    if not b.formulas:
-        return a.terms + b.terms, a.formulas
-    if a.formulas.keys().isdisjoint(b.formulas):
-        return a.terms + b.terms, a.formulas | {place: len(a.terms) + i for place, i in b.formulas.items()}
-    return _united(b.terms, list(a.terms), a.formulas.copy())
+def _addends(total: Affine) -> list[Affine]:
+    """The summands of a sum of sums, in order, as far as they are not added up yet; without recursion."""
+    found, stack = [], [total]
+    while stack:
+        part = stack.pop()
+        if (pair := part.__dict__.get("_pair")) is None:
+            found.append(part)
+        else:
+            stack.extend(reversed(pair))
+    return found
 
 
-def _united(
-    more: tuple[Term, ...], terms: list[Term], known: dict[Place, int]
-) -> tuple[tuple[Term, ...], dict[Place, int]]:
-    """More terms among others: two with formulas at one place become one.
+def _added(parts: list[Expression], shape: tuple[int, ...], few: int = 8) -> Expression:
+    """The sum of expressions of one shape: as it would be written for a `few`, in one step for many."""
+    if len(parts) <= few:
+        total = parts[0]
+        for part in parts[1:]:
+            total = as_expression(total + part)
+        return total
+    size = prod(shape)
+    index = np.arange(size)[:, None] + size * np.arange(len(parts))
+    return Sum(Gather(Join(tuple(full(part, shape) for part in parts)), index.reshape(*shape, len(parts))), len(parts))
+
+
+def _united(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Terms with formulas at one place become one.
 
     Else the sums of Clenshaw, c = p + 2 t c, would have as many terms as there are ways to write a number as a sum of
     ones and twos. Numbers are left apart, to be added up at the end without rounding.
     """
-    for term in more:
+    found: list[Term] = []
+    meeting: dict[Place, tuple[int, list[Expression]]] = {}
+    for term in terms:
         place = term.place if term.numbers is None else None
-        if place in known:
-            twin = terms[known[place]]
-            terms[known[place]] = replace(twin, coefficient=as_expression(twin.coefficient + term.coefficient))
-        else:
-            if place is not None:
-                known[place] = len(terms)
-            terms.append(term)
-    return tuple(terms), known
+        if place is not None and place in meeting:
+            meeting[place][1].append(term.coefficient)
+            continue
+        if place is not None:
+            meeting[place] = len(found), [term.coefficient]
+        found.append(term)
+    for i, parts in meeting.values():
+        if len(parts) > 1:
+            found[i] = replace(found[i], coefficient=_added(parts, parts[0].shape))
+    return tuple(found)
 
 
 def _negative(a: Affine) -> Affine:
@@ -476,10 +511,10 @@ def _multiply(a: Read, b: Read | float) -> Affine:
         constants = tuple(Scattered(c.rows, _within(c.numbers, numbers[c.rows], "multiply")) for c in affine.constants)
         varying = None if affine.varying is None else as_expression(factor * affine.varying)
         return Affine(shape, terms, varying, constants)
-    terms, formulas = _united(terms, [], {})
+    terms = _united(terms)
     if not affine.constants and affine.varying is None:
-        return Affine(shape, terms, None, (), formulas)
-    return Affine(shape, terms, as_expression(factor * affine.offset), (), formulas)
+        return Affine(shape, terms)
+    return Affine(shape, terms, as_expression(factor * affine.offset))
 
 
 def _divide(a: Read, b: Read) -> Affine:

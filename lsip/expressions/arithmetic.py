@@ -7,7 +7,8 @@ linear.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import lru_cache, wraps
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -261,10 +262,18 @@ def gathered(u: Symbol, index: Ints) -> Symbol:
     return u.gather(index) if isinstance(u, Affine) else Gather(u, index)
 
 
+@lru_cache(maxsize=64)
+def _positions(shape: Shape) -> Ints:
+    """The places of all elements in a flattened array; loops over single elements ask for them again and again."""
+    index = np.arange(prod(shape)).reshape(shape)
+    index.setflags(write=False)
+    return index
+
+
 def getitem(u: Symbol, key: Key) -> Symbol:
     """Slices and fancy indices, as NumPy has them."""
     try:
-        index = np.arange(u.size).reshape(u.shape)[key]
+        index = _positions(u.shape)[key]
     except IndexError as error:
         raise ModelError(f"{u} has shape {u.shape}: {error}.") from None
     result = gathered(u, np.asarray(index))
@@ -440,13 +449,13 @@ def mean(u: Symbol, axis: Axis = None, **kwargs: object) -> Symbol:
     return result
 
 
-def _operand(v: Given, op: str = "dot") -> Symbol:
+def operand_of(v: Given, op: str = "dot") -> Symbol:
     found = _numbers(v, op)
     return found if isinstance(found, Affine | Expression) else as_expression(found)
 
 
 def dot(a: Given, b: Given) -> Symbol:
-    left, right = _operand(a), _operand(b)
+    left, right = operand_of(a), operand_of(b)
     if not left.shape or not right.shape:
         return RULES["multiply"](left, right)
     if max(left.ndim, right.ndim) > 2:
@@ -456,13 +465,13 @@ def dot(a: Given, b: Given) -> Symbol:
 
 def inner(a: Given, b: Given) -> Symbol:
     """The sum over the last axes of both."""
-    right = _operand(b)
+    right = operand_of(b)
     return dot(a, right.T if right.ndim == 2 else right)
 
 
 def vdot(a: Given, b: Given) -> Symbol:
     """The sum over all elements of both."""
-    left, right = (v if v.ndim == 1 else v.ravel() for v in map(_operand, (a, b)))
+    left, right = (v if v.ndim == 1 else v.ravel() for v in map(operand_of, (a, b)))
     return dot(left, right)
 
 
@@ -568,7 +577,7 @@ def polyval(p: Any, x: Any) -> Symbol:
     coefficients = list(p) if isinstance(p, list | tuple | np.poly1d) or np.ndim(p) == 1 else []
     if not coefficients:
         raise ModelError(f"np.polyval needs a vector of coefficients, the highest power first; got {p}.")
-    result = _operand(coefficients[0]) * np.ones(np.shape(x)) if np.shape(x) else _operand(coefficients[0])
+    result = operand_of(coefficients[0]) * np.ones(np.shape(x)) if np.shape(x) else operand_of(coefficients[0])
     for coefficient in coefficients[1:]:
         result = result * x + coefficient
     return result
@@ -610,7 +619,7 @@ def _doubles(dtype: Any, name: str) -> None:
 
 
 def outer_product(a: Given, b: Given) -> Symbol:
-    column, row = _operand(a), _operand(b)
+    column, row = operand_of(a), operand_of(b)
     result = column.reshape(-1, 1) * row.reshape(1, -1)
     result.origin = ("outer", a, b)
     return result

@@ -78,6 +78,9 @@ class Function:
                 "declare at least twice what it finds."
             )
 
+    def __reduce__(self) -> tuple[Callable[[str], Function], tuple[str]]:
+        return _known, (self.name,)
+
     @overload
     def __call__(self, u: Interval) -> Interval: ...
 
@@ -143,6 +146,16 @@ class Function:
         if not np.isnan(self.pole):
             found[(u.lo <= self.pole) & (u.hi >= self.pole)] = WILD
         return found
+
+
+FUNCTIONS: dict[str, Function] = {}  # those of the language, by name
+
+
+def _known(name: str) -> Function:
+    """The function of the language with that name: its formulas are code, which no file holds."""
+    if name not in FUNCTIONS:
+        raise ModelError(f"The elementary function {name!r} is not part of the language here; register it first.")
+    return FUNCTIONS[name]
 
 
 # ---- shapes ----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from scipy import special
 
 from . import interval as iv
 from .elementary import EVERYWHERE, Function, decreasing, even, increasing, tangent, wave
+from .elementary import FUNCTIONS as FUNCTIONS
 from .interval import Interval
 from .jets import Numbers, square
 from .sinc import TUNING, sinc
@@ -336,7 +337,7 @@ _TABLE = (
     ),
 )
 
-FUNCTIONS: dict[str, Function] = {f.name: f for f in _TABLE}
+FUNCTIONS.update({f.name: f for f in _TABLE})
 
 sin: Function = FUNCTIONS["sin"]
 cos: Function = FUNCTIONS["cos"]

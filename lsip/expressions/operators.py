@@ -261,7 +261,7 @@ def _refusing(symbol: str) -> Callable[..., NoReturn]:
     return refuse
 
 
-for _name, _symbol in (("mod", "%"), ("floordiv", "//"), ("divmod", "divmod"), ("and", "&"), ("or", "|"), ("xor", "^"),
+for _name, _symbol in (("divmod", "divmod"), ("and", "&"), ("or", "|"), ("xor", "^"),
                        ("lshift", "<<"), ("rshift", ">>")):  # fmt: skip
     setattr(Operators, f"__{_name}__", _refusing(_symbol))
     setattr(Operators, f"__r{_name}__", _refusing(_symbol))
@@ -361,6 +361,8 @@ def as_objects(expression: Indexed, dtype: DTypeLike | None, frame: FrameType | 
             "Work with it as it is; np.stack([…]) puts expressions together."
         )
     caller = frame.f_back.f_globals.get("__name__", "") if frame is not None and frame.f_back is not None else ""
+    if caller.startswith("scipy.interpolate."):
+        raise ConversionError(f"A spline of SciPy takes numbers only: write lsip.spline(f, {expression}).")
     if caller.startswith("numpy.ma."):
         raise ConversionError(
             f"{expression} cannot be combined with a masked array. Say what its masked entries are, as in .filled(0), "

@@ -83,9 +83,12 @@ class PrintingTuning:
     most
         Operands; in the place of others there is an ellipsis. A recurrence uses what it found before twice, and would
         fill books: T_30 has a million operands.
+    deepest
+        Operations inside of each other, but for sums, beyond which there is an ellipsis too.
     """
 
     most: int = 2000
+    deepest: int = 100
 
 
 TUNING = PrintingTuning()
@@ -95,7 +98,7 @@ class Printer:
     """Renders a tree of origins; `tex` chooses the alphabet."""
 
     def __init__(self, tex: bool) -> None:
-        self.tex, self.left = tex, TUNING.most
+        self.tex, self.left, self.depth = tex, TUNING.most, 0
 
     def show(self, item: Item) -> str:
         return self.render(item)[0]
@@ -121,8 +124,15 @@ class Printer:
     def render(self, item: Item) -> tuple[str, int]:
         """The text of an operand and how tightly it binds."""
         self.left -= 1
-        if self.left < 0:
+        if self.left < 0 or self.depth >= TUNING.deepest:
             return (r"\dots" if self.tex else "…"), ATOM
+        self.depth += 1
+        try:
+            return self._rendered(item)
+        finally:
+            self.depth -= 1
+
+    def _rendered(self, item: Item) -> tuple[str, int]:
         origin = item if isinstance(item, tuple) else getattr(item, "origin", None)
         if isinstance(item, list):
             if any(hasattr(part, "origin") for part in item):
@@ -164,16 +174,29 @@ class Printer:
         return name, ATOM
 
     def _add(self, a: Item, b: Item) -> tuple[str, int]:
-        left, right = self.wrapped(a, MINUS), self.wrapped(b, MINUS)
-        if left == "0":  # where Python's sum() starts
-            return right, SUM
-        if right.startswith("-"):
-            return f"{left} - {right[1:]}", SUM
-        return f"{left} + {right}", SUM
+        return self._chain("add", a, b)
 
     def _subtract(self, a: Item, b: Item) -> tuple[str, int]:
-        left, right = self.wrapped(a, MINUS), self.wrapped(b, QUOTIENT)
-        return f"{left} - {right}", SUM
+        return self._chain("subtract", a, b)
+
+    def _chain(self, op: str, a: Item, b: Item) -> tuple[str, int]:
+        """A sum of sums, which a loop makes as deep as it is long, from its first summand on."""
+        first, later = a, [(op, b)]
+        while (parts := _summands(first)) is not None:
+            op, first, last = parts
+            later.append((op, last))
+        total = self.wrapped(first, MINUS)
+        for op, item in reversed(later):
+            if self.left < 0:
+                return f"{total} + {self.render(item)[0]}", SUM
+            right = self.wrapped(item, MINUS if op == "add" else QUOTIENT)
+            if total == "0" and op == "add":  # where Python's sum() starts
+                total = right
+            elif op == "subtract" or right.startswith("-"):
+                total += f" - {right if op == 'subtract' else right[1:]}"
+            else:
+                total += f" + {right}"
+        return total, SUM
 
     def _multiply(self, a: Item, b: Item) -> tuple[str, int]:
         sign, left = self.signed(a, PRODUCT)
@@ -265,6 +288,12 @@ class Printer:
             if self.tex
             else f"({self.show(a)} if {c} else {self.show(b)})"
         ), ATOM
+
+
+def _summands(item: Item) -> tuple[str, Item, Item] | None:
+    """A sum or difference: which of them, and its two sides; None if it is neither."""
+    origin: tuple[Any, ...] = getattr(item, "origin", None) or ()
+    return (origin[0], origin[1], origin[2]) if origin[:1] in (("add",), ("subtract",)) else None
 
 
 def _binding(body: str) -> int:

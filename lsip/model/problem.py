@@ -18,10 +18,12 @@ from ..validation import shown
 from .callables import FamilyOn
 from .compilation import Parts, Written
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
+from .identities import matched
 from .method import Answer, Method, chosen_method
 from .program import Program
 from .statements import ForAll, Objective, titled
 from .status import Status
+from .unbounded import compactified
 from .worst_violation import Values, WorstViolation, flat, worst_violation
 
 # One, or lists of them; NumPy's annotations take a comparison of what its functions give for an array.
@@ -55,7 +57,9 @@ def _objective(expression: Affine | Expression | float | NDArray[Any]) -> Affine
 def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str | None = None) -> Any:
     """A constraint, or a list of them, for every value of an index (or of several).
 
-    With a `name`, tables, plots, reports and messages call it that; those of a list are name[0], name[1], …
+    An equality of polynomials becomes that of their coefficients, and a constraint over an unbounded box some over
+    bounded ones. With a `name`, tables, plots, reports and messages call it that; those of a list are name[0], name[1],
+    …
 
     Examples
     --------
@@ -67,23 +71,24 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
     indices = (index,) if isinstance(index, Index) else tuple(index) if isinstance(index, list | tuple) else ()
     if not indices or not all(isinstance(i, Index) for i in indices):
         raise ModelError(f"forall needs an Index or a tuple of them first; got {index!r}.")
-    if len(set(indices)) < len(indices):
-        raise ModelError("forall was given the same index twice.")
+    if len({i.name for i in indices}) < len(indices):
+        names = ", ".join(i.name for i in indices)
+        raise ModelError(f"forall was given the same index twice, or two of one name: {names}. Give each its own name.")
     if isinstance(constraint, list | tuple):
         return [forall(indices, c, name=name and f"{name}[{i}]") for i, c in enumerate(constraint)]
     if isinstance(constraint, Condition):
         raise ModelError(f"{text(constraint)} has no decision variable in it, so there is nothing to constrain.")
     if not isinstance(constraint, Constraint):
         raise ModelError(f"forall needs a constraint such as `a @ x <= b`, or a list of them; {_instead(constraint)}")
-    if constraint.equality:
-        raise ModelError(
-            f"An equality for all y, {constraint}, leaves no room for a proof; write the finitely many equalities that "
-            "it means for x, or a narrow band: -eps <= … and … <= eps."
-        )
     if not constraint.body.size:
         raise ModelError(f"{constraint} has no element (its shape is {constraint.body.shape}): leave it out.")
     check_indices(str(constraint), indices, constraint.body.indices())
-    return ForAll(indices, constraint if name is None else constraint.named(name))
+    constraint = constraint if name is None else constraint.named(name)
+    if constraint.equality:
+        return matched(indices, constraint)
+    if not all(i.domain.bounded for i in indices):
+        return [ForAll(*part) for part in compactified(indices, constraint)]
+    return ForAll(indices, constraint)
 
 
 def check_indices(constraint: str, indices: Sequence[Index], found: Sequence[Index]) -> None:

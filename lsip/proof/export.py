@@ -40,6 +40,7 @@ from scipy import sparse
 from ..domains import Domain
 from ..errors import ModelError
 from ..expressions.angle import Angle
+from ..expressions.elementary import FUNCTIONS
 from ..expressions.graph import (
     Absolute,
     Add,
@@ -179,6 +180,8 @@ def _domain(domain: Domain) -> Data:
     for argument in domain._arguments():
         if isinstance(argument, Domain):
             arguments.append(_domain(argument))
+        elif not isinstance(argument, np.ndarray | int | float):
+            raise ModelError(f"The format of proofs has no formulas in index sets, as in {domain}.")
         else:
             arguments.append(argument.tolist() if isinstance(argument, np.ndarray) else argument)
     return {"kind": type(domain).__name__, "arguments": arguments}
@@ -268,6 +271,8 @@ class _Steps:
             case Apply():
                 powers = {"square": 2.0, "reciprocal": -1.0}
                 name = node.function.name
+                if name not in FUNCTIONS:
+                    raise ModelError(f"The format of proofs has no name for a {name.partition('_')[0]}, as in {node}.")
                 return [self.power(a, powers[name]) if name in powers else self.step(name, a) for a in args[0]]
             case Power():
                 return [self.power(a, k) for a, k in _together([args[0], node.exponents.ravel().tolist()])]

@@ -259,6 +259,21 @@ for _name, _rule, _flipped in (("le", "less_equal", False), ("ge", "less_equal",
 IndexExpression.__eq__ = _equal  # type: ignore[method-assign,assignment]
 
 
+def _step(rule: str, swap: bool = False) -> Callable[..., Any]:
+    """% and //, which CVXPY does not have: of indices and numbers."""
+
+    def apply(self: IndexExpression, other: Operand) -> Any:
+        a, b = self.formula, unwrap(other)
+        return wrap(RULES[rule](b, a) if swap else RULES[rule](a, b))
+
+    return apply
+
+
+for _name, _rule in (("mod", "remainder"), ("floordiv", "floor_divide")):
+    setattr(IndexExpression, f"__{_name}__", _step(_rule))
+    setattr(IndexExpression, f"__r{_name}__", _step(_rule, swap=True))
+
+
 def _refused(name: str) -> Callable[..., Any]:
     def apply(self: IndexExpression, *arguments: object) -> Any:
         return getattr(self.formula, name)(*arguments)  # says what to write instead
@@ -268,6 +283,6 @@ def _refused(name: str) -> Callable[..., Any]:
 
 for _name in ("float", "int", "index", "complex", "round", "floor", "ceil", "trunc", "setitem", "delitem", "invert"):
     setattr(IndexExpression, f"__{_name}__", _refused(f"__{_name}__"))
-for _name in ("mod", "floordiv", "divmod", "and", "or", "xor", "lshift", "rshift"):
+for _name in ("divmod", "and", "or", "xor", "lshift", "rshift"):
     setattr(IndexExpression, f"__{_name}__", _refused(f"__{_name}__"))
     setattr(IndexExpression, f"__r{_name}__", _refused(f"__r{_name}__"))

@@ -1,0 +1,188 @@
+"""Constraints for all points of an unbounded box, as constraints over compact ones: polynomials in homogeneous form.
+
+Far out, y = w / s with s between 0 and 1, and one of the w is 1 or -1. A polynomial g of degree d has s^d g(w / s) in
+its place, which is a polynomial in w and s, has the same sign for s > 0, and is continuous: g <= 0 for all y is the
+same as these polynomials <= 0 on boxes. Beside them there is the part near the finite end, or near 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from itertools import accumulate, count
+from math import comb
+from operator import mul
+from typing import Any
+
+import numpy as np
+
+from ..domains import Box, Interval
+from ..errors import ModelError
+from ..expressions.affine import Affine, Constraint, Term, enclosed
+from ..expressions.graph import Expression, Index, as_expression
+from ..expressions.polynomials import Polynomial
+from ..expressions.printing import text
+from ..expressions.sums import Kept
+from .identities import polynomials_of
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A piece of the unbounded coordinates: an index over a box, and each of them as sign · coordinate or ±1."""
+
+    index: Index
+    shape: tuple[
+        int | float, ...
+    ]  # of every unbounded coordinate: the place of w in the index, or the number that it is
+    scale: int | None  # the place of s in the index; None for the part near the end
+
+
+def compactified(indices: tuple[Index, ...], constraint: Constraint) -> list[tuple[tuple[Index, ...], Constraint]]:
+    """Constraints over bounded sets that together mean the same as one over sets of which one is not."""
+    unbounded = [i for i in indices if not i.domain.bounded]
+    (endless, *more) = unbounded
+    if more or not isinstance(endless.domain, Interval | Box):
+        raise ModelError(
+            f"{text(constraint)}: only one index may be unbounded, and its set must be an Interval or a Box; got "
+            f"{', '.join(f'{i.name} ∈ {i.domain}' for i in unbounded)}. Put all unbounded coordinates into one Box."
+        )
+    found = polynomials_of(constraint.body, indices)
+    if found is None:
+        raise ModelError(
+            f"{text(constraint)} for all {endless.name} ∈ {endless.domain}: over an unbounded set, both sides have to "
+            "be polynomials in the index, of which the highest powers decide far out. Substitute a bounded index, such "
+            f"as {endless.name} = s / (1 - s), and multiply with what makes both sides finite; or bound the set."
+        )
+    starts = dict(zip(indices, accumulate((i.domain.dim for i in indices), initial=0), strict=False))
+    start = starts[endless]
+    box = endless.domain
+    free = np.flatnonzero(~(np.isfinite(box.lower) & np.isfinite(box.upper)))
+    shifts = [_turned(box.lower[j], box.upper[j]) for j in free]
+    parts, offset = found
+    axes = [start + int(j) for j in free]
+    moved = [[_shifted(p, axes, shifts) for p in part] for part in (*parts, offset)]
+    degrees = _degrees(constraint.body, moved, axes)
+    others = {i: first for i, first in starts.items() if i is not endless}
+    result = []
+    for part in _parts(endless, free, shifts):
+        body = _body(constraint.body, moved, degrees, axes, start, part, others, endless, free)
+        result.append(
+            (
+                tuple(part.index if i is endless else i for i in indices),
+                Constraint(body, False, constraint.origin, constraint.name),
+            )
+        )
+    return result
+
+
+def _turned(low: float, high: float) -> tuple[Fraction, int, bool]:
+    """An unbounded coordinate as shift + sign · w: with w >= 0 from its finite end, or free."""
+    if np.isfinite(low):
+        return Fraction(float(low)), 1, False
+    return (Fraction(float(high)), -1, False) if np.isfinite(high) else (Fraction(0), 1, True)
+
+
+def _shifted(p: Polynomial, axes: list[int], shifts: list[tuple[Fraction, int, bool]]) -> Polynomial:
+    """A polynomial in shift + sign · w, written out."""
+    for axis, (shift, sign, _) in zip(axes, shifts, strict=True):
+        total: Polynomial = {}
+        for e, c in p.items():
+            for k in range(e[axis] + 1):
+                factor = c * comb(e[axis], k) * shift ** (e[axis] - k) * sign**k
+                if factor:
+                    new = (*e[:axis], k, *e[axis + 1 :])
+                    total[new] = total.get(new, Fraction(0)) + factor
+        p = total
+    return {e: c for e, c in p.items() if c}
+
+
+def _degrees(body: Affine, moved: list[list[Polynomial]], axes: list[int]) -> list[int]:
+    """Of every row: its largest degree in the unbounded coordinates."""
+    degrees = [0] * body.size
+    rows = [*(t.rows.tolist() for t in body.terms), list(range(body.size))]
+    for places, part in zip(rows, moved, strict=True):
+        for row, p in zip(places, part, strict=True):
+            degrees[row] = max([degrees[row], *(sum(e[a] for a in axes) for e in p)])
+    return degrees
+
+
+def _parts(endless: Index, free: Any, shifts: list[tuple[Fraction, int, bool]]) -> tuple[Part, ...]:
+    """The part near the end, and one for every side on which a coordinate may be the largest; the same for all rows."""
+    if "_parts" not in endless.__dict__:  # kept with the index, as long as it lives
+        endless.__dict__["_parts"] = tuple(_made(endless, free, shifts))
+    found: tuple[Part, ...] = endless.__dict__["_parts"]
+    return found
+
+
+def _made(endless: Index, free: Any, shifts: list[tuple[Fraction, int, bool]]) -> Iterator[Part]:
+    box = endless.domain
+    bounded = [j for j in range(box.dim) if j not in free]
+    sides = [(-1.0 if both else 0.0, 1.0) for _, _, both in shifts]
+    low, high = [float(box.lower[j]) for j in bounded], [float(box.upper[j]) for j in bounded]
+    near = Box([*low, *(a for a, _ in sides)], [*high, *(b for _, b in sides)])
+    names = _names(endless, shifts)
+    yield Part(Index(next(names), near), tuple(len(bounded) + k for k in range(len(free))), None)
+    for k, (first, _) in enumerate(sides):
+        for sign in (1.0, -1.0) if first < 0 else (1.0,):
+            rest = [side for i, side in enumerate(sides) if i != k]
+            far = Box([*low, *(a for a, _ in rest), 0.0], [*high, *(b for _, b in rest), 1.0])
+            others = iter(range(len(bounded), len(bounded) + len(rest)))
+            shape = tuple(sign if i == k else next(others) for i in range(len(free)))
+            yield Part(Index(next(names), far), shape, far.dim - 1)
+
+
+def _names(endless: Index, shifts: list[tuple[Fraction, int, bool]]) -> Iterator[str]:
+    """What the indices of the parts are called: t and 1/t, where the index is a number."""
+    if not endless.domain.scalar:
+        yield from (f"{endless.name}~{k}" for k in count())
+    ((shift, sign, _),) = shifts
+    end, name = f"{float(abs(shift)):.6g}", endless.name
+    if shift:
+        name = (
+            f"({name} {'-' if shift > 0 else '+'} {end})"
+            if sign > 0
+            else f"({end if shift > 0 else '-' + end} - {name})"
+        )
+    elif sign < 0:
+        name = f"(-{name})"
+    yield from (name, f"1/{name}", f"-1/{name}")
+
+
+def _body(
+    body: Affine,
+    moved: list[list[Polynomial]],
+    degrees: list[int],
+    axes: list[int],
+    start: int,
+    part: Part,
+    others: dict[Index, int],
+    endless: Index,
+    free: Any,
+) -> Affine:
+    """The rows on one part."""
+    bounded = [j for j in range(endless.domain.dim) if j not in free]
+    z = part.index
+    places: dict[int, Any] = {start + j: z[k] for k, j in enumerate(bounded)}
+    places |= {axis: z[w] if isinstance(w, int) else w for axis, w in zip(axes, part.shape, strict=True)}
+    for index, first in others.items():
+        places |= {first + k: index[k] if index.shape else index for k in range(index.domain.dim)}
+
+    def formula(p: Polynomial, degree: int) -> Expression:
+        total: Any = 0.0
+        for e, c in p.items():
+            powers = [places[k] ** float(n) for k, n in enumerate(e) if n]
+            if part.scale is not None and (left := degree - sum(e[a] for a in axes)):
+                powers.append(z[part.scale] ** float(left))
+            value = float(c)
+            number = enclosed(Kept(np.array(value), np.array(float(c - Fraction(value)))))
+            total = total + reduce(mul, powers, number)
+        return as_expression(total)
+
+    terms = []
+    for term, coefficients in zip(body.terms, moved[:-1], strict=True):
+        each = [formula(p, degrees[row]) for p, row in zip(coefficients, term.rows.tolist(), strict=True)]
+        terms.append(Term(term.variable, term.rows, term.columns, as_expression(np.stack(each))))
+    offset = as_expression(np.reshape(np.stack([formula(p, degrees[r]) for r, p in enumerate(moved[-1])]), body.shape))
+    return Affine(body.shape, tuple(terms), offset)

@@ -1,0 +1,124 @@
+"""Constraints over unbounded sets, and equalities for all index points: rewritten exactly, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import lsip
+from lsip.errors import LSIPError
+
+inf = np.inf
+x = lsip.Variable(3, name="x", lower=-10, upper=10)
+z = lsip.Variable(name="z", lower=-100, upper=100)
+t = lsip.Index("t", lsip.Interval(0, inf))
+q = lsip.Index("q", lsip.Interval(0, 1))
+
+
+def solved(objective: object, *constraints: object) -> lsip.Solution:
+    return lsip.Problem(objective, list(constraints)).solve(verbose=False)
+
+
+def test_a_parabola_over_a_half_line() -> None:
+    problem = lsip.Problem(lsip.minimize(z), [lsip.forall(t, z + t**2 - 2 * t >= 0)])
+    assert [c.indices[0].name for c in problem.constraints] == ["t", "1/t"]
+    solution = problem.solve(verbose=False)
+    assert solution.certified
+    assert solution.value == pytest.approx(1)
+    solution.verify()
+
+
+def test_a_quartic_over_the_line() -> None:
+    r = lsip.Index("r", lsip.Interval(-inf, inf))
+    least = np.poly1d([1, -4, 0, 2, 0])
+    solution = solved(lsip.minimize(z), lsip.forall(r, r**4 - 4 * r**3 + 2 * r + z >= 0))
+    assert solution.certified
+    assert solution.value == pytest.approx(-min(least(v.real) for v in least.deriv().roots), rel=1e-7)
+
+
+def test_what_happens_far_out_counts() -> None:
+    """z t² >= t² + 1 asks for z >= 1 far out, and for more nearer to 0."""
+    u = lsip.Index("u", lsip.Interval(2, inf))
+    assert solved(lsip.minimize(z), lsip.forall(u, z * u**2 >= u**2 + 1)).value == pytest.approx(1.25)
+    assert solved(lsip.minimize(z), lsip.forall(u, z * u**2 >= u**2 - 1)).value == pytest.approx(1)
+    assert solved(lsip.minimize(z), lsip.forall(t, z * t**2 >= t**2 + 1)).status.name == "INFEASIBLE"
+    below = lsip.Index("b", lsip.Interval(-inf, -1))
+    assert solved(lsip.minimize(z), lsip.forall(below, z * below <= 3 * below + 1)).value == pytest.approx(3)
+
+
+def test_a_half_plane_and_a_bounded_coordinate() -> None:
+    y = lsip.Index("y", lsip.Box([-inf, 0], [inf, inf]))
+    solution = solved(lsip.minimize(z), lsip.forall(y, y[0] ** 2 + y[1] ** 2 + z * y[0] * y[1] + 1 >= 0))
+    assert solution.certified
+    assert solution.value == pytest.approx(-2)
+    strip = lsip.Index("s", lsip.Box([0, -inf], [1, inf]))
+    solution = solved(lsip.minimize(z), lsip.forall(strip, strip[1] ** 2 + 2 * strip[0] * strip[1] + z >= 0))
+    assert solution.value == pytest.approx(1)
+    mixed = solved(lsip.minimize(z), lsip.forall((t, q), t**2 - 2 * t * q + z >= 0))
+    assert mixed.value == pytest.approx(1)
+
+
+def test_random_polynomials_agree_with_the_definition() -> None:
+    """Bounds over the half line hold at many points, near and far, and are attained."""
+    rng = np.random.default_rng(3)
+    points = np.concatenate([np.linspace(0, 10, 20_001), 10.0 ** np.linspace(1, 6, 2000)])
+    for _ in range(10):
+        c = rng.normal(size=5)
+        c[-1] = abs(c[-1]) + 0.1
+        solution = solved(lsip.minimize(z), lsip.forall(t, z + sum(v * t**k for k, v in enumerate(c)) >= 0))
+        assert solution.certified
+        least = np.polynomial.polynomial.polyval(points, c).min()
+        assert solution.value >= -least - 1e-9
+        assert solution.value == pytest.approx(-least, abs=1e-5)
+
+
+def test_coefficients_are_matched() -> None:
+    fit = lsip.forall(q, x[0] + x[1] * q + x[2] * q**2 == (1 + q) * (2 - 3 * q))
+    solution = solved(lsip.minimize(x[0]), fit, lsip.forall(q, z >= q))
+    assert solution.certified
+    assert solution[x] == pytest.approx([2, -1, -3])
+
+
+def test_equalities_of_vectors_and_of_several_indices() -> None:
+    y = lsip.Index("y", lsip.Ball([0, 0], 1))
+    A = lsip.Variable((2, 2), name="A")
+    rows = lsip.forall(y, A @ y == np.array([[1.0, 2.0], [3.0, 4.0]]) @ y)
+    solution = solved(lsip.minimize(A[0, 0]), rows, lsip.forall(q, z >= q))
+    assert solution[A] == pytest.approx(np.array([[1, 2], [3, 4]]))
+    both = lsip.forall((q, y), x[0] * q * y[0] + x[1] == 3 * q * y[0] - 1)
+    assert solved(lsip.minimize(x[0]), both, lsip.forall(q, z >= q))[x][:2] == pytest.approx([3, -1])
+
+
+def test_equalities_over_flat_and_finite_sets_mean_less() -> None:
+    """On the simplex, x · y = 2 says that all x are 2; on three points, anything can be matched with three numbers."""
+    w = lsip.Index("w", lsip.Simplex(3))
+    assert solved(lsip.minimize(x[0]), lsip.forall(w, x @ w == 2), lsip.forall(q, z >= q))[x] == pytest.approx(
+        [2, 2, 2]
+    )
+    f = lsip.Index("f", lsip.Finite([0, 1, 2]))
+    fit = lsip.forall(f, x[0] + x[1] * f[0] + x[2] * f[0] ** 2 == np.exp(f[0]))
+    solution = solved(lsip.minimize(x[0]), fit, lsip.forall(q, z >= q))
+    assert np.polynomial.polynomial.polyval([0, 1, 2], solution[x]) == pytest.approx(np.exp([0, 1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("attempt", "message"),
+    [
+        (lambda: lsip.forall(t, z >= np.exp(-t)), "have to be polynomials in the index, of which the highest powers"),
+        (lambda: lsip.forall((t, lsip.Index("u", lsip.Interval(0, inf))), z >= t), "only one index may be unbounded"),
+        (lambda: lsip.Interval(0, inf) * lsip.Ball([0, 0], 1), "must be finite, because index sets are bounded"),
+        (lambda: lsip.forall(q, x[0] + x[1] * q == np.exp(q)), "matched coefficient by coefficient where both sides"),
+        (lambda: lsip.forall(q, x[0] * q == q**2), "cannot hold for all index points: the power 2"),
+        (lambda: lsip.forall(q, (x[0] - x[0]) * q == 0), "whatever the variables are: leave it out"),
+        (lambda: lsip.forall((q, lsip.Index("q", lsip.Interval(0, 1))), x[0] >= q), "two of one name: q, q"),
+        (lambda: lsip.forall((q, q), x[0] >= q), "same index twice"),
+        (lambda: lsip.forall(q, x[0] >= 1), "does not depend on q: leave it outside of forall"),
+        (lambda: lsip.Interval(0, inf).where(lambda t: t >= 1), "is unbounded"),
+        (lambda: lsip.linsip([1.0], [lsip.Family(lsip.Interval(0, inf), lambda y: y, lambda y: y[:, 0])]), "unbounded"),
+    ],
+)
+def test_what_cannot_be_proven_is_refused(attempt: Callable[[], object], message: str) -> None:
+    with pytest.raises(LSIPError, match=message):
+        attempt()
