@@ -82,6 +82,9 @@ def test_steps_are_proven() -> None:
     solution = lsip.Problem(lsip.minimize(z), [lsip.forall(T, z >= np.floor(T) - T**2)]).solve(verbose=False)
     assert solution.certified
     assert solution.value == pytest.approx(0)  # at t = 0 and, just so, at t = 1
+    solution = lsip.Problem(lsip.minimize(z), [lsip.forall(T, z >= T % 1.5)]).solve(verbose=False)
+    assert solution.certified
+    assert solution.value == pytest.approx(1.5)  # which it comes close to, and never has
 
 
 @pytest.mark.parametrize(

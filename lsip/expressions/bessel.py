@@ -39,7 +39,7 @@ class BesselTuning:
 
 TUNING = BesselTuning()
 
-_KERNELS: tuple[Callable[[Array], Array], ...] = (
+_derivatives: tuple[Callable[[Array], Array], ...] = (
     special.j0,
     lambda u: -special.j1(u),
     lambda u: (special.jn(2, u) - special.j0(u)) / 2,
@@ -49,7 +49,7 @@ _KERNELS: tuple[Callable[[Array], Array], ...] = (
 
 def j0(u: Numbers, order: int = 0) -> Any:
     """The derivative of that order of J₀, at points or over intervals."""
-    kernel = _KERNELS[order]
+    kernel = _derivatives[order]
     if not isinstance(u, Interval):
         return kernel(np.asarray(u, dtype=float))
     middle = 0.5 * u.lo + 0.5 * u.hi

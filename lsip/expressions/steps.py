@@ -7,6 +7,7 @@ How many jumps there are is up to the index sets: they are looked for in the ran
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import floor
 from typing import Any
 
@@ -55,6 +56,12 @@ def sign(u: Expression) -> Expression:
 
 @rule("floor")
 def floored(u: Expression) -> Expression:
+    return _staircase(u, 1.0)
+
+
+def _staircase(a: Expression, c: Any) -> Expression:
+    """floor(a / c), a sum of jumps: where a reaches a multiple of c, if that is a double, else where a / c does."""
+    u = a if np.ndim(c) == 0 and c == 1.0 else as_expression(a / c)
     low, high = full_range(u)
     if not (np.isfinite(low) and np.isfinite(high)) or floor(high) - floor(low) > TUNING.most:
         raise ModelError(
@@ -63,8 +70,15 @@ def floored(u: Expression) -> Expression:
         )
     result: Any = Constant(np.full(u.shape, float(floor(low))))
     for level in range(floor(low) + 1, floor(high) + 1):
-        result = result + np.where(u >= float(level), 1.0, 0.0)
+        result = result + np.where(_reached(a, c, u, level), 1.0, 0.0)
     return as_expression(result)
+
+
+def _reached(a: Expression, c: Any, u: Expression, level: int) -> Any:
+    """a / c >= level."""
+    if np.ndim(c) == 0 and Fraction(float(level * c)) == level * Fraction(float(c)):
+        return a >= float(level * c) if c > 0 else a <= float(level * c)
+    return u >= float(level)
 
 
 @rule("ceil")
@@ -74,20 +88,20 @@ def ceiling(u: Expression) -> Expression:
 
 @rule("floor_divide")
 def floor_divide(a: Expression, b: Expression) -> Expression:
-    return floored(a / _divisor(b, "//"))
+    return _staircase(a, _divisor(b, "//"))
 
 
 @rule("remainder", "mod")
 def remainder(a: Expression, b: Expression) -> Expression:
     """a - b floor(a / b): NumPy's, which has the sign of b."""
     divisor = _divisor(b, "%")
-    return as_expression(a - divisor * floored(a / divisor))
+    return as_expression(a - divisor * _staircase(a, divisor))
 
 
 def _divisor(b: Expression, symbol: str) -> Any:
     if not isinstance(b, Constant) or (b.value == 0).any():
         raise ModelError(f"`{symbol}` needs numbers other than 0 on its right; got {b}.")
-    return b.value
+    return b.value if b.ndim else float(b.value)
 
 
 def _operator(name: str) -> None:
