@@ -202,3 +202,14 @@ def test_a_black_box_takes_no_multiple_of_variables_by_a_parameter() -> None:
     family = lsip.Family(lsip.Interval(0, 1), lambda y: np.ones((len(y), 3)), lambda y: np.ones(len(y)))
     with pytest.raises(lsip.ModelError, match="takes a vector of variables"):
         family.on(p * x)
+
+
+def test_what_is_rewritten_with_numbers_takes_no_parameter() -> None:
+    p, x = lsip.Parameter(name="p", value=2.0), lsip.Variable(3, name="x")
+    t, far = lsip.Index("t", lsip.Interval(0, 1)), lsip.Index("s", lsip.Interval(0, np.inf))
+    with pytest.raises(lsip.ModelError, match=r"equality is rewritten.*p\.value"):
+        lsip.forall(t, x[0] + x[1] * t == p + t)
+    with pytest.raises(lsip.ModelError, match=r"unbounded set is rewritten.*p\.value"):
+        lsip.forall(far, x[0] + x[1] * far >= p * far)
+    with pytest.raises(lsip.ModelError, match="Index sets take numbers"):
+        lsip.Box([0, 0], [1, 1]).where(lambda y: y[0] >= p * y[1])

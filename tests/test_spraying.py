@@ -14,6 +14,7 @@ from envs import spraying
 from envs.spraying import Spraying, SprayingVector, constraint, optimised_route, reference_route, route, violations
 from rl.episode_violation import EpisodeViolation
 from rl.rollouts import collect
+from rl.separation import separate
 
 ID = "lsip/Spraying-v0"
 
@@ -22,10 +23,10 @@ def played(copies: int = 3, actions: np.ndarray | None = None) -> object:
     """Episodes that follow the reference route."""
     plan, t = reference_route() if actions is None else actions, [0]
 
-    def act(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def act(observations: np.ndarray) -> np.ndarray:
         step = np.rint(observations[0, 2] * spraying.MAX_STEPS).astype(int)
         t[0] = min(int(step), len(plan) - 1)
-        return np.tile(plan[t[0]], (len(observations), 1)), np.zeros(len(observations))
+        return np.tile(plan[t[0]], (len(observations), 1))
 
     return collect(gymnasium.make_vec(ID, num_envs=copies), act, copies, seed=0)
 
@@ -112,7 +113,7 @@ def test_direct_optimisation_finds_the_reference_again() -> None:
 def test_oracles_find_the_worst_place() -> None:
     episodes = played(actions=reference_route() * [1, 1, 0.9])
     violation = EpisodeViolation(constraint(), episodes)
-    found = violation.worst(lsip.oracles.RandomSearch(points=200), 0.0, np.random.default_rng(0))
+    found = separate(violation, lsip.oracles.RandomSearch(points=200), 0.0, seed=0)
     positions, flows, _ = route(reference_route() * [1, 1, 0.9])
     assert found.value == pytest.approx(violations(positions, flows, constraint().domain.grid(201)).max(), rel=0.05)
 

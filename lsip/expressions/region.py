@@ -18,6 +18,7 @@ from ..domains.points import constant
 from ..errors import ModelError
 from .graph import Condition, Constant, Expression, Index, Linear, as_expression
 from .inequalities import Inequalities
+from .parameter import parameters_in
 from .printing import latex, text
 from .substitution import substituted
 
@@ -70,6 +71,9 @@ class Region(Domain):
 
     def __init__(self, base: Domain, index: Index, conditions: tuple[Condition, ...]) -> None:
         u = as_expression(np.concatenate([np.reshape(c.u, (-1,)) for c in conditions]))
+        if found := parameters_in(u):
+            names = ", ".join(p.name for p in found)
+            raise ModelError(f"Index sets take numbers, and no parameters; got {names}. Write {found[0].name}.value.")
         inequalities = Inequalities(index, u)
         self._set(base=base, conditions=conditions, _inequalities=inequalities)
         lower, upper = self._outer_box()

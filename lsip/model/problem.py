@@ -84,9 +84,17 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
         raise ModelError(f"{constraint} has no element (its shape is {constraint.body.shape}): leave it out.")
     check_indices(str(constraint), indices, constraint.body.indices())
     constraint = constraint if name is None else constraint.named(name)
+    endless = not all(i.domain.bounded for i in indices)
+    if (constraint.equality or endless) and constraint.body.parameters:
+        names = ", ".join(sorted(p.name for p in constraint.body.parameters))
+        reason = "over an unbounded set" if endless else "that is an equality"
+        raise ModelError(
+            f"{text(constraint)}: a constraint for all {indices[0].name} {reason} is rewritten with numbers, and takes "
+            f"no parameter; got {names}. Write its value, {names}.value, and the constraint again when that changes."
+        )
     if constraint.equality:
         return matched(indices, constraint)
-    if not all(i.domain.bounded for i in indices):
+    if endless:
         return [ForAll(*part) for part in compactified(indices, constraint)]
     return ForAll(indices, constraint)
 
