@@ -113,7 +113,7 @@ def test_direct_optimisation_finds_the_reference_again() -> None:
 def test_oracles_find_the_worst_place() -> None:
     episodes = played(actions=reference_route() * [1, 1, 0.9])
     violation = EpisodeViolation(constraint(), episodes)
-    found = separate(violation, lsip.oracles.RandomSearch(points=200), 0.0, seed=0)
+    found = separate(violation, lsip.oracles.RandomSearch(points=5000), 0.0, seed=0)
     positions, flows, _ = route(reference_route() * [1, 1, 0.9])
     assert found.value == pytest.approx(violations(positions, flows, constraint().domain.grid(201)).max(), rel=0.05)
 
