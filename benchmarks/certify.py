@@ -45,7 +45,7 @@ def episodes(routes: np.ndarray, lengths: np.ndarray, chosen: np.ndarray) -> Epi
     zeros = np.zeros(seen.shape[:2])
     live = np.arange(STEPS)[:, None] < lengths[chosen]
     none = np.zeros((*seen.shape[:2], 1))
-    return Episodes(seen, none, none, zeros, zeros, live, np.ones(len(chosen), dtype=bool), seen[-1])
+    return Episodes(seen, none, none, zeros, live, np.ones(len(chosen), dtype=bool), seen[-1])
 
 
 def mixture(rng: np.random.Generator, n: int, rare: bool, gamma: float) -> tuple[float, rl.Guarantee]:
@@ -92,9 +92,7 @@ def ship(count: int) -> Figures:
     zeros, none = np.zeros(seen.shape[:2]), np.zeros((*seen.shape[:2], 1))
     live, ended = np.ones(seen.shape[:2], dtype=bool), np.ones(count, dtype=bool)
     began = time.perf_counter()
-    found = rl.certify(
-        constraint(), Episodes(seen, none, none, zeros, zeros, live, ended, seen[-1]), delta=DELTA, horizon=100
-    )
+    found = rl.certify(constraint(), Episodes(seen, none, none, zeros, live, ended, seen[-1]), delta=DELTA, horizon=100)
     return {
         "episodes": count,
         "bound": found.bound,
