@@ -353,3 +353,12 @@ def test_results_do_not_depend_on_the_number_of_threads() -> None:
     for other in found[1:]:
         for part, same in zip(found[0], other, strict=True):
             assert np.array_equal(part, same)
+
+
+def test_what_only_the_kernel_is_sharp_enough_for_verifies() -> None:
+    """Next to the pole of a tangent a few units in the last place are 0.02."""
+    t, x = lsip.Index("t", lsip.Interval(0, 2)), lsip.Variable(1, name="x")
+    steep = lsip.forall(t, x[0] >= -np.tan((2 * (t / 2) - 1) * 1.5707963))
+    solution = lsip.Problem(lsip.minimize(x[0]), [steep]).solve(verbose=False)
+    assert solution.certified
+    solution.verify()

@@ -96,9 +96,9 @@ _reference: ContextVar[bool] = ContextVar("reference", default=False)
 
 
 @contextmanager
-def by_reference() -> Iterator[None]:
-    """While this lasts, NumPy does all enclosures: what the kernel found is proven again without it."""
-    token = _reference.set(True)
+def by_reference(wanted: bool = True) -> Iterator[None]:
+    """While this lasts, NumPy does all enclosures: what the kernel found is proven again without it; or not, within."""
+    token = _reference.set(wanted)
     try:
         yield
     finally:
