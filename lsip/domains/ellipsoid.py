@@ -13,7 +13,7 @@ from ..errors import ModelError
 from .base import Array, Cell, Domain, Vector, as_points
 from .notation import point
 from .points import constant, unit_ball
-from .proven import LOST, Directions, add_down, add_up, dot_bounds, raised, two_sum
+from .proven import LOST, Directions, add_down, add_up, dot_bounds, pulled_in, raised, two_sum
 
 
 @dataclass(frozen=True)
@@ -150,14 +150,7 @@ class Ellipsoid(Domain):
 
     def witness(self, y: ArrayLike) -> tuple[Array, Array]:
         """Pull what is not inside towards the centre, by an ulp, two, four, …."""
-        points = self.project(y)
-        todo = np.flatnonzero(~self._holds(points))
-        start, step = points[todo] - self.centre, 2.0**-53
-        while len(todo):
-            step *= 2
-            points[todo] = self.centre + (1 - min(step, 1.0)) * start
-            left = np.zeros(len(todo), dtype=bool) if step >= 1 else ~self._holds(points[todo])
-            todo, start = todo[left], start[left]
+        points = pulled_in(self.project(y), self.centre, self._holds)
         return points, points.copy()
 
     def _holds(self, y: Array) -> NDArray[np.bool_]:

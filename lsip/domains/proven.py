@@ -7,6 +7,7 @@ Where something overflows, bounds are nan or infinite, and prove nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ulp
@@ -110,3 +111,16 @@ def above(value: Fraction) -> float:
     """The least float that is not below a rational number."""
     rounded = float(value)
     return rounded if Fraction(rounded) >= value else float(np.nextafter(rounded, np.inf))
+
+
+def pulled_in(points: Array, centre: Array, holds: Callable[[Array], NDArray[np.bool_]]) -> Array:
+    """Points (N, m); those that are not proven to belong to a set are pulled towards its centre, by an ulp, two, …."""
+    points = points.copy()
+    todo = np.flatnonzero(~holds(points))
+    start, step = points[todo] - centre, 2.0**-53
+    while len(todo):
+        step *= 2
+        points[todo] = centre + (1 - min(step, 1.0)) * start
+        left = np.zeros(len(todo), dtype=bool) if step >= 1 else ~holds(points[todo])
+        todo, start = todo[left], start[left]
+    return points
