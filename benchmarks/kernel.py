@@ -29,8 +29,8 @@ NORMAL = 1e-290  # results nearer to nought are widened by more than their size
 DECLARED = ("exp", "log", "sin", "cos", "tan", 2.375)  # all others are rounded outward, operation by operation
 RANGES: dict[str | float, tuple[float, float]] = {
     "exp": (-745.0, 709.0), "log": (0.0, 1e300), "sin": (-1e6, 1e6), "cos": (-1e6, 1e6), "tan": (-1e6, 1e6),
-    "sqrt": (0.0, 1e300), "reciprocal": (-1e300, 1e300), "square": (-1e150, 1e150), 3.0: (-1e100, 1e100),
-    -5.0: (-1e60, 1e60), 2.375: (1e-100, 1e100),
+    "sqrt": (0.0, 1e300), "reciprocal": (-1e300, 1e300), "square": (-1e150, 1e150), 0.5: (1e-300, 1e300),
+    3.0: (-1e100, 1e100), -5.0: (-1e60, 1e60), 2.375: (1e-100, 1e100),
 }  # fmt: skip
 
 
@@ -48,18 +48,25 @@ def arguments(low: float, high: float, count: int, rng: np.random.Generator) -> 
     return x[(x >= low) & (x <= high) & (x != 0)]
 
 
+def truths() -> dict[str | float, Callable[[Any], Any]]:
+    """Functions, and powers by their exponents, in balls of 200 bits."""
+    import flint
+
+    flint.ctx.prec = 200
+    found: dict[str | float, Callable[[Any], Any]] = {
+        name: (lambda v, name=name: getattr(v, name)()) for name in ("exp", "log", "sin", "cos", "tan", "sqrt")
+    }
+    found |= {"reciprocal": lambda v: 1 / v, "square": lambda v: v * v, 0.5: lambda v: v.sqrt(), 3.0: lambda v: v**3}
+    found |= {-5.0: lambda v: 1 / v**5, 2.375: lambda v: (v.log() * flint.arb(2.375)).exp()}
+    return found
+
+
 def functions(tries: int, seed: int) -> list[dict[str, Any]]:
     """Every function against multiprecision arithmetic."""
     import flint
 
-    flint.ctx.prec = 200
-    truth: dict[str | float, Callable[[Any], Any]] = {
-        name: (lambda v, name=name: getattr(v, name)()) for name in ("exp", "log", "sin", "cos", "tan", "sqrt")
-    }
-    truth |= {"reciprocal": lambda v: 1 / v, "square": lambda v: v * v, 3.0: lambda v: v**3, -5.0: lambda v: 1 / v**5}
-    truth[2.375] = lambda v: (v.log() * flint.arb(2.375)).exp()
     found = []
-    for name, exact in truth.items():
+    for name, exact in truths().items():
         say(f"function {name}")
         x = arguments(*RANGES[name], tries, np.random.default_rng(seed))
         low, high = native.values(name, x)
@@ -83,6 +90,9 @@ STEPS: list[Callable[[Any, Any], Any]] = [
     lambda a, b: a + b,
     lambda a, b: a * b,
     lambda a, b: a - 2.5 * b,
+    lambda a, b: a * a,
+    lambda a, b: a / 3.0,
+    lambda a, b: -a,
     lambda a, b: a**3,
     lambda a, b: (1 + b**2) ** 1.5,
     lambda a, b: 1 / (2.0 + a**2),
@@ -90,8 +100,11 @@ STEPS: list[Callable[[Any, Any], Any]] = [
     lambda a, b: np.sin(a),
     lambda a, b: np.cos(a + b),
     lambda a, b: np.tan(a),
+    lambda a, b: np.exp(a),
     lambda a, b: np.exp(-(b**2)),
+    lambda a, b: np.log(3 + np.sin(b)),
     lambda a, b: np.log(a),
+    lambda a, b: np.sqrt(1 + a**2),
     lambda a, b: np.sqrt(a),
     lambda a, b: np.abs(a - b),
     lambda a, b: np.maximum(a, b),

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lsip
+from benchmarks.kernel import RANGES, STEPS, Y, arguments, truths
 from lsip.expressions.tape import Tape
 from lsip.kernel import native
 from lsip.oracles.cover import Cover
@@ -21,49 +22,13 @@ from lsip.oracles.quadratic_bound import bound_rows
 
 pytestmark = pytest.mark.skipif(native.kernel().library is None, reason=f"no kernel: {native.kernel().reason}")
 
-TRUTH = {
-    "exp": lambda v: v.exp(),
-    "log": lambda v: v.log(),
-    "sin": lambda v: v.sin(),
-    "cos": lambda v: v.cos(),
-    "tan": lambda v: v.tan(),
-    "sqrt": lambda v: v.sqrt(),
-    "reciprocal": lambda v: 1 / v,
-    "square": lambda v: v * v,
-    0.5: lambda v: v.sqrt(),
-    3.0: lambda v: v**3,
-    -5.0: lambda v: 1 / v**5,
-    2.375: lambda v: (v.log() * flint.arb(2.375)).exp(),
-}
-DOMAIN = {
-    "exp": (-745.0, 709.0), "log": (0.0, 1e300), "sin": (-1e6, 1e6), "cos": (-1e6, 1e6), "tan": (-1e6, 1e6),
-    "sqrt": (0.0, 1e300), "reciprocal": (-1e300, 1e300), "square": (-1e150, 1e150), 0.5: (1e-300, 1e300),
-    3.0: (-1e100, 1e100), -5.0: (-1e60, 1e60), 2.375: (1e-100, 1e100),
-}  # fmt: skip
 
-
-def arguments(low: float, high: float, count: int, seed: int) -> np.ndarray:
-    """Even ones, ones of all sizes, and those next to multiples of pi / 4, of log 2 and of powers of two."""
-    rng = np.random.default_rng(seed)
-    sizes = 10.0 ** rng.uniform(-300, 300, count) * rng.choice([-1.0, 1.0], count)
-    whole = rng.integers(-600_000, 600_000, count)
-    near = [
-        whole * np.pi / 4,
-        np.float64(rng.integers(-1070, 1020, count)) * np.log(2),
-        2.0 ** rng.integers(-1000, 1000, count),
-    ]
-    near = [v + rng.integers(-3, 4, count) * np.spacing(v) for v in near]
-    x = np.concatenate([rng.uniform(low, high, count), rng.uniform(-10, 10, count), sizes, *near])
-    return x[(x >= low) & (x <= high) & (x != 0)]
-
-
-@pytest.mark.parametrize("function", TRUTH, ids=str)
+@pytest.mark.parametrize("function", RANGES, ids=str)
 def test_functions_contain_the_truth_and_little_else(function: str | float) -> None:
-    flint.ctx.prec = 200
-    x = arguments(*DOMAIN[function], 1000, seed=7)
+    exact, x = truths()[function], arguments(*RANGES[function], 6000, np.random.default_rng(7))
     low, high = native.values(function, x)
     for v, lo, hi in zip(x.tolist(), low.tolist(), high.tolist(), strict=True):
-        truth = TRUTH[function](flint.arb(v))
+        truth = exact(flint.arb(v))
         if not truth.is_finite():
             continue
         assert not truth < flint.arb(lo), (v, lo, hi)
@@ -74,38 +39,10 @@ def test_functions_contain_the_truth_and_little_else(function: str | float) -> N
             assert hi - lo <= room, (v, lo, hi)
 
 
-y = lsip.Index("y", lsip.Box([-1, -1], [1, 1]))
-
-
-STEPS = [
-    lambda a, b: a + b,
-    lambda a, b: a * b,
-    lambda a, b: a - 2.5 * b,
-    lambda a, b: a * a,
-    lambda a, b: a / 3.0,
-    lambda a, b: -a,
-    lambda a, b: a**3,
-    lambda a, b: (1 + b**2) ** 1.5,
-    lambda a, b: 1 / (2.0 + a**2),
-    lambda a, b: 1 / a,
-    lambda a, b: np.sin(a),
-    lambda a, b: np.cos(a + b),
-    lambda a, b: np.tan(a),
-    lambda a, b: np.exp(a),
-    lambda a, b: np.exp(-(b**2)),
-    lambda a, b: np.log(3 + np.sin(b)),
-    lambda a, b: np.log(a),
-    lambda a, b: np.sqrt(1 + a**2),
-    lambda a, b: np.sqrt(a),
-    lambda a, b: np.abs(a - b),
-    lambda a, b: np.maximum(a, b),
-]
-
-
 @st.composite
 def formulas(draw: st.DrawFn) -> lsip.Expression:
     """A random formula in two coordinates, and all that it is made of."""
-    parts = [y[0], y[1], 0.7 * y[0] + y[1], y[0] - 0.3]
+    parts = [Y[0], Y[1], 0.7 * Y[0] + Y[1], Y[0] - 0.3]
     for step in draw(st.lists(st.sampled_from(STEPS), min_size=1, max_size=8)):
         parts.append(step(draw(st.sampled_from(parts)), draw(st.sampled_from(parts))))
     return np.stack(parts[3:])
@@ -116,7 +53,7 @@ def formulas(draw: st.DrawFn) -> lsip.Expression:
 def test_polynomials_agree_with_numpy_and_contain_sampled_values(
     formula: lsip.Expression, seed: int, order: int
 ) -> None:
-    tape = Tape((formula,), (y,))
+    tape = Tape((formula,), (Y,))
     assert tape.native is not None
     rng = np.random.default_rng(seed)
     centre, radius = rng.uniform(-1, 1, (7, 2)), 10.0 ** rng.uniform(-6, 0, (7, 1)) * rng.random((7, 2))
@@ -191,8 +128,8 @@ def test_distinct_points_are_those_of_numpy(seed: int, m: int, radius: float) ->
 @given(st.integers(1, 3), st.integers(1, 4), st.sampled_from([2, 3]))
 def test_layout_is_that_of_numpy(p: int, columns: int, order: int) -> None:
     x = lsip.Variable(columns, name="x")
-    powers = np.stack([np.stack([y[0] ** a * np.cos(b + y[1]) for a in range(columns)]) for b in range(p)])
-    program = lsip.Problem(lsip.minimize(x.sum()), [lsip.forall(y, powers @ x >= np.ones(p))]).compile()
+    powers = np.stack([np.stack([Y[0] ** a * np.cos(b + Y[1]) for a in range(columns)]) for b in range(p)])
+    program = lsip.Problem(lsip.minimize(x.sum()), [lsip.forall(Y, powers @ x >= np.ones(p))]).compile()
     cover = Cover(program.families[0], program.families[0].domain.cells()[0], order)
     with native.by_reference():
         other = Cover(program.families[0], program.families[0].domain.cells()[0], order)
@@ -205,10 +142,10 @@ def test_layout_is_that_of_numpy(p: int, columns: int, order: int) -> None:
 # ---- data that change ------------------------------------------------------------------------------------------------
 
 PLACES = {
-    "coefficients": lambda p: (np.stack([1 + 0 * y[0], np.exp(p * y[0]), y[1]]), 2 + y[0] * y[1]),
-    "right-hand side": lambda p: (np.stack([1 + 0 * y[0], y[0], y[1]]), p * np.sin(3 * y[0] + y[1])),
-    "inside of functions": lambda p: (np.stack([1 + 0 * y[0], y[0], y[1]]), np.cos(4 * p * y[0]) + np.exp(p**2 * y[1])),
-    "kinks": lambda p: (np.stack([1 + 0 * y[0], y[0], y[1]]), abs(y[0] - p / 3) + p * y[1]),
+    "coefficients": lambda p: (np.stack([1 + 0 * Y[0], np.exp(p * Y[0]), Y[1]]), 2 + Y[0] * Y[1]),
+    "right-hand side": lambda p: (np.stack([1 + 0 * Y[0], Y[0], Y[1]]), p * np.sin(3 * Y[0] + Y[1])),
+    "inside of functions": lambda p: (np.stack([1 + 0 * Y[0], Y[0], Y[1]]), np.cos(4 * p * Y[0]) + np.exp(p**2 * Y[1])),
+    "kinks": lambda p: (np.stack([1 + 0 * Y[0], Y[0], Y[1]]), abs(Y[0] - p / 3) + p * Y[1]),
 }
 
 
@@ -216,7 +153,7 @@ def above(place: str, p: object) -> lsip.Problem:
     """The least plane, in a way, above a function of which some numbers may change."""
     x = lsip.Variable(3, name="x", lower=-20, upper=20)
     a, b = PLACES[place](p)
-    return lsip.Problem(lsip.minimize(x[0] + 0.1 * x[1]), [lsip.forall(y, a @ x >= b)])
+    return lsip.Problem(lsip.minimize(x[0] + 0.1 * x[1]), [lsip.forall(Y, a @ x >= b)])
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -342,11 +279,11 @@ def test_tapes_that_are_not_sound_are_refused() -> None:
 
 
 def test_results_do_not_depend_on_the_number_of_threads() -> None:
-    formula = np.stack([np.sin(k * y[0] + y[1]) * np.exp(y[0] * y[1]) for k in range(30)])
+    formula = np.stack([np.sin(k * Y[0] + Y[1]) * np.exp(Y[0] * Y[1]) for k in range(30)])
     lower = np.random.default_rng(1).uniform(-1, 0.9, (3001, 2))
     found = []
     for threads in (1, 2, 5):
-        tape = Tape((formula,), (y,))
+        tape = Tape((formula,), (Y,))
         assert tape.native is not None
         tape.native._threads = lambda boxes, order, threads=threads: threads
         found.append(tape.quadratics(lower, lower + 0.1, None, 3)[0])
