@@ -263,7 +263,7 @@ def _levels(told: Array, part: Ints, by_bounds: float | None, last: int) -> Arra
     """
     usual = float(np.median(told)) if len(told) else by_bounds or 0.0
     level = np.full(int(last) + 1, usual)
-    for p in np.unique(part):  # parts that share no variable have nothing else in common
+    for p in np.unique(part) if last else ():  # parts that share no variable have nothing else in common
         level[p] = np.median(told[part == p])
     return level if by_bounds is None else np.where(level < by_bounds - TUNING.nothing, by_bounds, level)
 

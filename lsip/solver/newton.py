@@ -137,7 +137,7 @@ def polish(
     side = np.where(row_multipliers[active] > 0, program.row_upper[active], program.row_lower[active])
     free = basis[:, np.flatnonzero(_movable(program, x))]
     mu = row_multipliers[active]
-    least = np.inf
+    starts, least = np.cumsum([len(y) for _, _, y in places])[:-1], np.inf
     best: tuple[Array, Array, Array, Places] | None = None
 
     def found(x: Array, weight: Array, mu: Array, places: Places) -> Proposal:
@@ -155,7 +155,6 @@ def polish(
         if local is None:
             return None
         a, g, jac, slopes, inverse = local
-        starts = np.cumsum([len(y) for _, _, y in places])[:-1]
         moving = [w[:, None, None] * h for w, h in zip(np.split(weight, starts), inverse, strict=True)]
         rows = sparse.vstack([a, finite], format="csr") if sparse.issparse(basis) else np.vstack([a, finite])
         residual = np.concatenate([-margin - g, side - finite @ x])
@@ -192,9 +191,11 @@ def _times(blocks: list[Array], right: Matrix) -> Matrix:
     if sparse.issparse(right):
         each = [sparse.bsr_matrix((b, np.arange(len(b)), np.arange(len(b) + 1))) for b in blocks]
         return sparse.block_diag(each, format="csr") @ right
-    parts = np.split(right, np.cumsum([len(b) * b.shape[1] for b in blocks])[:-1])
-    made = [(b @ part.reshape(*b.shape[:2], -1)).reshape(part.shape) for b, part in zip(blocks, parts, strict=True)]
-    return np.concatenate(made)
+    made, start = np.empty_like(right), 0
+    for b in blocks:
+        part = slice(start, start := start + b.shape[0] * b.shape[1])
+        made[part] = (b @ right[part].reshape(*b.shape[:2], -1)).reshape(right[part].shape)
+    return made
 
 
 def _solve(curvature: Matrix, rows: Matrix, right: Array) -> Array | None:
