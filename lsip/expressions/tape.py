@@ -369,17 +369,29 @@ class Tape:
         """The tape in the compiled kernel, where that knows all of its nodes."""
         from .compiled import assemble
 
-        run = Pass(Interval(np.zeros((1, self.dim)), np.zeros((1, self.dim))), 0, self.offsets, self.kinks)
+        origin = np.zeros((1, self.dim))
+        box, point = Pass(Interval(origin, origin), 0, self.offsets, self.kinks), Pass(origin, 0, self.offsets)
         with np.errstate(all="ignore"):
-            return assemble(self, self._constants(run))
+            return assemble(self, self._constants(box), self._constants(point))
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the kernel evaluates it, here and now."""
+        return in_use() and self.native is not None
 
     def values(self, y: Array) -> Array:
         """All outputs at the points y (N, m): shape (N, K)."""
+        if self.compiled:
+            return self.native.points(y, 0)[0]  # type: ignore[union-attr]
         jet, _ = self._run(Pass(y, 0, self.offsets))
         return _spread(jet.value, (len(y), jet.value.shape[-1]))
 
     def derivatives(self, y: Array, order: int = 2) -> tuple[Array, Array, Array]:
-        """Values (N, K), gradients (m, N, K) and Hessians (m (m+1) / 2, N, K) at the points y."""
+        """Values (N, K), gradients (m, N, K) and Hessians (m (m+1) / 2, N, K) at the points y; zeros beyond `order`."""
+        if self.compiled:
+            second = 1 + self.dim
+            found = self.native.points(y, order, second + len(triangle(self.dim)[0]))  # type: ignore[union-attr]
+            return found[0], found[1:second], found[second:]
         jet, _ = self._run(Pass(y, order, self.offsets))
         return tuple(_dense(jet, len(y), self.dim))  # type: ignore[return-value]
 

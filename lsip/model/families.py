@@ -44,7 +44,9 @@ class FamilyTuning:
     most_slopes
         Numbers in a table of slopes that is read at once, so that no table becomes large.
     many_rows
-        With more rows an index, only those that are asked for are evaluated.
+        With more rows an index, only those that are asked for are evaluated, where NumPy does it.
+    most_numbers
+        Numbers, derivatives included, that the compiled kernel evaluates of all rows; of more, only those asked for.
     compared_points
         Points at which functions without a formula are compared.
     cancelled
@@ -54,6 +56,7 @@ class FamilyTuning:
 
     most_slopes: int = 1_000_000
     many_rows: int = 16
+    most_numbers: int = 200_000
     compared_points: int = 16
     cancelled: float = 64.0
 
@@ -276,7 +279,7 @@ class DeclaredFamily:
         if self.linear is not None:
             table = self.linear.at(y, component)
             return table[:, :-1], table[:, -1]
-        if self.count > TUNING.many_rows:
+        if self._asks_little(len(y), 1):
             values = self.pairs(y, component, 0)[0]
             self._check(y, np.isfinite(values))
             return values[:, :-1], values[:, -1]
@@ -292,7 +295,7 @@ class DeclaredFamily:
         if self.linear is not None:
             slope = self.linear.slope[:, component]
             return self.linear.at(y, component), slope, np.zeros((0, *slope.shape[1:]))
-        if self.count > TUNING.many_rows:
+        if self._asks_little(len(y), 1 + self.tape.dim + len(triangle(self.tape.dim)[0])):
             return self.pairs(y, component, 2)
         if self.count == 1:
             return self.tape.derivatives(y)
@@ -403,6 +406,12 @@ class DeclaredFamily:
         if cell.place is None:
             self._parts[key] = tape
         return tape
+
+    def _asks_little(self, points: int, levels: int) -> bool:
+        """Whether a row at each of so many points is so little of all rows there that the others are left out."""
+        if self.tape.compiled:
+            return points * levels * self.columns.size > TUNING.most_numbers
+        return self.count > TUNING.many_rows
 
     def _lanes(self, component: Ints) -> Ints:
         p, k = self.columns.shape
