@@ -41,6 +41,10 @@ class Support:
     point: Array  # (m,)
     multiplier: float
 
+    def weighing(self, multiplier: float) -> Support:
+        """The same atom with another multiplier."""
+        return Support(self.family, self.component, self.point, multiplier)
+
 
 @dataclass(frozen=True, eq=False)
 class Certificate:

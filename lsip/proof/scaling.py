@@ -168,8 +168,7 @@ class Scaling:
             lower=_divided(certificate.lower, s, -np.inf),
             upper=_divided(certificate.upper, s, np.inf),
             support=tuple(
-                replace(a, multiplier=a.multiplier * float(families[a.family][a.component]) / s)
-                for a in certificate.support
+                a.weighing(a.multiplier * float(families[a.family][a.component]) / s) for a in certificate.support
             ),
             row_multipliers=multipliers * r / s if len(multipliers) else multipliers,
             units=d * certificate.units if len(certificate.units) else certificate.units,

@@ -180,7 +180,7 @@ class Run:
         bounds = self.relaxation.bounds(found)
         end = self._certify(point, bounds) if bounds.worst <= 0 else None
         if end is None:
-            self.relaxation.add([replace(s, multiplier=0.0) for s in also])
+            self.relaxation.add([s.weighing(0.0) for s in also])
             self.add(found)
         return end
 

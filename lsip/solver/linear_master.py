@@ -7,7 +7,6 @@ what separation finds; cuts that have not mattered for long are forgotten.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -54,7 +53,7 @@ class LinearMaster:
         known = {f: sampled.first for f, sampled in enumerate(self.sampled) if sampled is not None}
         rows, rhs = self.matrix(self.cuts, known)
         begun = {_place(s) for s in self.cuts}
-        more = [replace(s, multiplier=0.0) for s in earlier if _place(s) not in begun]
+        more = [s.weighing(0.0) for s in earlier if _place(s) not in begun]
         if more:
             others, sides = self.matrix(more)
             rows = sparse.vstack([rows, others], format="csr") if is_sparse(rows) else np.concatenate([rows, others])
@@ -314,8 +313,7 @@ class LinearMaster:
     def atoms(self, result: MasterResult) -> tuple[tuple[Support, ...], Array]:
         """The multipliers of a master solution as a measure, and those of the finite rows."""
         used = np.flatnonzero(result.cut_multipliers > 0)
-        cuts = ((self.cuts[i], float(result.cut_multipliers[i])) for i in used)
-        support = tuple(Support(cut.family, cut.component, cut.point, weight) for cut, weight in cuts)
+        support = tuple(self.cuts[i].weighing(float(result.cut_multipliers[i])) for i in used)
         return support, self.program.admissible(result.row_multipliers / self.row_scale)
 
 
