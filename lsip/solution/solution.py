@@ -27,7 +27,15 @@ from ..model.program import Compilable, Program, compiled
 from ..model.statements import ForAll
 from ..model.status import Status
 from ..oracles import Oracle
-from ..proof.certificate import Certificate, DataAssumption, RegionAssumption, Support, TrustAssumption
+from ..proof.certificate import (
+    BoundAssumption,
+    Certificate,
+    DataAssumption,
+    RegionAssumption,
+    Support,
+    TreeAssumption,
+    TrustAssumption,
+)
 from ..proof.verify import check_numbers, verify
 from ..validation import real, whole
 from .rounding import above, below
@@ -36,6 +44,7 @@ from .views import shown_by
 
 Array = NDArray[np.float64]
 POSITIONS = ("dependent", "balanced", "basis")  # arrays of a file that hold whole numbers
+ASSUMPTIONS = (DataAssumption, TrustAssumption, RegionAssumption, TreeAssumption)
 ARRAYS = ("x", "numbers", "rows", "units", "violation", "drift", "direction", "box", *POSITIONS)
 
 
@@ -183,7 +192,7 @@ class Solution:
     @property
     def violation_proven(self) -> bool:
         """Whether `max_violation` bounds the violation at every index point, rather than where somebody looked."""
-        trusted = any(not isinstance(a, RegionAssumption) for a in self.certificate.trusts)
+        trusted = any(not isinstance(a, BoundAssumption) for a in self.certificate.trusts)
         return self.checked and not trusted and bool(np.isfinite(max(self.certificate.violation, default=0.0)))
 
     @property
@@ -236,7 +245,9 @@ class Solution:
 
         Of a finite one, numbers in its shape; of one for all y, the active points, each with its multiplier. They are
         >= 0, but for equalities: what one unit of room, on the right of <= or ==, or on the left of >=, is worth. For a
-        problem without a solution, they are the weights of the contradiction.
+        problem without a solution, they are the weights of the contradiction. With integer variables they are those of
+        the problem in which these are fixed at their values, or of the one in which they need not be whole, where that
+        proves the optimum.
         """
         statement = self._statement(constraint)
         place = self.program.layout.places[statement]  # type: ignore[union-attr]
@@ -455,7 +466,7 @@ class Solution:
 
         floats = {k: np.asarray(v, dtype=float) for k, v in arrays.items() if k not in POSITIONS}
         places = {k: np.asarray(arrays[k], dtype=np.intp) for k in POSITIONS}
-        kinds = {kind.__name__: kind for kind in (DataAssumption, TrustAssumption, RegionAssumption)}
+        kinds = {kind.__name__: kind for kind in ASSUMPTIONS}
         lower, upper, radius, finite = map(float, floats["numbers"])
         certificate = Certificate(
             kind=facts["kind"],

@@ -53,8 +53,8 @@ class LinearMaster:
         self.cuts = first_cuts(program, first)
         known = {f: sampled.first for f, sampled in enumerate(self.sampled) if sampled is not None}
         rows, rhs = self.matrix(self.cuts, known)
-        begun = {_place(s) for s in self.cuts}
-        more = [replace(s, multiplier=0.0) for s in earlier if _place(s) not in begun]
+        begun = {s.place for s in self.cuts}
+        more = [replace(s, multiplier=0.0) for s in earlier if s.place not in begun]
         if more:
             others, sides = self.matrix(more)
             rows = sparse.vstack([rows, others], format="csr") if is_sparse(rows) else np.concatenate([rows, others])
@@ -316,8 +316,3 @@ class LinearMaster:
         used = np.flatnonzero(result.cut_multipliers > 0)
         support = tuple(replace(self.cuts[i], multiplier=float(result.cut_multipliers[i])) for i in used)
         return support, self.program.admissible(result.row_multipliers / self.row_scale)
-
-
-def _place(s: Support) -> tuple[int, int, bytes]:
-    """Which row it is; the same for copies."""
-    return s.family, s.component, s.point.tobytes()
