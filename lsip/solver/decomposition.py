@@ -166,6 +166,8 @@ def decompose(
     if not callable(maximise):
         raise ModelError(f"`maximise` is a function direction -> lsip.Extreme(x, bound); got {maximise!r}.")
     program = compiled(problem)
+    if program.integer.any():
+        raise ModelError("decompose takes no integer variables, since mixtures of its points are not whole.")
     if (program.row_lower == program.row_upper).any():
         raise ModelError("decompose takes inequalities beside x in X; equalities belong to the definition of X.")
     if not np.isfinite(np.concatenate([program.lower, program.upper])).all():

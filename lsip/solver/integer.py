@@ -17,15 +17,19 @@ import numpy as np
 
 from ..deadline import check
 from ..errors import OutOfTime, ProofError
-from ..expressions.interval import EPS
 from ..masters import MasterError, master_name
 from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..proof.certificate import Array, Certificate, Support, TreeAssumption
+from ..proof.dual import Dual
+from ..proof.primal import Broken
+from ..proof.prove import Lower, optimal, prove_feasible, rounding_of
 from ..proof.verify import verify
+from ..solution.rounding import above
 from ..solution.solution import Iterate, Solution, merge
 from .clock import Clock
-from .driver import Run, drive
+from .driver import PROVEN, Run, drive
+from .forcing import forced
 from .integer_relaxation import IntegerRelaxation
 from .options import Options
 from .relaxation import counted
@@ -77,6 +81,7 @@ class IntegerRun:
         self.visited: dict[bytes, float] = {}  # values of the integers, and what they are worth at least
         self.excluded = np.inf  # what those are worth at least that the branch and bound was told to leave out
         self.tree = -np.inf  # what it says of all others
+        self.undecided = ""  # why values were left out that may be good ones
         self.telling: tuple[Support, ...] = ()  # cuts that held a solution in place, or contradicted each other
         self.history: list[Iterate] = []
 
@@ -125,7 +130,8 @@ class IntegerRun:
         while len(self.history) < self.options.max_iterations:
             check("exchange")
             found = self.relaxation.solve(None if self.best is None else self.best.x)
-            self.tree = max(self.tree, found.bound)
+            if found.status != "infeasible" or self.best is not None:
+                self.tree = max(self.tree, found.bound)
             end = self._closed() or self._ended(found.status)
             if end is not None or found.x is None:
                 return end or End(Status.STALLED)
@@ -138,7 +144,7 @@ class IntegerRun:
                 return end
             if len(self.relaxation.cuts) == held:  # the branch and bound cannot tell how good these values are
                 if not self.relaxation.exclude(values):
-                    return End(Status.STALLED)
+                    return End(Status.STALLED, self.undecided)
                 self.excluded = min(self.excluded, self.visited[values.tobytes()])
         return End(Status.ITERATION_LIMIT)
 
@@ -160,18 +166,42 @@ class IntegerRun:
             callback=None,
         )
         fixed = replace(given, lower=lower, upper=upper, integer=np.zeros(0, dtype=bool))
-        found = drive(self.opened(fixed, options, None, self.telling), verbose=False)
+        fixed = forced(fixed, self.relaxation.cuts)
+        found = self._proven(fixed, drive(self.opened(fixed, options, None, self.telling), verbose=False))
         self.visited[values.tobytes()] = found.certificate.lower
         if found.status is Status.UNBOUNDED:
             return End(Status.UNBOUNDED, certificate=found.certificate)
-        nearly = found.status is Status.NO_INTERIOR or (
-            found.status is Status.UNCERTIFIED and found.max_violation <= 0
-        )
+        nearly = found.status is not Status.INFEASIBLE and self._nearly(found)
         better = self.best is None or self._worth(found) < self._worth(self.best)
         if better and (nearly or np.isfinite(found.certificate.upper)):
             self.best = found
+        if not nearly and found.status is not Status.INFEASIBLE and not np.isfinite(found.certificate.upper):
+            self.undecided = f"With its integers fixed, the problem was not decided: {found.message}"
         self._learn(found)
         return None
+
+    def _proven(self, fixed: Program, found: Solution) -> Solution:
+        """The same with its point proven to be feasible after all: one without room may still be."""
+        proof = found.certificate
+        if np.isfinite(proof.upper) or found.status in PROVEN or not self._nearly(found):
+            return found
+        best = prove_feasible(fixed, found.x, seconds=self.clock.left(), oracles=found.oracles or None)
+        if isinstance(best, Broken):
+            return found
+        dual = Dual(proof.support, proof.row_multipliers, proof.balanced, proof.basis)
+        lower = Lower(proof.lower, dual, proof.radius, proof.units)
+        return replace(found, certificate=optimal(fixed, best, lower, found.x, best.bounds))
+
+    def _nearly(self, found: Solution) -> bool:
+        """Whether a point keeps every index up to `tol`, relative to the terms of the rows, as far as is known."""
+        if not found.violation_proven:
+            return found.status is Status.UNCERTIFIED and found.max_violation <= 0
+        for f, violation in enumerate(found.certificate.violation):
+            rows, rhs = cut_rows(self.given, [s for s in self.relaxation.cuts if s.family == f])
+            terms = abs(rows) @ np.abs(found.x) + np.abs(rhs)
+            if violation > self.options.tol * float(terms.max(initial=0.0)):
+                return False
+        return self.given.finite_violation(found.x) <= self.options.tol
 
     def _learn(self, found: Solution) -> None:
         """Take the cuts that a linear problem was solved with, or those that its proof needs."""
@@ -214,7 +244,8 @@ class IntegerRun:
     def lower(self) -> float:
         """The best lower bound: without integrality, or of the branch and bound."""
         proven = -np.inf if self.relaxed is None else self.relaxed.certificate.lower
-        return max(proven, min(self.tree, self.excluded))
+        told = max(proven, min(self.tree, self.excluded))
+        return told if self.best is None else min(told, self._worth(self.best))
 
     @property
     def least(self) -> float:
@@ -224,7 +255,7 @@ class IntegerRun:
         given, cost = self.given, np.abs(self.given.c[self.given.integer])
         unit = float(cost[cost > 0].min()) if cost.any() else 0.0
         own = 0.0 if self.best is None else float(np.abs(given.c) @ np.abs(self.best.x)) + abs(given.constant)
-        return max(self.options.tol * unit, 64 * EPS * own)
+        return max(self.options.tol * unit, rounding_of(own))
 
     def _closed(self) -> End | None:
         """The end, if the bounds meet."""
@@ -232,13 +263,24 @@ class IntegerRun:
         if best is None or self._worth(best) - self.lower > max(self.options.tol * abs(self._worth(best)), self.least):
             return None
         if not np.isfinite(best.certificate.upper):
-            return End(best.status, best.message)
+            return self._no_room(best)
         certificate = self._certificate()
         try:
             verify(self.given, certificate, Status.OPTIMAL, self.options.tol, atol=self.least)
         except ProofError:
             return End(Status.UNCERTIFIED, "" if best.certificate.trusts else self._told())
         return End(Status.OPTIMAL, certificate=certificate)
+
+    def _no_room(self, best: Solution) -> End:
+        """The end with a point that is feasible only up to rounding, or as far as is known."""
+        if not best.violation_proven or best.max_violation <= 0:
+            return End(Status.UNCERTIFIED, best.message)
+        return End(
+            Status.NO_INTERIOR,
+            f"The point breaks a constraint by at most {above(best.max_violation, 3):.3g}, which is proven for every "
+            "index: there is no room with these whole values, so the optimum may be worse than the value. Relax the "
+            "constraint a little.",
+        )
 
     def _told(self) -> str:
         return (
@@ -248,6 +290,8 @@ class IntegerRun:
 
     def _ended(self, status: str) -> End | None:
         """The end, if a branch and bound is one."""
+        if status == "infeasible" and self.visited and self.excluded < np.inf:
+            return End(Status.STALLED, self.undecided)
         if status == "infeasible":
             return End(
                 Status.UNCERTIFIED,
