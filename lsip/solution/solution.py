@@ -38,6 +38,7 @@ from ..proof.certificate import (
 )
 from ..proof.verify import check_numbers, verify
 from ..validation import real, whole
+from .model_file import write_relaxation
 from .rounding import above, below
 from .uncertified import reason
 from .views import shown_by
@@ -428,6 +429,24 @@ class Solution:
         text = json.dumps(data, allow_nan=False)
         with whole_file(path, "proof.json") as part:
             part.write_text(text, encoding="utf-8")
+
+    def write(self, path: str | Path) -> None:
+        """Write the last finite relaxation to an .mps or .lp file: the finite part, and a row for every index point held.
+
+        Variables and constraints have their names, those without one are numbered (c0, c1, …), and rows at index points
+        are called name@y, with ~ for a minus and _ between coordinates. Its optimal value is the bound that the solve
+        ended with, up to the tolerance, as any solver that reads the file can tell.
+
+        Examples
+        --------
+        >>> import numpy as np, lsip
+        >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+        >>> above = lsip.forall(t, x[0] + x[1] * t >= np.exp(t), name="above")
+        >>> solution = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [above]).solve(verbose=False)
+        >>> solution.write("relaxation.mps")  # doctest: +SKIP
+        """
+        held = {s.place: s for s in (*self.certificate.support, *self.cuts)}
+        write_relaxation(path, self.program, tuple(held.values()), self.variables)
 
     @classmethod
     def load(cls, path: str | Path, problem: Program | Compilable, *, verify: bool = True) -> Solution:

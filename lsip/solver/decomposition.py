@@ -104,6 +104,10 @@ class Decomposition(Solution):
             'process, method="lp" gives one that can.'
         )
 
+    def write(self, path: str | Path) -> None:
+        """Refused: X was never written down."""
+        raise ModelError("The relaxations of a Decomposition have X in them, which no file can hold.")
+
     def __str__(self) -> str:
         lines = super().__str__().split("\n")
         if self.status is not Status.INFEASIBLE:
