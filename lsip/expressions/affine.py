@@ -249,6 +249,10 @@ class Variable(Affine):
         How it prints.
     lower, upper
         Bounds, numbers or arrays of that shape; free by default. They can be assigned later, between two solves.
+    integer
+        Whether its values are whole numbers.
+    boolean
+        Whether they are 0 or 1; bounds may leave only one of the two.
 
     After `Problem.solve`, `value` is what the solution has for it.
 
@@ -263,13 +267,24 @@ class Variable(Affine):
     hint = "Its bounds `lower` and `upper` can be, and constraints can be written, as in x >= 0."
 
     def __init__(
-        self, shape: int | tuple[int, ...] = (), *, name: str | None = None, lower: Data = -np.inf, upper: Data = np.inf
+        self,
+        shape: int | tuple[int, ...] = (),
+        *,
+        name: str | None = None,
+        lower: Data = -np.inf,
+        upper: Data = np.inf,
+        integer: bool = False,
+        boolean: bool = False,
     ) -> None:
         given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
         if not all(isinstance(s, int | np.integer) and not isinstance(s, bool) and s >= 1 for s in given):
             raise ModelError(f"A variable needs a positive whole size along every axis; got shape {shown(shape)}.")
         if name is not None and not isinstance(name, str):
             raise ModelError(f"The name of a variable is text; got {shown(name)}.")
+        for word, value in (("integer", integer), ("boolean", boolean)):
+            if not isinstance(value, bool | np.bool_):
+                raise ModelError(f"`{word}` is True or False, for all elements of a variable; got {shown(value)}.")
+        self.boolean, self.integer = bool(boolean), bool(integer or boolean)
         self.shape = tuple(int(s) for s in given)
         self.number = next(_NUMBER)
         self.name = name if name is not None else f"x{self.number}"
@@ -319,6 +334,12 @@ class Variable(Affine):
         if (low > high).any():
             i = int(np.argmax(low > high))
             raise ModelError(f"{self.name}: lower bound {low[i]} exceeds upper bound {high[i]} at element {i}.")
+        if self.boolean:
+            low, high = kept(np.maximum(low, 0.0)), kept(np.minimum(high, 1.0))
+        empty = np.ceil(low) > np.floor(high)
+        if self.integer and empty.any():
+            i, none = int(np.argmax(empty)), "neither 0 nor 1" if self.boolean else "no whole number"
+            raise ModelError(f"{self.name}: {none} lies between the bounds of element {i}, {low[i]:g} and {high[i]:g}.")
         return low, high
 
     def gather(self, index: Ints | np.intp) -> Affine:

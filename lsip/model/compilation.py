@@ -141,6 +141,7 @@ class Written:
             row_labels=tuple(label for row in self.rows for label in labels_of(row)),
             maximise=self.maximise,
             name=self.name,
+            integer=np.concatenate([np.full(v.size, v.integer) for v in self.variables]),
             layout=Layout(self, self.owner, dict(self._places(sizes))),
         )
 

@@ -7,7 +7,7 @@ the value of the problem; for a maximum, at least that.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeGuard, cast
 
@@ -79,6 +79,7 @@ class FiniteLP:
     blocks: tuple[Block, ...]  # the index points, a family each
     finite_labels: tuple[tuple[str, ...], tuple[str, ...]]  # of the finite rows in A_ub, and of those in A_eq
     name: str = "problem"
+    integer: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))  # (n,); empty for none
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -105,6 +106,8 @@ class FiniteLP:
     def to_scipy(self) -> dict[str, Any]:
         """Keyword arguments for `scipy.optimize.linprog`, which minimises: -c for a maximum, and no constant."""
         parts = {"A_ub": self.A_ub, "b_ub": self.b_ub, "A_eq": self.A_eq, "b_eq": self.b_eq, "bounds": self.bounds}
+        if self.integer.any():
+            parts["integrality"] = self.integer.astype(int)
         return {"c": -self.c if self.maximise else self.c, **parts}
 
     def __repr__(self) -> str:
@@ -144,6 +147,7 @@ def discretise(program: Program, points: Chosen) -> FiniteLP:
         blocks=tuple(Block(y, f.labels, f.coordinates) for y, f in zip(chosen, program.families, strict=True)),
         finite_labels=_finite_labels(program, sides),
         name=program.name,
+        integer=program.integer,
     )
 
 
@@ -157,7 +161,7 @@ def to_cvxpy(lp: FiniteLP, variables: Sequence[Variable]) -> Any:
     ends = np.cumsum([v.size for v in variables])
     boxes = [box.T.reshape(2, *v.shape) for v, box in zip(variables, np.split(lp.bounds, ends[:-1]), strict=True)]
     made = [
-        cp.Variable(v.shape, name=v.name, bounds=list(box) if np.isfinite(box).any() else None)
+        cp.Variable(v.shape, name=v.name, bounds=list(box) if np.isfinite(box).any() else None, integer=v.integer)
         for v, box in zip(variables, boxes, strict=True)
     ]
     flat = [cp.reshape(x, (v.size,), order="C") for x, v in zip(made, variables, strict=True)]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..domains.notation import latex_power, power
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
 from ..expressions.graph import Condition, Expression, Index
@@ -412,4 +413,7 @@ def _bounds(v: Variable, tex: bool = False) -> list[str]:
     for bound, symbol, none in ((v.lower, ">=", -np.inf), (v.upper, "<=", np.inf)):
         if (bound != none).any():
             shown.append(show((symbol, v, bound[0] if (bound == bound[0]).all() else bound)))
+    if v.integer:
+        values = latex_power([r"\mathbb{Z}"] * v.size) if tex else power(["ℤ"] * v.size)
+        shown.append(rf"{show(v)} \in {values}" if tex else f"{show(v)} ∈ {values}")
     return shown

@@ -102,6 +102,8 @@ def proof_data(program: Program, certificate: Certificate, status: Status, tol: 
             f"Only what is certified can be exported as a proof; the status is {status.name}"
             + (f", which takes on trust: {certificate.trusts[0]}" if certificate.trusts else ".")
         )
+    if program.integer.any():
+        raise ModelError(f"{program.name} has integer variables, which the format of proofs does not know.")
     direction = certificate.direction if status is Status.UNBOUNDED else None
     return {
         "format": FORMAT,

@@ -93,6 +93,7 @@ class Scaling:
             families=tuple(
                 ScaledFamily(family, f, d) for family, f in zip(program.families, self.families, strict=True)
             ),
+            integer=np.zeros(0, dtype=bool),  # whole numbers are no longer whole in other units
         )
 
     def suits(self, program: Program) -> bool:

@@ -27,15 +27,25 @@ from ..model.program import Compilable, Program, compiled
 from ..model.statements import ForAll
 from ..model.status import Status
 from ..oracles import Oracle
-from ..proof.certificate import Certificate, DataAssumption, RegionAssumption, Support, TrustAssumption
+from ..proof.certificate import (
+    BoundAssumption,
+    Certificate,
+    DataAssumption,
+    RegionAssumption,
+    Support,
+    TreeAssumption,
+    TrustAssumption,
+)
 from ..proof.verify import check_numbers, verify
 from ..validation import real, whole
+from .model_file import write_relaxation
 from .rounding import above, below
 from .uncertified import reason
 from .views import shown_by
 
 Array = NDArray[np.float64]
 POSITIONS = ("dependent", "balanced", "basis")  # arrays of a file that hold whole numbers
+ASSUMPTIONS = (DataAssumption, TrustAssumption, RegionAssumption, TreeAssumption)
 ARRAYS = ("x", "numbers", "rows", "units", "violation", "drift", "direction", "box", *POSITIONS)
 
 
@@ -183,7 +193,7 @@ class Solution:
     @property
     def violation_proven(self) -> bool:
         """Whether `max_violation` bounds the violation at every index point, rather than where somebody looked."""
-        trusted = any(not isinstance(a, RegionAssumption) for a in self.certificate.trusts)
+        trusted = any(not isinstance(a, BoundAssumption) for a in self.certificate.trusts)
         return self.checked and not trusted and bool(np.isfinite(max(self.certificate.violation, default=0.0)))
 
     @property
@@ -239,7 +249,9 @@ class Solution:
 
         Of a finite one, numbers in its shape; of one for all y, the active points, each with its multiplier. They are
         >= 0, but for equalities: what one unit of room, on the right of <= or ==, or on the left of >=, is worth. For a
-        problem without a solution, they are the weights of the contradiction.
+        problem without a solution, they are the weights of the contradiction. With integer variables they are those of
+        the problem in which these are fixed at their values, or of the one in which they need not be whole, where that
+        proves the optimum.
         """
         statement = self._statement(constraint)
         place = self.program.layout.places[statement]  # type: ignore[union-attr]
@@ -421,6 +433,24 @@ class Solution:
         with whole_file(path, "proof.json") as part:
             part.write_text(text, encoding="utf-8")
 
+    def write(self, path: str | Path) -> None:
+        """Write the last finite relaxation to an .mps or .lp file: the finite part, and a row for every index point held.
+
+        Variables and constraints have their names, those without one are numbered (c0, c1, …), and rows at index points
+        are called name@y, with ~ for a minus and _ between coordinates. Its optimal value is the bound that the solve
+        ended with, up to the tolerance, as any solver that reads the file can tell.
+
+        Examples
+        --------
+        >>> import numpy as np, lsip
+        >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+        >>> above = lsip.forall(t, x[0] + x[1] * t >= np.exp(t), name="above")
+        >>> solution = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [above]).solve(verbose=False)
+        >>> solution.write("relaxation.mps")  # doctest: +SKIP
+        """
+        held = {s.place: s for s in (*self.certificate.support, *self.cuts)}
+        write_relaxation(path, self.program, tuple(held.values()), self.variables)
+
     @classmethod
     def load(cls, path: str | Path, problem: Program | Compilable, *, verify: bool = True) -> Solution:
         """Read a solution of `problem` back; a file of another model is refused.
@@ -458,7 +488,7 @@ class Solution:
 
         floats = {k: np.asarray(v, dtype=float) for k, v in arrays.items() if k not in POSITIONS}
         places = {k: np.asarray(arrays[k], dtype=np.intp) for k in POSITIONS}
-        kinds = {kind.__name__: kind for kind in (DataAssumption, TrustAssumption, RegionAssumption)}
+        kinds = {kind.__name__: kind for kind in ASSUMPTIONS}
         lower, upper, radius, finite = map(float, floats["numbers"])
         certificate = Certificate(
             kind=facts["kind"],

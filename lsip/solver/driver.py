@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -47,7 +47,23 @@ BEYOND = (
 LARGEST = np.finfo(float).max
 
 
-def drive(run: Run, verbose: bool) -> Solution:
+class Steps(Protocol):
+    """A solve that can be stepped through, and stopped at any step."""
+
+    clock: Clock
+    options: Options
+
+    def describe(self) -> list[str]:
+        """Two lines about what is solved, and how."""
+
+    def iterates(self) -> Generator[Iterate, None, Solution]:
+        """One `Iterate` at a time; the return value is the solution."""
+
+    def stop(self, end: End) -> Solution:
+        """The solution, if this is the end."""
+
+
+def drive(run: Steps, verbose: bool) -> Solution:
     """Run a solve to its end, with a progress table if `verbose`."""
     with ExitStack() as stack:
         table = Table() if verbose else None
@@ -60,7 +76,7 @@ def drive(run: Run, verbose: bool) -> Solution:
         return solution
 
 
-def _driven(run: Run, table: Table | None) -> Solution:
+def _driven(run: Steps, table: Table | None) -> Solution:
     stepper, callback = run.iterates(), run.options.callback
     try:
         while True:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -10,9 +10,11 @@ from typing import Any
 from ..errors import ModelError
 from ..model.method import register_solver
 from ..model.program import Compilable, Program, compiled
+from ..proof.certificate import Support
 from ..solution.solution import Iterate, Solution
 from .again import resumed
-from .driver import Run, drive
+from .driver import Run, Steps, drive
+from .integer import IntegerRun
 from .linear import LinearRelaxation
 from .options import Options
 
@@ -91,10 +93,25 @@ def solve(
     return chosen((), method, options).solve(problem, verbose=verbose)
 
 
-def opened(problem: Program | Compilable, method: Exchange) -> Run:
+def opened(problem: Program | Compilable, method: Exchange) -> Steps:
     """A solve that is about to begin."""
     given = compiled(problem)
+    if given.integer.any():
+        return IntegerRun(given, method, linear_run, problem)
+    return linear_run(given, method, problem)
+
+
+def linear_run(
+    given: Program,
+    method: Options,
+    problem: Program | Compilable | None = None,
+    earlier: Sequence[Support] = (),
+) -> Run:
+    """The exchange of a linear program; index points known `earlier` are among its first."""
     anew = partial(LinearRelaxation, given, method)
     return Run(
-        given, method, lambda clock: anew() if method.warm_start is None else resumed(given, method, anew), problem
+        given,
+        method,
+        lambda clock: anew(earlier) if method.warm_start is None else resumed(given, method, anew),
+        problem,
     )
