@@ -94,6 +94,13 @@ class PrintingTuning:
 TUNING = PrintingTuning()
 
 
+@dataclass(frozen=True, eq=False)
+class Typed:
+    """What was typed, and nothing else."""
+
+    origin: tuple[Any, ...]
+
+
 class Printer:
     """Renders a tree of origins; `tex` chooses the alphabet."""
 

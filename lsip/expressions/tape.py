@@ -86,7 +86,7 @@ class Tape:
 
         Parameters have these `values`, or those that they have now.
         """
-        self.given = instead
+        self.outputs, self.given = outputs, instead
         self.instead = {id(index): e for index, e in (instead or {}).items()}
         self.offsets: dict[Index, int] = {}
         start = 0
@@ -126,6 +126,10 @@ class Tape:
         self.known: dict[Parameter, Array] = {}
         if self.parameters:
             self._bind(current(self.parameters.values()) if values is None else values)
+
+    def __reduce__(self) -> tuple[type[Tape], tuple[Any, ...]]:
+        """It is made again: kinks are known by the identities of nodes, and the kernel's memory is its own."""
+        return Tape, (self.outputs, tuple(self.offsets), self.given, self.known)
 
     def bound(self, values: Values) -> Tape:
         """The tape for these values of its parameters: itself, or one that shares all that does not depend on them."""

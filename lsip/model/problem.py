@@ -164,6 +164,10 @@ class Problem:
         self._last: Answer | None = None
         self._check()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be compiled again."""
+        return {**vars(self), "_parts": Parts()}
+
     def _check(self) -> None:
         """Find the variables, and refuse two of one name."""
         found: dict[Variable, None] = {}

@@ -33,6 +33,9 @@ class ForAll:
     indices: tuple[Index, ...]
     constraint: Constraint
 
+    def __deepcopy__(self, memo: dict[int, object]) -> ForAll:
+        return self  # as all statements: a solution knows it by its identity
+
     @property
     def name(self) -> str | None:
         """How it is called in tables, plots, reports and messages; None where its formula stands for it."""

@@ -115,6 +115,10 @@ class Solution:
     kept: Any = field(repr=False, default=None)  # what its solver keeps for the next solve
     checked: bool = True  # False for what was read from a file and not verified since
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what a solver keeps for the next solve."""
+        return {**vars(self), "kept": None}
+
     @property
     def problem(self) -> Problem | Program:
         """What was solved, as it was written: the `Problem`; the `Program` where there was none, as with `linsip`.
