@@ -14,7 +14,6 @@ expansion falls back to a lower order, output by output.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -135,7 +134,8 @@ class Tape:
         """The tape for these values of its parameters: itself, or one that shares all that does not depend on them."""
         if all(np.array_equal(known, values[p]) for p, known in self.known.items()):
             return self
-        other = copy(self)
+        other: Tape = object.__new__(Tape)
+        vars(other).update(vars(self))
         other.constants, other.still_doubts = {}, {}
         other.__dict__.pop("native", None)  # its constants are those of the other values
         other._bind(values)

@@ -6,7 +6,6 @@ A `FamilyViolation` is such a family at a given x: what separation oracles maxim
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -206,7 +205,8 @@ class DeclaredFamily:
         tape = self.tape.bound(values)
         if tape is self.tape:
             return self
-        other = copy(self)
+        other: DeclaredFamily = object.__new__(DeclaredFamily)
+        vars(other).update(vars(self))
         for found in ("linear", "polynomials"):
             other.__dict__.pop(found, None)
         other.tape = tape
