@@ -288,7 +288,8 @@ class Variable(Affine):
         self.origin = ("name", self.name)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("shape", "number", "name", "_lower", "_upper", "_value")}
+        derived = {"terms", "varying", "constants", "origin", "offset", "parameters"}
+        return {name: value for name, value in vars(self).items() if name not in derived}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Variables that are made from now on come after it, in problems and in the names that they are given."""

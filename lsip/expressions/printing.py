@@ -169,6 +169,9 @@ class Printer:
         body = _array(value, self.tex)
         return body, _binding(body)
 
+    def _spelled(self, item: Item) -> tuple[str, int]:
+        return self.render(item)
+
     def _name(self, name: str) -> tuple[str, int]:
         if self.tex:
             stem, _, below = name.partition("_")
