@@ -288,11 +288,13 @@ def _spline(step: Data, where: str) -> Spline:
     low, high = (step[end] for end in ("low", "high"))
     span = EVERYWHERE if step["span"] is None else tuple(map(float, step["span"]))
     same = {len(row) for row in (origins, *low, *high)} == {len(knots) + 1} and len(low) == len(high) > 0
+    demand(same, f"{where} has other pieces than its knots say.")
     ordered = all(a < b for a, b in pairwise(knots)) and len(span) == 2 and span[0] < span[1]
     within = all(a <= b for one, other in zip(low, high, strict=True) for a, b in zip(one, other, strict=True))
-    demand(same and ordered and within, f"{where} needs increasing knots, and pieces between and beyond them.")
+    demand(ordered and within, f"{where} needs increasing knots, and coefficients between low and high.")
     parts: list[Any] = [np.array(part, dtype=float) for part in (knots, origins, low, high)]
-    return made(*parts, (span[0], span[1]))
+    knots, origins, low, high = parts
+    return made(knots, origins, low, high, (span[0], span[1]))
 
 
 def _fixed(array: Any) -> Any:

@@ -64,13 +64,14 @@ class Element:
     def _held(self) -> tuple[Expression, int]:
         """The node that makes it, and its place there: others only move it."""
         node, k = self.node, self.place
-        while isinstance(node, Gather | Join):
+        while True:
             if isinstance(node, Gather):
                 node, k = node.args[0], int(node.index[k])
-            else:
+            elif isinstance(node, Join):
                 part = int(np.searchsorted(np.cumsum(node.sizes), k, side="right"))
                 node, k = node.args[part], k - sum(node.sizes[:part])
-        return node, min(k, node.size - 1)
+            else:
+                return node, min(k, node.size - 1)
 
     @property
     def number(self) -> float | None:
@@ -154,7 +155,7 @@ def _sign(a: Element, b: Element) -> Any:
     """The product of two of which one is 1 or -1; None if that is not so."""
     for factor, other in ((a, b), (b, a)):
         if factor.number in (1.0, -1.0):
-            return _times(factor.number, other)  # type: ignore[arg-type]
+            return _times(factor.number, other)
     return None
 
 

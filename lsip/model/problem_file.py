@@ -57,20 +57,23 @@ _BODY: dict[str, Schema] = {
     "varying": Either(whole, missing),
 }
 _BOUNDS: Schema = [Either(number, missing)]
-SCHEMA: dict[str, Schema] = {
-    "format": text,
-    "version": whole,
-    "name": text,
-    "maximise": flag,
-    "variables": [{"name": text, "shape": [whole], "lower": _BOUNDS, "upper": _BOUNDS}],
-    "parameters": [{"name": text, "shape": [whole], "value": Either([number], missing)}],
-    "indices": [{"name": text, "domain": domain_schema()}],
-    "steps": [step_schema()],
-    "objective": _BODY,
-    "constraints": [
-        {"name": Either(text, missing), "reads": text, "indices": [whole], "equality": flag, "body": _BODY},
-    ],
-}
+
+
+def schema() -> dict[str, Schema]:
+    """What a file must look like; elementary functions that were registered since are known to it, too."""
+    constraint = {"name": Either(text, missing), "reads": text, "indices": [whole], "equality": flag, "body": _BODY}
+    return {
+        "format": text,
+        "version": whole,
+        "name": text,
+        "maximise": flag,
+        "variables": [{"name": text, "shape": [whole], "lower": _BOUNDS, "upper": _BOUNDS}],
+        "parameters": [{"name": text, "shape": [whole], "value": Either([number], missing)}],
+        "indices": [{"name": text, "domain": domain_schema()}],
+        "steps": [step_schema()],
+        "objective": _BODY,
+        "constraints": [constraint],
+    }
 
 
 def problem_data(
@@ -171,7 +174,7 @@ def read_problem(data: Any) -> tuple[Objective, list[Constraint | ForAll], str]:
     """What a problem is made of: its objective, its constraints, and its name."""
     known = isinstance(data, dict) and data.get("format") == FORMAT and data.get("version") == VERSION
     demand(known, f"it has not the format {FORMAT}, version {VERSION}, which this version of lsip reads.")
-    conform(data, SCHEMA)
+    conform(data, schema(), "it")
     arrays = [c["body"] for c in data["constraints"]] + [p for p in data["parameters"] if p["value"] is None]
     demand(sum(prod(a["shape"]) for a in arrays) <= TUNING.most_numbers, "its arrays are too large for a file.")
     variables = [_read_variable(v) for v in data["variables"]]
@@ -246,7 +249,7 @@ def _rest(values: list[float] | None) -> Any:
 
 
 def _read_constraint(data: Data, body: Affine, indices: Sequence[Index]) -> Constraint | ForAll:
-    demand(body.size, "a constraint has no element.")
+    demand(body.size and any(t.rows.size for t in body.terms), "a constraint has no element, or no variable in it.")
     ends = [v for c in body.constants for v in c.numbers.value[np.isinf(c.numbers.value)].tolist()]
     demand(not any(v > 0 or data["equality"] for v in ends), "a constraint cannot hold, since no number is infinite.")
     constraint = Constraint(body, data["equality"], ("==" if data["equality"] else "<=", body, 0.0))
