@@ -29,7 +29,7 @@ from .parameter import Parameter, parameters_in
 from .printing import Item, latex, text
 from .sums import Kept, Scattered, together, totals
 
-Place: TypeAlias = tuple[int, bytes, bytes]  # of a term: the variable, rows and columns
+Place: TypeAlias = tuple[int, bytes, bytes]  # of a term: the identity of the variable, rows and columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Term:
     @property
     def place(self) -> Place:
         """Terms with the same one differ in their coefficients only."""
-        return self.variable.number, self.rows.tobytes(), self.columns.tobytes()
+        return id(self.variable), self.rows.tobytes(), self.columns.tobytes()
 
     def scaled(self, factor: Expression) -> Term:
         """Times `factor`, which has one element a row."""
@@ -225,6 +225,10 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
         varying = () if self.varying is None else (self.varying,)
         return parameters_in(*varying, *(term.coefficient for term in self.terms))
 
+    def __getstate__(self) -> dict[str, Any]:
+        _ = self.terms  # added up
+        return {name: value for name, value in vars(self).items() if name not in ("offset", "parameters")}
+
     def __str__(self) -> str:
         return text(self)
 
@@ -290,9 +294,24 @@ class Variable(Affine):
         self.name = name if name is not None else f"x{self.number}"
         self._lower, self._upper = self._bounds(lower, upper)
         self._value: Array | float | None = None
+        self._complete()
+
+    def _complete(self) -> None:
+        """Make it the sum of its own elements."""
         everything = np.arange(self.size)
         super().__init__(self.shape, (Term(self, everything, everything, Constant(np.ones(self.size))),))
         self.origin = ("name", self.name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        derived = {"terms", "varying", "constants", "origin", "offset", "parameters"}
+        return {name: value for name, value in vars(self).items() if name not in derived}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Variables that are made from now on come after it, in problems and in the names that they are given."""
+        global _NUMBER
+        _NUMBER = count(max(next(_NUMBER), state["number"] + 1))
+        vars(self).update({**state, "_lower": kept(state["_lower"]), "_upper": kept(state["_upper"])})
+        self._complete()
 
     @property
     def lower(self) -> Array:

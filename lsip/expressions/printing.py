@@ -94,6 +94,13 @@ class PrintingTuning:
 TUNING = PrintingTuning()
 
 
+@dataclass(frozen=True, eq=False)
+class Typed:
+    """What was typed, and nothing else."""
+
+    origin: tuple[Any, ...]
+
+
 class Printer:
     """Renders a tree of origins; `tex` chooses the alphabet."""
 
@@ -161,6 +168,9 @@ class Printer:
     def _constant(self, value: Data) -> tuple[str, int]:
         body = _array(value, self.tex)
         return body, _binding(body)
+
+    def _spelled(self, item: Item) -> tuple[str, int]:
+        return self.render(item)
 
     def _name(self, name: str) -> tuple[str, int]:
         if self.tex:

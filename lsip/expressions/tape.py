@@ -14,7 +14,6 @@ expansion falls back to a lower order, output by output.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -86,7 +85,7 @@ class Tape:
 
         Parameters have these `values`, or those that they have now.
         """
-        self.given = instead
+        self.outputs, self.given = outputs, instead
         self.instead = {id(index): e for index, e in (instead or {}).items()}
         self.offsets: dict[Index, int] = {}
         start = 0
@@ -127,11 +126,16 @@ class Tape:
         if self.parameters:
             self._bind(current(self.parameters.values()) if values is None else values)
 
+    def __reduce__(self) -> tuple[type[Tape], tuple[Any, ...]]:
+        """It is made again: kinks are known by the identities of nodes, and the kernel's memory is its own."""
+        return Tape, (self.outputs, tuple(self.offsets), self.given, self.known)
+
     def bound(self, values: Values) -> Tape:
         """The tape for these values of its parameters: itself, or one that shares all that does not depend on them."""
         if all(np.array_equal(known, values[p]) for p, known in self.known.items()):
             return self
-        other = copy(self)
+        other: Tape = object.__new__(Tape)
+        vars(other).update(vars(self))
         other.constants, other.still_doubts = {}, {}
         other.__dict__.pop("native", None)  # its constants are those of the other values
         other._bind(values)

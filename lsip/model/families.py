@@ -6,11 +6,9 @@ A `FamilyViolation` is such a family at a given x: what separation oracles maxim
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import count
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -62,7 +60,6 @@ class FamilyTuning:
 
 
 TUNING = FamilyTuning()
-_NUMBER = count()
 
 
 @runtime_checkable
@@ -196,17 +193,23 @@ class DeclaredFamily:
         )
         self.outputs = (coefficient, rhs)
         self.tape = Tape(self.outputs, indices, values=values)
-        number = next(_NUMBER)  # so that no other family is taken for this one
-        self.origins: tuple[Hashable, ...] = tuple((number, i) for i in range(len(columns)))
+        own = object()  # so that no other family is taken for this one
+        self.origins: tuple[Hashable, ...] = tuple((own, i) for i in range(len(columns)))
         self.memory = Memory()
         self._parts: dict[bytes, Tape] = {}  # of numbers that depend on parameters
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was found out about it."""
+        found = {"linear", "polynomials"} & set(vars(self))
+        return {**{k: v for k, v in vars(self).items() if k not in found}, "memory": Memory(), "_parts": {}}
 
     def bound(self, values: Values) -> DeclaredFamily:
         """The family for these values of its parameters; it shares its memory, which keeps the data of boxes apart."""
         tape = self.tape.bound(values)
         if tape is self.tape:
             return self
-        other = copy(self)
+        other: DeclaredFamily = object.__new__(DeclaredFamily)
+        vars(other).update(vars(self))
         for found in ("linear", "polynomials"):
             other.__dict__.pop(found, None)
         other.tape = tape
@@ -472,6 +475,10 @@ class BlackBoxFamily:
     @property
     def count(self) -> int:
         return 1
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was found out about it."""
+        return {**vars(self), "memory": Memory()}
 
     def bound(self, values: Values) -> BlackBoxFamily:
         """Itself: functions have no parameters."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,16 @@ from ..expressions.graph import Condition, Expression, Index
 from ..expressions.operators import Operators, Statement
 from ..expressions.parameter import Parameter, current
 from ..expressions.printing import latex, text
+from ..files import blamed, read_json, write_json
 from ..validation import shown
 from .callables import FamilyOn
 from .compilation import Parts, Written
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .identities import matched
 from .method import Answer, Method, chosen_method
+from .problem_file import WHAT, problem_data, read_problem
 from .program import Program
-from .statements import ForAll, Objective, titled
+from .statements import ForAll, Objective, check_indices, titled
 from .status import Status
 from .unbounded import compactified
 from .worst_violation import Values, WorstViolation, flat, worst_violation
@@ -100,22 +103,6 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
     return ForAll(indices, constraint)
 
 
-def check_indices(constraint: str, indices: Sequence[Index], found: Sequence[Index]) -> None:
-    """Refuse a constraint for all `indices` that depends on another index, or on none of these."""
-    names = [i.name for i in indices]
-    free = [i.name for i in found if all(i is not j for j in indices)]
-    if any(name in names for name in free):
-        name = next(name for name in free if name in names)
-        raise ModelError(
-            f"{constraint} depends on another index that is called {name} too, made by a call of its own: make one "
-            "Index, and use it in the constraint and in forall."
-        )
-    if free:
-        raise ModelError(f"{constraint} depends on {', '.join(free)} too; list every index: forall((…), …).")
-    if not found:
-        raise ModelError(f"{constraint} does not depend on {', '.join(names)}: leave it outside of forall.")
-
-
 def _instead(given: object) -> str:
     """What came in the place of a constraint, and what to do."""
     if callable(given):
@@ -164,6 +151,10 @@ class Problem:
         self._parts = Parts()
         self._last: Answer | None = None
         self._check()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be compiled again."""
+        return {**vars(self), "_parts": Parts()}
 
     def _check(self) -> None:
         """Find the variables, and refuse two of one name."""
@@ -328,6 +319,35 @@ class Problem:
         0.1221 at t = 0.5010, nowhere more than 0.1221
         """
         return worst_violation(self.compile(), flat(self.variables, x), tol, time_limit)
+
+    def data(self) -> dict[str, Any]:
+        """The problem as plain data, as `save` writes it; a ModelError says what cannot be written that way."""
+        bounds = {v: (v.lower, v.upper) for v in self.variables}
+        return problem_data(self.name, self.objective, self.constraints, bounds, {p: p.value for p in self.parameters})
+
+    def save(self, path: str | Path) -> None:
+        """Write the problem as plain data (JSON), for `Problem.load`; no code is stored, and none is run on loading.
+
+        Variables, parameters with their values, index sets, formulas and names are in it, solutions are not. What is
+        given by functions cannot be written, and is refused.
+        """
+        write_json(path, "problem.json", self.data())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Problem:
+        """Read a problem that `save` has written; a ModelError says what is wrong with any other file.
+
+        It is the same model; what it prints like is read off its formulas, not as it was typed.
+        """
+        data = read_json(path, WHAT)
+        with blamed(path, WHAT):
+            return cls.from_data(data)
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Problem:
+        """The problem that `data` tells of; a ModelError says what is wrong with them."""
+        objective, constraints, name = read_problem(data)
+        return cls(objective, constraints, name=name)
 
     def compile(self) -> Program:
         """The arrays and families that a solver works on."""

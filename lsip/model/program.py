@@ -125,6 +125,11 @@ class Program:
         for family in self.families:
             family.columns.flags.writeable = False
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """From a pickle, which does not know that arrays are read-only."""
+        vars(self).update(state)
+        self.__post_init__()
+
     @classmethod
     def from_arrays(
         cls,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
@@ -32,6 +32,9 @@ class ForAll:
 
     indices: tuple[Index, ...]
     constraint: Constraint
+
+    def __deepcopy__(self, memo: dict[int, object]) -> ForAll:
+        return self  # as all statements: a solution knows it by its identity
 
     @property
     def name(self) -> str | None:
@@ -71,6 +74,22 @@ class ForAll:
         return f"{self.constraint}   for all {where}"
 
     __repr__ = __str__
+
+
+def check_indices(constraint: str, indices: Sequence[Index], found: Sequence[Index]) -> None:
+    """Refuse a constraint for all `indices` that depends on another index, or on none of these."""
+    names = [i.name for i in indices]
+    free = [i.name for i in found if all(i is not j for j in indices)]
+    if any(name in names for name in free):
+        name = next(name for name in free if name in names)
+        raise ModelError(
+            f"{constraint} depends on another index that is called {name} too, made by a call of its own: make one "
+            "Index, and use it in the constraint and in forall."
+        )
+    if free:
+        raise ModelError(f"{constraint} depends on {', '.join(free)} too; list every index: forall((…), …).")
+    if not found:
+        raise ModelError(f"{constraint} does not depend on {', '.join(names)}: leave it outside of forall.")
 
 
 def titled(constraint: Constraint | ForAll) -> str:

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +17,13 @@ from ..expressions.graph import Expression
 from ..expressions.parameter import Values, current
 from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import constant_value
-from ..files import whole_file
+from ..files import blamed, read_arrays, whole_file
 from ..model.callables import FamilyOn
+from ..model.compilation import Written
 from ..model.families import FamilyViolation
 from ..model.fingerprint import check_same, differing, fingerprint
 from ..model.problem import Problem
+from ..model.problem_file import written_data
 from ..model.program import Compilable, Program, compiled
 from ..model.statements import ForAll
 from ..model.status import Status
@@ -37,6 +38,8 @@ from ..proof.certificate import (
     TrustAssumption,
 )
 from ..proof.verify import check_numbers, verify
+from ..schema import Either, Schema, conform, missing, text
+from ..schema import whole as whole_number
 from ..validation import real, whole
 from .model_file import write_relaxation
 from .rounding import above, below
@@ -46,7 +49,42 @@ from .views import shown_by
 Array = NDArray[np.float64]
 POSITIONS = ("dependent", "balanced", "basis")  # arrays of a file that hold whole numbers
 ASSUMPTIONS = (DataAssumption, TrustAssumption, RegionAssumption, TreeAssumption)
+WHAT = "a solution written by Solution.save"
 ARRAYS = ("x", "numbers", "rows", "units", "violation", "drift", "direction", "box", *POSITIONS)
+
+
+def double(value: object) -> bool:
+    """A number, an infinity or nan."""
+    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53)
+
+
+def digests(value: object) -> bool:
+    """A digest for each part of a model."""
+    return isinstance(value, dict) and all(isinstance(part, str) for part in value.values())
+
+
+def anything(value: object) -> bool:
+    """Anything: it has a schema of its own."""
+    return True
+
+
+_ATOMS: Schema = [(whole_number, whole_number, [double], double)]
+FACTS: dict[str, Schema] = {  # of a file, beside its arrays
+    "status": text,
+    "kind": text,
+    "oracle": text,
+    "seconds": double,
+    "tol": double,
+    "atol": double,
+    "model": Either(digests, missing),
+    "problem": anything,
+    "evidence": text,
+    "assumptions": [(text, text)],
+    "support": _ATOMS,
+    "cuts": _ATOMS,
+    "active": [(text, [double], double, whole_number, whole_number)],
+    "history": [(whole_number, *(double,) * 5, whole_number, whole_number, double)],
+}
 
 
 @dataclass(frozen=True)
@@ -124,6 +162,10 @@ class Solution:
     atol: float = 0.0  # the gap that counts as closed whatever the value, in units of the objective
     kept: Any = field(repr=False, default=None)  # what its solver keeps for the next solve
     checked: bool = True  # False for what was read from a file and not verified since
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what a solver keeps for the next solve."""
+        return {**vars(self), "kept": None}
 
     @property
     def problem(self) -> Problem | Program:
@@ -384,7 +426,10 @@ class Solution:
         return written
 
     def save(self, path: str | Path) -> None:
-        """Write the answer and its certificate to an .npz file (no code is stored, and none is run on loading)."""
+        """Write the answer and its certificate to an .npz file (no code is stored, and none is run on loading).
+
+        The problem is in it as it was solved, wherever `Problem.save` can write it.
+        """
         c = self.certificate
         facts = {
             "status": self.status.name,
@@ -394,6 +439,7 @@ class Solution:
             "tol": self.tol,
             "atol": self.atol,
             "model": fingerprint(self.program),
+            "problem": self._written(),
             "evidence": self.evidence,
             "assumptions": [[type(a).__name__, a] for a in c.assumptions],
             "support": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in c.support],
@@ -419,6 +465,14 @@ class Solution:
         }
         with whole_file(path, "solution.npz") as part, part.open("wb") as stream:
             np.savez(stream, facts=np.array(json.dumps(facts)), **arrays)  # type: ignore[arg-type]
+
+    def _written(self) -> dict[str, Any] | None:
+        """The problem as plain data, as it was solved; None where there is none that can be written."""
+        written = None if self.program.layout is None else self.program.layout.written
+        try:
+            return written_data(written) if isinstance(written, Written) and self.model is not None else None
+        except ModelError:
+            return None
 
     def export(self, path: str | Path) -> None:
         """Write the model and its proof as JSON, for `lsip check`: a checker that shares no code with lsip.
@@ -452,8 +506,10 @@ class Solution:
         write_relaxation(path, self.program, tuple(held.values()), self.variables)
 
     @classmethod
-    def load(cls, path: str | Path, problem: Program | Compilable, *, verify: bool = True) -> Solution:
+    def load(cls, path: str | Path, problem: Program | Compilable | None = None, *, verify: bool = True) -> Solution:
         """Read a solution of `problem` back; a file of another model is refused.
+
+        Without a `problem`, it is the one that the file holds: `solution.problem`. What is proven is proven of that.
 
         A file is believed nothing: where it claims a proof, that is checked as in `verify()`, and ProofError is raised
         if it fails. With `verify=False`, only shapes and numbers are looked at, and nothing is `certified` until
@@ -462,19 +518,19 @@ class Solution:
         Models are compared by what they contain, not by their names; functions without a formula by their values at a
         few points.
         """
-        program = compiled(problem)
-        try:
-            with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
-                facts = json.loads(str(data["facts"]))
-                arrays = {name: data[name] for name in ARRAYS}
-            if len(arrays["x"]) != program.n:
-                raise ModelError(f"{path} holds {len(arrays['x'])} variables, the problem has {program.n}.")
-            check_same(path, facts.get("model"), program)
+        program = None if problem is None else compiled(problem)
+        data = read_arrays(path, WHAT)
+        with blamed(path, WHAT):
+            facts = {"model": None, "problem": None, **json.loads(str(data["facts"]))}
+            conform(facts, FACTS, "it")
+            arrays = {name: data[name] for name in ARRAYS}
+            if program is None or problem is None:
+                problem = _stored(path, facts["problem"])
+                program = problem.compile()
+            if arrays["x"].shape != (program.n,):
+                raise ModelError(f"{path} holds {arrays['x'].size} variables, the problem has {program.n}.")
+            check_same(path, facts["model"], program)
             found = cls._read(facts, arrays, program, problem)
-        except ModelError:
-            raise
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, BadZipFile, ProofError) as error:
-            raise ModelError(f"{path} is not a solution written by Solution.save: {error}") from error
         return found.verify() if verify and found._claims_proof else found
 
     @classmethod
@@ -542,6 +598,13 @@ class Solution:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def _stored(path: str | Path, data: dict[str, Any] | None) -> Problem:
+    """The problem in a file of a solution."""
+    if data is None:
+        raise ModelError(f"{path} does not hold the problem, which no file can; give it: load({str(path)!r}, problem).")
+    return Problem.from_data(data)
 
 
 def merge(program: Program, support: tuple[Support, ...], least: float = 1e-9) -> tuple[ActivePoint, ...]:
