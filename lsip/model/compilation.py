@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..domains import Domain, Product
+from ..domains import Domain, Finite, Product
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term, Variable, enclosed
+from ..expressions.enclosed import uncertain
 from ..expressions.graph import Constant, Expression, Gather, Index, Join, Linear, Negate
 from ..expressions.parameter import Values, current, parameters_in
 from ..expressions.printing import text
@@ -42,6 +43,21 @@ class Quantified(Protocol):
     def constraint(self) -> Constraint: ...
     @property
     def label(self) -> str: ...
+
+
+ONCE = Index("once", Finite([[0.0]]))  # the one point over which rows with enclosed coefficients are a family
+
+
+@dataclass(frozen=True, eq=False)
+class Once:
+    """A finite row whose coefficients are enclosed, as a constraint over one point."""
+
+    constraint: Constraint
+    indices: tuple[Index, ...] = (ONCE,)
+
+    @property
+    def label(self) -> str:
+        return self.constraint.label
 
 
 class Parts:
@@ -120,15 +136,20 @@ class Written:
 
         sign = -1.0 if self.maximise else 1.0
         c, c0 = finite(self.objective, self.objective).at(self.values)
-        blocks = [finite(row.body, row).at(self.values) for row in self.rows]
+        rows, enclosed_rows = self._split()
+        blocks = [finite(row.body, row).at(self.values) for row in rows]
         parts.families = [
             *(once(group, partial(family_of, group, offsets, self.values, parts.memories)) for group in self.groups),
             *(once((on,), partial(_applied, on, offsets)) for on in self.applied),
         ]
+        if enclosed_rows:
+            group = tuple(map(Once, enclosed_rows))
+            make = partial(family_of, group, offsets, self.values, parts.memories)
+            parts.families.append(once(enclosed_rows, make))
         parts.keep(keys)
         sizes = np.array([len(b) for _, b in blocks], dtype=np.intp)
         right = np.concatenate([np.zeros(0), *(-b for _, b in blocks)])
-        equal = np.repeat([row.equality for row in self.rows], sizes).astype(bool)
+        equal = np.repeat([row.equality for row in rows], sizes).astype(bool)
         return Program(
             c=sign * np.asarray(c.toarray()).ravel(),
             constant=sign * float(c0[0]),
@@ -138,16 +159,29 @@ class Written:
             row_lower=np.where(equal, right, -np.inf),
             row_upper=right,
             families=tuple(f.bound(self.values) for f in parts.families),
-            row_labels=tuple(label for row in self.rows for label in labels_of(row)),
+            row_labels=tuple(label for row in rows for label in labels_of(row)),
             maximise=self.maximise,
             name=self.name,
             layout=Layout(self, self.owner, dict(self._places(sizes))),
         )
 
+    def _split(self) -> tuple[tuple[Constraint, ...], tuple[Constraint, ...]]:
+        """The finite rows whose numbers are doubles, and those with numbers that are enclosed."""
+        loose = tuple(row for row in self.rows if uncertain(row.body))
+        for row in loose:
+            if row.equality:
+                raise ModelError(
+                    f"{row.label} is an equality with a coefficient that no double is, such as an integral, and no x is "
+                    "proven to satisfy it exactly. Write two inequalities with room between them, or multiply it such "
+                    "that all coefficients are doubles."
+                )
+        return tuple(row for row in self.rows if all(row is not other for other in loose)), loose
+
     def _places(self, sizes: NDArray[np.intp]) -> Iterator[tuple[Any, Place]]:
         """Where every constraint stands."""
         starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
-        for row, start, end in zip(self.rows, starts, starts[1:], strict=False):
+        rows, enclosed_rows = self._split()
+        for row, start, end in zip(rows, starts, starts[1:], strict=False):
             yield row, Place(None, start, end)
         for f, group in enumerate(self.groups):
             start = 0
@@ -156,6 +190,10 @@ class Written:
                 start += member.constraint.body.size
         for f, on in enumerate(self.applied, start=len(self.groups)):
             yield on, Place(f, 0, 1)
+        start = 0
+        for row in enclosed_rows:
+            yield row, Place(len(self.groups) + len(self.applied), start, start + row.body.size)
+            start += row.body.size
 
 
 def single(constraint: Quantified) -> Program:

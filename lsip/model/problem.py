@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.enclosed import uncertain
 from ..expressions.graph import Condition, Expression, Index
 from ..expressions.operators import Operators, Statement
 from ..expressions.parameter import Parameter, current
@@ -21,7 +22,7 @@ from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .identities import matched
 from .method import Answer, Method, chosen_method
 from .program import Program
-from .statements import ForAll, Objective, titled
+from .statements import Bounded, ForAll, Objective, titled
 from .status import Status
 from .unbounded import compactified
 from .worst_violation import Values, WorstViolation, flat, worst_violation
@@ -162,6 +163,7 @@ class Problem:
         self.constraints: list[Constraint | ForAll | FamilyOn] = list(_flatten(constraints))
         self._parts = Parts()
         self._last: Answer | None = None
+        self._bounded = Bounded.of(objective) if uncertain(objective.expression) else None
         self._check()
 
     def _check(self) -> None:
@@ -171,6 +173,8 @@ class Problem:
             found.update(dict.fromkeys(term.variable for term in affine.terms))
         if not found:
             raise ModelError("The model has no decision variable.")
+        if self._bounded is not None:
+            found[self._bounded.height] = None
         variables = tuple(sorted(found, key=lambda v: v.number))
         _check_names([v.name for v in variables], "variables")
         indices = (i for c in self.constraints if isinstance(c, ForAll) for i in c.indices)
@@ -339,12 +343,13 @@ class Problem:
         for c in self.constraints:
             if isinstance(c, ForAll):
                 groups.setdefault(c.indices, []).append(c)
+        rows = tuple(c for c in self.constraints if isinstance(c, Constraint))
         return Written(
             owner=self,
             name=self.name,
-            objective=self.objective.expression,
+            objective=self.objective.expression if self._bounded is None else self._bounded.height,
             maximise=self.objective.maximise,
-            rows=tuple(c for c in self.constraints if isinstance(c, Constraint)),
+            rows=rows if self._bounded is None else (*rows, self._bounded.row),
             groups=tuple(map(tuple, groups.values())),
             applied=tuple(c for c in self.constraints if isinstance(c, FamilyOn)),
             variables=self.variables,

@@ -27,6 +27,21 @@ class Objective:
 
 
 @dataclass(frozen=True, eq=False)
+class Bounded:
+    """An objective with enclosed coefficients as a variable of its own, and the row that bounds it by them."""
+
+    height: Variable
+    row: Constraint
+
+    @staticmethod
+    def of(objective: Objective) -> Bounded:
+        height = Variable(name="objective")
+        above, below = (objective.expression, height) if objective.maximise else (height, objective.expression)
+        row = above.reshape(()) >= below.reshape(())
+        return Bounded(height, row.named("objective"))
+
+
+@dataclass(frozen=True, eq=False)
 class ForAll:
     """A constraint that holds for every value of its indices."""
 

@@ -1,0 +1,60 @@
+"""Numbers that are known to lie between two doubles, as integrals are: whoever proves something, proves it for all.
+
+They enter a model wherever numbers do. A finite row or an objective with one of them is no row of doubles, and is
+compiled to a row of a family over one point, whose coefficients are enclosed like those at any index point.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..validation import kept
+from .affine import Affine
+from .graph import Constant, Expression, Pass
+from .interval import Array, Interval
+from .jets import Jet, Numbers
+from .polynomials import neighbours
+
+
+class Enclosed(Expression):
+    """Numbers between `lower` and `upper`, element by element; `origin` says how they print."""
+
+    def __init__(self, lower: Array, upper: Array, origin: tuple[Any, ...] = ()) -> None:
+        self.lower, self.upper = kept(lower), kept(upper)
+        self.value = kept(np.clip(0.5 * lower + 0.5 * upper, lower, upper))
+        self.shape = lower.shape
+        self.origin = origin or ("constant", self.value)
+
+    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
+        if not isinstance(run.y, Interval):
+            return Jet(self.value.reshape(1, -1))
+        return Jet(Interval(self.lower.reshape(1, -1), self.upper.reshape(1, -1)))
+
+    def key(self) -> tuple[Any, ...] | None:
+        return (self.shape, self.lower.tobytes(), self.upper.tobytes())
+
+
+def known(lower: Array, upper: Array, origin: tuple[Any, ...] = ()) -> Expression:
+    """Numbers between doubles; constants, where both ends are the same."""
+    if not np.array_equal(lower, upper):
+        return Enclosed(lower, upper, origin)
+    found = Constant(kept(lower))
+    found.origin = origin or found.origin
+    return found
+
+
+def rational(value: Fraction) -> Expression:
+    """A fraction as an expression: the double that it is, or one that is enclosed by two."""
+    lower, upper = neighbours(value.numerator, value.denominator)
+    return known(np.array(lower), np.array(upper))
+
+
+def uncertain(affine: Affine) -> bool:
+    """Whether some number in it is known by an enclosure only."""
+    parts = [t.coefficient for t in affine.terms if t.numbers is None]
+    if affine.varying is not None:
+        parts.append(affine.varying)
+    return any(isinstance(node, Enclosed) for part in parts for node in part.nodes())
