@@ -18,6 +18,7 @@ from .domains import (
 from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, OutOfTime, ProofError
 from .expressions import Constraint, Expression, Index, Parameter, Region, Variable, spline
 from .info import info
+from .integrals import expectation, integral
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution
 from .solver import Decomposition, Exchange, Extreme, Tuning, decompose, exchange
@@ -65,8 +66,10 @@ __all__ = [
     "catalogue",
     "decompose",
     "exchange",
+    "expectation",
     "forall",
     "info",
+    "integral",
     "linsip",
     "maximize",
     "minimize",

@@ -21,6 +21,7 @@ from scipy import sparse
 from ..errors import ModelError, NotAffineError
 from ..validation import Array, Data, is_sparse, kept, numbers, shown
 from .addends import numbers_in, without_numbers
+from .enclosed import Enclosed
 from .graph import Add, Condition, Constant, Expression, Gather, Index, Join, Linear, Sum, as_expression, full
 from .interval import NORMAL
 from .operands import Ints
@@ -224,6 +225,14 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
         """The parameters in it."""
         varying = () if self.varying is None else (self.varying,)
         return parameters_in(*varying, *(term.coefficient for term in self.terms))
+
+    @cached_property
+    def uncertain(self) -> bool:
+        """Whether some number in it is known by an enclosure only."""
+        formulas = [t.coefficient for t in self.terms if t.numbers is None]
+        if self.varying is not None:
+            formulas.append(self.varying)
+        return any(isinstance(node, Enclosed) for e in formulas for node in e.nodes())
 
     def __str__(self) -> str:
         return text(self)

@@ -6,17 +6,14 @@ compiled to a row of a family over one point, whose coefficients are enclosed li
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ..validation import kept
-from .affine import Affine
 from .graph import Constant, Expression, Pass
 from .interval import Array, Interval
 from .jets import Jet, Numbers
-from .polynomials import neighbours
 
 
 class Enclosed(Expression):
@@ -44,17 +41,3 @@ def known(lower: Array, upper: Array, origin: tuple[Any, ...] = ()) -> Expressio
     found = Constant(kept(lower))
     found.origin = origin or found.origin
     return found
-
-
-def rational(value: Fraction) -> Expression:
-    """A fraction as an expression: the double that it is, or one that is enclosed by two."""
-    lower, upper = neighbours(value.numerator, value.denominator)
-    return known(np.array(lower), np.array(upper))
-
-
-def uncertain(affine: Affine) -> bool:
-    """Whether some number in it is known by an enclosure only."""
-    parts = [t.coefficient for t in affine.terms if t.numbers is None]
-    if affine.varying is not None:
-        parts.append(affine.varying)
-    return any(isinstance(node, Enclosed) for part in parts for node in part.nodes())

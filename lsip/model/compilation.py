@@ -18,7 +18,6 @@ from scipy import sparse
 from ..domains import Domain, Finite, Product
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term, Variable, enclosed
-from ..expressions.enclosed import uncertain
 from ..expressions.graph import Constant, Expression, Gather, Index, Join, Linear, Negate
 from ..expressions.parameter import Values, current, parameters_in
 from ..expressions.printing import text
@@ -167,7 +166,7 @@ class Written:
 
     def _split(self) -> tuple[tuple[Constraint, ...], tuple[Constraint, ...]]:
         """The finite rows whose numbers are doubles, and those with numbers that are enclosed."""
-        loose = tuple(row for row in self.rows if uncertain(row.body))
+        loose = tuple(row for row in self.rows if row.body.uncertain)
         for row in loose:
             if row.equality:
                 raise ModelError(

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
-from ..expressions.enclosed import uncertain
 from ..expressions.graph import Condition, Expression, Index
 from ..expressions.operators import Operators, Statement
 from ..expressions.parameter import Parameter, current
@@ -163,7 +162,7 @@ class Problem:
         self.constraints: list[Constraint | ForAll | FamilyOn] = list(_flatten(constraints))
         self._parts = Parts()
         self._last: Answer | None = None
-        self._bounded = Bounded.of(objective) if uncertain(objective.expression) else None
+        self._bounded = Bounded.of(objective) if objective.expression.uncertain else None
         self._check()
 
     def _check(self) -> None:
