@@ -28,10 +28,10 @@ class QuadratureTuning:
 
     Parameters
     ----------
-    accuracy
-        The error that is aimed at, relative to the integral of the absolute value.
-    most_boxes
-        Boxes, after which the enclosure is what it is.
+    accuracies
+        The error that is aimed at, relative to the integral of the absolute value: in one, two, and more dimensions.
+    most_boxes, most_means
+        Boxes, and means over all of them, after which the enclosure is what it is.
     most_numbers
         Derivatives that are enclosed at once.
     everywhere
@@ -40,10 +40,11 @@ class QuadratureTuning:
         Halvings of an axis: corners are doubles, and so are centres.
     """
 
-    accuracy: float = 1e-13
-    most_boxes: int = 60_000
+    accuracies: tuple[float, ...] = (1e-13, 1e-11, 1e-9)
+    most_boxes: int = 200_000
+    most_means: int = 4_000_000
     most_numbers: int = 4_000_000
-    everywhere: int = 4
+    everywhere: int = 2
     deepest: int = 50
 
 
@@ -80,15 +81,17 @@ def means(tape: Tape) -> Interval:
     """The means (K,) of all outputs of a tape over the unit cube; infinite where no bound was found."""
     k = tape.dim
     boxes = _enclosed(tape, np.zeros((1, k)), np.zeros((1, k), dtype=np.intp))
-    while len(boxes.lower) < TUNING.most_boxes:
-        split = _loose(boxes)
+    most = min(TUNING.most_boxes, TUNING.most_means // max(sum(tape.sizes), 1))
+    accuracy = TUNING.accuracies[min(k, len(TUNING.accuracies)) - 1]
+    while len(boxes.lower) < most:
+        split = _loose(boxes, accuracy)
         if not split.any():
             break
         boxes = boxes.take(~split).joined(_halved(tape, boxes.take(split)))
     return _total(boxes)
 
 
-def _loose(boxes: Boxes) -> NDArray[np.bool_]:
+def _loose(boxes: Boxes, accuracy: float) -> NDArray[np.bool_]:
     """The boxes with the largest errors, such that those of all others together are small enough."""
     share = boxes.share
     with np.errstate(invalid="ignore"):
@@ -99,7 +102,7 @@ def _loose(boxes: Boxes) -> NDArray[np.bool_]:
     worst = np.where((boxes.depth < TUNING.deepest).any(axis=1) & (worst > rounding), worst, 0.0)
     order = np.argsort(worst)
     loose: NDArray[np.bool_] = np.zeros(len(worst), dtype=bool)
-    loose[order] = np.cumsum(worst[order]) > TUNING.accuracy / 2
+    loose[order] = np.cumsum(worst[order]) > accuracy / 2
     return loose & (worst > 0)
 
 
