@@ -1,6 +1,7 @@
 """Linear programs with a continuum of constraints: declared like the mathematics, solved with proof."""
 
-from . import bases, catalogue, oracles, plotting, report  # noqa: F401  (each registers how it shows a solution)
+from . import ambiguity, bases, catalogue, oracles, plotting, report  # noqa: F401  (each registers how it shows a solution)
+from .ambiguity import chance, cvar, scenario_count, worst_expectation
 from .domains import (
     Ball,
     Box,
@@ -62,8 +63,11 @@ __all__ = [
     "Union",
     "Variable",
     "WorstViolation",
+    "ambiguity",
     "bases",
     "catalogue",
+    "chance",
+    "cvar",
     "decompose",
     "exchange",
     "expectation",
@@ -74,7 +78,9 @@ __all__ = [
     "maximize",
     "minimize",
     "oracles",
+    "scenario_count",
     "spline",
+    "worst_expectation",
 ]
 
 
