@@ -24,6 +24,7 @@ from ..expressions.tape import Tape
 from ..validation import numbers
 from .quadrature import means
 from .sheet import between
+from .volume import Found
 from .volume import between as enclosing
 
 
@@ -67,18 +68,17 @@ class Distribution:
         """Between which numbers its values lie."""
         return self.loc + self.scale * self.low, self.loc + self.scale * self.high
 
-    def means(self, formula: Expression, index: Index) -> Interval:
+    def means(self, formula: Expression, index: Index) -> Found:
         """The means (K,) of the elements of a formula in the index."""
         found = Polynomials.of(Tape((formula,), (index,))) if self.moment is not None else None
         if found is not None:
-            return enclosing(
-                [
-                    sum((Fraction(c, d) * self._raw(k) for (k,), c in terms.items()), Fraction(0))
-                    for terms, d in zip(found.terms, found.denominators, strict=True)
-                ]
-            )
+            exact = [
+                sum((Fraction(c, d) * self._raw(k) for (k,), c in terms.items()), Fraction(0))
+                for terms, d in zip(found.terms, found.denominators, strict=True)
+            ]
+            return Found(enclosing(exact), exact)
         total = self._integrals(formula, index)
-        return total[:-1] * reciprocal(total[-1:])
+        return Found(total[:-1] * reciprocal(total[-1:]))
 
     def _raw(self, k: int) -> Fraction:
         """The mean of t^k."""

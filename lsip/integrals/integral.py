@@ -24,7 +24,7 @@ from ..validation import Array, numbers
 from .distributions import Distribution, read_distribution
 from .quadrature import means
 from .sheet import sheet
-from .volume import Volume, mean, volume
+from .volume import Found, Volume, mean, volume
 
 Indices = Index | Sequence[Index]
 
@@ -97,7 +97,7 @@ def _weighted(integrand: Integrand, density: Expression, origin: tuple[Any, ...]
         raise ModelError(f"A density is one number at every index point; {text(density)} has shape {density.shape}.")
     _check_formula(density, integrand.indices, "expectation")
     size = volume(integrand.domain)
-    whole = integrand.enclosed(density, size)
+    whole = integrand.enclosed(density, size).ends
     if whole.hi[0] < 1 - 1e-9 or whole.lo[0] > 1 + 1e-9:
         raise ModelError(
             f"The density {text(density)} integrates to {whole.lo[0]:.10g} over {integrand.domain}, not to 1; divide it "
@@ -143,7 +143,7 @@ class Integrand:
         domains = [i.domain for i in indices]
         return Integrand(affine, indices, domains[0] if len(domains) == 1 else Product(*domains))
 
-    def result(self, means: Callable[[Expression], Interval], origin: tuple[Any, ...]) -> Affine:
+    def result(self, means: Callable[[Expression], Found], origin: tuple[Any, ...]) -> Affine:
         """The affine array whose numbers are the means of those of this one."""
         affine, terms = self.affine, list[Term]()
         for term in affine.terms:
@@ -154,7 +154,7 @@ class Integrand:
         found.origin = origin
         return found
 
-    def enclosed(self, formula: Expression, size: Volume) -> Interval:
+    def enclosed(self, formula: Expression, size: Volume) -> Found:
         """Integrals (K,): means times a volume."""
         found = Polynomials.of(Tape((formula,), self.indices))
         if found is not None:
@@ -198,20 +198,30 @@ def _check_formula(formula: Expression, indices: tuple[Index, ...], name: str) -
         )
 
 
-def _numbers(formula: Expression, means: Callable[[Expression], Interval], origin: tuple[Any, ...]) -> Expression:
+def _numbers(formula: Expression, means: Callable[[Expression], Found], origin: tuple[Any, ...]) -> Expression:
     """The means of all elements of a formula, in its shape: those of polynomials apart, which are exact."""
     flat = Gather(formula, np.arange(formula.size))
     lower, upper = np.zeros(formula.size), np.zeros(formula.size)
+    exact: list[Fraction] | None = [Fraction(0)] * formula.size
     for places in _alike(flat):
-        part = Gather(flat, places) if len(places) < flat.size else flat
-        found = means(part)
-        lower[places], upper[places] = found.lo, found.hi
+        found = means(Gather(flat, places) if len(places) < flat.size else flat)
+        lower[places], upper[places] = found.ends.lo, found.ends.hi
+        exact = _placed(exact, places.tolist(), found.exact)
     if not (np.isfinite(lower) & np.isfinite(upper)).all():
         raise ModelError(
             f"{text(origin)} has an integrand for which no finite bounds were found: it may have a pole, or its powers "
             "a singular derivative. Substitute a variable in which it is bounded, or cut the set short of the pole."
         )
-    return known(lower.reshape(formula.shape), upper.reshape(formula.shape))
+    return known(lower.reshape(formula.shape), upper.reshape(formula.shape), exact)
+
+
+def _placed(all_of: list[Fraction] | None, places: list[int], some: list[Fraction] | None) -> list[Fraction] | None:
+    """Some fractions among all; None if one is not known."""
+    if all_of is None or some is None:
+        return None
+    for place, value in zip(places, some, strict=True):
+        all_of[place] = value
+    return all_of
 
 
 def _alike(flat: Expression) -> list[Any]:
@@ -246,19 +256,23 @@ def samples_of(given: object, domain: Domain, name: str) -> Array:
     return points
 
 
-def averages(tape: Tape, points: Array) -> Interval:
+def averages(tape: Tape, points: Array) -> Found:
     """The averages (K,) of all outputs over points (N, m); infinite where one is."""
     found = tape.enclose(points, points)
     lower = [_average(column, -1) for column in found.lo.T.tolist()]
     upper = [_average(column, 1) for column in found.hi.T.tolist()]
-    return Interval(np.array(lower), np.array(upper))
+    ends = Interval(np.array([low for low, _ in lower]), np.array([high for high, _ in upper]))
+    exact = [v for (_, v), (_, w) in zip(lower, upper, strict=True) if v is not None and v == w]
+    return Found(ends, exact if len(exact) == len(lower) else None)
 
 
-def _average(values: list[float], side: int) -> float:
-    """Of numbers: the double that it is, or the next one on that side."""
+def _average(values: list[float], side: int) -> tuple[float, Fraction | None]:
+    """Of numbers: the double that it is, or the next one on that side; and as a fraction, where that is known."""
     if not np.isfinite(values).all():
-        return side * np.inf
+        return side * np.inf, None
     total = fsum(values)
-    if fsum([*values, -total]) * side > 0:  # what rounding left
+    left = fsum([*values, -total])  # what rounding took
+    if left * side > 0:
         total = float(np.nextafter(total, side * np.inf))
-    return neighbours(*(Fraction(total) / len(values)).as_integer_ratio())[max(side, 0)]
+    average = Fraction(total) / len(values)
+    return neighbours(*average.as_integer_ratio())[max(side, 0)], average if left == 0 else None

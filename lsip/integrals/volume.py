@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 from math import comb, factorial, isqrt, prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,13 @@ from ..expressions.polynomials import Exponents, Polynomial, neighbours
 PI = Interval(np.array([3.141592653589793]), np.array([3.1415926535897936]))
 
 
+class Found(NamedTuple):
+    """Numbers (K,), and the same without any rounding, where they are fractions."""
+
+    ends: Interval
+    exact: list[Fraction] | None = None
+
+
 @dataclass(frozen=True)
 class Volume:
     """share pi^pi √root."""
@@ -32,25 +40,23 @@ class Volume:
     def __mul__(self, other: Volume) -> Volume:
         return Volume(self.share * other.share, self.pi + other.pi, self.root * other.root)
 
-    def times(self, means: Interval) -> Interval:
+    def times(self, means: Interval) -> Found:
         """Means (K,) as integrals."""
-        if self == Volume(Fraction(1)):
-            return means
-        return means * self._enclosed()
+        return Found(means if self == Volume(Fraction(1)) else means * self.exactly([Fraction(1)]).ends)
 
-    def exactly(self, means: list[Fraction]) -> Interval:
+    def exactly(self, means: list[Fraction]) -> Found:
         """The same of means that are fractions: what is left to round is rounded once."""
         root = isqrt(self.root)
         square = root * root == self.root
-        found = between([m * self.share * (root if square else 1) for m in means])
+        exact = [m * self.share * (root if square else 1) for m in means]
+        found = between(exact)
+        if square and not self.pi:
+            return Found(found, exact)
         if not square:
             found = found * np.sqrt(float(self.root)) * _ulp()
         for _ in range(self.pi):
             found = found * PI
-        return found
-
-    def _enclosed(self) -> Interval:
-        return self.exactly([Fraction(1)])
+        return Found(found)
 
 
 def _ulp() -> Interval:
@@ -68,7 +74,7 @@ def between(values: list[Fraction]) -> Interval:
 def number(value: Fraction) -> Expression:
     """A fraction as a number of a model: a double, or one that is enclosed by two."""
     found = between([value])
-    return known(found.lo.reshape(()), found.hi.reshape(()))
+    return known(found.lo.reshape(()), found.hi.reshape(()), [value])
 
 
 def refuse(domain: Domain) -> ModelError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -329,6 +329,8 @@ class Problem:
         >>> print(f"{worst.value:.4f} at t = {worst.point[0]:.4f}, nowhere more than {worst.bound:.4f}")
         0.1221 at t = 0.5010, nowhere more than 0.1221
         """
+        if self._bounded is not None and isinstance(x, Mapping) and self._bounded.height not in x:
+            x = {**x, self._bounded.height: self._bounded.at(x)}
         return worst_violation(self.compile(), flat(self.variables, x), tol, time_limit)
 
     def compile(self) -> Program:

@@ -30,6 +30,7 @@ class Objective:
 class Bounded:
     """An objective with enclosed coefficients as a variable of its own, and the row that bounds it by them."""
 
+    expression: Affine
     height: Variable
     row: Constraint
 
@@ -38,7 +39,11 @@ class Bounded:
         height = Variable(name="objective")
         above, below = (objective.expression, height) if objective.maximise else (height, objective.expression)
         row = above.reshape(()) >= below.reshape(())
-        return Bounded(height, row.named("objective"))
+        return Bounded(objective.expression, height, row.named("objective"))
+
+    def at(self, values: Mapping[Variable, ArrayLike]) -> float:
+        """The objective at values of the variables."""
+        return float(self.expression.at(values))
 
 
 @dataclass(frozen=True, eq=False)
