@@ -1,6 +1,7 @@
 """Linear programs with a continuum of constraints: declared like the mathematics, solved with proof."""
 
-from . import bases, catalogue, oracles, plotting, report  # noqa: F401  (each registers how it shows a solution)
+from . import ambiguity, bases, catalogue, oracles, plotting, report  # noqa: F401  (each registers how it shows a solution)
+from .ambiguity import chance, cvar, scenario_count, worst_expectation
 from .domains import (
     Ball,
     Box,
@@ -18,6 +19,7 @@ from .domains import (
 from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, OutOfTime, ProofError
 from .expressions import Constraint, Expression, Index, Parameter, Region, Variable, spline
 from .info import info
+from .integrals import expectation, integral
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution, load
 from .solver import Decomposition, Exchange, Extreme, Tuning, decompose, exchange
@@ -61,18 +63,25 @@ __all__ = [
     "Union",
     "Variable",
     "WorstViolation",
+    "ambiguity",
     "bases",
     "catalogue",
+    "chance",
+    "cvar",
     "decompose",
     "exchange",
+    "expectation",
     "forall",
     "info",
+    "integral",
     "linsip",
     "load",
     "maximize",
     "minimize",
     "oracles",
+    "scenario_count",
     "spline",
+    "worst_expectation",
 ]
 
 

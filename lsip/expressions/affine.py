@@ -21,6 +21,7 @@ from scipy import sparse
 from ..errors import ModelError, NotAffineError
 from ..validation import Array, Data, is_sparse, kept, numbers, shown
 from .addends import numbers_in, without_numbers
+from .enclosed import Enclosed
 from .graph import Add, Condition, Constant, Expression, Gather, Index, Join, Linear, Sum, as_expression, full
 from .interval import NORMAL
 from .operands import Ints
@@ -228,6 +229,14 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
     def __getstate__(self) -> dict[str, Any]:
         _ = self.terms  # added up
         return {name: value for name, value in vars(self).items() if name not in ("offset", "parameters")}
+
+    @cached_property
+    def uncertain(self) -> bool:
+        """Whether some number in it is known by an enclosure only."""
+        formulas = [t.coefficient for t in self.terms if t.numbers is None]
+        if self.varying is not None:
+            formulas.append(self.varying)
+        return any(isinstance(node, Enclosed) for e in formulas for node in e.nodes())
 
     def __str__(self) -> str:
         return text(self)

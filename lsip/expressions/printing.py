@@ -287,6 +287,13 @@ class Printer:
     def _norm(self, u: Item) -> tuple[str, int]:
         return (rf"\left\|{self.show(u)}\right\|" if self.tex else f"‖{self.show(u)}‖"), ATOM
 
+    def _integral(self, u: Item, *indices: Item) -> tuple[str, int]:
+        body, named = self.wrapped(u, PRODUCT), [f"d{self.show(i)}" for i in indices]
+        return rf"\int {body} \, " + r" \, ".join(named) if self.tex else f"∫ {body} {' '.join(named)}", PRODUCT
+
+    def _expectation(self, u: Item, *indices: Item) -> tuple[str, int]:
+        return (rf"\mathbb{{E}}\left[{self.show(u)}\right]" if self.tex else f"E[{self.show(u)}]"), ATOM
+
     def _stack(self, *parts: Item) -> tuple[str, int]:
         inside = ", ".join(self.show(p) for p in parts[:6]) + (", …" if len(parts) > 6 else "")
         return f"({inside})", ATOM

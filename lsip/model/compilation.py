@@ -7,7 +7,7 @@ whatever values parameters have by now.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..domains import Domain, Product
+from ..domains import Domain, Finite, Product
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term, Variable, enclosed
 from ..expressions.graph import Constant, Expression, Gather, Index, Join, Linear, Negate
@@ -27,6 +27,7 @@ from ..oracles.memory import Memory
 from .callables import FamilyOn, compile_family
 from .families import BlackBoxFamily, DeclaredFamily
 from .program import Layout, Place, Program
+from .rational import WholeRows, whole_rows
 
 Array = NDArray[np.float64]
 Part = TypeVar("Part")
@@ -42,6 +43,28 @@ class Quantified(Protocol):
     def constraint(self) -> Constraint: ...
     @property
     def label(self) -> str: ...
+
+
+ONCE = Index("once", Finite([[0.0]]))  # the one point over which rows with enclosed coefficients are a family
+
+
+@dataclass(frozen=True, eq=False)
+class Once:
+    """A finite row whose coefficients are enclosed, as a constraint over one point."""
+
+    constraint: Constraint
+    indices: tuple[Index, ...] = (ONCE,)
+
+    def __post_init__(self) -> None:
+        if self.constraint.equality:
+            raise ModelError(
+                f"{self.label} is an equality with coefficients that no doubles are, such as integrals, and no x is "
+                "proven to satisfy it exactly. Write two inequalities with some room between them."
+            )
+
+    @property
+    def label(self) -> str:
+        return self.constraint.label
 
 
 class Parts:
@@ -118,17 +141,32 @@ class Written:
         def finite(affine: Affine, owner: object) -> FiniteRows:
             return once((owner,), partial(FiniteRows, affine, offsets, n))
 
+        def whole(row: Constraint) -> WholeRows | None:
+            return once((row, WholeRows), partial(whole_rows, row.body, offsets, n)) if row.body.uncertain else None
+
         sign = -1.0 if self.maximise else 1.0
         c, c0 = finite(self.objective, self.objective).at(self.values)
-        blocks = [finite(row.body, row).at(self.values) for row in self.rows]
+        multiplied = {row: found for row in self.rows if (found := whole(row)) is not None}
+        loose = tuple(row for row in self.rows if row.body.uncertain and row not in multiplied)
+        rows = tuple(row for row in self.rows if not row.body.uncertain or row in multiplied)
+        blocks = [
+            (multiplied[row].matrix, multiplied[row].constants)
+            if row in multiplied
+            else finite(row.body, row).at(self.values)
+            for row in rows
+        ]
+        groups: tuple[tuple[Quantified, ...], ...] = (*self.groups, *(((*map(Once, loose),),) if loose else ()))
+        keyed = zip((*self.groups, loose), groups, strict=False)
         parts.families = [
-            *(once(group, partial(family_of, group, offsets, self.values, parts.memories)) for group in self.groups),
+            *(once(key, partial(family_of, group, offsets, self.values, parts.memories)) for key, group in keyed),
             *(once((on,), partial(_applied, on, offsets)) for on in self.applied),
         ]
         parts.keep(keys)
         sizes = np.array([len(b) for _, b in blocks], dtype=np.intp)
         right = np.concatenate([np.zeros(0), *(-b for _, b in blocks)])
-        equal = np.repeat([row.equality for row in self.rows], sizes).astype(bool)
+        equal = np.repeat([row.equality for row in rows], sizes).astype(bool)
+        places = dict(self._places(rows, sizes, groups))
+        places |= {row: replace(places[row], factors=found.factors) for row, found in multiplied.items()}
         return Program(
             c=sign * np.asarray(c.toarray()).ravel(),
             constant=sign * float(c0[0]),
@@ -138,24 +176,27 @@ class Written:
             row_lower=np.where(equal, right, -np.inf),
             row_upper=right,
             families=tuple(f.bound(self.values) for f in parts.families),
-            row_labels=tuple(label for row in self.rows for label in labels_of(row)),
+            row_labels=tuple(label for row in rows for label in labels_of(row)),
             maximise=self.maximise,
             name=self.name,
             integer=np.concatenate([np.full(v.size, v.integer) for v in self.variables]),
-            layout=Layout(self, self.owner, dict(self._places(sizes))),
+            layout=Layout(self, self.owner, places),
         )
 
-    def _places(self, sizes: NDArray[np.intp]) -> Iterator[tuple[Any, Place]]:
+    def _places(
+        self, rows: tuple[Constraint, ...], sizes: NDArray[np.intp], groups: tuple[tuple[Quantified, ...], ...]
+    ) -> Iterator[tuple[Any, Place]]:
         """Where every constraint stands."""
         starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
-        for row, start, end in zip(self.rows, starts, starts[1:], strict=False):
+        for row, start, end in zip(rows, starts, starts[1:], strict=False):
             yield row, Place(None, start, end)
-        for f, group in enumerate(self.groups):
+        for f, group in enumerate(groups):
             start = 0
             for member in group:
-                yield member, Place(f, start, start + member.constraint.body.size)
+                statement = member.constraint if isinstance(member, Once) else member
+                yield statement, Place(f, start, start + member.constraint.body.size)
                 start += member.constraint.body.size
-        for f, on in enumerate(self.applied, start=len(self.groups)):
+        for f, on in enumerate(self.applied, start=len(groups)):
             yield on, Place(f, 0, 1)
 
 

@@ -22,6 +22,7 @@ from ..expressions.graph import Index
 from ..masters import MasterError
 from ..masters.base import Matrix
 from ..masters.rows import Sides
+from .compilation import ONCE
 from .families import RowFamily
 from .program import Program
 
@@ -186,7 +187,11 @@ def to_cvxpy(lp: FiniteLP, variables: Sequence[Variable]) -> Any:
 
 
 def _split(points: Chosen, families: Sequence[RowFamily]) -> list[Points]:
-    """One entry a family: a number or points."""
+    """One entry a family: a number or points. Finite rows with enclosed coefficients have their point already."""
+    alone = [any(i is ONCE for i in family.indices) for family in families]
+    if any(alone):
+        given = iter(_split(points, [family for family, single in zip(families, alone, strict=True) if not single]))
+        return [1 if single else next(given) for single in alone]
     count = len(families)
     if isinstance(points, Mapping):
         return _from_mapping(points, families)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from .identities import matched
 from .method import Answer, Method, chosen_method
 from .problem_file import WHAT, problem_data, read_problem
 from .program import Program
-from .statements import ForAll, Objective, check_indices, titled
+from .statements import Bounded, ForAll, Objective, check_indices, titled
 from .status import Status
 from .unbounded import compactified
 from .worst_violation import Values, WorstViolation, flat, worst_violation
@@ -150,6 +150,7 @@ class Problem:
         self.constraints: list[Constraint | ForAll | FamilyOn] = list(_flatten(constraints))
         self._parts = Parts()
         self._last: Answer | None = None
+        self._bounded = Bounded.of(objective) if objective.expression.uncertain else None
         self._check()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -163,6 +164,8 @@ class Problem:
             found.update(dict.fromkeys(term.variable for term in affine.terms))
         if not found:
             raise ModelError("The model has no decision variable.")
+        if self._bounded is not None:
+            found[self._bounded.height] = None
         variables = tuple(sorted(found, key=lambda v: v.number))
         _check_names([v.name for v in variables], "variables")
         indices = (i for c in self.constraints if isinstance(c, ForAll) for i in c.indices)
@@ -318,6 +321,8 @@ class Problem:
         >>> print(f"{worst.value:.4f} at t = {worst.point[0]:.4f}, nowhere more than {worst.bound:.4f}")
         0.1221 at t = 0.5010, nowhere more than 0.1221
         """
+        if self._bounded is not None and isinstance(x, Mapping) and self._bounded.height not in x:
+            x = {**x, self._bounded.height: self._bounded.at(x)}
         return worst_violation(self.compile(), flat(self.variables, x), tol, time_limit)
 
     def data(self) -> dict[str, Any]:
@@ -360,12 +365,13 @@ class Problem:
         for c in self.constraints:
             if isinstance(c, ForAll):
                 groups.setdefault(c.indices, []).append(c)
+        rows = tuple(c for c in self.constraints if isinstance(c, Constraint))
         return Written(
             owner=self,
             name=self.name,
-            objective=self.objective.expression,
+            objective=self.objective.expression if self._bounded is None else self._bounded.height,
             maximise=self.objective.maximise,
-            rows=tuple(c for c in self.constraints if isinstance(c, Constraint)),
+            rows=rows if self._bounded is None else (*rows, self._bounded.row),
             groups=tuple(map(tuple, groups.values())),
             applied=tuple(c for c in self.constraints if isinstance(c, FamilyOn)),
             variables=self.variables,

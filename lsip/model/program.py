@@ -75,6 +75,7 @@ class Place:
     family: int | None
     start: int
     end: int
+    factors: Array | None = None  # with which finite rows were multiplied
 
 
 @dataclass(frozen=True, eq=False)

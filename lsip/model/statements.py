@@ -27,6 +27,26 @@ class Objective:
 
 
 @dataclass(frozen=True, eq=False)
+class Bounded:
+    """An objective with enclosed coefficients as a variable of its own, and the row that bounds it by them."""
+
+    expression: Affine
+    height: Variable
+    row: Constraint
+
+    @staticmethod
+    def of(objective: Objective) -> Bounded:
+        height = Variable(name="objective")
+        above, below = (objective.expression, height) if objective.maximise else (height, objective.expression)
+        row = above.reshape(()) >= below.reshape(())
+        return Bounded(objective.expression, height, row.named("objective"))
+
+    def at(self, values: Mapping[Variable, ArrayLike]) -> float:
+        """The objective at values of the variables."""
+        return float(self.expression.at(values))
+
+
+@dataclass(frozen=True, eq=False)
 class ForAll:
     """A constraint that holds for every value of its indices."""
 

@@ -299,8 +299,13 @@ class Solution:
         place = self.program.layout.places[statement]  # type: ignore[union-attr]
         if place.family is not None:
             held = range(place.start, place.end)
-            return tuple(a for a in self.active if a.family == place.family and a.component in held)
-        found = self._row_multipliers()[place.start : place.end]
+            atoms = tuple(a for a in self.active if a.family == place.family and a.component in held)
+            if not isinstance(statement, Constraint):
+                return atoms
+            found = np.array([sum(a.multiplier for a in atoms if a.component == i) for i in held])
+        else:
+            found = self._row_multipliers()[place.start : place.end]
+            found = found if place.factors is None else place.factors * found
         return found.reshape(statement.shape) if statement.shape else float(found[0])
 
     def _statement(self, asked: object) -> Any:
