@@ -15,8 +15,8 @@ from .domains import (
     Simplex,
     Union,
 )
-from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, OutOfTime, ProofError
-from .expressions import Constraint, Expression, Index, Parameter, Region, Variable, spline
+from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, NotConvexError, OutOfTime, ProofError
+from .expressions import Constraint, Convex, Expression, Index, Parameter, Region, Variable, norm1, norm_inf, psd, spline
 from .info import info
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution
@@ -30,6 +30,7 @@ __all__ = [
     "Box",
     "Budget",
     "Constraint",
+    "Convex",
     "Decomposition",
     "Domain",
     "Ellipsoid",
@@ -46,6 +47,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "NotAffineError",
+    "NotConvexError",
     "OutOfTime",
     "Parameter",
     "Polytope",
@@ -70,7 +72,10 @@ __all__ = [
     "linsip",
     "maximize",
     "minimize",
+    "norm1",
+    "norm_inf",
     "oracles",
+    "psd",
     "spline",
 ]
 

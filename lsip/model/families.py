@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..deadline import check
-from ..domains import Cell, Domain
+from ..domains import Cell, Domain, Product
 from ..errors import ModelError
 from ..expressions.chart import Chart
+from ..expressions.directions import WorstDirection
 from ..expressions.graph import Constant, Expression, Index, Join, Linear, picked
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..expressions.jets import tetrahedron, triangle
@@ -214,6 +215,10 @@ class DeclaredFamily:
         """Which rows they are, how many coefficients they have, and the values of parameters."""
         values = tuple((p, v.tobytes()) for p, v in self.tape.known.items())
         return self.origins, self.columns.shape[1], values
+
+    @property
+    def split(self) -> Domain:
+        return self.domain
 
     @property
     def count(self) -> int:
@@ -435,6 +440,53 @@ class DeclaredFamily:
         return enclose
 
 
+class DirectedFamily(DeclaredFamily):
+    """A family over indices and directions, of which a worst one is known in closed form for every index.
+
+    Its rows are those of any other family. Beside them it knows the `entries` that they are made of, which depend on
+    the indices alone, so that whoever proves something needs boxes of the indices only.
+    """
+
+    def __init__(self, *made: Any, worst: WorstDirection, entries: DeclaredFamily, shown: int) -> None:
+        super().__init__(*made)
+        self.worst, self.entries, self.shown = worst, entries, shown
+        rows = np.empty(len(entries.columns), dtype=np.intp)  # to which row each entry belongs
+        rows[worst.base] = np.arange(len(worst.base))
+        for block in worst.blocks:
+            rows[block.entries] = block.rows[:, None]
+        # Where the weight of each coefficient of an entry stands among those of its row.
+        meets = self.columns[rows][:, None, :] == entries.columns[:, :, None]
+        self._places = rows[:, None], np.concatenate([meets.argmax(axis=2), np.full((len(rows), 1), -1)], axis=1)
+
+    @property
+    def split(self) -> Domain:
+        return self.entries.domain
+
+    def bound(self, values: Values) -> DirectedFamily:
+        """The family for these values of its parameters."""
+        other: Any = super().bound(values)
+        entries = self.entries.bound(values)
+        if entries is not self.entries:
+            other = copy(self) if other is self else other
+            other.entries = entries
+        return other
+
+    def of_entries(self, weights: Array) -> Array:
+        """Weights (p, K + 1) of rows as those of the entries."""
+        return weights[self._places]
+
+    def renewal(self, cell: Cell, before: Hashable) -> None:
+        """Entries are enclosed anew."""
+
+    def indices_of(self, domain: Domain) -> Domain | None:
+        """The set of the indices alone, where `domain` is a product of one with the set of all directions."""
+        every, tail = _factors(domain), _factors(self.worst.index.domain)
+        factors = every[: len(every) - len(tail)]
+        if not factors or every[len(factors) :] != tail:
+            return None
+        return factors[0] if len(factors) == 1 else Product(*factors)
+
+
 class BlackBoxFamily:
     """A family given by batched callables; enclosed only when Lipschitz constants are given."""
 
@@ -459,6 +511,10 @@ class BlackBoxFamily:
         self.lipschitz = lipschitz
         self.enclosable = lipschitz is not None
         self.memory = Memory()
+
+    @property
+    def split(self) -> Domain:
+        return self.domain
 
     @property
     def count(self) -> int:
@@ -571,6 +627,10 @@ class BlackBoxFamily:
             return flat, cut, None
 
         return enclose
+
+
+def _factors(domain: Domain) -> tuple[Domain, ...]:
+    return domain.factors if isinstance(domain, Product) else (domain,)
 
 
 def _step(node: Expression, offsets: dict[Index, int]) -> Any:

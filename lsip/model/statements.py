@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.convex import ConvexConstraint
 from ..expressions.graph import Index
 from ..expressions.printing import latex, text
 from .compilation import single
@@ -17,10 +18,11 @@ from .worst_violation import WorstViolation, flat, worst_violation
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What to minimise or maximise."""
+    """What to minimise or maximise; a convex one is an epigraph variable, which a constraint bounds."""
 
     expression: Affine
     maximise: bool
+    epigraph: ConvexConstraint | None = None
 
     def __str__(self) -> str:
         return f"{'maximize' if self.maximise else 'minimize'} {text(self.expression)}"
@@ -32,6 +34,11 @@ class ForAll:
 
     indices: tuple[Index, ...]
     constraint: Constraint
+
+    @property
+    def directions(self) -> tuple[Index, ...]:
+        """Further indices, for all of which its rows hold, that nobody sees."""
+        return self.constraint.directions
 
     @property
     def name(self) -> str | None:

@@ -401,6 +401,10 @@ class ScaledFamily:
     def linear(self) -> LinearForm | None:
         return _form(self.inner.linear, self._rows)
 
+    @property
+    def split(self) -> Domain:
+        return self.inner.split
+
     def rows(self, y: Array) -> tuple[Array, Array]:
         a, b = self.inner.rows(y)
         return a * self._a, b * self._b

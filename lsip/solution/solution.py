@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..deadline import check, within
 from ..errors import ModelError, OutOfTime, ProofError
 from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.convex import Convex
 from ..expressions.graph import Expression
 from ..expressions.parameter import Values, current
 from ..expressions.sums import Kept, together, totals
@@ -131,7 +132,7 @@ class Solution:
     @property
     def x(self) -> Array:
         """All variables, flat, in the order in which they were made."""
-        return self.certificate.x
+        return self.certificate.x[: sum(v.size for v in self.variables)] if self.variables else self.certificate.x
 
     @property
     def value(self) -> float:
@@ -140,7 +141,7 @@ class Solution:
             return float("nan")
         if self.status is Status.UNBOUNDED:
             return -self._sign * np.inf
-        return self._sign * float(self.program.c @ self.x + self.program.constant)
+        return self._sign * float(self.program.c @ self.certificate.x + self.program.constant)
 
     @property
     def lower(self) -> float:
@@ -200,16 +201,18 @@ class Solution:
         why = reason(self.program, self.certificate.violation, self.oracle)
         return f"No violation found, but one is not excluded: {why}"
 
-    def __getitem__(self, item: Affine | str) -> Any:
+    def __getitem__(self, item: Affine | Convex | str) -> Any:
         """The value of a variable or an expression without index: `solution[x]`, `solution["x"]`, `solution[2 * x]`."""
         if isinstance(item, str):
             item = self._named(item)
         if isinstance(item, Expression):
             item = Affine.of(item)
+        if isinstance(item, Convex) and not item.indices():
+            return item.evaluated(self.__getitem__)
         if not isinstance(item, Affine) or item.indices():
             raise ModelError(
-                "solution[...] takes a variable, or an affine expression of variables without an index; of one with an "
-                "index, e.at({y: points}) gives the values."
+                "solution[...] takes a variable, or an expression of variables without an index; of one with an index, "
+                "e.at({y: points}) gives the values."
             )
         values = self._parameters(item)
         starts = dict(zip(self.variables, np.cumsum([0] + [v.size for v in self.variables]), strict=False))
@@ -243,7 +246,7 @@ class Solution:
         if place.family is not None:
             held = range(place.start, place.end)
             return tuple(a for a in self.active if a.family == place.family and a.component in held)
-        found = self._row_multipliers()[place.start : place.end]
+        found = statement.shared(self._row_multipliers()[place.start : place.end])
         return found.reshape(statement.shape) if statement.shape else float(found[0])
 
     def _statement(self, asked: object) -> Any:
@@ -303,7 +306,7 @@ class Solution:
             raise ModelError(
                 f"`family` is the number of a constraint over an index, counted from 0 ({known}); got {family}."
             )
-        return self.program.violation(family, self.x)
+        return self.program.violation(family, self.certificate.x)
 
     def verify(
         self,
