@@ -16,7 +16,19 @@ from .domains import (
     Union,
 )
 from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, NotConvexError, OutOfTime, ProofError
-from .expressions import Constraint, Convex, Expression, Index, Parameter, Region, Variable, norm1, norm_inf, psd, spline
+from .expressions import (
+    Constraint,
+    Convex,
+    Expression,
+    Index,
+    Parameter,
+    Region,
+    Variable,
+    norm1,
+    norm_inf,
+    psd,
+    spline,
+)
 from .info import info
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution

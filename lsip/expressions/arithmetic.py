@@ -18,7 +18,8 @@ from ..errors import ModelError
 from ..validation import Array, is_sparse, mask, matrix
 from .affine import Affine, Constraint, Read, compare, linear_rule, pairing, refuse
 from .angle import Angle
-from .convex import CURVES, Convex, compare_convex, convex_rule, euclidean, joined, largest
+from .convex import CURVES, Convex, convex_rule, euclidean, joined, largest
+from .convex_rows import compare_convex
 from .elementary import Function
 from .functions import FUNCTIONS
 from .graph import (
@@ -506,13 +507,13 @@ def norm(u: Symbol, ord: float | None = None, axis: Axis = None, keepdims: bool 
     if ord is not None and not (isinstance(ord, int | float) and ord >= 1):
         raise ModelError(f"np.linalg.norm needs ord >= 1 or np.inf; got {ord!r}.")
     if ord in (None, 2) and isinstance(u, Affine):
-        result = euclidean(_last(u, axis)[0])
+        result: Any = euclidean(Affine.of(_last(u, axis)[0]))
     elif ord in (None, 2):
         result = RULES["sqrt"](total(RULES["square"](u), axis))
-    elif ord == np.inf:
-        result = FUNCTION_RULES[np.max](RULES["absolute"](u), axis=axis)
+    elif ord in (1, np.inf):
+        result = norm1(u, axis) if ord == 1 else norm_inf(u, axis)
     else:
-        result = total(RULES["absolute"](u) ** float(ord), axis) ** (1.0 / ord) if ord != 1 else total(abs(u), axis)
+        result = total(RULES["absolute"](u) ** float(ord), axis) ** (1.0 / ord)
     result.origin = ("norm", u) if ord in (None, 2) else ("norm", u, ord)
     return result
 

@@ -7,21 +7,19 @@ all directions of a `WorstDirection`. Another comparison is refused where it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
-from scipy import sparse
 
-from ..domains import Product
 from ..errors import ModelError, NotConvexError
 from ..validation import Array
-from .affine import Affine, Constraint, Read, Variable, linear_rule, moved
-from .directions import Absolute, Block, Definite, Directions, Euclidean, Largest, WorstDirection
+from .affine import Affine, Constraint, linear_rule, moved
+from .directions import Absolute, Directions, Euclidean, Largest, add_at
 from .graph import Constant, Expression, Index, as_expression
 from .operands import Ints
-from .operators import FUNCTION_RULES, Operators
+from .operators import Operators
 from .parameter import Parameter
 from .printing import Item, latex, text
 
@@ -41,12 +39,6 @@ class ConvexTuning:
 
 
 TUNING = ConvexTuning()
-
-
-class Epigraph(Variable):
-    """A variable that stands for a convex part, and is not shown."""
-
-    hidden = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +73,7 @@ class Atoms:
         return rank
 
 
-class Convex(Operators["Convex | Affine | Expression", "Convex", "Constraint"]):
+class Convex(Operators["Convex | Affine | Expression", "Convex", Constraint]):
     """An array of sums: what is affine in the variables, and support functions with signs."""
 
     def __init__(self, affine: Affine, atoms: Iterable[Atoms]) -> None:
@@ -96,7 +88,9 @@ class Convex(Operators["Convex | Affine | Expression", "Convex", "Constraint"]):
     def gather(self, index: Ints) -> Convex:
         """Elements in any arrangement: `index` holds positions in the flattened array, and its shape is the new one."""
         index = np.asarray(index, dtype=np.intp)
-        return Convex(self.affine.gather(index), (a.chosen(*moved(a.rows, self.size, index.ravel())) for a in self.atoms))
+        return Convex(
+            self.affine.gather(index), (a.chosen(*moved(a.rows, self.size, index.ravel())) for a in self.atoms)
+        )
 
     def sum_last(self) -> Convex:
         """The sum over the last axis."""
@@ -132,7 +126,7 @@ class Convex(Operators["Convex | Affine | Expression", "Convex", "Constraint"]):
         total = base.reshape(*lead, self.size).copy()
         for a in self.atoms:
             q = np.asarray(at(a.q), dtype=float)
-            np.add.at(total, (..., a.rows), a.signs * a.kind.value(np.broadcast_to(q, (*lead, *a.q.shape))))
+            add_at(total, a.rows, a.signs * a.kind.value(np.broadcast_to(q, (*lead, *a.q.shape))))
         found = total.reshape((*lead, *self.shape))
         return found if found.shape else float(found)
 
@@ -143,45 +137,6 @@ class Convex(Operators["Convex | Affine | Expression", "Convex", "Constraint"]):
 
     def _repr_latex_(self) -> str:
         return f"${latex(self)}$"
-
-
-@dataclass(frozen=True, eq=False)
-class ConvexConstraint(Constraint):
-    """A convex array <= 0, and the affine rows that it means."""
-
-    convex: Convex | None = None  # what is <= 0
-    elements: Ints | None = None  # (rows,), the element that each row is about; -1 for what bounds an epigraph variable
-    worst: WorstDirection | None = None  # where rows are for all directions
-    entries: Affine | None = None  # of `worst`
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.written.shape
-
-    @property
-    def written(self) -> Convex:
-        """What is <= 0, as it was written."""
-        assert self.convex is not None
-        return self.convex
-
-    @property
-    def indices(self) -> tuple[Index, ...]:
-        return self.written.indices()
-
-    @property
-    def directions(self) -> tuple[Index, ...]:
-        return () if self.worst is None else (self.worst.index,)
-
-    def violation(self, values: Mapping[Any, Any] | None = None) -> Array | float:
-        found: Array | float = np.maximum(self.written.at(values), 0.0)
-        return found
-
-    def shared(self, multipliers: Array) -> Array:
-        """Multipliers of rows as those of elements: each has as much room on its right as all of its rows."""
-        assert self.elements is not None
-        total = np.zeros(self.written.size)
-        np.add.at(total, self.elements[self.elements >= 0], multipliers[self.elements >= 0])
-        return total
 
 
 def convex_rule(op: str, operands: tuple[Any, ...]) -> Convex | Affine:
@@ -195,16 +150,16 @@ def convex_rule(op: str, operands: tuple[Any, ...]) -> Convex | Affine:
 
 def refuse_nested(op: str, operands: tuple[Item, ...]) -> NoReturn:
     raise NotConvexError(
-        f"{op}({', '.join(map(text, operands))}) is neither convex nor concave in the variables in a way that is known. "
+        f"{op}({', '.join(map(text, operands))}) is not known to be convex or concave in the variables. "
         "Absolute values, maxima, minima and norms of what is affine may be added up and multiplied by numbers."
     )
 
 
-def _add(left: Any, right: Any) -> Convex:
+def add(left: Any, right: Any) -> Convex:
     a, b = Convex.of(left), Convex.of(right)
     total = linear_rule("add", (a.affine, b.affine))
     place = np.arange(total.size).reshape(total.shape)
-    parts = []
+    parts: list[Atoms] = []
     for part in (a, b):
         if part.shape != total.shape:
             part = part.gather(np.broadcast_to(np.arange(part.size).reshape(part.shape), place.shape))
@@ -222,8 +177,12 @@ def _factor(u: Convex, factor: Any, symbol: str) -> Array:
     known = factor if isinstance(factor, Convex | Affine) else as_expression(factor)
     if isinstance(known, Constant):
         return known.value
-    advice = f"write the factor inside, as in np.abs({text(known)} * …)" if isinstance(known, Expression) else "use numbers"
-    raise NotConvexError(f"({u}) {symbol} ({text(known)}) is convex only where the factor is nowhere negative: {advice}.")
+    advice = (
+        f"write the factor inside, as in np.abs({text(known)} * …)" if isinstance(known, Expression) else "use numbers"
+    )
+    raise NotConvexError(
+        f"({u}) {symbol} ({text(known)}) is convex only where the factor is nowhere negative: {advice}."
+    )
 
 
 def _divide(a: Any, b: Any) -> Convex:
@@ -248,13 +207,15 @@ def _matmul(a: Any, b: Any) -> Convex:
 
 def largest(u: Affine | Convex) -> Convex:
     """The largest over the last axis."""
-    rows, elements = _rows(Convex.of(u))
+    rows, elements = rows_of(Convex.of(u))
     k = u.shape[-1]
     group = elements // k
     order = np.argsort(group, kind="stable")
     counts = np.bincount(group)
     starts = np.cumsum(counts) - counts
-    index = starts[:, None] + np.minimum(np.arange(counts.max()), counts[:, None] - 1)  # some have fewer: the last again
+    index = starts[:, None] + np.minimum(
+        np.arange(counts.max()), counts[:, None] - 1
+    )  # some have fewer: the last again
     return _alone(Largest(), rows.gather(order[index]), u.shape[:-1])
 
 
@@ -264,7 +225,7 @@ def _alone(kind: Directions, q: Affine, shape: tuple[int, ...]) -> Convex:
     return Convex(Affine(shape, ()), (Atoms(kind, q, np.arange(n), np.ones(n)),))
 
 
-def absolute(u: Affine) -> Convex:
+def absolute(u: Affine | Convex) -> Convex:
     """|u|, element by element."""
     if isinstance(u, Convex):
         refuse_nested("np.abs", (u,))
@@ -284,10 +245,10 @@ def _maximum(a: Any, b: Any) -> Convex:
 
 
 def _minimum(a: Any, b: Any) -> Convex:
-    return _negative(_maximum(*(_negative(Convex.of(v)) for v in (a, b))))
+    return negative(_maximum(*(negative(Convex.of(v)) for v in (a, b))))
 
 
-def _negative(u: Convex) -> Convex:
+def negative(u: Convex) -> Convex:
     return u.scaled("multiply", np.full(u.shape, -1.0))
 
 
@@ -299,9 +260,9 @@ def joined(parts: list[Convex]) -> Convex:
 
 
 _CONVEX: dict[str, Callable[..., Convex]] = {
-    "add": _add,
-    "subtract": lambda a, b: _add(a, _negative(Convex.of(b))),
-    "negative": _negative,
+    "add": add,
+    "subtract": lambda a, b: add(a, negative(Convex.of(b))),
+    "negative": negative,
     "positive": lambda u: u.gather(np.arange(u.size).reshape(u.shape)),
     "multiply": _multiply,
     "divide": _divide,
@@ -313,7 +274,7 @@ _CONVEX: dict[str, Callable[..., Convex]] = {
 CURVES = ("absolute", "maximum", "minimum")  # what is affine becomes convex by these
 
 
-def _rows(u: Convex) -> tuple[Affine, Ints]:
+def rows_of(u: Convex) -> tuple[Affine, Ints]:
     """Rows (R,) whose largest, among those of an element, is the element; and the elements. Refused where too many."""
     rows, elements = u.affine.gather(np.arange(u.size)), np.arange(u.size)
     for a in u.atoms:
@@ -339,109 +300,3 @@ def directions_of(u: Convex) -> float:
     for a in u.atoms:
         np.add.at(counts, a.rows, np.log2(len(a.kind.rows(a.q.shape[1]))) if a.kind.vertices else np.inf)
     return float(np.exp2(np.minimum(counts.max(initial=0.0), 1000.0)))
-
-
-def compare_convex(a: Read | Convex, b: Read | Convex, symbol: str, flipped: bool) -> ConvexConstraint:
-    """a <= b, where that holds on a convex set."""
-    origin = (">" + symbol[1:], b, a) if flipped else (symbol, a, b)
-    if symbol == "<":
-        raise ModelError(f"Strict inequalities have no minimum: write <= or >= in {text(origin)}.")
-    if symbol == "==":
-        raise NotConvexError(
-            f"{text(origin)} does not hold on a convex set of variables, as no equality of a maximum, a norm or an "
-            "absolute value does. Write <= where that is enough, and put what it is equal to into the objective."
-        )
-    body = _add(a, _negative(Convex.of(b)))
-    if any((atoms.signs < 0).any() for atoms in body.atoms):
-        raise NotConvexError(
-            f"{text(origin)} does not hold on a convex set of variables: a convex function (np.abs, np.maximum, np.max, a "
-            "norm) has to be on the smaller side, a concave one (np.minimum, np.min) on the larger. Where the sign of "
-            "what is inside is known, write it without; otherwise solve one problem for each of its signs."
-        )
-    return lowered(body, origin)
-
-
-def lowered(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
-    """body <= 0 as affine rows."""
-    if not (directions_of(body) > TUNING.most_rows):
-        rows, elements = _rows(body)
-        return ConvexConstraint(rows, False, origin, convex=body, elements=elements)
-    if body.indices() or not all(a.kind.vertices for a in body.atoms):
-        return _directed(body, origin)
-    parts, elements = [body.affine.gather(np.arange(body.size))], [np.arange(body.size)]
-    for a in body.atoms:
-        s = Epigraph(len(a.rows))
-        parts[0] = linear_rule("add", (parts[0], _collected(s, a.rows, body.size)))
-        weights = a.kind.rows(a.q.shape[1])
-        each = np.repeat(np.arange(len(a.rows)), len(weights))
-        value = linear_rule("multiply", (a.chosen(each, each).q, np.tile(weights, (len(a.rows), 1)))).sum_last()
-        parts.append(linear_rule("subtract", (value, s.gather(each))))
-        elements.append(np.full(len(each), -1))
-    return ConvexConstraint(Affine.join(parts), False, origin, convex=body, elements=np.concatenate(elements))
-
-
-def _collected(u: Affine, rows: Ints, size: int) -> Affine:
-    """The elements of a vector added up where they belong."""
-    ones = sparse.csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(size, len(rows)))
-    return linear_rule("matmul", (ones, u))
-
-
-def _directed(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
-    """body <= 0 as one row an element, for all directions; elements share them, since each holds for all."""
-    slots = [a.slots(body.size) for a in body.atoms]
-    sets = [a.kind.domain(a.q.shape[1]) for a in body.atoms]
-    parts = [part for part, slot in zip(sets, slots, strict=True) for _ in range(int(slot.max()) + 1)]
-    index = Index("direction", parts[0] if len(parts) == 1 else Product(*parts))
-    rows, blocks, start, entry = body.affine.gather(np.arange(body.size)), [], 0, body.size
-    for a, slot, part in zip(body.atoms, slots, sets, strict=True):
-        count, width = int(slot.max()) + 1, a.q.shape[1]
-        each = [a.kind.weights(index[start + j * part.dim : start + (j + 1) * part.dim]) for j in range(count)]
-        weights = FUNCTION_RULES[np.stack](each)[slot]
-        rows = linear_rule("add", (rows, _collected(linear_rule("multiply", (a.q, weights)).sum_last(), a.rows, body.size)))
-        places = start + slot[:, None] * part.dim + np.arange(part.dim)
-        blocks.append(Block(a.kind, a.rows, entry + np.arange(a.q.size).reshape(-1, width), places))
-        start, entry = start + count * part.dim, entry + a.q.size
-    worst = WorstDirection(index, np.arange(body.size), tuple(blocks))
-    entries = Affine.join([p.gather(np.arange(p.size)) for p in body.parts])
-    elements = np.arange(body.size)
-    return ConvexConstraint(rows, False, origin, convex=body, elements=elements, worst=worst, entries=entries)
-
-
-def psd(matrix: Affine | Expression | Array) -> ConvexConstraint:
-    """A symmetric matrix, affine in the variables, has no negative eigenvalue.
-
-    With an index in it, `lsip.forall(y, lsip.psd(M))` says so for all y.
-
-    Examples
-    --------
-    >>> import numpy as np, lsip
-    >>> x, t = lsip.Variable(name="x"), lsip.Index("t", lsip.Interval(-1, 1))
-    >>> M = np.stack([np.stack([x, t]), np.stack([t, 2.0])])
-    >>> solution = lsip.Problem(lsip.minimize(x), [lsip.forall(t, lsip.psd(M))]).solve(verbose=False)
-    >>> round(solution.value, 6), solution.certified
-    (0.5, True)
-    """
-    m = matrix if isinstance(matrix, Affine) else Affine.of(matrix)
-    if m.ndim != 2 or m.shape[0] != m.shape[1]:
-        raise ModelError(f"lsip.psd takes a square matrix; got {m} of shape {m.shape}.")
-    if not m.terms:
-        raise ModelError(f"{m} has no decision variable in it, so there is nothing to constrain.")
-    q = linear_rule("negative", (m,)).gather(np.arange(m.size)[None, :])
-    body = Convex(Affine((), ()), (Atoms(Definite(), q, np.zeros(1, dtype=np.intp), np.ones(1)),))
-    return _directed(body, ("psd", matrix))
-
-
-def objective(u: Convex, maximise: bool) -> tuple[Affine, ConvexConstraint]:
-    """A convex objective as an epigraph variable, and the constraint that bounds it."""
-    t = Epigraph(())
-    word = "maximize" if maximise else "minimize"
-    signs = [a.signs for a in u.atoms]
-    if any(((s > 0) if maximise else (s < 0)).any() for s in signs):
-        raise NotConvexError(
-            f"{word} {u} is not convex: np.abs, np.maximum, np.max and norms can be minimised, np.minimum and np.min "
-            "maximised. Where the sign of what is inside is known, write it without."
-        )
-    body = _add(t, _negative(u)) if maximise else _add(u, linear_rule("negative", (t,)))
-    goal = t.gather(np.zeros((), dtype=np.intp))
-    goal.origin = u.origin
-    return goal, lowered(body, (">=" if maximise else "<=", u, t))

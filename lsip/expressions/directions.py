@@ -110,14 +110,14 @@ class Euclidean(Directions):
         return Ball(np.zeros(size), 1.0)
 
     def value(self, q: Array) -> Array:
-        return np.asarray(np.linalg.norm(q, axis=-1))
+        size, unit = _parts(q)
+        return size * np.linalg.norm(unit, axis=-1)
 
     def swing(self, doubt: Array) -> Array:
-        return self.value(doubt) * (1 + 4 * (doubt.shape[-1] + 4) * EPS) + TINY
+        return self.value(doubt) * (1 + 4 * (doubt.shape[-1] + 4) * EPS) + 4 * TINY
 
     def worst(self, q: Array) -> Array:
-        size = np.abs(q).max(axis=-1, keepdims=True)
-        unit = q / np.where(size > 0, size, 1.0)
+        unit = _parts(q)[1]
         return unit / np.maximum(np.linalg.norm(unit, axis=-1, keepdims=True), 1.0)
 
 
@@ -149,7 +149,7 @@ class Definite(Directions):
         values, vectors = _eigen(matrix)
         size, rounding = np.abs(vectors), 4 * (k + 4) * EPS
         product = (vectors * values[..., None, :]) @ _turned(vectors)
-        left = np.abs(matrix - product) + (k + 4) * TINY
+        left = np.abs(matrix - product) + 4 * (k + 4) * TINY
         left = left + rounding * ((size * np.abs(values)[..., None, :]) @ _turned(size) + np.abs(matrix))
         skew = np.abs(_turned(vectors) @ vectors - np.eye(k)) + rounding
         rest, bent = (part.sum(axis=-1).max(axis=-1) for part in (left, skew))
@@ -178,6 +178,12 @@ class Definite(Directions):
         return np.where(largest > 0, k * largest * (1 + 4 * EPS), largest)
 
 
+def _parts(q: Array) -> tuple[Array, Array]:
+    """The largest size (...,) among numbers (..., size), and they in units of it, whose squares do not underflow."""
+    size = np.abs(q).max(axis=-1)
+    return size, q / np.where(size > 0, size, 1.0)[..., None]
+
+
 def _symmetric(q: Array) -> Array:
     """v' Q v is that of the symmetric part; halves are exact."""
     k = isqrt(q.shape[-1])
@@ -191,7 +197,7 @@ def _turned(matrix: Array) -> Array:
 
 def _eigen(matrix: Array) -> tuple[Array, Array]:
     """Eigenvalues, in order, and eigenvectors; nan, and any, for what is not finite."""
-    known = np.isfinite(matrix).all(axis=(-1, -2))
+    known = np.asarray(np.isfinite(matrix).all(axis=(-1, -2)))
     values, vectors = np.linalg.eigh(np.where(known[..., None, None], matrix, 0.0))
     return np.where(known[..., None], values, np.nan), vectors
 
@@ -247,5 +253,10 @@ class WorstDirection:
     def _total(self, base: Array, parts: list[Array]) -> Array:
         total = base.copy()
         for b, part in zip(self.blocks, parts, strict=True):
-            np.add.at(total, (..., b.rows), part)
+            add_at(total, b.rows, part)
         return total
+
+
+def add_at(total: Array, rows: Ints, part: Array) -> None:
+    """Add parts (..., E) to the elements `rows` (E,) of totals (..., n), in place."""
+    np.add.at(np.moveaxis(total, -1, 0), rows, np.moveaxis(part, -1, 0))

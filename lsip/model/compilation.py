@@ -18,7 +18,7 @@ from scipy import sparse
 from ..domains import Domain, Finite, Product
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term, Variable, enclosed
-from ..expressions.convex import ConvexConstraint
+from ..expressions.convex_rows import ConvexConstraint
 from ..expressions.graph import Constant, Expression, Gather, Index, Join, Linear, Negate
 from ..expressions.parameter import Values, current, parameters_in
 from ..expressions.printing import text
@@ -261,14 +261,17 @@ def _directed(member: Quantified, offsets: Offsets, values: Values) -> DirectedF
     """A constraint for all directions, of which a worst one is known in closed form for every index."""
     constraint = member.constraint
     assert isinstance(constraint, ConvexConstraint)
-    assert constraint.worst is not None and constraint.entries is not None
+    assert constraint.worst is not None
+    assert constraint.entries is not None
     indices = member.indices or (Index("nothing", Finite([[0.0]])),)
     domains = [i.domain for i in (*indices, *member.directions)]
     labels, name = labels_of(constraint), member.label
     rows = arranged(constraint.body, offsets)
     entries = declared_family(name, indices, _product(domains[:-1]), constraint.entries, (), offsets, values)
     made = (name, (*indices, *member.directions), _product(domains), *rows, labels, values)
-    family = DirectedFamily(*made, worst=constraint.worst, entries=entries, shown=sum(i.domain.dim for i in member.indices))
+    family = DirectedFamily(
+        *made, worst=constraint.worst, entries=entries, shown=sum(i.domain.dim for i in member.indices)
+    )
     family.origins = tuple((member, i) for i in range(constraint.body.size))
     return family
 
@@ -301,7 +304,7 @@ def declared_family(
 
 
 def arranged(body: Affine, offsets: Offsets) -> tuple[Expression, NDArray[np.intp], Expression]:
-    """The triplets of `body` <= 0 as K coefficients a row, their columns and right-hand sides; those that meet added up."""
+    """`body` <= 0 as K coefficients a row, their columns, and right-hand sides; triplets at one place are added up."""
     p = body.size
     rows, columns, entries = _entries(body.terms, offsets)
     n = int(columns.max()) + 1

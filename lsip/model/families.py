@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import count
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,10 @@ class RowFamily(Rows, Protocol):
     @property
     def indices(self) -> tuple[Index, ...]:
         """The indices of the model that y consists of; none where the rows are functions."""
+
+    @property
+    def shown(self) -> int:
+        """How many coordinates of y people see: all but those of directions, which come last."""
 
     @property
     def lipschitz(self) -> tuple[float, float] | None:
@@ -217,8 +221,12 @@ class DeclaredFamily:
         return self.origins, self.columns.shape[1], values
 
     @property
-    def split(self) -> Domain:
+    def visible(self) -> Domain:
         return self.domain
+
+    @property
+    def shown(self) -> int:
+        return self.domain.dim
 
     @property
     def count(self) -> int:
@@ -449,7 +457,7 @@ class DirectedFamily(DeclaredFamily):
 
     def __init__(self, *made: Any, worst: WorstDirection, entries: DeclaredFamily, shown: int) -> None:
         super().__init__(*made)
-        self.worst, self.entries, self.shown = worst, entries, shown
+        self.worst, self.entries, self._shown = worst, entries, shown
         rows = np.empty(len(entries.columns), dtype=np.intp)  # to which row each entry belongs
         rows[worst.base] = np.arange(len(worst.base))
         for block in worst.blocks:
@@ -459,8 +467,12 @@ class DirectedFamily(DeclaredFamily):
         self._places = rows[:, None], np.concatenate([meets.argmax(axis=2), np.full((len(rows), 1), -1)], axis=1)
 
     @property
-    def split(self) -> Domain:
+    def visible(self) -> Domain:
         return self.entries.domain
+
+    @property
+    def shown(self) -> int:
+        return self._shown
 
     def bound(self, values: Values) -> DirectedFamily:
         """The family for these values of its parameters."""
@@ -513,8 +525,12 @@ class BlackBoxFamily:
         self.memory = Memory()
 
     @property
-    def split(self) -> Domain:
+    def visible(self) -> Domain:
         return self.domain
+
+    @property
+    def shown(self) -> int:
+        return self.domain.dim
 
     @property
     def count(self) -> int:
@@ -743,3 +759,38 @@ class FamilyViolation:
         if self.spread is not None:  # the worst corner of the box of x, where coefficients keep their signs
             w = w + np.sign(v) * self.spread[component]
         return (v * w).sum(axis=1), *contract(g, h, w)
+
+
+@dataclass(eq=False)
+class SeenViolation:
+    """g(y) = sup over all directions of a(y, v) x - scale b(y, v): what people see of a family with directions."""
+
+    family: DirectedFamily
+    x: Array
+    scale: float = 1.0
+
+    @property
+    def components(self) -> int:
+        return len(self.family.columns)
+
+    @property
+    def domain(self) -> Domain:
+        return self.family.visible
+
+    def values(self, y: Array) -> Array:
+        """g at the points y (N, m): shape (N, p)."""
+        points = y if self.family.shown else np.zeros((len(y), 1))
+        a, b = self.family.entries.rows(points)
+        q = np.einsum("npk,pk->np", a, self.x[self.family.entries.columns]) - self.scale * b
+        return self.family.worst.value(q)
+
+    def at(self, y: Array, component: Ints) -> Array:
+        """Component `component[n]` at the point y[n]: shape (N,)."""
+        found: Array = self.values(y)[np.arange(len(y)), component]
+        return found
+
+    def derivatives(self, y: Array, component: Ints) -> None:
+        """None: where the worst direction changes, there are none."""
+
+
+Seen: TypeAlias = FamilyViolation | SeenViolation  # what people see of a family at a given x

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
 from ..expressions.convex import Convex
-from ..expressions.convex import objective as epigraph_of
+from ..expressions.convex_rows import objective as epigraph_of
 from ..expressions.graph import Condition, Expression, Index
 from ..expressions.operators import Operators, Statement
 from ..expressions.parameter import Parameter, current
@@ -95,8 +95,8 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
     endless = not all(i.domain.bounded for i in indices)
     if endless and constraint.directions:
         raise ModelError(
-            f"{text(constraint)} is not known to be provable over an unbounded set. Bound the set of {indices[0].name}, or "
-            "write the constraint with polynomials in it and without norms."
+            f"{text(constraint)} cannot be proven over an unbounded set. Bound the set of {indices[0].name}, or write "
+            "the constraint with polynomials in it and without norms."
         )
     if (constraint.equality or endless) and constraint.body.parameters:
         names = ", ".join(sorted(p.name for p in constraint.body.parameters))

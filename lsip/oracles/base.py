@@ -108,8 +108,8 @@ class Rows(Protocol):
         """The whole index set."""
 
     @property
-    def split(self) -> Domain:
-        """What a branch-and-bound splits: the whole index set, but for what has a closed form."""
+    def visible(self) -> Domain:
+        """The index set without directions: what people see of it, and what a branch-and-bound splits."""
 
     @property
     def columns(self) -> Ints:

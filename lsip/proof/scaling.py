@@ -402,8 +402,12 @@ class ScaledFamily:
         return _form(self.inner.linear, self._rows)
 
     @property
-    def split(self) -> Domain:
-        return self.inner.split
+    def visible(self) -> Domain:
+        return self.inner.visible
+
+    @property
+    def shown(self) -> int:
+        return self.inner.shown
 
     def rows(self, y: Array) -> tuple[Array, Array]:
         a, b = self.inner.rows(y)

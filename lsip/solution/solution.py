@@ -21,7 +21,7 @@ from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import constant_value
 from ..files import whole_file
 from ..model.callables import FamilyOn
-from ..model.families import FamilyViolation
+from ..model.families import Seen
 from ..model.fingerprint import check_same, differing, fingerprint
 from ..model.problem import Problem
 from ..model.program import Compilable, Program, compiled
@@ -61,7 +61,7 @@ class ActivePoint:
     """An index point at which a constraint holds the solution, with its multiplier."""
 
     constraint: str
-    point: Array  # (m,)
+    point: Array  # (m,), without any direction; (0,) where there is no index
     multiplier: float
     family: int
     component: int
@@ -69,7 +69,8 @@ class ActivePoint:
     def __str__(self) -> str:
         numbers = [f"{v:.6g}" for v in self.point]
         at = ", ".join(numbers if len(numbers) <= TUNING.most_coordinates else [*numbers[:3], "…", numbers[-1]])
-        return f"{self.constraint} at ({at}) with multiplier {self.multiplier:.6g}"
+        place = f" at ({at})" if numbers else ""
+        return f"{self.constraint}{place} with multiplier {self.multiplier:.6g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,8 +245,14 @@ class Solution:
         statement = self._statement(constraint)
         place = self.program.layout.places[statement]  # type: ignore[union-attr]
         if place.family is not None:
-            held = range(place.start, place.end)
-            return tuple(a for a in self.active if a.family == place.family and a.component in held)
+            held = tuple(
+                a for a in self.active if a.family == place.family and a.component in range(place.start, place.end)
+            )
+            if not isinstance(statement, Constraint):
+                return held
+            total = np.zeros(place.end - place.start)
+            np.add.at(total, [a.component for a in held], [a.multiplier for a in held])
+            return total.reshape(statement.shape) if statement.shape else float(total[0])
         found = statement.shared(self._row_multipliers()[place.start : place.end])
         return found.reshape(statement.shape) if statement.shape else float(found[0])
 
@@ -298,7 +305,7 @@ class Solution:
             )
         return known[name]
 
-    def violation(self, family: int = 0) -> FamilyViolation:
+    def violation(self, family: int = 0) -> Seen:
         """a(y) x - b(y) of a family at the solution, as a function of y."""
         whole("family", family, 0)
         if family >= len(self.program.families):
@@ -306,7 +313,7 @@ class Solution:
             raise ModelError(
                 f"`family` is the number of a constraint over an index, counted from 0 ({known}); got {family}."
             )
-        return self.program.violation(family, self.certificate.x)
+        return self.program.seen(family, self.certificate.x)
 
     def verify(
         self,
@@ -520,8 +527,10 @@ def merge(program: Program, support: tuple[Support, ...], least: float = 1e-9) -
     for s in sorted(support, key=lambda s: -s.multiplier):
         if s.multiplier <= 0:
             continue
-        domain = program.families[s.family].domain
-        near = 1e-3 * (domain.upper - domain.lower) + 1e-12
+        rows = program.families[s.family]
+        domain = rows.visible
+        near = (1e-3 * (domain.upper - domain.lower) + 1e-12)[: rows.shown]
+        s = replace(s, point=s.point[: rows.shown])  # directions are nobody's business
         group = groups.setdefault((s.family, s.component), [])
         for i, t in enumerate(group):
             if (np.abs(t.point - s.point) <= near).all():
