@@ -19,6 +19,7 @@ from ..validation import Array, is_sparse, mask, matrix
 from .affine import Affine, Constraint, Read, compare, linear_rule, pairing, refuse
 from .angle import Angle
 from .convex import CURVES, Convex, convex_rule, euclidean, joined, largest
+from .convex import negative as negated
 from .convex_rows import compare_convex
 from .elementary import Function
 from .functions import FUNCTIONS
@@ -411,7 +412,7 @@ def _fold(name: str) -> Callable[..., Symbol]:
         if isinstance(u, Affine | Convex):
             if name == "multiply":
                 raise refuse(f"np.{spoken}", (u,))
-            extreme = _extreme(u, axis, name)
+            extreme = _extreme(u, axis, spoken)
             extreme.origin = (spoken, u)
             return extreme
         moved = as_expression(_last(u, axis)[0])
@@ -435,8 +436,7 @@ def _extreme(u: Affine | Convex, axis: Axis, name: str) -> Convex:
     moved: Any = _last(u, axis)[0]
     if not moved.size:
         raise ModelError(f"np.{name} of {u}, which has no element along some axis.")
-    found: Convex = largest(moved) if name == "maximum" else -largest(-moved)
-    return found
+    return largest(moved, name, u) if name == "max" else negated(largest(-moved, name, u))
 
 
 def _table(exponents: Array, highest: int = 1000) -> bool:

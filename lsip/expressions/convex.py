@@ -99,10 +99,8 @@ class Convex(Operators["Convex | Affine | Expression", "Convex", Constraint]):
 
     def scaled(self, op: str, numbers: Array) -> Convex:
         """Times or by numbers, as `op` says, in the shape of both."""
-        u, shape = self, np.broadcast_shapes(numbers.shape, self.shape)
-        if shape != u.shape:
-            u = u.gather(np.broadcast_to(np.arange(u.size).reshape(u.shape), shape))
-        numbers = np.broadcast_to(numbers, shape)
+        shape = _together(self, numbers)
+        u, numbers = _spread(self, shape), np.broadcast_to(numbers, shape)
         return Convex(linear_rule(op, (u.affine, numbers)), (a.scaled(op, numbers.ravel()) for a in u.atoms))
 
     @property
@@ -150,21 +148,30 @@ def convex_rule(op: str, operands: tuple[Any, ...]) -> Convex | Affine:
 
 def refuse_nested(op: str, operands: tuple[Item, ...]) -> NoReturn:
     raise NotConvexError(
-        f"{op}({', '.join(map(text, operands))}) is not known to be convex or concave in the variables. "
-        "Absolute values, maxima, minima and norms of what is affine may be added up and multiplied by numbers."
+        f"{op}({', '.join(map(text, operands))}) is not known to be convex or concave in the variables. Absolute values, "
+        "maxima, minima and norms of what is affine may be added up and multiplied by numbers. A maximum of norms, or of "
+        "long sums, is below a bound where each of them is: write a constraint each."
     )
+
+
+def _spread(u: Convex, shape: tuple[int, ...]) -> Convex:
+    """Repeated to a shape."""
+    return u if u.shape == shape else u.gather(np.broadcast_to(np.arange(u.size).reshape(u.shape), shape))
+
+
+def _together(a: Any, b: Any) -> tuple[int, ...]:
+    """The shape of both, broadcast."""
+    try:
+        return np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        shapes = f"{a.shape} and {b.shape}"
+        raise ModelError(f"Shapes {shapes} do not broadcast together in {text(a)}, {text(b)}.") from None
 
 
 def add(left: Any, right: Any) -> Convex:
     a, b = Convex.of(left), Convex.of(right)
     total = linear_rule("add", (a.affine, b.affine))
-    place = np.arange(total.size).reshape(total.shape)
-    parts: list[Atoms] = []
-    for part in (a, b):
-        if part.shape != total.shape:
-            part = part.gather(np.broadcast_to(np.arange(part.size).reshape(part.shape), place.shape))
-        parts += part.atoms
-    return Convex(total, parts)
+    return Convex(total, (*_spread(a, total.shape).atoms, *_spread(b, total.shape).atoms))
 
 
 def _multiply(a: Any, b: Any) -> Convex:
@@ -205,17 +212,17 @@ def _matmul(a: Any, b: Any) -> Convex:
     return u.scaled("multiply", table).sum_last()
 
 
-def largest(u: Affine | Convex) -> Convex:
-    """The largest over the last axis."""
-    rows, elements = rows_of(Convex.of(u))
-    k = u.shape[-1]
-    group = elements // k
-    order = np.argsort(group, kind="stable")
-    counts = np.bincount(group)
-    starts = np.cumsum(counts) - counts
-    index = starts[:, None] + np.minimum(
-        np.arange(counts.max()), counts[:, None] - 1
-    )  # some have fewer: the last again
+def largest(u: Affine | Convex, op: str, *written: Item) -> Convex:
+    """The largest over the last axis, for an operation on what was written."""
+    body = Convex.of(u)
+    if any((a.signs < 0).any() for a in body.atoms) or not few_directions(body):
+        refuse_nested(f"np.{op}", written)
+    rows, elements = rows_of(body)
+    group = elements // u.shape[-1]
+    order, counts = np.argsort(group, kind="stable"), np.bincount(group)
+    # Where an element has fewer rows than another, its last one stands for the rest.
+    places = np.minimum(np.arange(counts.max()), counts[:, None] - 1)
+    index = (np.cumsum(counts) - counts)[:, None] + places
     return _alone(Largest(), rows.gather(order[index]), u.shape[:-1])
 
 
@@ -238,14 +245,18 @@ def euclidean(u: Affine) -> Convex:
 
 
 def _maximum(a: Any, b: Any) -> Convex:
-    shape = np.broadcast_shapes(a.shape, b.shape)
-    parts = [Convex.of(v) for v in (a, b)]
-    both = [p.gather(np.broadcast_to(np.arange(p.size).reshape(p.shape), shape)) for p in parts]
-    return largest(joined(both).gather(np.moveaxis(np.arange(2 * both[0].size).reshape(2, *shape), 0, -1)))
+    return largest(_stacked(a, b), "maximum", a, b)
 
 
 def _minimum(a: Any, b: Any) -> Convex:
-    return negative(_maximum(*(negative(Convex.of(v)) for v in (a, b))))
+    return negative(largest(negative(_stacked(a, b)), "minimum", a, b))
+
+
+def _stacked(a: Any, b: Any) -> Convex:
+    """Both, broadcast, along a last axis."""
+    shape = _together(a, b)
+    both = joined([_spread(Convex.of(v), shape) for v in (a, b)])
+    return both.gather(np.moveaxis(np.arange(both.size).reshape(2, *shape), 0, -1))
 
 
 def negative(u: Convex) -> Convex:
@@ -275,11 +286,9 @@ CURVES = ("absolute", "maximum", "minimum")  # what is affine becomes convex by 
 
 
 def rows_of(u: Convex) -> tuple[Affine, Ints]:
-    """Rows (R,) whose largest, among those of an element, is the element; and the elements. Refused where too many."""
+    """Rows (R,) whose largest, among those of an element, is the element; and the elements."""
     rows, elements = u.affine.gather(np.arange(u.size)), np.arange(u.size)
     for a in u.atoms:
-        if not a.kind.vertices or (a.signs < 0).any() or directions_of(u) > TUNING.most_rows:
-            refuse_nested("np.maximum", (u,))
         weights, slot = a.kind.rows(a.q.shape[1]), a.slots(u.size)
         for j in range(int(slot.max()) + 1):
             entry = np.full(u.size, -1)
@@ -294,9 +303,11 @@ def rows_of(u: Convex) -> tuple[Affine, Ints]:
     return rows, elements
 
 
-def directions_of(u: Convex) -> float:
-    """The most directions that an element has among its atoms; inf where they are a continuum."""
-    counts = np.zeros(u.size)
+def few_directions(u: Convex) -> bool:
+    """Whether every element is the largest of not many rows: a maximum of any length is, and a short sum of others."""
+    total, logarithm = np.zeros(u.size), np.zeros(u.size)
     for a in u.atoms:
-        np.add.at(counts, a.rows, np.log2(len(a.kind.rows(a.q.shape[1]))) if a.kind.vertices else np.inf)
-    return float(np.exp2(np.minimum(counts.max(initial=0.0), 1000.0)))
+        count = len(a.kind.rows(a.q.shape[1])) if a.kind.vertices else np.inf
+        np.add.at(total, a.rows, count)
+        np.add.at(logarithm, a.rows, np.log2(count))
+    return bool((logarithm <= np.log2(np.maximum(total, TUNING.most_rows)) + 1e-9).all() and np.isfinite(total).all())

@@ -17,7 +17,7 @@ from ..domains import Product
 from ..errors import ModelError, NotConvexError
 from ..validation import Array
 from .affine import Affine, Constraint, Read, Variable, linear_rule
-from .convex import TUNING, Atoms, Convex, add, directions_of, negative, rows_of
+from .convex import Atoms, Convex, add, few_directions, negative, rows_of
 from .directions import Block, Definite, WorstDirection
 from .graph import Expression, Index
 from .operands import Ints
@@ -92,7 +92,7 @@ def compare_convex(a: Read | Convex, b: Read | Convex, symbol: str, flipped: boo
 
 def lowered(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
     """body <= 0 as affine rows."""
-    if not (directions_of(body) > TUNING.most_rows):
+    if few_directions(body):
         rows, elements = rows_of(body)
         return ConvexConstraint(rows, False, origin, convex=body, elements=elements)
     if body.indices() or not all(a.kind.vertices for a in body.atoms):
