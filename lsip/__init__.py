@@ -16,8 +16,20 @@ from .domains import (
     Simplex,
     Union,
 )
-from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, OutOfTime, ProofError
-from .expressions import Constraint, Expression, Index, Parameter, Region, Variable, spline
+from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, NotConvexError, OutOfTime, ProofError
+from .expressions import (
+    Constraint,
+    Convex,
+    Expression,
+    Index,
+    Parameter,
+    Region,
+    Variable,
+    norm1,
+    norm_inf,
+    psd,
+    spline,
+)
 from .info import info
 from .integrals import expectation, integral
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
@@ -32,6 +44,7 @@ __all__ = [
     "Box",
     "Budget",
     "Constraint",
+    "Convex",
     "Decomposition",
     "Domain",
     "Ellipsoid",
@@ -48,6 +61,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "NotAffineError",
+    "NotConvexError",
     "OutOfTime",
     "Parameter",
     "Polytope",
@@ -78,7 +92,10 @@ __all__ = [
     "load",
     "maximize",
     "minimize",
+    "norm1",
+    "norm_inf",
     "oracles",
+    "psd",
     "scenario_count",
     "spline",
     "worst_expectation",

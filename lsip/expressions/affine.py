@@ -172,13 +172,13 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
         flat = index.ravel()
         terms = []
         for term in self.terms:
-            rows, entries = _moved(term.rows, self.size, flat)
+            rows, entries = moved(term.rows, self.size, flat)
             if rows.size:
                 rest = None if term.rest is None else term.rest[entries]
                 terms.append(Term(term.variable, rows, term.columns[entries], _take(term.coefficient, entries), rest))
         constants = []
         for part in self.constants:
-            rows, entries = _moved(part.rows, self.size, flat)
+            rows, entries = moved(part.rows, self.size, flat)
             constants.append(Scattered(rows, part.numbers.at(entries)))
         varying = None if self.varying is None else _take(self.varying, index)
         return Affine(index.shape, tuple(terms), varying, tuple(constants))
@@ -278,6 +278,7 @@ class Variable(Affine):
     """
 
     hint = "Its bounds `lower` and `upper` can be, and constraints can be written, as in x >= 0."
+    hidden = False  # whether it stands for a part of the model, and is not shown
 
     def __init__(
         self,
@@ -402,6 +403,25 @@ class Constraint(Statement):
     def shape(self) -> tuple[int, ...]:
         return self.body.shape
 
+    @property
+    def indices(self) -> tuple[Index, ...]:
+        """The indices that it depends on."""
+        return self.body.indices()
+
+    @property
+    def directions(self) -> tuple[Index, ...]:
+        """Further indices, for all of which the body is <= 0, that nobody sees."""
+        return ()
+
+    @property
+    def constraint(self) -> Constraint:
+        """Itself: what holds for all values of its indices."""
+        return self
+
+    def shared(self, multipliers: Array) -> Array:
+        """Multipliers of its rows as those of its elements, flat."""
+        return multipliers
+
     def named(self, name: str) -> Constraint:
         """The same constraint with a name, by which tables, plots, reports and messages call it."""
         if not isinstance(name, str) or not name.strip():
@@ -443,7 +463,7 @@ class Constraint(Statement):
         return f"${latex(self)}$"
 
 
-def _moved(rows: Ints, size: int, flat: Ints) -> tuple[Ints, Ints]:
+def moved(rows: Ints, size: int, flat: Ints) -> tuple[Ints, Ints]:
     """Entries at `rows` of an array of that size when its elements `flat` are taken: their new rows, and which."""
     order = np.argsort(rows, kind="stable")
     counts = np.bincount(rows, minlength=size)

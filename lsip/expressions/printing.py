@@ -284,8 +284,15 @@ class Printer:
     def _absolute(self, u: Item) -> tuple[str, int]:
         return (rf"\left|{self.show(u)}\right|" if self.tex else f"|{self.show(u)}|"), ATOM
 
-    def _norm(self, u: Item) -> tuple[str, int]:
-        return (rf"\left\|{self.show(u)}\right\|" if self.tex else f"‖{self.show(u)}‖"), ATOM
+    def _norm(self, u: Item, order: float = 2) -> tuple[str, int]:
+        below = {1: "₁", 2: "", np.inf: "∞"}.get(order, f"_{number(order)}")
+        if self.tex:
+            below = "" if order == 2 else f"_{{{number(order, True)}}}"
+            return rf"\left\|{self.show(u)}\right\|{below}", ATOM
+        return f"‖{self.show(u)}‖{below}", ATOM
+
+    def _psd(self, matrix: Item) -> tuple[str, int]:
+        return (rf"{self.show(matrix)} \succeq 0" if self.tex else f"{self.show(matrix)} ⪰ 0"), SUM
 
     def _integral(self, u: Item, *indices: Item) -> tuple[str, int]:
         body, named = self.wrapped(u, PRODUCT), [f"d{self.show(i)}" for i in indices]

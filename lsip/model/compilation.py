@@ -18,6 +18,7 @@ from scipy import sparse
 from ..domains import Domain, Finite, Product
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term, Variable, enclosed
+from ..expressions.convex_rows import ConvexConstraint
 from ..expressions.graph import Constant, Expression, Gather, Index, Join, Linear, Negate
 from ..expressions.parameter import Values, current, parameters_in
 from ..expressions.printing import text
@@ -25,7 +26,7 @@ from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import Tape, constant_value
 from ..oracles.memory import Memory
 from .callables import FamilyOn, compile_family
-from .families import BlackBoxFamily, DeclaredFamily
+from .families import BlackBoxFamily, DeclaredFamily, DirectedFamily
 from .program import Layout, Place, Program
 from .rational import WholeRows, whole_rows
 
@@ -39,6 +40,8 @@ class Quantified(Protocol):
 
     @property
     def indices(self) -> tuple[Index, ...]: ...
+    @property
+    def directions(self) -> tuple[Index, ...]: ...
     @property
     def constraint(self) -> Constraint: ...
     @property
@@ -216,10 +219,11 @@ def single(constraint: Quantified) -> Program:
 def labels_of(constraint: Constraint) -> tuple[str, ...]:
     """What each row of a constraint is called."""
     name, body = constraint.label, constraint.body
-    if body.size == 1:
-        return (name,)
-    name = name if constraint.name else f"({name})"
-    return tuple(f"{name}[{i}]" for i in range(body.size))
+    several = f"{name if constraint.name else f'({name})'}[{{}}]".format
+    if isinstance(constraint, ConvexConstraint) and constraint.elements is not None:
+        one = constraint.written.size == 1
+        return tuple(name if one or i < 0 else several(i) for i in constraint.elements.tolist())
+    return (name,) if body.size == 1 else tuple(several(i) for i in range(body.size))
 
 
 class FiniteRows:
@@ -282,16 +286,40 @@ def family_of(
 ) -> DeclaredFamily:
     """Constraints over the same indices as one family, so that they share all work on the index."""
     indices = members[0].indices
+    if members[0].directions:
+        return _directed(members[0], offsets, values)
     bodies = [m.constraint.body for m in members]
     body = Affine.join(bodies) if len(members) > 1 else bodies[0]
     labels = tuple(label for m in members for label in labels_of(m.constraint))
-    domains = [i.domain for i in indices]
-    domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
+    domain = _product([i.domain for i in indices])
     name = "; ".join(m.label for m in members)
     family = declared_family(name, indices, domain, body, labels, offsets, values)
     family.origins = tuple((m, i) for m in members for i in range(m.constraint.body.size))
     family.memory = memories.setdefault(indices, family.memory)
     return family
+
+
+def _directed(member: Quantified, offsets: Offsets, values: Values) -> DirectedFamily:
+    """A constraint for all directions, of which a worst one is known in closed form for every index."""
+    constraint = member.constraint
+    assert isinstance(constraint, ConvexConstraint)
+    assert constraint.worst is not None
+    assert constraint.entries is not None
+    indices = member.indices or (Index("nothing", Finite([[0.0]])),)
+    domains = [i.domain for i in (*indices, *member.directions)]
+    labels, name = labels_of(constraint), member.label
+    rows = arranged(constraint.body, offsets)
+    entries = declared_family(name, indices, _product(domains[:-1]), constraint.entries, (), offsets, values)
+    made = (name, (*indices, *member.directions), _product(domains), *rows, labels, values)
+    family = DirectedFamily(
+        *made, worst=constraint.worst, entries=entries, shown=sum(i.domain.dim for i in member.indices)
+    )
+    family.origins = tuple((member, i) for i in range(constraint.body.size))
+    return family
+
+
+def _product(domains: Sequence[Domain]) -> Domain:
+    return domains[0] if len(domains) == 1 else Product(*domains)
 
 
 def _applied(c: FamilyOn, offsets: Offsets) -> DeclaredFamily | BlackBoxFamily:
@@ -313,7 +341,12 @@ def declared_family(
     offsets: Offsets,
     values: Values | None = None,
 ) -> DeclaredFamily:
-    """Arrange the triplets of `body` <= 0 as K coefficients a row; several triplets at one place are added up."""
+    """The rows `body` <= 0."""
+    return DeclaredFamily(name, indices, domain, *arranged(body, offsets), labels, values)
+
+
+def arranged(body: Affine, offsets: Offsets) -> tuple[Expression, NDArray[np.intp], Expression]:
+    """`body` <= 0 as K coefficients a row, their columns, and right-hand sides; triplets at one place are added up."""
     p = body.size
     rows, columns, entries = _entries(body.terms, offsets)
     n = int(columns.max()) + 1
@@ -337,7 +370,7 @@ def declared_family(
         entries = Join((entries, Constant(np.zeros(1))))
     offset = body.offset
     rhs: Expression = Constant(-offset.value) if isinstance(offset, Constant) else Negate(offset)
-    return DeclaredFamily(name, indices, domain, Gather(entries, layout.ravel()), padded, rhs, labels, values)
+    return Gather(entries, layout.ravel()), padded, rhs
 
 
 def _entries(terms: tuple[Term, ...], offsets: Offsets) -> tuple[Any, Any, Expression]:

@@ -132,6 +132,12 @@ def discretise(program: Program, points: Chosen) -> FiniteLP:
         a list with one of these a family; or a mapping from each `Index` to its points, of which families over several
         indices take all combinations.
     """
+    for family in program.families:
+        if family.shown < family.domain.dim:
+            raise ModelError(
+                f"{family.name} stands for a continuum of rows at every index point, so that no finite linear program "
+                "has it at chosen points. solve() takes it as it is."
+            )
     chosen = [_inside(y, family) for y, family in zip(_split(points, program.families), program.families, strict=True)]
     rows = [_rows(family, y, program.n) for family, y in zip(program.families, chosen, strict=True)]
     sides = Sides.of(program.A, program.row_lower, program.row_upper)

@@ -9,16 +9,17 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from ..deadline import check
-from ..domains import Cell, Domain
+from ..domains import Cell, Domain, Product
 from ..errors import ModelError
 from ..expressions.chart import Chart
+from ..expressions.directions import WorstDirection
 from ..expressions.graph import Constant, Expression, Index, Join, Linear, picked
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..expressions.jets import tetrahedron, triangle
@@ -77,6 +78,10 @@ class RowFamily(Rows, Protocol):
     @property
     def indices(self) -> tuple[Index, ...]:
         """The indices of the model that y consists of; none where the rows are functions."""
+
+    @property
+    def shown(self) -> int:
+        """How many coordinates of y people see: all but those of directions, which come last."""
 
     @property
     def lipschitz(self) -> tuple[float, float] | None:
@@ -220,6 +225,14 @@ class DeclaredFamily:
         """Which rows they are, how many coefficients they have, and the values of parameters."""
         values = tuple((p, v.tobytes()) for p, v in self.tape.known.items())
         return self.origins, self.columns.shape[1], values
+
+    @property
+    def visible(self) -> Domain:
+        return self.domain
+
+    @property
+    def shown(self) -> int:
+        return self.domain.dim
 
     @property
     def count(self) -> int:
@@ -447,6 +460,57 @@ class DeclaredFamily:
         return enclose
 
 
+class DirectedFamily(DeclaredFamily):
+    """A family over indices and directions, of which a worst one is known in closed form for every index.
+
+    Its rows are those of any other family. Beside them it knows the `entries` that they are made of, which depend on
+    the indices alone, so that whoever proves something needs boxes of the indices only.
+    """
+
+    def __init__(self, *made: Any, worst: WorstDirection, entries: DeclaredFamily, shown: int) -> None:
+        super().__init__(*made)
+        self.worst, self.entries, self._shown = worst, entries, shown
+        rows = np.empty(len(entries.columns), dtype=np.intp)  # to which row each entry belongs
+        rows[worst.base] = np.arange(len(worst.base))
+        for block in worst.blocks:
+            rows[block.entries] = block.rows[:, None]
+        # Where the weight of each coefficient of an entry stands among those of its row.
+        meets = self.columns[rows][:, None, :] == entries.columns[:, :, None]
+        self._places = rows[:, None], np.concatenate([meets.argmax(axis=2), np.full((len(rows), 1), -1)], axis=1)
+
+    @property
+    def visible(self) -> Domain:
+        return self.entries.domain
+
+    @property
+    def shown(self) -> int:
+        return self._shown
+
+    def bound(self, values: Values) -> DirectedFamily:
+        """The family for these values of its parameters."""
+        other: Any = super().bound(values)
+        entries = self.entries.bound(values)
+        if entries is not self.entries:
+            other = copy(self) if other is self else other
+            other.entries = entries
+        return other
+
+    def of_entries(self, weights: Array) -> Array:
+        """Weights (p, K + 1) of rows as those of the entries."""
+        return weights[self._places]
+
+    def renewal(self, cell: Cell, before: Hashable) -> None:
+        """Entries are enclosed anew."""
+
+    def indices_of(self, domain: Domain) -> Domain | None:
+        """The set of the indices alone, where `domain` is a product of one with the set of all directions."""
+        every, tail = _factors(domain), _factors(self.worst.index.domain)
+        factors = every[: len(every) - len(tail)]
+        if not factors or every[len(factors) :] != tail:
+            return None
+        return factors[0] if len(factors) == 1 else Product(*factors)
+
+
 class BlackBoxFamily:
     """A family given by batched callables; enclosed only when Lipschitz constants are given."""
 
@@ -471,6 +535,14 @@ class BlackBoxFamily:
         self.lipschitz = lipschitz
         self.enclosable = lipschitz is not None
         self.memory = Memory()
+
+    @property
+    def visible(self) -> Domain:
+        return self.domain
+
+    @property
+    def shown(self) -> int:
+        return self.domain.dim
 
     @property
     def count(self) -> int:
@@ -589,6 +661,10 @@ class BlackBoxFamily:
         return enclose
 
 
+def _factors(domain: Domain) -> tuple[Domain, ...]:
+    return domain.factors if isinstance(domain, Product) else (domain,)
+
+
 def _step(node: Expression, offsets: dict[Index, int]) -> Any:
     """What a step is beside its arguments."""
     if isinstance(node, Constant):
@@ -699,3 +775,38 @@ class FamilyViolation:
         if self.spread is not None:  # the worst corner of the box of x, where coefficients keep their signs
             w = w + np.sign(v) * self.spread[component]
         return (v * w).sum(axis=1), *contract(g, h, w)
+
+
+@dataclass(eq=False)
+class SeenViolation:
+    """g(y) = sup over all directions of a(y, v) x - scale b(y, v): what people see of a family with directions."""
+
+    family: DirectedFamily
+    x: Array
+    scale: float = 1.0
+
+    @property
+    def components(self) -> int:
+        return len(self.family.columns)
+
+    @property
+    def domain(self) -> Domain:
+        return self.family.visible
+
+    def values(self, y: Array) -> Array:
+        """g at the points y (N, m): shape (N, p)."""
+        points = y if self.family.shown else np.zeros((len(y), 1))
+        a, b = self.family.entries.rows(points)
+        q = np.einsum("npk,pk->np", a, self.x[self.family.entries.columns]) - self.scale * b
+        return self.family.worst.value(q)
+
+    def at(self, y: Array, component: Ints) -> Array:
+        """Component `component[n]` at the point y[n]: shape (N,)."""
+        found: Array = self.values(y)[np.arange(len(y)), component]
+        return found
+
+    def derivatives(self, y: Array, component: Ints) -> None:
+        """None: where the worst direction changes, there are none."""
+
+
+Seen: TypeAlias = FamilyViolation | SeenViolation  # what people see of a family at a given x

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from ..domains.notation import latex_power, power
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.convex import Convex
+from ..expressions.convex_rows import convex_objective, enclosed_objective
 from ..expressions.graph import Condition, Expression, Index
 from ..expressions.operators import Operators, Statement
 from ..expressions.parameter import Parameter, current
@@ -25,7 +27,7 @@ from .identities import matched
 from .method import Answer, Method, chosen_method
 from .problem_file import WHAT, problem_data, read_problem
 from .program import Program
-from .statements import Bounded, ForAll, Objective, check_indices, titled
+from .statements import ForAll, Objective, check_indices, titled
 from .status import Status
 from .unbounded import compactified
 from .worst_violation import Values, WorstViolation, flat, worst_violation
@@ -34,28 +36,37 @@ from .worst_violation import Values, WorstViolation, flat, worst_violation
 Statements = Statement | NDArray[np.bool_] | Sequence["Statements"]
 
 
-def minimize(expression: Affine | Expression | float | NDArray[Any]) -> Objective:
-    """The objective of a minimisation."""
-    return Objective(_objective(expression), False)
+Value = Affine | Convex | Expression | float | NDArray[Any]  # what an objective may be
 
 
-def maximize(expression: Affine | Expression | float | NDArray[Any]) -> Objective:
-    """The objective of a maximisation."""
-    return Objective(_objective(expression), True)
+def minimize(expression: Value) -> Objective:
+    """The objective of a minimisation: affine, or convex as absolute values, maxima and norms are."""
+    return _objective(expression, False)
 
 
-def _objective(expression: Affine | Expression | float | NDArray[Any]) -> Affine:
-    affine = Affine.of(expression)
-    if affine.size != 1:
+def maximize(expression: Value) -> Objective:
+    """The objective of a maximisation: affine, or concave as minima are."""
+    return _objective(expression, True)
+
+
+def _objective(expression: Value, maximise: bool) -> Objective:
+    found = expression if isinstance(expression, Convex) else Affine.of(expression)
+    if found.size != 1:
         raise ModelError(
-            f"An objective is one number; {text(expression)} has shape {affine.shape}. Did you mean .sum()?"
+            f"An objective is one number; {text(expression)} has shape {found.shape}. Did you mean .sum()?"
         )
-    if affine.indices():
-        names = ", ".join(i.name for i in affine.indices())
+    if found.indices():
+        names = ", ".join(i.name for i in found.indices())
         raise ModelError(
             f"The objective depends on the index {names}; introduce a variable and bound it with forall instead."
         )
-    return affine
+    if isinstance(found, Convex):
+        goal, epigraph = convex_objective(found, maximise)
+    elif found.uncertain:
+        goal, epigraph = enclosed_objective(found, maximise)
+    else:
+        return Objective(found, maximise)
+    return Objective(goal, maximise, epigraph, found)
 
 
 def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str | None = None) -> Any:
@@ -86,9 +97,14 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
         raise ModelError(f"forall needs a constraint such as `a @ x <= b`, or a list of them; {_instead(constraint)}")
     if not constraint.body.size:
         raise ModelError(f"{constraint} has no element (its shape is {constraint.body.shape}): leave it out.")
-    check_indices(str(constraint), indices, constraint.body.indices())
+    check_indices(str(constraint), indices, constraint.indices)
     constraint = constraint if name is None else constraint.named(name)
     endless = not all(i.domain.bounded for i in indices)
+    if endless and constraint.directions:
+        raise ModelError(
+            f"{text(constraint)} cannot be proven over an unbounded set. Bound the set of {indices[0].name}, or write "
+            "the constraint with polynomials in it and without norms."
+        )
     if (constraint.equality or endless) and constraint.body.parameters:
         names = ", ".join(sorted(p.name for p in constraint.body.parameters))
         reason = "over an unbounded set" if endless else "that is an equality"
@@ -150,7 +166,6 @@ class Problem:
         self.constraints: list[Constraint | ForAll | FamilyOn] = list(_flatten(constraints))
         self._parts = Parts()
         self._last: Answer | None = None
-        self._bounded = Bounded.of(objective) if objective.expression.uncertain else None
         self._check()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -159,26 +174,32 @@ class Problem:
 
     def _check(self) -> None:
         """Find the variables, and refuse two of one name."""
-        found: dict[Variable, None] = {}
-        for affine in [self.objective.expression, *map(_body, self.constraints)]:
-            found.update(dict.fromkeys(term.variable for term in affine.terms))
-        if not found:
+        found = {term.variable: None for affine in self._affine() for term in affine.terms}
+        every = sorted(found, key=lambda v: v.number)
+        variables = tuple(v for v in every if not v.hidden)
+        if not variables:
             raise ModelError("The model has no decision variable.")
-        if self._bounded is not None:
-            found[self._bounded.height] = None
-        variables = tuple(sorted(found, key=lambda v: v.number))
         _check_names([v.name for v in variables], "variables")
         indices = (i for c in self.constraints if isinstance(c, ForAll) for i in c.indices)
         _check_names([i.name for i in dict.fromkeys(indices)], "indices")
         _check_names([c.name for c in self.constraints if not isinstance(c, FamilyOn) and c.name], "constraints")
         _check_names([p.name for p in self.parameters], "parameters")
         self.variables: tuple[Variable, ...] = variables
+        self._hidden = tuple(v for v in every if v.hidden)  # of epigraphs, behind the others in x
+
+    def _affine(self) -> list[Affine]:
+        """All that it consists of."""
+        return [self.objective.expression, *map(_body, self._statements())]
+
+    def _statements(self) -> list[Constraint | ForAll | FamilyOn]:
+        """The constraints, and the one that bounds a convex objective."""
+        epigraph = self.objective.epigraph
+        return self.constraints if epigraph is None else [*self.constraints, epigraph]
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters in its objective and constraints."""
-        affine = [self.objective.expression, *map(_body, self.constraints)]
-        return tuple(dict.fromkeys(p for a in affine for p in a.parameters))
+        return tuple(dict.fromkeys(p for affine in self._affine() for p in affine.parameters))
 
     def add(self, constraint: Statements | ForAll | FamilyOn) -> None:
         """Add a constraint, or a list of them; the next solve starts from the last one."""
@@ -321,9 +342,17 @@ class Problem:
         >>> print(f"{worst.value:.4f} at t = {worst.point[0]:.4f}, nowhere more than {worst.bound:.4f}")
         0.1221 at t = 0.5010, nowhere more than 0.1221
         """
-        if self._bounded is not None and isinstance(x, Mapping) and self._bounded.height not in x:
-            x = {**x, self._bounded.height: self._bounded.at(x)}
-        return worst_violation(self.compile(), flat(self.variables, x), tol, time_limit)
+        known = flat(self.variables, x)
+        return worst_violation(self.compile(), np.concatenate([known, self._unseen(known)]), tol, time_limit)
+
+    def _unseen(self, known: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Epigraph variables: that of an objective is what it is, others are in finite rows only, and may be anything."""
+        found = {v: np.zeros(v.size) for v in self._hidden}
+        if isinstance(self.objective.written, Affine):
+            starts = np.cumsum([v.size for v in self.variables])[:-1]
+            values = {v: part.reshape(v.shape) for v, part in zip(self.variables, np.split(known, starts), strict=True)}
+            found[self.objective.expression.terms[0].variable][:] = self.objective.written.at(values)
+        return np.concatenate([np.zeros(0), *found.values()])
 
     def data(self) -> dict[str, Any]:
         """The problem as plain data, as `save` writes it; a ModelError says what cannot be written that way."""
@@ -361,22 +390,22 @@ class Problem:
     def written(self) -> Written:
         """The model as it stands now."""
         values = current(self.parameters)
-        groups: dict[tuple[Index, ...], list[ForAll]] = {}
-        for c in self.constraints:
-            if isinstance(c, ForAll):
-                groups.setdefault(c.indices, []).append(c)
-        rows = tuple(c for c in self.constraints if isinstance(c, Constraint))
+        groups: dict[tuple[Index, ...], list[Constraint | ForAll]] = {}
+        statements, variables = self._statements(), (*self.variables, *self._hidden)
+        for c in statements:
+            if isinstance(c, ForAll) or (isinstance(c, Constraint) and c.directions):
+                groups.setdefault((*c.indices, *c.directions), []).append(c)
         return Written(
             owner=self,
             name=self.name,
-            objective=self.objective.expression if self._bounded is None else self._bounded.height,
+            objective=self.objective.expression,
             maximise=self.objective.maximise,
-            rows=rows if self._bounded is None else (*rows, self._bounded.row),
+            rows=tuple(c for c in statements if isinstance(c, Constraint) and not c.directions),
             groups=tuple(map(tuple, groups.values())),
-            applied=tuple(c for c in self.constraints if isinstance(c, FamilyOn)),
-            variables=self.variables,
-            lower=np.concatenate([v.lower for v in self.variables]),
-            upper=np.concatenate([v.upper for v in self.variables]),
+            applied=tuple(c for c in statements if isinstance(c, FamilyOn)),
+            variables=variables,
+            lower=np.concatenate([v.lower for v in variables]),
+            upper=np.concatenate([v.upper for v in variables]),
             values=values,
         )
 
@@ -420,8 +449,8 @@ def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll | FamilyOn]:
         elif isinstance(item, ForAll | FamilyOn):
             yield item
         elif isinstance(item, Constraint):
-            if item.body.indices():
-                names = ", ".join(i.name for i in item.body.indices())
+            if item.indices:
+                names = ", ".join(i.name for i in item.indices)
                 raise ModelError(f"{item} depends on the index {names}: wrap it in forall({names}, …).")
             yield item
         else:

@@ -18,7 +18,7 @@ from ..errors import ModelError
 from ..masters.rows import Sides
 from .arrays import Pairs, Table, read_arrays
 from .callables import Family
-from .families import FamilyViolation, RowFamily
+from .families import DirectedFamily, FamilyViolation, RowFamily, Seen, SeenViolation
 from .method import Answer, Method, chosen_method
 
 Array = NDArray[np.float64]
@@ -223,6 +223,11 @@ class Program:
     def violation(self, family: int, x: Array, scale: float = 1.0, radius: Array | None = None) -> FamilyViolation:
         """a(y) x - scale b(y) of a family, as a function of y; with a radius, the largest over |x' - x| <= radius."""
         return FamilyViolation(self.families[family], x, scale, radius)
+
+    def seen(self, family: int, x: Array, scale: float = 1.0) -> Seen:
+        """The same as a function of what people see of y: the largest over all directions, if there are any."""
+        rows = self.families[family]
+        return SeenViolation(rows, x, scale) if isinstance(rows, DirectedFamily) else FamilyViolation(rows, x, scale)
 
     def label(self, j: int) -> str:
         """What a variable is called in messages."""

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.convex import Convex
+from ..expressions.convex_rows import ConvexConstraint
 from ..expressions.graph import Index
 from ..expressions.printing import latex, text
 from .compilation import single
@@ -17,33 +19,15 @@ from .worst_violation import WorstViolation, flat, worst_violation
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What to minimise or maximise."""
+    """What to minimise or maximise; one that is convex, or enclosed, is an epigraph variable that a constraint bounds."""
 
     expression: Affine
     maximise: bool
+    epigraph: Constraint | None = None
+    written: Affine | Convex | None = None  # where there is an epigraph
 
     def __str__(self) -> str:
         return f"{'maximize' if self.maximise else 'minimize'} {text(self.expression)}"
-
-
-@dataclass(frozen=True, eq=False)
-class Bounded:
-    """An objective with enclosed coefficients as a variable of its own, and the row that bounds it by them."""
-
-    expression: Affine
-    height: Variable
-    row: Constraint
-
-    @staticmethod
-    def of(objective: Objective) -> Bounded:
-        height = Variable(name="objective")
-        above, below = (objective.expression, height) if objective.maximise else (height, objective.expression)
-        row = above.reshape(()) >= below.reshape(())
-        return Bounded(objective.expression, height, row.named("objective"))
-
-    def at(self, values: Mapping[Variable, ArrayLike]) -> float:
-        """The objective at values of the variables."""
-        return float(self.expression.at(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +39,11 @@ class ForAll:
 
     def __deepcopy__(self, memo: dict[int, object]) -> ForAll:
         return self  # as all statements: a solution knows it by its identity
+
+    @property
+    def directions(self) -> tuple[Index, ...]:
+        """Further indices, for all of which its rows hold, that nobody sees."""
+        return self.constraint.directions
 
     @property
     def name(self) -> str | None:

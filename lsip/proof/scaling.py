@@ -404,6 +404,14 @@ class ScaledFamily:
     def linear(self) -> LinearForm | None:
         return _form(self.inner.linear, self._rows)
 
+    @property
+    def visible(self) -> Domain:
+        return self.inner.visible
+
+    @property
+    def shown(self) -> int:
+        return self.inner.shown
+
     def rows(self, y: Array) -> tuple[Array, Array]:
         a, b = self.inner.rows(y)
         return a * self._a, b * self._b

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..deadline import check, within
 from ..errors import ModelError, OutOfTime, ProofError
 from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.convex import Convex
 from ..expressions.graph import Expression
 from ..expressions.parameter import Values, current
 from ..expressions.sums import Kept, together, totals
@@ -20,7 +21,7 @@ from ..expressions.tape import constant_value
 from ..files import blamed, read_arrays, whole_file
 from ..model.callables import FamilyOn
 from ..model.compilation import Written
-from ..model.families import FamilyViolation
+from ..model.families import Seen
 from ..model.fingerprint import check_same, differing, fingerprint
 from ..model.problem import Problem
 from ..model.problem_file import written_data
@@ -108,7 +109,7 @@ class ActivePoint:
     """An index point at which a constraint holds the solution, with its multiplier."""
 
     constraint: str
-    point: Array  # (m,)
+    point: Array  # (m,), without any direction; (0,) where there is no index
     multiplier: float
     family: int
     component: int
@@ -116,7 +117,8 @@ class ActivePoint:
     def __str__(self) -> str:
         numbers = [f"{v:.6g}" for v in self.point]
         at = ", ".join(numbers if len(numbers) <= TUNING.most_coordinates else [*numbers[:3], "…", numbers[-1]])
-        return f"{self.constraint} at ({at}) with multiplier {self.multiplier:.6g}"
+        place = f" at ({at})" if numbers else ""
+        return f"{self.constraint}{place} with multiplier {self.multiplier:.6g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +185,7 @@ class Solution:
     @property
     def x(self) -> Array:
         """All variables, flat, in the order in which they were made."""
-        return self.certificate.x
+        return self.certificate.x[: sum(v.size for v in self.variables)] if self.variables else self.certificate.x
 
     @property
     def value(self) -> float:
@@ -192,7 +194,7 @@ class Solution:
             return float("nan")
         if self.status is Status.UNBOUNDED:
             return -self._sign * np.inf
-        return self._sign * float(self.program.c @ self.x + self.program.constant)
+        return self._sign * float(self.program.c @ self.certificate.x + self.program.constant)
 
     @property
     def lower(self) -> float:
@@ -252,16 +254,18 @@ class Solution:
         why = reason(self.program, self.certificate.violation, self.oracle)
         return f"No violation found, but one is not excluded: {why}"
 
-    def __getitem__(self, item: Affine | str) -> Any:
+    def __getitem__(self, item: Affine | Convex | str) -> Any:
         """The value of a variable or an expression without index: `solution[x]`, `solution["x"]`, `solution[2 * x]`."""
         if isinstance(item, str):
             item = self._named(item)
         if isinstance(item, Expression):
             item = Affine.of(item)
+        if isinstance(item, Convex) and not item.indices():
+            return item.evaluated(self.__getitem__)
         if not isinstance(item, Affine) or item.indices():
             raise ModelError(
-                "solution[...] takes a variable, or an affine expression of variables without an index; of one with an "
-                "index, e.at({y: points}) gives the values."
+                "solution[...] takes a variable, or an expression of variables without an index; of one with an index, "
+                "e.at({y: points}) gives the values."
             )
         starts = dict(zip(self.variables, np.cumsum([0] + [v.size for v in self.variables]).tolist(), strict=False))
         if isinstance(item, Variable) and item in starts:
@@ -305,7 +309,7 @@ class Solution:
             found = np.array([sum(a.multiplier for a in atoms if a.component == i) for i in held])
         else:
             found = self._row_multipliers()[place.start : place.end]
-            found = found if place.factors is None else place.factors * found
+            found = statement.shared(found if place.factors is None else place.factors * found)
         return found.reshape(statement.shape) if statement.shape else float(found[0])
 
     def _statement(self, asked: object) -> Any:
@@ -357,7 +361,7 @@ class Solution:
             )
         return known[name]
 
-    def violation(self, family: int = 0) -> FamilyViolation:
+    def violation(self, family: int = 0) -> Seen:
         """a(y) x - b(y) of a family at the solution, as a function of y."""
         whole("family", family, 0)
         if family >= len(self.program.families):
@@ -365,7 +369,7 @@ class Solution:
             raise ModelError(
                 f"`family` is the number of a constraint over an index, counted from 0 ({known}); got {family}."
             )
-        return self.program.violation(family, self.x)
+        return self.program.seen(family, self.certificate.x)
 
     def verify(
         self,
@@ -618,8 +622,10 @@ def merge(program: Program, support: tuple[Support, ...], least: float = 1e-9) -
     for s in sorted(support, key=lambda s: -s.multiplier):
         if s.multiplier <= 0:
             continue
-        domain = program.families[s.family].domain
-        near = 1e-3 * (domain.upper - domain.lower) + 1e-12
+        rows = program.families[s.family]
+        domain = rows.visible
+        near = (1e-3 * (domain.upper - domain.lower) + 1e-12)[: rows.shown]
+        s = replace(s, point=s.point[: rows.shown])  # directions are nobody's business
         group = groups.setdefault((s.family, s.component), [])
         for i, t in enumerate(group):
             if (np.abs(t.point - s.point) <= near).all():
