@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 import lsip
-from lsip.expressions.directions import Definite, Euclidean, WorstDirection
+from lsip.expressions.directions import Absolute, Definite, Euclidean, Largest, Quadratics, WorstDirection
 from lsip.oracles import BranchAndBound
 
+from .checks import assert_certified
+
 TOL = 1e-7
+KINDS = (Absolute(), Largest(), Euclidean(), Definite())
 x = lsip.Variable(3, name="x")
 e = lsip.Variable(name="e")
 t = lsip.Index("t", lsip.Interval(0, 1))
@@ -22,18 +25,21 @@ TARGET = np.array([1.0, 2.0, 3.0])
 
 def solved(objective, constraints=(), **options):
     """A proven optimum, which survives a check that shares nothing with the solve."""
-    solution = lsip.Problem(objective, constraints).solve(verbose=False, **options)
+    problem = lsip.Problem(objective, constraints)
+    solution = problem.solve(verbose=False, **options)
     assert solution.certified, solution.message
+    if solution.status is lsip.Status.OPTIMAL:
+        assert_certified(problem, solution, solution.tol)
     solution.verify()
     return solution
 
 
 FINITE = {  # the objective, the constraints, and the optimal value by hand
     "abs": (lambda: lsip.minimize(abs(x[0] - 2)), lambda: [np.abs(x[0]) <= 1], 1.0),
-    "np.maximum": (lambda: lsip.minimize(np.maximum(x[0], 1 - x[0])), lambda: [], 0.5),
+    "np.maximum": (lambda: lsip.minimize(np.maximum(x[0], 1 - x[0])), list, 0.5),
     "np.max": (lambda: lsip.minimize(np.max(x)), lambda: [x.sum() == 6], 2.0),
     "x.max": (lambda: lsip.minimize(x.max() - x.min()), lambda: [x[0] == 1, x[1] == 4], 3.0),
-    "np.minimum": (lambda: lsip.maximize(np.minimum(x[0], 4 - 3 * x[0])), lambda: [], 1.0),
+    "np.minimum": (lambda: lsip.maximize(np.minimum(x[0], 4 - 3 * x[0])), list, 1.0),
     "np.min": (lambda: lsip.maximize(np.min(x)), lambda: [x @ TARGET <= 12], 2.0),
     "minimum >=": (lambda: lsip.minimize(x.sum()), lambda: [np.minimum(x, 2 * x) >= TARGET], 6.0),
     "norm1": (lambda: lsip.minimize(lsip.norm1(x - TARGET)), lambda: [x.sum() == 1], 5.0),
@@ -399,6 +405,32 @@ def test_eigenvalues_are_bounded_above_in_exact_arithmetic():
                 form = sum(u[i] * Fraction(float(matrix[i, j])) * u[j] for i in range(4) for j in range(4))
                 assert Fraction(above) * sum(c * c for c in u) >= form if above <= 0 else form <= 4 * Fraction(above)
             assert above <= 4 * max(np.linalg.eigvalsh(matrix)[-1], 0) + 1e-13 * scale
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=[type(kind).__name__ for kind in KINDS])
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_models_are_nowhere_less_and_of_third_order(kind, m):
+    """At random points of small and of large boxes; with what is left shrinking like the third power of the size."""
+    rng = np.random.default_rng(m)
+    size = {Absolute: 1, Definite: 9}.get(type(kind), 3)
+    left = []
+    for width in (1.0, 0.1, 0.01):
+        levels = rng.normal(size=(200, size, 1 + m + m * (m + 1) // 2))
+        levels[..., 1 : 1 + m] *= width
+        levels[..., 1 + m :] *= width**2
+        doubt = width**3 * rng.uniform(size=(200, size))
+        found, rest = kind.model(Quadratics(levels, m), doubt)
+        d = np.concatenate([rng.uniform(-1, 1, size=(100, m)), rng.choice([-1.0, 1.0], size=(20, m))])
+        i, j = np.triu_indices(m)
+        basis = np.concatenate([np.ones((120, 1)), d, np.where(i == j, 0.5, 1.0) * d[:, i] * d[:, j]], axis=1)
+        q = np.einsum("nsl,dl->nds", levels, basis)
+        q = q + doubt[:, None] * rng.choice([-1.0, 1.0], size=q.shape)
+        value = kind.value(q)
+        model = found @ basis.T + rest[:, None]
+        model = np.where(model > 0, kind.stretch(size) * model, model)
+        assert (value <= model + 1e-12)[np.isfinite(rest)].all()
+        left.append(np.median(rest))
+    assert left[2] <= 2e-3 * left[1]
 
 
 def test_a_certificate_for_another_point_is_refused():

@@ -148,9 +148,9 @@ def convex_rule(op: str, operands: tuple[Any, ...]) -> Convex | Affine:
 
 def refuse_nested(op: str, operands: tuple[Item, ...]) -> NoReturn:
     raise NotConvexError(
-        f"{op}({', '.join(map(text, operands))}) is not known to be convex or concave in the variables. Absolute values, "
-        "maxima, minima and norms of what is affine may be added up and multiplied by numbers. A maximum of norms, or of "
-        "long sums, is below a bound where each of them is: write a constraint each."
+        f"{op}({', '.join(map(text, operands))}) is not known to be convex or concave in the variables. Absolute "
+        "values, maxima, minima and norms of what is affine may be added up and multiplied by numbers. A maximum of "
+        "norms, or of long sums, is below a bound where each of them is: write a constraint each."
     )
 
 

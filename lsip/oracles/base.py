@@ -199,6 +199,12 @@ class Worst(Protocol):
     def above(self, q: Array, doubt: Array) -> Array:
         """Proven upper bounds (..., p), for all entries that are off from q (..., P) by no more than their `doubt`."""
 
+    def model(self, levels: Array, doubt: Array, m: int) -> tuple[Array, Array]:
+        """Quadratics (..., p, levels) on boxes that rows do not exceed by more than what is left (..., p)."""
+
+    def stretched(self, bound: Array) -> Array:
+        """Bounds (..., p) of models as those of rows."""
+
     def swing(self, doubt: Array) -> Array:
         """By how much rows move at most, where no entry moves by more than its `doubt`."""
 

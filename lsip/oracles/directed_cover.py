@@ -1,8 +1,9 @@
 """Boxes of indices for rows that hold for all directions, too: the worst direction over a box has a closed form.
 
-What is largest over directions is convex in the entries, and these are nearly affine on a small box: a convex function
-of what is affine is largest at a corner. So the largest value at the corners, and what entries may be off by, is a
-bound, of second order in the size of the box; directions are never split.
+On a small box, entries are nearly quadratic, and so is what is largest over directions, where the worst one is far from
+all others: a quadratic that is no less leaves an error of third order. Elsewhere it is still convex in the entries, and
+these are nearly affine: a convex function of what is affine is largest at a corner, which leaves an error of second
+order. Directions are never split.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ..expressions.jets import triangle
 from ..expressions.tape import quadratic_weights
 from .base import Array, Directed, Rows
 from .cover import Cover
+from .quadratic_bound import bound_rows
 
 
 @dataclass(frozen=True)
@@ -62,30 +64,46 @@ class DirectedCover(Cover):
             if spread is not None:
                 rest = rest + super().swing(rows, self.directed.of_entries(spread))
             q, rest = q.reshape(n, self.p, -1), rest.reshape(n, self.p)
-            doubt = rest + np.abs(q[..., 1 + m :]) @ quadratic_weights(m)
-            corners = _corners(m)
-            doubt = doubt + np.abs(q[..., 1 + corners.shape[1] : 1 + m]).sum(axis=-1)
-            doubt = doubt * (1 + 1e-13) + 8 * (m + 2) * EPS * np.abs(q).sum(axis=-1) + LOST
-            at = q[:, None, :, 0] + np.einsum("npm,cm->ncp", q[..., 1 : 1 + corners.shape[1]], corners)
-            bound = self.directed.worst.above(at, doubt[:, None, :])  # (N, corners, p)
-            bound = np.where(np.isnan(bound), np.inf, bound).max(axis=1)
-            return bound, *self._points(rows, q, np.vstack([np.zeros(corners.shape[1]), corners]))
+            rest = rest * (1 + 1e-13) + 8 * (m + 2) * EPS * np.abs(q).sum(axis=-1) + LOST
+            bound, d = self._by_models(rows, q, rest)
+            bound = np.minimum(bound, self._by_corners(q, rest))
+            return bound, *self._points(rows, q, d)
 
-    def _points(self, rows: slice | NDArray[np.intp], q: Array, tried: Array) -> tuple[Array, Array]:
-        """For every box and row, the best of some points, with its worst direction, and what the models say there."""
+    def _by_models(self, rows: slice | NDArray[np.intp], q: Array, rest: Array) -> tuple[Array, Array]:
+        """Bounds (N, p) of quadratics that are no less than the rows, inf where there are none, and their maxima d."""
+        table, more = self.directed.worst.model(q, rest, self.dim)
+        n, p, _ = table.shape
+        table, more = table.reshape(n * p, -1), more.ravel()
+        known = np.isfinite(table).all(axis=1) & np.isfinite(more)
+        bound, d = np.full(n * p, np.inf), np.zeros((n * p, self.dim))
+        bound[known], d[known] = bound_rows(table[known], self.dim)
+        bound = bound + more
+        if "side" in self._store:
+            self._use_sides(rows, table, more, bound, d)
+        bound = np.where(known & np.isfinite(bound), bound, np.inf).reshape(n, p)
+        return self.directed.worst.stretched(bound), np.nan_to_num(d).reshape(n, p, -1)
+
+    def _by_corners(self, q: Array, rest: Array) -> Array:
+        """Bounds (N, p) from the corners of boxes."""
+        m, corners = self.dim, _corners(self.dim)
+        beyond = np.abs(q[..., 1 + corners.shape[1] : 1 + m]).sum(axis=-1)
+        doubt = (rest + np.abs(q[..., 1 + m :]) @ quadratic_weights(m) + beyond) * (1 + 8 * (m + 2) * EPS)
+        at = q[:, None, :, 0] + np.einsum("npm,cm->ncp", q[..., 1 : 1 + corners.shape[1]], corners)
+        bound = self.directed.worst.above(at, doubt[:, None, :])  # (N, corners, p)
+        return np.asarray(np.where(np.isnan(bound), np.inf, bound).max(axis=1))
+
+    def _points(self, rows: slice | NDArray[np.intp], q: Array, d: Array) -> tuple[Array, Array]:
+        """For every box and row, its point at d (N, p, m) with a worst direction, and what the models say there."""
         m, worst = self.dim, self.directed.worst
-        d = np.zeros((len(tried), m))
-        d[:, : tried.shape[1]] = tried
         i, j = triangle(m)
-        levels = np.concatenate([np.ones((len(d), 1)), d, quadratic_weights(m) * d[:, i] * d[:, j]], axis=1)
-        entries = np.nan_to_num(np.einsum("npl,tl->ntp", q, levels))  # (N, T, P)
-        model = worst.value(entries)  # (N, T, p)
-        best = model.argmax(axis=1)  # (N, p)
-        n, row = np.arange(len(q))[:, None], np.arange(best.shape[1])
-        directions = worst.worst(entries[n, best])[n, row, row]  # (N, p, dim)
-        y = self.centre[rows][:, None, :] + d[best] * self.radius[rows][:, None, :]
-        placed = self.chart.points(y.reshape(-1, m)).reshape(*best.shape, -1)
-        return np.concatenate([placed, directions], axis=2), model[n, best, row]
+        ones = np.ones((*d.shape[:2], 1))
+        levels = np.concatenate([ones, d, quadratic_weights(m) * d[..., i] * d[..., j]], axis=-1)
+        entries = np.nan_to_num(np.einsum("nel,npl->npe", q, levels))  # (N, p, P): those at the point of each row
+        row = np.arange(d.shape[1])
+        directions, model = worst.worst(entries)[:, row, row], worst.value(entries)[:, row, row]
+        y = self.centre[rows][:, None, :] + d * self.radius[rows][:, None, :]
+        placed = self.chart.points(y.reshape(-1, m)).reshape(*d.shape[:2], -1)
+        return np.concatenate([placed, directions], axis=2), model
 
     def swing(self, rows: slice | NDArray[np.intp], spread: Array) -> Array:
         """How far the violation over boxes may move with weights within `spread`, (N p,)."""
