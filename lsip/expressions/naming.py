@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from string import ascii_uppercase
 from typing import Any
@@ -31,6 +32,8 @@ class NamingTuning:
 
 
 TUNING = NamingTuning()
+
+
 @dataclass(frozen=True)
 class Name:
     """What a matrix is called."""
@@ -50,7 +53,7 @@ def called(matrix: object) -> Name | None:
 
 
 def name_matrices(statements: Iterable[object], *scopes: Mapping[str, object]) -> None:
-    """Call the matrices of some statements as the first scope does that knows them, others A, B, C, …"""
+    """Call the matrices of statements as the first scope does that knows them, and others A, B, C and so on."""
     found = [m for m in _matrices(statements) if called(m) is None]
     if not found:
         return
@@ -63,8 +66,11 @@ def name_matrices(statements: Iterable[object], *scopes: Mapping[str, object]) -
     letters = (letter for letter in _letters() if letter not in known)
     for matrix in found:
         same = next((name for name, value in known.items() if _equal(matrix, value)), None)
-        key = id(matrix)
-        _NAMES[key] = Name(same or next(letters), same is not None, ref(matrix, lambda _, key=key: _NAMES.pop(key, None)))
+        _NAMES[id(matrix)] = Name(same or next(letters), same is not None, ref(matrix, partial(_forget, id(matrix))))
+
+
+def _forget(key: int, _: object) -> None:
+    _NAMES.pop(key, None)
 
 
 def _letters() -> Iterator[str]:
@@ -74,7 +80,7 @@ def _letters() -> Iterator[str]:
 
 def _matrices(statements: Iterable[object]) -> Iterator[Any]:
     """All matrices and long vectors that were typed, each once, in the order in which they are read."""
-    waiting, seen = list(statements)[::-1], set()
+    waiting, seen = list(statements)[::-1], set[int]()
     while waiting and len(seen) < TUNING.most:
         item = waiting.pop()
         if id(item) in seen or isinstance(item, str | int | float):

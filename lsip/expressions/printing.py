@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..validation import Data, Foreign, Scalar, Sparse, is_sparse
 from .naming import called
@@ -48,8 +49,7 @@ def number(v: float, tex: bool = False) -> str:
 
 def _array(v: Data, tex: bool, whole: bool = False) -> str:
     """Numbers; an array of equal ones as one number, unless it is needed `whole`."""
-    name = called(v)
-    if name is not None and name.typed:
+    if (name := called(v)) is not None and name.typed:
         return named(name.text, tex)
     v = np.asarray(v)
     if v.ndim == 0 or (not whole and v.size and (v.ravel() == v.ravel()[0]).all()):
@@ -59,12 +59,15 @@ def _array(v: Data, tex: bool, whole: bool = False) -> str:
         if v.size > 6:
             shown.insert(3, r"\dots" if tex else "…")
         return ("(" + ", ".join(shown) + ")") if tex else "[" + " ".join(shown) + "]"
-    return _sized("A" if name is None else name.text, v.shape, tex)
+    return _sized(v, tex)
 
 
-def _sized(letter: str, shape: Sequence[int], tex: bool) -> str:
-    """A matrix that nobody named."""
-    size = "×".join(map(str, shape))
+def _sized(matrix: NDArray[Any] | Sparse, tex: bool) -> str:
+    """A matrix by its name, or by a letter and its size."""
+    name = called(matrix)
+    if name is not None and name.typed:
+        return named(name.text, tex)
+    letter, size = "A" if name is None else name.text, "×".join(map(str, matrix.shape))
     return letter + "_{" + size.replace("×", r"\times ") + "}" if tex else f"{letter}({size})"
 
 
@@ -259,8 +262,7 @@ class Printer:
     def _factor(self, v: Item) -> str:
         """One side of `@`; numbers are never shortened to one number, since they are summed over."""
         if is_sparse(v):
-            name = called(v)
-            return named(name.text, self.tex) if name and name.typed else _sized(name.text if name else "A", v.shape, self.tex)
+            return _sized(v, self.tex)
         origin: tuple[Any, ...] = getattr(v, "origin", ())
         if origin[:1] == ("constant",):
             v = origin[1]

@@ -30,6 +30,7 @@ from ..oracles import Oracle
 from ..proof.certificate import Certificate, DataAssumption, RegionAssumption, Support, TrustAssumption
 from ..proof.verify import check_numbers, verify
 from ..validation import real, whole
+from .effort import Effort
 from .rounding import above, below
 from .uncertified import reason
 from .views import shown_by
@@ -114,6 +115,7 @@ class Solution:
     atol: float = 0.0  # the gap that counts as closed whatever the value, in units of the objective
     kept: Any = field(repr=False, default=None)  # what its solver keeps for the next solve
     checked: bool = True  # False for what was read from a file and not verified since
+    effort: Effort = field(repr=False, default=Effort())
 
     @property
     def problem(self) -> Problem | Program:
@@ -380,6 +382,7 @@ class Solution:
             "atol": self.atol,
             "model": fingerprint(self.program),
             "evidence": self.evidence,
+            "effort": self.effort.facts(),
             "assumptions": [[type(a).__name__, a] for a in c.assumptions],
             "support": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in c.support],
             "cuts": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in self.cuts],
@@ -490,6 +493,7 @@ class Solution:
             model=None if problem is program else problem,
             cuts=atoms(facts["cuts"]),
             evidence=str(facts["evidence"]),
+            effort=Effort.read(facts["effort"]),
             checked=False,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -93,8 +94,9 @@ def solve(
 
 def opened(problem: Program | Compilable, method: Exchange) -> Run:
     """A solve that is about to begin."""
+    began = time.perf_counter()
     given = compiled(problem)
+    compiling = time.perf_counter() - began
     anew = partial(LinearRelaxation, given, method)
-    return Run(
-        given, method, lambda clock: anew() if method.warm_start is None else resumed(given, method, anew), problem
-    )
+    begin = anew if method.warm_start is None else partial(resumed, given, method, anew)
+    return Run(given, method, lambda clock: begin(), problem, compiling=compiling)
