@@ -19,7 +19,7 @@ from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, Ou
 from .expressions import Constraint, Expression, Index, Parameter, Region, Variable, spline
 from .info import info
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
-from .solution import ActivePoint, Iterate, Solution
+from .solution import ActivePoint, Effort, Iterate, Solution
 from .solver import Decomposition, Exchange, Extreme, Tuning, decompose, exchange
 from .solver.linsip import linsip
 from .version import __version__ as __version__
@@ -32,6 +32,7 @@ __all__ = [
     "Constraint",
     "Decomposition",
     "Domain",
+    "Effort",
     "Ellipsoid",
     "Exchange",
     "Expression",

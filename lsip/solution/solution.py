@@ -199,7 +199,7 @@ class Solution:
             return self.status.value
         if self.certificate.trusts and np.isfinite(self.certificate.upper):
             return f"The bounds rest on what is taken on trust. {' '.join(self.certificate.trusts)}"
-        why = reason(self.program, self.certificate.violation, self.oracle)
+        why = reason(self.program, self.certificate.violation, self.oracle, "oracle" in self.effort.options)
         return f"No violation found, but one is not excluded: {why}"
 
     def __getitem__(self, item: Affine | str) -> Any:
@@ -362,7 +362,7 @@ class Solution:
         return self.program
 
     def plot(self, path: str | Path | None = None, *, family: int | str | None = None, kind: str | None = None) -> Any:
-        """Draw the violation over Y with the active points, or `kind="convergence"`."""
+        """Draw the violation over Y with the active points, or `kind="variables"`, or `kind="convergence"`."""
         return shown_by("plot")(self, path, family=family, kind=kind)
 
     def report(self, path: str | Path) -> Path:
