@@ -185,6 +185,8 @@ class Domain(ABC):
         points = box_grid(self.lower, self.upper, per_axis)
         step = (self.upper - self.lower) / (per_axis - 1)
         inside = self.contains(points)
+        if inside.all():
+            return distinct(points)
         near = points[~inside]
         near = near[self.contains(near, tol=float(np.linalg.norm(step)))]
         projected = self.project(near) if len(near) else near

@@ -27,7 +27,7 @@ class Monomials(Expression):
 
     def __init__(self, index: Index, exponents: NDArray[np.intp], shape: tuple[int, ...]) -> None:
         self.args, self.exponents, self.shape = (index,), exponents, shape
-        self._plans: dict[int, tuple[list[Any], Array]] = {}
+        self._plans: dict[int, tuple[list[Any], Array, list[int]]] = {}
 
     def key(self) -> tuple[Any, ...] | None:
         return (self.shape, self.exponents.tobytes())
@@ -38,14 +38,13 @@ class Monomials(Expression):
         m = self.exponents.shape[1]
         if run.order not in self._plans:
             self._plans[run.order] = self._plan(run.order)
-        lookup, factor = self._plans[run.order]
+        lookup, factor, ends = self._plans[run.order]
         result: Any = None
         for i, left in enumerate(lookup):
             table = power(y[:, i : i + 1], np.arange(left.max(initial=0) + 1.0))  # (N, degree + 1)
             part = table[:, left]  # (N, levels, K)
             result = part if result is None else result * part
         result = result * factor if run.order else result
-        ends = np.cumsum([0] + [len(o) for o in _by_order(m, run.order)])
         blocks = [_levels_first(result[:, a:b]) for a, b in pairwise(ends)]
         return Jet(blocks[0][0], *(_embed(b, d, m, dim, start) for d, b in enumerate(blocks[1:], start=1)))
 
@@ -57,13 +56,15 @@ class Monomials(Expression):
         """Coordinates are finite; their powers may overflow, and meet a zero."""
         return np.where(np.isfinite(value.lo) & np.isfinite(value.hi), SURE, MAYBE)
 
-    def _plan(self, order: int) -> tuple[list[Any], Array]:
-        """For every coordinate the power left of it (levels, K) in each derivative, and the factors in front."""
+    def _plan(self, order: int) -> tuple[list[Any], Array, list[int]]:
+        """For every coordinate the power left of it (levels, K) in each derivative, the factors in front, and the levels
+        at which orders begin."""
         counts = _orders(self.exponents.shape[1], order)[:, None, :]  # (levels, 1, m)
         factor = np.ones((len(counts), len(self.exponents)))
         for step in range(order):
             factor *= np.where(counts > step, np.maximum(self.exponents - step, 0), 1).prod(axis=2)
-        return list(np.moveaxis(np.maximum(self.exponents - counts, 0), 2, 0)), factor
+        ends = np.cumsum([0] + [len(o) for o in _by_order(self.exponents.shape[1], order)]).tolist()
+        return list(np.moveaxis(np.maximum(self.exponents - counts, 0), 2, 0)), factor, ends
 
 
 def _levels_first(block: Numbers) -> Numbers:

@@ -153,7 +153,7 @@ def _rounds_outward(library: Any) -> bool:
 
 
 def _at(array: NDArray[Any] | None) -> int | None:
-    return None if array is None else array.ctypes.data
+    return None if array is None else int(array.__array_interface__["data"][0])
 
 
 def values(function: str | float, x: Array) -> tuple[Array, Array]:
@@ -214,7 +214,7 @@ class NativeTape:
 
 
 def _table(arrays: list[Array]) -> Any:
-    return (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+    return (ctypes.c_void_p * len(arrays))(*map(_at, arrays))
 
 
 def bound(table: Array, m: int) -> tuple[Array, Array]:

@@ -35,7 +35,7 @@ def distinct(
     left = np.flatnonzero(np.isfinite(values))
     # Stable, so that equal values are taken in the order they came and results do not depend on the sort.
     left = left[np.argsort(-values[left], kind="stable")]
-    reach = np.broadcast_to(np.asarray(radius, dtype=np.float64), points.shape[1:])
+    reach = np.asarray(radius, dtype=np.float64) + np.zeros(points.shape[1])
     if in_use():
         return left[native.distinct(points[left], components[left], reach, limit)]
     taken: list[int] = []

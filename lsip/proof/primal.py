@@ -133,14 +133,18 @@ def finite_point(program: Program, x: Array) -> FinitePoint | Broken:
     """A point next to x that is proven to keep the finite part."""
     x = np.clip(x, program.lower, program.upper)
     found = _kept(program, x)
-    for near in _inside(program, x):
+    others = _inside(program, x)
+    while _wanting(found) and (near := next(others, None)) is not None:
         check("finite constraints")
-        if not (found.mendable if isinstance(found, Broken) else _width(found) > TUNING.narrow):
-            break
         other = _kept(program, near)
         if isinstance(found, Broken) or (isinstance(other, FinitePoint) and _width(other) < _width(found)):
             found = other
     return found
+
+
+def _wanting(found: FinitePoint | Broken) -> bool:
+    """Whether another point may do better."""
+    return found.mendable if isinstance(found, Broken) else _width(found) > TUNING.narrow
 
 
 def _width(point: FinitePoint) -> float:
@@ -263,7 +267,7 @@ def opposites(program: Program) -> tuple[Ints, Ints]:
     if program not in _pairs:
         known: dict[tuple[bytes, bytes, float], int] = {}
         pairs: list[tuple[int, int]] = []
-        rows = sparse.csr_matrix(program.A).sorted_indices()
+        rows = program.A
         for i in np.flatnonzero(np.isinf(program.row_lower) & np.isfinite(program.row_upper)).tolist():
             part = slice(rows.indptr[i], rows.indptr[i + 1])
             place, entry, side = rows.indices[part].tobytes(), rows.data[part] + 0.0, float(program.row_upper[i])

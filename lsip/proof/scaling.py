@@ -263,7 +263,7 @@ def _levels(told: Array, part: Ints, by_bounds: float | None, last: int) -> Arra
     """
     usual = float(np.median(told)) if len(told) else by_bounds or 0.0
     level = np.full(int(last) + 1, usual)
-    for p in np.unique(part):  # parts that share no variable have nothing else in common
+    for p in np.unique(part) if last else ():  # parts that share no variable have nothing else in common
         level[p] = np.median(told[part == p])
     return level if by_bounds is None else np.where(level < by_bounds - TUNING.nothing, by_bounds, level)
 
@@ -302,13 +302,16 @@ def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, columns: int) -> tuple
     told = np.flatnonzero((sides > 0) & np.isfinite(sides))
     every, right = np.arange(len(i)), len(i) + np.arange(len(told))
     at, of = np.concatenate([every, every, right]), np.concatenate([i, rows + j, told])
-    matrix = sparse.csr_matrix((np.ones(len(at)), (at, of)), (len(i) + len(told), rows + columns))
+    shape = (len(i) + len(told), rows + columns)
     target = -np.concatenate([entry, np.log2(sides[told])])
-    if matrix.shape[1] <= STORAGE.most_dense and matrix.shape[0] <= 20 * STORAGE.most_dense:
-        found = np.linalg.lstsq(matrix.toarray(), target, rcond=None)[0]
+    if shape[1] <= STORAGE.most_dense and shape[0] <= 20 * STORAGE.most_dense:
+        table = np.zeros(shape)
+        table[at, of] = 1.0
+        found = np.linalg.lstsq(table, target, rcond=None)[0]
     else:
         from scipy.sparse.linalg import lsqr
 
+        matrix = sparse.csr_matrix((np.ones(len(at)), (at, of)), shape)
         afford(TUNING.iterations * matrix.nnz / PACE.sparse, "units")  # two products each
         found = lsqr(matrix, target, atol=TUNING.accuracy, btol=TUNING.accuracy, iter_lim=TUNING.iterations)[0]
     return found[:rows], found[rows:]
@@ -316,7 +319,7 @@ def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, columns: int) -> tuple
 
 def _entries(program: Program) -> tuple[Ints, Ints, Array, Array]:
     """Nonzero sizes with rows and columns, of finite rows and of families, one row each; and sizes of the sides."""
-    A = sparse.csr_matrix(program.A)
+    A = program.A
     i = [np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))]
     j, size = [np.asarray(A.indices, dtype=np.intp)], [np.abs(A.data)]
     low, high = (np.where(np.isfinite(v), np.abs(v), 0.0) for v in (program.row_lower, program.row_upper))

@@ -213,8 +213,11 @@ class Solution:
                 "solution[...] takes a variable, or an affine expression of variables without an index; of one with an "
                 "index, e.at({y: points}) gives the values."
             )
+        starts = dict(zip(self.variables, np.cumsum([0] + [v.size for v in self.variables]).tolist(), strict=False))
+        if isinstance(item, Variable) and item in starts:
+            mine = self.x[starts[item] : starts[item] + item.size]
+            return mine.reshape(item.shape).copy() if item.shape else float(mine[0])
         values = self._parameters(item)
-        starts = dict(zip(self.variables, np.cumsum([0] + [v.size for v in self.variables]), strict=False))
         parts = [Kept(np.ravel(constant_value(item.offset, values)))]  # type: ignore[arg-type]
         rows = [np.arange(item.size)]
         for term in item.terms:

@@ -314,7 +314,8 @@ class LinearMaster:
     def atoms(self, result: MasterResult) -> tuple[tuple[Support, ...], Array]:
         """The multipliers of a master solution as a measure, and those of the finite rows."""
         used = np.flatnonzero(result.cut_multipliers > 0)
-        support = tuple(replace(self.cuts[i], multiplier=float(result.cut_multipliers[i])) for i in used)
+        cuts = ((self.cuts[i], float(result.cut_multipliers[i])) for i in used)
+        support = tuple(Support(cut.family, cut.component, cut.point, weight) for cut, weight in cuts)
         return support, self.program.admissible(result.row_multipliers / self.row_scale)
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
 from ..deadline import PACE, afford, afford_factors, check
 from ..domains import Domain
@@ -133,13 +133,14 @@ def polish(
         places.append((program.families[f], components, np.array([s.point for s in mine])))
     weight = np.array([s.multiplier for s in support])
     active = np.flatnonzero(np.abs(row_multipliers) > 1e-9 * (1 + np.abs(row_multipliers).max(initial=0.0)))
-    finite = program.A[active] if sparse.issparse(basis) else program.A[active].toarray()
+    finite = program.A[active] if sparse.issparse(basis) else program.A.toarray()[active]
     side = np.where(row_multipliers[active] > 0, program.row_upper[active], program.row_lower[active])
     free = basis[:, np.flatnonzero(_movable(program, x))]
     mu = row_multipliers[active]
-    best: tuple[float, Proposal] | None = None
+    starts, least = np.cumsum([len(y) for _, _, y in places])[:-1], np.inf
+    best: tuple[Array, Array, Array, Places] | None = None
 
-    def found() -> Proposal:
+    def found(x: Array, weight: Array, mu: Array, places: Places) -> Proposal:
         mult = np.zeros_like(row_multipliers)
         mult[active] = mu
         points = [y for _, _, part in places for y in part]
@@ -154,45 +155,47 @@ def polish(
         if local is None:
             return None
         a, g, jac, slopes, inverse = local
-        starts = np.cumsum([len(y) for _, _, y in places])[:-1]
-        shares = zip(np.split(weight, starts), inverse, strict=True)
-        moving = _blocks([w[:, None, None] * h for w, h in shares], basis)
+        moving = [w[:, None, None] * h for w, h in zip(np.split(weight, starts), inverse, strict=True)]
         rows = sparse.vstack([a, finite], format="csr") if sparse.issparse(basis) else np.vstack([a, finite])
         residual = np.concatenate([-margin - g, side - finite @ x])
         stationary = program.c + a.T @ weight + finite.T @ mu
-        still = _blocks(inverse, basis) @ slopes
+        still = _times(inverse, slopes)
         error = sum(float(np.abs(v).max(initial=0.0)) for v in (free.T @ stationary, residual, still))
-        if np.isfinite(error) and (best is None or error < best[0]) and weight.min() >= -1e-9 * weight.max():
-            best = (error, found())
+        if error < least and weight.min() >= -1e-9 * weight.max():
+            least, best = error, (x, weight, mu, places)
         elif best is not None:
             break
         if error <= 1e-13 * (1 + np.abs(program.c).max(initial=0.0) + np.abs(g).max(initial=0.0)):
             break
         # J' (lambda_i (-H_i)^-1) J is the curvature that moving points give to x.
         move_free, rows_free = jac @ free, rows @ free
-        right = np.concatenate([-free.T @ (program.c + jac.T @ (moving @ slopes)), residual])
-        step = _solve(move_free.T @ (moving @ move_free), rows_free, right)
+        right = np.concatenate([-free.T @ (program.c + jac.T @ _times(moving, slopes)), residual])
+        step = _solve(move_free.T @ _times(moving, move_free), rows_free, right)
         if step is None:
             return None
         dx, weight, mu = np.split(step, [free.shape[1], free.shape[1] + len(support)])
         dx = free @ dx
-        change = np.split(slopes + jac @ dx, np.cumsum([y.size for _, _, y in places])[:-1])
+        change = np.split(_times(inverse, slopes + jac @ dx), np.cumsum([y.size for _, _, y in places])[:-1])
         places = [
-            (family, component, family.domain.project(y + (h @ part.reshape(*y.shape, 1))[..., 0]))
-            for (family, component, y), h, part in zip(places, inverse, change, strict=True)
+            (family, component, family.domain.project(y + part.reshape(y.shape)))
+            for (family, component, y), part in zip(places, change, strict=True)
         ]
         x = np.clip(x + dx, program.lower, program.upper)
         if error <= trusted:
-            return found() if weight.min() >= -1e-9 * weight.max() else None
-    return None if best is None else best[1]
+            return found(x, weight, mu, places) if weight.min() >= -1e-9 * weight.max() else None
+    return None if best is None else found(*best)
 
 
-def _blocks(parts: list[Array], like: Matrix) -> Matrix:
-    """A block-diagonal matrix of blocks (k, m, m), family by family, dense or sparse as `like` is."""
-    if not sparse.issparse(like):
-        return np.asarray(linalg.block_diag(*(block for part in parts for block in part)))
-    each = [sparse.bsr_matrix((p, np.arange(len(p)), np.arange(len(p) + 1))) for p in parts]
-    return sparse.block_diag(each, format="csr")
+def _times(blocks: list[Array], right: Matrix) -> Matrix:
+    """The block-diagonal matrix of blocks (k, m, m), family by family, times a vector or a matrix."""
+    if sparse.issparse(right):
+        each = [sparse.bsr_matrix((b, np.arange(len(b)), np.arange(len(b) + 1))) for b in blocks]
+        return sparse.block_diag(each, format="csr") @ right
+    made, start = np.empty_like(right), 0
+    for b in blocks:
+        part = slice(start, start := start + b.shape[0] * b.shape[1])
+        made[part] = (b @ right[part].reshape(*b.shape[:2], -1)).reshape(right[part].shape)
+    return made
 
 
 def _solve(curvature: Matrix, rows: Matrix, right: Array) -> Array | None:
