@@ -100,7 +100,10 @@ def _masts(axes: Axes, names: Names, paper: Paper) -> None:
 def _best(axes: Axes, names: Names, paper: Paper) -> None:
     t, solution = np.linspace(-1, 1, 600), names["solution"]
     p, h, at = solution[names["p"]], solution.value, active(names)
-    error = lambda s: np.polyval(p[::-1], s) - np.abs(s)
+
+    def error(s: Any) -> Any:
+        return np.polyval(p[::-1], s) - np.abs(s)
+
     for level in (h, -h):
         axes.axhline(level, color=paper.area, linewidth=1.2, linestyle=(0, (4, 3)))
     axes.axhline(0, color=paper.ink, linewidth=0.8)
@@ -112,7 +115,10 @@ def _best(axes: Axes, names: Names, paper: Paper) -> None:
 def _filter(axes: Axes, names: Names, paper: Paper) -> None:
     f, solution = np.linspace(0, 0.5, 800), names["solution"]
     taps, ripple = solution[names["a"]], solution.value
-    gain = lambda s: np.cos(2 * np.pi * np.outer(s, np.arange(11))) @ taps
+
+    def gain(s: Any) -> Any:
+        return np.cos(2 * np.pi * np.outer(s, np.arange(11))) @ taps
+
     for low, high, middle in ((0, 0.2, 1.0), (0.28, 0.5, 0.0)):
         axes.fill_between([low, high], middle - ripple, middle + ripple, color=paper.ink, alpha=0.3, linewidth=0)
     axes.plot(f, gain(f), color=paper.line, linewidth=2)
@@ -136,8 +142,13 @@ def _portfolio(axes: Axes, names: Names, paper: Paper) -> None:
 @drawn("The largest disc")
 def _disc(axes: Axes, names: Names, paper: Paper) -> None:
     s, solution = np.linspace(0, 2 * np.pi, 500), names["solution"]
-    h = lambda v: 1 + 0.25 * np.cos(v) + 0.1 * np.cos(3 * v)
-    slope = lambda v: -0.25 * np.sin(v) - 0.3 * np.sin(3 * v)
+
+    def h(v: Any) -> Any:
+        return 1 + 0.25 * np.cos(v) + 0.1 * np.cos(3 * v)
+
+    def slope(v: Any) -> Any:
+        return -0.25 * np.sin(v) - 0.3 * np.sin(3 * v)
+
     outline = np.stack([h(s) * np.cos(s) - slope(s) * np.sin(s), h(s) * np.sin(s) + slope(s) * np.cos(s)])
     c, r = solution[names["c"]], solution.value
     axes.fill(*outline, color=paper.ink, alpha=0.22, linewidth=0)
@@ -168,13 +179,16 @@ def _regions(axes: Axes, names: Names, paper: Paper) -> None:
 @drawn("Kissing spheres")
 def _kissing(axes: Axes, names: Names, paper: Paper) -> None:
     t, solution = np.linspace(-1, 0.62, 500), names["solution"]
-    value = lambda s: 1 + sum(c * g(s) for c, g in zip(solution.x, names["basis"], strict=True))
-    axes.fill_between([-1, 0.5], 0, 14, color=paper.area, alpha=0.15, linewidth=0)
+
+    def value(s: Any) -> Any:
+        return 1 + sum(c * g(s) for c, g in zip(solution.x, names["basis"], strict=True))
+
+    axes.fill_between([-1, 0.5], 0, 2.2, color=paper.area, alpha=0.15, linewidth=0)
     axes.axhline(0, color=paper.ink, linewidth=0.9)
     axes.plot(t, value(t), color=paper.line, linewidth=2.2)
     at = active(names)
     mark(axes, paper, at, value(at))
-    axes.set_ylim(-22, 14)
+    axes.set_ylim(-2.2, 2.2)
 
 
 @drawn("Hedging at the least cost")
@@ -192,7 +206,10 @@ def _hedge(axes: Axes, names: Names, paper: Paper) -> None:
 @drawn("Warm everywhere")
 def _heat(axes: Axes, names: Names, paper: Paper) -> None:
     z, solution = np.linspace(0, 1, 500), names["solution"]
-    warmth = lambda s: np.exp(-30 * (np.asarray(s)[:, None] - names["places"]) ** 2) @ solution[names["heat"]]
+
+    def warmth(s: Any) -> Any:
+        return np.exp(-30 * (np.asarray(s)[:, None] - names["places"]) ** 2) @ solution[names["heat"]]
+
     least = 1 + 0.2 * np.sin(6 * z)
     axes.fill_between(z, 0.6, least, color=paper.area, alpha=0.15, linewidth=0)
     axes.fill_between(z, 1.6, 1.75, color=paper.area, alpha=0.15, linewidth=0)
@@ -207,7 +224,10 @@ def _heat(axes: Axes, names: Names, paper: Paper) -> None:
 @drawn("A fit that only rises")
 def _rises(axes: Axes, names: Names, paper: Paper) -> None:
     t, solution = np.linspace(0, 1, 400), names["solution"]
-    fit = lambda s: np.polyval(solution[names["c"]][::-1], s)
+
+    def fit(s: Any) -> Any:
+        return np.polyval(solution[names["c"]][::-1], s)
+
     free = np.polynomial.Polynomial.fit(names["at"], names["data"], 7)
     axes.plot(t, free(t), color=paper.ink, linewidth=1.1, linestyle=(0, (4, 3)))
     axes.plot(names["at"], names["data"], "o", color=paper.ink, markersize=4, alpha=0.8)
@@ -219,7 +239,10 @@ def _rises(axes: Axes, names: Names, paper: Paper) -> None:
 @drawn("A tail from four moments")
 def _tail(axes: Axes, names: Names, paper: Paper) -> None:
     t, solution = np.linspace(0, 1, 500), names["solution"]
-    q = lambda s: np.polyval(solution.x[::-1], s)
+
+    def q(s: Any) -> Any:
+        return np.polyval(solution.x[::-1], s)
+
     axes.fill_between([0.8, 1], 0, 1, color=paper.ink, alpha=0.25, linewidth=0)
     axes.plot([0, 0.8, 0.8, 1], [0, 0, 1, 1], color=paper.ink, linewidth=1.4)
     axes.plot(t, q(t), color=paper.line, linewidth=2.4)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import gallery
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-
-import gallery
 
 PICTURES = "figures/gallery"
 
@@ -49,7 +48,9 @@ class Picture(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         name = gallery.slug(self.arguments[0])
         return [
-            nodes.image(uri=f"{PICTURES}/{name}_{paper}.png", alt=self.arguments[0], classes=["picture", f"only-{paper}"])
+            nodes.image(
+                uri=f"{PICTURES}/{name}_{paper}.png", alt=self.arguments[0], classes=["picture", f"only-{paper}"]
+            )
             for paper in ("light", "dark")
         ]
 
