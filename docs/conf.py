@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
+sys.path[:0] = [str(HERE / "_ext"), str(HERE), str(HERE.parent)]
 
 import lsip  # noqa: E402
 
@@ -17,7 +17,9 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "catalogue_tables",
     "command_help",
+    "gallery_cards",
     "house_map",
     "mathml",
     "plain_docstrings",
@@ -63,6 +65,7 @@ html_theme = "furo"
 html_title = f"lsip {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = [("copy.js", {"defer": "defer"})]
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False

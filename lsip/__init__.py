@@ -33,7 +33,7 @@ from .expressions import (
 from .info import info
 from .integrals import expectation, integral
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
-from .solution import ActivePoint, Iterate, Solution, load
+from .solution import ActivePoint, Effort, Iterate, Solution, load
 from .solver import Decomposition, Exchange, Extreme, Tuning, decompose, exchange
 from .solver.linsip import linsip
 from .version import __version__ as __version__
@@ -47,6 +47,7 @@ __all__ = [
     "Convex",
     "Decomposition",
     "Domain",
+    "Effort",
     "Ellipsoid",
     "Exchange",
     "Expression",

@@ -1,4 +1,4 @@
-"""Pictures of a solution: the violation over the index set with its active points, and the convergence of the bounds.
+"""Pictures of a solution: the violation over the index set with its active points, the variables, and the convergence.
 
 The only file that knows matplotlib, which is imported when a picture is asked for.
 """
@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .domains import Domain
+from .domains.window import window
 from .errors import MissingExtraError, ModelError
 from .files import check_file, whole_file
 from .model.status import Status
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from .solution.solution import Solution
 
 Array = NDArray[np.float64]
-Kind = Literal["violation", "convergence"]
+Kind = Literal["violation", "convergence", "variables"]
 
 SLACK, TIGHT, BROKEN, POINT = "#2b5c8a", "#6b7280", "#c0392b", "#f5b700"
 STYLE: dict[str, Any] = {
@@ -63,6 +64,10 @@ class PlotTuning:
         Points along a side of a heat map, and of one with a curved outline, which is as fine as they are.
     scan
         Points along a side of a slice that is only tried, to find the two axes to draw.
+    most_fixed
+        Coordinates of a slice that are written above it.
+    rounding
+        The share of the largest value below which differences mean nothing.
     cloud
         Points at which the worst one is sought; all that is drawn of an index set that has no area.
     """
@@ -72,6 +77,8 @@ class PlotTuning:
     mesh: int = 241
     fine_mesh: int = 401
     scan: int = 25
+    most_fixed: int = 4
+    rounding: float = 1e-6
     cloud: int = 4096
 
 
@@ -82,16 +89,17 @@ TUNING = PlotTuning()
 def plot_solution(
     solution: Solution, path: str | Path | None = None, family: int | str | None = None, kind: Kind | None = None
 ) -> Figure:
-    """Draw the violation a(y) x - b(y) over the index set, or the convergence of the solve.
+    """Draw the violation a(y) x - b(y) over the index set, the variables, or the convergence of the solve.
 
     One panel a family: a curve for one index, a heat map for two, and for more the two-dimensional slice through the
-    worst point along which the violation varies most. Active points are marked, larger for larger multipliers.
+    worst point along which the violation varies most. Active points are marked, larger for larger multipliers. Of
+    variables, vectors are bars, and matrices are cells.
 
     Parameters
     ----------
     path : where to save the picture (the ending chooses the format); nothing is saved when None
     family : the index or the name of one family of constraints; all of them when None, up to six
-    kind : "violation" (the default) or "convergence"
+    kind : "violation" (the default), "variables" or "convergence"
 
     Returns
     -------
@@ -100,13 +108,15 @@ def plot_solution(
     mpl = _matplotlib()
     target = None if path is None else check_file(path, "picture.png")
     if solution.status is Status.INFEASIBLE and kind != "convergence":
-        raise ModelError("The problem is infeasible: there is no solution whose violation could be drawn.")
-    if kind not in (None, "violation", "convergence"):
-        raise ModelError(f'`kind` must be "violation" or "convergence"; got {kind!r}.')
+        raise ModelError("The problem is infeasible: there is no solution that could be drawn.")
+    if kind not in (None, *get_args(Kind)):
+        raise ModelError(f'`kind` must be "violation", "variables" or "convergence"; got {kind!r}.')
     with mpl.rc_context(STYLE):
         if kind == "convergence":
             figure = _figure(1, 2)
             _draw_convergence(figure.axes, solution)
+        elif kind == "variables":
+            figure = _draw_variables(solution)
         else:
             chosen = _families(solution, family)
             shown = chosen[: TUNING.most_panels]
@@ -256,10 +266,15 @@ def _draw_map(axes: Axes, family: RowFamily, violation: Violation, points: Array
         others = [k for k in range(domain.dim) if k not in (i, j)]
         near = (np.abs(points - worst)[:, others] <= 1e-3 * width[others]).all(axis=1)
         if others:
-            fixed = ", ".join(f"{_axis_name(family, k)} = {worst[k]:.4g}" for k in others)
-            note = f"slice through the worst point, {fixed}"
+            shown = others if len(others) <= TUNING.most_fixed else others[: TUNING.most_fixed - 1]
+            fixed = ", ".join(f"{_axis_name(family, k)} = {worst[k]:.4g}" for k in shown)
+            more = f" and {len(others) - len(shown)} more" if len(shown) < len(others) else ""
+            note = f"slice through the worst point\n{fixed}{more}"
             if not near.all():
                 note += "\nfaint: active points off the slice"
+        width[[i, j]] = np.ptp(u), np.ptp(v)
+        seen = (points[:, i] >= u[0]) & (points[:, i] <= u[-1]) & (points[:, j] >= v[0]) & (points[:, j] <= v[-1])
+        points, weights, near = points[seen], weights[seen], near[seen]
     if note:
         axes.annotate(note, (0, 1.01), xycoords="axes fraction", fontsize=8.5, color=TIGHT, va="bottom")
         axes.set_title(axes.get_title(loc="left"), pad=24 + 10 * note.count("\n"))
@@ -282,8 +297,8 @@ def _slice(
     domain: Domain, violation: Violation, worst: Array, i: int, j: int, count: int
 ) -> tuple[Array, Array, Array]:
     """The violation on a square mesh through `worst` along axes i and j; NaN outside the domain."""
-    u = np.linspace(domain.lower[i], domain.upper[i], count)
-    v = np.linspace(domain.lower[j], domain.upper[j], count)
+    low, high = window(domain, worst, (i, j))
+    u, v = np.linspace(low, high, count).T
     y = np.tile(worst, (count * count, 1))
     y[:, i], y[:, j] = (mesh.ravel() for mesh in np.meshgrid(u, v))
     inside = domain.contains(y)
@@ -336,7 +351,7 @@ def _colours(values: Array) -> dict[str, Any]:
 
 def _contours(axes: Axes, u: Array, v: Array, values: Array) -> None:
     finite = values[np.isfinite(values)]
-    if np.ptp(finite) <= 0:
+    if np.ptp(finite) <= TUNING.rounding * np.abs(finite).max():
         return
     axes.contour(u, v, values, levels=9, colors="white", linewidths=0.5, alpha=0.55, linestyles="solid")
     if finite.max() > 1e-3 * np.abs(finite).max() and finite.min() < 0:
@@ -373,6 +388,39 @@ def _axis_name(family: RowFamily, k: int) -> str:
     if names is not None and len(names) > k:
         return str(names[k])
     return "$t$" if family.visible.scalar else f"$y_{{{k + 1}}}$"
+
+
+def _draw_variables(solution: Solution) -> Figure:
+    """A panel a variable: bars that stand on zero, or a matrix of cells."""
+    from matplotlib.ticker import MaxNLocator
+
+    named = [(v.name, v.shape) for v in solution.variables] or [("x", (solution.program.n,))]
+    starts = np.cumsum([0, *(int(np.prod(shape)) for _, shape in named)])
+    shown = list(zip(named, starts, starts[1:], strict=False))[: TUNING.most_panels]
+    columns = min(len(shown), 2)
+    figure = _figure(-(-len(shown) // columns), columns, [])
+    for axes, ((name, shape), start, end) in zip(figure.axes, shown, strict=False):
+        values = solution.x[start:end]
+        axes.set_title(_short(name, 60))
+        if len(shape) == 2 and min(shape) > 1:
+            drawn = axes.imshow(values.reshape(shape), aspect="auto", interpolation="nearest", **_centred(values))
+            figure.colorbar(drawn, ax=axes, shrink=0.9, pad=0.02)
+            continue
+        axes.bar(np.arange(len(values)), values, color=SLACK, width=0.8)
+        axes.axhline(0, color=TIGHT, linewidth=1)
+        axes.set_xlabel("entry")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    for axes in figure.axes[len(shown) : -(-len(shown) // columns) * columns]:
+        axes.set_axis_off()
+    if len(named) > len(shown):
+        figure.supxlabel(f"{len(named) - len(shown)} more variables", fontsize=9)
+    return figure
+
+
+def _centred(values: Array) -> dict[str, Any]:
+    """Red above zero and blue below, white at it."""
+    reach = float(np.abs(values).max()) or 1.0
+    return {"cmap": "RdBu_r", "vmin": -reach, "vmax": reach}
 
 
 def _draw_convergence(panels: Sequence[Axes], solution: Solution) -> None:

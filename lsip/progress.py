@@ -62,8 +62,8 @@ class Table:
     """Prints a solve as it happens.
 
     `relaxed` is the value of the relaxation, which proves nothing by itself; `lower` and `upper` are proven to enclose
-    the optimal value; `violation` is the largest found and `proven` a bound on it over all
-    index points; `gap` is relative to the value. What is not known yet shows as ``-``.
+    the optimal value; `violation` is the largest found and `proven` a bound on it over all index points; `gap` is
+    relative to the value. What is not known yet shows as ``-``. The row `end` says what is proven of the answer.
 
     Parameters
     ----------
@@ -104,8 +104,27 @@ class Table:
             power(above(gap, 3)),
             clock(iterate.seconds),
         )
-        self._print("".join(f" {cell:>{width}}" for cell, (_, width) in zip(cells, COLUMNS, strict=True)))
+        self._cells(cells)
         self.rest()
+
+    def _end(self, solution: Solution) -> None:
+        """A last row, with what was proven after the last iteration."""
+        cells = (
+            "end",
+            str(len(solution.cuts)),
+            "",
+            number(solution.value),
+            number(below(solution.lower, TUNING.digits)),
+            number(above(solution.upper, TUNING.digits)),
+            "",
+            power(above(solution.max_violation, 3)) if solution.violation_proven else "-",
+            power(above(solution.gap, 3)),
+            clock(solution.seconds),
+        )
+        self._cells(cells)
+
+    def _cells(self, cells: tuple[str, ...]) -> None:
+        self._print("".join(f" {cell:>{width}}" for cell, (_, width) in zip(cells, COLUMNS, strict=True)))
 
     def beat(self, doing: str, seconds: float) -> None:
         """Print a sign of life while one iteration takes long: what is being done."""
@@ -117,6 +136,8 @@ class Table:
     def finish(self, solution: Solution) -> None:
         """Print the result and what is proven about it."""
         if self._lines:
+            if math.isfinite(solution.value):
+                self._end(solution)
             self._print(" " + "-" * (WIDTH - 1))
         for line in summary(solution):
             self._print(line)
@@ -145,6 +166,8 @@ def summary(solution: Solution) -> list[str]:
     count = len(solution.history)
     effort = f"{count} iteration{'s' if count != 1 else ''}, {solution.seconds:.3g} s, {solution.oracle}"
     lines.append(f"   effort     {effort}")
+    if split := str(solution.effort):
+        lines.append(f"   time       {split}")
     return lines
 
 

@@ -10,12 +10,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+import lsip
 from lsip.domains import Ball, Box, Domain, Finite, Interval, Simplex
 from lsip.errors import MissingExtraError, ModelError
 from lsip.model.status import Status
 from lsip.plotting import PlotTuning, plot_solution
 
 pytest.importorskip("matplotlib")
+
+
+def test_variables_are_bars_and_cells(tmp_path: Path) -> None:
+    w, flow, t = lsip.Variable(4, name="w"), lsip.Variable((2, 3), name="flow"), lsip.Index("t", Interval(0, 1))
+    rows = [lsip.forall(t, w[0] + w[1] * t >= t**2), flow >= 1, w >= -2]
+    solution = lsip.Problem(lsip.minimize(w.sum() + flow.sum()), rows).solve(verbose=False)
+    figure = solution.plot(tmp_path / "x.png", kind="variables")
+    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["w", "flow"]
+    heights = [bar.get_height() for bar in figure.axes[0].patches]
+    np.testing.assert_allclose(heights, solution[w])
+    np.testing.assert_allclose(figure.axes[1].images[0].get_array(), solution[flow])
 
 
 @pytest.fixture(autouse=True)

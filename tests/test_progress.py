@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import time
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lsip import catalogue
+from lsip.oracles import BranchAndBound
 from lsip.progress import TUNING, WIDTH, Table
+from lsip.solution.effort import PARTS, Effort
 from lsip.solution.rounding import above
+from lsip.solver.clock import Clock
 
 
 def iterate(k: int, **changes: Any) -> Any:
@@ -28,6 +34,8 @@ def solution(**changes: Any) -> Any:
         "violation_proven": True,
         "certificate": SimpleNamespace(finite_violation=0.0, box=(), upper=2.0),
         "program": SimpleNamespace(families=[1]),
+        "cuts": [1, 2, 3],
+        "effort": Effort("", {}, {"compile": 0.01, "separation": 0.24, "proof": 0.001}),
     }
     return SimpleNamespace(status=status, **{**fields, **rest, **proof, **changes})
 
@@ -72,6 +80,37 @@ def test_the_summary_says_what_is_proven() -> None:
     assert "-3.20e-05 (at most, over all index points)" in stopped, "a proven number is called so whatever the status"
     nothing = "\n".join(printed(end=solution(value=math.nan, max_violation=math.inf, active=[])))
     assert "value" not in nothing
+
+
+def test_the_table_ends_with_closed_bounds_and_a_split_of_the_time() -> None:
+    lines = printed(iterate(1, lower=-math.inf, upper=math.inf, bound=math.inf), end=solution())
+    end = next(line for line in lines if line.split()[:1] == ["end"])
+    assert len(end) == WIDTH
+    assert end.split() == ["end", "3", "-1.50000000", "-1.50000000", "-1.50000000", "1.00e-10", "1.00e-09", "0.25s"]
+    assert "   time       compile 4%, separation 96%" in lines
+    assert not any("end" in line for line in printed(iterate(1), end=solution(value=math.nan))), "nothing to close"
+
+
+def test_seconds_are_spent_on_one_part_each() -> None:
+    clock = Clock(compiling=1.0)
+    with clock.on("polish"), clock.on("separation"), clock.on("proof"):
+        time.sleep(0.02)
+    spent = clock.split()
+    assert list(spent) == list(PARTS)
+    assert spent["compile"] == 1.0
+    assert spent["proof"] >= 0.02
+    assert spent["polish"] + spent["separation"] < 0.02, "what is nested counts once"
+    assert sum(spent.values()) == pytest.approx(1.0 + clock.used(), abs=1e-3)
+
+
+def test_a_solve_says_when_how_and_on_what() -> None:
+    problem = catalogue.get("tfi2_tan_n3").build()
+    solution = problem.solve(tol=1e-6, oracle=BranchAndBound(), verbose=False)
+    assert solution.effort.options == {"tol": "1e-06", "oracle": "BranchAndBound"}
+    assert abs(datetime.now().astimezone() - datetime.fromisoformat(solution.effort.date)).total_seconds() < 60
+    assert sum(solution.effort.seconds.values()) == pytest.approx(solution.seconds, abs=0.05)
+    assert solution.effort.seconds["separation"] > 0
+    assert (solution.history[-1].lower, solution.history[-1].upper) == (solution.lower, solution.upper)
 
 
 def test_finite_rows_are_reported_apart() -> None:

@@ -19,6 +19,7 @@ from lsip.expressions.operators import FUNCTION_RULES, RULES
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```([\w{}-]*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LANGUAGES = {"python", "text", "console", "sh", "toml", "julia", "py"}  # py: Python that needs what is not installed
 SITE = {"{toctree}", "{image}", "{eval-rst}", "{include}"}
 DIRECTIVES = SITE | {"{house}", "{command-help}", "{published-models}"}  # for the site alone
 
@@ -75,7 +76,7 @@ def test_every_snippet_runs_as_printed(path, tmp_path, monkeypatch):
 def test_fences_have_a_language_that_is_known(path):
     page = path.read_text(encoding="utf-8")
     assert page.count("\n```") % 2 == 0
-    assert {b.language for b in blocks(page)} <= {"python", "text", "console", "sh", "toml"} | DIRECTIVES
+    assert {b.language for b in blocks(page)} <= LANGUAGES | DIRECTIVES
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)

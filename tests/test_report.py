@@ -131,7 +131,7 @@ class Reader(HTMLParser):
         assert not [name for name, _ in attributes if name.startswith("on")], "no handlers in attributes"
 
     def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        assert tag == "rect"
+        assert tag in ("rect", "path")
 
     def handle_endtag(self, tag: str) -> None:
         last = self.open.pop()
@@ -223,6 +223,47 @@ def test_slices_cover_all_pairs_of_axes_and_pass_through_the_worst_point() -> No
     first = family["maps"][0]
     assert first["name"] == "the worst point"
     assert first["through"] in [a.point.tolist() for a in solution.active]
+
+
+def test_a_slice_is_framed_where_it_lies() -> None:
+    """A plane through a point of the boundary meets a ball of many dimensions in a small disc."""
+    m, x = 12, lsip.Variable(3, name="x", lower=0)
+    u, weights = lsip.Index("u", lsip.Ball(np.zeros(m), 1)), np.random.default_rng(0).normal(size=(3, m))
+    solution = lsip.Problem(lsip.maximize(x.sum()), [lsip.forall(u, (weights @ u) @ x + x.sum() <= 1)]).solve(
+        verbose=False
+    )
+    (family,) = families(solution)
+    for cut in family["maps"]:
+        low, high = np.array(cut["corners"])
+        radius = np.sqrt(sum(cut["through"][k] ** 2 for k in cut["axes"]))  # the point lies on the boundary
+        assert (high >= radius - 1e-9).all()
+        assert (high <= 1.2 * radius).all()
+        assert (low <= 1e-9 - radius).all()
+        packed = decoded(cut["mask"], "u1")
+        assert np.stack([packed >> 4, packed & 15]).mean() / 15 > 0.5, "most of the picture is the set"
+
+
+def test_the_page_has_charts_of_the_variables_and_of_the_time(tmp_path: Path) -> None:
+    flow, w = lsip.Variable((6, 8), name="flow", lower=-1, upper=3), lsip.Variable(30, name="w", lower=0)
+    t, cost = lsip.Index("t", lsip.Interval(0, 1)), np.random.default_rng(0).random((6, 8))
+    rows = [lsip.forall(t, flow[:, 0] * t + w[:6] >= np.sin(6 * t)), flow.sum(axis=0) >= 1]
+    solution = lsip.Problem(lsip.minimize((cost * flow).sum() + w.sum()), rows).solve(tol=1e-6, verbose=False)
+    text = solution.report(tmp_path / "r.html").read_text(encoding="utf-8")
+    assert 'aria-label="6 by 8 cells"' in text
+    assert 'aria-label="bars of 30 entries"' in text
+    assert "All 78 entries as a table" in text
+    words = " ".join(parsed(tmp_path / "r.html").words)
+    for part, seconds in solution.effort.seconds.items():
+        assert seconds == 0 or part in words
+    assert "tol=1e-06" in words
+    assert f"Solved on {solution.effort.date[:10]}" in words
+
+
+def test_many_entries_stay_within_the_size(tmp_path: Path) -> None:
+    x, t = lsip.Variable((60, 60), name="x", lower=0), lsip.Index("t", lsip.Interval(0, 1))
+    problem = lsip.Problem(lsip.minimize(x.sum()), [lsip.forall(t, x[0, 0] * t + x[1, 1] >= t), x.sum(axis=0) >= 1])
+    path = problem.solve(verbose=False).report(tmp_path / "r.html")
+    assert path.stat().st_size < 500_000
 
 
 def test_many_families_rows_and_iterations_stay_within_the_size(tmp_path: Path) -> None:
@@ -585,7 +626,7 @@ def test_dark_pages_are_dark_and_phones_do_not_scroll_sideways(visit: Callable[.
         assert visited.messages == []
     assert shades[False] == "rgb(255, 255, 255)"
     assert sum(map(int, re.findall(r"\d+", shades[True]))) < 120
-    assert corners[False] != corners[True]
+    assert corners[False] == corners[True], "blue is slack on every page"
     for name in ("map", "several"):
         phone = visit(solved(name), width=390)
         assert phone.page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -594,13 +635,9 @@ def test_dark_pages_are_dark_and_phones_do_not_scroll_sideways(visit: Callable[.
 
 def test_printing_uses_light_colours(visit: Callable[..., Visit]) -> None:
     visited = visit(solved("map"), dark=True)
-    read = "document.querySelector('.stage canvas').getContext('2d').getImageData(3, 3, 1, 1).data[2]"
-    before = visited.page.evaluate(read)
     visited.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert visited.page.evaluate(read) != before
     visited.page.emulate_media(media="print")
     assert visited.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     visited.page.emulate_media(media="screen")
     visited.page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert visited.page.evaluate(read) == before
     assert visited.messages == []

@@ -11,6 +11,7 @@ import pytest
 import lsip
 from lsip.expressions.tape import Tape
 from lsip.model.undefined import where_undefined
+from lsip.solution.uncertified import reason
 
 H, X = lsip.Variable(name="h"), lsip.Variable(3, name="x")
 T, U = lsip.Index("t", lsip.Interval(0, 1)), lsip.Index("u", lsip.Interval(-1, 1))
@@ -91,6 +92,17 @@ def test_other_reasons_have_other_advice() -> None:
     )
     assert rough.status is lsip.Status.UNCERTIFIED
     assert "Lipschitz constants" in rough.message
+
+
+def test_advice_is_about_what_was_done() -> None:
+    """Nobody who left `oracle` alone is told to, and no option of another oracle is praised."""
+    program = lsip.Problem(lsip.minimize(H), [lsip.forall(T, T * H >= 1 - H)]).compile()
+    assert "`oracle` alone" in reason(program, (np.inf,), "Multistart", chosen=True)
+    assert "`oracle`" not in reason(program, (np.inf,), "Multistart", chosen=False)
+    assert "max_boxes" in reason(program, (1e-9,), "BranchAndBound", chosen=False)
+    assert "max_boxes" not in reason(program, (1e-9,), "SupportFunction", chosen=False)
+    for status in (lsip.Status.TIME_LIMIT, lsip.Status.ITERATION_LIMIT, lsip.Status.INTERRUPTED):
+        assert "warm_start=solution" in status.value
 
 
 @pytest.mark.parametrize("degree", [4, 5])

@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
+
+@dataclass(frozen=True)
+class NotationTuning:
+    """How much of a set is written.
+
+    Parameters
+    ----------
+    most
+        Coordinates, or factors; of more, the first three and the last.
+    """
+
+    most: int = 8
+
+
+TUNING = NotationTuning()
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -16,19 +32,25 @@ def power(sets: Sequence[str]) -> str:
     """A product of sets; a power when they are all the same."""
     if len(sets) > 1 and len(set(sets)) == 1:
         return sets[0] + superscript(len(sets))
-    return " × ".join(sets)
+    return " × ".join(_few(sets))
 
 
 def latex_power(sets: Sequence[str]) -> str:
     """A product of sets in LaTeX; a power when they are all the same."""
     if len(sets) > 1 and len(set(sets)) == 1:
         return f"{sets[0]}^{{{len(sets)}}}"
-    return r" \times ".join(sets)
+    return r" \times ".join(_few(sets, r"\dots"))
+
+
+def _few(sets: Sequence[str], dots: str = "…") -> Sequence[str]:
+    return sets if len(sets) <= TUNING.most else [*sets[:3], dots, sets[-1]]
 
 
 def point(values: Iterable[float]) -> str:
     """A point as (1, 2); a number when it has one coordinate."""
     numbers = [f"{value:.6g}" for value in values]
+    if len(numbers) > TUNING.most:
+        numbers = [*numbers[:3], "…", numbers[-1]]
     return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
 
 

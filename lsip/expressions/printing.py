@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..validation import Data, Foreign, Scalar, Sparse, is_sparse
+from .naming import called
 from .operands import Axis, Key, Place
 
 
@@ -47,6 +49,8 @@ def number(v: float, tex: bool = False) -> str:
 
 def _array(v: Data, tex: bool, whole: bool = False) -> str:
     """Numbers; an array of equal ones as one number, unless it is needed `whole`."""
+    if (name := called(v)) is not None and name.typed:
+        return named(name.text, tex)
     v = np.asarray(v)
     if v.ndim == 0 or (not whole and v.size and (v.ravel() == v.ravel()[0]).all()):
         return number(float(v.ravel()[0]), tex)
@@ -55,8 +59,29 @@ def _array(v: Data, tex: bool, whole: bool = False) -> str:
         if v.size > 6:
             shown.insert(3, r"\dots" if tex else "…")
         return ("(" + ", ".join(shown) + ")") if tex else "[" + " ".join(shown) + "]"
-    size = "×".join(map(str, v.shape))
-    return "A_{" + size.replace("×", r"\times ") + "}" if tex else f"A({size})"
+    return _sized(v, tex)
+
+
+def _sized(matrix: NDArray[Any] | Sparse, tex: bool) -> str:
+    """A matrix by its name, or by a letter and its size."""
+    name = called(matrix)
+    if name is not None and name.typed:
+        return named(name.text, tex)
+    letter, size = "A" if name is None else name.text, "×".join(map(str, matrix.shape))
+    return letter + "_{" + size.replace("×", r"\times ") + "}" if tex else f"{letter}({size})"
+
+
+def named(name: str, tex: bool) -> str:
+    """A name; in LaTeX with what follows its first underscore, and its digits, below the line."""
+    if not tex:
+        return name
+    stem, _, below = name.partition("_")
+    digits = len(stem) - len(stem.rstrip("0123456789"))
+    tail = ", ".join(filter(None, (stem[len(stem) - digits :], below.replace("_", " "))))
+    tail = tail if len(tail) <= 1 or tail.isdigit() else rf"\mathrm{{{tail}}}"
+    stem = stem[: len(stem) - digits] or r"\_"
+    stem = "\\" + stem if stem in _GREEK else (stem if len(stem) <= 1 else rf"\mathrm{{{stem}}}")
+    return f"{stem}_{{{tail}}}" if tail else stem
 
 
 def _key(key: Key, tex: bool) -> str:
@@ -173,15 +198,7 @@ class Printer:
         return self.render(item)
 
     def _name(self, name: str) -> tuple[str, int]:
-        if self.tex:
-            stem, _, below = name.partition("_")
-            digits = len(stem) - len(stem.rstrip("0123456789"))
-            tail = ", ".join(filter(None, (stem[len(stem) - digits :], below.replace("_", " "))))
-            tail = tail if len(tail) <= 1 or tail.isdigit() else rf"\mathrm{{{tail}}}"
-            stem = stem[: len(stem) - digits] or r"\_"
-            stem = "\\" + stem if stem in _GREEK else (stem if len(stem) <= 1 else rf"\mathrm{{{stem}}}")
-            return (f"{stem}_{{{tail}}}" if tail else stem), ATOM
-        return name, ATOM
+        return named(name, self.tex), ATOM
 
     def _add(self, a: Item, b: Item) -> tuple[str, int]:
         return self._chain("add", a, b)
@@ -212,8 +229,10 @@ class Printer:
         sign, left = self.signed(a, PRODUCT)
         right = self.wrapped(b, PRODUCT)
         level = SUM if sign else PRODUCT
-        if left == "1" and sign:
-            return f"-{right}", SUM
+        if right == "1":
+            return f"{sign}{left}", level
+        if left == "1":
+            return f"{sign}{right}", level
         if right[0].isdigit():
             dot = r"\cdot" if self.tex else "·"
             return f"{sign}{left} {dot} {right}", level
@@ -233,11 +252,12 @@ class Printer:
 
     def _power(self, u: Item, k: Item) -> tuple[str, int]:
         base = self.wrapped(u, ATOM)
+        if (exponent := self.show(k)) in ("0", "1"):  # as loops over degrees make them
+            return ("1", ATOM) if exponent == "0" else self.render(u)
         if self.tex:
             if base.startswith(r"\frac"):  # a fraction needs no parentheses, but its power does
                 base = rf"\left({base}\right)"
-            return f"{base}^{{{self.show(k)}}}", POWER
-        exponent = self.show(k)
+            return f"{base}^{{{exponent}}}", POWER
         if exponent.lstrip("-").isdigit():
             return base + exponent.translate(_SUPERSCRIPT), POWER
         return f"{base}^{self.wrapped(k, ATOM)}", POWER
@@ -247,12 +267,12 @@ class Printer:
 
     def _matmul(self, a: Item, b: Item) -> tuple[str, int]:
         dot = r"\cdot" if self.tex else "·"
-        return f"{self._factor(a)} {dot} {self._factor(b)}", PRODUCT
+        return f"{self._factor(a)} {dot} {self._factor(b)}", QUOTIENT
 
     def _factor(self, v: Item) -> str:
         """One side of `@`; numbers are never shortened to one number, since they are summed over."""
         if is_sparse(v):
-            v = np.broadcast_to(np.nan, v.shape)
+            return _sized(v, self.tex)
         origin: tuple[Any, ...] = getattr(v, "origin", ())
         if origin[:1] == ("constant",):
             v = origin[1]

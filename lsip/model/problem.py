@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from ..expressions.affine import Affine, Constraint, Variable
 from ..expressions.convex import Convex
 from ..expressions.convex_rows import convex_objective, enclosed_objective
 from ..expressions.graph import Condition, Expression, Index
+from ..expressions.naming import name_matrices
 from ..expressions.operators import Operators, Statement
 from ..expressions.parameter import Parameter, current
 from ..expressions.printing import latex, text
@@ -167,6 +169,8 @@ class Problem:
         self._parts = Parts()
         self._last: Answer | None = None
         self._check()
+        caller = sys._getframe(1)
+        name_matrices([objective.expression, *map(_typed, self.constraints)], caller.f_locals, caller.f_globals)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be compiled again."""
@@ -455,6 +459,11 @@ def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll | FamilyOn]:
             yield item
         else:
             raise ModelError(f"A constraint was expected, {_instead(item)}")
+
+
+def _typed(statement: Constraint | ForAll | FamilyOn) -> object:
+    """What holds the formula of a constraint."""
+    return statement.constraint if isinstance(statement, ForAll) else statement
 
 
 def _body(c: Constraint | ForAll | FamilyOn) -> Affine:

@@ -21,6 +21,10 @@ class Status(Enum):
     )
     INFEASIBLE = "Proven: a combination of constraints at the reported index points contradicts itself for every x."
     UNBOUNDED = "Proven: the objective improves without limit along the reported direction."
-    ITERATION_LIMIT = "Stopped at `max_iterations`; raise it, loosen `tol`, or start from this solution."
-    TIME_LIMIT = "Stopped at `time_limit`; raise it, loosen `tol`, or start from this solution."
-    INTERRUPTED = "Stopped by hand; the bounds are valid, and `warm_start=` goes on from here."
+    ITERATION_LIMIT = (
+        "Stopped at `max_iterations`; the bounds are valid. Raise it, loosen `tol`, or go on with warm_start=solution."
+    )
+    TIME_LIMIT = (
+        "Stopped at `time_limit`; the bounds are valid. Raise it, loosen `tol`, or go on with warm_start=solution."
+    )
+    INTERRUPTED = "Stopped by hand; the bounds are valid, and warm_start=solution goes on from here."

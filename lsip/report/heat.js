@@ -1,12 +1,7 @@
 // Heat maps: colours with their turning point at zero, interpolation, contour lines.
 
-// Blue is slack, red is violated; the middle is the colour of the page.
-const SHADES = {
-  light: ["#053061", "#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d", "#b2182b", "#67001f"],
-  dark: ["#b9dcfa", "#7db9ec", "#4a93d0", "#2f6ea6", "#23486b", "#1a2129", "#5a2a26", "#8f3a30", "#cc5341", "#ff7a66", "#ffc2b5"],
-};
-let printing = false;
-const dark = () => !printing && matchMedia("(prefers-color-scheme: dark)").matches;
+// Blue is slack, red is violated, white is tight: the same on light and dark pages, and as in plots.
+const SHADES = ["#053061", "#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d", "#b2182b", "#67001f"];
 
 const rgb = (hex) => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16));
 
@@ -19,7 +14,7 @@ const palette = (low, high) => {
   if (high < 1e-3 * reach) high = 0;
   if (low > -1e-3 * reach) low = 0;
   if (low === high) low = -reach;
-  const stops = SHADES[dark() ? "dark" : "light"].map(rgb);
+  const stops = SHADES.map(rgb);
   const table = new Uint8ClampedArray(3 * 1024);
   for (let k = 0; k < 1024; k++) {
     const share = (low + ((high - low) * k) / 1023) / reach;
@@ -124,9 +119,9 @@ const outline = (canvas, cover, ratio) => {
 const contours = (canvas, values, side, cover, ratio) => {
   const context = canvas.getContext("2d");
   const [low, high] = extent(values);
-  if (!(high > low)) return;
+  if (!(high - low > 1e-6 * Math.max(Math.abs(low), Math.abs(high)))) return; // what is left is rounding
   context.lineWidth = 0.7 * ratio;
-  context.strokeStyle = dark() ? "rgb(255 255 255 / 22%)" : "rgb(255 255 255 / 55%)";
+  context.strokeStyle = "rgb(255 255 255 / 55%)";
   for (const level of ticks(low, high, 9)) contour(context, values, side, level, cover, canvas.width, canvas.height);
   if (high > 1e-3 * Math.max(Math.abs(low), high) && low < 0) {
     context.lineWidth = 1.6 * ratio;

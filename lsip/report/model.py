@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..expressions.printing import latex
 from ..model.callables import FamilyOn
 from ..model.problem import Problem
-from ..model.statements import ForAll, titled
+from ..model.statements import ForAll
 
 if TYPE_CHECKING:
     from ..model.program import Program
@@ -26,6 +26,7 @@ class Line:
     lead: str  # "minimise", "subject to" or nothing
     body: str
     where: str = ""  # for all …
+    name: str = ""
 
 
 def model_lines(solution: Solution, most: int = 40) -> tuple[list[Line], int]:
@@ -40,12 +41,12 @@ def _declared(problem: Problem) -> Iterator[Line]:
     lead = "subject to"
     for constraint in problem.constraints:
         if isinstance(constraint, ForAll):
-            yield Line(lead, titled(constraint), rf"\forall {constraint.where}")
+            yield Line(lead, latex(constraint.constraint), rf"\forall {constraint.where}", constraint.name or "")
         elif isinstance(constraint, FamilyOn):
             body, _, where = constraint.latex().partition(r" \quad ")
             yield Line(lead, body, where)
         else:
-            yield Line(lead, titled(constraint))
+            yield Line(lead, latex(constraint), name=constraint.name or "")
         lead = ""
     for variable in problem.variables:
         for bound, symbol, none in ((variable.lower, ">=", -np.inf), (variable.upper, "<=", np.inf)):

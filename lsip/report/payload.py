@@ -203,6 +203,7 @@ class _Family:
         return {
             "axes": list(cut.axes),
             "through": cut.through.tolist(),
+            "corners": cut.corners.tolist(),
             "name": cut.name,
             "values": None if g is None else self._encoded(heights),
             "mask": None if inside is None else base64.b64encode(inside.tobytes()).decode(),

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domains import Domain
+from ..domains.window import window
 from ..model.families import Seen
 from ..oracles.attained import is_box
 
@@ -55,6 +56,7 @@ class Slice:
     axes: tuple[int, int]
     through: Array  # (m,)
     name: str  # of the point: "the worst point", "active point 2"
+    corners: Array  # (2, 2), lower and upper, of what is shown of the plane
 
 
 def evaluate(violation: Seen, y: Array, rows: Sequence[int | None]) -> Array:
@@ -111,33 +113,37 @@ def slices(violation: Seen | None, domain: Domain, active: Array, most: int) -> 
         active[0] if violation is None and len(active) else domain.project((domain.lower + domain.upper)[None] / 2)[0]
     )
     worst = start if violation is None else worst_point(violation, domain, active)
+
+    def cut(pair: tuple[int, int], through: Array = worst, name: str = "") -> Slice:
+        whole = np.array([domain.lower[list(pair)], domain.upper[list(pair)]])
+        return Slice(pair, through, name, whole if violation is None else window(domain, through, pair))
+
     if domain.dim == 2:
-        return [Slice((0, 1), worst, "")]
+        return [cut((0, 1))]
     pairs = list(combinations(range(min(domain.dim, 8)), 2))
     if violation is not None and len(pairs) > min(most, 6):
-        pairs.sort(key=lambda pair: -_variation(violation, domain, Slice(pair, worst, "")))
+        pairs.sort(key=lambda pair: -_variation(violation, domain, cut(pair)))
     pairs = sorted(pairs[:most])
     if violation is None:
-        return [Slice(pair, worst, "") for pair in pairs]
+        return [cut(pair) for pair in pairs]
     through = [(worst, "the worst point")]
     through += [(y, f"active point {k + 1}") for k, y in enumerate(active) if (y != worst).any()]
     through = through[: max(1, most // len(pairs))]
-    return [Slice(pair, point, name) for point, name in through for pair in pairs]
+    return [cut(pair, point, name) for point, name in through for pair in pairs]
 
 
-def mesh(domain: Domain, cut: Slice, side: int) -> Array:
+def mesh(cut: Slice, side: int) -> Array:
     """The points (side², m) of a square mesh on a slice, second axis slowest; they may lie outside the domain."""
     i, j = cut.axes
     y = np.tile(cut.through, (side * side, 1))
-    u = np.linspace(domain.lower[i], domain.upper[i], side)
-    v = np.linspace(domain.lower[j], domain.upper[j], side)
+    u, v = np.linspace(cut.corners[0], cut.corners[1], side).T
     y[:, i], y[:, j] = (grid.ravel() for grid in np.meshgrid(u, v))
     return y
 
 
 def heights(violation: Seen, domain: Domain, cut: Slice, rows: Sequence[int | None], side: int) -> Array:
     """The violation on the mesh of a slice (rows, side²); outside the domain, that of the nearest point in it."""
-    y = mesh(domain, cut, side)
+    y = mesh(cut, side)
     outside = ~domain.contains(y)
     if outside.any():
         y[outside] = domain.project(y[outside])
@@ -153,11 +159,10 @@ def mask(domain: Domain, cut: Slice, side: int) -> NDArray[np.uint8] | None:
         return None
     i, j = cut.axes
     counts = np.zeros(side * side)
-    step = (domain.upper - domain.lower) / (3 * (side - 1))
+    step = (cut.corners[1] - cut.corners[0]) / (3 * (side - 1))
     for shift in product((-1, 0, 1), repeat=2):
-        y = mesh(domain, cut, side)
-        y[:, [i, j]] += np.array(shift) * step[[i, j]]
-        y[:, [i, j]] = np.clip(y[:, [i, j]], domain.lower[[i, j]], domain.upper[[i, j]])
+        y = mesh(cut, side)
+        y[:, [i, j]] = np.clip(y[:, [i, j]] + np.array(shift) * step, *cut.corners)
         counts += domain.contains(y)
     if (counts == 9).all():
         return None
@@ -167,7 +172,7 @@ def mask(domain: Domain, cut: Slice, side: int) -> NDArray[np.uint8] | None:
 
 
 def _variation(violation: Seen, domain: Domain, cut: Slice) -> float:
-    y = mesh(domain, cut, TUNING.scan)
+    y = mesh(cut, TUNING.scan)
     inside = domain.contains(y)
     g = evaluate(violation, y[inside], [None])[0] if inside.any() else np.zeros(1)
     return float(np.nanstd(g)) if np.isfinite(g).any() else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from datetime import datetime
 from decimal import Decimal
 from html import escape
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import numpy as np
 
 from ..model.status import Status
 from ..version import __version__
+from . import charts
 from .claims import DOWN, UP, brief, claims, number, shortened, worst_found
 from .mathml import mathml
 from .model import model_lines
@@ -46,12 +48,23 @@ def body(solution: Solution, seen: float) -> str:
         _section("map", _map_title(solution), _map(solution)) if solution.program.families else "",
         _section("dual", dual_title(solution), dual_table(solution)),
         _section("x", x_title(solution), x_table(solution)) if solution.status is not Status.INFEASIBLE else "",
-        _section("convergence", "Convergence and time", _convergence(solution)),
+        _section("convergence", "Convergence and time", charts.time(solution) + _convergence(solution)),
         "</main>",
-        f"<footer>Written by lsip {escape(__version__)}. This page needs no network.</footer>",
+        f"<footer>{_origin(solution)}Written by lsip {escape(__version__)}. This page needs no network.</footer>",
         '<div id="tip" role="tooltip" hidden></div><div id="said" class="unseen" aria-live="polite"></div>\n',
     ]
     return "\n".join(filter(None, parts))
+
+
+def _origin(solution: Solution) -> str:
+    """When it was solved, and with which options."""
+    effort = solution.effort
+    if not effort.date:
+        return ""
+    when = datetime.fromisoformat(effort.date).strftime("%Y-%m-%d %H:%M:%S %Z")
+    options = ", ".join(f"{name}={value}" for name, value in effort.options.items())
+    told = f"with <code>{escape(options)}</code>" if options else "with the options left alone"
+    return f"Solved on {when} {told}. "
 
 
 def _section(name: str, heading: str, content: str) -> str:
@@ -133,7 +146,8 @@ def _model(solution: Solution) -> str:
     lines, more = model_lines(solution)
     rows = "".join(
         f'<tr><th scope="row">{line.lead}</th><td>{mathml(line.body, block=True)}</td>'
-        f"<td>{mathml(line.where, block=True) if line.where else ''}</td></tr>"
+        f"<td>{mathml(line.where, block=True) if line.where else ''}</td>"
+        f'<td class="name">{escape(line.name)}</td></tr>'
         for line in lines
     )
     note = f'<p class="note">… and {more} more lines.</p>' if more else ""

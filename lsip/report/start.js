@@ -20,9 +20,4 @@ addEventListener("resize", () => {
   redraw();
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-for (const [event, on] of [["beforeprint", true], ["afterprint", false]]) {
-  addEventListener(event, () => {
-    printing = on;
-    redraw();
-  });
-}
+for (const event of ["beforeprint", "afterprint"]) addEventListener(event, redraw);

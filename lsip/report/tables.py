@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..model.status import Status
+from . import charts
 from .claims import brief, number, shortened
 from .payload import shown
 
@@ -27,10 +28,16 @@ class TablesTuning:
         Of multipliers, and of iterations, of which the first and the last are shown.
     most_entries
         Of x.
+    most_open
+        Entries of x that are not folded away behind their chart.
+    most_coordinates
+        Of an index point; of more, the first three and the last.
     """
 
     most_rows: int = 500
     most_entries: int = 240
+    most_open: int = 12
+    most_coordinates: int = 6
 
 
 TUNING = TablesTuning()
@@ -75,7 +82,8 @@ def _atoms(solution: Solution) -> list[Atom]:
     atoms = []
     for k, a in enumerate(solution.active):
         g = shown(solution, a.family)
-        at = ", ".join(number(float(v), 9) for v in a.point)
+        numbers = [number(float(v), 9) for v in a.point]
+        at = ", ".join(numbers if len(numbers) <= TUNING.most_coordinates else [*numbers[:3], "…", numbers[-1]])
         value = None if g is None else float(g.at(a.point[None], np.array([a.component]))[0])
         atoms.append(Atom(a.constraint, f"({at})" if len(a.point) > 1 else at, float(a.multiplier), value, k))
     rows = solution.certificate.row_multipliers
@@ -88,12 +96,11 @@ def _atoms(solution: Solution) -> list[Atom]:
 
 
 def _line(atom: Atom, heaviest: float, measured: bool) -> str:
-    share = 64 * atom.multiplier / heaviest if heaviest else 0
-    bar = f'<svg class="bar" width="64" height="8" aria-hidden="true"><rect width="{share:.1f}" height="8"/></svg>'
+    bar = charts.bar(atom.multiplier / heaviest if heaviest else 0.0)
     cells = [
         f'<td class="c">{escape(shortened(atom.constraint))}</td>',
         f'<td class="n" data-v="{escape(atom.point)}">{escape(atom.point) or "finite"}</td>',
-        f'<td class="n" data-v="{atom.multiplier!r}">{bar}{number(atom.multiplier, 9)}</td>',
+        f'<td class="n" data-v="{atom.multiplier!r}">{bar}<span>{number(atom.multiplier, 9)}</span></td>',
     ]
     if measured:
         value = atom.value
@@ -125,7 +132,10 @@ def x_table(solution: Solution) -> str:
         for i, name in enumerate(names[:most])
     )
     more = f'<p class="note">… and {len(names) - most} more entries.</p>' if len(names) > most else ""
-    return _sortable(heads, lines) + more
+    table = _sortable(heads, lines) + more
+    if len(names) > TUNING.most_open:
+        table = f"<details><summary>All {len(names)} entries as a table</summary>{table}</details>"
+    return charts.variables(solution) + table
 
 
 def _names(solution: Solution) -> list[str]:

@@ -18,12 +18,13 @@ const facts = (family, active) => [
   ...(active.violation === null ? [] : [[QUANTITY, shown(active.violation, 3)]]),
 ];
 
-// The marks of the active points; `place(point)` gives their pixels, `near(point)` says whether they lie on the slice.
+// The marks of the active points; `place(point)` gives their pixels, or null outside the picture, `near(point)` says whether they lie on the slice.
 const marks = (svg, family, row, place, near = () => true) => {
   const mine = data.active.map((active, k) => [active, k]).filter(([active]) => active.family === family.family);
   const heaviest = Math.max(...mine.map(([active]) => active.multiplier), 1e-300);
   for (const [active, k] of mine) {
-    const [cx, cy] = place(active);
+    const [cx, cy] = place(active) || [];
+    if (cx === undefined) continue;
     const mark = draw("circle", { class: "point", cx, cy, r: 4 + 5 * Math.sqrt(active.multiplier / heaviest), "data-point": k }, svg);
     if (mine.length > 60) mark.classList.add("crowd");
     if (!near(active.point) || (row && row.row !== active.row)) mark.classList.add("off");
@@ -106,18 +107,19 @@ const curve = (stage, family, state, width) => {
 };
 
 // The frame of a picture in a plane: scales along two axes, equal where the set is not too long.
-const plane = (stage, family, axes, width, label) => {
+const plane = (stage, family, axes, corners, width, label) => {
   const [i, j] = axes;
-  const sides = [family.upper[i] - family.lower[i] || 1, family.upper[j] - family.lower[j] || 1];
+  const [[left, bottom], [right, top]] = corners;
+  const sides = [right - left || 1, top - bottom || 1];
   const ratio = sides[1] / sides[0] > 0.2 && sides[1] / sides[0] < 5 ? sides[1] / sides[0] : 0.75;
   const room = width - 64 - 14;
   const across = Math.min(room, 620 / ratio);
   const box = { left: 64, top: 10, width: across, height: across * ratio };
   const svg = draw("svg", { width, height: box.height + 58, tabindex: 0, role: "group", "aria-label": label }, stage);
-  const x = linear(family.lower[i], family.upper[i], box.left, box.left + box.width);
-  const y = linear(family.lower[j], family.upper[j], box.top + box.height, box.top);
-  bottomAxis(svg, x, ticks(family.lower[i], family.upper[i], Math.max(3, across / 100)), box.top + box.height, family.coordinates[i], box.left + box.width / 2);
-  leftAxis(svg, y, ticks(family.lower[j], family.upper[j], 5), box.left);
+  const x = linear(left, right, box.left, box.left + box.width);
+  const y = linear(bottom, top, box.top + box.height, box.top);
+  bottomAxis(svg, x, ticks(left, right, Math.max(3, across / 100)), box.top + box.height, family.coordinates[i], box.left + box.width / 2);
+  leftAxis(svg, y, ticks(bottom, top, 5), box.left);
   const middle = box.top + box.height / 2;
   draw("text", { transform: `translate(14 ${middle}) rotate(-90)`, "text-anchor": "middle" }, svg, family.coordinates[j]);
   const cross = [draw("line", { class: "cursor" }, svg), draw("line", { class: "cursor" }, svg)];
@@ -134,7 +136,7 @@ const plane = (stage, family, axes, width, label) => {
 const heat = (stage, family, state, width, legend) => {
   const map = family.maps[state.map];
   const [i, j] = map.axes;
-  const { svg, x, y, box, moved } = plane(stage, family, map.axes, width, `${NUMBER} over the index set; arrow keys read it anywhere`);
+  const { svg, x, y, box, moved } = plane(stage, family, map.axes, map.corners, width, `${NUMBER} over the index set; arrow keys read it anywhere`);
   const canvas = make("canvas", { "aria-hidden": "true" }, null);
   stage.prepend(canvas);
   const ratio = Math.min(2, devicePixelRatio || 1);
@@ -163,8 +165,10 @@ const heat = (stage, family, state, width, legend) => {
   }
   const others = family.lower.map((_, k) => k).filter((k) => k !== i && k !== j);
   const near = (point) => !values || others.every((k) => Math.abs(point[k] - map.through[k]) <= 1e-3 * (family.upper[k] - family.lower[k]));
-  marks(svg, family, family.rows[state.row], (active) => [x(active.point[i]), y(active.point[j])], near);
-  return others.map((k) => `${family.coordinates[k]} = ${shown(map.through[k])}`).join(", ");
+  const seen = ({ point }) => [i, j].every((k, n) => point[k] >= map.corners[0][n] && point[k] <= map.corners[1][n]);
+  marks(svg, family, family.rows[state.row], (active) => (seen(active) ? [x(active.point[i]), y(active.point[j])] : null), near);
+  const fixed = others.map((k) => `${family.coordinates[k]} = ${shown(map.through[k])}`);
+  return fixed.length > 6 ? `${fixed.slice(0, 5).join(", ")} and ${fixed.length - 5} more as at ${map.name}` : fixed.join(", ");
 };
 
 const cloud = (stage, family, state, width, legend) => {
@@ -172,7 +176,8 @@ const cloud = (stage, family, state, width, legend) => {
   const points = floats(family.points);
   const values = family.values && floats(family.values[state.row]);
   const axes = m === 1 ? [0, 0] : state.axes;
-  const frame = plane(stage, family, axes, width, `${NUMBER} at the points of the index set; arrow keys read it`);
+  const corners = [family.lower, family.upper].map((end) => axes.map((k) => end[k]));
+  const frame = plane(stage, family, axes, corners, width, `${NUMBER} at the points of the index set; arrow keys read it`);
   const { svg, x, y, box, moved } = frame;
   draw("rect", { class: "place", x: box.left, y: box.top, width: box.width, height: box.height, rx: 4 }, svg);
   const colours = values ? palette(...extent(values)) : palette(-1, 0);
@@ -270,6 +275,7 @@ const scene = (root) => {
     if (wanted < 0) return;
     if (wanted !== state.family) set({ family: wanted, row: 0, map: 0, axes: [0, 1] });
     const mark = stage.querySelector(`.point[data-point="${k}"]`);
+    if (!mark) return; // outside this slice
     mark.scrollIntoView({ block: "center" });
     mark.focus();
   };

@@ -42,6 +42,7 @@ from ..proof.verify import check_numbers, verify
 from ..schema import Either, Schema, conform, missing, text
 from ..schema import whole as whole_number
 from ..validation import real, whole
+from .effort import Effort
 from .model_file import write_relaxation
 from .rounding import above, below
 from .uncertified import reason
@@ -164,6 +165,7 @@ class Solution:
     atol: float = 0.0  # the gap that counts as closed whatever the value, in units of the objective
     kept: Any = field(repr=False, default=None)  # what its solver keeps for the next solve
     checked: bool = True  # False for what was read from a file and not verified since
+    effort: Effort = field(repr=False, default=Effort())
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what a solver keeps for the next solve."""
@@ -251,7 +253,7 @@ class Solution:
             return self.status.value
         if self.certificate.trusts and np.isfinite(self.certificate.upper):
             return f"The bounds rest on what is taken on trust. {' '.join(self.certificate.trusts)}"
-        why = reason(self.program, self.certificate.violation, self.oracle)
+        why = reason(self.program, self.certificate.violation, self.oracle, "oracle" in self.effort.options)
         return f"No violation found, but one is not excluded: {why}"
 
     def __getitem__(self, item: Affine | Convex | str) -> Any:
@@ -426,7 +428,7 @@ class Solution:
         return self.program
 
     def plot(self, path: str | Path | None = None, *, family: int | str | None = None, kind: str | None = None) -> Any:
-        """Draw the violation over Y with the active points, or `kind="convergence"`."""
+        """Draw the violation over Y with the active points, or `kind="variables"`, or `kind="convergence"`."""
         return shown_by("plot")(self, path, family=family, kind=kind)
 
     def report(self, path: str | Path) -> Path:
@@ -450,6 +452,7 @@ class Solution:
             "model": fingerprint(self.program),
             "problem": self._written(),
             "evidence": self.evidence,
+            "effort": self.effort.facts(),
             "assumptions": [[type(a).__name__, a] for a in c.assumptions],
             "support": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in c.support],
             "cuts": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in self.cuts],
@@ -588,6 +591,7 @@ class Solution:
             model=None if problem is program else problem,
             cuts=atoms(facts["cuts"]),
             evidence=str(facts["evidence"]),
+            effort=Effort.read(facts["effort"]),
             checked=False,
         )
 

@@ -28,11 +28,13 @@ def searched(program: Program, doubt: float, resolved: bool) -> str:
     )
 
 
-def reason(program: Program, violation: tuple[float, ...], oracle: str) -> str:
-    """What kept the first family without a proof from having one, and what to do."""
+def reason(program: Program, violation: tuple[float, ...], oracle: str, chosen: bool) -> str:
+    """What kept the first family without a proof from having one, and what to do; `chosen`: the oracle was, by hand."""
     names = ", ".join(name for name in oracle.split(", ") if name not in PROVERS)
     each = list(zip(program.families, violation, strict=False))
     open_families = [f for f, v in each if not v <= 0] or program.families
+    if names and not chosen:
+        return f"{names} proves nothing. Write the constraints as formulas of the index, or give `lipschitz`."
     if names and not all(math.isfinite(v) for v in violation):
         return f"{names} proves nothing. Leave `oracle` alone where the constraints are formulas."
     if names:
@@ -45,4 +47,5 @@ def reason(program: Program, violation: tuple[float, ...], oracle: str) -> str:
             return (
                 f"the Lipschitz constants of {family.name} are too large for this `tol`; loosen it, or write a formula."
             )
-    return "its bounds are not sharp enough for this `tol`. Loosen it, or give BranchAndBound a larger `max_boxes`."
+    more = "give BranchAndBound a larger `max_boxes`" if "BranchAndBound" in oracle else "give the variables bounds"
+    return f"its bounds are not sharp enough for this `tol`. Loosen it, or {more}."

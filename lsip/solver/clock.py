@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from ..deadline import within
+from ..solution.effort import PARTS
 from ..validation import Configuration, Seconds, Share
 
 
@@ -44,10 +48,15 @@ TUNING = ClockTuning()
 
 
 class Clock:
-    """Seconds on the wall, with a limit or without; a part of the limit is kept for the last proofs."""
+    """Seconds on the wall, with a limit or without; a part of the limit is kept for the last proofs.
 
-    def __init__(self, limit: float | None = None, tuning: ClockTuning = TUNING) -> None:
+    `spent` says what they were spent on; `compiling` are seconds before the start.
+    """
+
+    def __init__(self, limit: float | None = None, tuning: ClockTuning = TUNING, compiling: float = 0.0) -> None:
         self.started, self.tuning = time.perf_counter(), tuning
+        self.spent = dict.fromkeys(PARTS, 0.0) | {"compile": compiling}
+        self._part, self._since = "other", self.started
         self.limit = np.inf if limit is None else float(limit)
         self.keep(np.inf)
 
@@ -59,6 +68,26 @@ class Clock:
             self.deadline = self.started + self.limit - min(kept, tuning.kept_share * self.limit, tuning.most_kept)
         else:
             self.deadline = np.inf
+
+    @contextmanager
+    def on(self, part: str) -> Iterator[None]:
+        """What runs inside is time spent on this part, but for what it spends on another one."""
+        outer = self._part
+        self._turn(part)
+        try:
+            yield
+        finally:
+            self._turn(outer)
+
+    def _turn(self, part: str) -> None:
+        now = time.perf_counter()
+        self.spent[self._part] += now - self._since
+        self._part, self._since = part, now
+
+    def split(self) -> dict[str, float]:
+        """What the seconds until now were spent on."""
+        self._turn(self._part)
+        return dict(self.spent)
 
     def used(self) -> float:
         """Seconds since the start."""
@@ -79,3 +108,20 @@ class Clock:
         if self.limit < np.inf:
             end = min(end, self.started + (1 + tuning.overrun_share) * self.limit + tuning.overrun)
         self.deadline = max(end, now + tuning.least)
+
+
+Step = TypeVar("Step", bound=Callable[..., Any])
+
+
+def spent_on(part: str) -> Callable[[Step], Step]:
+    """A method of what has a clock, whose time is spent on this part."""
+
+    def timed(method: Step) -> Step:
+        @wraps(method)
+        def step(self: Any, *args: Any) -> Any:
+            with self.clock.on(part):
+                return method(self, *args)
+
+        return cast(Step, step)
+
+    return timed

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,10 +29,11 @@ from ..proof.families import Bounds
 from ..proof.primal import Broken
 from ..proof.prove import Lower, infeasible, optimal, unbounded
 from ..proof.ray import Ray
+from ..solution.effort import Effort
 from ..solution.rounding import above
 from ..solution.solution import Iterate, Solution, merge
 from ..solution.uncertified import searched
-from .clock import Clock
+from .clock import Clock, spent_on
 from .early import EarlyBounds
 from .options import Options
 from .relaxation import Relaxation
@@ -107,6 +109,8 @@ class Run:
         What the user wrote, where that is more than the program.
     answer
         The class of the solution.
+    compiling
+        Seconds that it took to get the program.
     """
 
     def __init__(
@@ -116,14 +120,16 @@ class Run:
         opened: Callable[[Clock], Relaxation],
         problem: Program | Compilable | None = None,
         answer: type[Solution] = Solution,
+        compiling: float = 0.0,
     ) -> None:
-        self.clock = Clock(options.time_limit, options.tuning.clock)
+        self.clock = Clock(options.time_limit, options.tuning.clock, compiling)
         self.given, self.options, self.problem, self.answer = given, options, problem, answer
         self.tuning = options.tuning
         self.ready = False  # whether there was time enough to begin
         self.regional = self.unproven_rays = 0
         with suppress(OutOfTime), self.clock.running(), np.errstate(over="ignore", invalid="ignore"):
-            self._open(opened(self.clock))
+            with self.clock.on("compile"):
+                self._open(opened(self.clock))
             self.early = EarlyBounds(self.tuning, self.clock, options.time_limit is not None)
             self.ready = True
 
@@ -160,10 +166,11 @@ class Run:
         if not self.ready:
             return End(Status.TIME_LIMIT)
         for iteration in range(1, self.options.max_iterations + 1):
-            proposal = self.relaxation.relax(self.state)
+            with self.clock.on("relaxation"):
+                proposal = self.relaxation.relax(self.state)
             if isinstance(proposal, End):
                 return proposal
-            sampled = self.relaxation.sample(self.state, proposal)
+            sampled = self._sample(proposal)
             separations = self.prove(proposal) if sampled is None else sampled
             self.state.violation = self.relaxation.bounds(separations)
             end = None if sampled is not None else self._finish(separations)
@@ -173,7 +180,8 @@ class Run:
             yield self._record(iteration, added, separations)
             end = end or self.recheck()
             for accelerate in self.relaxation.accelerators:
-                end = end or accelerate(self, separations)
+                with self.clock.on("polish"):
+                    end = end or accelerate(self, separations)
             if end is None and self._frozen() and not (self.relaxation.sharpen(self.state) or self.state.relent()):
                 end = End(Status.STALLED if self.state.slater else Status.NO_INTERIOR)
             if end is not None:
@@ -183,7 +191,8 @@ class Run:
                 self._open(other, self.state.history)
                 continue
             self.relaxation.forget(self.state)
-            self.early.prove(self)
+            with self.clock.on("proof"):
+                self.early.prove(self)
             check("exchange")
         return End(Status.ITERATION_LIMIT)
 
@@ -192,7 +201,7 @@ class Run:
 
         Sampled points are looked at first, and oracles asked where these find too little.
         """
-        found = self.relaxation.sample(self.state, point) or self.prove(point)
+        found = self._sample(point) or self.prove(point)
         bounds = self.relaxation.bounds(found)
         end = self._certify(point, bounds) if bounds.worst <= 0 else None
         if end is None:
@@ -200,6 +209,12 @@ class Run:
             self.add(found)
         return end
 
+    @spent_on("separation")
+    def _sample(self, point: Proposal) -> list[Separation] | None:
+        """What sampled rows show of a point, if it is worth cuts."""
+        return self.relaxation.sample(self.state, point)
+
+    @spent_on("separation")
     def prove(self, point: Proposal) -> list[Separation]:
         """What the oracles say of a point."""
         left, seed = max(self.clock.left(), self.tuning.clock.least), self.options.seed + len(self.state.history)
@@ -246,6 +261,7 @@ class Run:
 
     # ---- proofs ---------------------------------------------------------------------------------------------------
 
+    @spent_on("proof")
     def _finish(self, separations: list[Separation]) -> End | None:
         """The end, if this iterate is one."""
         state, worst, bound = self.state, _worst(separations), max((s.bound for s in separations), default=-np.inf)
@@ -284,6 +300,7 @@ class Run:
             return End(Status.UNCERTIFIED, f"No violation found, but {state.obstacle.why}.")
         return End(Status.STALLED if state.slater else Status.NO_INTERIOR)
 
+    @spent_on("proof")
     def _certify(self, point: Proposal, bounds: Bounds) -> End | None:
         """The end, if the bounds meet; otherwise remember the point and go on.
 
@@ -341,6 +358,7 @@ class Run:
             return lower
         return state.proven.around(self.program, centre)
 
+    @spent_on("proof")
     def recheck(self) -> End | None:
         """A feasible point found earlier may be good enough for the lower bound of this iteration."""
         best = self.state.incumbent
@@ -399,6 +417,7 @@ class Run:
         with self.clock.running(), np.errstate(over="ignore", invalid="ignore"):
             return self._stopped(end.status, end.evidence, hurried)
 
+    @spent_on("proof")
     def _stopped(self, status: Status, evidence: str, hurried: bool) -> Solution:
         state = self.state
         state.content = True
@@ -488,7 +507,7 @@ class Run:
         return self._answer(
             status,
             certificate,
-            history=tuple(state.history),
+            history=self._history(certificate),
             active=merge(self.given, certificate.support, relaxation.negligible),
             atol=state.least / self.scaling.objective,
             oracle=relaxation.oracle_names,
@@ -498,8 +517,18 @@ class Run:
             **relaxation.extras(state.best, state.proposal),
         )
 
+    def _history(self, certificate: Certificate) -> tuple[Iterate, ...]:
+        """The iterations; the last one with the bounds that were proven after it."""
+        if not self.state.history:
+            return ()
+        *before, last = self.state.history
+        lower, upper = certificate.lower, certificate.upper
+        lower, upper = (-upper, -lower) if self.given.maximise else (lower, upper)
+        return (*before, replace(last, lower=lower, upper=upper, seconds=self.clock.used()))
+
     def _answer(self, status: Status, certificate: Certificate, **fields: Any) -> Solution:
         written = self.problem if hasattr(self.problem, "compile") else None
+        date = datetime.now().astimezone().isoformat(timespec="seconds")
         return self.answer(
             status=status,
             program=self.given,
@@ -508,6 +537,7 @@ class Run:
             tol=self.options.tol,
             variables=getattr(self.problem, "variables", ()),
             model=written,
+            effort=Effort(date, self.options.given(), self.clock.split()),
             **fields,
         )
 

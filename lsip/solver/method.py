@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -95,10 +96,12 @@ def solve(
 
 def opened(problem: Program | Compilable, method: Exchange) -> Steps:
     """A solve that is about to begin."""
+    began = time.perf_counter()
     given = compiled(problem)
+    compiling = time.perf_counter() - began
     if given.integer.any():
         return IntegerRun(given, method, linear_run, problem)
-    return linear_run(given, method, problem)
+    return linear_run(given, method, problem, compiling=compiling)
 
 
 def linear_run(
@@ -106,6 +109,7 @@ def linear_run(
     method: Options,
     problem: Program | Compilable | None = None,
     earlier: Sequence[Support] = (),
+    compiling: float = 0.0,
 ) -> Run:
     """The exchange of a linear program; index points known `earlier` are among its first."""
     anew = partial(LinearRelaxation, given, method)
@@ -114,4 +118,5 @@ def linear_run(
         method,
         lambda clock: anew(earlier) if method.warm_start is None else resumed(given, method, anew),
         problem,
+        compiling=compiling,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -58,3 +58,14 @@ class Options:
         if self.warm_start is not None and not hasattr(self.warm_start, "cuts"):
             raise ModelError(f"`warm_start` is a solution of the same or a similar problem; got {self.warm_start!r}.")
         open_master(self.master)
+
+    def given(self) -> dict[str, str]:
+        """The options that are not what they are by default, in words."""
+        return {f.name: _told(value) for f in fields(self) if f.repr and (value := getattr(self, f.name)) != f.default}
+
+
+def _told(value: object) -> str:
+    """An option in a few words."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    return getattr(value, "__name__", None) or type(value).__name__

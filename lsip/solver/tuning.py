@@ -359,7 +359,7 @@ class Tuning(Configuration):
     unproven_rays: Count = 3
     stretches: Count = 12
     retreats: Count = 6
-    first_shown: Seconds = 1.0
+    first_shown: Seconds = 0.25
     shown_share: Share = 0.05
     early: Share = 0.1
     early_share: Share = 0.1

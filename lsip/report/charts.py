@@ -1,0 +1,134 @@
+"""Small charts that need no script: bars of multipliers, the variables, the time; drawn as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model.status import Status
+from .claims import brief, shortened
+
+if TYPE_CHECKING:
+    from ..solution.solution import Solution
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ChartTuning:
+    """How large charts are.
+
+    Parameters
+    ----------
+    bar
+        Pixels of the longest bar in a table.
+    width, height
+        Pixels of the chart of a vector.
+    widest
+        Pixels of a bar in it, at most.
+    cell
+        Pixels of an entry of a matrix, at least and at most.
+    shades
+        Of its cells, from nothing to the largest size.
+    few, most
+        Entries of a variable that is drawn, at least, and of all of them together, at most.
+    most_charts
+        Variables that are drawn.
+    """
+
+    bar: int = 64
+    width: int = 460
+    height: int = 120
+    widest: float = 32.0
+    cell: tuple[int, int] = (4, 26)
+    shades: int = 12
+    few: int = 3
+    most: int = 4000
+    most_charts: int = 12
+
+
+TUNING = ChartTuning()
+
+
+def bar(share: float) -> str:
+    """A bar in a cell of a table, from a baseline."""
+    wide = TUNING.bar
+    return (
+        f'<svg class="bar" width="{wide}" height="12" aria-hidden="true">'
+        f'<rect y="2" width="{wide * share:.1f}" height="8"/><rect class="base" width="1" height="12"/></svg>'
+    )
+
+
+def variables(solution: Solution) -> str:
+    """A chart for every variable that is a vector or a matrix: bars from zero, or shaded cells."""
+    if solution.status is Status.UNBOUNDED:
+        return ""
+    found = list(_charts(solution))[: TUNING.most_charts]
+    return f'<div class="variables">{"".join(found)}</div>' if found else ""
+
+
+def _charts(solution: Solution) -> Iterator[str]:
+    named = [(v.name, v.shape) for v in solution.variables] or [("x", (solution.program.n,))]
+    start = drawn = 0
+    for name, shape in named:
+        size = int(np.prod(shape))
+        values, start = solution.x[start : start + size], start + size
+        if TUNING.few <= size <= TUNING.most - drawn:
+            drawn += size
+            picture = _cells(values.reshape(shape)) if len(shape) == 2 and min(shape) > 1 else _bars(values)
+            low, high = brief(float(values.min())), brief(float(values.max()))
+            about = f"{size} entries between {low} and {high}"
+            yield f"<figure><figcaption><b>{escape(shortened(name, 40))}</b> {about}</figcaption>{picture}</figure>"
+
+
+def _bars(values: Array) -> str:
+    """Bars that stand on zero, or hang from it."""
+    width, height = TUNING.width, TUNING.height
+    low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
+    scale, step = (height - 2) / ((high - low) or 1.0), width / len(values)
+    zero, wide = 1 + high * scale, min(0.8 * step, TUNING.widest)
+    bars = "".join(f"M{(i + 0.5) * step:.1f} {zero:.1f}v{-v * scale:.1f}" for i, v in enumerate(values.tolist()))
+    return (
+        f'<svg class="entries" viewBox="0 0 {width} {height}" role="img" aria-label="bars of {len(values)} entries">'
+        f'<path class="bars" d="{bars}" stroke-width="{wide:.2f}"/><path d="M0 {zero:.1f}H{width}"/></svg>'
+    )
+
+
+def _cells(values: Array) -> str:
+    """A cell an entry, darker for larger ones; negative ones in the other colour."""
+    rows, columns = values.shape
+    cell = int(np.clip(TUNING.width // columns, *TUNING.cell))
+    shades = np.rint(TUNING.shades * values / (float(np.abs(values).max()) or 1.0)).astype(int)
+    paths = "".join(
+        f'<path class="{"minus" if shade < 0 else "plus"}" fill-opacity="{abs(shade) / TUNING.shades:.2f}" d="'
+        + "".join(f"M{j * cell} {i * cell}h{cell}v{cell}h-{cell}z" for i, j in np.argwhere(shades == shade).tolist())
+        + '"/>'
+        for shade in np.unique(shades[shades != 0]).tolist()
+    )
+    width, height = columns * cell, rows * cell
+    return (
+        f'<svg class="entries" viewBox="-1 -1 {width + 2} {height + 2}" style="max-width:{width + 2}px" role="img" '
+        f'aria-label="{rows} by {columns} cells">{paths}<path d="M0 0H{width}V{height}H0Z"/></svg>'
+    )
+
+
+def time(solution: Solution) -> str:
+    """What the seconds were spent on: one bar in parts, and the parts by name."""
+    spent = {part: seconds for part, seconds in solution.effort.seconds.items() if seconds > 0}
+    total = sum(spent.values())
+    if not total:
+        return ""
+    parts = "".join(
+        f'<i class="{part}" style="width:{100 * seconds / total:.2f}%" title="{part} {brief(seconds)} s"></i>'
+        for part, seconds in spent.items()
+    )
+    key = "".join(
+        f'<span><i class="{part}"></i>{part} <b>{100 * seconds / total:.0f} %</b> {brief(seconds)} s</span>'
+        for part, seconds in spent.items()
+    )
+    return f'<div class="split" role="img" aria-label="parts of the time">{parts}</div><p class="parts">{key}</p>'
