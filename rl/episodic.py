@@ -117,10 +117,10 @@ class EpisodicWorld:
 
     def played(self, episodes: Episodes) -> Played:
         """What episodes show."""
-        violation = EpisodeViolation(self.constraint, episodes)
+        violation = EpisodeViolation(self.constraint, episodes, self.device)
         return Played(
             float(episodes.returns(self.config.gamma).mean()),
-            violation.provable(),
+            violation,
             Lesson(episodes, violation),
             float(episodes.returns().mean()),
             float(episodes.terminated.mean()),
@@ -170,14 +170,23 @@ class EpisodicWorld:
 
     def _signals(self, e: Episodes, lesson: Lesson, indices: Array, state: State) -> Tensor:
         """Rewards and costs at all steps, padded: (1 + k, T, n)."""
-        table = np.zeros((1 + len(indices), *e.live.shape), dtype=np.float32)
-        table[0] = e.rewards * e.live
+        rewards = e.rewards * e.live
         if self.config.normalise_rewards:
             state.returned = state.returned.saw(e.returns(self.config.gamma))
-            table[0] /= state.returned.deviation
+            rewards = rewards / state.returned.deviation
+        table = torch.zeros((1 + len(indices), *e.live.shape), device=self.device)
+        table[0] = self._tensor(rewards)
         if len(indices):
-            table[1:, e.live] = lesson.violation.costs(indices)
-        return self._tensor(table)
+            table[1:, torch.as_tensor(e.live, device=self.device)] = self._costs(lesson.violation, indices)
+        return table
+
+    def _costs(self, violation: EpisodeViolation, indices: Array) -> Tensor:
+        """Costs at points (k, m) and all steps: (k, steps)."""
+        there = violation.on_device
+        if there is None:
+            return self._tensor(violation.costs(indices))
+        with torch.no_grad():
+            return there.costs(there.tensor(indices)).float()
 
     def _advantages(
         self, e: Episodes, state: State, signals: Tensor, both: Tensor, indices: list[Tensor]
