@@ -19,10 +19,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import gymnasium
 import numpy as np
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike, NDArray
 
 import lsip
 import rl
+
+Array = NDArray[np.float64]
+Single = NDArray[np.float32]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -113,3 +121,70 @@ def _thresholds(
 ) -> rl.SemiInfiniteCost:
     domain = lsip.Interval(low, high)
     return rl.SemiInfiniteCost(domain, cost, bound, range=(0.0, 1.0), lipschitz=lipschitz, gamma=gamma)
+
+
+class PendulumVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
+    """Many pendulums at once: the dynamics and rewards of Gymnasium's Pendulum-v1, in arrays.
+
+    One generator draws all first states, so that a seed gives other ones than in Gymnasium's copies. In the step after
+    an episode has ended, its copy begins again whatever the action, with reward 0 (autoreset mode NEXT_STEP).
+
+    Parameters
+    ----------
+    num_envs
+        How many pendulums.
+    max_episode_steps
+        After so many steps all episodes are truncated.
+
+    Examples
+    --------
+    >>> swings = PendulumVector(3)
+    >>> observations, infos = swings.reset(seed=0)
+    >>> observations, rewards, terminated, truncated, infos = swings.step(np.zeros((3, 1)))
+    >>> observations.shape, bool(truncated.any())
+    ((3, 3), False)
+    """
+
+    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+
+    def __init__(self, num_envs: int = 1, *, max_episode_steps: int = 200) -> None:
+        for name, count in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
+            if not isinstance(count, int | np.integer) or count < 1:
+                raise lsip.ModelError(f"`{name}` must be a positive integer; got {count!r}.")
+        self.num_envs, self.max_episode_steps = int(num_envs), int(max_episode_steps)
+        self.one: Any = gymnasium.make("Pendulum-v1").unwrapped  # which has the constants
+        self.single_observation_space, self.single_action_space = self.one.observation_space, self.one.action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.angles, self.speeds, self._steps = np.zeros(self.num_envs), np.zeros(self.num_envs), -1
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Single, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.angles, self.speeds = self.np_random.uniform([[-np.pi], [-1.0]], [[np.pi], [1.0]], (2, self.num_envs))
+        self._steps = 0
+        return self._observe(), {}
+
+    def step(self, actions: ArrayLike) -> tuple[Single, Array, Flags, Flags, dict[str, Any]]:
+        if self._steps < 0:
+            raise gymnasium.error.ResetNeeded("The pendulums do not swing yet: call `reset` first.")
+        none = np.zeros(self.num_envs, dtype=np.bool_)
+        if self._steps == self.max_episode_steps:
+            return self.reset()[0], np.zeros(self.num_envs), none, none, {}
+        found, one = np.asarray(actions, dtype=float), self.one
+        if found.shape != (self.num_envs, 1):
+            raise lsip.ModelError(f"Actions are one torque a pendulum, ({self.num_envs}, 1); got {found.shape}.")
+        torques = found[:, 0].clip(-one.max_torque, one.max_torque)
+        turned = (self.angles + np.pi) % (2 * np.pi) - np.pi
+        rewards = -(turned**2 + 0.1 * self.speeds**2 + 0.001 * torques**2)
+        pull = 3 * one.g / (2 * one.l) * np.sin(self.angles) + 3.0 / (one.m * one.l**2) * torques
+        self.speeds = (self.speeds + pull * one.dt).clip(-one.max_speed, one.max_speed)
+        self.angles = self.angles + self.speeds * one.dt
+        self._steps += 1
+        return self._observe(), rewards, none, np.full(self.num_envs, self._steps == self.max_episode_steps), {}
+
+    def constraint(self) -> rl.SemiInfiniteCost:
+        """What the pendulums must keep to: `envs.classic.Angles().constraint()`."""
+        return Angles().constraint()
+
+    def _observe(self) -> Single:
+        return np.stack([np.cos(self.angles), np.sin(self.angles), self.speeds], axis=1).astype(np.float32)
