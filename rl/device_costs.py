@@ -48,7 +48,7 @@ class DeviceCosts:
 
     def tensor(self, values: Array) -> Tensor:
         """Numbers on the device, whole ones as they are."""
-        array = np.asarray(values)
+        array = np.array(values)
         kind = self.kind if np.issubdtype(array.dtype, np.floating) else None
         return torch.as_tensor(array, dtype=kind, device=self.device)
 

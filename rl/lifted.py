@@ -61,7 +61,6 @@ FUNCTIONS: dict[Any, Callable[..., Tensor]] = {
     np.linalg.norm: lambda values, ord=None, axis=None, **options: torch.linalg.vector_norm(
         values, 2 if ord is None else ord, dim=axis, **options
     ),
-    np.where: torch.where,
     np.clip: torch.clip,
     np.stack: _joined(torch.stack),
     np.concatenate: _joined(torch.cat),
@@ -103,6 +102,8 @@ class Lifted(NDArrayOperatorsMixin):
         return Lifted(UFUNCS[ufunc](*(self._tensor(each) for each in given)))
 
     def __array_function__(self, function: Any, types: Any, given: Any, options: Any) -> Any:
+        if function is np.where:  # torch would take its numbers for single ones
+            return Lifted(torch.where(*map(self._tensor, given)))
         if function not in FUNCTIONS:
             return NotImplemented
         return Lifted(FUNCTIONS[function](*map(self._plain, given), **{k: self._plain(v) for k, v in options.items()}))

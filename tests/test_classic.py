@@ -36,7 +36,7 @@ def test_episodes_end_and_begin_again():
     assert [bool(e.all()) for e in ends] == [False, False, True]
     observations, rewards, ended, cut, _ = many.step(np.zeros((4, 1)))
     assert not np.allclose(observations, first)
-    assert not (rewards.any() or ended.any() or cut.any())
+    assert not np.concatenate([rewards, ended, cut]).any()
     again, _ = many.reset(seed=0)
     np.testing.assert_array_equal(first, again)
 
@@ -70,6 +70,7 @@ def test_slopes_are_declared(constraint):
     y = constraint.domain.grid(2001)
     rng = np.random.default_rng(0)
     seen = rng.uniform(-1, 1, size=(50, 4))
-    for values, slope in zip((constraint.steps(y, seen, seen), constraint.bounds(y)[:, None]), constraint.lipschitz):
+    tables = constraint.steps(y, seen, seen), constraint.bounds(y)[:, None]
+    for values, slope in zip(tables, constraint.lipschitz, strict=True):
         steepest = np.abs(np.diff(values, axis=0)).max() / (y[1, 0] - y[0, 0])
         assert 0.3 * slope <= steepest <= slope * (1 + 1e-9)
