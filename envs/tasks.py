@@ -85,14 +85,15 @@ TASKS: dict[str, Task] = {
         _pendulums,
         _pendulum,
         steps=800_000,
-        # Returns have the size of hundreds, and first states vary: critics need rewards in another unit, and what is
-        # kept must be judged by many episodes.
+        # Returns have the size of hundreds, and first states vary: critics need other units, and what is kept must
+        # be judged by many episodes.
         settings={
             "gamma": 0.95,
             "episodes": 64,
             "eta": 0.0,
             "normalise": True,
             "normalise_rewards": True,
+            "normalise_costs": True,
             "log_std": -0.5,
             "divergence": 0.1,
             "critic_epochs": 10,
@@ -105,7 +106,7 @@ TASKS: dict[str, Task] = {
         _cartpole,
         steps=400_000,
         copies=32,
-        settings={"gamma": 0.99, "episodes": 32, "eta": 0.0},
+        settings={"gamma": 0.99, "episodes": 32, "eta": 0.0, "normalise_rewards": True, "normalise_costs": True},
     ),
 }
 

@@ -158,7 +158,8 @@ class EpisodicWorld:
         lesson.targets = advantages + values
         left = (lesson.targets[0] - values[0]).var(correction=0)
         lesson.explained = 1 - left / lesson.targets[0].var(correction=0).clamp(min=1e-30)
-        weights = np.concatenate([[objective.reward], -objective.prices])
+        unit = state.spent.deviation if c.normalise_costs else 1.0  # of what the critic of the costs sees
+        weights = np.concatenate([[objective.reward], -objective.prices * unit])
         wanted = self._tensor(weights) @ advantages[: len(weights)]
         wanted = (wanted - wanted.mean()) / (wanted.std(correction=0) + 1e-8)
         lesson.shown = lesson.seen.reshape(e.steps, *(self.space.shape or ())) if player.shaped else lesson.seen
@@ -178,6 +179,11 @@ class EpisodicWorld:
         table[0] = self._tensor(rewards)
         if len(indices):
             table[1:, torch.as_tensor(e.live, device=self.device)] = self._costs(lesson.violation, indices)
+        if len(indices) and self.config.normalise_costs:
+            discount = self._tensor(self.constraint.gamma ** np.arange(len(e.live)))
+            sums = torch.einsum("t,ktn->kn", discount, table[1:])
+            state.spent = state.spent.saw(sums.cpu().numpy().ravel().astype(float))
+            table[1:] /= float(state.spent.deviation)
         return table
 
     def _costs(self, violation: EpisodeViolation, indices: Array) -> Tensor:

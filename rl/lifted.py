@@ -103,7 +103,8 @@ class Lifted(NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Any, types: Any, given: Any, options: Any) -> Any:
         if function is np.where:  # torch would take its numbers for single ones
-            return Lifted(torch.where(*map(self._tensor, given)))
+            condition, yes, no = map(self._tensor, given)
+            return Lifted(torch.where(condition, yes, no))
         if function not in FUNCTIONS:
             return NotImplemented
         return Lifted(FUNCTIONS[function](*map(self._plain, given), **{k: self._plain(v) for k, v in options.items()}))
