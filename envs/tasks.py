@@ -84,12 +84,13 @@ TASKS: dict[str, Task] = {
         "A pendulum with a limit for every angle",
         _pendulums,
         _pendulum,
-        steps=800_000,
+        steps=400_000,
+        copies=32,
         # Returns have the size of hundreds, and first states vary: critics need other units, and what is kept must
         # be judged by many episodes.
         settings={
             "gamma": 0.95,
-            "episodes": 64,
+            "episodes": 32,
             "eta": 0.0,
             "normalise": True,
             "normalise_rewards": True,
