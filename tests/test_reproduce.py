@@ -54,7 +54,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     short = {"ITERATIONS": 25, "EVERY": 10, "ROUNDS": 2, "BLOCK": 2, "WORKERS": 1}
     for name, value in {"PAPER": QUICK, "SETTLED": settled, **short}.items():
         monkeypatch.setattr(sewage_si_cpo, name, value)
-    for name, value in {"ITERATIONS": 2, "EVERY": 1, "WORKERS": 1, "SHIPS": 4, "MESH": 21}.items():
+    ships = {"ITERATIONS": 2, "EVERY": 1, "WORKERS": 1, "SHIPS": 4, "MESH": 21, "LARGE": (8, 8), "LARGE_SHIPS": 4}
+    for name, value in ships.items():
         monkeypatch.setattr(ship_si_cppo, name, value)
     monkeypatch.setattr(plotting, "MESH", 21)
 
