@@ -309,6 +309,14 @@ def test_the_table_of_times_has_the_papers_beside_ours(small, tmp_path):
     assert len(outcome.lines) == 4
 
 
+def test_the_table_of_ships_has_small_and_large_networks(small, tmp_path):
+    outcome = EXPERIMENTS["time_route"].run(tmp_path, False, 1, quiet)
+    numbers = json.loads(outcome.paths[1].read_text(encoding="utf-8"))
+    assert [numbers[name]["paper"] for name in ship_si_cppo.METHODS] == [11.39, 8.91, 10.05, 11.78]
+    assert all(min(row["cpu_seconds"], row["cpu_seconds_2x512"]) > 0 for row in numbers.values())
+    assert len(outcome.lines) == 4
+
+
 # ---- the pictures ---------------------------------------------------------------------------------------------------
 
 
