@@ -50,7 +50,9 @@ class Pieces:
     def of(loss: Loss, name: str) -> Pieces:
         given = list(loss) if isinstance(loss, list | tuple) else [loss]
         if not given:
-            raise ModelError(f"lsip.{name} needs a loss, or a list of those of which it is the largest; got an empty list.")
+            raise ModelError(
+                f"lsip.{name} needs a loss, or a list of those of which it is the largest; got an empty list."
+            )
         pieces = tuple(map(Affine.of, given))
         for piece in pieces:
             if piece.size != 1:
@@ -98,7 +100,9 @@ class Pieces:
 def at_points(piece: Affine, index: Index, points: Array) -> Affine:
     """A number that is affine in x at points (N, m) of its index: an array (N,), with enclosed coefficients."""
     if not piece.indices():
-        return piece.broadcast((len(points),)) if piece.terms else Affine((len(points),), (), _still(piece, len(points)))
+        return (
+            piece.broadcast((len(points),)) if piece.terms else Affine((len(points),), (), _still(piece, len(points)))
+        )
     n, terms = np.arange(len(points)), list[Term]()
     for term in piece.terms:
         width = len(term.columns)

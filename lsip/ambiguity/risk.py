@@ -152,5 +152,3 @@ def hoeffding(m: int, risk: float) -> Domain:
     radius = nextafter(sqrt(2 * log(1 / risk)) * (1 + 1e-15), np.inf)
     box = Box(-np.ones(m), np.ones(m))
     return box if radius * radius >= m else box & Ball(np.zeros(m), radius)
-
-

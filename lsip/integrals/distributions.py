@@ -149,9 +149,7 @@ def read_distribution(given: object) -> Distribution | None:
 
 
 def _uniform(loc: float, scale: float) -> Distribution:
-    return Distribution(
-        "uniform", loc, scale, 0.0, 1.0, lambda u: 1.0, (0.0, 1.0), moment=lambda k: Fraction(1, k + 1)
-    )
+    return Distribution("uniform", loc, scale, 0.0, 1.0, lambda u: 1.0, (0.0, 1.0), moment=lambda k: Fraction(1, k + 1))
 
 
 def _normal(loc: float, scale: float) -> Distribution:

@@ -177,8 +177,7 @@ class Integrand:
 
 def _written_out(found: Polynomials) -> list[Polynomial]:
     return [
-        {e: Fraction(c, d) for e, c in terms.items()}
-        for terms, d in zip(found.terms, found.denominators, strict=True)
+        {e: Fraction(c, d) for e, c in terms.items()} for terms, d in zip(found.terms, found.denominators, strict=True)
     ]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -213,11 +213,16 @@ class DeclaredFamily:
         tape = self.tape.bound(values)
         if tape is self.tape:
             return self
-        other: DeclaredFamily = object.__new__(DeclaredFamily)
-        vars(other).update(vars(self))
+        other = self._alike()
         for found in ("linear", "polynomials"):
             other.__dict__.pop(found, None)
         other.tape = tape
+        return other
+
+    def _alike(self) -> Self:
+        """Another family that has all that this one has, its memory too, which a copy would not."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
         return other
 
     @property
@@ -491,7 +496,7 @@ class DirectedFamily(DeclaredFamily):
         other: Any = super().bound(values)
         entries = self.entries.bound(values)
         if entries is not self.entries:
-            other = copy(self) if other is self else other
+            other = self._alike() if other is self else other
             other.entries = entries
         return other
 

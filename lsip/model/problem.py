@@ -63,12 +63,12 @@ def _objective(expression: Value, maximise: bool) -> Objective:
             f"The objective depends on the index {names}; introduce a variable and bound it with forall instead."
         )
     if isinstance(found, Convex):
-        goal, epigraph = convex_objective(found, maximise)
-    elif found.uncertain:
-        goal, epigraph = enclosed_objective(found, maximise)
-    else:
-        return Objective(found, maximise)
-    return Objective(goal, maximise, epigraph, found)
+        goal, bound = convex_objective(found, maximise)
+        return Objective(goal, maximise, bound, found)
+    if found.uncertain:
+        height, row = enclosed_objective(found, maximise)
+        return Objective(height, maximise, row, found)
+    return Objective(found, maximise)
 
 
 def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str | None = None) -> Any:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
 from ..expressions.convex import Convex
-from ..expressions.convex_rows import ConvexConstraint
 from ..expressions.graph import Index
 from ..expressions.printing import latex, text
 from .compilation import single

@@ -269,7 +269,8 @@ class _Steps:
             case Enclosed():
                 ends = zip(node.lower.ravel().tolist(), node.upper.ravel().tolist(), strict=True)
                 return [
-                    self.step("constant", value=a) if a == b else self.step("between", lower=a, upper=b) for a, b in ends
+                    self.step("constant", value=a) if a == b else self.step("between", lower=a, upper=b)
+                    for a, b in ends
                 ]
             case Irrational():
                 return [self.step("irrational", name=node.name)]
