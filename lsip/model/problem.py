@@ -350,7 +350,7 @@ class Problem:
         return worst_violation(self.compile(), np.concatenate([known, self._unseen(known)]), tol, time_limit)
 
     def _unseen(self, known: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Epigraph variables: that of an objective is what it is, others are in finite rows only, and may be anything."""
+        """Epigraph variables: that of an objective is its value, others are in finite rows only, and may be anything."""
         found = {v: np.zeros(v.size) for v in self._hidden}
         if isinstance(self.objective.written, Affine):
             starts = np.cumsum([v.size for v in self.variables])[:-1]

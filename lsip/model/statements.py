@@ -18,7 +18,7 @@ from .worst_violation import WorstViolation, flat, worst_violation
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What to minimise or maximise; one that is convex, or enclosed, is an epigraph variable that a constraint bounds."""
+    """What to minimise or maximise; what is convex, or enclosed, is an epigraph variable that a constraint bounds."""
 
     expression: Affine
     maximise: bool

@@ -81,6 +81,7 @@ FACTS: dict[str, Schema] = {  # of a file, beside its arrays
     "model": Either(digests, missing),
     "problem": anything,
     "evidence": text,
+    "effort": {"date": text, "options": [(text, text)], "seconds": [(text, double)]},
     "assumptions": [(text, text)],
     "support": _ATOMS,
     "cuts": _ATOMS,
