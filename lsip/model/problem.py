@@ -16,7 +16,7 @@ from ..expressions.affine import Affine, Constraint, Variable
 from ..expressions.convex import Convex
 from ..expressions.convex_rows import convex_objective, enclosed_objective
 from ..expressions.graph import Condition, Expression, Index
-from ..expressions.naming import name_matrices
+from ..expressions.naming import name_matrices, names_in, recall
 from ..expressions.operators import Operators, Statement
 from ..expressions.parameter import Parameter, current
 from ..expressions.printing import latex, text
@@ -170,11 +170,19 @@ class Problem:
         self._last: Answer | None = None
         self._check()
         caller = sys._getframe(1)
-        name_matrices([objective.expression, *map(_typed, self.constraints)], caller.f_locals, caller.f_globals)
+        name_matrices(self._typed(), caller.f_locals, caller.f_globals)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what can be compiled again."""
-        return {**vars(self), "_parts": Parts()}
+        """Without what can be compiled again, and with the names of matrices."""
+        return {**vars(self), "_parts": Parts(), "_names": names_in(self._typed())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        recall(state.pop("_names"))
+        vars(self).update(state)
+
+    def _typed(self) -> list[object]:
+        """What was typed, in which matrices have names."""
+        return [self.objective.expression, *map(_typed, self.constraints)]
 
     def _check(self) -> None:
         """Find the variables, and refuse two of one name."""
