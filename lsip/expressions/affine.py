@@ -28,6 +28,7 @@ from .operators import RULES, Operators, Statement, operand
 from .parameter import Parameter, parameters_in
 from .printing import Item, latex, text
 from .sums import Kept, Scattered, together, totals
+from .triplets import moved
 
 Place: TypeAlias = tuple[int, bytes, bytes]  # of a term: the variable, rows and columns
 
@@ -171,13 +172,13 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
         flat = index.ravel()
         terms = []
         for term in self.terms:
-            rows, entries = _moved(term.rows, self.size, flat)
+            rows, entries = moved(term.rows, self.size, flat)
             if rows.size:
                 rest = None if term.rest is None else term.rest[entries]
                 terms.append(Term(term.variable, rows, term.columns[entries], _take(term.coefficient, entries), rest))
         constants = []
         for part in self.constants:
-            rows, entries = _moved(part.rows, self.size, flat)
+            rows, entries = moved(part.rows, self.size, flat)
             constants.append(Scattered(rows, part.numbers.at(entries)))
         varying = None if self.varying is None else _take(self.varying, index)
         return Affine(index.shape, tuple(terms), varying, tuple(constants))
@@ -392,17 +393,6 @@ class Constraint(Statement):
 
     def _repr_latex_(self) -> str:
         return f"${latex(self)}$"
-
-
-def _moved(rows: Ints, size: int, flat: Ints) -> tuple[Ints, Ints]:
-    """Entries at `rows` of an array of that size when its elements `flat` are taken: their new rows, and which."""
-    order = np.argsort(rows, kind="stable")
-    counts = np.bincount(rows, minlength=size)
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    repeat = counts[flat]
-    new = np.repeat(np.arange(flat.size), repeat)
-    within = np.arange(new.size) - np.repeat(np.cumsum(repeat) - repeat, repeat)
-    return new, order[np.repeat(starts[flat], repeat) + within]
 
 
 def enclosed(numbers: Kept) -> Expression:

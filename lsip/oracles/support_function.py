@@ -12,8 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import ModelError
-from ..expressions.interval import EPS, TINY
-from .base import AffineForm, Array, EnclosableViolation, Separation, Violation
+from ..expressions.interval import EPS
+from .base import EnclosableViolation, Separation, Violation
 
 
 @dataclass(frozen=True)
@@ -43,19 +43,17 @@ class SupportFunction:
                 "use BranchAndBound, Multistart, Grid or RandomSearch."
             )
         form, domain, w = violation.family.linear, violation.domain, violation.weights  # (p, K + 1)
-        size = np.abs(w)
-        constant, constant_doubt = _weighted(form.value, form.value_doubt, w, size)
-        d, d_doubt = _weighted(form.slope, form.slope_doubt, w, size)  # (m, p)
-        found = domain.support(d.T)
+        constant, constant_doubt, d, d_doubt = form.weighted(w)
+        found = domain.support(d)
         if found is None:
             raise ModelError(f"There is no formula for the worst point of {domain}; use BranchAndBound instead.")
         y, top = found
         # A bounding box may be rounded; what d leaves in doubt is so little that a generous one costs nothing.
         reach = np.maximum(np.abs(domain.lower), np.abs(domain.upper)) + 1e-6 * (domain.upper - domain.lower).max()
         sup = constant + top
-        sup += constant_doubt + reach @ d_doubt * (1 + EPS * domain.dim) + 4 * EPS * (np.abs(constant) + np.abs(top))
+        sup += constant_doubt + d_doubt @ reach * (1 + EPS * domain.dim) + 4 * EPS * (np.abs(constant) + np.abs(top))
         if violation.spread is not None:
-            sup += _swing(form, reach, violation.spread)
+            sup += form.swing(reach, violation.spread)
         component = np.arange(len(w))
         values = violation.at(y, component)
         order = np.argsort(-values, kind="stable")
@@ -63,23 +61,3 @@ class SupportFunction:
         return Separation(
             y[order], values[order], bound, component[order], trusts=violation.family.trusts(violation.domain)
         )
-
-
-def _swing(form: AffineForm, reach: Array, spread: Array) -> Array:
-    """How far rows (p,) move with weights within `spread`, at most: the largest coefficients where |y| <= reach."""
-    largest = np.abs(form.value) + form.value_doubt
-    largest = largest + np.tensordot(reach, np.abs(form.slope) + form.slope_doubt, axes=1) + 2 * len(reach) * TINY
-    operations = spread.shape[1] + len(reach) + 8
-    return (largest * spread).sum(axis=-1) * (1 + operations * EPS) + operations * TINY
-
-
-def _weighted(mid: Array, doubt: Array, w: Array, size: Array) -> tuple[Array, Array]:
-    """Sums of numbers (..., p, K + 1) known up to `doubt`, times the weights (p, K + 1), and what is not known of them.
-
-    Half a unit in the last place for every product and every sum, and as much again for the sums of doubts themselves.
-    Products that are not zero may underflow.
-    """
-    operations = w.shape[1] + 4
-    total, largest = (mid * w).sum(axis=-1), np.abs(mid)
-    lost = operations * TINY * (((largest > 0) | (doubt > 0)) & (size > 0)).any(axis=-1)
-    return total, ((doubt + operations * EPS * largest) * size).sum(axis=-1) * (1 + operations * EPS) + 4 * lost
