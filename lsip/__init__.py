@@ -16,7 +16,7 @@ from .domains import (
     Union,
 )
 from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, OutOfTime, ProofError
-from .expressions import Constraint, Expression, Index, Parameter, Region, Variable, spline
+from .expressions import Constraint, DecisionRule, Expression, Index, Parameter, Region, Rule, Variable, spline
 from .info import info
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution
@@ -30,6 +30,7 @@ __all__ = [
     "Box",
     "Budget",
     "Constraint",
+    "DecisionRule",
     "Decomposition",
     "Domain",
     "Ellipsoid",
@@ -54,6 +55,7 @@ __all__ = [
     "Program",
     "ProofError",
     "Region",
+    "Rule",
     "Simplex",
     "Solution",
     "Status",

@@ -2,9 +2,22 @@
 
 from . import arithmetic, bessel, evaluation, products, removable, special, steps  # noqa: F401  (each registers its rules)
 from .affine import Affine, Constraint, Variable
+from .decision_rule import DecisionRule
 from .graph import Expression, Index
 from .parameter import Parameter
 from .region import Region
+from .rule import Rule
 from .splines import spline
 
-__all__ = ["Affine", "Constraint", "Expression", "Index", "Parameter", "Region", "Variable", "spline"]
+__all__ = [
+    "Affine",
+    "Constraint",
+    "DecisionRule",
+    "Expression",
+    "Index",
+    "Parameter",
+    "Region",
+    "Rule",
+    "Variable",
+    "spline",
+]

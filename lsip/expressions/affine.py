@@ -309,6 +309,10 @@ class Variable(Affine):
         """What the last solution of a problem has for it, in its shape; None without one."""
         return self._value
 
+    def element(self, i: int) -> str:
+        """What an element, counted flat, is called."""
+        return self.name + (f"[{', '.join(map(str, np.unravel_index(i, self.shape)))}]" if self.shape else "")
+
     def found(self, value: Array | float | None) -> None:
         """Take what a solution has for it; `Problem.solve` says so."""
         object.__setattr__(self, "_value", value)

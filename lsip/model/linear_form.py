@@ -86,6 +86,15 @@ class LinearForm:
             parts.append(self.value[component[some]] + moves.reshape(-1, self.value.shape[1]))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
+    def by_axis(self, component: Ints) -> tuple[Ints, Ints, tuple[Ints, Ints]]:
+        """The pairs of a row and an axis along which it has slopes: which of the rows, which axis, and the slopes.
+
+        Of the slopes, the pair that each belongs to, and which it is.
+        """
+        new, entry = self._entries(component)
+        pair, inverse = np.unique((new // self.value.shape[1]) * self.dim + self.axis[entry], return_inverse=True)
+        return pair // self.dim, pair % self.dim, (inverse, entry)
+
     def _entries(self, component: Ints) -> tuple[Ints, Ints]:
         """The slopes of rows: their places in the flattened (N, K + 1), and which they are."""
         width = self.value.shape[1]

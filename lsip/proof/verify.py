@@ -12,6 +12,7 @@ from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Oracle
 from .certificate import Array, Certificate, DataAssumption, Support
+from .confinement import confined
 from .dual import Dual, Weighed, weigh
 from .families import Bounds, family_bounds
 from .primal import (
@@ -114,6 +115,10 @@ def check_numbers(program: Program, certificate: Certificate, tol: float) -> Non
         ):
             raise ProofError(f"`{name}` of the certificate names rows or columns that there are not.")
     check_support(program, certificate.support)
+    where = certificate.confinement
+    if where.rows.shape not in ((0,), (r,)) or not np.isfinite(where.rows).all():
+        raise ProofError(f"The confinement needs {r} finite multipliers of finite rows; it has {where.rows.shape}.")
+    check_support(program, where.support)
 
 
 def check_support(program: Program, support: tuple[Support, ...]) -> None:
@@ -240,7 +245,7 @@ def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) 
     if everywhere and not np.isinf(certificate.radius):
         raise ProofError("The lower bound is said to hold in a region only, which is no proof of optimality.")
     if np.isinf(certificate.radius):
-        found = _weighed(program, program.c, certificate, certificate.x)
+        found = _weighed(_confined(program, certificate), program.c, certificate, certificate.x)
         lower = -np.inf if found is None else with_constant(program, found.lower)
         terms += 0.0 if found is None else found.terms
     else:
@@ -253,6 +258,19 @@ def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) 
     if not certificate.lower <= lower:
         raise ProofError(f"The lower bound {certificate.lower!r} exceeds what the multipliers prove, {lower!r}.")
     return terms
+
+
+def _confined(program: Program, certificate: Certificate) -> Program:
+    """The program with the bounds that the confinement proves of all points that are no worse than `upper`."""
+    if not certificate.confinement:
+        return program
+    if not certificate.lower <= certificate.upper < np.inf:
+        raise ProofError("A confinement is about points that are no worse than a feasible one, and there is none.")
+    box = certificate.box if certificate.box.any() else None
+    found = confined(program, certificate.confinement, certificate.x, box, certificate.upper)
+    if found is None:
+        raise ProofError("The confinement does not bound the variables of the points that matter.")
+    return found
 
 
 def _verify_unbounded(program: Program, certificate: Certificate) -> None:

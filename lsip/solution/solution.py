@@ -16,6 +16,7 @@ from ..errors import ModelError, OutOfTime, ProofError
 from ..expressions.affine import Affine, Constraint, Variable
 from ..expressions.graph import Expression
 from ..expressions.parameter import Values, current
+from ..expressions.rule import Rule
 from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import constant_value
 from ..files import whole_file
@@ -27,7 +28,7 @@ from ..model.program import Compilable, Program, compiled
 from ..model.statements import ForAll
 from ..model.status import Status
 from ..oracles import Oracle
-from ..proof.certificate import Certificate, DataAssumption, RegionAssumption, Support, TrustAssumption
+from ..proof.certificate import Certificate, Confinement, DataAssumption, RegionAssumption, Support, TrustAssumption
 from ..proof.verify import check_numbers, verify
 from ..validation import real, whole
 from .rounding import above, below
@@ -201,9 +202,14 @@ class Solution:
         return f"No violation found, but one is not excluded: {why}"
 
     def __getitem__(self, item: Affine | str) -> Any:
-        """The value of a variable or an expression without index: `solution[x]`, `solution["x"]`, `solution[2 * x]`."""
+        """The value of a variable or an expression without index: `solution[x]`, `solution["x"]`, `solution[2 * x]`.
+
+        Of a rule, the rule that was found.
+        """
         if isinstance(item, str):
             item = self._named(item)
+        if isinstance(item, Rule):
+            return item.found(self[item.coefficients])
         if isinstance(item, Expression):
             item = Affine.of(item)
         if not isinstance(item, Affine) or item.indices():
@@ -293,7 +299,7 @@ class Solution:
             raise ModelError(
                 f"There is no variable called {name!r}; the variables are {', '.join(known) or 'not named'}."
             )
-        return known[name]
+        return getattr(known[name], "rule", known[name])
 
     def violation(self, family: int = 0) -> FamilyViolation:
         """a(y) x - b(y) of a family at the solution, as a function of y."""
@@ -381,8 +387,9 @@ class Solution:
             "model": fingerprint(self.program),
             "evidence": self.evidence,
             "assumptions": [[type(a).__name__, a] for a in c.assumptions],
-            "support": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in c.support],
-            "cuts": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in self.cuts],
+            "support": _rows(c.support),
+            "confinement": [_rows(c.confinement.support), c.confinement.rows.tolist()],
+            "cuts": _rows(self.cuts),
             "active": [[a.constraint, a.point.tolist(), a.multiplier, a.family, a.component] for a in self.active],
             "history": [
                 [h.iteration, h.value, h.lower, h.upper, h.violation, h.bound, h.cuts, h.rows, h.seconds]
@@ -457,6 +464,7 @@ class Solution:
         places = {k: np.asarray(arrays[k], dtype=np.intp) for k in POSITIONS}
         kinds = {kind.__name__: kind for kind in (DataAssumption, TrustAssumption, RegionAssumption)}
         lower, upper, radius, finite = map(float, floats["numbers"])
+        inside, rows = facts["confinement"]
         certificate = Certificate(
             kind=facts["kind"],
             x=floats["x"],
@@ -471,6 +479,7 @@ class Solution:
             direction=floats["direction"] if len(floats["direction"]) else None,
             drift=tuple(map(float, floats["drift"])),
             box=floats["box"],
+            confinement=Confinement(atoms(inside), np.array(rows, dtype=float)),
             assumptions=tuple(kinds[kind](sentence) for kind, sentence in facts["assumptions"]),
             **places,
         )
@@ -509,6 +518,11 @@ class Solution:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def _rows(support: tuple[Support, ...]) -> list[list[Any]]:
+    """Atoms as plain lists."""
+    return [[s.family, s.component, s.point.tolist(), s.multiplier] for s in support]
 
 
 def merge(program: Program, support: tuple[Support, ...], least: float = 1e-9) -> tuple[ActivePoint, ...]:

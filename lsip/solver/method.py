@@ -65,7 +65,7 @@ def chosen(given: tuple[object, ...], method: object, options: dict[str, Any]) -
         raise ModelError(
             f"solve takes its options by name, as in solve(tol=1e-6) or solve(method=lsip.Exchange()); got {shown}."
         )
-    if method is not None and not isinstance(method, Exchange):
+    if method is not None and not isinstance(method, Options):
         raise ModelError(f"`method` must be an lsip.Exchange, such as lsip.Exchange(oracle=…); got {method!r}.")
     known = [f.name for f in fields(Exchange)]
     unknown = [name for name in options if name not in known]

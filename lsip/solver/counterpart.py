@@ -1,0 +1,165 @@
+"""Solving the robust counterpart: one finite program by duality, whose answer is proven like any other.
+
+Its multipliers give the worst index points, and those of a point inside say where all solutions must lie, so that the
+lower bound needs no variable to balance exactly. Where that does not end the solve, the exchange goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from ..domains.lifted import lifted
+from ..masters.central import WholeProgram
+from ..model.counterpart import FiniteCounterpart, counterpart
+from ..model.program import Compilable, Program, compiled
+from ..proof.certificate import Array, Confinement, Support
+from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_confined
+from ..proof.families import Bounds
+from ..proof.primal import Broken
+from ..proof.scaling import scaled, scaling_of
+from ..solution.solution import Solution
+from .again import Tried
+from .driver import Run, drive
+from .linear import LinearRelaxation
+from .options import Options
+from .relaxation import Relaxation, counted
+from .state import End, Proposal, State
+
+
+@dataclass(frozen=True)
+class CounterpartTuning:
+    """How a counterpart is solved and read.
+
+    Parameters
+    ----------
+    least_margin
+        By which rows are kept at least, so that what the solver's accuracy leaves breaks none of them.
+    most_tried
+        Margins that are tried until no row is broken.
+    negligible
+        Multipliers below this share of the largest are left out.
+    few
+        Up to so many variables, multipliers that no confinement supports are balanced exactly instead.
+    """
+
+    least_margin: float = 1e-10
+    most_tried: int = 3
+    negligible: float = 1e-12
+    few: int = 400
+
+
+TUNING = CounterpartTuning()
+
+
+@dataclass(frozen=True)
+class Counterpart(Options):
+    """Solve one finite program that duality makes of constraints that are affine in their index.
+
+    For boxes, budgets, simplices, polytopes and finite sets it is a linear program; with balls and ellipsoids it is a
+    second-order cone program, which needs the extra `lsip[cvxpy]`. Products, intersections and unions of these are
+    known too. What is proven is the same as with an `Exchange`, which goes on where the counterpart leaves the gap
+    open; the options are those of an `Exchange`.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x, z = lsip.Variable(3, name="x", lower=0), lsip.Index("z", lsip.Budget(3, 1.5))
+    >>> problem = lsip.Problem(lsip.maximize(x.sum()), [lsip.forall(z, (2 + z) @ x <= 1)])
+    >>> solution = problem.solve(method=lsip.Counterpart(), verbose=False)
+    >>> print(solution.certified, round(solution.value, 6))
+    True 0.4
+    """
+
+    def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
+        """Solve a problem this way, with a progress table if `verbose`."""
+        given = compiled(problem)
+        finite = counterpart(scaled(given))
+        return drive(Run(given, self, lambda _: CounterpartRelaxation(given, self, finite), problem), verbose)
+
+
+class CounterpartRelaxation(Relaxation):
+    """The counterpart as a relaxation whose first point is the last, if all goes well."""
+
+    def __init__(self, given: Program, options: Options, finite: FiniteCounterpart) -> None:
+        super().__init__(scaled(given), scaling_of(given), options)
+        self.finite, self.held = finite, Tried([], 1.0)
+        self.inside, self.best = Confinement(), None
+        self.otherwise_ = partial(LinearRelaxation, given, options)
+
+    def outline(self) -> tuple[str, str]:
+        size = f"{counted(self.program.n, 'variable')}, {counted(self.program.A.shape[0], 'finite row')}"
+        rows, columns = self.finite.A.shape
+        return size, f", one finite program with {counted(columns, 'variable')} and {counted(rows, 'row')}"
+
+    def floor(self, terms: float) -> float:
+        return floor_share(self.program, terms)
+
+    def units(self, x: Array) -> Array:
+        found: Array = np.abs(x) + 1.0
+        return found
+
+    def deepest(self, state: State) -> Proposal | None:
+        return None
+
+    def relax(self, state: State) -> Proposal | End:
+        finite, n = self.finite, self.program.n
+        whole = WholeProgram(
+            finite.c, finite.lower, finite.upper, finite.A, finite.row_lower, finite.row_upper, state.tol
+        )
+        inner = whole.inside()
+        if inner is None:
+            return state.proposal
+        support, rows = self._atoms(inner.multipliers)
+        self.inside = Confinement(support, rows)
+        total = sum(s.multiplier for s in support)
+        value = self.value(inner.x[:n])
+        state.margin = max(self.tuning.margin_share * state.allowed(value) / max(total, 1e-300), TUNING.least_margin)
+        for _ in range(TUNING.most_tried):
+            whole.sides(*finite.kept_by(state.margin))
+            found = whole.solve()
+            if found is None:
+                return state.proposal
+            x = np.clip(found.x[:n], self.program.lower, self.program.upper)
+            support, rows = self._atoms(found.multipliers)
+            point = Proposal(x, self.value(x), support, rows)
+            worst = max((s.bound for s in self.separate(point, state.margin)), default=0.0)
+            if worst <= 0:
+                break
+            state.margin += 2 * worst
+        own = own_terms(self.program, x, sum(s.multiplier for s in support))
+        state.accept(point, abs(point.value), own)
+        return point
+
+    def _atoms(self, multipliers: Array) -> tuple[tuple[Support, ...], Array]:
+        """The dual measure, and the multipliers of finite rows."""
+        least = TUNING.negligible * float(np.abs(multipliers).max(initial=0.0))
+        support = []
+        for f, components, points, weights in self.finite.measure(multipliers, least):
+            domain = self.program.families[f].domain
+            points = np.clip(points, domain.lower, domain.upper)
+            each = zip(components.tolist(), points, weights.tolist(), strict=True)
+            support += [Support(f, c, y, w) for c, y, w in each]
+        return tuple(support), self.program.admissible(multipliers[: self.finite.finite])
+
+    def confirm(self, state: State) -> bool:
+        return state.violation.worst <= 0
+
+    def feasible(self, point: Proposal, known: Bounds | None, seconds: float) -> Feasible | Broken:
+        found = super().feasible(point, known, seconds)
+        self.best = found if isinstance(found, Feasible) else None
+        return found
+
+    def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+        if self.best is not None and self.inside:
+            found = prove_confined(self.program, proposal.support, proposal.rows, self.inside, self.best)
+            if found is not None and (self.best.upper - found.value <= allowed or self.program.n > TUNING.few):
+                return found
+        return super().lower(proposal, centre, allowed)
+
+    def otherwise(self) -> Relaxation:
+        """The exchange, from the worst points of the counterpart."""
+        return self.otherwise_(earlier=self.held.cuts)
