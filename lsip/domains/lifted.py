@@ -5,6 +5,7 @@ Duality turns "for all y" into one finite program with such a description, whate
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,7 @@ class Lifted:
     rows: sparse.csr_array  # (q, k)
     sides: Array  # (q,)
     equal: NDArray[np.bool_]  # (q,)
+    centre: Array  # (k,), a w inside
     cones: tuple[int, ...] = ()  # sizes of the second-order cones, 1 + the length of u
 
     @property
@@ -47,87 +49,88 @@ class Lifted:
 
 def lifted(domain: Domain) -> tuple[Lifted, ...]:
     """The parts of a union, each so described; nothing where one of them is not known to be convex."""
-    parts = [_one(part) for part in (domain.members if isinstance(domain, Union) else (domain,))]
+    members = domain.members if isinstance(domain, Union) else (domain,)
+    parts = [_one(part, _deep(part)) for part in members]
     return tuple(p for p in parts if p is not None) if all(p is not None for p in parts) else ()
 
 
-def _one(domain: Domain) -> Lifted | None:
+def _deep(domain: Domain) -> Array:
+    """A point inside, in the middle of the ends of the set along all axes."""
+    found = domain.support(np.concatenate([np.eye(domain.dim), -np.eye(domain.dim)]))
+    ends = found[0] if found is not None else domain.grid(1)
+    return np.asarray(ends.mean(axis=0))
+
+
+def _one(domain: Domain, y: Array) -> Lifted | None:
+    """A convex set, and its point y inside."""
     match domain:
         case Interval() | Box():
-            return _box(domain.lower, domain.upper)
-        case Budget():
-            return _budget(domain.dim, domain.budget)
-        case Simplex():
-            return _hull(np.eye(domain.dim))
-        case Finite():
-            return _hull(domain.points)
+            eye, none = sparse.eye_array(domain.dim, format="csr"), np.zeros(domain.dim, dtype=bool)
+            return Lifted(eye, domain.lower, eye, domain.upper - domain.lower, none, y - domain.lower)
         case Polytope():
-            eye = sparse.eye_array(domain.dim, format="csr")
-            sides = domain.b - domain.A @ domain.lower
-            return Lifted(eye, domain.lower, sparse.csr_array(domain.A), sides, _all(False, len(sides)))
+            eye, sides = sparse.eye_array(domain.dim, format="csr"), domain.b - domain.A @ domain.lower
+            none = np.zeros(len(sides), dtype=bool)
+            return Lifted(eye, domain.lower, sparse.csr_array(domain.A), sides, none, y - domain.lower)
+        case Budget():
+            return _budget(domain.dim, domain.budget, y)
+        case Simplex():
+            return _hull(np.eye(domain.dim), y)
+        case Finite():
+            return _hull(domain.points, np.full(len(domain.points), 1.0 / len(domain.points)))
         case Ball():
-            return _ellipsoid(domain.centre, domain.radius * np.eye(domain.dim))
+            return _ellipsoid(domain.centre, domain.radius * np.eye(domain.dim), y)
         case Ellipsoid():
-            return _ellipsoid(domain.centre, np.linalg.cholesky(domain.shape))
+            return _ellipsoid(domain.centre, np.linalg.cholesky(domain.shape), y)
         case Product():
-            parts = [_one(factor) for factor in domain.factors]
-            known = [part for part in parts if part is not None]
-            return _together(known, linked=False) if len(known) == len(parts) else None
+            return _together([_one(f, z) for f, z in zip(domain.factors, domain.split(y), strict=True)], linked=False)
         case Intersection():
-            parts = [_one(member) for member in domain.members]
-            known = [part for part in parts if part is not None]
-            return _together(known, linked=True) if len(known) == len(parts) else None
+            return _together([_one(member, y) for member in domain.members], linked=True)
     return None
 
 
-def _all(value: bool, count: int) -> NDArray[np.bool_]:
-    return np.full(count, value)
-
-
-def _box(lower: Array, upper: Array) -> Lifted:
-    eye = sparse.eye_array(len(lower), format="csr")
-    return Lifted(eye, lower, eye, upper - lower, _all(False, len(lower)))
-
-
-def _budget(m: int, budget: float) -> Lifted:
+def _budget(m: int, budget: float, y: Array) -> Lifted:
     """Deviations up and down, at most 1 each, and `budget` in all."""
     eye = sparse.eye_array(m)
     rows = sparse.vstack([sparse.hstack([eye, eye]), np.ones((1, 2 * m))], format="csr")
     place = sparse.hstack([eye, -eye], format="csr")
-    return Lifted(place, np.zeros(m), sparse.csr_array(rows), np.append(np.ones(m), budget), _all(False, m + 1))
+    size = np.abs(y)
+    more = 0.25 * max(min(1 - float(size.max()), (budget - float(size.sum())) / m), 0.0)
+    centre = np.concatenate([np.maximum(y, 0.0), np.maximum(-y, 0.0)]) + more
+    sides = np.append(np.ones(m), budget)
+    return Lifted(place, np.zeros(m), sparse.csr_array(rows), sides, np.zeros(m + 1, dtype=bool), centre)
 
 
-def _hull(points: Array) -> Lifted:
+def _hull(points: Array, centre: Array) -> Lifted:
     """Means of points (N, m), with weights that add up to 1."""
-    place = sparse.csr_array(points.T)
     rows = sparse.csr_array(np.ones((1, len(points))))
-    return Lifted(place, np.zeros(points.shape[1]), rows, np.ones(1), _all(True, 1))
+    return Lifted(sparse.csr_array(points.T), np.zeros(points.shape[1]), rows, np.ones(1), np.ones(1, dtype=bool), centre)
 
 
-def _ellipsoid(centre: Array, axes: Array) -> Lifted:
+def _ellipsoid(centre: Array, axes: Array, y: Array) -> Lifted:
     """What `axes` make of the unit ball: t = 1, t >= |u|."""
     m = len(centre)
     place = sparse.csr_array(np.concatenate([np.zeros((m, 1)), axes], axis=1))
-    rows = sparse.csr_array(np.eye(1, m + 1))
-    return Lifted(place, centre, rows, np.ones(1), _all(True, 1), (m + 1,))
+    inside = np.append(1.0, np.linalg.solve(axes, y - centre))
+    return Lifted(
+        place, centre, sparse.csr_array(np.eye(1, m + 1)), np.ones(1), np.ones(1, dtype=bool), inside, (m + 1,)
+    )
 
 
-def _together(parts: list[Lifted], linked: bool) -> Lifted:
+def _together(given: Sequence[Lifted | None], linked: bool) -> Lifted | None:
     """The product of sets, or, where they are linked, the points that are in all of them."""
-    rows, sides = sparse.block_diag([p.rows for p in parts], format="csr"), [p.sides for p in parts]
-    equal = [p.equal for p in parts]
+    parts = [part for part in given if part is not None]
+    if len(parts) < len(given):
+        return None
+    first, rows = parts[0], sparse.block_diag([p.rows for p in parts], format="csr")
+    place, origin = sparse.block_diag([p.place for p in parts], format="csr"), np.concatenate([p.origin for p in parts])
+    sides, equal = [p.sides for p in parts], [p.equal for p in parts]
     if linked:
-        first, empty = parts[0], sparse.csr_array(parts[0].place.shape)
+        m = len(first.origin)
         for i, part in enumerate(parts[1:], start=1):
-            blocks = [sparse.csr_array((len(first.origin), p.size)) for p in parts]
-            blocks[0], blocks[i] = first.place, -part.place
-            rows = sparse.vstack([rows, sparse.hstack(blocks)], format="csr")
+            rows = sparse.vstack([rows, place[:m] - place[i * m : (i + 1) * m]], format="csr")
             sides.append(part.origin - first.origin)
-            equal.append(_all(True, len(first.origin)))
-        blocks = [first.place, *(sparse.csr_array((empty.shape[0], p.size)) for p in parts[1:])]
-        place, origin = sparse.hstack(blocks, format="csr"), first.origin
-    else:
-        place, origin = sparse.block_diag([p.place for p in parts], format="csr"), np.concatenate([p.origin for p in parts])
+            equal.append(np.ones(m, dtype=bool))
+        place, origin = place[:m], first.origin
     # Nonnegative coordinates of all parts come first, then the cones.
     starts = np.cumsum([0] + [p.size for p in parts]).tolist()
     plain = [np.arange(s, s + p.size - sum(p.cones)) for s, p in zip(starts, parts, strict=False)]
@@ -139,5 +142,6 @@ def _together(parts: list[Lifted], linked: bool) -> Lifted:
         sparse.csr_array(sparse.csc_array(rows)[:, order]),
         np.concatenate(sides),
         np.concatenate(equal),
+        np.concatenate([p.centre for p in parts])[order],
         tuple(size for p in parts for size in p.cones),
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from ..domains.lifted import Lifted, lifted
@@ -59,6 +60,42 @@ class FiniteCounterpart:
         for block in self.blocks:
             upper[block.first : block.first + len(block.inner)] -= margin
         return lower, upper
+
+    def idle(self) -> NDArray[np.bool_]:
+        """Rows whose multipliers vanish in every dual solution: a free variable without a cost can always keep them.
+
+        Its column is to balance; where all its entries have one sign, the multipliers of its rows are zero, and with
+        that of a robust row, those of all that belongs to it.
+        """
+        A = sparse.csc_array(self.A)
+        column = np.repeat(np.arange(A.shape[1]), np.diff(A.indptr))
+        free = (self.c == 0) & np.isinf(self.lower) & np.isinf(self.upper)
+        two_sided = np.isfinite(self.row_lower) & np.isfinite(self.row_upper)
+        sign = np.where(np.isfinite(self.row_upper), 1.0, -1.0)[A.indices] * A.data
+        gone = np.zeros(A.shape[0], dtype=bool)
+        while True:
+            left = ~gone[A.indices] & (A.data != 0)
+            pushed = [np.bincount(column, left & part, A.shape[1]) for part in (sign > 0, sign < 0)]
+            both = np.bincount(column, left & two_sided[A.indices], A.shape[1])
+            alone = free & (both == 0) & ((pushed[0] == 0) != (pushed[1] == 0))
+            new = np.zeros(len(gone), dtype=bool)
+            new[A.indices[left & alone[column]]] = True
+            for block in self.blocks:
+                first = np.arange(block.first, block.first + len(block.inner))
+                rows = block.inner[new[first]]
+                new[rows[rows >= 0]] = True
+            if not (new & ~gone).any():
+                return gone
+            gone |= new
+
+    def central(self) -> Array:
+        """Multipliers inside: 1 for every robust row at a point in the middle of its index set; 0 for idle rows."""
+        found, idle = np.zeros(self.A.shape[0]), self.idle()
+        for block in self.blocks:
+            found[block.first : block.first + len(block.inner)] = 1.0
+            i, w = np.nonzero(block.inner >= 0)
+            found[block.inner[i, w]] = block.part.centre[w]
+        return np.where(idle, 0.0, found)
 
     def measure(self, multipliers: Array, least: float) -> list[tuple[int, Ints, Array, Array]]:
         """The dual measure, a family at a time: components, points and weights, those that are more than `least`."""

@@ -43,17 +43,6 @@ class Support:
 
 
 @dataclass(frozen=True, eq=False)
-class Confinement:
-    """Multipliers that say where all points that matter lie: of atoms inside of the index sets, and of finite rows."""
-
-    support: tuple[Support, ...] = ()
-    rows: Array = field(default_factory=lambda: np.zeros(0))
-
-    def __bool__(self) -> bool:
-        return len(self.support) > 0
-
-
-@dataclass(frozen=True, eq=False)
 class Certificate:
     """What is proven, with the data that proves it; `kind` says which of the fields matter.
 
@@ -62,8 +51,8 @@ class Certificate:
     stand for numbers next to them, with which the combination vanishes exactly in the columns `balanced`; they are
     found again, enclosed, wherever the bound is computed.
 
-    Where there is a `confinement`, the lower bound holds for every feasible point that is no worse than `upper`, for it
-    bounds all variables of these (`lsip.proof.confinement`).
+    Where they are `confined`, the multipliers themselves bound the variables of all feasible points that are no worse
+    than `upper`, so that nothing has to balance exactly (`lsip.proof.confinement`).
     """
 
     kind: str  # "optimal", "infeasible", "unbounded" or "none"
@@ -82,7 +71,7 @@ class Certificate:
     dependent: Ints = field(default_factory=nowhere)  # equalities that follow from the others up to rounded data
     balanced: Ints = field(default_factory=nowhere)
     basis: Ints = field(default_factory=nowhere)
-    confinement: Confinement = Confinement()
+    confined: bool = False
     assumptions: tuple[str, ...] = ()
 
     @property

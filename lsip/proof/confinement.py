@@ -23,7 +23,7 @@ from ..domains import Domain
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..model.linear_form import LinearForm
 from ..model.program import Program
-from .certificate import Array, Confinement, Ints
+from .certificate import Array, Ints
 from .dual import Dual, base_of, charges
 from .implied_bounds import Sides
 from .rows import Rows
@@ -51,7 +51,7 @@ class ConfinementTuning:
 TUNING = ConfinementTuning()
 
 
-def confined(program: Program, by: Confinement, x: Array, box: Array | None, upper: float) -> Program | None:
+def confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: float) -> Program | None:
     """The program with bounds that every feasible point with an objective of at most `upper` keeps; None if unproven.
 
     A feasible point lies within `box` of x.
@@ -59,11 +59,10 @@ def confined(program: Program, by: Confinement, x: Array, box: Array | None, upp
     if program.cones is not None:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
-        return _confined(program, by, x, box, upper)
+        return _confined(program, dual, x, box, upper)
 
 
-def _confined(program: Program, by: Confinement, x: Array, box: Array | None, upper: float) -> Program | None:
-    dual = Dual(by.support, by.rows if len(by.rows) else np.zeros(program.finite_rows))
+def _confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: float) -> Program | None:
     rows, weights = Rows.of(program, dual.support), dual.weights
     weight = Interval(weights, weights)
     if not rows.usable(weight):

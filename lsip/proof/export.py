@@ -102,7 +102,7 @@ def proof_data(program: Program, certificate: Certificate, status: Status, tol: 
             f"Only what is certified can be exported as a proof; the status is {status.name}"
             + (f", which takes on trust: {certificate.trusts[0]}" if certificate.trusts else ".")
         )
-    if certificate.confinement:
+    if certificate.confined:
         raise ModelError(
             "The proof confines the variables to a box first, which the format of proofs does not know: "
             "solution.verify() checks it, and solve(method=lsip.Exchange()) may find a proof of the other kind."

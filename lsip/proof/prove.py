@@ -15,7 +15,7 @@ from ..expressions.interval import EPS, down, up
 from ..model.program import Program
 from ..oracles import Oracle
 from .balance import balanced, rebalanced
-from .certificate import Array, Certificate, Confinement, Support
+from .certificate import Array, Certificate, Support
 from .confinement import confined
 from .dual import Dual, weigh
 from .families import Bounds, family_bounds
@@ -77,8 +77,7 @@ class Lower:
     radius: float = np.inf
     units: Array | None = None
     terms: float = 0.0  # sides and bounds, each times its multiplier, without their signs
-    confinement: Confinement = Confinement()
-    within: Program | None = None  # the program with the bounds that a confinement proves
+    within: Program | None = None  # the program with the bounds to which the multipliers confine what matters
 
     def around(self, program: Program, centre: Array) -> Lower:
         """The same bound written around another point, as whoever checks it there will find it."""
@@ -155,24 +154,18 @@ def prove_lower(
 
 
 def prove_confined(
-    program: Program,
-    support: tuple[Support, ...],
-    row_multipliers: Array,
-    by: Confinement,
-    best: Feasible,
+    program: Program, support: tuple[Support, ...], row_multipliers: Array, best: Feasible
 ) -> Lower | None:
-    """What multipliers prove, where others confine all points that are no worse than the best; None if they do not."""
-    atoms = settled(program, support)
-    by = Confinement(settled(program, by.support), program.admissible(by.rows))
-    within = confined(program, by, best.point.x, best.point.box, best.upper)
+    """What multipliers prove that confine all points that are no worse than the best one; None if they do not."""
+    dual = Dual(settled(program, support), program.admissible(row_multipliers))
+    within = confined(program, dual, best.point.x, best.point.box, best.upper)
     if within is None:
         return None
-    dual = Dual(atoms, program.admissible(row_multipliers))
-    found = weigh(program.c, Rows.of(within, atoms), dual, best.point.x)
+    found = weigh(program.c, Rows.of(within, dual.support), dual, best.point.x)
     if found is None or not np.isfinite(found.lower):
         return None
     value = _shaved(program, found.lower - TUNING.shaved_charge * float(found.charge.sum()), found.size)
-    return Lower(value, dual, terms=found.terms + abs(program.constant), confinement=by, within=within)
+    return Lower(value, dual, terms=found.terms + abs(program.constant), within=within)
 
 
 def reproven(program: Program, dual: Dual, centre: Array, allowed: float) -> Lower | None:
@@ -247,7 +240,7 @@ def optimal(program: Program, feasible: Feasible | None, lower: Lower, x: Array,
         bounds.values if feasible is None else feasible.bounds.values,
         balanced=lower.dual.balanced,
         basis=lower.dual.basis,
-        confinement=lower.confinement,
+        confined=lower.within is not None,
         assumptions=(*(bounds if feasible is None else feasible.bounds).trusts, *_region(program, lower)),
     )
     if feasible is not None:

@@ -31,7 +31,7 @@ from ..model.linear_form import LinearForm
 from ..model.peaks import inherit, peaks, sampled
 from ..model.program import STORAGE, Program
 from ..oracles.base import Enclosure, EnclosureMemory, Ints, Pieces, Weighted
-from .certificate import Certificate, Confinement, Support
+from .certificate import Certificate
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -121,17 +121,14 @@ class Scaling:
         if self.trivial:
             return True
         s = 1.0 if certificate.kind == "infeasible" else self.objective
-        support = (*certificate.support, *certificate.confinement.support)
-        factors = np.array([float(self.families[a.family][a.component]) for a in support])
-        weights = np.array([a.multiplier for a in support])
+        factors = np.array([float(self.families[a.family][a.component]) for a in certificate.support])
+        weights = np.array([a.multiplier for a in certificate.support])
+        rows = certificate.row_multipliers
         return (
             _reversible(certificate.x, self.columns)
             and (not len(certificate.box) or _reversible(certificate.box, self.columns))
             and _reversible(weights, factors, np.full(len(factors), 1 / s))
-            and all(
-                not len(rows) or _reversible(rows, self.rows, np.full(len(rows), 1 / s))
-                for rows in (certificate.row_multipliers, certificate.confinement.rows)
-            )
+            and (not len(rows) or _reversible(rows, self.rows, np.full(len(rows), 1 / s)))
         )
 
     def violation(self, family: int, value: float) -> float:
@@ -165,20 +162,16 @@ class Scaling:
             return certificate
         if certificate.kind == "infeasible":
             s = 1.0  # the combination of rows has no objective
-        multipliers, where = certificate.row_multipliers, certificate.confinement
-
-        def weighed(support: tuple[Support, ...]) -> tuple[Support, ...]:
-            return tuple(
-                replace(a, multiplier=a.multiplier * float(families[a.family][a.component]) / s) for a in support
-            )
-
+        multipliers = certificate.row_multipliers
         return replace(
             certificate,
             x=d * certificate.x,
             lower=_divided(certificate.lower, s, -np.inf),
             upper=_divided(certificate.upper, s, np.inf),
-            support=weighed(certificate.support),
-            confinement=Confinement(weighed(where.support), where.rows * r / s if len(where.rows) else where.rows),
+            support=tuple(
+                replace(a, multiplier=a.multiplier * float(families[a.family][a.component]) / s)
+                for a in certificate.support
+            ),
             row_multipliers=multipliers * r / s if len(multipliers) else multipliers,
             units=d * certificate.units if len(certificate.units) else certificate.units,
             direction=None if certificate.direction is None else _unit(d * certificate.direction),

@@ -115,10 +115,6 @@ def check_numbers(program: Program, certificate: Certificate, tol: float) -> Non
         ):
             raise ProofError(f"`{name}` of the certificate names rows or columns that there are not.")
     check_support(program, certificate.support)
-    where = certificate.confinement
-    if where.rows.shape not in ((0,), (r,)) or not np.isfinite(where.rows).all():
-        raise ProofError(f"The confinement needs {r} finite multipliers of finite rows; it has {where.rows.shape}.")
-    check_support(program, where.support)
 
 
 def check_support(program: Program, support: tuple[Support, ...]) -> None:
@@ -261,15 +257,15 @@ def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) 
 
 
 def _confined(program: Program, certificate: Certificate) -> Program:
-    """The program with the bounds that the confinement proves of all points that are no worse than `upper`."""
-    if not certificate.confinement:
+    """The program with the bounds to which the multipliers confine all points that are no worse than `upper`."""
+    if not certificate.confined:
         return program
     if not certificate.lower <= certificate.upper < np.inf:
-        raise ProofError("A confinement is about points that are no worse than a feasible one, and there is none.")
+        raise ProofError("Multipliers confine points that are no worse than a feasible one, and there is none.")
     box = certificate.box if certificate.box.any() else None
-    found = confined(program, certificate.confinement, certificate.x, box, certificate.upper)
+    found = confined(program, _dual(program, certificate), certificate.x, box, certificate.upper)
     if found is None:
-        raise ProofError("The confinement does not bound the variables of the points that matter.")
+        raise ProofError("The multipliers do not bound the variables of the points that matter.")
     return found
 
 

@@ -28,7 +28,7 @@ from ..model.program import Compilable, Program, compiled
 from ..model.statements import ForAll
 from ..model.status import Status
 from ..oracles import Oracle
-from ..proof.certificate import Certificate, Confinement, DataAssumption, RegionAssumption, Support, TrustAssumption
+from ..proof.certificate import Certificate, DataAssumption, RegionAssumption, Support, TrustAssumption
 from ..proof.verify import check_numbers, verify
 from ..validation import real, whole
 from .rounding import above, below
@@ -388,7 +388,7 @@ class Solution:
             "evidence": self.evidence,
             "assumptions": [[type(a).__name__, a] for a in c.assumptions],
             "support": _rows(c.support),
-            "confinement": [_rows(c.confinement.support), c.confinement.rows.tolist()],
+            "confined": c.confined,
             "cuts": _rows(self.cuts),
             "active": [[a.constraint, a.point.tolist(), a.multiplier, a.family, a.component] for a in self.active],
             "history": [
@@ -464,7 +464,6 @@ class Solution:
         places = {k: np.asarray(arrays[k], dtype=np.intp) for k in POSITIONS}
         kinds = {kind.__name__: kind for kind in (DataAssumption, TrustAssumption, RegionAssumption)}
         lower, upper, radius, finite = map(float, floats["numbers"])
-        inside, rows = facts["confinement"]
         certificate = Certificate(
             kind=facts["kind"],
             x=floats["x"],
@@ -479,7 +478,7 @@ class Solution:
             direction=floats["direction"] if len(floats["direction"]) else None,
             drift=tuple(map(float, floats["drift"])),
             box=floats["box"],
-            confinement=Confinement(atoms(inside), np.array(rows, dtype=float)),
+            confined=bool(facts["confined"]),
             assumptions=tuple(kinds[kind](sentence) for kind, sentence in facts["assumptions"]),
             **places,
         )

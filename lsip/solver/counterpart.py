@@ -13,10 +13,11 @@ from functools import partial
 import numpy as np
 
 from ..domains.lifted import lifted
-from ..masters.central import WholeProgram
+from ..expressions.interval import TINY
+from ..masters.whole import WholeProgram
 from ..model.counterpart import FiniteCounterpart, counterpart
 from ..model.program import Compilable, Program, compiled
-from ..proof.certificate import Array, Confinement, Support
+from ..proof.certificate import Array, Support
 from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_confined
 from ..proof.families import Bounds
 from ..proof.primal import Broken
@@ -43,13 +44,23 @@ class CounterpartTuning:
     negligible
         Multipliers below this share of the largest are left out.
     few
-        Up to so many variables, multipliers that no confinement supports are balanced exactly instead.
+        Up to so many variables, multipliers that do not confine them are balanced exactly instead.
+    first
+        The share of `tol` that margins and pushes are at first, before anything is known about what they cost.
+    share, calm
+        The share of the gap that they may cost, and the share from which on they are large enough.
+    most_push
+        How far multipliers are pushed from zero at most.
     """
 
     least_margin: float = 1e-10
-    most_tried: int = 3
-    negligible: float = 1e-12
+    most_tried: int = 4
+    negligible: float = 1e-14
     few: int = 400
+    first: float = 0.1
+    share: float = 0.5
+    calm: float = 0.02
+    most_push: float = 1e-3
 
 
 TUNING = CounterpartTuning()
@@ -87,7 +98,7 @@ class CounterpartRelaxation(Relaxation):
     def __init__(self, given: Program, options: Options, finite: FiniteCounterpart) -> None:
         super().__init__(scaled(given), scaling_of(given), options)
         self.finite, self.held = finite, Tried([], 1.0)
-        self.inside, self.best = Confinement(), None
+        self.best: Feasible | None = None
         self.otherwise_ = partial(LinearRelaxation, given, options)
 
     def outline(self) -> tuple[str, str]:
@@ -106,30 +117,30 @@ class CounterpartRelaxation(Relaxation):
         return None
 
     def relax(self, state: State) -> Proposal | End:
-        finite, n = self.finite, self.program.n
-        whole = WholeProgram(
-            finite.c, finite.lower, finite.upper, finite.A, finite.row_lower, finite.row_upper, state.tol
-        )
-        inner = whole.inside()
-        if inner is None:
-            return state.proposal
-        support, rows = self._atoms(inner.multipliers)
-        self.inside = Confinement(support, rows)
-        total = sum(s.multiplier for s in support)
-        value = self.value(inner.x[:n])
-        state.margin = max(self.tuning.margin_share * state.allowed(value) / max(total, 1e-300), TUNING.least_margin)
+        finite, n, tuning = self.finite, self.program.n, self.tuning
+        whole = WholeProgram(finite.lower, finite.upper, finite.A, state.tol)
+        central = finite.central()
+        robust = np.concatenate([np.arange(b.first, b.first + len(b.inner)) for b in finite.blocks])
+        push, state.margin = TUNING.first * state.tol / len(robust), TUNING.first * state.tol
         for _ in range(TUNING.most_tried):
-            whole.sides(*finite.kept_by(state.margin))
-            found = whole.solve()
+            # Pushed away from every row a little, the multipliers that balance this are those of the program itself.
+            sides = finite.kept_by(state.margin)
+            found = whole.solve(finite.c + finite.A.T @ (push * central), *sides)
             if found is None:
                 return state.proposal
             x = np.clip(found.x[:n], self.program.lower, self.program.upper)
-            support, rows = self._atoms(found.multipliers)
+            support, rows = self._atoms(found.multipliers + push * central)
             point = Proposal(x, self.value(x), support, rows)
             worst = max((s.bound for s in self.separate(point, state.margin)), default=0.0)
-            if worst <= 0:
+            allowed = state.allowed(point.value)
+            mass = float(np.abs(found.multipliers[robust]).sum())
+            room = float(np.abs(central * (sides[1] - finite.A @ found.x))[np.isfinite(sides[1])].sum())
+            paid = push * room + state.margin * mass
+            if worst <= 0 and TUNING.calm * allowed <= paid <= TUNING.share * allowed:
                 break
-            state.margin += 2 * worst
+            push = min(0.5 * TUNING.share * allowed / max(room, TINY), TUNING.most_push)
+            state.margin = 0.5 * TUNING.share * allowed / max(mass, TINY)
+            state.margin = max(state.margin, TUNING.least_margin, 2 * worst)
         own = own_terms(self.program, x, sum(s.multiplier for s in support))
         state.accept(point, abs(point.value), own)
         return point
@@ -154,8 +165,8 @@ class CounterpartRelaxation(Relaxation):
         return found
 
     def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
-        if self.best is not None and self.inside:
-            found = prove_confined(self.program, proposal.support, proposal.rows, self.inside, self.best)
+        if self.best is not None:
+            found = prove_confined(self.program, proposal.support, proposal.rows, self.best)
             if found is not None and (self.best.upper - found.value <= allowed or self.program.n > TUNING.few):
                 return found
         return super().lower(proposal, centre, allowed)
