@@ -369,7 +369,7 @@ class Constraint(Statement):
         found = self.body.at(values)
         return np.abs(found) if self.equality else np.maximum(found, 0.0)
 
-    @property
+    @cached_property
     def label(self) -> str:
         """Its name, or its formula."""
         return text(self) if self.name is None else self.name

@@ -69,6 +69,14 @@ class LinearForm:
         slopes = sparse.csr_array((self.slope, (self.place, self.axis)), shape=(self.value.size, self.dim))
         return self.value + (slopes @ y.T).T.reshape(len(y), *self.value.shape)
 
+    def largest(self, y: Array) -> Array:
+        """The largest sizes of all numbers at the points y (N, m): shape (p, K + 1)."""
+        found = np.abs(self.value)
+        places, inverse = np.unique(self.place, return_inverse=True)
+        slopes = sparse.csr_array((self.slope, (inverse, self.axis)), shape=(len(places), self.dim))
+        found.ravel()[places] = np.abs(self.value.ravel()[places, None] + slopes @ y.T).max(axis=1)
+        return found
+
     def slopes(self, component: Ints) -> Array:
         """The slopes of rows: shape (m, N, K + 1)."""
         found = np.zeros((self.dim, len(component), self.value.shape[1]))

@@ -26,7 +26,7 @@ from ..model.program import Program
 from .certificate import Array, Ints
 from .dual import Dual, base_of, charges
 from .implied_bounds import Sides
-from .rows import Rows
+from .rows import Mask, Rows
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,7 @@ def _confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: 
         most = guess * gap
         if box is not None and float(price[free] @ box[free]) > most:
             continue
-        low, high, _ = sides.bounded((gap + most) * (1 + 4 * EPS)).tightened(
-            program.lower, program.upper, TUNING.passes
-        )
+        low, high = _implied(sides.bounded((gap + most) * (1 + 4 * EPS)), program.lower, program.upper)
         reach = np.maximum(np.maximum(high - x, x - low), 0.0)
         used = free & (price > 0)
         with np.errstate(invalid="ignore"):
@@ -91,6 +89,16 @@ def _confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: 
         if added < most:
             return replace(program, lower=low, upper=high)
     return None
+
+
+def _implied(sides: Sides, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Bounds that follow, until no more variables become bounded: how narrowly does not matter."""
+    for _ in range(TUNING.passes):
+        before = np.isinf(lower).sum() + np.isinf(upper).sum()
+        lower, upper, _ = sides.tightened(lower, upper, 1)
+        if np.isinf(lower).sum() + np.isinf(upper).sum() == before:
+            break
+    return lower, upper
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +151,7 @@ def _slopes(program: Program, rows: Rows, weights: Array) -> list[tuple[Sides, A
         if form is None or not len(mine):
             continue
         points = np.array([support[i].point for i in mine])
-        ends = family.domain.witness(points)
-        exact = (ends[0] == points).all(axis=1) & (ends[1] == points).all(axis=1)
+        exact = _proven_inside(family.domain, points)
         mine, points = mine[exact], points[exact]
         component: Ints = np.array([support[i].component for i in mine], dtype=np.intp)
         atom, axis, entries = form.by_axis(component)
@@ -162,6 +169,15 @@ def _open(rows: Rows, atoms: Ints) -> Interval:
     return Interval(lo, hi)
 
 
+def _proven_inside(domain: Domain, points: Array) -> Mask:
+    """Which points are proven to belong to an index set as they are."""
+    if not len(points):
+        return np.zeros(0, dtype=bool)
+    low, high = domain.witness(points)
+    inside: Mask = (low == points).all(axis=1) & (high == points).all(axis=1)
+    return inside
+
+
 def _ways(domain: Domain, points: Array, atom: Ints, axis: Ints, sign: float) -> Array:
     """How far one may go from each atom along an axis within the index set, proven; 0 where that is not known."""
     lower, upper = domain.lower, domain.upper
@@ -174,8 +190,8 @@ def _ways(domain: Domain, points: Array, atom: Ints, axis: Ints, sign: float) ->
         there = np.clip(start[todo] + (end[todo] - start[todo]) * 0.5**step, lower[axis[todo]], upper[axis[todo]])
         moved = points[atom[todo]]
         moved[np.arange(len(todo)), axis[todo]] = there
-        low, high = domain.witness(moved)
-        known = (low == moved).all(axis=1) & (high == moved).all(axis=1)
+        known = domain.contains(moved, 0.0)
+        known[known] = _proven_inside(domain, moved[known])
         way[todo[known]] = np.maximum(down(sign * (there[known] - start[todo[known]])), 0.0)
         todo = todo[~known]
     return way

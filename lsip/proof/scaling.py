@@ -28,7 +28,7 @@ from ..expressions.polynomials import Polynomial
 from ..expressions.tape import Quadratic
 from ..model.families import RowFamily
 from ..model.linear_form import LinearForm
-from ..model.peaks import inherit, peaks, sampled
+from ..model.peaks import inherit, largest
 from ..model.program import STORAGE, Program
 from ..oracles.base import Enclosure, EnclosureMemory, Ints, Pieces, Weighted
 from .certificate import Certificate
@@ -324,7 +324,7 @@ def _entries(program: Program) -> tuple[Ints, Ints, Array, Array]:
     sides = [np.maximum(low, high)]
     start = A.shape[0]
     for family in program.families:
-        most, right = _largest(family)
+        most, right = largest(family)
         i.append(np.repeat(start + np.arange(len(most)), most.shape[1]))
         j.append(family.columns.ravel())
         size.append(most.ravel())
@@ -333,14 +333,6 @@ def _entries(program: Program) -> tuple[Ints, Ints, Array, Array]:
     rows, columns, sizes = np.concatenate(i), np.concatenate(j), np.concatenate(size)
     known = (sizes > 0) & np.isfinite(sizes)
     return rows[known], columns[known], sizes[known], np.concatenate(sides)
-
-
-def _largest(family: RowFamily) -> tuple[Array, Array]:
-    """The largest coefficients (p, K) and right-hand sides (p,) over sampled index points, and at peaks."""
-    parts = [sampled(family)]
-    if len(found := peaks(family)):
-        parts.append(family.rows(found))
-    return tuple(np.abs(np.concatenate(part)).max(axis=0) for part in zip(*parts, strict=True))
 
 
 class ScaledFamily:
