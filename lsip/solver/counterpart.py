@@ -48,7 +48,7 @@ class CounterpartTuning:
     first
         The share of `tol` that margins and pushes are at first, before anything is known about what they cost.
     share, calm
-        The share of the gap that they may cost, and the share from which on they are large enough.
+        The share of the gap that they may cost, and that from which on a push is long enough.
     most_push
         How far multipliers are pushed from zero at most.
     """
@@ -59,7 +59,7 @@ class CounterpartTuning:
     few: int = 400
     first: float = 0.1
     share: float = 0.5
-    calm: float = 0.02
+    calm: float = 0.01
     most_push: float = 1e-3
 
 
@@ -121,7 +121,7 @@ class CounterpartRelaxation(Relaxation):
         whole = WholeProgram(finite.lower, finite.upper, finite.A, state.tol)
         central = finite.central()
         robust = np.concatenate([np.arange(b.first, b.first + len(b.inner)) for b in finite.blocks])
-        push, state.margin = TUNING.first * state.tol / len(robust), TUNING.first * state.tol
+        push, state.margin = state.tol / len(robust), TUNING.first * state.tol
         for _ in range(TUNING.most_tried):
             # Pushed away from every row a little, the multipliers that balance this are those of the program itself.
             sides = finite.kept_by(state.margin)
@@ -135,8 +135,8 @@ class CounterpartRelaxation(Relaxation):
             allowed = state.allowed(point.value)
             mass = float(np.abs(found.multipliers[robust]).sum())
             room = float(np.abs(central * (sides[1] - finite.A @ found.x))[np.isfinite(sides[1])].sum())
-            paid = push * room + state.margin * mass
-            if worst <= 0 and TUNING.calm * allowed <= paid <= TUNING.share * allowed:
+            paid = push * room, state.margin * mass
+            if worst <= 0 and paid[0] >= TUNING.calm * allowed and sum(paid) <= TUNING.share * allowed:
                 break
             push = min(0.5 * TUNING.share * allowed / max(room, TINY), TUNING.most_push)
             state.margin = 0.5 * TUNING.share * allowed / max(mass, TINY)
