@@ -20,7 +20,7 @@ from .expressions import Constraint, DecisionRule, Expression, Index, Parameter,
 from .info import info
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Iterate, Solution
-from .solver import Decomposition, Exchange, Extreme, Tuning, decompose, exchange
+from .solver import Counterpart, Decomposition, Exchange, Extreme, Tuning, decompose, exchange
 from .solver.linsip import linsip
 from .version import __version__ as __version__
 
@@ -30,6 +30,7 @@ __all__ = [
     "Box",
     "Budget",
     "Constraint",
+    "Counterpart",
     "DecisionRule",
     "Decomposition",
     "Domain",

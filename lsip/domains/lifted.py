@@ -82,7 +82,7 @@ def _one(domain: Domain, y: Array) -> Lifted | None:
         case Ellipsoid():
             return _ellipsoid(domain.centre, np.linalg.cholesky(domain.shape), y)
         case Product():
-            return _together([_one(f, z) for f, z in zip(domain.factors, domain.split(y), strict=True)], linked=False)
+            return _together([_one(f, z[0]) for f, z in zip(domain.factors, domain.split(y), strict=True)], linked=False)
         case Intersection():
             return _together([_one(member, y) for member in domain.members], linked=True)
     return None

@@ -23,6 +23,8 @@ class MasterTuning:
     interior_iterations
         Steps of HiGHS's interior point method, which is tried last: on badly scaled programs of two variables it took
         more than half a million.
+    cone_share, cone_accuracy
+        How accurate cone programs are: this share of `tol`, but no more than what interior point methods can reach.
     gurobi_unit, usual_unit
         How many times programs are magnified for Gurobi, whose tolerances cannot be set below 1e-9, and for solvers
         that nothing is known of: tolerances of 1e-7 are usual. Powers of two, so that nothing is rounded.
@@ -33,6 +35,8 @@ class MasterTuning:
     close: float = 1e-7
     least_seconds: float = 0.01
     interior_iterations: int = 500
+    cone_share: float = 1e-3
+    cone_accuracy: float = 1e-11
     gurobi_unit: float = 16.0
     usual_unit: float = 1024.0
 

@@ -71,6 +71,7 @@ class FiniteCounterpart:
         column = np.repeat(np.arange(A.shape[1]), np.diff(A.indptr))
         free = (self.c == 0) & np.isinf(self.lower) & np.isinf(self.upper)
         two_sided = np.isfinite(self.row_lower) & np.isfinite(self.row_upper)
+        two_sided[[row for rows in self.cones for row in rows]] = True  # multipliers of cones have any sign
         sign = np.where(np.isfinite(self.row_upper), 1.0, -1.0)[A.indices] * A.data
         gone = np.zeros(A.shape[0], dtype=bool)
         while True:

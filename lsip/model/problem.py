@@ -14,6 +14,7 @@ from ..expressions.graph import Condition, Expression, Index
 from ..expressions.operators import Operators, Statement
 from ..expressions.parameter import Parameter, current
 from ..expressions.printing import latex, text
+from ..expressions.rule import Coefficients
 from ..validation import shown
 from .callables import FamilyOn
 from .compilation import Parts, Written
@@ -82,6 +83,8 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
         raise ModelError(f"forall needs a constraint such as `a @ x <= b`, or a list of them; {_instead(constraint)}")
     if not constraint.body.size:
         raise ModelError(f"{constraint} has no element (its shape is {constraint.body.shape}): leave it out.")
+    if not constraint.body.indices() and any(isinstance(t.variable, Coefficients) for t in constraint.body.terms):
+        return constraint if name is None else constraint.named(name)  # of rules that see nothing
     check_indices(str(constraint), indices, constraint.body.indices())
     constraint = constraint if name is None else constraint.named(name)
     endless = not all(i.domain.bounded for i in indices)
@@ -239,6 +242,7 @@ class Problem:
     ) -> Answer:
         """Solve with proof; what comes back is an `lsip.Solution`.
 
+        `method` is an `lsip.Exchange` or an `lsip.Counterpart`; without one, the one that is expected to be faster.
         Options are the fields of `Exchange`, by name: `tol`, `oracle`, `max_iterations`, `time_limit`, `seed`,
         `callback`, `warm_start`, …
 
