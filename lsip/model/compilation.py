@@ -31,6 +31,7 @@ from .program import Layout, Place, Program
 Array = NDArray[np.float64]
 Part = TypeVar("Part")
 Offsets = dict[Variable, Any]
+Memories = dict[tuple[tuple[Index, ...], int], Memory]  # by indices, and by how narrow constraints are
 
 
 class Quantified(Protocol):
@@ -44,13 +45,33 @@ class Quantified(Protocol):
     def label(self) -> str: ...
 
 
+@dataclass(frozen=True)
+class CompilationTuning:
+    """How constraints are put together.
+
+    Parameters
+    ----------
+    most_padded
+        Coefficients up to which constraints over the same indices become one family, whose rows are all as wide as the
+        widest; beyond, those of about the same width do.
+    alike
+        Widths that differ by less than this factor are about the same.
+    """
+
+    most_padded: int = 500_000
+    alike: float = 4.0
+
+
+TUNING = CompilationTuning()
+
+
 class Parts:
     """What was compiled before, by what it was made of."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Any] = {}
         self.families: list[DeclaredFamily | BlackBoxFamily] = []
-        self.memories: dict[tuple[Index, ...], Memory] = {}  # boxes of indices, for whatever constraints there are
+        self.memories: Memories = {}  # boxes of indices, for whatever constraints there are
 
     def once(self, key: Hashable, make: Callable[[], Part]) -> Part:
         """What is known under that key, or is made now."""
@@ -78,7 +99,7 @@ class Written:
     objective: Affine
     maximise: bool
     rows: tuple[Constraint, ...]
-    groups: tuple[tuple[Quantified, ...], ...]  # of constraints that share one family
+    groups: tuple[tuple[int, tuple[Quantified, ...]], ...]  # of constraints that share one family, and how narrow
     applied: tuple[FamilyOn, ...]
     variables: tuple[Variable, ...]
     lower: Array
@@ -93,7 +114,7 @@ class Written:
         ):
             return False
         ours, theirs = (
-            (*w.rows, None, *(c for group in w.groups for c in (*group, None)), *w.applied) for w in (self, other)
+            (*w.rows, None, *(c for _, group in w.groups for c in (*group, None)), *w.applied) for w in (self, other)
         )
         return (
             len(ours) == len(theirs)
@@ -122,7 +143,10 @@ class Written:
         c, c0 = finite(self.objective, self.objective).at(self.values)
         blocks = [finite(row.body, row).at(self.values) for row in self.rows]
         parts.families = [
-            *(once(group, partial(family_of, group, offsets, self.values, parts.memories)) for group in self.groups),
+            *(
+                once(group, partial(family_of, group, narrow, offsets, self.values, parts.memories))
+                for narrow, group in self.groups
+            ),
             *(once((on,), partial(_applied, on, offsets)) for on in self.applied),
         ]
         parts.keep(keys)
@@ -149,7 +173,7 @@ class Written:
         starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
         for row, start, end in zip(self.rows, starts, starts[1:], strict=False):
             yield row, Place(None, start, end)
-        for f, group in enumerate(self.groups):
+        for f, (_, group) in enumerate(self.groups):
             start = 0
             for member in group:
                 yield member, Place(f, start, start + member.constraint.body.size)
@@ -167,7 +191,7 @@ def single(constraint: Quantified) -> Program:
     values = current(body.parameters)
     nothing = Affine((), ())
     return Written(
-        None, constraint.label, nothing, False, (), ((constraint,),), (), variables, -free, free, values
+        None, constraint.label, nothing, False, (), ((0, (constraint,)),), (), variables, -free, free, values
     ).compile()
 
 
@@ -235,8 +259,27 @@ def _told(tape: Tape) -> str:
     return ", ".join(f"{p.name} is {text(v)}" for p, v in tape.known.items())
 
 
+def grouped(members: Sequence[Quantified]) -> dict[int, tuple[Quantified, ...]]:
+    """Constraints over the same indices that share a family, by how narrow they are: all, unless rows are padded much."""
+    widths = [_width(m.constraint.body) for m in members]
+    widest = max(widths)
+    if sum(m.constraint.body.size for m in members) * widest <= TUNING.most_padded:
+        return {0: tuple(members)}
+    found: dict[int, list[Quantified]] = {}
+    for member, width in zip(members, widths, strict=True):
+        narrow = int(np.log(widest / max(width, 1)) / np.log(TUNING.alike))
+        found.setdefault(narrow, []).append(member)
+    return {narrow: tuple(part) for narrow, part in found.items()}
+
+
+def _width(body: Affine) -> int:
+    """How many coefficients a row has at most."""
+    rows = np.concatenate([np.zeros(0, dtype=np.intp), *(t.rows for t in body.terms)])
+    return int(np.bincount(rows).max(initial=0))
+
+
 def family_of(
-    members: Sequence[Quantified], offsets: Offsets, values: Values, memories: dict[tuple[Index, ...], Memory]
+    members: Sequence[Quantified], narrow: int, offsets: Offsets, values: Values, memories: Memories
 ) -> DeclaredFamily:
     """Constraints over the same indices as one family, so that they share all work on the index."""
     indices = members[0].indices
@@ -248,7 +291,7 @@ def family_of(
     name = "; ".join(m.label for m in members)
     family = declared_family(name, indices, domain, body, labels, offsets, values)
     family.origins = tuple((m, i) for m in members for i in range(m.constraint.body.size))
-    family.memory = memories.setdefault(indices, family.memory)
+    family.memory = memories.setdefault((indices, narrow), family.memory)
     return family
 
 

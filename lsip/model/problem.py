@@ -17,7 +17,7 @@ from ..expressions.printing import latex, text
 from ..expressions.rule import Coefficients
 from ..validation import shown
 from .callables import FamilyOn
-from .compilation import Parts, Written
+from .compilation import Parts, Written, grouped
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .identities import matched
 from .method import Answer, Method, chosen_method
@@ -349,7 +349,7 @@ class Problem:
             objective=self.objective.expression,
             maximise=self.objective.maximise,
             rows=tuple(c for c in self.constraints if isinstance(c, Constraint)),
-            groups=tuple(map(tuple, groups.values())),
+            groups=tuple(part for members in groups.values() for part in grouped(members).items()),
             applied=tuple(c for c in self.constraints if isinstance(c, FamilyOn)),
             variables=self.variables,
             lower=np.concatenate([v.lower for v in self.variables]),
