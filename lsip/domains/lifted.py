@@ -1,4 +1,4 @@
-"""Convex index sets as what a cone program says of them: y = place w + origin, where rows w <= sides and w is in a cone.
+"""Convex index sets as cone programs have them: y = place w + origin, where rows w <= sides and w is in a cone.
 
 Duality turns "for all y" into one finite program with such a description, whatever the set.
 """
@@ -6,7 +6,7 @@ Duality turns "for all y" into one finite program with such a description, whate
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ class Lifted:
     equal: NDArray[np.bool_]  # (q,)
     centre: Array  # (k,), a w inside
     cones: tuple[int, ...] = ()  # sizes of the second-order cones, 1 + the length of u
+    corners: bool = False  # whether only the columns of `place` are points of the set, and w their weights
 
     @property
     def size(self) -> int:
@@ -50,15 +51,28 @@ class Lifted:
 def lifted(domain: Domain) -> tuple[Lifted, ...]:
     """The parts of a union, each so described; nothing where one of them is not known to be convex."""
     members = domain.members if isinstance(domain, Union) else (domain,)
-    parts = [_one(part, _deep(part)) for part in members]
+    parts = [_points(part) if isinstance(part, Finite) else _one(part, _deep(part)) for part in members]
     return tuple(p for p in parts if p is not None) if all(p is not None for p in parts) else ()
 
 
 def _deep(domain: Domain) -> Array:
-    """A point inside, in the middle of the ends of the set along all axes."""
-    found = domain.support(np.concatenate([np.eye(domain.dim), -np.eye(domain.dim)]))
-    ends = found[0] if found is not None else domain.grid(1)
-    return np.asarray(ends.mean(axis=0))
+    """A point inside."""
+    match domain:
+        case Product():
+            return np.concatenate([_deep(factor) for factor in domain.factors])
+        case Polytope():  # as far as can be from each of its planes, in turn
+            return np.asarray(domain.support(-domain.A)[0].mean(axis=0))
+        case Simplex():
+            return np.full(domain.dim, 1.0 / domain.dim)
+        case Intersection():
+            return domain._anchor
+    return 0.5 * domain.lower + 0.5 * domain.upper
+
+
+def _points(domain: Finite) -> Lifted:
+    """All means of the points; only these themselves belong to the set."""
+    count = len(domain.points)
+    return replace(_hull(domain.points, np.full(count, 1.0 / count)), corners=True)
 
 
 def _one(domain: Domain, y: Array) -> Lifted | None:
@@ -75,14 +89,14 @@ def _one(domain: Domain, y: Array) -> Lifted | None:
             return _budget(domain.dim, domain.budget, y)
         case Simplex():
             return _hull(np.eye(domain.dim), y)
-        case Finite():
-            return _hull(domain.points, np.full(len(domain.points), 1.0 / len(domain.points)))
         case Ball():
             return _ellipsoid(domain.centre, domain.radius * np.eye(domain.dim), y)
         case Ellipsoid():
-            return _ellipsoid(domain.centre, np.linalg.cholesky(domain.shape), y)
+            return _ellipsoid(domain.centre, np.asarray(np.linalg.cholesky(domain.shape), dtype=float), y)
         case Product():
-            return _together([_one(f, z[0]) for f, z in zip(domain.factors, domain.split(y), strict=True)], linked=False)
+            return _together(
+                [_one(f, z[0]) for f, z in zip(domain.factors, domain.split(y), strict=True)], linked=False
+            )
         case Intersection():
             return _together([_one(member, y) for member in domain.members], linked=True)
     return None
@@ -103,7 +117,9 @@ def _budget(m: int, budget: float, y: Array) -> Lifted:
 def _hull(points: Array, centre: Array) -> Lifted:
     """Means of points (N, m), with weights that add up to 1."""
     rows = sparse.csr_array(np.ones((1, len(points))))
-    return Lifted(sparse.csr_array(points.T), np.zeros(points.shape[1]), rows, np.ones(1), np.ones(1, dtype=bool), centre)
+    return Lifted(
+        sparse.csr_array(points.T), np.zeros(points.shape[1]), rows, np.ones(1), np.ones(1, dtype=bool), centre
+    )
 
 
 def _ellipsoid(centre: Array, axes: Array, y: Array) -> Lifted:

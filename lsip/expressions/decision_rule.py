@@ -92,7 +92,7 @@ class DecisionRule:
         name = printer.show(("name", self.name))
         inside = ", ".join(self._entry(k, tex) for k in range(len(self.seen)))
         arguments = (rf"\left({inside}\right)" if tex else f"({inside})") if inside else ""
-        lines = []
+        lines: list[str] = []
         for place in np.ndindex(shape):
             if len(lines) == TUNING.most_elements:
                 lines.append(rf"\text{{{int(np.prod(shape)) - len(lines)} more}}" if tex else "…")

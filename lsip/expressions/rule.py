@@ -44,7 +44,7 @@ class Rule(Affine):
         1 for rules that are affine in these entries, more for polynomials.
 
     After a solve, `solution[rule]` is the rule that was found: its coefficients, and a function of data. Its
-    `coefficients` are a `Variable` of the problem, with one more axis: first the constant part, then one for each entry.
+    `coefficients` are a `Variable` of the problem, with one more axis: the constant part, then one for each entry.
 
     Examples
     --------
@@ -152,13 +152,13 @@ def _places(e: Expression) -> list[Entry]:
     if isinstance(e, Join):
         return [entry for part in e.args for entry in _places(part)]
     raise ModelError(
-        f"`of` of a rule has entries of an index, such as z[:2], and {e} is a formula. A rule of a formula is a rule of "
-        "an index of its own: declare that one, and let it range over the values of the formula."
+        f"`of` of a rule has entries of an index, such as z[:2], and {e} is a formula. Declare an index that ranges "
+        "over the values of the formula, and write the model in terms of that one."
     )
 
 
 def _exponents(count: int, degree: int, most: int = 100_000) -> Ints:
-    """The powers (K, count) of all monomials up to a degree: 1, the entries, their products, …"""
+    """The powers (K, count) of all monomials up to a degree: 1, the entries, their products, …."""
     if comb(count + degree, degree) > most:
         raise ModelError(
             f"A rule of degree {degree} in {count} entries has {comb(count + degree, degree)} coefficients an element; "

@@ -430,7 +430,7 @@ class Tape:
                     return None
                 for a in done:
                     found[a] = None
-        return found[self.output]  # type: ignore[no-any-return]
+        return found[self.output]
 
     def quadratics(
         self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None = None, order: int = 2

@@ -260,7 +260,7 @@ def _told(tape: Tape) -> str:
 
 
 def grouped(members: Sequence[Quantified]) -> dict[int, tuple[Quantified, ...]]:
-    """Constraints over the same indices that share a family, by how narrow they are: all, unless rows are padded much."""
+    """Constraints over the same indices that share a family, by how narrow they are: all, unless that pads a lot."""
     widths = [_width(m.constraint.body) for m in members]
     widest = max(widths)
     if sum(m.constraint.body.size for m in members) * widest <= TUNING.most_padded:

@@ -1,6 +1,6 @@
 """The robust counterpart: a program whose families are affine in their index as one finite program, by duality.
 
-A row a(y) x <= b(y) for all y in Y = {place w + origin : rows w <= sides, w in K} is, with d the slope of a(y) x - b(y),
+A row a(y) x <= b(y) for all y in Y = {place w + origin : rows w <= sides, w in K} is, with d the slope of a x - b,
 
     (a x - b)(origin) + sides π <= 0,     rows' π - place' d in the dual of K,     π >= 0
 
@@ -100,8 +100,13 @@ class FiniteCounterpart:
 
     def measure(self, multipliers: Array, least: float) -> list[tuple[int, Ints, Array, Array]]:
         """The dual measure, a family at a time: components, points and weights, those that are more than `least`."""
-        found = []
+        found: list[tuple[int, Ints, Array, Array]] = []
         for block in self.blocks:
+            if block.part.corners:
+                each = np.where(block.inner >= 0, multipliers[block.inner], 0.0)
+                i, w = np.nonzero(each > least)
+                found.append((block.family, i, block.part.place.T.toarray()[w], each[i, w]))
+                continue
             weight = multipliers[block.first : block.first + len(block.inner)]
             used = np.flatnonzero(weight > least)
             inner = block.inner[used]
@@ -214,12 +219,12 @@ def _main(table: Array, columns: Ints, start: int) -> tuple[Ints, Ints, Array]:
     return start + i, columns[i, k], table[i, k]
 
 
-def _binding(part: Lifted) -> Array:
+def _binding(part: Lifted) -> NDArray[np.bool_]:
     """Coordinates of w (k,) that play a part even where no slope meets them: without them, π could be less than 0."""
     G = sparse.csc_array(part.rows)
     count = np.diff(G.indptr)
     column = np.repeat(np.arange(G.shape[1]), count)
     awkward = (G.data < 0) | part.equal[G.indices]
-    found = np.bincount(column, awkward, G.shape[1]) > 0
+    found: NDArray[np.bool_] = np.bincount(column, awkward, G.shape[1]) > 0
     found[part.size - sum(part.cones) :] = True
     return found

@@ -16,6 +16,9 @@ from ..expressions.triplets import moved
 from ..oracles.base import Array, Ints
 
 
+Mask = NDArray[np.bool_]
+
+
 @dataclass(frozen=True)
 class LinearFormTuning:
     """How rows are evaluated.
@@ -134,9 +137,8 @@ class LinearForm:
         point, reach, bend = y[n, axis], width[n, axis], np.abs(self.slope[entry])
         value = self.value[component]
 
-        def total(terms: Array) -> Array:
-            found: Array = np.bincount(new, terms, size).reshape(value.shape)
-            return found
+        def total(terms: Array | Mask) -> Array:
+            return np.asarray(np.bincount(new, terms, size), dtype=float).reshape(value.shape)
 
         operations = self.dim + 4
         mid = value + total(self.slope[entry] * point)
@@ -146,7 +148,7 @@ class LinearForm:
         rounds = moves & ((known > 0) | (reach > 0) | ((bend != 1) & (np.abs(point) != 1)))
         terms = total(moves)
         single = (terms == 1) & (value == 0) & (total(rounds) == 0)
-        still: NDArray[np.bool_] = (self.value_doubt[component] == 0) & ((terms == 0) | single)
+        still: Mask = (self.value_doubt[component] == 0) & ((terms == 0) | single)
         slope = known + operations * EPS * bend
         doubt = self.value_doubt[component] + operations * EPS * np.abs(value)
         doubt = (doubt + total(np.abs(point) * slope)) * (1 + operations * EPS)
@@ -161,9 +163,8 @@ class LinearForm:
         operations = w.shape[1] + 4
         group = self.row * self.dim + self.axis
 
-        def total(terms: Array) -> Array:
-            found: Array = np.bincount(group, terms, len(w) * self.dim).reshape(len(w), self.dim)
-            return found
+        def total(terms: Array | Mask) -> Array:
+            return np.asarray(np.bincount(group, terms, len(w) * self.dim), dtype=float).reshape(len(w), self.dim)
 
         largest, weight = np.abs(self.slope), np.abs(flat)
         lost = total(((largest > 0) | (self.slope_doubt > 0)) & (weight > 0)) > 0

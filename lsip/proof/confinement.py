@@ -111,18 +111,12 @@ class _Slacks:
     @staticmethod
     def of(program: Program, rows: Rows, weights: Array) -> _Slacks:
         parts = [_finite(rows), *_slopes(program, rows, weights)]
-        count, shares = 0, []
-        columns: list[list[Array]] = [[] for _ in range(5)]
-        for sides, share in parts:
-            for store, part in zip(
-                columns, (sides.row + count, sides.column, sides.a.lo, sides.a.hi, sides.side), strict=True
-            ):
-                store.append(part)
-            shares.append(share)
-            count += len(share)
-        row, column, lo, hi, side = (np.concatenate(part) for part in columns)
-        row, column = row.astype(np.intp), column.astype(np.intp)
-        return _Slacks(Sides(row, column, Interval(lo, hi), side, row), np.concatenate(shares))
+        starts = np.cumsum([0] + [len(share) for _, share in parts]).tolist()
+        row = np.concatenate([sides.row + start for (sides, _), start in zip(parts, starts, strict=False)])
+        column = np.concatenate([sides.column for sides, _ in parts])
+        lo, hi = (np.concatenate(ends) for ends in zip(*((s.a.lo, s.a.hi) for s, _ in parts), strict=True))
+        side = np.concatenate([sides.side for sides, _ in parts])
+        return _Slacks(Sides(row, column, Interval(lo, hi), side, row), np.concatenate([share for _, share in parts]))
 
     def bounded(self, total: float) -> Sides:
         """The same for slacks that add up to so much, each times its weight."""
@@ -224,5 +218,7 @@ def _sided(
     shares = np.where(way > 0, up(share[atom] / np.maximum(way, TINY), 2.0), 0.0)
     side = np.where(way > 0, side, np.inf)  # nothing is said
     left = ~right
-    sides = Sides(row[left], columns[component[atom[row[left]]], k[left]], Interval(lo[left], hi[left]), side, row[left])
+    sides = Sides(
+        row[left], columns[component[atom[row[left]]], k[left]], Interval(lo[left], hi[left]), side, row[left]
+    )
     return sides, shares

@@ -18,9 +18,9 @@ from ..masters.whole import WholeProgram
 from ..model.counterpart import counterpart, unsuited
 from ..model.program import Compilable, Program, compiled
 from ..proof.certificate import Array, Support
-from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_confined
 from ..proof.families import Bounds
 from ..proof.primal import Broken
+from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_confined
 from ..proof.scaling import scaled, scaling_of
 from ..solution.solution import Solution
 from .again import Tried
@@ -140,7 +140,7 @@ class CounterpartRelaxation(Relaxation):
         return None
 
     def relax(self, state: State) -> Proposal | End:
-        finite, n, tuning = self.finite, self.program.n, self.tuning
+        finite, n, _tuning = self.finite, self.program.n, self.tuning
         whole: WholeProgram | ConeProgram
         if finite.cones:
             whole = ConeProgram(finite.lower, finite.upper, finite.A, finite.cones, state.tol)
