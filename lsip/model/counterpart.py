@@ -110,8 +110,8 @@ class FiniteCounterpart:
             weight = multipliers[block.first : block.first + len(block.inner)]
             used = np.flatnonzero(weight > least)
             inner = block.inner[used]
-            w = np.where(inner >= 0, multipliers[inner], 0.0) / weight[used, None]
-            points = block.part.origin + (block.part.place @ w.T).T
+            inside = np.where(inner >= 0, multipliers[inner], 0.0) / weight[used, None]
+            points = block.part.origin + (block.part.place @ inside.T).T
             found.append((block.family, used, points, weight[used]))
         return found
 
