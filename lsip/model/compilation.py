@@ -59,6 +59,7 @@ class Once:
 
     constraint: Constraint
     indices: tuple[Index, ...] = (ONCE,)
+    directions: tuple[Index, ...] = ()
 
     def __post_init__(self) -> None:
         if self.constraint.equality:
@@ -180,7 +181,7 @@ class Written:
             else finite(row.body, row).at(self.values)
             for row in rows
         ]
-        groups = (*self.groups, (0, tuple(map(Once, loose)))) if loose else self.groups
+        groups: Groups = (*self.groups, (0, tuple(map(Once, loose)))) if loose else self.groups
         keyed = zip((*(group for _, group in self.groups), loose), groups, strict=False)
         parts.families = [
             *(
