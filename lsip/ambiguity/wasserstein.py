@@ -23,7 +23,7 @@ from ..expressions.graph import Index
 from ..integrals.integral import samples_of
 from ..model import forall
 from ..validation import Array, Data, kept, numbers, real
-from .losses import Bound, Pieces, fresh
+from .losses import Bound, Pieces, averaged, fresh
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -62,23 +62,24 @@ class Wasserstein:
         """The largest expectation of a loss, as the least value of a bound."""
         domain = loss.index.domain
         points = samples_of(self.samples, domain, "ambiguity.Wasserstein")
-        price = Variable(name=fresh("λ"), lower=0)
+        if self.radius == 0:  # the least of the bounds would not be attained
+            return averaged(loss, points)
+        price, n = Variable(name=fresh("λ"), lower=0), float(len(points))
         shares = Variable(len(points), name=fresh("s"))  # s_i / N, so that all numbers are doubles
         value = self.radius * price + shares.sum()
-        heights = float(len(points)) * shares
         if not domain.bounded:
-            return Bound(value, [*(heights >= at for at in loss.at(points)), *self._steepest(loss, price)])
+            return Bound(value, [*(n * shares >= at for at in loss.at(points)), *self._steepest(loss, price)])
         constraints = []
         for i, point in enumerate(points):
             index, place, distance = self._around(loss.index, point)
-            constraints.append(forall(index, [heights[i] >= at - price * distance for at in loss.moved(place)]))
+            constraints.append(forall(index, [n * shares[i] >= at - price * distance for at in loss.moved(place)]))
         return Bound(value, constraints)
 
     def _steepest(self, loss: Pieces, price: Variable) -> list[Any]:
         """No loss may rise faster than moving costs: its slope has a dual norm of at most λ."""
         if not np.isinf(loss.index.domain.lower).all() or not np.isinf(loss.index.domain.upper).all():
             raise ModelError(
-                f"The support {loss.index.domain} has some ends and lacks others; bound it, or let all of them be infinite."
+                f"The support {loss.index.domain} has some ends and lacks others; bound it, or let all be infinite."
             )
         found: list[Any] = []
         for slope in loss.slopes():

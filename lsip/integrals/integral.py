@@ -17,6 +17,7 @@ from ..expressions.affine import Affine, Term, enclosed
 from ..expressions.enclosed import known
 from ..expressions.graph import Constant, Expression, Gather, Index
 from ..expressions.interval import Interval
+from ..expressions.parameter import parameters_in
 from ..expressions.polynomials import Polynomial, Polynomials, neighbours
 from ..expressions.printing import text
 from ..expressions.tape import Tape
@@ -27,6 +28,22 @@ from .sheet import sheet
 from .volume import Found, Volume, mean, volume
 
 Indices = Index | Sequence[Index]
+
+
+@dataclass(frozen=True)
+class IntegralTuning:
+    """What is let pass.
+
+    Parameters
+    ----------
+    mass
+        How far the integral of a density may be from 1, and ends of a distribution from those of the index set.
+    """
+
+    mass: float = 1e-9
+
+
+TUNING = IntegralTuning()
 
 
 def integral(expression: Affine | Expression, index: Indices) -> Affine:
@@ -49,6 +66,7 @@ def integral(expression: Affine | Expression, index: Indices) -> Affine:
     0.140859
     """
     integrand = Integrand.of(expression, index, "integral")
+    integrand.refuse_endless()
     size = volume(integrand.domain)
     return integrand.result(lambda e: integrand.enclosed(e, size), ("integral", expression, *integrand.indices))
 
@@ -81,6 +99,7 @@ def expectation(expression: Affine | Expression, index: Indices, over: object = 
     if over is None and isinstance(integrand.domain, Finite):
         over = integrand.domain.points
     if over is None:
+        integrand.refuse_endless()
         return integrand.result(lambda e: integrand.enclosed(e, Volume(Fraction(1))), origin)
     if isinstance(over, Expression):
         return _weighted(integrand, over, origin)
@@ -96,12 +115,13 @@ def _weighted(integrand: Integrand, density: Expression, origin: tuple[Any, ...]
     if density.shape:
         raise ModelError(f"A density is one number at every index point; {text(density)} has shape {density.shape}.")
     _check_formula(density, integrand.indices, "expectation")
+    integrand.refuse_endless()
     size = volume(integrand.domain)
     whole = integrand.enclosed(density, size).ends
-    if whole.hi[0] < 1 - 1e-9 or whole.lo[0] > 1 + 1e-9:
+    if whole.hi[0] < 1 - TUNING.mass or whole.lo[0] > 1 + TUNING.mass:
         raise ModelError(
-            f"The density {text(density)} integrates to {whole.lo[0]:.10g} over {integrand.domain}, not to 1; divide it "
-            "by that number."
+            f"The density {text(density)} integrates to {whole.lo[0]:.10g} over {integrand.domain}, not to 1; divide "
+            "it by that number."
         )
     return integrand.result(lambda e: integrand.enclosed(e * density, size), origin)
 
@@ -111,14 +131,15 @@ def _random(integrand: Integrand, law: Distribution, origin: tuple[Any, ...]) ->
     domain = integrand.domain
     if domain.dim != 1:
         raise ModelError(
-            f"{law.name} is the distribution of a number, and the index has {domain.dim} coordinates; give a density or "
-            "samples."
+            f"{law.name} is the distribution of a number, and the index has {domain.dim} coordinates; give a density "
+            "or samples."
         )
     low, high = law.ends
-    if low < domain.lower[0] or high > domain.upper[0]:
+    room = TUNING.mass * law.scale  # ends are rounded
+    if low < domain.lower[0] - room or high > domain.upper[0] + room:
         raise ModelError(
-            f"{law.name} has values between {low:g} and {high:g}, and the index ranges over {domain} only; let it range "
-            "over lsip.Interval(-np.inf, np.inf), or over a set with all of them."
+            f"{law.name} has values between {low:g} and {high:g}, and the index ranges over {domain} only; let it "
+            "range over lsip.Interval(-np.inf, np.inf), or over a set with all of them."
         )
     index = integrand.indices[0]
     return integrand.result(lambda e: law.means(e, index), origin)
@@ -158,16 +179,15 @@ class Integrand:
         """Integrals (K,): means times a volume."""
         found = Polynomials.of(Tape((formula,), self.indices))
         if found is not None:
-            self._refuse_endless()
             return size.exactly([mean(p, self.domain) for p in _written_out(found)])
-        self._refuse_endless()
         chart = sheet(self.domain)
         u, instead, density = chart.pulled_back(self.indices)
         if not chart.dim:
             return size.times(Tape((formula,), (u,), instead).enclose(np.zeros((1, 0)), np.zeros((1, 0)))[0])
         return size.times(means(Tape((formula * density,), (u,), instead)))
 
-    def _refuse_endless(self) -> None:
+    def refuse_endless(self) -> None:
+        """Raise where the set has no ends."""
         if not self.domain.bounded:
             raise ModelError(
                 f"An integral over {self.domain}, which has no ends, needs a density or a distribution: "
@@ -177,8 +197,7 @@ class Integrand:
 
 def _written_out(found: Polynomials) -> list[Polynomial]:
     return [
-        {e: Fraction(c, d) for e, c in terms.items()}
-        for terms, d in zip(found.terms, found.denominators, strict=True)
+        {e: Fraction(c, d) for e, c in terms.items()} for terms, d in zip(found.terms, found.denominators, strict=True)
     ]
 
 
@@ -188,13 +207,11 @@ def _check_formula(formula: Expression, indices: tuple[Index, ...], name: str) -
     if other:
         names = ", ".join(i.name for i in indices)
         raise ModelError(f"An {name} over {names} cannot depend on {', '.join(other)} too; list every index.")
-    from ..expressions.parameter import parameters_in
-
     given = parameters_in(formula)
     if given:
         raise ModelError(
-            f"An {name} is computed when it is written, and takes no parameter; got {given[0].name}. Multiply it by the "
-            f"parameter afterwards, or write its value, {given[0].name}.value."
+            f"An {name} is computed when it is written, and takes no parameter; got {given[0].name}. Multiply it by "
+            f"the parameter afterwards, or write its value, {given[0].name}.value."
         )
 
 
@@ -251,7 +268,7 @@ def samples_of(given: object, domain: Domain, name: str) -> Array:
     outside = np.flatnonzero(~domain.contains(points))
     if len(outside):
         raise ModelError(
-            f"Sample {outside[0]}, {points[outside[0]].tolist()}, lies outside of {domain}, over which the index ranges."
+            f"Sample {outside[0]}, {points[outside[0]].tolist()}, lies outside of {domain}, where the index ranges."
         )
     return points
 

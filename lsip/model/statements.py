@@ -35,7 +35,10 @@ class Bounded:
     row: Constraint
 
     @staticmethod
-    def of(objective: Objective) -> Bounded:
+    def of(objective: Objective) -> Bounded | None:
+        """None where all coefficients are doubles."""
+        if not objective.expression.uncertain:
+            return None
         height = Variable(name="objective")
         above, below = (objective.expression, height) if objective.maximise else (height, objective.expression)
         row = above.reshape(()) >= below.reshape(())
