@@ -142,8 +142,8 @@ def hoeffding(m: int, risk: float) -> Domain:
     with radius √(2 log(1 / risk)).
 
     >>> import lsip
-    >>> print(lsip.ambiguity.hoeffding(20, 0.01))
-    [-1, 1]²⁰ ∩ B((0, 0, 0, …, 0), 3.03485)
+    >>> print(lsip.ambiguity.hoeffding(3, 0.3))
+    [-1, 1]³ ∩ B((0, 0, 0), 1.55176)
     """
     whole("m", m, 1)
     real("risk", risk, "is a number between 0 and 1", lambda v: 0 < v < 1)

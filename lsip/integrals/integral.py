@@ -91,8 +91,8 @@ def expectation(expression: Affine | Expression, index: Indices, over: object = 
     >>> from scipy import stats
     >>> x, t = lsip.Variable(name="x"), lsip.Index("t", lsip.Interval(-np.inf, np.inf))
     >>> mean = lsip.expectation(x * t**2 + np.cos(t), t, stats.norm(1, 2))
-    >>> round(mean.at({x: 1}) - 5, 9), round(np.exp(-2) * np.cos(1), 9)
-    (0.073121967, 0.073121967)
+    >>> round(mean.at({x: 1}), 6), round(float(5 + np.exp(-2) * np.cos(1)), 6)
+    (5.073122, 5.073122)
     """
     integrand = Integrand.of(expression, index, "expectation")
     origin = ("expectation", expression, *integrand.indices)
