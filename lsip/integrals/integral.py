@@ -15,7 +15,7 @@ from ..domains.points import as_points
 from ..errors import ModelError
 from ..expressions.affine import Affine, Term, enclosed
 from ..expressions.enclosed import known
-from ..expressions.graph import Constant, Expression, Gather, Index
+from ..expressions.graph import Expression, Gather, Index, Join
 from ..expressions.interval import Interval
 from ..expressions.parameter import parameters_in
 from ..expressions.polynomials import Polynomial, Polynomials, neighbours
@@ -166,14 +166,13 @@ class Integrand:
 
     def result(self, means: Callable[[Expression], Found], origin: tuple[Any, ...]) -> Affine:
         """The affine array whose numbers are the means of those of this one."""
-        affine, terms = self.affine, list[Term]()
-        for term in affine.terms:
-            formula = term.coefficient if term.numbers is None else enclosed(term.numbers)
-            terms.append(Term(term.variable, term.rows, term.columns, _numbers(formula, means, origin)))
-        offset = _numbers(affine.offset, means, origin) if affine.offset_matters else None
-        found = Affine(affine.shape, tuple(terms), offset)
-        found.origin = origin
-        return found
+        affine = self.affine
+        formulas = [t.coefficient if t.numbers is None else enclosed(t.numbers) for t in affine.terms]
+        offset, *coefficients = _numbers([affine.offset, *formulas], means, origin)
+        terms = zip(affine.terms, coefficients, strict=True)
+        total = Affine(affine.shape, tuple(Term(t.variable, t.rows, t.columns, e) for t, e in terms), offset)
+        total.origin = origin
+        return total
 
     def enclosed(self, formula: Expression, size: Volume) -> Found:
         """Integrals (K,): means times a volume."""
@@ -215,41 +214,41 @@ def _check_formula(formula: Expression, indices: tuple[Index, ...], name: str) -
         )
 
 
-def _numbers(formula: Expression, means: Callable[[Expression], Found], origin: tuple[Any, ...]) -> Expression:
-    """The means of all elements of a formula, in its shape: those of polynomials apart, which are exact."""
-    flat = Gather(formula, np.arange(formula.size))
-    lower, upper = np.zeros(formula.size), np.zeros(formula.size)
-    exact: list[Fraction] | None = [Fraction(0)] * formula.size
+def _numbers(
+    formulas: list[Expression], means: Callable[[Expression], Found], origin: tuple[Any, ...]
+) -> list[Expression]:
+    """The means of all elements of formulas, in their shapes: those of polynomials apart, which are exact."""
+    flat = Join(tuple(formulas))
+    lower, upper = np.zeros(flat.size), np.zeros(flat.size)
+    exact: list[Fraction | None] = [None] * flat.size
     for places in _alike(flat):
-        found = means(Gather(flat, places) if len(places) < flat.size else flat)
+        found = means(Gather(flat, places))
         lower[places], upper[places] = found.ends.lo, found.ends.hi
-        exact = _placed(exact, places.tolist(), found.exact)
+        for place, value in zip(places.tolist(), found.exact or (), strict=False):
+            exact[place] = value
     if not (np.isfinite(lower) & np.isfinite(upper)).all():
         raise ModelError(
             f"{text(origin)} has an integrand for which no finite bounds were found: it may have a pole, or its powers "
             "a singular derivative. Substitute a variable in which it is bounded, or cut the set short of the pole."
         )
-    return known(lower.reshape(formula.shape), upper.reshape(formula.shape), exact)
+    ends = np.cumsum([0, *(e.size for e in formulas)]).tolist()
+    parts = zip(formulas, ends, ends[1:], strict=False)
+    return [known(lower[a:b].reshape(e.shape), upper[a:b].reshape(e.shape), _whole(exact[a:b])) for e, a, b in parts]
 
 
-def _placed(all_of: list[Fraction] | None, places: list[int], some: list[Fraction] | None) -> list[Fraction] | None:
-    """Some fractions among all; None if one is not known."""
-    if all_of is None or some is None:
-        return None
-    for place, value in zip(places, some, strict=True):
-        all_of[place] = value
-    return all_of
+def _whole(exact: list[Fraction | None]) -> list[Fraction] | None:
+    """Fractions, if all of them are known."""
+    found = [v for v in exact if v is not None]
+    return found if len(found) == len(exact) else None
 
 
 def _alike(flat: Expression) -> list[Any]:
     """Places of elements that are polynomials, and of those that are not."""
-    every = np.arange(flat.size)
-    if isinstance(flat.args[0], Constant):
+    every, indices = np.arange(flat.size), flat.indices()
+    if Polynomials.of(Tape((flat,), indices)) is not None:
         return [every]
-    indices = flat.indices()
-    whole = [Polynomials.of(Tape((Gather(flat, every[[k]]),), indices)) is not None for k in every]
-    split = [every[np.array(whole)], every[~np.array(whole)]]
-    return [part for part in split if len(part)]
+    whole = np.array([Polynomials.of(Tape((Gather(flat, every[[k]]),), indices)) is not None for k in every])
+    return [part for part in (every[whole], every[~whole]) if len(part)]
 
 
 def samples_of(given: object, domain: Domain, name: str) -> Array:

@@ -31,7 +31,7 @@ class QuadratureTuning:
     accuracies
         The error that is aimed at, relative to the integral of the absolute value: in one, two, and more dimensions.
     most_boxes, most_means
-        Boxes, and means over all of them, after which the enclosure is what it is.
+        Boxes, also by dimension, and means over all of them, after which the enclosure is what it is.
     most_numbers
         Derivatives that are enclosed at once.
     everywhere
@@ -41,7 +41,7 @@ class QuadratureTuning:
     """
 
     accuracies: tuple[float, ...] = (1e-13, 1e-11, 1e-9)
-    most_boxes: int = 200_000
+    most_boxes: tuple[int, ...] = (200_000, 200_000, 100_000)
     most_means: int = 4_000_000
     most_numbers: int = 4_000_000
     everywhere: int = 2
@@ -81,8 +81,8 @@ def means(tape: Tape) -> Interval:
     """The means (K,) of all outputs of a tape over the unit cube; infinite where no bound was found."""
     k = tape.dim
     boxes = _enclosed(tape, np.zeros((1, k)), np.zeros((1, k), dtype=np.intp))
-    most = min(TUNING.most_boxes, TUNING.most_means // max(sum(tape.sizes), 1))
-    accuracy = TUNING.accuracies[min(k, len(TUNING.accuracies)) - 1]
+    accuracy, most = (by[min(k, len(by)) - 1] for by in (TUNING.accuracies, TUNING.most_boxes))
+    most = min(most, TUNING.most_means // max(sum(tape.sizes), 1))
     while len(boxes.lower) < most:
         split = _loose(boxes, accuracy)
         if not split.any():
