@@ -56,6 +56,8 @@ ONLY = {  # every room of lsip, the innermost first: all that it may import from
     "lsip.oracles": LANGUAGE,
     "lsip.model": {*LANGUAGE, "lsip.cones", "lsip.files", "lsip.masters", "lsip.oracles"},
     "lsip.proof": ENGINE,
+    "lsip.integrals": LANGUAGE,
+    "lsip.ambiguity": {*LANGUAGE, "lsip.integrals", "lsip.model"},
     "lsip.solution": {*ENGINE, "lsip.files", "lsip.proof"},
     "lsip.progress": {"lsip.solution"},
     "lsip.solver": {*ANSWERS, "lsip.progress"},

@@ -168,7 +168,9 @@ class Written:
             return once((owner,), partial(FiniteRows, affine, offsets, n))
 
         def whole(row: Constraint) -> WholeRows | None:
-            return once((row, WholeRows), partial(whole_rows, row.body, offsets, n)) if row.body.uncertain else None
+            if not row.body.uncertain or row.body.parameters:
+                return None
+            return once((row, WholeRows), partial(whole_rows, row.body, offsets, n))
 
         sign = -1.0 if self.maximise else 1.0
         c, c0 = finite(self.objective, self.objective).at(self.values)

@@ -166,7 +166,7 @@ class Problem:
             raise ModelError(f"The objective must be minimize(...) or maximize(...); got {type(objective).__name__}.")
         if isinstance(constraints, Constraint | ForAll | FamilyOn):
             raise ModelError(f"The constraints are a list, even of one: [{constraints}].")
-        self.objective = objective
+        self._objective, self._bounded = objective, Bounded.of(objective)
         self.name = name
         self.constraints: list[Constraint | ForAll | FamilyOn] = list(_flatten(constraints))
         self._parts = Parts()
@@ -186,6 +186,18 @@ class Problem:
     def _typed(self) -> list[object]:
         """What was typed, in which matrices have names."""
         return [self.objective.expression, *map(_typed, self.constraints)]
+
+    @property
+    def objective(self) -> Objective:
+        """What is minimised or maximised; another one can be assigned."""
+        return self._objective
+
+    @objective.setter
+    def objective(self, objective: Objective) -> None:
+        before = self._bounded
+        self._objective, self._bounded = objective, Bounded.of(objective)
+        if (before, self._bounded) != (None, None):  # the variable that stands for it is another one
+            self._check()
 
     def _check(self) -> None:
         """Find the variables, and refuse two of one name."""

@@ -162,7 +162,7 @@ OPERATIONS: dict[str, Callable[..., Value]] = {  # of what a step has beside its
     "maximum": lambda _, a, b: largest(a, b),
     "power": lambda k, a: a ** int(k),
     "linear": weighed,
-    "between": lambda ends: ends[0].union(ends[1]),
+    "between": lambda ends: ball(number(ends[0])).union(ball(number(ends[1]))),
     **{name: partial(applied, name) for name in ("sin", "cos", "tan", "exp", "log", "sqrt", "erf", "erfc")},
     **{f"arc{name}": partial(applied, f"a{name}") for name in ("sin", "cos", "tan")},
 }
@@ -176,15 +176,13 @@ class Formula:
         self.pieces, self.signs = domain.pieces, dict[int, bool]()  # signs: whether a step is never negative
         self.steps, self.total = list[tuple[str, tuple[int, ...], Any]](), list[bool]()  # total: defined everywhere
         for step in data:
-            name, args, extra = step["op"], tuple(whole(a, len(self.steps)) for a in step["args"]), None
+            name, args, extra = step["op"], tuple(whole(a, len(self.steps)) for a in step["args"]), step.get("ends")
             familiar(name in {"index", "constant", *OPERATIONS}, f"The operation {str(name)[:60]} is not known.")
             if name == "power":
                 extra = step["exponent"]
                 familiar(extra in range(most_power + 1), f"The exponent {str(extra)[:60]} is not known.")
             elif name == "linear":
                 extra = [(w, ball(w)) for w in numbers(step["weights"], len(args))]
-            elif name == "between":
-                extra = [ball(v) for v in numbers([step["lower"], step["upper"]])]
             elif name in ("index", "constant"):
                 extra = whole(step["coordinate"], domain.dim) if name == "index" else number(step["value"])
             self.append(name, args, extra)
@@ -597,8 +595,8 @@ class Model:
                 demand(family.formula.never_positive(root), "A constraint is not proven for every index point.")
 
 
-def lower_bound(model: Model, measure: dict[str, Any], c: list[fmpq]) -> Number:
-    """What the multipliers prove: c x is at least this for every feasible x."""
+def lower_bound(model: Model, measure: dict[str, Any], c: list[fmpq], z: list[fmpq]) -> Number:
+    """What the multipliers prove, written around a point z: c x is at least this for every feasible x."""
     table, weights = list[Side](), list[Number]()
     for atom in measure["atoms"]:
         family = model.families[whole(atom["family"], len(model.families))]
@@ -610,24 +608,22 @@ def lower_bound(model: Model, measure: dict[str, Any], c: list[fmpq]) -> Number:
     weights += numbers(measure["rows"], len(model.rows))
     balanced, basis = positions(measure["balanced"], len(c)), positions(measure["basis"], len(table))
     demand(len(basis) == len(balanced), "As many multipliers as columns have to balance.")
-    for k in basis:
-        weights[k] = ZERO
+    weights = [ZERO if k in basis else w for k, w in enumerate(weights)]
     reduced = combined([(ONE, dict(enumerate(c))), *((w, table[k][0]) for k, w in enumerate(weights) if w != 0)])
     system = [{k: table[b][0][j] for k, b in enumerate(basis) if j in table[b][0]} for j in balanced]
     for k, w in zip(basis, solved(system, [-reduced.get(j, ZERO) for j in balanced]), strict=True):
         weights[k] = w
     reduced = combined([(ONE, reduced), *((weights[k], table[k][0]) for k in basis)])
-    total: Number = ZERO
-    for (_, a, b), w in zip(table, weights, strict=True):
+    total: Number = at(dict(enumerate(c)), z)
+    for (row, a, b), w in zip(table, weights, strict=True):
         side = ZERO if w == 0 else b if w >= 0 or a == b else a if w <= 0 else None
         demand(side is not None, "A multiplier pushes against a side that its row does not have.")
-        total -= w * side
+        total -= w * (side - at(row, z))
     lower, upper = tightened(table, model.lower, model.upper)
-    for j in set(reduced) - set(balanced):  # in balanced columns it vanishes
-        r = reduced[j]
+    for j, r in ((j, r) for j, r in reduced.items() if j not in balanced):  # in balanced columns it vanishes
         ends = [end for end, asked in ((lower[j], not r <= 0), (upper[j], not r >= 0)) if asked]
         demand(all(e is not None for e in ends), "Something is left over in a variable without a bound.")
-        total += min((ball(e * r).lower() for e in ends), default=ZERO)
+        total += min((ball((e - z[j]) * r).lower() for e in ends), default=ZERO)
     return total
 
 
@@ -659,18 +655,19 @@ def check(data: dict[str, Any]) -> str:
     demand(0 < tol < 1 and atol >= 0, "The tolerances are not between 0 and 1, and at least 0.")
     lower, upper = numbers([data["claim"]["lower"], data["claim"]["upper"]], 2, True)
     model, n = Model(data["model"], data["point"]["dependent"]), len(data["model"]["c"])
+    zero = [ZERO] * n
     demand(status == "OPTIMAL" or not model.dependent, "This must not rest on equalities up to rounding.")
     if status == "INFEASIBLE":
         demand(lower is None and upper is None, "There are bounds of what does not exist.")
-        demand(lower_bound(model, data["measure"], [ZERO] * n) > 0, "The constraints do not contradict each other.")
+        demand(lower_bound(model, data["measure"], zero, zero) > 0, "The constraints do not contradict each other.")
         return "proven: no point satisfies all constraints"
     demand(upper is not None, "There is no upper bound.")
     demand((lower is None) == (status == "UNBOUNDED"), "The status does not fit the lower bound.")
     if lower is not None and upper is not None:
         demand(0 <= upper - lower <= max(tol * abs(upper), atol), "The gap is not closed, or the bounds are reversed.")
-        least = lower_bound(model, data["measure"], model.c) + model.constant
-        demand(least >= lower, "The lower bound is more than the multipliers prove.")
-    x, box = numbers(data["point"]["x"], n), numbers(data["point"]["box"], n) if data["point"]["box"] else [ZERO] * n
+        least = (lower_bound(model, data["measure"], model.c, z) for z in (zero, numbers(data["point"]["x"], n)))
+        demand(any(v + model.constant >= lower for v in least), "The lower bound is more than the multipliers prove.")
+    x, box = numbers(data["point"]["x"], n), numbers(data["point"]["box"], n) if data["point"]["box"] else zero
     near = model.exact(x, box, 1)
     demand(all(abs(a - b) <= r for a, b, r in zip(near, x, box, strict=True)), "The box holds no exact solution.")
     demand(at(dict(enumerate(model.c)), near) + model.constant <= upper, "The upper bound is too low.")

@@ -18,7 +18,7 @@ an operation {op, args} on the numbers that steps before it found, and finds one
 
     index       the coordinate `coordinate` of the index point
     constant    `value`
-    between     some number from `lower` to `upper`, such as an integral: what is claimed holds for every one of them
+    between     some number between the two `ends`, such as an integral: what is claimed holds for every one of them
     add         the sum of any number of arguments
     linear      their sum, each times one of `weights`
     multiply, divide, negate, absolute, maximum, and elementary functions by their names in numpy
@@ -274,8 +274,7 @@ class _Steps:
             case Enclosed():
                 ends = zip(node.lower.ravel().tolist(), node.upper.ravel().tolist(), strict=True)
                 return [
-                    self.step("constant", value=a) if a == b else self.step("between", lower=a, upper=b)
-                    for a, b in ends
+                    self.step("constant", value=a) if a == b else self.step("between", ends=[a, b]) for a, b in ends
                 ]
             case Irrational():
                 return [self.step("irrational", name=node.name)]
