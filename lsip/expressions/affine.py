@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import ModelError, NotAffineError
+from ..html import card, table
 from ..validation import Array, Data, is_sparse, kept, numbers, shown
 from .addends import numbers_in, without_numbers
 from .graph import Add, Condition, Constant, Expression, Gather, Index, Join, Linear, Sum, as_expression, full
@@ -322,6 +323,13 @@ class Variable(Affine):
         else:
             super().__setattr__(name, value)
 
+    def _repr_html_(self) -> str:
+        ends = zip(self._lower.tolist(), self._upper.tolist(), strict=True)
+        bounds = [f"{a:.6g} to {b:.6g}" for a, b in ends]
+        facts = [("shape", self.shape), ("bounds", bounds[0] if len(set(bounds)) == 1 else ", ".join(bounds[:6]))]
+        facts += [("value", text(self._value))] if self._value is not None else []
+        return card(f"variable {self.name}", "", table((), facts))
+
     @property
     def value(self) -> Array | float | None:
         """What the last solution of a problem has for it, in its shape; None without one."""
@@ -392,7 +400,8 @@ class Constraint(Statement):
         return (
             f"The constraint {text(self)} has no truth value and is no number; hand it to forall or to a Problem. "
             "Write `0 <= e` and `e <= 1` instead of `0 <= e <= 1`; there is no `if`, `and`, max or sum of constraints, "
-            "and an np.array of expressions cannot be compared: use np.stack([…])."
+            "and an np.array of expressions cannot be compared: use np.stack([…]). Nor can what pandas and xarray make "
+            "of one: write x @ df.T <= b rather than df @ x <= b."
         )
 
     def __array_function__(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
 from ..expressions.graph import Condition, Expression, Index
-from ..expressions.operators import Operators, Statement
+from ..expressions.operators import Operators, Statement, bare
 from ..expressions.parameter import Parameter, current
 from ..expressions.printing import latex, text
 from ..files import blamed, read_json, write_json
@@ -77,6 +77,7 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
     if len({i.name for i in indices}) < len(indices):
         names = ", ".join(i.name for i in indices)
         raise ModelError(f"forall was given the same index twice, or two of one name: {names}. Give each its own name.")
+    constraint = bare(constraint)
     if isinstance(constraint, list | tuple):
         return [forall(indices, c, name=name and f"{name}[{i}]") for i, c in enumerate(constraint)]
     if isinstance(constraint, Condition):
@@ -407,7 +408,7 @@ def _check_names(names: Iterable[str], kind: str) -> None:
 
 
 def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll | FamilyOn]:
-    for item in items:
+    for item in map(bare, items):
         if isinstance(item, list | tuple):
             yield from _flatten(item)
         elif isinstance(item, ForAll | FamilyOn):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +33,14 @@ from ..proof.verify import check_numbers, verify
 from ..schema import Either, Schema, conform, missing, text
 from ..schema import whole as whole_number
 from ..validation import real, whole
+from .frames import frame
+from .notebook import notebook
 from .rounding import above, below
 from .uncertified import reason
 from .views import shown_by
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 POSITIONS = ("dependent", "balanced", "basis")  # arrays of a file that hold whole numbers
@@ -285,7 +290,7 @@ class Solution:
         if place.family is not None:
             held = range(place.start, place.end)
             return tuple(a for a in self.active if a.family == place.family and a.component in held)
-        found = self._row_multipliers()[place.start : place.end]
+        found = self.row_multipliers()[place.start : place.end]
         return found.reshape(statement.shape) if statement.shape else float(found[0])
 
     def _statement(self, asked: object) -> Any:
@@ -304,16 +309,20 @@ class Solution:
 
         It is zero for a variable between its bounds, and what moving a bound is worth for one that is at it.
         """
-        places = self._places(variable)
-        reduced = self.program.c + self.program.A.T @ self._row_multipliers()
+        found = self.all_reduced_costs()[self._places(variable)]
+        return found.reshape(variable.shape) if variable.shape else float(found[0])
+
+    def all_reduced_costs(self) -> Array:
+        """Those of all variables, flat, in the order of `x`."""
+        reduced = self.program.c + self.program.A.T @ self.row_multipliers()
         for s in self.certificate.support:
             family, component = self.program.families[s.family], np.array([s.component])
             a, _ = family.chosen(s.point[None, :], component)
             np.add.at(reduced, family.columns[s.component], s.multiplier * a[0])
-        found = self._sign * reduced[places]
-        return found.reshape(variable.shape) if variable.shape else float(found[0])
+        return self._sign * reduced
 
-    def _row_multipliers(self) -> Array:
+    def row_multipliers(self) -> Array:
+        """Those of all finite constraints, row by row, in the sense of the minimisation that was solved."""
         rows = self.certificate.row_multipliers
         return rows if len(rows) else np.zeros(self.program.A.shape[0])
 
@@ -409,6 +418,21 @@ class Solution:
         """Write one self-contained page (HTML) about the model, the proof, the violation over Y and the solve."""
         written: Path = shown_by("report")(self, path)
         return written
+
+    def to_frame(self, what: str = "variables") -> pd.DataFrame:
+        """A table of pandas, with one row for each element of the variables; or of something else.
+
+        Parameters
+        ----------
+        what
+            "variables": name, place in the array, value, bounds and reduced cost; "active": the index points that hold
+            the solution, with their coordinates and multipliers; "rows": the finite constraints, with value, sides and
+            multiplier; "history": the iterations.
+        """
+        return frame(self, what)
+
+    def _repr_html_(self) -> str:
+        return notebook(self)
 
     def save(self, path: str | Path) -> None:
         """Write the answer and its certificate to an .npz file (no code is stored, and none is run on loading).
