@@ -9,15 +9,16 @@ import numpy as np
 
 from ..errors import MissingExtraError, ModelError
 from ..model.status import Status
+from .solution import Solution
+from .views import view
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .solution import Solution
-
 Columns = dict[str, Any]
 
 
+@view("to_frame")
 def frame(solution: Solution, what: str) -> pd.DataFrame:
     """One of the tables of a solution."""
     if what not in TABLES:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..html import card, table
 from ..model.status import Status
 from .rounding import above, below
+from .solution import Solution
+from .views import view
 
-if TYPE_CHECKING:
-    from .solution import Solution
 
-
+@view("notebook")
 def notebook(solution: Solution, most: int = 10) -> str:
     """The solution as HTML, with at most so many active points."""
     facts: list[tuple[str, str]] = []

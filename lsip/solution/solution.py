@@ -33,8 +33,6 @@ from ..proof.verify import check_numbers, verify
 from ..schema import Either, Schema, conform, missing, text
 from ..schema import whole as whole_number
 from ..validation import real, whole
-from .frames import frame
-from .notebook import notebook
 from .rounding import above, below
 from .uncertified import reason
 from .views import shown_by
@@ -429,10 +427,11 @@ class Solution:
             the solution, with their coordinates and multipliers; "rows": the finite constraints, with value, sides and
             multiplier; "history": the iterations.
         """
-        return frame(self, what)
+        return shown_by("to_frame")(self, what)
 
     def _repr_html_(self) -> str:
-        return notebook(self)
+        page: str = shown_by("notebook")(self)
+        return page
 
     def save(self, path: str | Path) -> None:
         """Write the answer and its certificate to an .npz file (no code is stored, and none is run on loading).
