@@ -25,6 +25,7 @@ SLOW = ("scipy.stats", "scipy.optimize")  # parts of the core that would make `i
 OWNERS = {  # optional packages: the only files of lsip that may import them, inside functions
     "matplotlib": {"lsip/plotting.py"},
     "gurobipy": {"lsip/masters/gurobi.py"},
+    "typing_extensions": {"lsip/expressions/affine.py"},  # for the type checker, which has it
     "pandas": {"lsip/solution/frames.py", "lsip/solution/solution.py"},
     "cvxpy": {"lsip/model/discretisation.py", "lsip/masters/cvxpy.py", "lsip/interop/cvxpy/package.py"},
     "pyomo": {

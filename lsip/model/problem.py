@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from .callables import FamilyOn
 from .compilation import Parts, Written
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .identities import matched
-from .method import Answer, Method, chosen_method
+from .method import Answer, Method, SolveOptions, chosen_method
 from .problem_file import WHAT, problem_data, read_problem
 from .program import Program
 from .statements import ForAll, Objective, check_indices, titled
@@ -55,6 +55,18 @@ def _objective(expression: Affine | Expression | float | NDArray[Any]) -> Affine
             f"The objective depends on the index {names}; introduce a variable and bound it with forall instead."
         )
     return affine
+
+
+@overload
+def forall(
+    index: Index | Sequence[Index], constraint: Statement | NDArray[np.bool_], *, name: str | None = None
+) -> ForAll | Any: ...
+
+
+@overload
+def forall(
+    index: Index | Sequence[Index], constraint: Sequence[Statements], *, name: str | None = None
+) -> list[Any]: ...
 
 
 def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str | None = None) -> Any:
@@ -227,7 +239,11 @@ class Problem:
         return None if self._last is None else self._last.status
 
     def solve(
-        self, *given: object, method: Method[Problem] | None = None, verbose: bool = True, **options: object
+        self,
+        *given: object,
+        method: Method[Problem] | None = None,
+        verbose: bool = True,
+        **options: Unpack[SolveOptions],
     ) -> Answer:
         """Solve with proof; what comes back is an `lsip.Solution`.
 
@@ -243,7 +259,7 @@ class Problem:
             self._parts.forget()
         elif getattr(method, "warm_start", None) is None:
             options = {"warm_start": warm, **options}
-        answer = chosen_method(given, method, options).solve(self, verbose=verbose)
+        answer = chosen_method(given, method, {**options}).solve(self, verbose=verbose)
         self._last = answer
         for variable in self.variables:
             variable.found(None if answer.status in (Status.INFEASIBLE, Status.UNBOUNDED) else answer[variable])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..deadline import check, within
 from ..errors import ModelError, OutOfTime, ProofError
-from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.affine import Affine, Constraint, Value, Variable
 from ..expressions.graph import Expression
 from ..expressions.parameter import Values, current
 from ..expressions.sums import Kept, together, totals
@@ -245,7 +245,13 @@ class Solution:
         why = reason(self.program, self.certificate.violation, self.oracle)
         return f"No violation found, but one is not excluded: {why}"
 
-    def __getitem__(self, item: Affine | str) -> Any:
+    @overload
+    def __getitem__(self, item: Variable[Value]) -> Value: ...
+
+    @overload
+    def __getitem__(self, item: Affine | Expression | str) -> Array | Any: ...
+
+    def __getitem__(self, item: Affine | Expression | str) -> Any:
         """The value of a variable or an expression without index: `solution[x]`, `solution["x"]`, `solution[2 * x]`."""
         if isinstance(item, str):
             item = self._named(item)
