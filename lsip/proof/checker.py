@@ -264,7 +264,8 @@ class IndexSet(NamedTuple):
 def read_set(data: dict[str, Any]) -> IndexSet:
     """An index set by its name and arguments."""
     kind, given = data["kind"], data["arguments"]
-    counts = {"Interval": 2, "Box": 2, "Finite": 1, "Ball": 2, "Polytope": 2, "Product": None, "Union": None}
+    counts = {"Simplex": 1, "Finite": 1, **dict.fromkeys(("Interval", "Box", "Ball", "Ellipsoid", "Polytope"), 2)}
+    counts |= {"Product": None, "Union": None}
     familiar(kind in counts, f"The index set {str(kind)[:60]} is not known.")
     readable(counts[kind] in (None, len(given)), "An index set has other arguments.")
     if kind in ("Interval", "Box"):
@@ -277,7 +278,16 @@ def read_set(data: dict[str, Any]) -> IndexSet:
         readable(len({len(p) for p in points}) == 1, "A finite index set needs points of one length.")
         return IndexSet(len(points[0]), [triangle([point]) for point in points], points.__contains__)
     if kind == "Ball":
-        return ball_set(tuple(numbers(given[0])), number(given[1]))
+        centre, radius = numbers(given[0]), number(given[1])
+        demand(radius > 0, "A ball has no radius.")
+        places = range(len(centre))
+        return ellipsoid(tuple(centre), [[radius**2 * int(i == j) for j in places] for i in places])
+    if kind == "Ellipsoid":
+        return ellipsoid(tuple(numbers(given[0])), [numbers(row) for row in given[1]])
+    if kind == "Simplex":  # the convex hull of the unit vectors
+        corners = [tuple(fmpq(int(i == j)) for j in range(given[0])) for i in range(whole(given[0], 4))]
+        readable(corners, "A simplex has no corner.")
+        return IndexSet(len(corners), [triangle(corners)], lambda y: min(y) >= 0 and sum(y, ZERO) == 1)
     if kind == "Polytope":
         return polygon([numbers(row) for row in given[0]], numbers(given[1], len(given[0])))
     parts = [read_set(part) for part in given]
@@ -287,20 +297,34 @@ def read_set(data: dict[str, Any]) -> IndexSet:
     return IndexSet(parts[0].dim, [p for part in parts for p in part.pieces], lambda y: any(p.holds(y) for p in parts))
 
 
-def ball_set(centre: Point, radius: fmpq) -> IndexSet:
-    """A ball in polar coordinates: a distance, the angle in a plane, the angle above it."""
+def ellipsoid(centre: Point, shape: list[list[fmpq]]) -> IndexSet:
+    """What L makes of the unit ball, L L' = shape, in polar coordinates: a distance, an angle in a plane, one above."""
     half = fmpq(63, 40)  # more than a quarter of a turn; as distances may be negative, half of all directions do
-    demand(radius > 0, "A ball has no radius.")
+    n = range(len(centre))
+    readable([len(row) for row in shape] == [len(n)] * len(n), "The shape of an ellipsoid does not fit its centre.")
+    demand(
+        all(shape[i][j] == shape[j][i] for i, j in combinations(n, 2)), "The shape of an ellipsoid is not symmetric."
+    )
+    root: list[list[Number]] = [[ZERO] * len(n) for _ in n]
+    for i, j in [
+        pair for pair in product(n, repeat=2) if pair[0] >= pair[1]
+    ]:  # Cholesky's factor, which there is of no other matrices
+        left = shape[i][j] - sum((root[i][k] * root[j][k] for k in range(j)), ZERO)
+        demand(i > j or left > 0, "An ellipsoid is flat, or none.")
+        root[i][j] = left / root[j][j] if i > j else applied("sqrt", None, left)
 
     def place(s: Sequence[Value]) -> list[Value]:
-        offsets = [s[0] * radius]
+        unit = [s[0]]
         for turn in (arb(v) if isinstance(v, fmpq) else v for v in s[1:]):
-            offsets = [v * turn.cos() for v in offsets] + [s[0] * radius * turn.sin()]
-        return [c + offset for c, offset in zip(centre, offsets, strict=True)]
+            unit = [v * turn.cos() for v in unit] + [s[0] * turn.sin()]
+        return [c + sum((root[i][k] * unit[k] for k in range(i)), root[i][i] * unit[i]) for i, c in enumerate(centre)]
 
-    piece = Piece((-ONE, *[-half] * (len(centre) - 1)), (ONE, *[half] * (len(centre) - 1)), place)
-    inside = lambda y: sum((v - c) ** 2 for v, c in zip(y, centre, strict=True)) <= radius**2  # noqa: E731
-    return IndexSet(len(centre), [piece], inside)
+    def inside(y: Point) -> bool:
+        away = [v - c for v, c in zip(y, centre, strict=True)]
+        steps = solved([dict(enumerate(row)) for row in shape], away)
+        return bool(sum((a * b for a, b in zip(away, steps, strict=True)), ZERO) <= 1)
+
+    return IndexSet(len(n), [Piece((-ONE, *[-half] * (len(n) - 1)), (ONE, *[half] * (len(n) - 1)), place)], inside)
 
 
 def triangle(corners: Sequence[Point]) -> Piece:

@@ -38,7 +38,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..domains import Domain
 from ..errors import ModelError
 from ..expressions.angle import Angle
 from ..expressions.elementary import FUNCTIONS
@@ -61,7 +60,9 @@ from ..expressions.graph import (
     Select,
     Sum,
 )
+from ..expressions.index_sets import domain_data
 from ..expressions.monomials import Monomials
+from ..expressions.region import Region
 from ..model.families import RowFamily
 from ..model.program import Program
 from ..model.status import Status
@@ -184,16 +185,8 @@ def _entries(matrix: sparse.csr_matrix) -> list[list[list[Any]]]:
     return [pairs[a:b] for a, b in pairwise(ends)]
 
 
-def _domain(domain: Domain) -> Data:
-    arguments: list[Any] = []
-    for argument in domain._arguments():
-        if isinstance(argument, Domain):
-            arguments.append(_domain(argument))
-        elif not isinstance(argument, np.ndarray | int | float):
-            raise ModelError(f"The format of proofs has no formulas in index sets, as in {domain}.")
-        else:
-            arguments.append(argument.tolist() if isinstance(argument, np.ndarray) else argument)
-    return {"kind": type(domain).__name__, "arguments": arguments}
+def _no_formulas(region: Region) -> Data:
+    raise ModelError(f"The format of proofs has no formulas in index sets, as in {region}.")
 
 
 def _family(family: RowFamily) -> Data:
@@ -212,7 +205,7 @@ def _family(family: RowFamily) -> Data:
     used, (coefficients, rhs) = steps.used(values[: rows * width], rhs if len(rhs) == rows else rhs * rows)
     return {
         "name": family.name,
-        "domain": _domain(family.domain),
+        "domain": domain_data(family.domain, _no_formulas),
         "columns": family.columns.tolist(),
         "steps": used,
         "coefficients": [coefficients[i * width : (i + 1) * width] for i in range(rows)],
