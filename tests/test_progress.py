@@ -35,6 +35,7 @@ def solution(**changes: Any) -> Any:
         "certificate": SimpleNamespace(finite_violation=0.0, box=(), upper=2.0),
         "program": SimpleNamespace(families=[1]),
         "cuts": [1, 2, 3],
+        "wide": False,
         "effort": Effort("", {}, {"compile": 0.01, "separation": 0.24, "proof": 0.001}),
     }
     return SimpleNamespace(status=status, **{**fields, **rest, **proof, **changes})
@@ -86,7 +87,7 @@ def test_the_table_ends_with_closed_bounds_and_a_split_of_the_time() -> None:
     lines = printed(iterate(1, lower=-math.inf, upper=math.inf, bound=math.inf), end=solution())
     end = next(line for line in lines if line.split()[:1] == ["end"])
     assert len(end) == WIDTH
-    assert end.split() == ["end", "3", "-1.50000000", "-1.50000000", "-1.50000000", "1.00e-10", "1.00e-09", "0.25s"]
+    assert end.split() == ["end", "3", "-1.50000000", "-1.50000000", "-1.50000000", "1.00e-10", "0.00e+00", "0.25s"]
     assert "   time       compile 4%, separation 96%" in lines
     assert not any("end" in line for line in printed(iterate(1), end=solution(value=math.nan))), "nothing to close"
 
