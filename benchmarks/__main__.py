@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import fields
 
 from .harness.figures import plain
 from .harness.registry import Options, benchmarks
@@ -21,12 +22,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--tries", type=int, metavar="N", help="how many random models (soundness, tame), or mutants (check)"
     )
+    parser.add_argument("--seeds", type=int, metavar="N", help="how many learners, a seed each (learn, si_cppo)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="the seed of the first of them, or of all")
     parser.add_argument("--jobs", type=int, default=1, metavar="J", help="processes at a time (soundness)")
     parser.add_argument("--compare", metavar="FILE", help="list what differs from the JSON of an earlier run (record)")
     given = parser.parse_args(arguments)
-    if (given.tries is not None and given.tries < 1) or given.jobs < 1 or given.seed < 0:
-        parser.error("--tries and --jobs are at least 1, and --seed is at least 0")
+    if any(count is not None and count < 1 for count in (given.tries, given.seeds, given.jobs)) or given.seed < 0:
+        parser.error("--tries, --seeds and --jobs are at least 1, and --seed is at least 0")
     known = benchmarks()
     if given.name is None:
         width = max(map(len, known))
@@ -35,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     if given.name not in known:
         parser.error(f"there is no benchmark called {given.name!r}; choose from {', '.join(sorted(known))}")
     chosen = known[given.name]
-    options = Options(given.only, given.quick, given.tries, given.seed, given.jobs, given.compare)
+    options = Options(**{f.name: getattr(given, f.name) for f in fields(Options)})
     try:
         figures = plain({"benchmark": chosen.name, **chosen.run(options)})
     except (LookupError, KeyboardInterrupt) as error:

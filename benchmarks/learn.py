@@ -1,16 +1,17 @@
-"""Learning in general: what a step of each update costs, where an iteration spends its time, and rules side by side.
+"""Learning in general: what a step of each update costs, where an iteration spends its time, and steps a second.
 
 Updates take one step on 1,000 samples: of a table of 8 states, of networks with two layers of 64 and of 512, and of a
 small convolutional one. The shares of time are those of playing, of searching Y, of the step with its batch, and of the
-critics: only the last two can gain from a GPU. On Pendulum, whose angle has a limit for every threshold, SI-CPPO on the
-worst point and on a set, Exchange Policy Optimisation and PPO-Lagrangian learn with the same settings.
+critics: only the last two can gain from a GPU. Throughput is steps of the environment that are learned from per second
+of the processor, beside Stable-Baselines3's PPO where it is installed. And gradients by hand are compared with
+autograd's, at the sizes at which they are used.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import resource
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,12 +21,13 @@ import torch
 from torch import nn
 
 import envs
-import lsip
 import rl
-from rl.policies import Categorical, MLPGaussian, Policy, SoftmaxTable
+from rl import backprop
+from rl.flat import Flat
+from rl.policies import Categorical, MLPCategorical, MLPGaussian, Policy, SoftmaxTable
 from rl.updates import Batch
 
-from .harness.figures import machine, median, table
+from .harness.figures import machine, median, ratio, table
 from .harness.registry import Figures, Options, benchmark, say
 
 SAMPLES = 1000
@@ -36,7 +38,8 @@ UPDATES: dict[str, Any] = {
     "PPO": rl.PPO(),
     "PolicyGradient": rl.PolicyGradient(),
 }
-PENDULUM = {"gamma": 0.95, "episodes": 32, "normalise": True, "log_std": -0.5, "learning_rate": 1e-3, "eta": 0.5}
+SIZES = {"2 x 64": (64, 64), "2 x 512": (512, 512)}
+PARTS = ("updates", "shares", "throughput", "gradients")
 
 
 class Convolutional(Categorical):
@@ -88,7 +91,7 @@ def updates(turns: int) -> list[Figures]:
 def shares(turns: int) -> list[Figures]:
     """Where an iteration of SI-CPPO on 64 ships spends its time, at the beginning, by the size of the networks."""
     rows = []
-    for name, hidden in (("2 x 64", (64, 64)), ("2 x 512", (512, 512))):
+    for name, hidden in SIZES.items():
         ships = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=64)
         agent = rl.SICPPO(ships, envs.ship.constraint(), hidden=hidden, episodes=64, minibatch=800, device="cpu")
         spent = dict.fromkeys(("play", "batch", "step", "critics"), 0.0)
@@ -120,65 +123,140 @@ def _clocked(method: Callable[..., Any], spent: dict[str, float], part: str) -> 
     return timed
 
 
-def upright() -> rl.SemiInfiniteCost:
-    """For every threshold y: the discounted time with the pole beyond the angle y is limited, the less the larger y."""
+def throughput(turns: int, busy: bool) -> list[Figures]:
+    """Steps per second with learning, the constraint critic included; and of Stable-Baselines3's PPO, if installed.
 
-    def cost(y: Any, observations: Any, actions: Any) -> Any:
-        angle = np.abs(np.arctan2(observations[:, 1], observations[:, 0]))
-        return 1 / (1 + np.exp(-8 * (angle - y[:, :1])))
-
-    return rl.SemiInfiniteCost(lsip.Interval(0.3, 3.0), cost, lambda y: 14 - 4 * y[:, 0], gamma=0.95)
-
-
-def pendulum(seeds: int, steps: int) -> list[Figures]:
-    """Discounted return and worst violation of the last fifth of the iterations, and of the policy that is kept."""
+    Both make the same passes over minibatches of the same size: ten for the policy, and ten for critics (here five for
+    each of two). Only steps that are learned from are counted. Both run with one thread and take turns; seconds are
+    those of the processor, so that other work on the machine matters little. The ratio is the median over the turns.
+    """
+    stop = _keep_busy() if busy else None
     rows = []
-    make: dict[str, Callable[..., Any]] = {
-        "SI-CPPO, worst": rl.SICPPO,
-        "SI-CPPO, set": lambda *given, **options: rl.SICPPO(*given, switch="set", **options),
-        "EPO": rl.EPO,
-        "PPO-Lagrangian": rl.baselines.PPOLagrangian,
-    }
-    for name, kind in make.items():
-        late, kept = [], []
-        for seed in range(seeds):
-            env = gymnasium.make_vec("Pendulum-v1", num_envs=32)
-            config = rl.SICPPOConfig(**PENDULUM)
-            agent = kind(env, upright(), config, seed=seed, device="cpu").learn(steps, evaluate_every=10)
-            tail = agent.history[-len(agent.history) // 5 :]
-            late.append([np.mean([r.reward for r in tail]), np.mean([r.violation for r in tail])])
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", rl.NoGoodPolicyWarning)
-                played = agent.world.played(agent.episodes(256, 10_000 + seed))
-            worst = float(played.violation.values(np.linspace(0.3, 3.0, 541)[:, None]).max())
-            kept.append([played.reward, worst])
-            say(f"pendulum: {name}, seed {seed}: return {kept[-1][0]:.1f}, violation {kept[-1][1]:+.3f}")
-        (reward, violation), (best, excess) = np.mean(late, axis=0), np.mean(kept, axis=0)
-        rows.append(
-            {"method": name, "seeds": seeds, "steps": steps, "late_return": reward, "late_violation": violation}
-            | {"kept_return": best, "kept_violation": excess, "worst_of_kept": max(v for _, v in kept)}
-        )
+    try:
+        for size, hidden in SIZES.items():
+            mine, other = _ours(hidden), _theirs(hidden)
+            spent = [(mine(), other() if other is not None else None) for _ in range(turns)]
+            ours, theirs = (median(rates) for rates in zip(*spent, strict=True))
+            times = median(ratio(a, b) for a, b in spent)
+            rows.append({"networks": size, "busy_core": busy, "ours": ours, "sb3": theirs, "times": times})
+    finally:
+        if stop is not None:
+            stop()
     return rows
+
+
+def _ours(hidden: tuple[int, ...]) -> Callable[[], float]:
+    """A function that learns for an iteration and gives its steps per second."""
+    ships = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=128)
+    settings: dict[str, Any] = {"hidden": hidden, "episodes": 384, "minibatch": 800, "divergence": np.inf}
+    one = rl.SICPPO(ships, envs.ship.constraint(), rl.SICPPOConfig(**settings), seed=0, device="cpu")
+    counted: list[int] = []
+    play = one.world.play
+
+    def counting(state: Any) -> Any:
+        played = play(state)
+        counted.append(played.data.episodes.steps)
+        return played
+
+    object.__setattr__(one.world, "play", counting)
+    one.learn(1, evaluate_every=10**9)  # ships wander for 100 steps at first; that is what is measured
+
+    def rate() -> float:
+        start = time.process_time()
+        one.learn(one.total_steps + 1, evaluate_every=10**9)
+        return counted[-1] / (time.process_time() - start)
+
+    return rate
+
+
+def _theirs(hidden: tuple[int, ...]) -> Callable[[], float] | None:
+    try:
+        from stable_baselines3 import PPO
+        from stable_baselines3.common.env_util import make_vec_env
+    except ImportError:
+        return None
+    env = make_vec_env("lsip/ShipRoute-v0", n_envs=64)
+    nets = {"activation_fn": torch.nn.Tanh, "net_arch": {"pi": list(hidden), "vf": list(hidden)}}
+    model = PPO("MlpPolicy", env, n_steps=100, batch_size=800, n_epochs=10, policy_kwargs=nets, device="cpu", seed=0)
+
+    def rate() -> float:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        start = time.process_time()
+        model.learn(3 * 6400, reset_num_timesteps=False)
+        torch.set_num_threads(threads)
+        return 3 * 6400 / (time.process_time() - start)
+
+    return rate
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+def _keep_busy() -> Any:
+    """Another process that takes a core; what is returned stops it."""
+    process = multiprocessing.get_context("spawn").Process(target=_spin, daemon=True)
+    process.start()
+    time.sleep(2)
+    return process.kill
+
+
+def gradients(turns: int) -> list[Figures]:
+    """Milliseconds of a policy step forth and back, on 800 samples: by hand, and by autograd."""
+    rows = []
+    for size, hidden in SIZES.items():
+        for kind, policy, actions in (
+            ("Gaussian", MLPGaussian(6, 1, hidden), torch.randn(800, 1)),
+            ("categorical", MLPCategorical(6, 4, hidden), torch.randint(4, (800,))),
+        ):
+            Flat(policy)
+            seen, slope = torch.randn(800, 6), torch.randn(800) / 800
+
+            def hand(policy: Policy = policy, seen: Any = seen, actions: Any = actions, slope: Any = slope) -> None:
+                backprop.by_formulas(policy, seen, actions)[1](slope)
+
+            def auto(policy: Policy = policy, seen: Any = seen, actions: Any = actions, slope: Any = slope) -> None:
+                backprop.by_autograd(policy, policy.log_prob(seen, actions))[1](slope)
+
+            spent = [(_spent(hand), _spent(auto)) for _ in range(turns)]
+            ours, theirs = (median(each) for each in zip(*spent, strict=True))
+            used = backprop.by_hand(policy.net)
+            rows.append(
+                {"networks": size, "policy": kind, "by_hand_ms": ours, "autograd_ms": theirs}
+                | {"times": median(ratio(b, a) for a, b in spent), "by_hand": used}
+            )
+    return rows
+
+
+def _spent(step: Callable[[], None], repeats: int = 20) -> float:
+    """Milliseconds of the processor a step."""
+    start = time.process_time()
+    for _ in range(repeats):
+        step()
+    return 1000 * (time.process_time() - start) / repeats
 
 
 def show(figures: Figures) -> str:
     """A table a part."""
-    parts = [figures["updates"], figures["shares"], figures["pendulum"]]
-    return "\n\n".join(table(rows, {k: k.replace("_", " ") for k in rows[0]}) for rows in parts if rows)
+    parts = [figures[name] for name in PARTS if figures.get(name)]
+    return "\n\n".join(table(rows, {k: k.replace("_", " ") for k in rows[0]}) for rows in parts)
 
 
-@benchmark("learn", "Learning: milliseconds of each update, shares of an iteration, and rules side by side", show)
+@benchmark("learn", "Learning: milliseconds of each update, shares of an iteration, steps a second beside SB3", show)
 def run(options: Options) -> Figures:
     before, start, threads = machine(), time.perf_counter(), torch.get_num_threads()
+    quick, chosen = options.quick, options.choose(PARTS)
+    measured: dict[str, Callable[[], list[Figures]]] = {
+        "updates": lambda: updates(3 if quick else 15),
+        "shares": lambda: shares(1 if quick else 4),
+        "throughput": lambda: [row for busy in (False, True) for row in throughput(2 if quick else 5, busy)],
+        "gradients": lambda: gradients(3 if quick else 15),
+    }
     torch.set_num_threads(1)
     try:
-        return {
-            "quick": options.quick,
-            "machine": before,
-            "updates": updates(3 if options.quick else 15),
-            "shares": shares(1 if options.quick else 4),
-            "pendulum": pendulum(1 if options.quick else 5, 20_000 if options.quick else 400_000),
-            "seconds": time.perf_counter() - start,
-        }
+        figures = {name: measured[name]() for name in chosen}
+        return {"quick": quick, "machine": before, **figures, "seconds": time.perf_counter() - start}
     finally:
         torch.set_num_threads(threads)

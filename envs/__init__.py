@@ -10,7 +10,7 @@ from .drone import drone
 from .load_balancing import load_balancing
 from .sewage import sewage
 
-__all__ = ["drone", "load_balancing", "paper", "sewage", "ship", "spraying"]
+__all__ = ["classic", "drone", "load_balancing", "paper", "sewage", "ship", "spraying"]
 
 if find_spec("gymnasium") is not None:
     from gymnasium.envs.registration import register, registry
@@ -26,7 +26,7 @@ if find_spec("gymnasium") is not None:
 
 
 def __getattr__(name: str) -> ModuleType:
-    if name not in ("paper", "ship", "spraying"):
+    if name not in ("classic", "paper", "ship", "spraying"):
         raise AttributeError(f"module 'envs' has no attribute {name!r}")
     try:
         return import_module(f".{name}", __name__)

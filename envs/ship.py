@@ -29,6 +29,8 @@ from numpy.typing import ArrayLike, NDArray
 import lsip
 import rl
 
+from . import pictures
+
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]
@@ -93,12 +95,10 @@ class ShipRoute(gymnasium.Env[Single, Single]):
     (-0.2414, False, False, {})
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 5}  # noqa: RUF012  (Gymnasium's type)
+    metadata: dict[str, Any] = {"render_modes": pictures.MODES, "render_fps": 5}  # noqa: RUF012  (Gymnasium's type)
 
     def __init__(self, *, symmetric: bool = False, render_mode: str | None = None) -> None:
-        if render_mode not in (None, "rgb_array"):
-            raise lsip.ModelError(f'`render_mode` is None or "rgb_array"; got {render_mode!r}.')
-        self.render_mode = render_mode
+        self.render_mode = pictures.mode(render_mode)
         self.symmetric, self.periodic_actions = bool(symmetric), not symmetric
         self.observation_space, self.action_space = _spaces(self.symmetric)
         self.positions: list[tuple[float, float]] = []  # s_0, …, s_t of this episode
@@ -142,12 +142,7 @@ class ShipRoute(gymnasium.Env[Single, Single]):
 
     def render(self) -> Any:
         """The picture, uint8 of shape (480, 480, 3), where `render_mode` asks for it; it needs matplotlib."""
-        if self.render_mode is None:
-            gymnasium.logger.warn('Nothing is drawn without a render mode: make it with render_mode="rgb_array".')
-            return None
-        if not self.positions:
-            raise gymnasium.error.ResetNeeded("There is no route yet to draw: call `reset` first.")
-        return _picture(np.array(self.positions))
+        return pictures.picture(self.render_mode, self.positions, lambda axes: draw(axes, np.array(self.positions)))
 
 
 class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
@@ -293,13 +288,14 @@ def constraint(*, gamma: float = 1.0, most: int = 500) -> rl.SemiInfiniteCost:
     )
 
 
-def _cost(y: Any, observations: NDArray[Any], actions: NDArray[Any]) -> Any:
-    return _pollution(y, np.asarray(observations, dtype=float)[:, :2])
+def _cost(y: Any, observations: Any, actions: Any) -> Any:
+    positions = observations[:, :2]
+    return _pollution(y, positions.astype(float) if isinstance(positions, np.ndarray) else positions)
 
 
-def _pollution(y: Any, positions: Array) -> Any:
+def _pollution(y: Any, positions: Any) -> Any:
     """c_y(s) for places (N, 2) and positions (B, 2): shape (N, B)."""
-    if isinstance(y, lsip.Expression):
+    if not isinstance(y, np.ndarray):  # an expression, or what is on a device
         return np.exp(-DECAY * np.linalg.norm(y.reshape(len(y), 1, 2) - positions, axis=-1))
     places = np.asarray(y, dtype=float)
     found = np.empty((len(places), len(positions)))
@@ -318,8 +314,7 @@ def _pollution(y: Any, positions: Array) -> Any:
 
 
 def _bound(y: Any) -> Any:
-    places = y if isinstance(y, lsip.Expression) else np.asarray(y, dtype=float)
-    return BASE + GROWTH * np.exp(DECAY * np.linalg.norm(places - MPA, axis=1))
+    return BASE + GROWTH * np.exp(DECAY * np.linalg.norm(y - MPA, axis=1))
 
 
 # ---- routes ----------------------------------------------------------------------------------------------------------
@@ -350,7 +345,8 @@ def route(headings: ArrayLike) -> tuple[Array, float]:
 
 def violations(positions: ArrayLike, y: ArrayLike) -> Array:
     """V_{c_y} - u_y at places y (N, 2) for a route s_0, …, s_T (T + 1, 2); its last position pollutes no more."""
-    return _pollution(y, np.asarray(positions, dtype=float)[:-1]).sum(axis=1) - _bound(y)
+    places = np.asarray(y, dtype=float)
+    return _pollution(places, np.asarray(positions, dtype=float)[:-1]).sum(axis=1) - _bound(places)
 
 
 def reference_routes() -> dict[str, Array]:
@@ -386,11 +382,3 @@ def draw(axes: Any, positions: Array) -> None:
     axes.plot(GOAL, GOAL, "*", color="#d97706", markersize=14, markeredgecolor="white", label="D", **style)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="$y_1$", ylabel="$y_2$")
     axes.legend(loc="upper left")
-
-
-def _picture(positions: Array) -> NDArray[np.uint8]:
-    """What `draw` draws, as pixels."""
-    drawn: Any = rl.plotting.figure(size=(4.8, 4.8))
-    draw(drawn.axes[0], positions)
-    drawn.canvas.draw()
-    return np.asarray(drawn.canvas.buffer_rgba())[..., :3].copy()

@@ -27,6 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 import lsip
 import rl
 
+from . import pictures
+
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]
@@ -154,12 +156,10 @@ class Spraying(gymnasium.Env[Single, Single]):
     [0.1  0.15 0.04] -0.18
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 5}  # noqa: RUF012  (Gymnasium's type)
+    metadata: dict[str, Any] = {"render_modes": pictures.MODES, "render_fps": 5}  # noqa: RUF012  (Gymnasium's type)
 
     def __init__(self, *, render_mode: str | None = None) -> None:
-        if render_mode not in (None, "rgb_array"):
-            raise lsip.ModelError(f'`render_mode` is None or "rgb_array"; got {render_mode!r}.')
-        self.render_mode = render_mode
+        self.render_mode = pictures.mode(render_mode)
         self.observation_space, self.action_space = _spaces()
         self.positions: list[Array] = []  # s_0, …, s_t of this episode
         self.flows: list[float] = []
@@ -188,15 +188,11 @@ class Spraying(gymnasium.Env[Single, Single]):
 
     def render(self) -> Any:
         """The picture, uint8 of shape (480, 480, 3), where `render_mode` asks for it; it needs matplotlib."""
-        if self.render_mode is None:
-            gymnasium.logger.warn('Nothing is drawn without a render mode: make it with render_mode="rgb_array".')
-            return None
-        if not self.positions:
-            raise gymnasium.error.ResetNeeded("There is no route yet to draw: call `reset` first.")
-        drawn: Any = rl.plotting.figure(size=(4.8, 4.8))
-        draw(drawn.axes[0], np.array(self.positions), np.array(self.flows))
-        drawn.canvas.draw()
-        return np.asarray(drawn.canvas.buffer_rgba())[..., :3].copy()
+        return pictures.picture(
+            self.render_mode,
+            self.positions,
+            lambda axes: draw(axes, np.array(self.positions), np.array(self.flows)),
+        )
 
 
 # ---- the constraint --------------------------------------------------------------------------------------------------
@@ -234,9 +230,10 @@ def _lines(*edges: float) -> Array:
     return np.concatenate([np.column_stack([np.linspace(*ends[e], 41), np.full(41, e)]) for e in edges])
 
 
-def _cost(y: Any, observations: NDArray[Any], actions: NDArray[Any]) -> Any:
-    positions = np.asarray(observations, dtype=float)[:, :2]
-    flows = np.asarray(actions, dtype=float)[:, 2].clip(0.0, 1.0)
+def _cost(y: Any, observations: Any, actions: Any) -> Any:
+    if isinstance(observations, np.ndarray):
+        observations, actions = observations.astype(float), actions.astype(float)
+    positions, flows = observations[:, :2], np.clip(actions[:, 2], 0.0, 1.0)
     distances = ((y.reshape(len(y), 1, 2) - positions) ** 2).sum(axis=-1)
     return _sign(y).reshape(len(y), 1) * (flows * np.exp(-distances / (2 * SPREAD**2)))
 

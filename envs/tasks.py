@@ -30,6 +30,24 @@ def _spraying() -> rl.SemiInfiniteCost:
     return spraying.constraint()
 
 
+def _pendulum() -> rl.SemiInfiniteCost:
+    from .classic import Angles
+
+    return Angles().constraint()
+
+
+def _pendulums(copies: int) -> Any:
+    from .classic import PendulumVector
+
+    return PendulumVector(copies)
+
+
+def _cartpole() -> rl.SemiInfiniteCost:
+    from .classic import Distances
+
+    return Distances().constraint()
+
+
 @dataclass(frozen=True)
 class Task:
     """What is trained under a name."""
@@ -62,6 +80,35 @@ class Task:
 TASKS: dict[str, Task] = {
     "ship": Task("Ship Route Planning", "lsip/ShipRoute-v0", _ship, steps=300_000),
     "spraying": Task("Agricultural Spraying", "lsip/Spraying-v0", _spraying, steps=500_000),
+    "pendulum": Task(
+        "A pendulum with a limit for every angle",
+        _pendulums,
+        _pendulum,
+        steps=400_000,
+        copies=32,
+        # Returns have the size of hundreds, and first states vary: critics need other units, and what is kept must
+        # be judged by many episodes.
+        settings={
+            "gamma": 0.95,
+            "episodes": 32,
+            "eta": 0.0,
+            "normalise": True,
+            "normalise_rewards": True,
+            "normalise_costs": True,
+            "log_std": -0.5,
+            "divergence": 0.1,
+            "critic_epochs": 10,
+            "evaluation_episodes": 256,
+        },
+    ),
+    "cartpole": Task(
+        "A cart with a limit for every distance",
+        "CartPole-v1",
+        _cartpole,
+        steps=400_000,
+        copies=32,
+        settings={"gamma": 0.99, "episodes": 32, "eta": 0.0, "normalise_rewards": True, "normalise_costs": True},
+    ),
 }
 
 

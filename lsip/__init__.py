@@ -1,6 +1,7 @@
 """Linear programs with a continuum of constraints: declared like the mathematics, solved with proof."""
 
-from . import bases, catalogue, oracles, plotting, report  # noqa: F401  (each registers how it shows a solution)
+from . import ambiguity, bases, catalogue, oracles, plotting, report  # noqa: F401  (each registers how it shows a solution)
+from .ambiguity import chance, cvar, scenario_count, worst_expectation
 from .domains import (
     Ball,
     Box,
@@ -15,11 +16,24 @@ from .domains import (
     Simplex,
     Union,
 )
-from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, OutOfTime, ProofError
-from .expressions import Constraint, Expression, Index, Parameter, Region, Variable, spline
+from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, NotConvexError, OutOfTime, ProofError
+from .expressions import (
+    Constraint,
+    Convex,
+    Expression,
+    Index,
+    Parameter,
+    Region,
+    Variable,
+    norm1,
+    norm_inf,
+    psd,
+    spline,
+)
 from .info import info
+from .integrals import expectation, integral
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
-from .solution import ActivePoint, Effort, Iterate, Solution
+from .solution import ActivePoint, Effort, Iterate, Solution, load
 from .solver import Decomposition, Exchange, Extreme, Tuning, decompose, exchange
 from .solver.linsip import linsip
 from .version import __version__ as __version__
@@ -30,6 +44,7 @@ __all__ = [
     "Box",
     "Budget",
     "Constraint",
+    "Convex",
     "Decomposition",
     "Domain",
     "Effort",
@@ -47,6 +62,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "NotAffineError",
+    "NotConvexError",
     "OutOfTime",
     "Parameter",
     "Polytope",
@@ -62,17 +78,28 @@ __all__ = [
     "Union",
     "Variable",
     "WorstViolation",
+    "ambiguity",
     "bases",
     "catalogue",
+    "chance",
+    "cvar",
     "decompose",
     "exchange",
+    "expectation",
     "forall",
     "info",
+    "integral",
     "linsip",
+    "load",
     "maximize",
     "minimize",
+    "norm1",
+    "norm_inf",
     "oracles",
+    "psd",
+    "scenario_count",
     "spline",
+    "worst_expectation",
 ]
 
 

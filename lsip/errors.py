@@ -13,6 +13,10 @@ class NotAffineError(ModelError, TypeError):
     """An expression that is not affine in the decision variables."""
 
 
+class NotConvexError(NotAffineError):
+    """A comparison or an objective that is not convex in the decision variables."""
+
+
 class ConversionError(ModelError, TypeError):
     """An expression was asked to become a number, or an array of numbers."""
 

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
+from typing import Any, NoReturn
+from zipfile import BadZipFile, ZipFile
 
-from .errors import ModelError
+import numpy as np
+from numpy.lib import format as npy
 
-__all__ = ["check_file", "make_folder", "whole_file"]
+from .errors import LSIPError, ModelError, ProofError
+
+__all__ = ["blamed", "check_file", "make_folder", "read_arrays", "read_json", "whole_file", "write_json"]
+
+
+DAMAGED = (
+    ValueError,  # also ModelError, JSONDecodeError and UnicodeDecodeError
+    KeyError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    OverflowError,
+    RuntimeError,  # also NotImplementedError and RecursionError
+    ProofError,
+    BadZipFile,
+    zlib.error,
+)
 
 
 def check_file(path: str | os.PathLike[str], example: str) -> Path:
@@ -50,3 +72,60 @@ def whole_file(path: str | os.PathLike[str], example: str) -> Iterator[Path]:
         raise ModelError(f"{target} cannot be written: {error.strerror or error}.") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def write_json(path: str | os.PathLike[str], example: str, data: object) -> None:
+    """Write plain data; doubles come back as they are."""
+    text = json.dumps(data, allow_nan=False)
+    with whole_file(path, example) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def read_json(path: str | os.PathLike[str], what: str) -> Any:
+    """The plain data in a file; `what` says what it should be, for the message if it is none."""
+    with blamed(path, what):
+        return json.loads(Path(path).read_bytes(), parse_constant=_no_number)
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number")
+
+
+def read_arrays(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
+    """The arrays of an .npz file, by name. What they claim to hold is compared with what is there before it is read."""
+    with blamed(path, what), ZipFile(path) as archive:
+        members = archive.infolist()
+        if sum(m.file_size for m in members) > Path(path).stat().st_size or any(m.compress_type for m in members):
+            raise ValueError("it claims to hold more than there is")
+        found = {}
+        for member in members:
+            with archive.open(member) as stream:
+                version = npy.read_magic(stream)
+                if version not in ((1, 0), (2, 0)):
+                    raise ValueError(f"it has arrays of version {version}")
+                header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+                shape, fortran, dtype = header(stream)
+                if dtype.hasobject:
+                    raise ValueError("it holds pickled objects, which may be code")
+                data = stream.read()
+                if prod(shape) * dtype.itemsize != len(data):
+                    raise ValueError("an array has another size than it says")
+                array = np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C")
+                found[member.filename.removesuffix(".npy")] = array.copy()
+        return found
+
+
+@contextmanager
+def blamed(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """While a file is taken apart, whatever goes wrong says that it is not `what` it should be."""
+    if not isinstance(path, str | os.PathLike):
+        raise ModelError(f"The name of a file is needed, {what}; got {path!r}.")
+    try:
+        yield
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except DAMAGED as error:
+        if isinstance(error, LSIPError) and str(path) in str(error):
+            raise  # it says so already
+        why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
+        raise ModelError(f"{path} is not {what}, or it is damaged: {why}.") from error

@@ -121,7 +121,7 @@ def plot_solution(
             chosen = _families(solution, family)
             shown = chosen[: TUNING.most_panels]
             columns = {1: 1, 2: 2, 4: 2}.get(len(shown), 3)
-            figure = _figure(-(-len(shown) // columns), columns, [solution.program.families[i].domain for i in shown])
+            figure = _figure(-(-len(shown) // columns), columns, [solution.program.families[i].visible for i in shown])
             for axes, i in zip(figure.axes, shown, strict=False):
                 _draw_family(axes, solution, i)
             for axes in figure.axes[len(shown) : len(shown) + (-len(shown)) % columns]:
@@ -178,10 +178,10 @@ def _save(figure: Figure, path: Path) -> None:
 def _families(solution: Solution, family: int | str | None) -> list[int]:
     """The indices of the families to draw."""
     families = solution.program.families
-    if not len(families):
+    if not any(each.shown for each in families):
         raise ModelError('The problem has no semi-infinite constraint to draw; try kind="convergence".')
     if family is None:
-        return list(range(len(families)))
+        return [i for i, each in enumerate(families) if each.shown]
     names = [str(each.name) for each in families]
     if isinstance(family, str):
         held = [i for i, each in enumerate(families) if family in each.labels]
@@ -198,15 +198,15 @@ def _families(solution: Solution, family: int | str | None) -> list[int]:
 def _draw_family(axes: Axes, solution: Solution, i: int) -> None:
     family = solution.program.families[i]
     violation: Any = solution.violation(i)
-    points = np.array([a.point for a in solution.active if a.family == i]).reshape(-1, family.domain.dim)
+    points = np.array([a.point for a in solution.active if a.family == i]).reshape(-1, family.visible.dim)
     weights = np.array([abs(a.multiplier) for a in solution.active if a.family == i])
     rows = np.array([a.component for a in solution.active if a.family == i], dtype=np.intp)
     heights = violation.values(points)[np.arange(len(points)), rows] if len(points) else np.empty(0)
     title = getattr(solution.program, "name", "problem") if len(solution.program.families) == 1 else "problem"
-    room = 48 if family.domain.dim == 1 and len(solution.program.families) > 1 else 60
+    room = 48 if family.visible.dim == 1 and len(solution.program.families) > 1 else 60
     axes.set_title(_short(str(family.name if title == "problem" else title), room))
-    if family.domain.dim == 1:
-        _draw_curve(axes, family.domain, violation)
+    if family.visible.dim == 1:
+        _draw_curve(axes, family.visible, violation)
         _mark(axes, points[:, 0], heights, weights)
         axes.set_xlabel(_axis_name(family, 0))
         axes.set_ylabel("violation  $a(y)\\,x - b(y)$")
@@ -239,7 +239,7 @@ def _draw_curve(axes: Axes, domain: Domain, violation: Violation) -> None:
 
 def _draw_map(axes: Axes, family: RowFamily, violation: Violation, points: Array, weights: Array) -> None:
     """A heat map on the plane, or on a slice through the worst point; a cloud of points where the set has no area."""
-    domain: Domain = family.domain
+    domain: Domain = family.visible
     trial = np.concatenate([domain.spread(TUNING.cloud), points])
     largest = _largest(violation, trial)
     worst = trial[int(np.nanargmax(largest))]
@@ -387,7 +387,7 @@ def _axis_name(family: RowFamily, k: int) -> str:
     names = getattr(family, "coordinates", None)
     if names is not None and len(names) > k:
         return str(names[k])
-    return "$t$" if family.domain.scalar else f"$y_{{{k + 1}}}$"
+    return "$t$" if family.visible.scalar else f"$y_{{{k + 1}}}$"
 
 
 def _draw_variables(solution: Solution) -> Figure:

@@ -158,7 +158,7 @@ def summary(solution: Solution) -> list[str]:
     lines += textwrap.wrap(solution.message, TUNING.prose, initial_indent="   ", subsequent_indent="   ")
     if math.isfinite(solution.value):
         lines.append(f"   value      {solution.value:.12g}")
-        lines.append(f"   proven     {_enclosure(solution)}")
+        lines.append(f"   {'bounds' if solution.certificate.trusts else 'proven'}     {_enclosure(solution)}")
     lines += _violations(solution) if math.isfinite(solution.value) else []
     if solution.active:
         count = len(solution.active)

@@ -19,6 +19,7 @@ from .simulator import Simulator
 
 if TYPE_CHECKING:
     from . import rules
+    from .batched_search import BatchedSearch
     from .epo import EPO
     from .policies import MLPCategorical, MLPGaussian, SoftmaxTable
     from .rollouts_ray import RayRollouts
@@ -37,6 +38,7 @@ __all__ = [
     "SICPO",
     "SICPPO",
     "TRPO",
+    "BatchedSearch",
     "BinaryModel",
     "CertifyTuning",
     "Dataset",
@@ -78,6 +80,7 @@ __all__ = [
 ]
 
 _LATE = {  # names that need torch or Gymnasium, and the room of each
+    "BatchedSearch": "batched_search",
     "EPO": "epo",
     "Linear": "schedules",
     "MLPCategorical": "policies",

@@ -75,6 +75,9 @@ class SemiInfiniteCost:
     candidates
         For such an environment: observations (B, …) -> points of Y (k, m) where the cost may peak; they are looked at
         besides what an oracle finds.
+    tensors
+        For such an environment: cost and bound are written with torch's functions, of tensors y, observations and
+        actions, which are on the device of the learner; so the search over Y is there, too.
 
     Examples
     --------
@@ -94,7 +97,9 @@ class SemiInfiniteCost:
         range: tuple[float, float] | None = None,  # noqa: A002  (the word for it)
         gamma: float = 1.0,
         candidates: Callable[[Steps], ArrayLike] | None = None,
+        tensors: bool = False,
     ) -> None:
+        self.tensors = bool(tensors)
         self.gamma, self.candidates = validation.number("gamma", gamma, "share"), candidates
         self.range = None if range is None else _ordered(range)
         validation.function("candidates", candidates, "observations")
@@ -148,7 +153,7 @@ class SemiInfiniteCost:
         """Costs c_y at the steps of an environment: (N, B) for points (N, m) and B steps."""
         if self.index is not None:
             self.for_steps()  # says what is wrong
-        found = np.asarray(self.cost(y, observations, actions), dtype=float)
+        found = self._computed(self.cost, y, observations, actions)
         if found.shape != (len(y), len(observations)):
             raise lsip.ModelError(
                 f"`cost(y, observations, actions)` must give one number a point and step, shape "
@@ -158,12 +163,20 @@ class SemiInfiniteCost:
 
     def bounds(self, y: Array) -> Array:
         """u_y at points (N, m)."""
-        found = np.asarray(self.bound(y), dtype=float)
+        found = self._computed(self.bound, y)
         if found.shape != (len(y),):
             raise lsip.ModelError(
                 f"`bound(y)` must give one number a point, shape ({len(y)},) for y {y.shape}; got {found.shape}."
             )
         return _finite(found, "bound(y)", y)
+
+    def _computed(self, function: Callable[..., Any], *given: Steps) -> Array:
+        """What cost or bound give for arrays; those of torch get tensors."""
+        if not self.tensors:
+            return np.asarray(function(*given), dtype=float)
+        import torch
+
+        return np.asarray(function(*(torch.as_tensor(np.asarray(each)) for each in given)), dtype=float)
 
     def for_steps(self) -> SemiInfiniteCost:
         """The constraint itself, if it is one of an environment."""

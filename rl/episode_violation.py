@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,25 @@ from .constraint import SemiInfiniteCost
 from .rollouts import Episodes
 from .separation import Found, separate
 
+if TYPE_CHECKING:
+    import torch
+
+    from .device_costs import DeviceCosts
+
 Array = NDArray[np.float64]
 NUMBERS = 2_000_000  # costs held at a time
 
 
 @dataclass(eq=False)
 class EpisodeViolation:
-    """g(y) = the mean over episodes of the discounted sum of c_y, minus u_y."""
+    """g(y) = the mean over episodes of the discounted sum of c_y, minus u_y.
+
+    Where the costs can be computed on the device of a learner, they are, and only g is read.
+    """
 
     constraint: SemiInfiniteCost
     episodes: Episodes
+    device: torch.device | None = None  # of a learner
     components: int = 1
 
     def __post_init__(self) -> None:
@@ -32,6 +41,15 @@ class EpisodeViolation:
         times = np.broadcast_to(np.arange(len(e.live))[:, None], e.live.shape)[e.live]
         self.observations, self.actions = e.flat(e.observations), e.flat(e.actions)
         self.weights = self.constraint.gamma**times / e.count
+        self.on_device = self._on_device()
+
+    def _on_device(self) -> DeviceCosts | None:
+        """The steps on the device, where their costs can be computed there."""
+        if self.device is None:
+            return None
+        from .device_costs import on_device
+
+        return on_device(self.constraint, self.observations, self.actions, self.weights, self.device)
 
     @property
     def domain(self) -> lsip.Domain:
@@ -41,6 +59,8 @@ class EpisodeViolation:
     def values(self, y: Array) -> Array:
         """g at points (N, m): (N, 1)."""
         y = np.asarray(y, dtype=float)
+        if self.on_device is not None:
+            return _finite(_called("cost(y, observations, actions)", self.on_device.values, y), y)[:, None]
         chunk = max(NUMBERS // max(len(self.weights), 1), 1)
         parts = [self.costs(y[i : i + chunk]) @ self.weights for i in range(0, len(y), chunk)]
         total: Array = np.concatenate(parts) if parts else np.zeros(0)
@@ -56,9 +76,9 @@ class EpisodeViolation:
         """g at points, (N,)."""
         return self.values(y)[:, 0]
 
-    def derivatives(self, y: Array, component: NDArray[np.intp]) -> None:
-        """A sampled cost is a black box."""
-        return
+    def derivatives(self, y: Array, component: NDArray[np.intp]) -> tuple[Array, Array, Array] | None:
+        """By automatic differentiation on the device; elsewhere a sampled cost is a black box."""
+        return None if self.on_device is None else self.on_device.derivatives(y)
 
     def candidates(self) -> Array | None:
         """Points where the constraint says that the cost may peak: (k, m)."""
@@ -105,7 +125,7 @@ class EpisodeViolation:
     ) -> Found:
         """What an oracle finds, the constraint's own candidates included."""
         seed = int(rng.integers(2**31))
-        return separate(self.provable(), oracle, target, seed, fallback=fallback, candidates=self.candidates())
+        return separate(self, oracle, target, seed, fallback=fallback, candidates=self.candidates())
 
 
 def _called(call: str, function: Callable[..., Any], *given: Any) -> Any:
@@ -116,3 +136,11 @@ def _called(call: str, function: Callable[..., Any], *given: Any) -> Any:
         raise
     except Exception as error:
         raise lsip.ModelError(f"`{call}` failed with {type(error).__name__}: {error}.") from error
+
+
+def _finite(values: Array, y: Array) -> Array:
+    """Values at points, none of which is nan or infinite."""
+    if not np.isfinite(values).all():
+        at = int(np.argmin(np.isfinite(values)))
+        raise lsip.ModelError(f"The violation is not finite at y = {y[at]}: it is {values[at]} there.")
+    return values

@@ -117,10 +117,10 @@ class EpisodicWorld:
 
     def played(self, episodes: Episodes) -> Played:
         """What episodes show."""
-        violation = EpisodeViolation(self.constraint, episodes)
+        violation = EpisodeViolation(self.constraint, episodes, self.device)
         return Played(
             float(episodes.returns(self.config.gamma).mean()),
-            violation.provable(),
+            violation,
             Lesson(episodes, violation),
             float(episodes.returns().mean()),
             float(episodes.terminated.mean()),
@@ -158,7 +158,8 @@ class EpisodicWorld:
         lesson.targets = advantages + values
         left = (lesson.targets[0] - values[0]).var(correction=0)
         lesson.explained = 1 - left / lesson.targets[0].var(correction=0).clamp(min=1e-30)
-        weights = np.concatenate([[objective.reward], -objective.prices])
+        unit = state.spent.deviation if c.normalise_costs else 1.0  # of what the critic of the costs sees
+        weights = np.concatenate([[objective.reward], -objective.prices * unit])
         wanted = self._tensor(weights) @ advantages[: len(weights)]
         wanted = (wanted - wanted.mean()) / (wanted.std(correction=0) + 1e-8)
         lesson.shown = lesson.seen.reshape(e.steps, *(self.space.shape or ())) if player.shaped else lesson.seen
@@ -170,14 +171,28 @@ class EpisodicWorld:
 
     def _signals(self, e: Episodes, lesson: Lesson, indices: Array, state: State) -> Tensor:
         """Rewards and costs at all steps, padded: (1 + k, T, n)."""
-        table = np.zeros((1 + len(indices), *e.live.shape), dtype=np.float32)
-        table[0] = e.rewards * e.live
+        rewards = e.rewards * e.live
         if self.config.normalise_rewards:
             state.returned = state.returned.saw(e.returns(self.config.gamma))
-            table[0] /= state.returned.deviation
+            rewards = rewards / state.returned.deviation
+        table = torch.zeros((1 + len(indices), *e.live.shape), device=self.device)
+        table[0] = self._tensor(rewards)
         if len(indices):
-            table[1:, e.live] = lesson.violation.costs(indices)
-        return self._tensor(table)
+            table[1:, torch.as_tensor(e.live, device=self.device)] = self._costs(lesson.violation, indices)
+        if len(indices) and self.config.normalise_costs:
+            discount = self._tensor(self.constraint.gamma ** np.arange(len(e.live)))
+            sums = torch.einsum("t,ktn->kn", discount, table[1:])
+            state.spent = state.spent.saw(sums.cpu().numpy().ravel().astype(float))
+            table[1:] /= float(state.spent.deviation)
+        return table
+
+    def _costs(self, violation: EpisodeViolation, indices: Array) -> Tensor:
+        """Costs at points (k, m) and all steps: (k, steps)."""
+        there = violation.on_device
+        if there is None:
+            return self._tensor(violation.costs(indices))
+        with torch.no_grad():
+            return there.costs(there.tensor(indices)).float()
 
     def _advantages(
         self, e: Episodes, state: State, signals: Tensor, both: Tensor, indices: list[Tensor]

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 import lsip
 
+from . import batched_search, rules, schedules, updates, validation
 from . import checkpoint as checkpoints
 from . import evaluation as evaluations
-from . import rules, schedules, updates, validation
 from .logs import Folder, Log, Row, progress
 from .rules import Objective, Rule
 from .schedules import Schedule, at
@@ -238,7 +238,7 @@ def rebuilt(settings: Mapping[str, Any], given: Mapping[str, Any], names: tuple[
     """Parts of a run: those given, and the others as a file describes them."""
     from .baselines import crpo
 
-    homes = (updates, evaluations, lsip.oracles, crpo, rules, schedules)
+    homes = (updates, evaluations, lsip.oracles, batched_search, crpo, rules, schedules)
     return {
         name: given[name] if given.get(name) is not None else checkpoints.rebuild(settings[name], homes, name)
         for name in names

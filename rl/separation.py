@@ -93,7 +93,7 @@ def _asked(
     """The answer of one oracle: points with finite values, or an error in a sentence."""
     name = type(oracle).__name__
     try:
-        found = oracle.maximise(violation, target=target, seed=seed)
+        found = oracle.maximise(_shown(violation, oracle), target=target, seed=seed)
     except lsip.LSIPError:
         raise  # it says what is wrong: with the cost, the bound, or what this oracle can do
     except Exception as error:
@@ -103,3 +103,9 @@ def _asked(
         what = "no point" if not len(values) else f"the violation {values[~np.isfinite(values)][0]}"
         raise OracleError(f"The oracle {name} found {what}; look at what `cost` and `bound` give, or choose another.")
     return found
+
+
+def _shown(violation: lsip.oracles.Violation, oracle: lsip.oracles.Oracle) -> lsip.oracles.Violation:
+    """What an oracle is to maximise: one that searches on a device gets the tensors, others what can be proven from."""
+    provable = getattr(violation, "provable", None)
+    return violation if provable is None or getattr(oracle, "on_device", False) else provable()

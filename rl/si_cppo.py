@@ -18,6 +18,7 @@ import lsip
 
 from . import checkpoint as checkpoints
 from . import validation
+from .batched_search import BatchedSearch
 from .certify import Guarantee, certify
 from .constraint import SemiInfiniteCost
 from .episode_violation import EpisodeViolation
@@ -61,8 +62,8 @@ class SICPPO(Learner):
         How to step: `rl.PPO` as the config says by default; `rl.TRPO`, `rl.NPG`, `rl.PolicyGradient`, or your own.
     oracle
         How to maximise over Y: any of `lsip.oracles`. By default branch-and-bound with few boxes where the constraint
-        has `lipschitz` constants and at most three coordinates, else multistart trust region. A fixed grid
-        (`rl.baselines.FixedGrid`) gives CRPO.
+        has `lipschitz` constants and at most three coordinates, `rl.BatchedSearch` where it is written in torch, else
+        multistart trust region. A fixed grid (`rl.baselines.FixedGrid`) gives CRPO.
     fallback
         An oracle for iterations in which the first one fails; by default the error is raised.
     policy
@@ -398,9 +399,12 @@ class SICPPO(Learner):
 
 
 def _searcher(constraint: SemiInfiniteCost) -> lsip.oracles.Oracle:
-    """Branch-and-bound where Lipschitz constants let it prove something with few boxes, else multistart."""
-    provable = getattr(constraint, "lipschitz", None) is not None and constraint.domain.dim <= 3
-    return lsip.oracles.BranchAndBound(max_boxes=4096) if provable else lsip.oracles.Multistart()
+    """Branch-and-bound where Lipschitz constants let it prove something with few boxes, else many searches at once."""
+    if getattr(constraint, "lipschitz", None) is not None and constraint.domain.dim <= 3:
+        return lsip.oracles.BranchAndBound(max_boxes=4096)
+    discrete = isinstance(getattr(constraint, "domain", None), lsip.Finite)
+    batched = getattr(constraint, "tensors", False) and not discrete
+    return BatchedSearch() if batched else lsip.oracles.Multistart()
 
 
 def _config(config: SICPPOConfig | None, settings: Settings) -> SICPPOConfig:

@@ -36,6 +36,7 @@ class Settings(TypedDict, total=False):
     only_arrived: bool
     normalise: bool
     normalise_rewards: bool
+    normalise_costs: bool
     scale_actions: bool
     evaluation_episodes: int
     confidence: float
@@ -66,6 +67,7 @@ class SICPPOConfig:
     only_arrived: bool = False  # step on the cost only when every episode has come to its own end
     normalise: bool = False  # observations, by their running mean and deviation
     normalise_rewards: bool = False  # by the running deviation of the returns
+    normalise_costs: bool = False  # for their critic, by the running deviation of their sums; prices stay what they are
     scale_actions: bool = True  # the policy's -1 and 1 are the bounds of a Box of actions
     evaluation_episodes: int = 64  # at least, by which a policy is judged
     confidence: float = 0.95  # with which a violation must be seen to be small enough, at its worst point

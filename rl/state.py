@@ -78,6 +78,7 @@ class State:
     critic_memory: Memory = field(default_factory=dict)
     observed: Normaliser = field(default_factory=lambda: Normaliser(np.zeros(0), np.ones(0)))
     returned: Normaliser = field(default_factory=lambda: Normaliser(np.zeros(()), np.ones(())))
+    spent: Normaliser = field(default_factory=lambda: Normaliser(np.zeros(()), np.ones(())))
     points: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (k, m), the working set of index points
     prices: Array = field(default_factory=lambda: np.zeros(0))  # (k,), their multipliers
     iteration: int = 0

@@ -21,9 +21,9 @@ def fresh_points(domain: lsip.Domain, near: np.ndarray, seed: int = 20_240_607) 
 
 def assert_feasible(program: Program, solution: lsip.Solution) -> None:
     """No fresh index point violates its constraint, up to the rounding of floats; finite rows and bounds hold."""
-    x = solution.x
+    x = solution.certificate.x  # with what stands for convex parts, which people do not see
     for f, family in enumerate(program.families):
-        near = np.array([a.point for a in solution.active if a.family == f]).reshape(-1, family.domain.dim)
+        near = np.array([s.point for s in solution.certificate.support if s.family == f]).reshape(-1, family.domain.dim)
         y = fresh_points(family.domain, near)
         for part in np.array_split(y, max(1, len(y) * family.columns.size // 2_000_000)):
             a, b = family.rows(part)
@@ -63,7 +63,7 @@ def dual_bound(program: Program, solution: lsip.Solution) -> float:
     left = np.abs(reduced[~paid])
     assert (left <= 1e-7 * (1 + size[~paid])).all(), f"dual residual {left.max():.3g}"
     # What is left over is charged ten times as far out as the solution, or as where a term becomes 1.
-    return float(value - 10 * left @ (np.abs(solution.x) + 1 / sizes(program))[~paid])
+    return float(value - 10 * left @ (np.abs(certificate.x) + 1 / sizes(program))[~paid])
 
 
 def sizes(program: Program) -> np.ndarray:
@@ -82,11 +82,12 @@ def assert_certified(problem: lsip.Problem | Program, solution: lsip.Solution, t
     assert solution.certified
     assert solution.gap <= tol
     assert solution.lower <= solution.upper
-    assert solution.max_violation <= 1e-9 * (1 + np.abs(solution.x).max(initial=0.0))
-    rounding = 1e-12 * (1 + np.abs(program.c) @ np.abs(solution.x))
+    x = solution.certificate.x
+    assert solution.max_violation <= 1e-9 * (1 + np.abs(x).max(initial=0.0))
+    rounding = 1e-12 * (1 + np.abs(program.c) @ np.abs(x))
     assert solution.lower - rounding <= solution.value <= solution.upper + rounding
     assert_feasible(program, solution)
-    objective = float(program.c @ solution.x) + program.constant
+    objective = float(program.c @ x) + program.constant
     gap = objective - dual_bound(program, solution)
     assert gap <= max(tol * max(1.0, abs(objective)), solution.atol) + 10 * rounding, f"the gap is {gap:.3g}"
     solution.verify()

@@ -250,3 +250,45 @@ def test_peers_agree_and_are_timed() -> None:
     assert any(row["proven"] for row in found["filters"])
     assert {row["tool"] for row in found["discretisation"]} == {"CVXPY", "Pyomo with pyomo.dae"}
     assert found["summary"]["robust_programs"] == 2
+
+
+def test_methods_are_compared_on_the_same_terms() -> None:
+    pytest.importorskip("torch")
+    done = run("methods", "--quick", "--only", "cartpole: EPO,cartpole: CRPO", "--json", "--seed", "3")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert [row["method"] for row in rows] == ["EPO", "CRPO"]
+    assert len({(row["environment"], row["seeds"], row["steps"]) for row in rows}) == 1
+    assert all({"mean_return", "worst_violation", "found_feasible"} <= set(row) for row in rows)
+    assert "seed 3" in done.stderr
+
+
+def test_dynamic_programming_knows_what_the_pendulum_can_keep() -> None:
+    pytest.importorskip("gymnasium")
+    from benchmarks.harness.pendulum import Mesh, known
+
+    free, least, best = known(8, Mesh(angles=61, speeds=41, torques=5, thresholds=10, starts=100))
+    assert free["violation"] > 0.2  # who only follows the reward breaks the constraint,
+    assert least["violation"] < min(free["violation"] - 0.5, 0.0)  # which can be kept
+    assert least["return"] < best["return"] < free["return"] + 0.5
+    assert best["violation"] < free["violation"]
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--tries", "--jobs"])
+def test_counts_are_at_least_one(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["si_cppo", option, "0"])
+    assert "at least 1" in capsys.readouterr().err
+
+
+def test_ships_of_the_benchmark_are_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a seed's row says, for a run that is too short to learn anything."""
+    pytest.importorskip("torch")
+    from benchmarks import si_cppo
+
+    monkeypatch.setattr(si_cppo, "EPISODES", 300)
+    with pytest.warns(UserWarning, match="No evaluation has found"):
+        (row,) = si_cppo.learning(range(7, 8), 1, 1.0)
+    assert row["seed"] == 7
+    assert row["bound"] > row["violation"] + 0.9 * 100 * np.log(1 / 0.05) / 300  # what 300 episodes cannot exclude
+    assert row["good"] is False

@@ -201,6 +201,27 @@ def test_rewards_are_normalised_on_request():
     assert large.state.returned.seen == 6 * 8
 
 
+def test_costs_are_normalised_on_request():
+    """A critic of normalised costs does not depend on their unit."""
+
+    def in_units(unit: float) -> rl.SemiInfiniteCost:
+        plain = limit(-1.0)  # which nothing meets, so that every step is on the cost
+
+        def cost(y: Any, observations: Any, actions: Any) -> Any:
+            return unit * plain.cost(y, observations, actions)
+
+        return rl.SemiInfiniteCost(plain.domain, cost, lambda y: unit * plain.bound(y), gamma=plain.gamma)
+
+    def critic(made: rl.SICPPO) -> Any:
+        return flat_parameters(made.state.critics["cost"])
+
+    small, large = (agent(Pull(), in_units(u), normalise_costs=True).learn(6 * STEPS) for u in (1.0, 1e4))
+    assert large.state.spent.deviation == pytest.approx(1e4 * small.state.spent.deviation, rel=1e-2)
+    torch.testing.assert_close(critic(small), critic(large), rtol=1e-2, atol=1e-3)
+    plain = agent(Pull(), in_units(1e4)).learn(6 * STEPS)
+    assert not torch.allclose(critic(plain), critic(large), rtol=0.1, atol=1e-2)
+
+
 def test_returns_come_with_and_without_discount():
     made = agent(Pull(), gamma=0.5).learn(STEPS)
     report = made.history[0]

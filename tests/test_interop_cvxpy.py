@@ -99,7 +99,7 @@ REFUSED = {
     "a collapsed comparison": (lambda: Problem(cp.Minimize(X[0]), [True]), "collapse"),
     "not an objective": (lambda: Problem(X[0]), "cp.Minimize"),
     "nothing to decide": (lambda: Problem(cp.Minimize(1)), "no decision variable"),
-    "integers": (lambda: Problem(cp.Minimize(cp.Variable(integer=True))), "is integer"),
+    "integers": (lambda: Problem(cp.Minimize(cp.norm(cp.Variable(2, integer=True)))).solve(), "need a linear model"),
     "not convex": (lambda: Problem(cp.Minimize(cp.sqrt(X[0])), [forall(T, X[0] >= T)]).solve(), "DCP"),
     "unknown option": (lambda: solved(forall(T, X[0] >= T), tolerance=1), "Unknown option tolerance"),
     "a rule that fails": (lambda: forall(lsip.Interval(0, 1), lambda t: X[7] >= t), "neither with an index"),

@@ -527,7 +527,7 @@ def test_choices_that_pyomo_calls_nonlinear_are_read_all_the_same():
 def test_integer_variables():
     m = above_tan()
     m.x[1].domain = pyo.Integers
-    refuse(m, r"Variable 'x\[1\]' has the domain Integers; only continuous variables")
+    solve(m)
     m.x[1].fix(0)
     solve(m)
 

@@ -74,6 +74,24 @@ def test_polynomials_agree_with_numpy_and_contain_sampled_values(
         _contains(tape, ours, lower, upper, rng)
 
 
+@settings(max_examples=60, deadline=None)
+@given(formulas(), st.integers(0, 10**6))
+def test_values_and_derivatives_at_points_are_those_of_numpy(formula: lsip.Expression, seed: int) -> None:
+    tape = Tape((formula,), (Y,))
+    y = np.concatenate([np.random.default_rng(seed).uniform(-1, 1, (9, 2)), [[0.3, -0.3], [0.0, 0.0]]])
+    found = (tape.values(y), *tape.derivatives(y))
+    with native.by_reference():
+        known = (tape.values(y), *tape.derivatives(y))
+        box = tape.enclose(y, y)
+    assert [f.shape for f in found] == [k.shape for k in known]
+    for mine, numpys in zip(found, known, strict=True):
+        with np.errstate(invalid="ignore"):
+            size = np.maximum(np.abs(numpys), 1.0)
+            close = (np.abs(mine - numpys) <= 1e-9 * size) | ~(np.isfinite(mine) | np.isfinite(numpys))
+        tame = np.isfinite(box.lo) & np.isfinite(box.hi) & (box.hi - box.lo <= 1e-12 * (1 + np.abs(box.hi)))
+        assert (close | ~tame).all(), (mine[~close], numpys[~close])
+
+
 def _contains(tape: Tape, found: object, lower: np.ndarray, upper: np.ndarray, rng: np.random.Generator) -> None:
     i, j = np.triu_indices(2)
     radius = np.maximum(upper - 0.5 * (lower + upper), 0.5 * (lower + upper) - lower)

@@ -34,7 +34,7 @@ OWNERS = {  # optional packages: the only files of lsip that may import them, in
         ),
     },
 }
-BASE = {"lsip.deadline", "lsip.errors", "lsip.validation"}
+BASE = {"lsip.deadline", "lsip.errors", "lsip.schema", "lsip.validation"}
 LANGUAGE = {*BASE, "lsip.kernel", "lsip.domains", "lsip.expressions"}
 ENGINE = {*LANGUAGE, "lsip.cones", "lsip.masters", "lsip.oracles", "lsip.model"}
 ANSWERS = {*ENGINE, "lsip.files", "lsip.proof", "lsip.solution"}
@@ -44,6 +44,7 @@ ONLY = {  # every room of lsip, the innermost first: all that it may import from
     "lsip.deadline": {"lsip.errors"},
     "lsip.validation": {"lsip.errors"},
     "lsip.files": {"lsip.errors"},
+    "lsip.schema": {"lsip.errors"},
     "lsip.kernel": set(),
     "lsip.info": {"lsip.kernel", "lsip.version"},
     "lsip.domains": BASE,
@@ -52,7 +53,7 @@ ONLY = {  # every room of lsip, the innermost first: all that it may import from
     "lsip.cones": {"lsip.errors", "lsip.expressions"},
     "lsip.masters": {"lsip.deadline", "lsip.errors"},
     "lsip.oracles": LANGUAGE,
-    "lsip.model": {*LANGUAGE, "lsip.cones", "lsip.masters", "lsip.oracles"},
+    "lsip.model": {*LANGUAGE, "lsip.cones", "lsip.files", "lsip.masters", "lsip.oracles"},
     "lsip.proof": ENGINE,
     "lsip.solution": {*ENGINE, "lsip.files", "lsip.proof"},
     "lsip.progress": {"lsip.solution"},
@@ -190,7 +191,7 @@ PLANTED = {
         "from importlib import import_module\nimport_module('benchmarks.x')",
     ),
     "rl must not import envs": ("rl/updates/npg.py", "import envs as e"),
-    "lsip.domains may import only lsip.deadline, lsip.domains, lsip.errors, lsip.validation": (
+    "lsip.domains may import only lsip.deadline, lsip.domains, lsip.errors, lsip.schema, lsip.validation": (
         "lsip/domains/ball.py",
         "from ..model.problem import Problem",
     ),

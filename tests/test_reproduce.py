@@ -54,7 +54,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     short = {"ITERATIONS": 25, "EVERY": 10, "ROUNDS": 2, "BLOCK": 2, "WORKERS": 1}
     for name, value in {"PAPER": QUICK, "SETTLED": settled, **short}.items():
         monkeypatch.setattr(sewage_si_cpo, name, value)
-    for name, value in {"ITERATIONS": 2, "EVERY": 1, "WORKERS": 1, "SHIPS": 4, "MESH": 21}.items():
+    ships = {"ITERATIONS": 2, "EVERY": 1, "WORKERS": 1, "SHIPS": 4, "MESH": 21, "LARGE": (8, 8), "LARGE_SHIPS": 4}
+    for name, value in ships.items():
         monkeypatch.setattr(ship_si_cppo, name, value)
     monkeypatch.setattr(plotting, "MESH", 21)
 
@@ -305,6 +306,14 @@ def test_the_table_of_times_has_the_papers_beside_ours(small, tmp_path):
     numbers = json.loads(outcome.paths[1].read_text(encoding="utf-8"))
     assert [numbers[name]["paper"] for name in sewage_si_cpo.METHODS] == [0.19, 0.23, 0.30, 0.45]
     assert all(numbers[name]["seconds"] > 0 for name in sewage_si_cpo.METHODS)
+    assert len(outcome.lines) == 4
+
+
+def test_the_table_of_ships_has_small_and_large_networks(small, tmp_path):
+    outcome = EXPERIMENTS["time_route"].run(tmp_path, False, 1, quiet)
+    numbers = json.loads(outcome.paths[1].read_text(encoding="utf-8"))
+    assert [numbers[name]["paper"] for name in ship_si_cppo.METHODS] == [11.39, 8.91, 10.05, 11.78]
+    assert all(min(row["cpu_seconds"], row["cpu_seconds_2x512"]) > 0 for row in numbers.values())
     assert len(outcome.lines) == 4
 
 

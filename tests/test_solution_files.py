@@ -142,7 +142,7 @@ def test_a_file_without_a_fingerprint_is_refused(tmp_path: Path) -> None:
         lsip.Solution.load(path, curve())
 
 
-@pytest.mark.parametrize("wrong", [None, 3, "model.py", lsip.Interval(0, 1)])
+@pytest.mark.parametrize("wrong", [3, "model.py", lsip.Interval(0, 1)])
 def test_only_models_have_solutions(wrong: Any, tmp_path: Path) -> None:
     path = saved(curve(), tmp_path / "s.npz")
     with pytest.raises(lsip.ModelError, match=r"lsip\.Problem or an lsip\.Program is needed"):

@@ -373,7 +373,7 @@ def test_an_unknown_task_is_answered_with_the_known_ones(capsys, words):
     assert run(*words) == 1
     err = capsys.readouterr().err
     assert_one_paragraph(err)
-    assert "the tasks are ship, spraying" in err
+    assert "the tasks are ship, spraying, pendulum, cartpole" in err
 
 
 @pytest.mark.parametrize("command", ["evaluate", "render"])

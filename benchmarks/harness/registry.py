@@ -22,6 +22,7 @@ class Options:
     only: str | None = None
     quick: bool = False
     tries: int | None = None  # of random models; the benchmark's own number when None
+    seeds: int | None = None  # of learners; the benchmark's own number when None
     seed: int = 0  # of the first of them
     jobs: int = 1  # processes at a time, where no times are compared
     compare: str | None = None  # a file of figures to compare with

@@ -41,6 +41,9 @@ SHARES = (0.1, 0.5, 0.9)  # of the bound, that a route uses up along the lines o
 SECONDS = {"SI-CPPO": 11.39, "CRPO, N = 250": 8.91, "CRPO, N = 500": 10.05, "CRPO, N = 1000": 11.78}  # the paper's
 WORKERS = 2
 SHIPS = 128
+LARGE = (512, 512)  # the paper's networks,
+LARGE_SHIPS = 64  # and about its batches: 6,400 steps, while ships wander for a hundred
+TURNS, FULL_TURNS = 1, 3  # of the clock, at the paper's sizes
 
 
 @dataclass(frozen=True)
@@ -230,23 +233,40 @@ def _around(values: Array) -> tuple[float, float]:
 
 
 def time_route(out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
-    """Seconds an iteration of SI-CPPO and of CRPO on three grids; the runs are those of the curves."""
+    """Seconds an iteration of SI-CPPO and CRPO on three grids: in the runs of the curves, and at the paper's sizes."""
     picture = plotting.figure(size=(7.0, 4.2))
     found = outcomes(list(METHODS), out, full, seeds, progress)
-    numbers, lines = {}, []
+    numbers, lines, large = {}, [], large_seconds(FULL_TURNS if full else TURNS)
     for method, each in found.items():
         times = np.array([f["cpu_seconds_an_iteration"] for f in each])
         mean, deviation = float(times.mean()), float(times.std())
         numbers[method] = {"cpu_seconds": mean, "deviation": deviation, "paper": SECONDS[method]}
+        numbers[method] |= {"cpu_seconds_2x512": large[method]}
         lines.append(
-            f"{method:14} {mean:.3f} ± {deviation:.3f} s of the processor an iteration; the paper: "
-            f"{SECONDS[method]:.2f} s, with larger networks and batches"
+            f"{method:14} {mean:.3f} ± {deviation:.3f} s of the processor an iteration at 2 x 64, {large[method]:.2f} "
+            f"at 2 x 512; the paper: {SECONDS[method]:.2f} s at 2 x 512, on a GPU"
         )
     axes, places = picture.axes[0], np.arange(len(METHODS))
-    axes.bar(places, [n["cpu_seconds"] for n in numbers.values()], 0.6, color=plotting.BLUE)
+    axes.bar(places - 0.2, [n["cpu_seconds"] for n in numbers.values()], 0.4, color=plotting.BLUE, label="2 × 64")
+    axes.bar(places + 0.2, list(large.values()), 0.4, color=plotting.GREY, label="2 × 512")
     axes.set_xticks(places, list(METHODS))
+    axes.set_yscale("log")
     axes.set_ylabel("seconds of one core an iteration")
+    axes.legend()
     return written(out, "time_route", picture, numbers, lines)
+
+
+def large_seconds(turns: int) -> dict[str, float]:
+    """Seconds of the processor an iteration with the paper's settings; the methods take turns."""
+    paper = asdict(rl.SICPPOConfig.paper()) | {"hidden": LARGE, "episodes": LARGE_SHIPS}
+    learners = {method: agent(method, 0, LARGE_SHIPS, **paper) for method in METHODS}
+    spent: dict[str, list[float]] = {method: [] for method in METHODS}
+    for _ in range(turns):
+        for method, learner in learners.items():
+            began = time.process_time()
+            learner.learn(learner.total_steps + 1, evaluate_every=10**9)
+            spent[method].append(time.process_time() - began)
+    return {method: float(np.median(each)) for method, each in spent.items()}
 
 
 EXPERIMENTS = (

@@ -7,8 +7,9 @@ that a domain keeps the promises made here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -142,6 +143,10 @@ class Domain(ABC):
         """
         return None
 
+    def exact_support(self, d: Sequence[Fraction]) -> Fraction | None:
+        """The largest d · y in rational numbers, where it is one that can be had; asked where rounding decides."""
+        return None
+
     def witness(self, y: ArrayLike) -> tuple[Array, Array]:
         """Boxes, lower and upper of shape (N, m), near the points y, each proven to contain a point of the domain.
 
@@ -257,6 +262,14 @@ def box_support(d: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
     towards = Directions.of(d)
     terms = towards.unit * y
     return y, towards.given(raised(terms.sum(axis=1), np.abs(terms).sum(axis=1), len(lower) + 2))
+
+
+def exact_box_support(d: Sequence[Fraction], lower: Array, upper: Array) -> Fraction | None:
+    """The largest d · y over a box in rational numbers; None where it has no end."""
+    if not np.isfinite([lower, upper]).all():
+        return None
+    sides = zip(d, lower.tolist(), upper.tolist(), strict=True)
+    return sum((max(a * Fraction(low), a * Fraction(high)) for a, low, high in sides), Fraction(0))
 
 
 def no_witness(y: Array) -> tuple[Array, Array]:

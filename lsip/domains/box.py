@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from .base import Array, Cell, Domain, as_points, box_support
+from .base import Array, Cell, Domain, as_points, box_support, exact_box_support
 from .notation import interval, latex_power, power
 from .points import constant
 
@@ -69,6 +71,10 @@ class Box(Domain):
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
         """An end of every side."""
         return box_support(as_points(d, self.dim), self.lower, self.upper)
+
+    def exact_support(self, d: Sequence[Fraction]) -> Fraction | None:
+        """The sum of what is largest at the ends of each side."""
+        return exact_box_support(d, self.lower, self.upper)
 
     def witness(self, y: ArrayLike) -> tuple[Array, Array]:
         """The nearest point: clipping rounds nothing."""

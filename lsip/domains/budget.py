@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import comb, factorial, sqrt
 from operator import index
 from typing import ClassVar, final
@@ -139,6 +141,14 @@ class Budget(Domain):
         towards = Directions.of(given)
         top = (np.abs(towards.unit) * np.abs(y)).sum(axis=1)
         return y, towards.given(raised(top, top, 2 * self.dim + 4))
+
+    def exact_support(self, d: Sequence[Fraction]) -> Fraction:
+        """The budget, spent on the largest |d[j]|."""
+        left, total = Fraction(self.budget), Fraction(0)
+        for size in sorted(map(abs, d), reverse=True):
+            total += min(left, Fraction(1)) * size
+            left = max(left - 1, Fraction(0))
+        return total
 
     def witness(self, y: ArrayLike) -> tuple[Array, Array]:
         """Take what the deviations spend too much off the largest one."""

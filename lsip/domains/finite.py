@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 import numpy as np
@@ -116,6 +118,10 @@ class Finite(Domain):
         values = towards.unit @ self.points.T
         tops = raised(values, np.abs(towards.unit) @ np.abs(self.points.T), self.dim + 2)
         return self.points[values.argmax(axis=1)], towards.given(tops.max(axis=1))
+
+    def exact_support(self, d: Sequence[Fraction]) -> Fraction:
+        """What is largest at a point."""
+        return max(sum((a * Fraction(b) for a, b in zip(d, y, strict=True)), Fraction(0)) for y in self.points.tolist())
 
     def witness(self, y: ArrayLike) -> tuple[Array, Array]:
         """The nearest of the points."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import factorial, sqrt
 from operator import index
 from typing import Any, ClassVar, final
@@ -113,6 +115,10 @@ class Simplex(Domain):
         """The vertex of the largest entry."""
         directions = as_points(d, self.dim)
         return np.eye(self.dim)[directions.argmax(axis=1)], directions.max(axis=1)
+
+    def exact_support(self, d: Sequence[Fraction]) -> Fraction:
+        """The largest d[j]."""
+        return max(d)
 
     def witness(self, y: ArrayLike) -> tuple[Array, Array]:
         """Let the largest coordinate be what the others leave.

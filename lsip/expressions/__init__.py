@@ -1,10 +1,26 @@
 """The language: index expressions, decision variables, and the constraints that they form."""
 
-from . import arithmetic, bessel, evaluation, products, removable, special, steps  # noqa: F401  (each registers its rules)
+from . import arithmetic, bessel, evaluation, pickling, products, removable, special, steps  # noqa: F401  (each registers its rules)
 from .affine import Affine, Constraint, Variable
+from .arithmetic import norm1, norm_inf
+from .convex import Convex
+from .convex_rows import psd
 from .graph import Expression, Index
 from .parameter import Parameter
 from .region import Region
 from .splines import spline
 
-__all__ = ["Affine", "Constraint", "Expression", "Index", "Parameter", "Region", "Variable", "spline"]
+__all__ = [
+    "Affine",
+    "Constraint",
+    "Convex",
+    "Expression",
+    "Index",
+    "Parameter",
+    "Region",
+    "Variable",
+    "norm1",
+    "norm_inf",
+    "psd",
+    "spline",
+]

@@ -21,6 +21,7 @@ from scipy import sparse
 from ..errors import ModelError, NotAffineError
 from ..validation import Array, Data, is_sparse, kept, numbers, shown
 from .addends import numbers_in, without_numbers
+from .enclosed import Enclosed
 from .graph import Add, Condition, Constant, Expression, Gather, Index, Join, Linear, Sum, as_expression, full
 from .interval import NORMAL
 from .operands import Ints
@@ -29,7 +30,7 @@ from .parameter import Parameter, parameters_in
 from .printing import Item, latex, text
 from .sums import Kept, Scattered, together, totals
 
-Place: TypeAlias = tuple[int, bytes, bytes]  # of a term: the variable, rows and columns
+Place: TypeAlias = tuple[int, bytes, bytes]  # of a term: the identity of the variable, rows and columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ class Term:
     @property
     def place(self) -> Place:
         """Terms with the same one differ in their coefficients only."""
-        return self.variable.number, self.rows.tobytes(), self.columns.tobytes()
+        return id(self.variable), self.rows.tobytes(), self.columns.tobytes()
 
     def scaled(self, factor: Expression) -> Term:
         """Times `factor`, which has one element a row."""
@@ -171,13 +172,13 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
         flat = index.ravel()
         terms = []
         for term in self.terms:
-            rows, entries = _moved(term.rows, self.size, flat)
+            rows, entries = moved(term.rows, self.size, flat)
             if rows.size:
                 rest = None if term.rest is None else term.rest[entries]
                 terms.append(Term(term.variable, rows, term.columns[entries], _take(term.coefficient, entries), rest))
         constants = []
         for part in self.constants:
-            rows, entries = _moved(part.rows, self.size, flat)
+            rows, entries = moved(part.rows, self.size, flat)
             constants.append(Scattered(rows, part.numbers.at(entries)))
         varying = None if self.varying is None else _take(self.varying, index)
         return Affine(index.shape, tuple(terms), varying, tuple(constants))
@@ -225,6 +226,18 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
         varying = () if self.varying is None else (self.varying,)
         return parameters_in(*varying, *(term.coefficient for term in self.terms))
 
+    def __getstate__(self) -> dict[str, Any]:
+        _ = self.terms  # added up
+        return {name: value for name, value in vars(self).items() if name not in ("offset", "parameters")}
+
+    @cached_property
+    def uncertain(self) -> bool:
+        """Whether some number in it is known by an enclosure only."""
+        formulas = [t.coefficient for t in self.terms if t.numbers is None]
+        if self.varying is not None:
+            formulas.append(self.varying)
+        return any(isinstance(node, Enclosed) for e in formulas for node in e.nodes())
+
     def __str__(self) -> str:
         return text(self)
 
@@ -249,6 +262,10 @@ class Variable(Affine):
         How it prints.
     lower, upper
         Bounds, numbers or arrays of that shape; free by default. They can be assigned later, between two solves.
+    integer
+        Whether its values are whole numbers.
+    boolean
+        Whether they are 0 or 1; bounds may leave only one of the two.
 
     After `Problem.solve`, `value` is what the solution has for it.
 
@@ -261,23 +278,50 @@ class Variable(Affine):
     """
 
     hint = "Its bounds `lower` and `upper` can be, and constraints can be written, as in x >= 0."
+    hidden = False  # whether it stands for a part of the model, and is not shown
 
     def __init__(
-        self, shape: int | tuple[int, ...] = (), *, name: str | None = None, lower: Data = -np.inf, upper: Data = np.inf
+        self,
+        shape: int | tuple[int, ...] = (),
+        *,
+        name: str | None = None,
+        lower: Data = -np.inf,
+        upper: Data = np.inf,
+        integer: bool = False,
+        boolean: bool = False,
     ) -> None:
         given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
         if not all(isinstance(s, int | np.integer) and not isinstance(s, bool) and s >= 1 for s in given):
             raise ModelError(f"A variable needs a positive whole size along every axis; got shape {shown(shape)}.")
         if name is not None and not isinstance(name, str):
             raise ModelError(f"The name of a variable is text; got {shown(name)}.")
+        for word, value in (("integer", integer), ("boolean", boolean)):
+            if not isinstance(value, bool | np.bool_):
+                raise ModelError(f"`{word}` is True or False, for all elements of a variable; got {shown(value)}.")
+        self.boolean, self.integer = bool(boolean), bool(integer or boolean)
         self.shape = tuple(int(s) for s in given)
         self.number = next(_NUMBER)
         self.name = name if name is not None else f"x{self.number}"
         self._lower, self._upper = self._bounds(lower, upper)
         self._value: Array | float | None = None
+        self._complete()
+
+    def _complete(self) -> None:
+        """Make it the sum of its own elements."""
         everything = np.arange(self.size)
         super().__init__(self.shape, (Term(self, everything, everything, Constant(np.ones(self.size))),))
         self.origin = ("name", self.name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        derived = {"terms", "varying", "constants", "origin", "offset", "parameters"}
+        return {name: value for name, value in vars(self).items() if name not in derived}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Variables that are made from now on come after it, in problems and in the names that they are given."""
+        global _NUMBER
+        _NUMBER = count(max(next(_NUMBER), state["number"] + 1))
+        vars(self).update({**state, "_lower": kept(state["_lower"]), "_upper": kept(state["_upper"])})
+        self._complete()
 
     @property
     def lower(self) -> Array:
@@ -319,6 +363,12 @@ class Variable(Affine):
         if (low > high).any():
             i = int(np.argmax(low > high))
             raise ModelError(f"{self.name}: lower bound {low[i]} exceeds upper bound {high[i]} at element {i}.")
+        if self.boolean:
+            low, high = kept(np.maximum(low, 0.0)), kept(np.minimum(high, 1.0))
+        empty = np.ceil(low) > np.floor(high)
+        if self.integer and empty.any():
+            i, none = int(np.argmax(empty)), "neither 0 nor 1" if self.boolean else "no whole number"
+            raise ModelError(f"{self.name}: {none} lies between the bounds of element {i}, {low[i]:g} and {high[i]:g}.")
         return low, high
 
     def gather(self, index: Ints | np.intp) -> Affine:
@@ -352,6 +402,25 @@ class Constraint(Statement):
     @property
     def shape(self) -> tuple[int, ...]:
         return self.body.shape
+
+    @property
+    def indices(self) -> tuple[Index, ...]:
+        """The indices that it depends on."""
+        return self.body.indices()
+
+    @property
+    def directions(self) -> tuple[Index, ...]:
+        """Further indices, for all of which the body is <= 0, that nobody sees."""
+        return ()
+
+    @property
+    def constraint(self) -> Constraint:
+        """Itself: what holds for all values of its indices."""
+        return self
+
+    def shared(self, multipliers: Array) -> Array:
+        """Multipliers of its rows as those of its elements, flat."""
+        return multipliers
 
     def named(self, name: str) -> Constraint:
         """The same constraint with a name, by which tables, plots, reports and messages call it."""
@@ -394,7 +463,7 @@ class Constraint(Statement):
         return f"${latex(self)}$"
 
 
-def _moved(rows: Ints, size: int, flat: Ints) -> tuple[Ints, Ints]:
+def moved(rows: Ints, size: int, flat: Ints) -> tuple[Ints, Ints]:
     """Entries at `rows` of an array of that size when its elements `flat` are taken: their new rows, and which."""
     order = np.argsort(rows, kind="stable")
     counts = np.bincount(rows, minlength=size)

@@ -18,6 +18,9 @@ from ..errors import ModelError
 from ..validation import Array, is_sparse, mask, matrix
 from .affine import Affine, Constraint, Read, compare, linear_rule, pairing, refuse
 from .angle import Angle
+from .convex import CURVES, Convex, convex_rule, euclidean, joined, largest
+from .convex import negative as negated
+from .convex_rows import compare_convex
 from .elementary import Function
 from .functions import FUNCTIONS
 from .graph import (
@@ -46,8 +49,8 @@ from .monomials import Monomials
 from .operands import Axis, Ints, Key, Mask, Operand, Shape
 from .operators import FUNCTION_RULES, RULES, Operators, operand
 
-Symbol: TypeAlias = Affine | Expression
-Given: TypeAlias = Operand[Affine | Expression]  # an operand as it was written
+Symbol: TypeAlias = Affine | Convex | Expression
+Given: TypeAlias = Operand[Affine | Convex | Expression]  # an operand as it was written
 
 
 def rule(*names: str) -> Callable[[Callable[..., Expression]], Callable[..., Any]]:
@@ -59,7 +62,10 @@ def rule(*names: str) -> Callable[[Callable[..., Expression]], Callable[..., Any
         @wraps(build)
         def apply(*given: object) -> Symbol:
             operands: tuple[Any, ...] = tuple(o if isinstance(o, Operators) else _numbers(o, op) for o in given)
-            if any(isinstance(o, Affine) for o in operands):
+            affine = any(isinstance(o, Affine) for o in operands)
+            if any(isinstance(o, Convex) for o in operands) or (affine and op in CURVES):
+                return convex_rule(op, operands)
+            if affine:
                 return linear_rule(op, operands)
             by_matrix = any(hasattr(o, "tocoo") for o in operands)
             result = _sparse_map(*operands) if by_matrix else build(*(as_expression(o) for o in operands))
@@ -259,7 +265,7 @@ def matmul(a: Expression, b: Expression) -> Expression:
 
 def gathered(u: Symbol, index: Ints) -> Symbol:
     """Elements in any arrangement: `index` holds positions in the flattened array, and its shape is the new one."""
-    return u.gather(index) if isinstance(u, Affine) else Gather(u, index)
+    return u.gather(index) if isinstance(u, Affine | Convex) else Gather(u, index)
 
 
 @lru_cache(maxsize=64)
@@ -287,6 +293,8 @@ RULES["getitem"] = getitem
 def _comparison(symbol: str) -> Callable[..., Constraint | Condition]:
     def apply(a: object, b: object, flipped: bool = False) -> Constraint | Condition:
         operands: list[Any] = [o if isinstance(o, Operators) else _numbers(o) for o in (a, b)]
+        if any(isinstance(o, Convex) for o in operands):
+            return compare_convex(operands[0], operands[1], symbol, flipped)
         return compare(operands[0], operands[1], symbol, flipped)
 
     return apply
@@ -302,7 +310,7 @@ def _structural(function: Callable[..., Any]) -> None:
     def apply(u: object, *args: object, **kwargs: object) -> Symbol:
         others = (*args, *kwargs.values())
         placed = "out" not in kwargs and not any(isinstance(v, Operators) for v in others)
-        if not isinstance(u, Affine | Expression) or not placed:
+        if not isinstance(u, Affine | Convex | Expression) or not placed:
             raise ModelError(
                 f"np.{function.__name__} moves the elements of one expression, to where numbers say, into no `out`."
             )
@@ -349,7 +357,9 @@ def _stacking(function: Callable[..., Any]) -> None:
         _plain({k: v for k, v in kwargs.items() if k != "axis"} | more, function.__name__)
         read = [_numbers(p, function.__name__) for p in parts]
         affine = any(isinstance(p, Affine) for p in read)
-        items: list[Any] = [Affine.of(p) if affine else as_expression(p) for p in read]
+        curved = any(isinstance(p, Convex) for p in read)
+        made = Convex.of if curved else Affine.of if affine else as_expression
+        items: list[Any] = [made(p) for p in read]
         starts = np.cumsum([0] + [p.size for p in items])
         positions = [s + np.arange(p.size).reshape(p.shape) for s, p in zip(starts, items, strict=False)]
         try:
@@ -357,7 +367,7 @@ def _stacking(function: Callable[..., Any]) -> None:
         except ValueError as error:
             shapes = ", ".join(str(p.shape) for p in items)
             raise ModelError(f"np.{function.__name__} of arrays of shapes {shapes}: {error}.") from None
-        result = Affine.join(items).gather(index) if affine else Gather(Join(tuple(items)), index)
+        result = gathered(joined(items) if curved else Affine.join(items) if affine else Join(tuple(items)), index)
         result.origin = ("stack", *read)
         return result
 
@@ -388,19 +398,23 @@ def total(u: Symbol, axis: Axis = None, **kwargs: object) -> Symbol:
     moved, _ = _last(u, axis)
     if not moved.size and isinstance(moved, Expression):
         return Constant(np.zeros(moved.shape[:-1]))
-    result = moved.sum_last() if isinstance(moved, Affine) else Sum(moved, moved.shape[-1])
+    result = moved.sum_last() if isinstance(moved, Affine | Convex) else Sum(moved, moved.shape[-1])
     result.origin = ("sum", u) if axis is None else ("sum", u, axis)
     return result
 
 
-def _fold(name: str) -> Callable[..., Expression]:
+def _fold(name: str) -> Callable[..., Symbol]:
     """A reduction by halves with a two-operand rule, along one axis or all."""
 
-    def apply(u: Symbol, axis: Axis = None, **kwargs: object) -> Expression:
+    def apply(u: Symbol, axis: Axis = None, **kwargs: object) -> Symbol:
         _plain(kwargs, name)
         spoken = {"multiply": "prod", "maximum": "max", "minimum": "min"}[name]
-        if isinstance(u, Affine):
-            raise refuse(f"np.{spoken}", (u,))
+        if isinstance(u, Affine | Convex):
+            if name == "multiply":
+                raise refuse(f"np.{spoken}", (u,))
+            extreme = _extreme(u, axis, spoken)
+            extreme.origin = (spoken, u)
+            return extreme
         moved = as_expression(_last(u, axis)[0])
         known = _monomials(moved) if name == "multiply" else None
         if known is not None:
@@ -415,6 +429,14 @@ def _fold(name: str) -> Callable[..., Expression]:
         return result
 
     return apply
+
+
+def _extreme(u: Affine | Convex, axis: Axis, name: str) -> Convex:
+    """The largest or the smallest along axes."""
+    moved: Any = _last(u, axis)[0]
+    if not moved.size:
+        raise ModelError(f"np.{name} of {u}, which has no element along some axis.")
+    return largest(moved, name, u) if name == "max" else negated(largest(-moved, name, u))
 
 
 def _table(exponents: Array, highest: int = 1000) -> bool:
@@ -451,7 +473,7 @@ def mean(u: Symbol, axis: Axis = None, **kwargs: object) -> Symbol:
 
 def operand_of(v: Given, op: str = "dot") -> Symbol:
     found = _numbers(v, op)
-    return found if isinstance(found, Affine | Expression) else as_expression(found)
+    return found if isinstance(found, Affine | Convex | Expression) else as_expression(found)
 
 
 def dot(a: Given, b: Given) -> Symbol:
@@ -475,22 +497,56 @@ def vdot(a: Given, b: Given) -> Symbol:
     return dot(left, right)
 
 
-def norm(u: Symbol, ord: float | None = None, axis: Axis = None, keepdims: bool = False) -> Expression:
-    """np.linalg.norm of vectors: the 2-norm, 1, inf, or any p >= 1."""
-    if isinstance(u, Affine):
+def norm(u: Symbol, ord: float | None = None, axis: Axis = None, keepdims: bool = False) -> Symbol:
+    """np.linalg.norm of vectors: the 2-norm, 1, inf, or any p >= 1; of variables one of the first three."""
+    if isinstance(u, Convex) or (isinstance(u, Affine) and ord not in (None, 1, 2, np.inf)):
         raise refuse("np.linalg.norm", (u,))
     matrices = u.ndim > 1 if axis is None else np.size(axis) > 1
     if keepdims or (matrices and ord is not None):
         raise ModelError("np.linalg.norm is available for vectors (give one `axis`), without keepdims.")
     if ord is not None and not (isinstance(ord, int | float) and ord >= 1):
         raise ModelError(f"np.linalg.norm needs ord >= 1 or np.inf; got {ord!r}.")
-    if ord in (None, 2):
+    if ord in (None, 2) and isinstance(u, Affine):
+        result: Any = euclidean(Affine.of(_last(u, axis)[0]))
+    elif ord in (None, 2):
         result = RULES["sqrt"](total(RULES["square"](u), axis))
-    elif ord == np.inf:
-        result = FUNCTION_RULES[np.max](RULES["absolute"](u), axis=axis)
+    elif ord in (1, np.inf):
+        result = norm1(u, axis) if ord == 1 else norm_inf(u, axis)
     else:
-        result = total(RULES["absolute"](u) ** float(ord), axis) ** (1.0 / ord) if ord != 1 else total(abs(u), axis)
-    result.origin = ("norm", u)
+        result = total(RULES["absolute"](u) ** float(ord), axis) ** (1.0 / ord)
+    result.origin = ("norm", u) if ord in (None, 2) else ("norm", u, ord)
+    return result
+
+
+def norm1(u: Given, axis: Axis = None) -> Symbol:
+    """The sum of absolute values, over all elements or along axes.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x = lsip.Variable(3, name="x")
+    >>> print(lsip.norm1(x - 1) <= 2)
+    ‖x - 1‖₁ ≤ 2
+    """
+    found = operand_of(u, "norm1")
+    result = total(RULES["absolute"](found), axis)
+    result.origin = ("norm", found, 1)
+    return result
+
+
+def norm_inf(u: Given, axis: Axis = None) -> Symbol:
+    """The largest absolute value, over all elements or along axes.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x = lsip.Variable(3, name="x")
+    >>> print(lsip.norm_inf(x - 1) <= 2)
+    ‖x - 1‖∞ ≤ 2
+    """
+    found = operand_of(u, "norm_inf")
+    result = FUNCTION_RULES[np.max](RULES["absolute"](found), axis=axis)
+    result.origin = ("norm", found, np.inf)
     return result
 
 
@@ -498,7 +554,7 @@ def where(condition: Condition | Given, a: Given, b: Given) -> Symbol:
     """np.where with a comparison of index expressions, or a constant mask, as its condition."""
     if not isinstance(condition, Condition | Operators) and (chosen := mask(condition, "A condition")) is not None:
         return _masked(chosen, a, b)
-    if isinstance(a, Affine) or isinstance(b, Affine):
+    if isinstance(a, Affine | Convex) or isinstance(b, Affine | Convex):
         raise refuse("np.where", (condition, a, b))
     if not isinstance(condition, Condition):
         raise ModelError("np.where needs a comparison of index expressions, such as np.where(t <= 0.5, a, b).")

@@ -25,7 +25,7 @@ from .graph import (
     Select,
     Sum,
 )
-from .interval import Interval
+from .interval import Array, Interval
 from .monomials import Monomials
 
 SIMPLE: dict[type, str] = {Add: "add", Multiply: "multiply", Divide: "divide", Negate: "negate", Join: "join"}
@@ -55,12 +55,12 @@ class Assembler:
     def depth(self, place: int) -> int:
         return self.rows[place][FIELDS.index("depth")]
 
-    def constant(self, value: Interval) -> int:
-        """Numbers, or intervals around them."""
+    def constant(self, box: Interval, value: Array) -> int:
+        """Numbers: the ends of what is known of them, and the doubles that stand for them."""
         start = len(self.real)
-        ends = np.stack([value.lo.ravel(), value.hi.ravel()], axis=1)
-        self.real.extend(ends.ravel().tolist())
-        return self.put("constant", len(ends), 0, numbers=start)
+        each = np.stack([box.lo.ravel(), box.hi.ravel(), np.broadcast_to(value, box.lo.shape).ravel()], axis=1)
+        self.real.extend(each.ravel().tolist())
+        return self.put("constant", len(each), 0, numbers=start)
 
     def node(self, node: Expression, args: tuple[int, ...], offsets: dict[Index, int], kinks: dict[int, slice]) -> int:
         """A node that depends on the index."""
@@ -104,15 +104,15 @@ class Assembler:
         raise UnknownNodeError
 
 
-def assemble(tape: Any, constants: list[Any]) -> NativeTape | None:
-    """The tape as the kernel evaluates it, given the enclosures of what does not vary; None if it cannot."""
+def assemble(tape: Any, enclosures: list[Any], constants: list[Any]) -> NativeTape | None:
+    """The tape as the kernel evaluates it, given what does not vary, over boxes and at points; None if it cannot."""
     if tape.jumps or not 0 < tape.dim <= MOST_DIMENSIONS:
         return None
     made, place = Assembler(), dict[int, int]()
 
     def at(i: int) -> int:
         if i not in place:  # a constant, as it is first needed
-            place[i] = made.constant(constants[i].value)
+            place[i] = made.constant(enclosures[i].value, constants[i].value)
         return place[i]
 
     try:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..errors import ModelError
 from ..validation import Array, numbers, shown
 from .affine import Affine, Variable
+from .convex import Convex
 from .graph import Index
 from .operators import Symbolic, register_evaluation
 from .parameter import Parameter, current, parameters_in
@@ -22,10 +23,12 @@ def evaluate(expression: Symbolic, values: Mapping[Any, Any]) -> Array | float:
     """The numbers of an expression; (N, …) where an index has N points, in the shape of the expression otherwise."""
     if not isinstance(values, Mapping):
         raise ModelError(f"`at` takes a mapping such as {{y: points, x: values}}; got {shown(values)}.")
-    affine = expression if isinstance(expression, Affine) else Affine.of(expression)
     for key in values:
         if not isinstance(key, Index | Variable | Parameter):
             raise ModelError(f"`at` takes values of indices, variables and parameters; {shown(key)} is none of them.")
+    if isinstance(expression, Convex):
+        return _convex(expression, values)
+    affine = expression if isinstance(expression, Affine) else Affine.of(expression)
     points, many = _points(affine.indices(), values)
     formulas = (affine.offset, *(t.coefficient for t in affine.terms))
     known = {p: _given(p, values[p]) for p in affine.parameters if p in values}
@@ -40,6 +43,18 @@ def evaluate(expression: Symbolic, values: Mapping[Any, Any]) -> Array | float:
     if many:
         return found
     return found[0] if affine.shape else float(found[0])
+
+
+def _convex(expression: Convex, values: Mapping[Any, Any]) -> Array | float:
+    """The same of what is convex: every part at all points of its indices, or at the one."""
+    points, many = _points(expression.indices(), values)
+
+    def at(part: Affine) -> Any:
+        found = np.asarray(evaluate(part, values))
+        return np.broadcast_to(found, (len(points), *part.shape)) if many else found
+
+    found: Array | float = expression.evaluated(at)
+    return found
 
 
 def _points(indices: tuple[Index, ...], values: Mapping[Any, Any]) -> tuple[Array, bool]:

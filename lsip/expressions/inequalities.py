@@ -151,7 +151,8 @@ class Inequalities:
         heights = np.concatenate([value, z - lower, upper - z], axis=1)
         step, weights = _quadratic_program(inverse, z - y, rows, heights)
         length = np.linalg.norm(step, axis=1, keepdims=True)
-        step = step * np.minimum(1.0, 0.5 * size / np.maximum(length, 1e-300))
+        with np.errstate(over="ignore"):
+            step = step * np.minimum(1.0, 0.5 * size / np.maximum(length, 1e-300))
         return np.where(known[:, None], step, 0.0), weights[:, : self.u.size]
 
     def kept(self, y: Array, size: float) -> Bools:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from . import jets
 from .chebyshev import ChebyshevSums
+from .enclosed import Enclosed
 from .graph import Constant, Expression, Gather, Index, Join, Linear, Pass, Power, Sum, choose
 from .interval import Array, Interval
 from .jets import Jet, Numbers, triangle
@@ -77,7 +78,7 @@ class _Walk:
             return self._join(node, args, lanes)
         if isinstance(node, Sum):
             return self._sum(node, args[0], lanes)
-        if isinstance(node, Linear | Monomials | ChebyshevSums):
+        if isinstance(node, Linear | Monomials | ChebyshevSums | Enclosed):
             return self._whole(node, args, lanes)
         if isinstance(node, Power):
             k = node.exponents.ravel()[lanes if node.exponents.size > 1 else np.zeros_like(lanes)]

@@ -57,8 +57,7 @@ class Monomials(Expression):
         return np.where(np.isfinite(value.lo) & np.isfinite(value.hi), SURE, MAYBE)
 
     def _plan(self, order: int) -> tuple[list[Any], Array, list[int]]:
-        """For every coordinate the power left of it (levels, K) in each derivative, the factors in front, and the levels
-        at which orders begin."""
+        """For every coordinate the power left of it (levels, K) in each derivative, factors, and where orders begin."""
         counts = _orders(self.exponents.shape[1], order)[:, None, :]  # (levels, 1, m)
         factor = np.ones((len(counts), len(self.exponents)))
         for step in range(order):

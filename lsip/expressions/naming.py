@@ -67,7 +67,22 @@ def name_matrices(statements: Iterable[object], *scopes: Mapping[str, object]) -
     letters = (letter for letter in _letters() if letter not in known)
     for matrix in found:
         same = next((name for name, value in known.items() if _equal(matrix, value)), None)
-        _NAMES[id(matrix)] = Name(same or next(letters), same is not None, ref(matrix, partial(_forget, id(matrix))))
+        _call(matrix, same or next(letters), same is not None)
+
+
+def names_in(statements: Iterable[object]) -> list[tuple[Any, str, bool]]:
+    """The matrices of statements that have names, each with its name, and whether it was typed: for a copy."""
+    return [(m, name.text, name.typed) for m in _matrices(statements) if (name := called(m)) is not None]
+
+
+def recall(names: Iterable[tuple[Any, str, bool]]) -> None:
+    """Call matrices as those were called of which they are copies."""
+    for matrix, text, typed in names:
+        _call(matrix, text, typed)
+
+
+def _call(matrix: Any, text: str, typed: bool) -> None:
+    _NAMES[id(matrix)] = Name(text, typed, ref(matrix, partial(_forget, id(matrix))))
 
 
 def _forget(key: int, _: object) -> None:

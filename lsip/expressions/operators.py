@@ -278,6 +278,12 @@ class Statement:
         """What it is for, and what to write instead of what was tried."""
         raise NotImplementedError
 
+    def __copy__(self) -> Self:
+        return self  # it never changes, and is known by its identity
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
     def refuse(self, *_: object, **__: object) -> NoReturn:
         """Say that it is no number."""
         raise ModelError(self.advice())

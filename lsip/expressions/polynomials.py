@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from ..deadline import check
+from .enclosed import Enclosed
 from .graph import Add, Apply, Constant, Divide, Expression, Gather, Index, Join, Linear, Multiply, Negate, Power, Sum
 from .interval import Array, Interval
 from .monomials import Monomials
@@ -170,6 +171,11 @@ class _Expansion:
             raise _OtherwiseError
         return [{self.zero: Fraction(v)} if v else {} for v in node.value.ravel().tolist()]
 
+    def enclosed(self, node: Any, args: list[Terms]) -> Terms:
+        if node.exact is None:
+            raise _OtherwiseError
+        return [{self.zero: v} if v else {} for v in node.exact]
+
     def index(self, node: Any, args: list[Terms]) -> Terms:
         start, one = self.tape.offsets[node], Fraction(1)
         return [{self._unit(start + k): one} for k in range(node.domain.dim)]
@@ -267,6 +273,7 @@ def _sum(parts: Terms) -> Polynomial:
 
 RULES: dict[type[Expression], Callable[[_Expansion, Any, list[Terms]], Terms]] = {
     Constant: _Expansion.constant,
+    Enclosed: _Expansion.enclosed,
     Index: _Expansion.index,
     Monomials: _Expansion.monomials,
     Gather: _Expansion.gather,

@@ -119,6 +119,13 @@ class PrintingTuning:
 TUNING = PrintingTuning()
 
 
+@dataclass(frozen=True, eq=False)
+class Typed:
+    """What was typed, and nothing else."""
+
+    origin: tuple[Any, ...]
+
+
 class Printer:
     """Renders a tree of origins; `tex` chooses the alphabet."""
 
@@ -186,6 +193,9 @@ class Printer:
     def _constant(self, value: Data) -> tuple[str, int]:
         body = _array(value, self.tex)
         return body, _binding(body)
+
+    def _spelled(self, item: Item) -> tuple[str, int]:
+        return self.render(item)
 
     def _name(self, name: str) -> tuple[str, int]:
         return named(name, self.tex), ATOM
@@ -294,8 +304,22 @@ class Printer:
     def _absolute(self, u: Item) -> tuple[str, int]:
         return (rf"\left|{self.show(u)}\right|" if self.tex else f"|{self.show(u)}|"), ATOM
 
-    def _norm(self, u: Item) -> tuple[str, int]:
-        return (rf"\left\|{self.show(u)}\right\|" if self.tex else f"‖{self.show(u)}‖"), ATOM
+    def _norm(self, u: Item, order: float = 2) -> tuple[str, int]:
+        below = {1: "₁", 2: "", np.inf: "∞"}.get(order, f"_{number(order)}")
+        if self.tex:
+            below = "" if order == 2 else f"_{{{number(order, True)}}}"
+            return rf"\left\|{self.show(u)}\right\|{below}", ATOM
+        return f"‖{self.show(u)}‖{below}", ATOM
+
+    def _psd(self, matrix: Item) -> tuple[str, int]:
+        return (rf"{self.show(matrix)} \succeq 0" if self.tex else f"{self.show(matrix)} ⪰ 0"), SUM
+
+    def _integral(self, u: Item, *indices: Item) -> tuple[str, int]:
+        body, named = self.wrapped(u, PRODUCT), [f"d{self.show(i)}" for i in indices]
+        return rf"\int {body} \, " + r" \, ".join(named) if self.tex else f"∫ {body} {' '.join(named)}", PRODUCT
+
+    def _expectation(self, u: Item, *indices: Item) -> tuple[str, int]:
+        return (rf"\mathbb{{E}}\left[{self.show(u)}\right]" if self.tex else f"E[{self.show(u)}]"), ATOM
 
     def _stack(self, *parts: Item) -> tuple[str, int]:
         inside = ", ".join(self.show(p) for p in parts[:6]) + (", …" if len(parts) > 6 else "")

@@ -80,6 +80,11 @@ class Region(Domain):
         self._set(lower=constant(lower, "lower", 1), upper=constant(upper, "upper", 1))
         self._set(_points=self._found())
 
+    @property
+    def index(self) -> Index:
+        """The index in the inequalities."""
+        return self._inequalities.index
+
     def _outer_box(self) -> tuple[Array, Array]:
         cells = self.base.cells()
         spread = self.base.spread(TUNING.points)

@@ -14,7 +14,6 @@ expansion falls back to a lower order, output by output.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -86,7 +85,7 @@ class Tape:
 
         Parameters have these `values`, or those that they have now.
         """
-        self.given = instead
+        self.outputs, self.given = outputs, instead
         self.instead = {id(index): e for index, e in (instead or {}).items()}
         self.offsets: dict[Index, int] = {}
         start = 0
@@ -127,11 +126,16 @@ class Tape:
         if self.parameters:
             self._bind(current(self.parameters.values()) if values is None else values)
 
+    def __reduce__(self) -> tuple[type[Tape], tuple[Any, ...]]:
+        """It is made again: kinks are known by the identities of nodes, and the kernel's memory is its own."""
+        return Tape, (self.outputs, tuple(self.offsets), self.given, self.known)
+
     def bound(self, values: Values) -> Tape:
         """The tape for these values of its parameters: itself, or one that shares all that does not depend on them."""
         if all(np.array_equal(known, values[p]) for p, known in self.known.items()):
             return self
-        other = copy(self)
+        other: Tape = object.__new__(Tape)
+        vars(other).update(vars(self))
         other.constants, other.still_doubts = {}, {}
         other.__dict__.pop("native", None)  # its constants are those of the other values
         other._bind(values)
@@ -369,17 +373,29 @@ class Tape:
         """The tape in the compiled kernel, where that knows all of its nodes."""
         from .compiled import assemble
 
-        run = Pass(Interval(np.zeros((1, self.dim)), np.zeros((1, self.dim))), 0, self.offsets, self.kinks)
+        origin = np.zeros((1, self.dim))
+        box, point = Pass(Interval(origin, origin), 0, self.offsets, self.kinks), Pass(origin, 0, self.offsets)
         with np.errstate(all="ignore"):
-            return assemble(self, self._constants(run))
+            return assemble(self, self._constants(box), self._constants(point))
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the kernel evaluates it, here and now."""
+        return in_use() and self.native is not None
 
     def values(self, y: Array) -> Array:
         """All outputs at the points y (N, m): shape (N, K)."""
+        if self.compiled:
+            return self.native.points(y, 0)[0]  # type: ignore[union-attr]
         jet, _ = self._run(Pass(y, 0, self.offsets))
         return _spread(jet.value, (len(y), jet.value.shape[-1]))
 
     def derivatives(self, y: Array, order: int = 2) -> tuple[Array, Array, Array]:
-        """Values (N, K), gradients (m, N, K) and Hessians (m (m+1) / 2, N, K) at the points y."""
+        """Values (N, K), gradients (m, N, K) and Hessians (m (m+1) / 2, N, K) at the points y; zeros beyond `order`."""
+        if self.compiled:
+            second = 1 + self.dim
+            found = self.native.points(y, order, second + len(triangle(self.dim)[0]))  # type: ignore[union-attr]
+            return found[0], found[1:second], found[second:]
         jet, _ = self._run(Pass(y, order, self.offsets))
         return tuple(_dense(jet, len(y), self.dim))  # type: ignore[return-value]
 

@@ -3,23 +3,12 @@
 // An interval [lo, hi] is kept as (-lo, hi), and the processor rounds upward: every sum or product of ends is then an
 // upper bound of what it stands for, at both ends. nan at either end means that nothing is known.
 
-typedef double Four __attribute__((vector_size(32), aligned(16)));  // as aligned as memory that is new
-typedef decltype(Four{} < Four{}) Mask;
-
-static const double INF = __builtin_inf();
-static const double NORMAL = 0x1p-1022;
-static const double EPS = 0x1p-52;
-
-static inline Four all(double v) { return Four{v, v, v, v}; }
-static inline Four larger(Four a, Four b) { return a > b ? a : b; }
-static inline Four smaller(Four a, Four b) { return a < b ? a : b; }
-static inline Four size_of(Four a) { return larger(a, -a); }
-static inline bool any(Mask m) { return m[0] | m[1] | m[2] | m[3]; }
-static inline Four pick(Mask m, Four a, Four b) { return m ? a : b; }
+#include "lanes.inl"
 
 struct Interval {
     Four n, h;  // -lo and hi
 };
+typedef Interval Number;  // of which jets are made
 
 static inline Interval exactly(double v) { return {all(-v), all(v)}; }
 static inline Interval between(double lo, double hi) { return {all(-lo), all(hi)}; }
@@ -106,4 +95,33 @@ static inline Interval divide(Interval a, Interval c) {
 
 static inline Interval within(Interval a, double low, double high) {
     return {smaller(a.n, all(-low)), smaller(a.h, all(high))};  // a nan end becomes that of the image
+}
+
+// A constant of a tape: the ends of what is known of it, and the double next to it.
+static inline Interval known(const double* constant) { return between(constant[0], constant[1]); }
+static inline Interval times(const double* constant, Interval a) {
+    return constant[0] == constant[1] ? scale(constant[0], a) : known(constant) * a;
+}
+
+static inline Mask above(Interval a) { return -a.n >= 0; }
+static inline Mask below(Interval a) { return a.h <= 0; }
+
+// What roots are taken of.
+static inline Interval not_below_nought(Interval a) {
+    return pick((a.h < 0) | unknown(a), nothing_known(), Interval{smaller(a.n, all(0.0)), a.h});
+}
+
+static inline Interval absolute(Interval a) {
+    Four low, high;
+    magnitudes(a, low, high);
+    return {-low, high};
+}
+
+// As large as both, where both are known.
+static inline Interval maximum(Interval a, Interval b) {
+    return pick(unknown(a) | unknown(b), nothing_known(), Interval{smaller(a.n, b.n), larger(a.h, b.h)});
+}
+
+static inline Interval either(Interval a, Interval b) {
+    return pick(unknown(a) | unknown(b), nothing_known(), hull(a, b));
 }

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cfenv>
+#include <cmath>
 #include <new>
 #include <thread>
 
@@ -22,7 +23,8 @@ void round_to_nearest() { std::fesetround(FE_TONEAREST); }
 namespace portable {
 #include "arithmetic.inl"
 #include "functions.inl"
-#include "engine.inl"
+#include "jets.inl"
+#include "polynomials.inl"
 }  // namespace portable
 
 #if defined(__x86_64__)
@@ -31,10 +33,35 @@ namespace portable {
 namespace avx2 {
 #include "arithmetic.inl"
 #include "functions.inl"
-#include "engine.inl"
+#include "jets.inl"
+#include "polynomials.inl"
 }  // namespace avx2
 #pragma GCC pop_options
 #endif
+
+namespace points {
+#include "doubles.inl"
+#include "jets.inl"
+
+// Values and derivatives at points (count, dim): (levels, count, outputs).
+static void evaluate(const Tape& tape, int order, long count, long from, long to, const double* y, double* out) {
+    Run run(tape, order);
+    for (int k = 0; k < 4; k++) run.pieces[k] = nullptr, run.straddles[k] = nullptr;
+    const Node& last = tape.nodes[tape.output];
+    for (long row = from; row < to; row += 4) {
+        const int lanes = to - row < 4 ? (int)(to - row) : 4;
+        for (int i = 0; i < tape.dim; i++)
+            for (int k = 0; k < 4; k++) run.y[i].v[k] = y[(row + (k < lanes ? k : 0)) * tape.dim + i];
+        run.forward();
+        for (int d = 0; d <= order; d++)
+            for (int level = tape.first[d]; level < tape.first[d + 1]; level++)
+                for (int e = 0; e < last.size; e++) {
+                    const Four v = run.get(last, d, level, e).v;
+                    for (int k = 0; k < lanes; k++) out[((long)level * count + row + k) * last.size + e] = v[k];
+                }
+    }
+}
+}  // namespace points
 
 static bool fast = false;  // whether the processor has AVX2, and it is wanted
 
@@ -56,7 +83,7 @@ static bool sound(const Tape& t) {
             n.op == O_APPLY || n.op == O_ABSOLUTE || n.op == O_MAXIMUM)
             for (int k = 0; k < needed; k++)
                 if (!fits(k)) return false;
-        long numbers = n.op == O_CONSTANT ? 2L * n.size : n.op == O_POWER ? n.size : 0;
+        long numbers = n.op == O_CONSTANT ? 3L * n.size : n.op == O_POWER ? n.size : 0;
         if (n.numbers < 0 || n.data < 0 || n.numbers + numbers > real) return false;
         if (n.op == O_INDEX && (n.offset < 0 || n.offset + n.size > t.dim)) return false;
         if (n.op == O_APPLY && (n.function < 0 || n.function >= FUNCTIONS)) return false;
@@ -152,7 +179,7 @@ template <class Part> static bool share(long count, int threads, Part part) {
     return done;
 }
 
-EXPORT int lsip_kernel_version() { return 1; }
+EXPORT int lsip_kernel_version() { return 2; }
 
 // Which engine is used from now on: 0 the portable one, 1 that for AVX2 where there is such a processor.
 EXPORT int lsip_kernel_choose(int wanted) {
@@ -213,6 +240,14 @@ EXPORT int lsip_quadratics(const void* tape, int order, long count, const double
 #endif
         portable::quadratics(t, boxes, order, from, to, out, sides, pieces, straddles);
     }) ? 0 : 2;
+}
+
+// Values and, up to an order of two, derivatives of a tape at points.
+EXPORT int lsip_points(const void* tape, int order, long count, const double* y, double* out, int threads) {
+    const Tape& t = *static_cast<const Tape*>(tape);
+    if (order < 0 || order > 2) return 1;
+    auto part = [&](long from, long to) { points::evaluate(t, order, count, from, to, y, out); };
+    return share(count, threads, part) ? 0 : 2;
 }
 
 // Values of a function at points, as the engine knows them: [low, high] around each, for the tests.

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 1
+VERSION = 2
 FIELDS = (
     "op",
     "size",
@@ -130,6 +130,7 @@ def _declare(library: Any) -> None:
     library.lsip_quadratics.argtypes = [
         pointer, whole, long, pointer, pointer, pointer, pointer, pointer, long, pointer, whole,
     ]  # fmt: skip
+    library.lsip_points.argtypes = [pointer, whole, long, pointer, pointer, whole]
     library.lsip_bound.argtypes = [whole, long, long, pointer, pointer, pointer]
     library.lsip_bound.restype = None
     library.lsip_layout.argtypes = [
@@ -211,6 +212,14 @@ class NativeTape:
         if failed:
             raise MemoryError("The kernel has no memory for its results.")
         return outputs, sides, straddles
+
+    def points(self, y: Array, order: int, levels: int = 1) -> Array:
+        """Values and derivatives of the outputs at points (N, m): (levels, N, outputs), zeros beyond `order`."""
+        n, y = len(y), np.ascontiguousarray(y, dtype=float)
+        out = np.zeros((levels, n, self.outputs))
+        if self._library.lsip_points(self._tape, order, n, _at(y), _at(out), self._threads(n, order)):
+            raise MemoryError("The kernel has no memory for its results.")
+        return out
 
 
 def _table(arrays: list[Array]) -> Any:

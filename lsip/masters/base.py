@@ -68,6 +68,42 @@ class Master(Protocol):
         """Minimise s >= -most instead of c z."""
 
 
+@dataclass(frozen=True, eq=False)
+class IntegerResult:
+    """What a branch and bound says of min c x over whole and other values."""
+
+    status: str  # "optimal", "infeasible", "unbounded" or, where time was up, "limit"
+    x: Array | None  # (n,), whole up to the tolerance of the solver; None where none was found
+    bound: float  # no point is better than this, says the tree
+
+
+class IntegerMaster(Protocol):
+    """A finite program in which some variables are whole, and which grows by rows."""
+
+    def add(self, rows: Matrix, rhs: Array) -> None:
+        """Append rows `rows x <= rhs`."""
+
+    def solve(self, start: Array | None = None) -> IntegerResult:
+        """Minimise c x; a feasible point to `start` from helps."""
+
+
+class IntegerMasterFactory(Protocol):
+    """What opens such a program; `gap` is the relative gap that its branch and bound is to reach."""
+
+    def __call__(
+        self,
+        c: Array,
+        lower: Array,
+        upper: Array,
+        integer: NDArray[np.bool_],
+        A: sparse.csr_matrix,
+        row_lower: Array,
+        row_upper: Array,
+        gap: float,
+        /,
+    ) -> IntegerMaster: ...
+
+
 class MasterFactory(Protocol):
     """What opens a master, afresh at every call: its class, or a value with its options.
 

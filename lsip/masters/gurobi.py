@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import gurobipy
 
 NO_LICENCE, TOO_LARGE = 10009, 10010  # Gurobi's error codes
-OPTIMAL, INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, TIME_LIMIT = 2, 3, 4, 9  # and its statuses
+OPTIMAL, INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, UNBOUNDED, TIME_LIMIT = 2, 3, 4, 5, 9  # and its statuses
 
 # A warm dual simplex; with these, Gurobi also has a ray to show for every infeasible model.
 _USUAL: dict[str, Any] = {"Method": 1, "Presolve": 0, "InfUnbdInfo": 1, "Threads": 1}
@@ -37,8 +37,9 @@ class GurobiMaster:
     ) -> None:
         self.n, self.c = len(c), np.append(c, 0.0)
         self._sides = Sides.of(A, row_lower, row_upper)
-        self._model = _new_model(tol)
-        weakref.finalize(self, _dispose, self._model)  # a licence is held for as long as its environment lives
+        accuracy = float(np.clip(tol * 1e-4, 1e-9, 1e-6))  # 1e-9 is the least that Gurobi takes
+        self._model = new_model({**_USUAL, "FeasibilityTol": accuracy, "OptimalityTol": accuracy})
+        weakref.finalize(self, dispose, self._model)  # a licence is held for as long as its environment lives
         # The bounds are in place before the first update: a variable would otherwise be nonnegative for a moment.
         self._x = self._model.addMVar(self.n + 1, lb=np.append(lower, 0.0), ub=np.append(upper, 0.0), obj=self.c)
         z = self._x[: self.n]
@@ -108,14 +109,7 @@ class GurobiMaster:
         self._asked = float(cost[-1]), low, high
 
     def _optimise(self, model: gurobipy.Model) -> None:
-        import gurobipy
-
-        check("linear program")
-        model.setParam("TimeLimit", max(min(left(), 1e100), 0.0))
-        try:
-            model.optimize()
-        except gurobipy.GurobiError as error:
-            _refuse(error, f"{model.NumVars} variables and {model.NumConstrs} rows")
+        timed(model, "linear program")
         if model.Status == TIME_LIMIT:
             raise OutOfTime("Gurobi ran out of time.")
 
@@ -175,11 +169,22 @@ class GurobiMaster:
 open_gurobi = magnified(GurobiMaster, MASTERS.gurobi_unit)
 
 
-def _new_model(tol: float) -> gurobipy.Model:
-    """A silent model in an environment of its own, as accurate as Gurobi allows for a relative gap of `tol`."""
+def timed(model: gurobipy.Model, doing: str) -> None:
+    """Solve within the time that is left."""
     import gurobipy
 
-    accuracy = float(np.clip(tol * 1e-4, 1e-9, 1e-6))  # 1e-9 is the least that Gurobi takes
+    check(doing)
+    model.setParam("TimeLimit", max(min(left(), 1e100), 0.0))
+    try:
+        model.optimize()
+    except gurobipy.GurobiError as error:
+        _refuse(error, f"{model.NumVars} variables and {model.NumConstrs} rows")
+
+
+def new_model(parameters: dict[str, Any]) -> gurobipy.Model:
+    """A silent model in an environment of its own, with Gurobi's parameters."""
+    import gurobipy
+
     try:
         environment = gurobipy.Env(empty=True)
         environment.setParam("OutputFlag", 0)
@@ -188,12 +193,13 @@ def _new_model(tol: float) -> gurobipy.Model:
     except gurobipy.GurobiError as error:
         _refuse(error, "")
     model._environment = environment
-    for key, value in {**_USUAL, "FeasibilityTol": accuracy, "OptimalityTol": accuracy}.items():
+    for key, value in parameters.items():
         model.setParam(key, value)
     return model
 
 
-def _dispose(model: gurobipy.Model) -> None:
+def dispose(model: gurobipy.Model) -> None:
+    """Give back the licence."""
     environment = model._environment
     model.dispose()
     environment.dispose()

@@ -202,15 +202,15 @@ def _otherwise(h: highspy.Highs) -> highspy.HighsModelStatus:
     return status
 
 
-def timed_run(h: highspy.Highs) -> highspy.HighsModelStatus:
-    """Run within the time that is left; the status."""
-    check("linear program")
+def timed_run(h: highspy.Highs, kind: Any = None, doing: str = "linear program") -> highspy.HighsModelStatus:
+    """Run within the time that is left; the status. `kind` is the callback that tells of work, by default simplex's."""
+    check(doing)
     limit, told = left(), None
     # HiGHS counts the seconds of all runs of a model.
     h.setOptionValue("time_limit", highspy.kHighsInf if limit == np.inf else h.getRunTime() + max(limit, 0.0))
     if watching():
-        told = highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt
-        h.setCallback(_tell, None)
+        told = kind or highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt
+        h.setCallback(_tell, doing)
         h.startCallback(told)
     try:
         h.run()
@@ -225,10 +225,10 @@ def _tell(
     _message: str,
     _out: highspy.cb.HighsCallbackOutput,
     _in: highspy.cb.HighsCallbackInput,
-    _user: None,
+    doing: str,
 ) -> None:
-    """Say now and then that the simplex is still under way; it keeps the deadline itself."""
-    beat("linear program")
+    """Say now and then that HiGHS is still under way; it keeps the deadline itself."""
+    beat(doing)
 
 
 def new_highs(tol: float) -> highspy.Highs:

@@ -10,7 +10,7 @@ from inspect import isclass, signature
 from typing import Any
 
 from ..errors import MissingExtraError, ModelError
-from .base import Master, MasterFactory
+from .base import IntegerMasterFactory, Master, MasterFactory
 from .checked import Checked
 
 
@@ -22,11 +22,16 @@ class _Door:
     attribute: str
     package: str  # what has to be installed, by the extra of the master's name
     chooses: bool = False  # whether a solver may be named behind a colon
+    integer: tuple[str, str] | None = None  # module and attribute of the master with whole variables, if it has one
 
 
 _MASTERS = {
-    "highs": _Door("lsip.masters.highs", "HighsMaster", "highspy"),
-    "gurobi": _Door("lsip.masters.gurobi", "open_gurobi", "gurobipy"),
+    "highs": _Door(
+        "lsip.masters.highs", "HighsMaster", "highspy", integer=("lsip.masters.highs_integer", "HighsIntegerMaster")
+    ),
+    "gurobi": _Door(
+        "lsip.masters.gurobi", "open_gurobi", "gurobipy", integer=("lsip.masters.gurobi_integer", "GurobiIntegerMaster")
+    ),
     "cvxpy": _Door("lsip.masters.cvxpy", "open_cvxpy", "cvxpy", chooses=True),
     "pyomo": _Door("lsip.masters.pyomo", "open_pyomo", "pyomo", chooses=True),
 }
@@ -41,6 +46,17 @@ def open_master(master: str | MasterFactory) -> MasterFactory:
         return _named(master)
     _check_factory(master)
     return partial(_opened, master)
+
+
+def open_integer_master(master: str | MasterFactory) -> IntegerMasterFactory:
+    """What opens finite programs with whole variables, where `master` has such programs."""
+    door = _MASTERS.get(master) if isinstance(master, str) else None
+    if door is None or door.integer is None:
+        names = " or ".join(f"{name!r}" for name, door in _MASTERS.items() if door.integer)
+        raise ModelError(f"Whole variables need the branch and bound of master={names}; got {master_name(master)!r}.")
+    open_master(master)  # which says what is not installed
+    found: IntegerMasterFactory = getattr(import_module(door.integer[0]), door.integer[1])
+    return found
 
 
 def master_name(master: str | MasterFactory) -> str:

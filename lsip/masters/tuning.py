@@ -23,6 +23,9 @@ class MasterTuning:
     interior_iterations
         Steps of HiGHS's interior point method, which is tried last: on badly scaled programs of two variables it took
         more than half a million.
+    integrality
+        How far a whole variable may be from a whole number inside of a branch and bound, and by how much its rows may
+        be broken; Gurobi takes no less. The exchange rounds, and proves what comes of it.
     gurobi_unit, usual_unit
         How many times programs are magnified for Gurobi, whose tolerances cannot be set below 1e-9, and for solvers
         that nothing is known of: tolerances of 1e-7 are usual. Powers of two, so that nothing is rounded.
@@ -33,6 +36,7 @@ class MasterTuning:
     close: float = 1e-7
     least_seconds: float = 0.01
     interior_iterations: int = 500
+    integrality: float = 1e-9
     gurobi_unit: float = 16.0
     usual_unit: float = 1024.0
 

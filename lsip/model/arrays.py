@@ -34,6 +34,7 @@ def read_arrays(
     sense: str,
     names: Sequence[str] | None,
     constant: float,
+    integrality: ArrayLike | None,
 ) -> dict[str, Any]:
     """The fields of the program that `Program.from_arrays` makes, checked."""
     cost = _vector(c, "c")
@@ -44,6 +45,7 @@ def read_arrays(
     upper_rows, right = _rows(A_ub, b_ub, n, "ub")
     equal_rows, value = _rows(A_eq, b_eq, n, "eq")
     lower, upper = _bounds(bounds, n)
+    integer = _integer(integrality, lower, upper)
     return {
         "c": sign * cost,
         "constant": sign * _constant(constant),
@@ -56,6 +58,7 @@ def read_arrays(
         "row_labels": (*(f"A_ub[{i}]" for i in range(len(right))), *(f"A_eq[{i}]" for i in range(len(value)))),
         "maximise": sense == "max",
         "names": _names(names, n),
+        "integer": integer,
     }
 
 
@@ -92,6 +95,22 @@ def _vector(value: ArrayLike, name: str) -> Array:
     if not np.isfinite(vector).all():
         raise ModelError(f"`{name}` must be finite; got nan or inf at position {int(np.argmin(np.isfinite(vector)))}.")
     return vector
+
+
+def _integer(integrality: ArrayLike | None, lower: Array, upper: Array) -> NDArray[np.bool_]:
+    """Which variables are whole; bounds must leave them a value."""
+    given, n = numbers(0 if integrality is None else integrality, "`integrality`"), len(lower)
+    if given.shape not in ((), (n,)) or not np.isin(given, (0, 1)).all():
+        raise ModelError(
+            f"`integrality` is 0 (any value) or 1 (whole values), one number for all variables or {n}; got "
+            f"{shown(integrality)}."
+        )
+    integer = np.broadcast_to(given == 1, (n,)) if given.any() else np.zeros(0, dtype=bool)
+    empty = (np.ceil(lower) > np.floor(upper)) & (given == 1)
+    if empty.any():
+        i = int(np.argmax(empty))
+        raise ModelError(f"No whole number lies between the bounds of variable {i}, {lower[i]:g} and {upper[i]:g}.")
+    return integer
 
 
 def _constant(value: float) -> float:

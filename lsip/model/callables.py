@@ -134,6 +134,9 @@ class FamilyOn:
     family: Family
     body: Affine  # (n,), variables only
 
+    def __deepcopy__(self, memo: dict[int, object]) -> FamilyOn:
+        return self  # as all statements: a solution knows it by its identity
+
     def __str__(self) -> str:
         return f"a(y) @ {self.body} ≤ b(y)   for all y ∈ {self.family.domain}"
 

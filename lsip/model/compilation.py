@@ -7,7 +7,7 @@ whatever values parameters have by now.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..domains import Domain, Product
+from ..domains import Domain, Finite, Product
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term, Variable, enclosed
+from ..expressions.convex_rows import ConvexConstraint
 from ..expressions.graph import Constant, Expression, Gather, Index, Join, Linear, Negate
 from ..expressions.parameter import Values, current, parameters_in
 from ..expressions.printing import text
@@ -25,8 +26,9 @@ from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import Tape, constant_value
 from ..oracles.memory import Memory
 from .callables import FamilyOn, compile_family
-from .families import BlackBoxFamily, DeclaredFamily
+from .families import BlackBoxFamily, DeclaredFamily, DirectedFamily
 from .program import Layout, Place, Program
+from .rational import WholeRows, whole_rows
 
 Array = NDArray[np.float64]
 Part = TypeVar("Part")
@@ -39,9 +41,33 @@ class Quantified(Protocol):
     @property
     def indices(self) -> tuple[Index, ...]: ...
     @property
+    def directions(self) -> tuple[Index, ...]: ...
+    @property
     def constraint(self) -> Constraint: ...
     @property
     def label(self) -> str: ...
+
+
+ONCE = Index("once", Finite([[0.0]]))  # the one point over which rows with enclosed coefficients are a family
+
+
+@dataclass(frozen=True, eq=False)
+class Once:
+    """A finite row whose coefficients are enclosed, as a constraint over one point."""
+
+    constraint: Constraint
+    indices: tuple[Index, ...] = (ONCE,)
+
+    def __post_init__(self) -> None:
+        if self.constraint.equality:
+            raise ModelError(
+                f"{self.label} is an equality with coefficients that no doubles are, such as integrals, and no x is "
+                "proven to satisfy it exactly. Write two inequalities with some room between them."
+            )
+
+    @property
+    def label(self) -> str:
+        return self.constraint.label
 
 
 class Parts:
@@ -118,17 +144,32 @@ class Written:
         def finite(affine: Affine, owner: object) -> FiniteRows:
             return once((owner,), partial(FiniteRows, affine, offsets, n))
 
+        def whole(row: Constraint) -> WholeRows | None:
+            return once((row, WholeRows), partial(whole_rows, row.body, offsets, n)) if row.body.uncertain else None
+
         sign = -1.0 if self.maximise else 1.0
         c, c0 = finite(self.objective, self.objective).at(self.values)
-        blocks = [finite(row.body, row).at(self.values) for row in self.rows]
+        multiplied = {row: found for row in self.rows if (found := whole(row)) is not None}
+        loose = tuple(row for row in self.rows if row.body.uncertain and row not in multiplied)
+        rows = tuple(row for row in self.rows if not row.body.uncertain or row in multiplied)
+        blocks = [
+            (multiplied[row].matrix, multiplied[row].constants)
+            if row in multiplied
+            else finite(row.body, row).at(self.values)
+            for row in rows
+        ]
+        groups: tuple[tuple[Quantified, ...], ...] = (*self.groups, *(((*map(Once, loose),),) if loose else ()))
+        keyed = zip((*self.groups, loose), groups, strict=False)
         parts.families = [
-            *(once(group, partial(family_of, group, offsets, self.values, parts.memories)) for group in self.groups),
+            *(once(key, partial(family_of, group, offsets, self.values, parts.memories)) for key, group in keyed),
             *(once((on,), partial(_applied, on, offsets)) for on in self.applied),
         ]
         parts.keep(keys)
         sizes = np.array([len(b) for _, b in blocks], dtype=np.intp)
         right = np.concatenate([np.zeros(0), *(-b for _, b in blocks)])
-        equal = np.repeat([row.equality for row in self.rows], sizes).astype(bool)
+        equal = np.repeat([row.equality for row in rows], sizes).astype(bool)
+        places = dict(self._places(rows, sizes, groups))
+        places |= {row: replace(places[row], factors=found.factors) for row, found in multiplied.items()}
         return Program(
             c=sign * np.asarray(c.toarray()).ravel(),
             constant=sign * float(c0[0]),
@@ -138,23 +179,27 @@ class Written:
             row_lower=np.where(equal, right, -np.inf),
             row_upper=right,
             families=tuple(f.bound(self.values) for f in parts.families),
-            row_labels=tuple(label for row in self.rows for label in labels_of(row)),
+            row_labels=tuple(label for row in rows for label in labels_of(row)),
             maximise=self.maximise,
             name=self.name,
-            layout=Layout(self, self.owner, dict(self._places(sizes))),
+            integer=np.concatenate([np.full(v.size, v.integer) for v in self.variables]),
+            layout=Layout(self, self.owner, places),
         )
 
-    def _places(self, sizes: NDArray[np.intp]) -> Iterator[tuple[Any, Place]]:
+    def _places(
+        self, rows: tuple[Constraint, ...], sizes: NDArray[np.intp], groups: tuple[tuple[Quantified, ...], ...]
+    ) -> Iterator[tuple[Any, Place]]:
         """Where every constraint stands."""
         starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
-        for row, start, end in zip(self.rows, starts, starts[1:], strict=False):
+        for row, start, end in zip(rows, starts, starts[1:], strict=False):
             yield row, Place(None, start, end)
-        for f, group in enumerate(self.groups):
+        for f, group in enumerate(groups):
             start = 0
             for member in group:
-                yield member, Place(f, start, start + member.constraint.body.size)
+                statement = member.constraint if isinstance(member, Once) else member
+                yield statement, Place(f, start, start + member.constraint.body.size)
                 start += member.constraint.body.size
-        for f, on in enumerate(self.applied, start=len(self.groups)):
+        for f, on in enumerate(self.applied, start=len(groups)):
             yield on, Place(f, 0, 1)
 
 
@@ -174,10 +219,11 @@ def single(constraint: Quantified) -> Program:
 def labels_of(constraint: Constraint) -> tuple[str, ...]:
     """What each row of a constraint is called."""
     name, body = constraint.label, constraint.body
-    if body.size == 1:
-        return (name,)
-    name = name if constraint.name else f"({name})"
-    return tuple(f"{name}[{i}]" for i in range(body.size))
+    several = f"{name if constraint.name else f'({name})'}[{{}}]".format
+    if isinstance(constraint, ConvexConstraint) and constraint.elements is not None:
+        one = constraint.written.size == 1
+        return tuple(name if one or i < 0 else several(i) for i in constraint.elements.tolist())
+    return (name,) if body.size == 1 else tuple(several(i) for i in range(body.size))
 
 
 class FiniteRows:
@@ -240,16 +286,40 @@ def family_of(
 ) -> DeclaredFamily:
     """Constraints over the same indices as one family, so that they share all work on the index."""
     indices = members[0].indices
+    if members[0].directions:
+        return _directed(members[0], offsets, values)
     bodies = [m.constraint.body for m in members]
     body = Affine.join(bodies) if len(members) > 1 else bodies[0]
     labels = tuple(label for m in members for label in labels_of(m.constraint))
-    domains = [i.domain for i in indices]
-    domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
+    domain = _product([i.domain for i in indices])
     name = "; ".join(m.label for m in members)
     family = declared_family(name, indices, domain, body, labels, offsets, values)
     family.origins = tuple((m, i) for m in members for i in range(m.constraint.body.size))
     family.memory = memories.setdefault(indices, family.memory)
     return family
+
+
+def _directed(member: Quantified, offsets: Offsets, values: Values) -> DirectedFamily:
+    """A constraint for all directions, of which a worst one is known in closed form for every index."""
+    constraint = member.constraint
+    assert isinstance(constraint, ConvexConstraint)
+    assert constraint.worst is not None
+    assert constraint.entries is not None
+    indices = member.indices or (Index("nothing", Finite([[0.0]])),)
+    domains = [i.domain for i in (*indices, *member.directions)]
+    labels, name = labels_of(constraint), member.label
+    rows = arranged(constraint.body, offsets)
+    entries = declared_family(name, indices, _product(domains[:-1]), constraint.entries, (), offsets, values)
+    made = (name, (*indices, *member.directions), _product(domains), *rows, labels, values)
+    family = DirectedFamily(
+        *made, worst=constraint.worst, entries=entries, shown=sum(i.domain.dim for i in member.indices)
+    )
+    family.origins = tuple((member, i) for i in range(constraint.body.size))
+    return family
+
+
+def _product(domains: Sequence[Domain]) -> Domain:
+    return domains[0] if len(domains) == 1 else Product(*domains)
 
 
 def _applied(c: FamilyOn, offsets: Offsets) -> DeclaredFamily | BlackBoxFamily:
@@ -271,7 +341,12 @@ def declared_family(
     offsets: Offsets,
     values: Values | None = None,
 ) -> DeclaredFamily:
-    """Arrange the triplets of `body` <= 0 as K coefficients a row; several triplets at one place are added up."""
+    """The rows `body` <= 0."""
+    return DeclaredFamily(name, indices, domain, *arranged(body, offsets), labels, values)
+
+
+def arranged(body: Affine, offsets: Offsets) -> tuple[Expression, NDArray[np.intp], Expression]:
+    """`body` <= 0 as K coefficients a row, their columns, and right-hand sides; triplets at one place are added up."""
     p = body.size
     rows, columns, entries = _entries(body.terms, offsets)
     n = int(columns.max()) + 1
@@ -295,7 +370,7 @@ def declared_family(
         entries = Join((entries, Constant(np.zeros(1))))
     offset = body.offset
     rhs: Expression = Constant(-offset.value) if isinstance(offset, Constant) else Negate(offset)
-    return DeclaredFamily(name, indices, domain, Gather(entries, layout.ravel()), padded, rhs, labels, values)
+    return Gather(entries, layout.ravel()), padded, rhs
 
 
 def _entries(terms: tuple[Term, ...], offsets: Offsets) -> tuple[Any, Any, Expression]:

@@ -7,7 +7,7 @@ the value of the problem; for a maximum, at least that.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeGuard, cast
 
@@ -22,6 +22,7 @@ from ..expressions.graph import Index
 from ..masters import MasterError
 from ..masters.base import Matrix
 from ..masters.rows import Sides
+from .compilation import ONCE
 from .families import RowFamily
 from .program import Program
 
@@ -79,6 +80,7 @@ class FiniteLP:
     blocks: tuple[Block, ...]  # the index points, a family each
     finite_labels: tuple[tuple[str, ...], tuple[str, ...]]  # of the finite rows in A_ub, and of those in A_eq
     name: str = "problem"
+    integer: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))  # (n,); empty for none
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -105,6 +107,8 @@ class FiniteLP:
     def to_scipy(self) -> dict[str, Any]:
         """Keyword arguments for `scipy.optimize.linprog`, which minimises: -c for a maximum, and no constant."""
         parts = {"A_ub": self.A_ub, "b_ub": self.b_ub, "A_eq": self.A_eq, "b_eq": self.b_eq, "bounds": self.bounds}
+        if self.integer.any():
+            parts["integrality"] = self.integer.astype(int)
         return {"c": -self.c if self.maximise else self.c, **parts}
 
     def __repr__(self) -> str:
@@ -128,6 +132,12 @@ def discretise(program: Program, points: Chosen) -> FiniteLP:
         a list with one of these a family; or a mapping from each `Index` to its points, of which families over several
         indices take all combinations.
     """
+    for family in program.families:
+        if family.shown < family.domain.dim:
+            raise ModelError(
+                f"{family.name} stands for a continuum of rows at every index point, so that no finite linear program "
+                "has it at chosen points. solve() takes it as it is."
+            )
     chosen = [_inside(y, family) for y, family in zip(_split(points, program.families), program.families, strict=True)]
     rows = [_rows(family, y, program.n) for family, y in zip(program.families, chosen, strict=True)]
     sides = Sides.of(program.A, program.row_lower, program.row_upper)
@@ -144,6 +154,7 @@ def discretise(program: Program, points: Chosen) -> FiniteLP:
         blocks=tuple(Block(y, f.labels, f.coordinates) for y, f in zip(chosen, program.families, strict=True)),
         finite_labels=_finite_labels(program, sides),
         name=program.name,
+        integer=program.integer,
     )
 
 
@@ -157,7 +168,7 @@ def to_cvxpy(lp: FiniteLP, variables: Sequence[Variable]) -> Any:
     ends = np.cumsum([v.size for v in variables])
     boxes = [box.T.reshape(2, *v.shape) for v, box in zip(variables, np.split(lp.bounds, ends[:-1]), strict=True)]
     made = [
-        cp.Variable(v.shape, name=v.name, bounds=list(box) if np.isfinite(box).any() else None)
+        cp.Variable(v.shape, name=v.name, bounds=list(box) if np.isfinite(box).any() else None, integer=v.integer)
         for v, box in zip(variables, boxes, strict=True)
     ]
     flat = [cp.reshape(x, (v.size,), order="C") for x, v in zip(made, variables, strict=True)]
@@ -182,7 +193,11 @@ def to_cvxpy(lp: FiniteLP, variables: Sequence[Variable]) -> Any:
 
 
 def _split(points: Chosen, families: Sequence[RowFamily]) -> list[Points]:
-    """One entry a family: a number or points."""
+    """One entry a family: a number or points. Finite rows with enclosed coefficients have their point already."""
+    alone = [any(i is ONCE for i in family.indices) for family in families]
+    if any(alone):
+        given = iter(_split(points, [family for family, single in zip(families, alone, strict=True) if not single]))
+        return [1 if single else next(given) for single in alone]
     count = len(families)
     if isinstance(points, Mapping):
         return _from_mapping(points, families)

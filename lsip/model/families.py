@@ -6,21 +6,20 @@ A `FamilyViolation` is such a family at a given x: what separation oracles maxim
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import count
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from ..deadline import check
-from ..domains import Cell, Domain
+from ..domains import Cell, Domain, Product
 from ..errors import ModelError
 from ..expressions.chart import Chart
+from ..expressions.directions import WorstDirection
 from ..expressions.graph import Constant, Expression, Index, Join, Linear, picked
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..expressions.jets import tetrahedron, triangle
@@ -44,7 +43,9 @@ class FamilyTuning:
     most_slopes
         Numbers in a table of slopes that is read at once, so that no table becomes large.
     many_rows
-        With more rows an index, only those that are asked for are evaluated.
+        With more rows an index, only those that are asked for are evaluated, where NumPy does it.
+    most_numbers
+        Numbers, derivatives included, that the compiled kernel evaluates of all rows; of more, only those asked for.
     compared_points
         Points at which functions without a formula are compared.
     cancelled
@@ -54,12 +55,12 @@ class FamilyTuning:
 
     most_slopes: int = 1_000_000
     many_rows: int = 16
+    most_numbers: int = 200_000
     compared_points: int = 16
     cancelled: float = 64.0
 
 
 TUNING = FamilyTuning()
-_NUMBER = count()
 
 
 @runtime_checkable
@@ -77,6 +78,10 @@ class RowFamily(Rows, Protocol):
     @property
     def indices(self) -> tuple[Index, ...]:
         """The indices of the model that y consists of; none where the rows are functions."""
+
+    @property
+    def shown(self) -> int:
+        """How many coordinates of y people see: all but those of directions, which come last."""
 
     @property
     def lipschitz(self) -> tuple[float, float] | None:
@@ -193,20 +198,31 @@ class DeclaredFamily:
         )
         self.outputs = (coefficient, rhs)
         self.tape = Tape(self.outputs, indices, values=values)
-        number = next(_NUMBER)  # so that no other family is taken for this one
-        self.origins: tuple[Hashable, ...] = tuple((number, i) for i in range(len(columns)))
+        own = object()  # so that no other family is taken for this one
+        self.origins: tuple[Hashable, ...] = tuple((own, i) for i in range(len(columns)))
         self.memory = Memory()
         self._parts: dict[bytes, Tape] = {}  # of numbers that depend on parameters
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was found out about it."""
+        found = {"linear", "polynomials"} & set(vars(self))
+        return {**{k: v for k, v in vars(self).items() if k not in found}, "memory": Memory(), "_parts": {}}
 
     def bound(self, values: Values) -> DeclaredFamily:
         """The family for these values of its parameters; it shares its memory, which keeps the data of boxes apart."""
         tape = self.tape.bound(values)
         if tape is self.tape:
             return self
-        other = copy(self)
+        other = self._alike()
         for found in ("linear", "polynomials"):
             other.__dict__.pop(found, None)
         other.tape = tape
+        return other
+
+    def _alike(self) -> Self:
+        """Another family that has all that this one has, its memory too, which a copy would not."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
         return other
 
     @property
@@ -214,6 +230,14 @@ class DeclaredFamily:
         """Which rows they are, how many coefficients they have, and the values of parameters."""
         values = tuple((p, v.tobytes()) for p, v in self.tape.known.items())
         return self.origins, self.columns.shape[1], values
+
+    @property
+    def visible(self) -> Domain:
+        return self.domain
+
+    @property
+    def shown(self) -> int:
+        return self.domain.dim
 
     @property
     def count(self) -> int:
@@ -276,7 +300,7 @@ class DeclaredFamily:
         if self.linear is not None:
             table = self.linear.at(y, component)
             return table[:, :-1], table[:, -1]
-        if self.count > TUNING.many_rows:
+        if self._asks_little(len(y), 1):
             values = self.pairs(y, component, 0)[0]
             self._check(y, np.isfinite(values))
             return values[:, :-1], values[:, -1]
@@ -292,7 +316,7 @@ class DeclaredFamily:
         if self.linear is not None:
             slope = self.linear.slope[:, component]
             return self.linear.at(y, component), slope, np.zeros((0, *slope.shape[1:]))
-        if self.count > TUNING.many_rows:
+        if self._asks_little(len(y), 1 + self.tape.dim + len(triangle(self.tape.dim)[0])):
             return self.pairs(y, component, 2)
         if self.count == 1:
             return self.tape.derivatives(y)
@@ -404,6 +428,12 @@ class DeclaredFamily:
             self._parts[key] = tape
         return tape
 
+    def _asks_little(self, points: int, levels: int) -> bool:
+        """Whether a row at each of so many points is so little of all rows there that the others are left out."""
+        if self.tape.compiled:
+            return points * levels * self.columns.size > TUNING.most_numbers
+        return self.count > TUNING.many_rows
+
     def _lanes(self, component: Ints) -> Ints:
         p, k = self.columns.shape
         return np.concatenate([component[:, None] * k + np.arange(k), p * k + component[:, None]], axis=1)
@@ -435,6 +465,57 @@ class DeclaredFamily:
         return enclose
 
 
+class DirectedFamily(DeclaredFamily):
+    """A family over indices and directions, of which a worst one is known in closed form for every index.
+
+    Its rows are those of any other family. Beside them it knows the `entries` that they are made of, which depend on
+    the indices alone, so that whoever proves something needs boxes of the indices only.
+    """
+
+    def __init__(self, *made: Any, worst: WorstDirection, entries: DeclaredFamily, shown: int) -> None:
+        super().__init__(*made)
+        self.worst, self.entries, self._shown = worst, entries, shown
+        rows = np.empty(len(entries.columns), dtype=np.intp)  # to which row each entry belongs
+        rows[worst.base] = np.arange(len(worst.base))
+        for block in worst.blocks:
+            rows[block.entries] = block.rows[:, None]
+        # Where the weight of each coefficient of an entry stands among those of its row.
+        meets = self.columns[rows][:, None, :] == entries.columns[:, :, None]
+        self._places = rows[:, None], np.concatenate([meets.argmax(axis=2), np.full((len(rows), 1), -1)], axis=1)
+
+    @property
+    def visible(self) -> Domain:
+        return self.entries.domain
+
+    @property
+    def shown(self) -> int:
+        return self._shown
+
+    def bound(self, values: Values) -> DirectedFamily:
+        """The family for these values of its parameters."""
+        other: Any = super().bound(values)
+        entries = self.entries.bound(values)
+        if entries is not self.entries:
+            other = self._alike() if other is self else other
+            other.entries = entries
+        return other
+
+    def of_entries(self, weights: Array) -> Array:
+        """Weights (p, K + 1) of rows as those of the entries."""
+        return weights[self._places]
+
+    def renewal(self, cell: Cell, before: Hashable) -> None:
+        """Entries are enclosed anew."""
+
+    def indices_of(self, domain: Domain) -> Domain | None:
+        """The set of the indices alone, where `domain` is a product of one with the set of all directions."""
+        every, tail = _factors(domain), _factors(self.worst.index.domain)
+        factors = every[: len(every) - len(tail)]
+        if not factors or every[len(factors) :] != tail:
+            return None
+        return factors[0] if len(factors) == 1 else Product(*factors)
+
+
 class BlackBoxFamily:
     """A family given by batched callables; enclosed only when Lipschitz constants are given."""
 
@@ -461,8 +542,20 @@ class BlackBoxFamily:
         self.memory = Memory()
 
     @property
+    def visible(self) -> Domain:
+        return self.domain
+
+    @property
+    def shown(self) -> int:
+        return self.domain.dim
+
+    @property
     def count(self) -> int:
         return 1
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was found out about it."""
+        return {**vars(self), "memory": Memory()}
 
     def bound(self, values: Values) -> BlackBoxFamily:
         """Itself: functions have no parameters."""
@@ -571,6 +664,10 @@ class BlackBoxFamily:
             return flat, cut, None
 
         return enclose
+
+
+def _factors(domain: Domain) -> tuple[Domain, ...]:
+    return domain.factors if isinstance(domain, Product) else (domain,)
 
 
 def _step(node: Expression, offsets: dict[Index, int]) -> Any:
@@ -683,3 +780,38 @@ class FamilyViolation:
         if self.spread is not None:  # the worst corner of the box of x, where coefficients keep their signs
             w = w + np.sign(v) * self.spread[component]
         return (v * w).sum(axis=1), *contract(g, h, w)
+
+
+@dataclass(eq=False)
+class SeenViolation:
+    """g(y) = sup over all directions of a(y, v) x - scale b(y, v): what people see of a family with directions."""
+
+    family: DirectedFamily
+    x: Array
+    scale: float = 1.0
+
+    @property
+    def components(self) -> int:
+        return len(self.family.columns)
+
+    @property
+    def domain(self) -> Domain:
+        return self.family.visible
+
+    def values(self, y: Array) -> Array:
+        """g at the points y (N, m): shape (N, p)."""
+        points = y if self.family.shown else np.zeros((len(y), 1))
+        a, b = self.family.entries.rows(points)
+        q = np.einsum("npk,pk->np", a, self.x[self.family.entries.columns]) - self.scale * b
+        return self.family.worst.value(q)
+
+    def at(self, y: Array, component: Ints) -> Array:
+        """Component `component[n]` at the point y[n]: shape (N,)."""
+        found: Array = self.values(y)[np.arange(len(y)), component]
+        return found
+
+    def derivatives(self, y: Array, component: Ints) -> None:
+        """None: where the worst direction changes, there are none."""
+
+
+Seen: TypeAlias = FamilyViolation | SeenViolation  # what people see of a family at a given x

@@ -27,6 +27,8 @@ def fingerprint(program: Program) -> dict[str, str]:
         "the bounds of the variables": (program.lower, program.upper),
         "the finite constraints": rows if program.A.shape[0] else (),
     }
+    if program.integer.any():
+        parts["the variables of whole values"] = program.integer
     for f, family in enumerate(program.families):
         parts[f"the constraints over index points (family {f})"] = (family.domain, family.columns, *family.identity())
     return {name: sha256(b"".join(_bytes(part))).hexdigest()[:24] for name, part in parts.items()}

@@ -99,6 +99,9 @@ class Answer(Protocol):
     def save(self, path: str | Path) -> None:
         """Write the answer and its certificate to a file."""
 
+    def write(self, path: str | Path) -> None:
+        """Write the last finite relaxation to an .mps or .lp file."""
+
 
 class Method(Protocol[Solved]):
     """How to solve what it takes, problems or programs: a value whose fields are options, as `lsip.Exchange` is."""

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..domains.notation import latex_power, power
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.convex import Convex
+from ..expressions.convex_rows import convex_objective, enclosed_objective
 from ..expressions.graph import Condition, Expression, Index
-from ..expressions.naming import name_matrices
+from ..expressions.naming import name_matrices, names_in, recall
 from ..expressions.operators import Operators, Statement
 from ..expressions.parameter import Parameter, current
 from ..expressions.printing import latex, text
+from ..files import blamed, read_json, write_json
 from ..validation import shown
 from .callables import FamilyOn
 from .compilation import Parts, Written
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .identities import matched
 from .method import Answer, Method, chosen_method
+from .problem_file import WHAT, problem_data, read_problem
 from .program import Program
-from .statements import ForAll, Objective, titled
+from .statements import ForAll, Objective, check_indices, titled
 from .status import Status
 from .unbounded import compactified
 from .worst_violation import Values, WorstViolation, flat, worst_violation
@@ -32,28 +38,37 @@ from .worst_violation import Values, WorstViolation, flat, worst_violation
 Statements = Statement | NDArray[np.bool_] | Sequence["Statements"]
 
 
-def minimize(expression: Affine | Expression | float | NDArray[Any]) -> Objective:
-    """The objective of a minimisation."""
-    return Objective(_objective(expression), False)
+Value = Affine | Convex | Expression | float | NDArray[Any]  # what an objective may be
 
 
-def maximize(expression: Affine | Expression | float | NDArray[Any]) -> Objective:
-    """The objective of a maximisation."""
-    return Objective(_objective(expression), True)
+def minimize(expression: Value) -> Objective:
+    """The objective of a minimisation: affine, or convex as absolute values, maxima and norms are."""
+    return _objective(expression, False)
 
 
-def _objective(expression: Affine | Expression | float | NDArray[Any]) -> Affine:
-    affine = Affine.of(expression)
-    if affine.size != 1:
+def maximize(expression: Value) -> Objective:
+    """The objective of a maximisation: affine, or concave as minima are."""
+    return _objective(expression, True)
+
+
+def _objective(expression: Value, maximise: bool) -> Objective:
+    found = expression if isinstance(expression, Convex) else Affine.of(expression)
+    if found.size != 1:
         raise ModelError(
-            f"An objective is one number; {text(expression)} has shape {affine.shape}. Did you mean .sum()?"
+            f"An objective is one number; {text(expression)} has shape {found.shape}. Did you mean .sum()?"
         )
-    if affine.indices():
-        names = ", ".join(i.name for i in affine.indices())
+    if found.indices():
+        names = ", ".join(i.name for i in found.indices())
         raise ModelError(
             f"The objective depends on the index {names}; introduce a variable and bound it with forall instead."
         )
-    return affine
+    if isinstance(found, Convex):
+        goal, bound = convex_objective(found, maximise)
+        return Objective(goal, maximise, bound, found)
+    if found.uncertain:
+        height, row = enclosed_objective(found, maximise)
+        return Objective(height, maximise, row, found)
+    return Objective(found, maximise)
 
 
 def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str | None = None) -> Any:
@@ -84,9 +99,14 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
         raise ModelError(f"forall needs a constraint such as `a @ x <= b`, or a list of them; {_instead(constraint)}")
     if not constraint.body.size:
         raise ModelError(f"{constraint} has no element (its shape is {constraint.body.shape}): leave it out.")
-    check_indices(str(constraint), indices, constraint.body.indices())
+    check_indices(str(constraint), indices, constraint.indices)
     constraint = constraint if name is None else constraint.named(name)
     endless = not all(i.domain.bounded for i in indices)
+    if endless and constraint.directions:
+        raise ModelError(
+            f"{text(constraint)} cannot be proven over an unbounded set. Bound the set of {indices[0].name}, or write "
+            "the constraint with polynomials in it and without norms."
+        )
     if (constraint.equality or endless) and constraint.body.parameters:
         names = ", ".join(sorted(p.name for p in constraint.body.parameters))
         reason = "over an unbounded set" if endless else "that is an equality"
@@ -99,22 +119,6 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
     if endless:
         return [ForAll(*part) for part in compactified(indices, constraint)]
     return ForAll(indices, constraint)
-
-
-def check_indices(constraint: str, indices: Sequence[Index], found: Sequence[Index]) -> None:
-    """Refuse a constraint for all `indices` that depends on another index, or on none of these."""
-    names = [i.name for i in indices]
-    free = [i.name for i in found if all(i is not j for j in indices)]
-    if any(name in names for name in free):
-        name = next(name for name in free if name in names)
-        raise ModelError(
-            f"{constraint} depends on another index that is called {name} too, made by a call of its own: make one "
-            "Index, and use it in the constraint and in forall."
-        )
-    if free:
-        raise ModelError(f"{constraint} depends on {', '.join(free)} too; list every index: forall((…), …).")
-    if not found:
-        raise ModelError(f"{constraint} does not depend on {', '.join(names)}: leave it outside of forall.")
 
 
 def _instead(given: object) -> str:
@@ -166,28 +170,48 @@ class Problem:
         self._last: Answer | None = None
         self._check()
         caller = sys._getframe(1)
-        name_matrices([objective.expression, *map(_typed, self.constraints)], caller.f_locals, caller.f_globals)
+        name_matrices(self._typed(), caller.f_locals, caller.f_globals)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be compiled again, and with the names of matrices."""
+        return {**vars(self), "_parts": Parts(), "_names": names_in(self._typed())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        recall(state.pop("_names"))
+        vars(self).update(state)
+
+    def _typed(self) -> list[object]:
+        """What was typed, in which matrices have names."""
+        return [self.objective.expression, *map(_typed, self.constraints)]
 
     def _check(self) -> None:
         """Find the variables, and refuse two of one name."""
-        found: dict[Variable, None] = {}
-        for affine in [self.objective.expression, *map(_body, self.constraints)]:
-            found.update(dict.fromkeys(term.variable for term in affine.terms))
-        if not found:
+        found = {term.variable: None for affine in self._affine() for term in affine.terms}
+        every = sorted(found, key=lambda v: v.number)
+        variables = tuple(v for v in every if not v.hidden)
+        if not variables:
             raise ModelError("The model has no decision variable.")
-        variables = tuple(sorted(found, key=lambda v: v.number))
         _check_names([v.name for v in variables], "variables")
         indices = (i for c in self.constraints if isinstance(c, ForAll) for i in c.indices)
         _check_names([i.name for i in dict.fromkeys(indices)], "indices")
         _check_names([c.name for c in self.constraints if not isinstance(c, FamilyOn) and c.name], "constraints")
         _check_names([p.name for p in self.parameters], "parameters")
         self.variables: tuple[Variable, ...] = variables
+        self._hidden = tuple(v for v in every if v.hidden)  # of epigraphs, behind the others in x
+
+    def _affine(self) -> list[Affine]:
+        """All that it consists of."""
+        return [self.objective.expression, *map(_body, self._statements())]
+
+    def _statements(self) -> list[Constraint | ForAll | FamilyOn]:
+        """The constraints, and the one that bounds a convex objective."""
+        epigraph = self.objective.epigraph
+        return self.constraints if epigraph is None else [*self.constraints, epigraph]
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters in its objective and constraints."""
-        affine = [self.objective.expression, *map(_body, self.constraints)]
-        return tuple(dict.fromkeys(p for a in affine for p in a.parameters))
+        return tuple(dict.fromkeys(p for affine in self._affine() for p in affine.parameters))
 
     def add(self, constraint: Statements | ForAll | FamilyOn) -> None:
         """Add a constraint, or a list of them; the next solve starts from the last one."""
@@ -330,7 +354,46 @@ class Problem:
         >>> print(f"{worst.value:.4f} at t = {worst.point[0]:.4f}, nowhere more than {worst.bound:.4f}")
         0.1221 at t = 0.5010, nowhere more than 0.1221
         """
-        return worst_violation(self.compile(), flat(self.variables, x), tol, time_limit)
+        known = flat(self.variables, x)
+        return worst_violation(self.compile(), np.concatenate([known, self._unseen(known)]), tol, time_limit)
+
+    def _unseen(self, known: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Epigraph variables: that of an objective is its value, others are in finite rows only, and may be anything."""
+        found = {v: np.zeros(v.size) for v in self._hidden}
+        if isinstance(self.objective.written, Affine):
+            starts = np.cumsum([v.size for v in self.variables])[:-1]
+            values = {v: part.reshape(v.shape) for v, part in zip(self.variables, np.split(known, starts), strict=True)}
+            found[self.objective.expression.terms[0].variable][:] = self.objective.written.at(values)
+        return np.concatenate([np.zeros(0), *found.values()])
+
+    def data(self) -> dict[str, Any]:
+        """The problem as plain data, as `save` writes it; a ModelError says what cannot be written that way."""
+        bounds = {v: (v.lower, v.upper) for v in self.variables}
+        return problem_data(self.name, self.objective, self.constraints, bounds, {p: p.value for p in self.parameters})
+
+    def save(self, path: str | Path) -> None:
+        """Write the problem as plain data (JSON), for `Problem.load`; no code is stored, and none is run on loading.
+
+        Variables, parameters with their values, index sets, formulas and names are in it, solutions are not. What is
+        given by functions cannot be written, and is refused.
+        """
+        write_json(path, "problem.json", self.data())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Problem:
+        """Read a problem that `save` has written; a ModelError says what is wrong with any other file.
+
+        It is the same model; what it prints like is read off its formulas, not as it was typed.
+        """
+        data = read_json(path, WHAT)
+        with blamed(path, WHAT):
+            return cls.from_data(data)
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Problem:
+        """The problem that `data` tells of; a ModelError says what is wrong with them."""
+        objective, constraints, name = read_problem(data)
+        return cls(objective, constraints, name=name)
 
     def compile(self) -> Program:
         """The arrays and families that a solver works on."""
@@ -339,21 +402,22 @@ class Problem:
     def written(self) -> Written:
         """The model as it stands now."""
         values = current(self.parameters)
-        groups: dict[tuple[Index, ...], list[ForAll]] = {}
-        for c in self.constraints:
-            if isinstance(c, ForAll):
-                groups.setdefault(c.indices, []).append(c)
+        groups: dict[tuple[Index, ...], list[Constraint | ForAll]] = {}
+        statements, variables = self._statements(), (*self.variables, *self._hidden)
+        for c in statements:
+            if isinstance(c, ForAll) or (isinstance(c, Constraint) and c.directions):
+                groups.setdefault((*c.indices, *c.directions), []).append(c)
         return Written(
             owner=self,
             name=self.name,
             objective=self.objective.expression,
             maximise=self.objective.maximise,
-            rows=tuple(c for c in self.constraints if isinstance(c, Constraint)),
+            rows=tuple(c for c in statements if isinstance(c, Constraint) and not c.directions),
             groups=tuple(map(tuple, groups.values())),
-            applied=tuple(c for c in self.constraints if isinstance(c, FamilyOn)),
-            variables=self.variables,
-            lower=np.concatenate([v.lower for v in self.variables]),
-            upper=np.concatenate([v.upper for v in self.variables]),
+            applied=tuple(c for c in statements if isinstance(c, FamilyOn)),
+            variables=variables,
+            lower=np.concatenate([v.lower for v in variables]),
+            upper=np.concatenate([v.upper for v in variables]),
             values=values,
         )
 
@@ -397,8 +461,8 @@ def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll | FamilyOn]:
         elif isinstance(item, ForAll | FamilyOn):
             yield item
         elif isinstance(item, Constraint):
-            if item.body.indices():
-                names = ", ".join(i.name for i in item.body.indices())
+            if item.indices:
+                names = ", ".join(i.name for i in item.indices)
                 raise ModelError(f"{item} depends on the index {names}: wrap it in forall({names}, …).")
             yield item
         else:
@@ -421,4 +485,7 @@ def _bounds(v: Variable, tex: bool = False) -> list[str]:
     for bound, symbol, none in ((v.lower, ">=", -np.inf), (v.upper, "<=", np.inf)):
         if (bound != none).any():
             shown.append(show((symbol, v, bound[0] if (bound == bound[0]).all() else bound)))
+    if v.integer:
+        values = latex_power([r"\mathbb{Z}"] * v.size) if tex else power(["ℤ"] * v.size)
+        shown.append(rf"{show(v)} \in {values}" if tex else f"{show(v)} ∈ {values}")
     return shown

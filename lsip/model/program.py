@@ -18,7 +18,7 @@ from ..errors import ModelError
 from ..masters.rows import Sides
 from .arrays import Pairs, Table, read_arrays
 from .callables import Family
-from .families import FamilyViolation, RowFamily
+from .families import DirectedFamily, FamilyViolation, RowFamily, Seen, SeenViolation
 from .method import Answer, Method, chosen_method
 
 Array = NDArray[np.float64]
@@ -60,7 +60,7 @@ class FixedMatrix(sparse.csr_matrix):  # type: ignore[misc]  # which has no type
         super().__setitem__(key, value)
 
 
-def _fixed(array: Array) -> Array:
+def _fixed(array: NDArray[Any]) -> NDArray[Any]:
     """An array that nobody can write to: the same, if that is so already, or a copy."""
     if array.flags.writeable or array.base is not None:
         array = array.copy()
@@ -75,6 +75,7 @@ class Place:
     family: int | None
     start: int
     end: int
+    factors: Array | None = None  # with which finite rows were multiplied
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,8 @@ class Layout:
 @dataclass(frozen=True, eq=False)
 class Program:
     """min c x + constant with row_lower <= A x <= row_upper, lower <= x <= upper, and all rows of every family.
+
+    Variables that are `integer` take whole values only, and have whole bounds.
 
     `Problem.compile` makes one from a declared model, `from_arrays` from plain arrays. With `cones`, further finite
     rows have their slacks in cones; such programs are solved where they are made, in `lsip.interop.cvxpy`.
@@ -111,13 +114,22 @@ class Program:
     names: tuple[str, ...] = ()  # (n,), of the variables, if they have any
     cones: ConeRows | None = None
     layout: Layout | None = field(default=None, repr=False)  # where a problem was declared
+    integer: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))  # (n,); empty for none
 
     def __post_init__(self) -> None:
-        for name in ("c", "lower", "upper", "row_lower", "row_upper"):
+        if self.integer.any():
+            object.__setattr__(self, "lower", np.where(self.integer, np.ceil(self.lower), self.lower))
+            object.__setattr__(self, "upper", np.where(self.integer, np.floor(self.upper), self.upper))
+        for name in ("c", "lower", "upper", "row_lower", "row_upper", "integer"):
             object.__setattr__(self, name, _fixed(getattr(self, name)))
         object.__setattr__(self, "A", FixedMatrix.of(self.A))
         for family in self.families:
             family.columns.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """From a pickle, which does not know that arrays are read-only."""
+        vars(self).update(state)
+        self.__post_init__()
 
     @classmethod
     def from_arrays(
@@ -132,6 +144,7 @@ class Program:
         sense: str = "min",
         names: Sequence[str] | None = None,
         constant: float = 0.0,
+        integrality: ArrayLike | None = None,
     ) -> Program:
         """c @ x + constant with A_ub @ x <= b_ub, A_eq @ x == b_eq, bounds, and a(y) @ x <= b(y) for all y.
 
@@ -150,6 +163,8 @@ class Program:
             Of the variables.
         constant
             What the objective is for x = 0.
+        integrality
+            As `scipy.optimize.linprog` takes it: 1 for a variable of whole values, 0 for one of any; a number for all.
 
         Examples
         --------
@@ -161,7 +176,7 @@ class Program:
         >>> round(program.solve(verbose=False).value, 7)
         0.6490421
         """
-        return cls(**read_arrays(c, A_ub, b_ub, A_eq, b_eq, bounds, families, sense, names, constant))
+        return cls(**read_arrays(c, A_ub, b_ub, A_eq, b_eq, bounds, families, sense, names, constant, integrality))
 
     def to_arrays(self) -> dict[str, Any]:
         """The keyword arguments of `from_arrays` that make an equal program; rows are sorted into A_ub and A_eq."""
@@ -179,6 +194,7 @@ class Program:
             "sense": "max" if program.maximise else "min",
             "names": program.names or None,
             "constant": sign * program.constant + 0.0,
+            "integrality": program.integer.astype(int) if program.integer.any() else None,
         }
 
     def solve(
@@ -207,6 +223,11 @@ class Program:
     def violation(self, family: int, x: Array, scale: float = 1.0, radius: Array | None = None) -> FamilyViolation:
         """a(y) x - scale b(y) of a family, as a function of y; with a radius, the largest over |x' - x| <= radius."""
         return FamilyViolation(self.families[family], x, scale, radius)
+
+    def seen(self, family: int, x: Array, scale: float = 1.0) -> Seen:
+        """The same as a function of what people see of y: the largest over all directions, if there are any."""
+        rows = self.families[family]
+        return SeenViolation(rows, x, scale) if isinstance(rows, DirectedFamily) else FamilyViolation(rows, x, scale)
 
     def label(self, j: int) -> str:
         """What a variable is called in messages."""

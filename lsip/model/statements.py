@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.convex import Convex
 from ..expressions.graph import Index
 from ..expressions.printing import latex, text
 from .compilation import single
@@ -17,10 +18,12 @@ from .worst_violation import WorstViolation, flat, worst_violation
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What to minimise or maximise."""
+    """What to minimise or maximise; what is convex, or enclosed, is an epigraph variable that a constraint bounds."""
 
     expression: Affine
     maximise: bool
+    epigraph: Constraint | None = None
+    written: Affine | Convex | None = None  # where there is an epigraph
 
     def __str__(self) -> str:
         return f"{'maximize' if self.maximise else 'minimize'} {text(self.expression)}"
@@ -32,6 +35,14 @@ class ForAll:
 
     indices: tuple[Index, ...]
     constraint: Constraint
+
+    def __deepcopy__(self, memo: dict[int, object]) -> ForAll:
+        return self  # as all statements: a solution knows it by its identity
+
+    @property
+    def directions(self) -> tuple[Index, ...]:
+        """Further indices, for all of which its rows hold, that nobody sees."""
+        return self.constraint.directions
 
     @property
     def name(self) -> str | None:
@@ -71,6 +82,22 @@ class ForAll:
         return f"{self.constraint}   for all {where}"
 
     __repr__ = __str__
+
+
+def check_indices(constraint: str, indices: Sequence[Index], found: Sequence[Index]) -> None:
+    """Refuse a constraint for all `indices` that depends on another index, or on none of these."""
+    names = [i.name for i in indices]
+    free = [i.name for i in found if all(i is not j for j in indices)]
+    if any(name in names for name in free):
+        name = next(name for name in free if name in names)
+        raise ModelError(
+            f"{constraint} depends on another index that is called {name} too, made by a call of its own: make one "
+            "Index, and use it in the constraint and in forall."
+        )
+    if free:
+        raise ModelError(f"{constraint} depends on {', '.join(free)} too; list every index: forall((…), …).")
+    if not found:
+        raise ModelError(f"{constraint} does not depend on {', '.join(names)}: leave it outside of forall.")
 
 
 def titled(constraint: Constraint | ForAll) -> str:

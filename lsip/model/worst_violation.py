@@ -66,7 +66,7 @@ def _worst_violation(program: Program, x: Array, tol: float) -> WorstViolation:
         if worst is None or found.worst > worst.value:
             at = int(np.argmax(found.values))
             label = family.labels[int(found.components[at])]
-            worst = WorstViolation(found.worst, np.inf, label, found.points[at])
+            worst = WorstViolation(found.worst, np.inf, label, found.points[at, : family.shown])
     if worst is None and program.families:
         raise OutOfTime("The time limit was too short to evaluate any constraint.")
     if worst is None:

@@ -108,6 +108,10 @@ class Rows(Protocol):
         """The whole index set."""
 
     @property
+    def visible(self) -> Domain:
+        """The index set without directions: what people see of it, and what a branch-and-bound splits."""
+
+    @property
     def columns(self) -> Ints:
         """(p, K): the variables that the coefficients of each row belong to."""
 
@@ -184,6 +188,47 @@ class EnclosableViolation(Violation, Protocol):
 
     def at(self, y: Array, component: Ints) -> Array:
         """Component `component[n]` at the point y[n]: shape (N,)."""
+
+
+class Worst(Protocol):
+    """Rows that are largest over a direction in closed form, given the entries that they are made of."""
+
+    def value(self, q: Array) -> Array:
+        """The rows (..., p) for entries (..., P), rounded."""
+
+    def above(self, q: Array, doubt: Array) -> Array:
+        """Proven upper bounds (..., p), for all entries that are off from q (..., P) by no more than their `doubt`."""
+
+    def model(self, levels: Array, doubt: Array, m: int) -> tuple[Array, Array]:
+        """Quadratics (..., p, levels) on boxes that rows do not exceed by more than what is left (..., p)."""
+
+    def stretched(self, bound: Array) -> Array:
+        """Bounds (..., p) of models as those of rows."""
+
+    def swing(self, doubt: Array) -> Array:
+        """By how much rows move at most, where no entry moves by more than its `doubt`."""
+
+    def worst(self, q: Array) -> Array:
+        """A worst direction of every row, (..., p, dim)."""
+
+
+@runtime_checkable
+class Directed(Protocol):
+    """Rows over indices and directions, of which a worst one is known for every index."""
+
+    @property
+    def worst(self) -> Worst:
+        """How the rows come about from entries."""
+
+    @property
+    def entries(self) -> Rows:
+        """The entries, which depend on the indices alone."""
+
+    def of_entries(self, weights: Array) -> Array:
+        """Weights (p, K + 1) of rows as those of the entries, (P, K + 1)."""
+
+    def indices_of(self, domain: Domain) -> Domain | None:
+        """The set of the indices alone, where `domain` is a product of one with the set of all directions."""
 
 
 class Weighted(NamedTuple):

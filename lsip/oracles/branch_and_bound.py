@@ -162,7 +162,7 @@ class _Search:
         if not cover.knows(self.weights):
             self.covers[k] = Cover(self.family, cover.cell, order=3)
         elif cover.direct and cover.n * cover.products(self.weights) > TUNING.anew:
-            self.covers[k] = PolynomialCover(self.family, cover.cell)
+            self.covers[k] = type(cover)(self.family, cover.cell)
         self.bounds[k], points, model = self._bounds(self.covers[k])
         self._try(points, model, True)
 

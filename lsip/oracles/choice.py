@@ -47,9 +47,9 @@ def prover(family: Rows, domain: Domain | None = None) -> Oracle | None:
 def pick_oracle(family: Rows) -> Oracle:
     """Certified where that is possible and cheap, else the best guess."""
     chosen = prover(family)
-    if chosen is None and dimension(family.domain) <= TUNING.most_searched:
+    if chosen is None and dimension(family.visible) <= TUNING.most_searched:
         return AdaptiveSearch()
-    if chosen is None or not (is_instant(chosen) or dimension(family.domain) <= TUNING.most_dimensions):
+    if chosen is None or not (is_instant(chosen) or dimension(family.visible) <= TUNING.most_dimensions):
         return Multistart()
     return chosen
 

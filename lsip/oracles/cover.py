@@ -328,7 +328,7 @@ class Cover:
 
     def _use_sides(self, rows: slice | NDArray[np.intp], q: Array, rest: Array, bound: Array, d: Array) -> None:
         """Improve bounds and points, in place, on boxes where some u >= 0 cuts off a part."""
-        m, p = self.dim, self.p
+        m, p = self.dim, len(q) // max(len(self.lower[rows]), 1)
         matters = np.repeat(self.matters[rows], p, axis=0)
         some = np.flatnonzero(matters.any(1))
         if not len(some):

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from ..deadline import check
 from ..domains import Domain
 from ..kernel.native import in_use
 from .base import Rows
 from .cover import Cover
+from .directed_cover import covers
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,7 @@ class Memory:
         return found or self._renewed(family, key) or self._new(family, key)
 
     def _new(self, family: Rows, key: Key) -> Partition:
-        found = Partition(key, [], type(family))
-        for cell in key[0].flat_cells():
-            check("enclosures")
-            found.covers.append(Cover(family, cell))
-        return found
+        return Partition(key, covers(family, key[0]), type(family))
 
     def _renewed(self, family: Rows, key: Key) -> Partition | None:
         """The boxes that were split last for other data of such a family, unless they have become many."""

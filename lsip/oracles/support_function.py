@@ -7,13 +7,31 @@ supremum is v plus the support function of Y at d. This is what makes robust lin
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
+from ..domains import Domain
 from ..errors import ModelError
 from ..expressions.interval import EPS, TINY
 from .base import AffineForm, Array, EnclosableViolation, Separation, Violation
+
+
+@dataclass(frozen=True)
+class SupportTuning:
+    """When rational numbers are asked.
+
+    Parameters
+    ----------
+    close
+        How many times what is not known of a supremum it may be above zero, for rounding to be what decides.
+    """
+
+    close: float = 4.0
+
+
+TUNING = SupportTuning()
 
 
 @dataclass(frozen=True)
@@ -50,14 +68,21 @@ class SupportFunction:
         if found is None:
             raise ModelError(f"There is no formula for the worst point of {domain}; use BranchAndBound instead.")
         y, top = found
+        top = np.where((d != 0).any(axis=0), top, 0.0)  # bounds of nothing are rounded up like all others
         # A bounding box may be rounded; what d leaves in doubt is so little that a generous one costs nothing.
         reach = np.maximum(np.abs(domain.lower), np.abs(domain.upper)) + 1e-6 * (domain.upper - domain.lower).max()
         sup = constant + top
-        sup += constant_doubt + reach @ d_doubt * (1 + EPS * domain.dim) + 4 * EPS * (np.abs(constant) + np.abs(top))
+        doubt = constant_doubt + reach @ d_doubt * (1 + EPS * domain.dim) + 4 * EPS * (np.abs(constant) + np.abs(top))
+        sup += doubt
         if violation.spread is not None:
             sup += _swing(form, reach, violation.spread)
         component = np.arange(len(w))
         values = violation.at(y, component)
+        lost = doubt + 2 * (domain.dim + 2) * EPS * (np.abs(constant) + np.abs(top))  # what sets round up included
+        for row in np.flatnonzero((sup > 0) & (sup <= TUNING.close * lost)) if violation.spread is None else ():
+            exact = _exact(form, domain, w[row], row)
+            if exact is not None and exact <= 0:
+                sup[row], values[row] = 0.0, min(values[row], 0.0)
         order = np.argsort(-values, kind="stable")
         bound = max(float(sup.max()), float(values.max()))
         return Separation(
@@ -65,12 +90,26 @@ class SupportFunction:
         )
 
 
+def _exact(form: AffineForm, domain: Domain, w: Array, row: int) -> Fraction | None:
+    """The supremum of a row in rational numbers; None where its coefficients, or the set, are not."""
+    if form.value_doubt[row].any() or form.slope_doubt[:, row].any():
+        return None
+    weights = [Fraction(v) for v in w.tolist()]
+    constant, *slopes = (
+        sum((Fraction(a) * b for a, b in zip(part, weights, strict=True) if a and b), Fraction(0))
+        for part in (form.value[row].tolist(), *form.slope[:, row].tolist())
+    )
+    top = domain.exact_support(slopes)
+    return None if top is None else constant + top
+
+
 def _swing(form: AffineForm, reach: Array, spread: Array) -> Array:
     """How far rows (p,) move with weights within `spread`, at most: the largest coefficients where |y| <= reach."""
     largest = np.abs(form.value) + form.value_doubt
     largest = largest + np.tensordot(reach, np.abs(form.slope) + form.slope_doubt, axes=1) + 2 * len(reach) * TINY
     operations = spread.shape[1] + len(reach) + 8
-    return (largest * spread).sum(axis=-1) * (1 + operations * EPS) + operations * TINY
+    swing = (largest * spread).sum(axis=-1) * (1 + operations * EPS) + operations * TINY
+    return np.where(spread.any(axis=-1), swing, 0.0)
 
 
 def _weighted(mid: Array, doubt: Array, w: Array, size: Array) -> tuple[Array, Array]:

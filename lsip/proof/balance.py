@@ -390,7 +390,7 @@ class _Wide:
         found, most = list(fresh.values()), TUNING.spare + TUNING.spare_a_column * self.program.n
         old = found[:-most]
         chosen = old[:: max(len(old) // most, 1)] + found[-most:]
-        return [Support(s.family, s.component, s.point, 0.0) for s in chosen]
+        return [s.weighing(0.0) for s in chosen]
 
 
 def _trimmed(dual: Dual, rows: Rows, needed: Ints) -> tuple[Dual, Rows]:

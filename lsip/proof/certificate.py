@@ -28,8 +28,16 @@ class TrustAssumption(str):
     """A sentence about what is taken on trust; where there is one, nothing is called certified."""
 
 
-class RegionAssumption(TrustAssumption):
+class BoundAssumption(TrustAssumption):
+    """A sentence about the lower bound alone: that the point is feasible does not rest on it."""
+
+
+class RegionAssumption(BoundAssumption):
     """A sentence about where a lower bound holds, if not everywhere."""
+
+
+class TreeAssumption(BoundAssumption):
+    """A sentence about whose branch and bound over integer variables a lower bound is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +48,15 @@ class Support:
     component: int
     point: Array  # (m,)
     multiplier: float
+
+    def weighing(self, multiplier: float) -> Support:
+        """The same atom with another multiplier."""
+        return Support(self.family, self.component, self.point, multiplier)
+
+    @property
+    def place(self) -> tuple[int, int, bytes]:
+        """Which row it is; the same for copies."""
+        return self.family, self.component, self.point.tobytes()
 
 
 @dataclass(frozen=True, eq=False)

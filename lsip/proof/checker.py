@@ -162,6 +162,7 @@ OPERATIONS: dict[str, Callable[..., Value]] = {  # of what a step has beside its
     "maximum": lambda _, a, b: largest(a, b),
     "power": lambda k, a: a ** int(k),
     "linear": weighed,
+    "between": lambda ends: ends[0].union(ends[1]),
     **{name: partial(applied, name) for name in ("sin", "cos", "tan", "exp", "log", "sqrt", "erf", "erfc")},
     **{f"arc{name}": partial(applied, f"a{name}") for name in ("sin", "cos", "tan")},
 }
@@ -182,6 +183,8 @@ class Formula:
                 familiar(extra in range(most_power + 1), f"The exponent {str(extra)[:60]} is not known.")
             elif name == "linear":
                 extra = [(w, ball(w)) for w in numbers(step["weights"], len(args))]
+            elif name == "between":
+                extra = [ball(v) for v in numbers([step["lower"], step["upper"]])]
             elif name in ("index", "constant"):
                 extra = whole(step["coordinate"], domain.dim) if name == "index" else number(step["value"])
             self.append(name, args, extra)

@@ -82,7 +82,7 @@ class Dual:
         """The same rows with other multipliers."""
         k = len(self.support)
         atoms = zip(self.support, weights[:k].tolist(), strict=True)
-        support = tuple(Support(s.family, s.component, s.point, w) for s, w in atoms)
+        support = tuple(s.weighing(w) for s, w in atoms)
         return Dual(support, weights[k:], self.balanced, self.basis)
 
 

@@ -18,6 +18,7 @@ an operation {op, args} on the numbers that steps before it found, and finds one
 
     index       the coordinate `coordinate` of the index point
     constant    `value`
+    between     some number from `lower` to `upper`, such as an integral: what is claimed holds for every one of them
     add         the sum of any number of arguments
     linear      their sum, each times one of `weights`
     multiply, divide, negate, absolute, maximum, and elementary functions by their names in numpy
@@ -41,6 +42,7 @@ from ..domains import Domain
 from ..errors import ModelError
 from ..expressions.angle import Angle
 from ..expressions.elementary import FUNCTIONS
+from ..expressions.enclosed import Enclosed
 from ..expressions.graph import (
     Absolute,
     Add,
@@ -102,6 +104,8 @@ def proof_data(program: Program, certificate: Certificate, status: Status, tol: 
             f"Only what is certified can be exported as a proof; the status is {status.name}"
             + (f", which takes on trust: {certificate.trusts[0]}" if certificate.trusts else ".")
         )
+    if program.integer.any():
+        raise ModelError(f"{program.name} has integer variables, which the format of proofs does not know.")
     direction = certificate.direction if status is Status.UNBOUNDED else None
     return {
         "format": FORMAT,
@@ -262,6 +266,12 @@ class _Steps:
         match node:
             case Index():
                 return [self.step("index", coordinate=self.offsets[node] + k) for k in range(node.domain.dim)]
+            case Enclosed():
+                ends = zip(node.lower.ravel().tolist(), node.upper.ravel().tolist(), strict=True)
+                return [
+                    self.step("constant", value=a) if a == b else self.step("between", lower=a, upper=b)
+                    for a, b in ends
+                ]
             case Irrational():
                 return [self.step("irrational", name=node.name)]
             case Constant():

@@ -93,6 +93,7 @@ class Scaling:
             families=tuple(
                 ScaledFamily(family, f, d) for family, f in zip(program.families, self.families, strict=True)
             ),
+            integer=np.zeros(0, dtype=bool),  # whole numbers are no longer whole in other units
         )
 
     def suits(self, program: Program) -> bool:
@@ -168,8 +169,7 @@ class Scaling:
             lower=_divided(certificate.lower, s, -np.inf),
             upper=_divided(certificate.upper, s, np.inf),
             support=tuple(
-                replace(a, multiplier=a.multiplier * float(families[a.family][a.component]) / s)
-                for a in certificate.support
+                a.weighing(a.multiplier * float(families[a.family][a.component]) / s) for a in certificate.support
             ),
             row_multipliers=multipliers * r / s if len(multipliers) else multipliers,
             units=d * certificate.units if len(certificate.units) else certificate.units,
@@ -403,6 +403,14 @@ class ScaledFamily:
     @cached_property
     def linear(self) -> LinearForm | None:
         return _form(self.inner.linear, self._rows)
+
+    @property
+    def visible(self) -> Domain:
+        return self.inner.visible
+
+    @property
+    def shown(self) -> int:
+        return self.inner.shown
 
     def rows(self, y: Array) -> tuple[Array, Array]:
         a, b = self.inner.rows(y)

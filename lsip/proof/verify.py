@@ -11,7 +11,7 @@ from ..kernel.native import by_reference, kernel
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Oracle
-from .certificate import Array, Certificate, DataAssumption, Support
+from .certificate import Array, Certificate, DataAssumption, Support, TreeAssumption
 from .dual import Dual, Weighed, weigh
 from .families import Bounds, family_bounds
 from .primal import (
@@ -58,6 +58,7 @@ def verify(
     measured = max(program.finite_violation(certificate.x), 0.0)
     if certificate.kind != "infeasible" and measured > certificate.finite_violation:
         raise ProofError(f"The point misses a finite constraint by {measured:.3g}, which is more than is said.")
+    _verify_whole(program, certificate)
     units = scaling_of(program)
     program, certificate = units.apply(program), units.to_scaled(certificate)
     if expected is not None and certificate.trusts:
@@ -80,6 +81,18 @@ def verify(
     gap = certificate.upper - certificate.lower
     if status is Status.OPTIMAL and not (gap <= max(tol * abs(certificate.upper), least) and np.isfinite(gap)):
         raise ProofError(f"The gap {gap:.3g} is not closed to tol = {tol:g}.")
+
+
+def _verify_whole(program: Program, certificate: Certificate) -> None:
+    """Integer variables are whole, and stay so along a direction."""
+    whole = program.integer
+    if not whole.any() or (certificate.upper == np.inf and certificate.kind != "unbounded"):
+        return
+    x, box, direction = certificate.x, certificate.box, certificate.direction
+    if (x[whole] != np.rint(x[whole])).any() or (len(box) and box[whole].any()):
+        raise ProofError("An integer variable is not whole at the point, or not known exactly.")
+    if certificate.kind == "unbounded" and (direction is None or direction[whole].any()):
+        raise ProofError("The direction moves integer variables, which need not stay whole along it.")
 
 
 def check_numbers(program: Program, certificate: Certificate, tol: float) -> None:
@@ -235,7 +248,7 @@ def _verify_claims(
 def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) -> float:
     """Prove the lower bound again; the size of the terms that it is made of."""
     terms = abs(program.constant)
-    if certificate.lower == -np.inf:
+    if certificate.lower == -np.inf or any(isinstance(a, TreeAssumption) for a in certificate.assumptions):
         return terms
     if everywhere and not np.isinf(certificate.radius):
         raise ProofError("The lower bound is said to hold in a region only, which is no proof of optimality.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..model.families import FamilyViolation
+from ..model.families import Seen
 from ..model.status import Status
 from . import sampling
 from .claims import UP, brief, shortened
@@ -85,14 +85,14 @@ def _direction(solution: Solution) -> Array | None:
     return solution.certificate.direction if solution.status is Status.UNBOUNDED else None
 
 
-def shown(solution: Solution, family: int) -> FamilyViolation | None:
+def shown(solution: Solution, family: int) -> Seen | None:
     """The function of y to draw: a(y)·x − b(y); along a direction d of unboundedness a(y)·d; none without any x."""
     if solution.status is Status.INFEASIBLE:
         return None
     direction = _direction(solution)
     if direction is not None:
-        return solution.program.violation(family, direction, 0.0)
-    return solution.program.violation(family, solution.x)
+        return solution.program.seen(family, direction, 0.0)
+    return solution.program.seen(family, solution.certificate.x)
 
 
 def _active(solution: Solution, active: ActivePoint) -> dict[str, Any]:
@@ -110,7 +110,8 @@ def _active(solution: Solution, active: ActivePoint) -> dict[str, Any]:
 
 def families(solution: Solution) -> list[dict[str, Any]]:
     """One entry a family; the number of maps and their mesh are chosen so that all together fit on the page."""
-    found = [_Family(solution, i) for i in range(min(len(solution.program.families), TUNING.most_families))]
+    drawn = [i for i, family in enumerate(solution.program.families) if family.shown]
+    found = [_Family(solution, i) for i in drawn[: TUNING.most_families]]
     share = max(1, TUNING.most_maps // max(1, sum(f.meshed for f in found)))
     for family in found:
         family.choose(share)
@@ -132,7 +133,7 @@ class _Family:
     def __init__(self, solution: Solution, number: int) -> None:
         self.number = number
         self.family: Any = solution.program.families[number]
-        self.domain = self.family.domain
+        self.domain = self.family.visible
         self.violation = shown(solution, number)
         mine = [a for a in solution.active if a.family == number]
         self.active = np.array([a.point for a in mine]).reshape(-1, self.domain.dim)
@@ -164,7 +165,7 @@ class _Family:
             "family": self.number,
             "name": shortened(str(self.family.name)),
             "set": shortened(str(domain)),
-            "coordinates": list(self.family.coordinates),
+            "coordinates": list(self.family.coordinates[: self.domain.dim]),
             "lower": domain.lower.tolist(),
             "upper": domain.upper.tolist(),
             "bound": self.bound,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..domains import Domain
 from ..domains.window import window
-from ..model.families import FamilyViolation
+from ..model.families import Seen
 from ..oracles.attained import is_box
 
 Array = NDArray[np.float64]
@@ -59,7 +59,7 @@ class Slice:
     corners: Array  # (2, 2), lower and upper, of what is shown of the plane
 
 
-def evaluate(violation: FamilyViolation, y: Array, rows: Sequence[int | None]) -> Array:
+def evaluate(violation: Seen, y: Array, rows: Sequence[int | None]) -> Array:
     """g at the points y (N, m): a line for every row of `rows`, None being the largest of all; NaN where undefined."""
     p, k = violation.family.columns.shape
     chunk = max(1, TUNING.most_coefficients // (p * k))
@@ -80,7 +80,7 @@ def line(domain: Domain, active: Array) -> Array:
     return np.where(inside, t, np.nan)[:, None]
 
 
-def along(violation: FamilyViolation, t: Array, rows: Sequence[int | None]) -> Array:
+def along(violation: Seen, t: Array, rows: Sequence[int | None]) -> Array:
     """`evaluate` on the points of `line`, NaN in its gaps."""
     values = np.full((len(rows), len(t)), np.nan)
     inside = np.isfinite(t[:, 0])
@@ -93,7 +93,7 @@ def cloud(domain: Domain, active: Array) -> Array:
     return np.concatenate([domain.spread(TUNING.cloud), active])
 
 
-def worst_point(violation: FamilyViolation, domain: Domain, active: Array) -> Array:
+def worst_point(violation: Seen, domain: Domain, active: Array) -> Array:
     """The point at which the violation is largest, among many and the active ones; one of these if as good."""
     trial = np.concatenate([domain.spread(TUNING.trial), active])
     g = evaluate(violation, trial, [None])[0]
@@ -104,7 +104,7 @@ def worst_point(violation: FamilyViolation, domain: Domain, active: Array) -> Ar
     return trial[int(np.nanargmax(g))]
 
 
-def slices(violation: FamilyViolation | None, domain: Domain, active: Array, most: int) -> list[Slice]:
+def slices(violation: Seen | None, domain: Domain, active: Array, most: int) -> list[Slice]:
     """The planes to show, at most `most`: all pairs of axes through the worst point, then through active points.
 
     Where not all pairs fit, those come first along which the violation varies most.
@@ -141,7 +141,7 @@ def mesh(cut: Slice, side: int) -> Array:
     return y
 
 
-def heights(violation: FamilyViolation, domain: Domain, cut: Slice, rows: Sequence[int | None], side: int) -> Array:
+def heights(violation: Seen, domain: Domain, cut: Slice, rows: Sequence[int | None], side: int) -> Array:
     """The violation on the mesh of a slice (rows, side²); outside the domain, that of the nearest point in it."""
     y = mesh(cut, side)
     outside = ~domain.contains(y)
@@ -171,7 +171,7 @@ def mask(domain: Domain, cut: Slice, side: int) -> NDArray[np.uint8] | None:
     return (16 * levels[::2] + levels[1::2]).astype(np.uint8)
 
 
-def _variation(violation: FamilyViolation, domain: Domain, cut: Slice) -> float:
+def _variation(violation: Seen, domain: Domain, cut: Slice) -> float:
     y = mesh(cut, TUNING.scan)
     inside = domain.contains(y)
     g = evaluate(violation, y[inside], [None])[0] if inside.any() else np.zeros(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 PARTS = ("compile", "relaxation", "separation", "proof", "polish", "other")
@@ -39,11 +39,13 @@ class Effort:
 
     def facts(self) -> dict[str, Any]:
         """As plain data, for a file."""
-        return asdict(self)
+        return {
+            "date": self.date,
+            "options": [list(item) for item in self.options.items()],
+            "seconds": [list(item) for item in self.seconds.items()],
+        }
 
     @staticmethod
     def read(facts: Any) -> Effort:
         """From plain data."""
-        options = {str(name): str(value) for name, value in facts["options"].items()}
-        seconds = {part: float(facts["seconds"][part]) for part in PARTS if part in facts["seconds"]}
-        return Effort(str(facts["date"]), options, seconds)
+        return Effort(facts["date"], dict(facts["options"]), dict(facts["seconds"]))

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,30 +13,81 @@ from numpy.typing import NDArray
 from ..deadline import check, within
 from ..errors import ModelError, OutOfTime, ProofError
 from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.convex import Convex
 from ..expressions.graph import Expression
 from ..expressions.parameter import Values, current
 from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import constant_value
-from ..files import whole_file
+from ..files import blamed, read_arrays, whole_file
 from ..model.callables import FamilyOn
-from ..model.families import FamilyViolation
+from ..model.compilation import Written
+from ..model.families import Seen
 from ..model.fingerprint import check_same, differing, fingerprint
 from ..model.problem import Problem
+from ..model.problem_file import written_data
 from ..model.program import Compilable, Program, compiled
 from ..model.statements import ForAll
 from ..model.status import Status
 from ..oracles import Oracle
-from ..proof.certificate import Certificate, DataAssumption, RegionAssumption, Support, TrustAssumption
+from ..proof.certificate import (
+    BoundAssumption,
+    Certificate,
+    DataAssumption,
+    RegionAssumption,
+    Support,
+    TreeAssumption,
+    TrustAssumption,
+)
 from ..proof.verify import check_numbers, verify
+from ..schema import Either, Schema, conform, missing, text
+from ..schema import whole as whole_number
 from ..validation import real, whole
 from .effort import Effort
+from .model_file import write_relaxation
 from .rounding import above, below
 from .uncertified import reason
 from .views import shown_by
 
 Array = NDArray[np.float64]
 POSITIONS = ("dependent", "balanced", "basis")  # arrays of a file that hold whole numbers
+ASSUMPTIONS = (DataAssumption, TrustAssumption, RegionAssumption, TreeAssumption)
+WHAT = "a solution written by Solution.save"
 ARRAYS = ("x", "numbers", "rows", "units", "violation", "drift", "direction", "box", *POSITIONS)
+
+
+def double(value: object) -> bool:
+    """A number, an infinity or nan."""
+    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53)
+
+
+def digests(value: object) -> bool:
+    """A digest for each part of a model."""
+    return isinstance(value, dict) and all(isinstance(part, str) for part in value.values())
+
+
+def anything(value: object) -> bool:
+    """Anything: it has a schema of its own."""
+    return True
+
+
+_ATOMS: Schema = [(whole_number, whole_number, [double], double)]
+FACTS: dict[str, Schema] = {  # of a file, beside its arrays
+    "status": text,
+    "kind": text,
+    "oracle": text,
+    "seconds": double,
+    "tol": double,
+    "atol": double,
+    "model": Either(digests, missing),
+    "problem": anything,
+    "evidence": text,
+    "effort": {"date": text, "options": [(text, text)], "seconds": [(text, double)]},
+    "assumptions": [(text, text)],
+    "support": _ATOMS,
+    "cuts": _ATOMS,
+    "active": [(text, [double], double, whole_number, whole_number)],
+    "history": [(whole_number, *(double,) * 5, whole_number, whole_number, double)],
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +111,7 @@ class ActivePoint:
     """An index point at which a constraint holds the solution, with its multiplier."""
 
     constraint: str
-    point: Array  # (m,)
+    point: Array  # (m,), without any direction; (0,) where there is no index
     multiplier: float
     family: int
     component: int
@@ -69,7 +119,8 @@ class ActivePoint:
     def __str__(self) -> str:
         numbers = [f"{v:.6g}" for v in self.point]
         at = ", ".join(numbers if len(numbers) <= TUNING.most_coordinates else [*numbers[:3], "…", numbers[-1]])
-        return f"{self.constraint} at ({at}) with multiplier {self.multiplier:.6g}"
+        place = f" at ({at})" if numbers else ""
+        return f"{self.constraint}{place} with multiplier {self.multiplier:.6g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +168,10 @@ class Solution:
     checked: bool = True  # False for what was read from a file and not verified since
     effort: Effort = field(repr=False, default=Effort())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what a solver keeps for the next solve."""
+        return {**vars(self), "kept": None}
+
     @property
     def problem(self) -> Problem | Program:
         """What was solved, as it was written: the `Problem`; the `Program` where there was none, as with `linsip`.
@@ -133,7 +188,7 @@ class Solution:
     @property
     def x(self) -> Array:
         """All variables, flat, in the order in which they were made."""
-        return self.certificate.x
+        return self.certificate.x[: sum(v.size for v in self.variables)] if self.variables else self.certificate.x
 
     @property
     def value(self) -> float:
@@ -142,7 +197,7 @@ class Solution:
             return float("nan")
         if self.status is Status.UNBOUNDED:
             return -self._sign * np.inf
-        return self._sign * float(self.program.c @ self.x + self.program.constant)
+        return self._sign * float(self.program.c @ self.certificate.x + self.program.constant)
 
     @property
     def lower(self) -> float:
@@ -192,7 +247,7 @@ class Solution:
     @property
     def violation_proven(self) -> bool:
         """Whether `max_violation` bounds the violation at every index point, rather than where somebody looked."""
-        trusted = any(not isinstance(a, RegionAssumption) for a in self.certificate.trusts)
+        trusted = any(not isinstance(a, BoundAssumption) for a in self.certificate.trusts)
         return self.checked and not trusted and bool(np.isfinite(max(self.certificate.violation, default=0.0)))
 
     @property
@@ -215,16 +270,18 @@ class Solution:
         why = reason(self.program, self.certificate.violation, self.oracle, "oracle" in self.effort.options)
         return f"No violation found, but one is not excluded: {why}"
 
-    def __getitem__(self, item: Affine | str) -> Any:
+    def __getitem__(self, item: Affine | Convex | str) -> Any:
         """The value of a variable or an expression without index: `solution[x]`, `solution["x"]`, `solution[2 * x]`."""
         if isinstance(item, str):
             item = self._named(item)
         if isinstance(item, Expression):
             item = Affine.of(item)
+        if isinstance(item, Convex) and not item.indices():
+            return item.evaluated(self.__getitem__)
         if not isinstance(item, Affine) or item.indices():
             raise ModelError(
-                "solution[...] takes a variable, or an affine expression of variables without an index; of one with an "
-                "index, e.at({y: points}) gives the values."
+                "solution[...] takes a variable, or an expression of variables without an index; of one with an index, "
+                "e.at({y: points}) gives the values."
             )
         starts = dict(zip(self.variables, np.cumsum([0] + [v.size for v in self.variables]).tolist(), strict=False))
         if isinstance(item, Variable) and item in starts:
@@ -254,14 +311,21 @@ class Solution:
 
         Of a finite one, numbers in its shape; of one for all y, the active points, each with its multiplier. They are
         >= 0, but for equalities: what one unit of room, on the right of <= or ==, or on the left of >=, is worth. For a
-        problem without a solution, they are the weights of the contradiction.
+        problem without a solution, they are the weights of the contradiction. With integer variables they are those of
+        the problem in which these are fixed at their values, or of the one in which they need not be whole, where that
+        proves the optimum.
         """
         statement = self._statement(constraint)
         place = self.program.layout.places[statement]  # type: ignore[union-attr]
         if place.family is not None:
             held = range(place.start, place.end)
-            return tuple(a for a in self.active if a.family == place.family and a.component in held)
-        found = self._row_multipliers()[place.start : place.end]
+            atoms = tuple(a for a in self.active if a.family == place.family and a.component in held)
+            if not isinstance(statement, Constraint):
+                return atoms
+            found = np.array([sum(a.multiplier for a in atoms if a.component == i) for i in held])
+        else:
+            found = self._row_multipliers()[place.start : place.end]
+            found = statement.shared(found if place.factors is None else place.factors * found)
         return found.reshape(statement.shape) if statement.shape else float(found[0])
 
     def _statement(self, asked: object) -> Any:
@@ -313,7 +377,7 @@ class Solution:
             )
         return known[name]
 
-    def violation(self, family: int = 0) -> FamilyViolation:
+    def violation(self, family: int = 0) -> Seen:
         """a(y) x - b(y) of a family at the solution, as a function of y."""
         whole("family", family, 0)
         if family >= len(self.program.families):
@@ -321,7 +385,7 @@ class Solution:
             raise ModelError(
                 f"`family` is the number of a constraint over an index, counted from 0 ({known}); got {family}."
             )
-        return self.program.violation(family, self.x)
+        return self.program.seen(family, self.certificate.x)
 
     def verify(
         self,
@@ -387,7 +451,10 @@ class Solution:
         return written
 
     def save(self, path: str | Path) -> None:
-        """Write the answer and its certificate to an .npz file (no code is stored, and none is run on loading)."""
+        """Write the answer and its certificate to an .npz file (no code is stored, and none is run on loading).
+
+        The problem is in it as it was solved, wherever `Problem.save` can write it.
+        """
         c = self.certificate
         facts = {
             "status": self.status.name,
@@ -397,6 +464,7 @@ class Solution:
             "tol": self.tol,
             "atol": self.atol,
             "model": fingerprint(self.program),
+            "problem": self._written(),
             "evidence": self.evidence,
             "effort": self.effort.facts(),
             "assumptions": [[type(a).__name__, a] for a in c.assumptions],
@@ -424,6 +492,14 @@ class Solution:
         with whole_file(path, "solution.npz") as part, part.open("wb") as stream:
             np.savez(stream, facts=np.array(json.dumps(facts)), **arrays)  # type: ignore[arg-type]
 
+    def _written(self) -> dict[str, Any] | None:
+        """The problem as plain data, as it was solved; None where there is none that can be written."""
+        written = None if self.program.layout is None else self.program.layout.written
+        try:
+            return written_data(written) if isinstance(written, Written) and self.model is not None else None
+        except ModelError:
+            return None
+
     def export(self, path: str | Path) -> None:
         """Write the model and its proof as JSON, for `lsip check`: a checker that shares no code with lsip.
 
@@ -437,9 +513,29 @@ class Solution:
         with whole_file(path, "proof.json") as part:
             part.write_text(text, encoding="utf-8")
 
+    def write(self, path: str | Path) -> None:
+        """Write the last finite relaxation to an .mps or .lp file: the finite part, and a row for every index point held.
+
+        Variables and constraints have their names, those without one are numbered (c0, c1, …), and rows at index points
+        are called name@y, with ~ for a minus and _ between coordinates. Its optimal value is the bound that the solve
+        ended with, up to the tolerance, as any solver that reads the file can tell.
+
+        Examples
+        --------
+        >>> import numpy as np, lsip
+        >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+        >>> above = lsip.forall(t, x[0] + x[1] * t >= np.exp(t), name="above")
+        >>> solution = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [above]).solve(verbose=False)
+        >>> solution.write("relaxation.mps")  # doctest: +SKIP
+        """
+        held = {s.place: s for s in (*self.certificate.support, *self.cuts)}
+        write_relaxation(path, self.program, tuple(held.values()), self.variables)
+
     @classmethod
-    def load(cls, path: str | Path, problem: Program | Compilable, *, verify: bool = True) -> Solution:
+    def load(cls, path: str | Path, problem: Program | Compilable | None = None, *, verify: bool = True) -> Solution:
         """Read a solution of `problem` back; a file of another model is refused.
+
+        Without a `problem`, it is the one that the file holds: `solution.problem`. What is proven is proven of that.
 
         A file is believed nothing: where it claims a proof, that is checked as in `verify()`, and ProofError is raised
         if it fails. With `verify=False`, only shapes and numbers are looked at, and nothing is `certified` until
@@ -448,19 +544,19 @@ class Solution:
         Models are compared by what they contain, not by their names; functions without a formula by their values at a
         few points.
         """
-        program = compiled(problem)
-        try:
-            with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
-                facts = json.loads(str(data["facts"]))
-                arrays = {name: data[name] for name in ARRAYS}
-            if len(arrays["x"]) != program.n:
-                raise ModelError(f"{path} holds {len(arrays['x'])} variables, the problem has {program.n}.")
-            check_same(path, facts.get("model"), program)
+        program = None if problem is None else compiled(problem)
+        data = read_arrays(path, WHAT)
+        with blamed(path, WHAT):
+            facts = {"model": None, "problem": None, **json.loads(str(data["facts"]))}
+            conform(facts, FACTS, "it")
+            arrays = {name: data[name] for name in ARRAYS}
+            if program is None or problem is None:
+                problem = _stored(path, facts["problem"])
+                program = problem.compile()
+            if arrays["x"].shape != (program.n,):
+                raise ModelError(f"{path} holds {arrays['x'].size} variables, the problem has {program.n}.")
+            check_same(path, facts["model"], program)
             found = cls._read(facts, arrays, program, problem)
-        except ModelError:
-            raise
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, BadZipFile, ProofError) as error:
-            raise ModelError(f"{path} is not a solution written by Solution.save: {error}") from error
         return found.verify() if verify and found._claims_proof else found
 
     @classmethod
@@ -474,7 +570,7 @@ class Solution:
 
         floats = {k: np.asarray(v, dtype=float) for k, v in arrays.items() if k not in POSITIONS}
         places = {k: np.asarray(arrays[k], dtype=np.intp) for k in POSITIONS}
-        kinds = {kind.__name__: kind for kind in (DataAssumption, TrustAssumption, RegionAssumption)}
+        kinds = {kind.__name__: kind for kind in ASSUMPTIONS}
         lower, upper, radius, finite = map(float, floats["numbers"])
         certificate = Certificate(
             kind=facts["kind"],
@@ -531,14 +627,23 @@ class Solution:
     __repr__ = __str__
 
 
+def _stored(path: str | Path, data: dict[str, Any] | None) -> Problem:
+    """The problem in a file of a solution."""
+    if data is None:
+        raise ModelError(f"{path} does not hold the problem, which no file can; give it: load({str(path)!r}, problem).")
+    return Problem.from_data(data)
+
+
 def merge(program: Program, support: tuple[Support, ...], least: float = 1e-9) -> tuple[ActivePoint, ...]:
     """The dual measure for a reader: atoms that lie close together are one, heaviest first, without the lightest."""
     groups: dict[tuple[int, int], list[Support]] = {}
     for s in sorted(support, key=lambda s: -s.multiplier):
         if s.multiplier <= 0:
             continue
-        domain = program.families[s.family].domain
-        near = 1e-3 * (domain.upper - domain.lower) + 1e-12
+        rows = program.families[s.family]
+        domain = rows.visible
+        near = (1e-3 * (domain.upper - domain.lower) + 1e-12)[: rows.shown]
+        s = replace(s, point=s.point[: rows.shown])  # directions are nobody's business
         group = groups.setdefault((s.family, s.component), [])
         for i, t in enumerate(group):
             if (np.abs(t.point - s.point) <= near).all():

@@ -118,7 +118,9 @@ def _moves(before: Layout, now: Layout) -> Callable[[Support], Support | None]:
             if place.start <= s.component < place.end and statement in now.places:
                 there = now.places[statement]
                 component = there.start + s.component - place.start
-                return None if there.family is None else replace(s, family=there.family, component=component)
+                if (there.family, component) == (s.family, s.component):
+                    return s
+                return None if there.family is None else Support(there.family, component, s.point, s.multiplier)
         return None
 
     return moved
@@ -184,9 +186,7 @@ class Resumed(Relaxation):
         self.earlier, self.kept, self._otherwise = earlier, kept, otherwise
         self.held = Tried(list(earlier.cuts), kept.scale)
         factors, s = self.scaling.families, self.scaling.objective
-        support = tuple(
-            replace(a, multiplier=a.multiplier * s / float(factors[a.family][a.component])) for a in earlier.support
-        )
+        support = tuple(a.weighing(a.multiplier * s / float(factors[a.family][a.component])) for a in earlier.support)
         rows = earlier.rows * s / self.scaling.rows if len(earlier.rows) else earlier.rows
         self.first = self.point = Proposal(x / self.scaling.columns, support=support, rows=rows)
         self.stands = False  # whether its atoms are those of the earlier proof, one by one

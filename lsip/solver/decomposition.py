@@ -104,6 +104,10 @@ class Decomposition(Solution):
             'process, method="lp" gives one that can.'
         )
 
+    def write(self, path: str | Path) -> None:
+        """Refused: X was never written down."""
+        raise ModelError("The relaxations of a Decomposition have X in them, which no file can hold.")
+
     def __str__(self) -> str:
         lines = super().__str__().split("\n")
         if self.status is not Status.INFEASIBLE:
@@ -166,6 +170,8 @@ def decompose(
     if not callable(maximise):
         raise ModelError(f"`maximise` is a function direction -> lsip.Extreme(x, bound); got {maximise!r}.")
     program = compiled(problem)
+    if program.integer.any():
+        raise ModelError("decompose takes no integer variables, since mixtures of its points are not whole.")
     if (program.row_lower == program.row_upper).any():
         raise ModelError("decompose takes inequalities beside x in X; equalities belong to the definition of X.")
     if not np.isfinite(np.concatenate([program.lower, program.upper])).all():

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -49,7 +49,23 @@ BEYOND = (
 LARGEST = np.finfo(float).max
 
 
-def drive(run: Run, verbose: bool) -> Solution:
+class Steps(Protocol):
+    """A solve that can be stepped through, and stopped at any step."""
+
+    clock: Clock
+    options: Options
+
+    def describe(self) -> list[str]:
+        """Two lines about what is solved, and how."""
+
+    def iterates(self) -> Generator[Iterate, None, Solution]:
+        """One `Iterate` at a time; the return value is the solution."""
+
+    def stop(self, end: End) -> Solution:
+        """The solution, if this is the end."""
+
+
+def drive(run: Steps, verbose: bool) -> Solution:
     """Run a solve to its end, with a progress table if `verbose`."""
     with ExitStack() as stack:
         table = Table() if verbose else None
@@ -62,7 +78,7 @@ def drive(run: Run, verbose: bool) -> Solution:
         return solution
 
 
-def _driven(run: Run, table: Table | None) -> Solution:
+def _driven(run: Steps, table: Table | None) -> Solution:
     stepper, callback = run.iterates(), run.options.callback
     try:
         while True:
@@ -189,7 +205,7 @@ class Run:
         bounds = self.relaxation.bounds(found)
         end = self._certify(point, bounds) if bounds.worst <= 0 else None
         if end is None:
-            self.relaxation.add([replace(s, multiplier=0.0) for s in also])
+            self.relaxation.add([s.weighing(0.0) for s in also])
             self.add(found)
         return end
 

@@ -7,7 +7,6 @@ what separation finds; cuts that have not mattered for long are forgotten.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -53,12 +52,14 @@ class LinearMaster:
         self.cuts = first_cuts(program, first)
         known = {f: sampled.first for f, sampled in enumerate(self.sampled) if sampled is not None}
         rows, rhs = self.matrix(self.cuts, known)
-        begun = {_place(s) for s in self.cuts}
-        more = [replace(s, multiplier=0.0) for s in earlier if _place(s) not in begun]
+        begun = {s.place for s in self.cuts}
+        more = [s.weighing(0.0) for s in earlier if s.place not in begun]
         if more:
             others, sides = self.matrix(more)
             rows = sparse.vstack([rows, others], format="csr") if is_sparse(rows) else np.concatenate([rows, others])
             rhs, self.cuts = np.concatenate([rhs, sides]), self.cuts + more
+        kept = self._movable(rows, rhs)
+        rows, rhs, self.cuts = rows[kept], rhs[kept], [c for c, k in zip(self.cuts, kept, strict=True) if k]
         self.sample = self._sample_rows(rows)
         self.conditioning = Conditioning.fit(program, self.sample, method.tuning.conditioning)
         self.grown, self.ill_scaled, self.inset = np.ones(program.n), False, self.tuning.inset
@@ -210,6 +211,8 @@ class LinearMaster:
         if not new:
             return 0
         rows, rhs = self.matrix(new, known)
+        kept = self._movable(rows, rhs)
+        rows, rhs, new = rows[kept], rhs[kept], [c for c, k in zip(new, kept, strict=True) if k]
         conditioned = self.conditioning.rows(rows)
         master, self._whole = self.master, False
         master.add(conditioned, rhs + self._rounded_off(rows, conditioned))
@@ -220,6 +223,16 @@ class LinearMaster:
         if self.conditioning.factor is not None:
             self.ill_scaled = self.ill_scaled or bool((np.abs(conditioned) > self.tuning.ill_scaled * self.grown).any())
         return len(new)
+
+    def _movable(self, rows: Matrix, rhs: Array) -> NDArray[np.bool_]:
+        """Which rows some variable can move, or fixed ones break: what these satisfy needs no margin."""
+        fixed = self.program.lower == self.program.upper
+        if not fixed.any():
+            return np.ones(len(rhs), dtype=bool)
+        found: NDArray[np.bool_] = (abs(rows) @ (~fixed).astype(float) > 0) | (
+            rows[:, fixed] @ self.program.lower[fixed] > rhs
+        )
+        return found
 
     def stretch(self, leaning: NDArray[np.bool_]) -> None:
         """Begin anew in coordinates that reach farther out along those that lean on the box."""
@@ -314,11 +327,5 @@ class LinearMaster:
     def atoms(self, result: MasterResult) -> tuple[tuple[Support, ...], Array]:
         """The multipliers of a master solution as a measure, and those of the finite rows."""
         used = np.flatnonzero(result.cut_multipliers > 0)
-        cuts = ((self.cuts[i], float(result.cut_multipliers[i])) for i in used)
-        support = tuple(Support(cut.family, cut.component, cut.point, weight) for cut, weight in cuts)
+        support = tuple(self.cuts[i].weighing(float(result.cut_multipliers[i])) for i in used)
         return support, self.program.admissible(result.row_multipliers / self.row_scale)
-
-
-def _place(s: Support) -> tuple[int, int, bytes]:
-    """Which row it is; the same for copies."""
-    return s.family, s.component, s.point.tobytes()

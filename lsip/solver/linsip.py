@@ -23,6 +23,7 @@ def linsip(
     b_eq: ArrayLike | None = None,
     bounds: Pairs | None = (0, None),
     *,
+    integrality: ArrayLike | None = None,
     sense: str = "min",
     tol: float = Exchange.tol,
     method: Exchange | None = None,
@@ -43,6 +44,8 @@ def linsip(
     bounds
         A pair (lower, upper) for all variables, or one pair a variable; None for no bound. As in `linprog`, variables
         are nonnegative unless this says otherwise: give (None, None) for free ones.
+    integrality
+        As in `linprog`: 1 for a variable of whole values, 0 for one of any; a number for all.
     sense
         "min" or "max".
     tol
@@ -70,6 +73,6 @@ def linsip(
     >>> solution.status.name, round(solution.value, 7)
     ('OPTIMAL', 0.6490421)
     """
-    program = Program.from_arrays(c, A_ub, b_ub, A_eq, b_eq, bounds, families, sense)
+    program = Program.from_arrays(c, A_ub, b_ub, A_eq, b_eq, bounds, families, sense, integrality=integrality)
     options: dict[str, float] = {} if method is not None and tol == Exchange.tol else {"tol": tol}
     return solve(replace(program, name="linsip"), method, verbose=verbose, **options)

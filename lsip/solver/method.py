@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -11,9 +11,11 @@ from typing import Any
 from ..errors import ModelError
 from ..model.method import register_solver
 from ..model.program import Compilable, Program, compiled
+from ..proof.certificate import Support
 from ..solution.solution import Iterate, Solution
 from .again import resumed
-from .driver import Run, drive
+from .driver import Run, Steps, drive
+from .integer import IntegerRun
 from .linear import LinearRelaxation
 from .options import Options
 
@@ -92,11 +94,29 @@ def solve(
     return chosen((), method, options).solve(problem, verbose=verbose)
 
 
-def opened(problem: Program | Compilable, method: Exchange) -> Run:
+def opened(problem: Program | Compilable, method: Exchange) -> Steps:
     """A solve that is about to begin."""
     began = time.perf_counter()
     given = compiled(problem)
     compiling = time.perf_counter() - began
+    if given.integer.any():
+        return IntegerRun(given, method, linear_run, problem)
+    return linear_run(given, method, problem, compiling=compiling)
+
+
+def linear_run(
+    given: Program,
+    method: Options,
+    problem: Program | Compilable | None = None,
+    earlier: Sequence[Support] = (),
+    compiling: float = 0.0,
+) -> Run:
+    """The exchange of a linear program; index points known `earlier` are among its first."""
     anew = partial(LinearRelaxation, given, method)
-    begin = anew if method.warm_start is None else partial(resumed, given, method, anew)
-    return Run(given, method, lambda clock: begin(), problem, compiling=compiling)
+    return Run(
+        given,
+        method,
+        lambda clock: anew(earlier) if method.warm_start is None else resumed(given, method, anew),
+        problem,
+        compiling=compiling,
+    )

@@ -96,7 +96,7 @@ def cluster(program: Program, support: tuple[Support, ...], found: list[Separati
         if near is None:
             atoms.append(s)
         else:
-            atoms[near] = replace(atoms[near], multiplier=atoms[near].multiplier + s.multiplier)
+            atoms[near] = atoms[near].weighing(atoms[near].multiplier + s.multiplier)
     every = [a for atoms in mass.values() for a in atoms]
     least = 1e-9 * sum(a.multiplier for a in every)
     return tuple(a for a in every if a.multiplier > least)
@@ -145,7 +145,8 @@ def polish(
         mult[active] = mu
         points = [y for _, _, part in places for y in part]
         atoms = (
-            replace(s, point=y, multiplier=max(float(v), 0.0)) for s, y, v in zip(support, points, weight, strict=True)
+            Support(s.family, s.component, y, max(float(v), 0.0))
+            for s, y, v in zip(support, points, weight, strict=True)
         )
         return Proposal(x, support=tuple(atoms), rows=program.admissible(mult))
 

@@ -223,6 +223,26 @@ class RaysTuning(Configuration):
 
 
 @dataclass(frozen=True)
+class IntegerTuning(Configuration):
+    """How problems with integer variables are solved.
+
+    Parameters
+    ----------
+    relaxed_share
+        The share of a time limit that the problem without integrality may take.
+    tree_share, fixed_share
+        The shares of `tol` that a branch and bound, and a problem with fixed integers, are solved to.
+    near
+        How far from whole numbers the integer variables of a relaxation may be to be rounded at once.
+    """
+
+    relaxed_share: Share = 0.5
+    tree_share: Share = 0.1
+    fixed_share: Share = 0.4
+    near: Distance = 1e-6
+
+
+@dataclass(frozen=True)
 class DecompositionTuning(Configuration):
     """How points of X and index points come together in `decompose`.
 
@@ -321,6 +341,8 @@ class Tuning(Configuration):
         Newton steps on the active index points, and directions of unboundedness.
     decomposition
         Points of X, and their mixtures.
+    integers
+        Branch and bound over integer variables, and the problems in which they are fixed.
     clock
         The time for the last proofs.
     """
@@ -356,4 +378,5 @@ class Tuning(Configuration):
     newton: NewtonTuning = field(default=NewtonTuning())
     rays: RaysTuning = field(default=RaysTuning())
     decomposition: DecompositionTuning = field(default=DecompositionTuning())
+    integers: IntegerTuning = field(default=IntegerTuning())
     clock: ClockTuning = field(default=ClockTuning())

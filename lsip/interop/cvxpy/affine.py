@@ -64,6 +64,15 @@ class Layout:
         """All variables as one CVXPY vector."""
         return cp.hstack([cp.vec(v, order="F") for v in self.variables])
 
+    def integer(self) -> NDArray[np.bool_]:
+        """Which elements are whole."""
+        return np.concatenate([_marked(v, "integer") | _marked(v, "boolean") for v in self.variables])
+
+    def binary(self) -> list[Any]:
+        """The bounds of variables that have boolean elements."""
+        marks = [(v, _marked(v, "boolean").reshape(v.shape, order="F")) for v in self.variables]
+        return [part for v, mark in marks if mark.any() for part in (v[mark] >= 0, v[mark] <= 1)]
+
     def values(self) -> Array:
         """The variables' current values."""
         return np.concatenate([dense(v.value).ravel(order="F") for v in self.variables])
@@ -72,6 +81,13 @@ class Layout:
         """A long vector as one array a variable, by its CVXPY id."""
         starts = self.starts
         return {v.id: x[starts[v.id] : starts[v.id] + v.size].reshape(v.shape, order="F") for v in self.variables}
+
+
+def _marked(variable: Leaf, kind: str) -> NDArray[np.bool_]:
+    """The elements of a variable that have an attribute, column by column."""
+    marked = np.zeros(variable.shape, dtype=bool)
+    marked[tuple(getattr(variable, f"{kind}_idx"))] = bool(variable.attributes[kind])
+    return marked.ravel(order="F")
 
 
 def dense(value: ArrayLike | sparse.csr_matrix) -> Array:

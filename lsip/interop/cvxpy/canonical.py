@@ -6,7 +6,8 @@ The rows come in the order zero, nonnegative, second-order, semidefinite (upper 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -50,6 +51,7 @@ class Canonical:
     cones: tuple[Cone, ...]  # of all the others
     dims: Dimensions  # the same in CVXPY's words
     place: NDArray[np.intp]  # (n,), the position in z of every element of the layout; len(c) where it is always 0
+    integer: NDArray[np.bool_]  # (n,), which of these elements are whole
     problem: Any  # the CVXPY problem behind it: the finite part and the probe
     steps: tuple[Any, ...]  # CVXPY's reductions with what they need to be undone
     solver: Any
@@ -60,7 +62,8 @@ class Canonical:
         """Canonicalise; a probe constraint on all variables shows where they went, and is then taken out."""
         probe = layout.vector() <= 0
         problem = cp.Problem(objective, [*finite, probe])
-        data, chain, inverse = problem.get_problem_data(JUDGE, solver_opts=dict(FORM))
+        with _continuous(problem.variables()):
+            data, chain, inverse = problem.get_problem_data(JUDGE, solver_opts=dict(FORM))
         A, dims = sparse.csr_matrix(data["A"]), data["dims"]
         steps = tuple(zip(chain.reductions, inverse, strict=True))
         # Which rows are the probe's: number all multipliers, and let CVXPY say which ones it would give to the probe.
@@ -78,7 +81,7 @@ class Canonical:
         offset = float(inverse[-1][cp.settings.OFFSET])
         return Canonical(
             np.asarray(data["c"], dtype=float), offset, A[kept], data["b"][kept], zero, nonneg, cones, dims, place,
-            problem, steps, chain.solver, kept,
+            layout.integer(), problem, steps, chain.solver, kept,
         )  # fmt: skip
 
     @property
@@ -130,6 +133,19 @@ class Canonical:
         for c in self.problem.constraints:
             if c.id in found.dual_vars:
                 c.save_dual_value(found.dual_vars[c.id])
+
+
+@contextmanager
+def _continuous(variables: list[Any]) -> Iterator[None]:
+    """Let integer variables pass for others: CVXPY has no conic form of them."""
+    given = [(v.attributes, {kind: v.attributes[kind] for kind in ("integer", "boolean")}) for v in variables]
+    try:
+        for attributes, kinds in given:
+            attributes.update(dict.fromkeys(kinds, False))
+        yield
+    finally:
+        for attributes, kinds in given:
+            attributes.update(kinds)
 
 
 def read_cones(dims: Dimensions) -> tuple[Cone, ...]:

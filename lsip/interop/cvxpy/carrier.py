@@ -51,6 +51,8 @@ class Carrier:
         rows = np.flatnonzero(~single)
         wide = sparse.csr_matrix(sparse.hstack([A[rows], sparse.csr_matrix((len(rows), 1))]))
         flat = int((rows < linear).sum())
+        integer = np.zeros(n + 1, dtype=bool)
+        integer[canonical.place[canonical.integer]] = True
         program = Program(
             c=np.append(canonical.c, 0.0),
             constant=canonical.constant,
@@ -62,6 +64,7 @@ class Carrier:
             families=moved(compiled.families, canonical.place),
             maximise=maximise,
             name=name,
+            integer=integer,
             cones=ConeRows(wide[flat:], b[rows[flat:]], canonical.cones) if canonical.cones else None,
         )
         return Carrier(canonical, program, rows, lower, upper)

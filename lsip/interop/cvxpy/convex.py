@@ -8,7 +8,7 @@ word.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -130,7 +130,7 @@ class ConvexRelaxation(Relaxation):
     def _proposal(self, answer: Answer) -> Proposal:
         """An answer with its multipliers, those of rows in cones inside of their duals."""
         least, pairs = TUNING.faint * answer.cuts.max(initial=0.0), zip(self.held.cuts, answer.cuts, strict=False)
-        support = tuple(replace(s, multiplier=float(w)) for s, w in pairs if w > least)
+        support = tuple(s.weighing(float(w)) for s, w in pairs if w > least)
         rows = self._rows(answer) if len(answer.rows) else np.zeros(0)
         return Proposal(answer.z, answer.value, support, rows, not answer.leaning, answer.leaning)
 

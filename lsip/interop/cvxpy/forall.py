@@ -14,7 +14,7 @@ from ...expressions.graph import Expression
 from ...expressions.graph import Index as Formula
 from ...expressions.tape import Tape
 from ...model.callables import Family
-from ...model.problem import check_indices
+from ...model.statements import check_indices
 from .affine import dense, fixed
 from .families import agree, proven_violation
 from .index import Index, IndexCondition, IndexExpression

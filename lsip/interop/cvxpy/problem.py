@@ -108,10 +108,8 @@ class Problem:
 
     def _refuse_kinds(self) -> None:
         for v in self.variables():
-            for kind, word in (("boolean", "boolean"), ("integer", "integer"), ("complex", "complex"),
-                               ("imag", "complex"), ("hermitian", "complex")):  # fmt: skip
-                if v.attributes[kind]:
-                    raise ModelError(f"{v.name()} is {word}; only continuous real variables are supported.")
+            if any(v.attributes[kind] for kind in ("complex", "imag", "hermitian")):
+                raise ModelError(f"{v.name()} is complex; only real variables are supported.")
 
     def solve(self, solver: str | None = None, *, verbose: bool = False, **options: object) -> ModelSolution:
         """Solve with proof, and set `value` of the variables and `dual_value` of the constraints.
@@ -136,6 +134,9 @@ class Problem:
         if not self.is_dcp():
             raise ModelError(f"The finite part is not convex by CVXPY's rules (DCP):\n{self}")
         carrier, compiled = self._carrier()
+        if carrier.program.integer.any() and (solver is not None or not carrier.canonical.linear):
+            why = f"solver={solver!r} is one of convex programs" if carrier.canonical.linear else "this one is convex"
+            raise ModelError(f"Integer variables need a linear model, solved by lsip's own exchange; {why}.")
         if carrier.canonical.linear and solver is None:
             found = self._exchange(carrier, verbose, options)
         else:
@@ -162,7 +163,7 @@ class Problem:
         """CVXPY's canonical form, with all parameters at their current values."""
         layout = Layout.of(self.variables())
         compiled = compile_families(self.foralls, layout)
-        canonical = Canonical.of(self.objective, self.finite, layout)
+        canonical = Canonical.of(self.objective, [*self.finite, *layout.binary()], layout)
         return Carrier.of(canonical, compiled, isinstance(self.objective, cp.Maximize), self.name), compiled
 
     def _exchange(self, carrier: Carrier, verbose: bool, options: dict[str, Any]) -> ModelSolution:

@@ -21,6 +21,10 @@ class ModelVariable(Protocol):
 
     def is_continuous(self) -> bool: ...
 
+    def is_integer(self) -> bool: ...
+
+    def is_binary(self) -> bool: ...
+
     def set_value(self, value: float, skip_validation: bool = ...) -> None: ...
 
 
@@ -35,14 +39,18 @@ class Columns:
         place = self._place.get(id(variable))
         if place is not None:
             return place
-        if not variable.is_continuous():
+        if not (variable.is_continuous() or _whole(variable)):
             raise ModelError(
-                f"Variable '{variable.name}' has the domain {variable.domain}; only continuous variables are "
-                "supported: relax it with TransformationFactory('core.relax_integer_vars'), or fix it."
+                f"Variable '{variable.name}' has the domain {variable.domain}, which is neither an interval of numbers "
+                "nor one of integers: give it such a domain, or fix it."
             )
         self._place[id(variable)] = len(self.variables)
         self.variables.append(variable)
         return len(self.variables) - 1
+
+    def integer(self) -> NDArray[np.bool_]:
+        """Which variables are whole (n,)."""
+        return np.array([_whole(v) for v in self.variables], dtype=bool)
 
     def bounds(self) -> tuple[Array, Array]:
         """Lower and upper bounds (n,), with those of the variables' domains."""
@@ -56,3 +64,7 @@ class Columns:
                 f"{upper[i]:g}."
             )
         return lower, upper
+
+
+def _whole(variable: ModelVariable) -> bool:
+    return variable.is_integer() or variable.is_binary()

@@ -60,6 +60,7 @@ class Reading:
             row_labels=tuple(c.name for c, _, _, _ in self.finite),
             maximise=self.maximise,
             name=self.name,
+            integer=self.columns.integer(),
         )
         return program, [owners for _, owners in found]
 

@@ -61,6 +61,9 @@ class Answer:
     @property
     def loadable(self) -> bool:
         """Whether there is a point worth loading: one that is feasible as far as anybody knows."""
+        program, x = self.solution.program, self.solution.x
+        if program.integer.any() and (x[program.integer] != np.rint(x[program.integer])).any():
+            return False
         if self.solution.status in (Status.OPTIMAL, Status.UNCERTIFIED, Status.NO_INTERIOR):
             return True
         proven = self.solution.status not in (Status.INFEASIBLE, Status.UNBOUNDED)
@@ -148,7 +151,9 @@ class Answer:
         results.problem.sense = _sense(self.reading.maximise)
         results.problem.lower_bound, results.problem.upper_bound = _bounds(solution)
         results.problem.number_of_objectives = 1
-        results.problem.number_of_variables = results.problem.number_of_continuous_variables = program.n
+        whole, results.problem.number_of_variables = int(program.integer.sum()), program.n
+        results.problem.number_of_integer_variables = whole
+        results.problem.number_of_continuous_variables = program.n - whole
         results.problem.number_of_constraints = len(self.reading.finite) + sum(len(o) for o in self.owners)
         results.lsip = solution
         return results

@@ -1,0 +1,137 @@
+"""Losses: the largest of some functions that are affine in x, of one random index; at samples, and elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..errors import ModelError
+from ..expressions.affine import Affine, Term
+from ..expressions.enclosed import known
+from ..expressions.graph import Expression, Index
+from ..expressions.polynomials import Polynomials
+from ..expressions.printing import text
+from ..expressions.substitution import substituted
+from ..expressions.tape import Tape
+from ..validation import Array, Data, shown
+
+Piece: TypeAlias = Affine | Expression | Data
+Loss: TypeAlias = Piece | Sequence[Piece]
+_NUMBER = count()
+
+
+class Bound(NamedTuple):
+    """A bound that is affine in variables, and what these have to satisfy for it to be one.
+
+    Minimise its `value`, or bound that from above, and list its `constraints` among those of the problem.
+    """
+
+    value: Affine
+    constraints: list[Any]
+
+
+def fresh(name: str) -> str:
+    """A name that no other part of a model has."""
+    return f"{name}.{next(_NUMBER)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """The functions whose largest one is the loss, and the index that is random."""
+
+    pieces: tuple[Affine, ...]
+    index: Index
+
+    @staticmethod
+    def of(loss: Loss, name: str) -> Pieces:
+        given = list(loss) if isinstance(loss, list | tuple) else [loss]
+        if not given:
+            raise ModelError(
+                f"lsip.{name} needs a loss, or a list of those of which it is the largest; got an empty list."
+            )
+        pieces = tuple(map(Affine.of, given))
+        for piece in pieces:
+            if piece.size != 1:
+                raise ModelError(
+                    f"A loss is one number; {shown(text(piece))} has shape {piece.shape}. Give a list of numbers, of "
+                    "which the largest counts."
+                )
+            if piece.parameters:
+                raise ModelError(f"lsip.{name} takes no parameter; got {piece.parameters[0].name}. Write its value.")
+        indices = tuple(dict.fromkeys(i for piece in pieces for i in piece.indices()))
+        if len(indices) != 1:
+            names = ", ".join(i.name for i in indices) or "none"
+            raise ModelError(f"The loss of lsip.{name} depends on one index, the random one; got {names}.")
+        return Pieces(tuple(piece.reshape(()) for piece in pieces), indices[0])
+
+    def less(self, level: Affine) -> Pieces:
+        """max(loss - level, 0)."""
+        return Pieces((*(piece - level for piece in self.pieces), Affine.of(0.0)), self.index)
+
+    def at(self, points: Array) -> list[Affine]:
+        """Every piece at points (N, m): arrays of shape (N,) without the index."""
+        return [at_points(piece, self.index, points) for piece in self.pieces]
+
+    def moved(self, other: Expression) -> list[Affine]:
+        """Every piece with an expression in the place of the index."""
+        return [_substituted(piece, self.index, other) for piece in self.pieces]
+
+    def slopes(self) -> list[Affine]:
+        """The gradients (m,) of all pieces, which have to be affine in the index."""
+        m = self.index.domain.dim
+        found = []
+        for piece in self.pieces:
+            formulas = (piece.offset, *(t.coefficient for t in piece.terms))
+            known = Polynomials.of(Tape(formulas, (self.index,)))
+            if known is None or any(sum(e) > 1 for terms in known.terms for e in terms):
+                raise ModelError(
+                    f"Without bounds on {self.index.name}, a loss has to be affine in it; {shown(text(piece))} is not. "
+                    "Let the index range over a bounded set."
+                )
+            values = at_points(piece, self.index, np.vstack([np.zeros(m), np.eye(m)]))
+            found.append(values[1:] - values[0])
+        return found
+
+
+def at_points(piece: Affine, index: Index, points: Array) -> Affine:
+    """A number that is affine in x at points (N, m) of its index: an array (N,), with enclosed coefficients."""
+    if not piece.indices():
+        return (
+            piece.broadcast((len(points),)) if piece.terms else Affine((len(points),), (), _still(piece, len(points)))
+        )
+    n, terms = np.arange(len(points)), list[Term]()
+    for term in piece.terms:
+        width = len(term.columns)
+        coefficient = _values(term.coefficient, index, points)
+        terms.append(Term(term.variable, np.repeat(n, width), np.tile(term.columns, len(points)), coefficient))
+    offset = _values(piece.offset, index, points) if piece.offset_matters else None
+    return Affine((len(points),), tuple(terms), offset)
+
+
+def _still(piece: Affine, n: int) -> Expression:
+    """A number as often as needed."""
+    found = piece.broadcast((n,)).offset
+    return found
+
+
+def _values(formula: Expression, index: Index, points: Array) -> Expression:
+    """All elements of a formula at points, one point after the other: exact where polynomials allow it."""
+    tape = Tape((formula,), (index,))
+    exact = Polynomials.of(tape)
+    if exact is not None:
+        found = exact.at(points, [range(formula.size)] * len(points))
+    else:
+        found = tape.enclose(points, points)
+    if not (np.isfinite(found.lo) & np.isfinite(found.hi)).all():
+        raise ModelError(f"{shown(text(formula))} is not finite at every sample.")
+    return known(found.lo.ravel().copy(), found.hi.ravel().copy())
+
+
+def _substituted(piece: Affine, index: Index, other: Expression) -> Affine:
+    terms = tuple(replace(t, coefficient=substituted(t.coefficient, index, other)) for t in piece.terms)
+    varying = None if piece.varying is None else substituted(piece.varying, index, other)
+    return Affine(piece.shape, terms, varying, piece.constants)

@@ -1,0 +1,129 @@
+"""All distributions near that of samples: moving mass costs its distance, and the radius is what may be spent.
+
+Mohajerin Esfahani and Kuhn (2018): the largest expectation of a loss l over the ball is the least of
+
+    radius λ + (s_1 + … + s_N) / N   with   s_i >= l(ξ) - λ ‖ξ - ξ_i‖   for all ξ in the support, and λ >= 0.
+
+A norm that is a maximum of linear functions becomes coordinates of the index: w >= ‖ξ - ξ_i‖ describes a polytope of
+(ξ, w), over which a loss that is affine in ξ is affine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..domains import Ball, Box, Domain, Polytope, Simplex
+from ..domains import Interval as Segment
+from ..errors import ModelError
+from ..expressions.affine import Variable
+from ..expressions.graph import Index
+from ..integrals.integral import samples_of
+from ..model import forall
+from ..validation import Array, Data, kept, numbers, real
+from .losses import Bound, Pieces, fresh
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Wasserstein:
+    """Distributions within a distance of the empirical one, in the Wasserstein metric of first order.
+
+    Parameters
+    ----------
+    samples
+        (N, m), or (N,) for an index that is a number.
+    radius
+        The distance, at least 0.
+    norm
+        In which distances of points are measured: 1, 2 or np.inf. With 1 and np.inf, and polyhedral supports,
+        constraints are separated by formulas; with 2, or over a ball, by branch-and-bound, in few dimensions.
+
+    The support is the set over which the index of the loss ranges; it may be unbounded, for affine losses.
+    """
+
+    samples: Array
+    radius: float
+    norm: float
+
+    def __init__(self, samples: Data, radius: float, norm: float = 1) -> None:
+        real("radius", radius, "is a number >= 0", lambda v: 0 <= v < np.inf)
+        if norm not in (1, 2, np.inf):
+            raise ModelError(f"`norm` is 1, 2 or np.inf; got {norm!r}.")
+        points = numbers(samples, "`samples`")
+        if points.size == 0 or points.ndim not in (1, 2):
+            raise ModelError(f"`samples` have the shape (N, m), or (N,) for numbers; got {points.shape}.")
+        object.__setattr__(self, "samples", kept(points))
+        object.__setattr__(self, "radius", float(radius))
+        object.__setattr__(self, "norm", float(norm))
+
+    def worst(self, loss: Pieces) -> Bound:
+        """The largest expectation of a loss, as the least value of a bound."""
+        domain = loss.index.domain
+        points = samples_of(self.samples, domain, "ambiguity.Wasserstein")
+        price = Variable(name=fresh("λ"), lower=0)
+        shares = Variable(len(points), name=fresh("s"))  # s_i / N, so that all numbers are doubles
+        value = self.radius * price + shares.sum()
+        heights = float(len(points)) * shares
+        if not domain.bounded:
+            return Bound(value, [*(heights >= at for at in loss.at(points)), *self._steepest(loss, price)])
+        constraints = []
+        for i, point in enumerate(points):
+            index, place, distance = self._around(loss.index, point)
+            constraints.append(forall(index, [heights[i] >= at - price * distance for at in loss.moved(place)]))
+        return Bound(value, constraints)
+
+    def _steepest(self, loss: Pieces, price: Variable) -> list[Any]:
+        """No loss may rise faster than moving costs: its slope has a dual norm of at most λ."""
+        if not np.isinf(loss.index.domain.lower).all() or not np.isinf(loss.index.domain.upper).all():
+            raise ModelError(
+                f"The support {loss.index.domain} has some ends and lacks others; bound it, or let all of them be infinite."
+            )
+        found: list[Any] = []
+        for slope in loss.slopes():
+            if not slope.terms and not slope.offset_matters:
+                continue
+            if self.norm == 1:
+                found += [slope <= price, -slope <= price]
+            elif self.norm == 2:
+                u = Index(fresh("u"), Ball(np.zeros(slope.size), 1.0))
+                found.append(forall(u, slope @ u <= price))
+            else:
+                size = Variable(slope.size, name=fresh("size"))
+                found += [slope <= size, -slope <= size, size.sum() <= price]
+        return found
+
+    def _around(self, index: Index, point: Array) -> tuple[Index, Any, Any]:
+        """An index, ξ as a function of it, and a function of it whose least value is the distance from a sample."""
+        sides = None if self.norm == 2 else halfspaces(index.domain)
+        if sides is None:
+            near = Index(fresh(index.name), index.domain)
+            return near, near, np.linalg.norm(np.atleast_1d(near) - point, self.norm)
+        m, (rows, right) = len(point), sides
+        k = m if self.norm == 1 else 1
+        eye, far = np.eye(m), np.ones((m, 1)) if k == 1 else np.eye(m)
+        reach = 3.0 * np.abs(np.stack([index.domain.lower, index.domain.upper])).max() + 1.0  # beyond every distance
+        table = np.vstack(
+            [
+                np.hstack([eye, -far]),
+                np.hstack([-eye, -far]),
+                np.hstack([rows, np.zeros((len(rows), k))]),
+                np.hstack([np.zeros((k, m)), np.eye(k)]),
+            ]
+        )
+        lifted = Polytope(table, np.concatenate([point, -point, right, np.full(k, reach)]))
+        both = Index(fresh(index.name), lifted)
+        return both, both[0] if not index.shape else both[:m], both[m:].sum()
+
+
+def halfspaces(domain: Domain) -> tuple[Array, Array] | None:
+    """A polyhedron as A y <= b; None where it is not known as one."""
+    m, eye = domain.dim, np.eye(domain.dim)
+    if isinstance(domain, Segment | Box):
+        return np.vstack([eye, -eye]), np.concatenate([domain.upper, -domain.lower])
+    if isinstance(domain, Simplex):
+        return np.vstack([-eye, np.ones((1, m)), -np.ones((1, m))]), np.concatenate([np.zeros(m), [1.0, -1.0]])
+    if isinstance(domain, Polytope):
+        return domain.A, domain.b
+    return None

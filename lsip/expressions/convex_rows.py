@@ -1,0 +1,188 @@
+"""Convex constraints and objectives as affine rows.
+
+Few directions become a row each. Many of a finite constraint take epigraph variables, which nobody sees. Those of a
+constraint for all y, of norms and of semidefinite matrices are a further index, of which the worst is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..domains import Product
+from ..errors import ModelError, NotConvexError
+from ..validation import Array
+from .affine import Affine, Constraint, Read, Variable, linear_rule
+from .convex import Atoms, Convex, add, few_directions, negative, rows_of
+from .directions import Block, Definite, WorstDirection
+from .graph import Expression, Index
+from .operands import Ints
+from .operators import FUNCTION_RULES
+from .printing import text
+
+
+class Epigraph(Variable):
+    """A variable that stands for a convex part, and is not shown."""
+
+    hidden = True
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexConstraint(Constraint):
+    """A convex array <= 0, and the affine rows that it means."""
+
+    convex: Convex | None = None  # what is <= 0
+    elements: Ints | None = None  # (rows,), the element that each row is about; -1 for what bounds an epigraph variable
+    worst: WorstDirection | None = None  # where rows are for all directions
+    entries: Affine | None = None  # of `worst`
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.written.shape
+
+    @property
+    def written(self) -> Convex:
+        """What is <= 0, as it was written."""
+        assert self.convex is not None
+        return self.convex
+
+    @property
+    def indices(self) -> tuple[Index, ...]:
+        return self.written.indices()
+
+    @property
+    def directions(self) -> tuple[Index, ...]:
+        return () if self.worst is None else (self.worst.index,)
+
+    def violation(self, values: Mapping[Any, Any] | None = None) -> Array | float:
+        found: Array | float = np.maximum(self.written.at(values), 0.0)
+        return found
+
+    def shared(self, multipliers: Array) -> Array:
+        """Multipliers of rows as those of elements: each has as much room on its right as all of its rows."""
+        assert self.elements is not None
+        total = np.zeros(self.written.size)
+        np.add.at(total, self.elements[self.elements >= 0], multipliers[self.elements >= 0])
+        return total
+
+
+def compare_convex(a: Read | Convex, b: Read | Convex, symbol: str, flipped: bool) -> ConvexConstraint:
+    """a <= b, where that holds on a convex set."""
+    origin = (">" + symbol[1:], b, a) if flipped else (symbol, a, b)
+    if symbol == "<":
+        raise ModelError(f"Strict inequalities have no minimum: write <= or >= in {text(origin)}.")
+    if symbol == "==":
+        raise NotConvexError(
+            f"{text(origin)} does not hold on a convex set of variables, as no equality of a maximum, a norm or an "
+            "absolute value does. Write <= where that is enough, and put what it is equal to into the objective."
+        )
+    body = add(a, negative(Convex.of(b)))
+    if any((atoms.signs < 0).any() for atoms in body.atoms):
+        raise NotConvexError(
+            f"{text(origin)} does not hold on a convex set of variables: what is convex (np.abs, np.maximum, np.max, a "
+            "norm) has to be on the smaller side, what is concave (np.minimum, np.min) on the larger one. Where the "
+            "sign of what is inside is known, write it without; otherwise solve one problem for each of its signs."
+        )
+    return lowered(body, origin)
+
+
+def lowered(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
+    """body <= 0 as affine rows."""
+    if few_directions(body):
+        rows, elements = rows_of(body)
+        return ConvexConstraint(rows, False, origin, convex=body, elements=elements)
+    if body.indices() or not all(a.kind.vertices for a in body.atoms):
+        return _directed(body, origin)
+    parts, about = [body.affine.gather(np.arange(body.size))], [np.arange(body.size)]
+    for a in body.atoms:
+        s = Epigraph(len(a.rows))
+        parts[0] = linear_rule("add", (parts[0], _collected(s, a.rows, body.size)))
+        weights = a.kind.rows(a.q.shape[1])
+        each = np.repeat(np.arange(len(a.rows)), len(weights))
+        value = linear_rule("multiply", (a.chosen(each, each).q, np.tile(weights, (len(a.rows), 1)))).sum_last()
+        parts.append(linear_rule("subtract", (value, s.gather(each))))
+        about.append(np.full(len(each), -1))
+    return ConvexConstraint(Affine.join(parts), False, origin, convex=body, elements=np.concatenate(about))
+
+
+def _collected(u: Affine, rows: Ints, size: int) -> Affine:
+    """The elements of a vector added up where they belong."""
+    ones = sparse.csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(size, len(rows)))
+    return linear_rule("matmul", (ones, u))
+
+
+def _directed(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
+    """body <= 0 as one row an element, for all directions; elements share them, since each holds for all."""
+    slots = [a.slots(body.size) for a in body.atoms]
+    sets = [a.kind.domain(a.q.shape[1]) for a in body.atoms]
+    parts = [part for part, slot in zip(sets, slots, strict=True) for _ in range(int(slot.max()) + 1)]
+    index = Index("direction", parts[0] if len(parts) == 1 else Product(*parts))
+    rows, blocks, start, entry = body.affine.gather(np.arange(body.size)), [], 0, body.size
+    for a, slot, part in zip(body.atoms, slots, sets, strict=True):
+        count, width = int(slot.max()) + 1, a.q.shape[1]
+        each = [a.kind.weights(index[start + j * part.dim : start + (j + 1) * part.dim]) for j in range(count)]
+        weights = FUNCTION_RULES[np.stack](each)[slot]
+        rows = linear_rule(
+            "add", (rows, _collected(linear_rule("multiply", (a.q, weights)).sum_last(), a.rows, body.size))
+        )
+        places = start + slot[:, None] * part.dim + np.arange(part.dim)
+        blocks.append(Block(a.kind, a.rows, entry + np.arange(a.q.size).reshape(-1, width), places))
+        start, entry = start + count * part.dim, entry + a.q.size
+    worst = WorstDirection(index, np.arange(body.size), tuple(blocks))
+    entries = Affine.join([p.gather(np.arange(p.size)) for p in body.parts])
+    elements = np.arange(body.size)
+    return ConvexConstraint(rows, False, origin, convex=body, elements=elements, worst=worst, entries=entries)
+
+
+def psd(matrix: Affine | Expression | Array) -> ConvexConstraint:
+    """A symmetric matrix, affine in the variables, has no negative eigenvalue.
+
+    With an index in it, `lsip.forall(y, lsip.psd(M))` says so for all y.
+
+    Examples
+    --------
+    >>> import numpy as np, lsip
+    >>> x, t = lsip.Variable(name="x"), lsip.Index("t", lsip.Interval(-1, 1))
+    >>> M = np.stack([np.stack([x, t]), np.stack([t, 2.0])])
+    >>> solution = lsip.Problem(lsip.minimize(x), [lsip.forall(t, lsip.psd(M))]).solve(verbose=False)
+    >>> round(solution.value, 6), solution.certified
+    (0.5, True)
+    """
+    m = matrix if isinstance(matrix, Affine) else Affine.of(matrix)
+    if m.ndim != 2 or m.shape[0] != m.shape[1]:
+        raise ModelError(f"lsip.psd takes a square matrix; got {m} of shape {m.shape}.")
+    if not m.terms:
+        raise ModelError(f"{m} has no decision variable in it, so there is nothing to constrain.")
+    q = linear_rule("negative", (m,)).gather(np.arange(m.size)[None, :])
+    body = Convex(Affine((), ()), (Atoms(Definite(), q, np.zeros(1, dtype=np.intp), np.ones(1)),))
+    return _directed(body, ("psd", matrix))
+
+
+def convex_objective(u: Convex, maximise: bool) -> tuple[Affine, ConvexConstraint]:
+    """A convex objective as an epigraph variable, and the constraint that bounds it."""
+    t = Epigraph(())
+    word = "maximize" if maximise else "minimize"
+    signs = [a.signs for a in u.atoms]
+    if any(((s > 0) if maximise else (s < 0)).any() for s in signs):
+        raise NotConvexError(
+            f"{word} {u} is not convex: np.abs, np.maximum, np.max and norms can be minimised, np.minimum and np.min "
+            "maximised. Where the sign of what is inside is known, write it without."
+        )
+    body = add(t, negative(u)) if maximise else add(u, linear_rule("negative", (t,)))
+    goal = t.gather(np.zeros((), dtype=np.intp))
+    goal.origin = u.origin
+    return goal, lowered(body, (">=" if maximise else "<=", u, t))
+
+
+def enclosed_objective(u: Affine, maximise: bool) -> tuple[Affine, Constraint]:
+    """An objective with numbers that are enclosed as an epigraph variable, and the constraint that bounds it."""
+    t = Epigraph(())
+    one = u.reshape(())
+    row: Constraint = t <= one if maximise else one <= t
+    goal = t.gather(np.zeros((), dtype=np.intp))
+    goal.origin = u.origin
+    return goal, row.named("objective")

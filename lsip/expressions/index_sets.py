@@ -1,0 +1,147 @@
+"""Index sets as plain data: {kind, arguments}, the name of the class and what its constructor takes.
+
+A missing end of an interval or a box is null. A set that is cut by inequalities holds them as steps of formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..domains import (
+    Ball,
+    Box,
+    Budget,
+    Domain,
+    Ellipsoid,
+    Finite,
+    Intersection,
+    Interval,
+    Polytope,
+    Product,
+    Simplex,
+    Union,
+)
+from ..errors import ModelError
+from ..schema import Either, Schema, Tagged, demand, missing, number, text, whole
+from .graph import Condition, Index
+from .plain import Data, Writer, read_steps, step_schema
+from .region import Region
+
+
+@dataclass(frozen=True)
+class IndexSetsTuning:
+    """How large index sets in files may be.
+
+    Parameters
+    ----------
+    most_coordinates
+        Of simplices and budget sets, which are given by a number of coordinates and no more.
+    """
+
+    most_coordinates: int = 10_000
+
+
+TUNING = IndexSetsTuning()
+KINDS: dict[str, type[Domain]] = {
+    kind.__name__: kind
+    for kind in (
+        Ball,
+        Box,
+        Budget,
+        Ellipsoid,
+        Finite,
+        Intersection,
+        Interval,
+        Polytope,
+        Product,
+        Region,
+        Simplex,
+        Union,
+    )
+}
+
+
+def domain_schema() -> Tagged:
+    """What an index set must look like."""
+    kinds: dict[str, dict[str, Schema]] = {}
+    some, end = Tagged("kind", kinds), Either(number, missing)
+    arguments: dict[str, Schema] = {
+        "Interval": (end, end),
+        "Box": ([end], [end]),
+        "Ball": ([number], number),
+        "Ellipsoid": ([number], [[number]]),
+        "Polytope": ([[number]], [number]),
+        "Simplex": (whole,),
+        "Budget": (whole, number),
+        "Finite": ([[number]],),
+        **{kind: [some] for kind in ("Product", "Union", "Intersection")},
+        "Region": (some,),
+    }
+    kinds.update({kind: {"arguments": found} for kind, found in arguments.items()})
+    kinds["Region"] |= {"name": text, "steps": [step_schema()], "inside": [whole]}
+    return some
+
+
+def inequalities(region: Region) -> Data:
+    """What cuts a set: the name of the index, steps, and which of their results are nowhere negative."""
+    index = region.index
+    writer = Writer([index], [])
+    inside = [writer.place(condition.u) for condition in region.conditions]
+    return {"name": index.name, "steps": writer.steps, "inside": inside}
+
+
+def domain_data(domain: Domain, cut: Callable[[Region], Data] = inequalities) -> Data:
+    """An index set as plain data; `cut` writes the inequalities of a region."""
+    if KINDS.get(type(domain).__name__) is not type(domain):
+        raise ModelError(f"A file has no word for an index set of your own, {domain!r}. Pickle the problem instead.")
+    kind = type(domain).__name__
+    if isinstance(domain, Region):
+        return {"kind": kind, "arguments": [domain_data(domain.base, cut)], **cut(domain)}
+    return {"kind": kind, "arguments": [_argument(a, cut) for a in domain._arguments()]}
+
+
+def _argument(value: object, cut: Callable[[Region], Data]) -> Any:
+    if isinstance(value, Domain):
+        return domain_data(value, cut)
+    if isinstance(value, np.ndarray):
+        return [_argument(v, cut) for v in value.tolist()] if value.ndim == 1 else value.tolist()
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def read_domain(data: Data) -> Domain:
+    """The index set; its data have been compared with the schema."""
+    demand(
+        _coordinates(data) <= TUNING.most_coordinates, f"Index sets have {TUNING.most_coordinates} coordinates at most."
+    )
+    return _made(data)
+
+
+def _coordinates(data: Data) -> int:
+    given = data["arguments"]
+    own = given[0] if data["kind"] in ("Simplex", "Budget") else 0
+    return int(own) + sum(_coordinates(part) for part in given if isinstance(part, dict))
+
+
+def _made(data: Data) -> Domain:
+    kind, given = data["kind"], data["arguments"]
+    if kind in ("Interval", "Box"):
+        return KINDS[kind](*(_ends(part, sign) for part, sign in zip(given, (-np.inf, np.inf), strict=True)))
+    if kind == "Region":
+        base = _made(given[0])
+        index = Index(data["name"], base)
+        steps = read_steps(data["steps"], [index], [])
+        demand(data["inside"] and max(data["inside"]) < len(steps), "A region needs inequalities, made by its steps.")
+        inside = [steps[i] for i in data["inside"]]
+        demand(all(u.indices() for u in inside), "An inequality of a region does not depend on its index.")
+        return Region(base, index, tuple(Condition(u, False, (">=", u, 0.0)) for u in inside))
+    return KINDS[kind](*(_made(part) if isinstance(part, dict) else part for part in given))
+
+
+def _ends(part: Any, missing_end: float) -> Any:
+    if isinstance(part, list):
+        return [_ends(end, missing_end) for end in part]
+    return missing_end if part is None else float(part)

@@ -1,0 +1,239 @@
+"""Distributions of a number: densities in the language, moments as fractions, and what lies far out.
+
+All of them have the form t = loc + scale u, with a density of u that is concave in logarithms. Far out, beyond R, it is
+at most rho(R) exp(-s (u - R)), where s is the slope of its logarithm at R: so much of a bounded function is there, or
+of one with a bounded derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb, exp, factorial, inf, isfinite, log, prod
+from typing import Any
+
+import numpy as np
+
+from ..domains import Box
+from ..errors import ModelError
+from ..expressions.graph import Constant, Expression, Gather, Index, Join
+from ..expressions.interval import Interval, reciprocal
+from ..expressions.polynomials import Polynomials
+from ..expressions.tape import Tape
+from ..validation import numbers
+from .quadrature import means
+from .sheet import between
+from .volume import Found
+from .volume import between as enclosing
+
+
+@dataclass(frozen=True)
+class TailTuning:
+    """Where the part that is integrated ends.
+
+    Parameters
+    ----------
+    normal, exponential
+        Distance from the centre, in units of the distribution, beyond which less than 1e-18 of it lies.
+    room
+        Factor on bounds of what lies beyond, for the rounding in them.
+    """
+
+    normal: float = 9.0
+    exponential: float = 45.0
+    room: float = 1.01
+
+
+TUNING = TailTuning()
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """loc + scale u, for u with a density in proportion to rho between two ends."""
+
+    name: str
+    loc: float
+    scale: float
+    low: float
+    high: float
+    rho: Callable[[Any], Any]
+    core: tuple[float, float]  # finite; what lies beyond is bounded
+    log_rho: Callable[[float], float] | None = None  # with its derivative, where an end is infinite
+    slope: Callable[[float], float] | None = None
+    moment: Callable[[int], Fraction] | None = None  # the mean of u^k
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Between which numbers its values lie."""
+        return self.loc + self.scale * self.low, self.loc + self.scale * self.high
+
+    def means(self, formula: Expression, index: Index) -> Found:
+        """The means (K,) of the elements of a formula in the index."""
+        found = Polynomials.of(Tape((formula,), (index,))) if self.moment is not None else None
+        if found is not None:
+            exact = [
+                sum((Fraction(c, d) * self._raw(k) for (k,), c in terms.items()), Fraction(0))
+                for terms, d in zip(found.terms, found.denominators, strict=True)
+            ]
+            return Found(enclosing(exact), exact)
+        total = self._integrals(formula, index)
+        return Found(total[:-1] * reciprocal(total[-1:]))
+
+    def _raw(self, k: int) -> Fraction:
+        """The mean of t^k."""
+        assert self.moment is not None
+        a, b = Fraction(self.loc), Fraction(self.scale)
+        return sum((comb(k, j) * a ** (k - j) * b**j * self.moment(j) for j in range(k + 1)), Fraction(0))
+
+    def _integrals(self, formula: Expression, index: Index) -> Interval:
+        """Those of all elements times rho, and of rho itself."""
+        one = Constant(np.ones(1))
+        both = Join((Gather(formula, np.arange(formula.size)), one))
+        unit = Index("u", Box([0.0], [1.0]))
+        u = between(*self.core, unit[0])
+        t = self.scale * u + self.loc
+        t = t.reshape(index.shape) if index.shape else t
+        found = means(Tape((both * self.rho(u),), (unit,), {index: t})) * enclosing(
+            [Fraction(self.core[1]) - Fraction(self.core[0])]
+        )
+        tape = Tape((both,), (index,))
+        for end, beyond, sign in ((self.core[0], self.low, -1.0), (self.core[1], self.high, 1.0)):
+            if isinf(beyond):
+                found = found + self._tail(tape, end, sign)
+        return found
+
+    def _tail(self, tape: Tape, end: float, sign: float) -> Interval:
+        """What lies beyond an end of the core: as for a constant where values are bounded, else as for a line."""
+        assert self.log_rho is not None and self.slope is not None
+        rate = sign * -self.slope(end)
+        masses = [TUNING.room * exp(self.log_rho(end)) * factorial(k) / rate ** (k + 1) for k in range(2)]
+        at = np.array([[self.loc + self.scale * end]])
+        side = np.where(sign > 0, np.inf, -np.inf)[None, None]
+        lower, upper = np.minimum(at, side), np.maximum(at, side)
+        with np.errstate(all="ignore"):
+            flat, start = tape.enclose(lower, upper)[0], tape.enclose(at, at)[0]
+            steep = tape.gradients(lower, upper)[0, 0]
+            wide = _up_to(masses[0])
+            line = start * wide + steep * (sign * self.scale) * _up_to(masses[1])
+            constant = flat * wide
+        known = np.isfinite(flat.lo) & np.isfinite(flat.hi)
+        return Interval(np.where(known, constant.lo, line.lo), np.where(known, constant.hi, line.hi))
+
+
+def isinf(v: float) -> bool:
+    return not isfinite(v)
+
+
+def _up_to(mass: float) -> Interval:
+    return Interval(np.zeros(1), np.array([mass]))
+
+
+def read_distribution(given: object) -> Distribution | None:
+    """A distribution of scipy.stats with its parameters; None if it is something else."""
+    family = getattr(given, "dist", None)
+    name = getattr(family, "name", None)
+    if name is None or not hasattr(given, "kwds"):
+        return None
+    if name not in LAWS:
+        raise ModelError(
+            f"lsip.expectation knows the distributions {', '.join(sorted(LAWS))} of scipy.stats; got {name}. Write its "
+            "density as an expression of the index, or give samples: distribution.rvs(1000)."
+        )
+    shapes, loc, scale = family._parse_args(*given.args, **given.kwds)  # type: ignore[union-attr,attr-defined]
+    values = [numbers(v, f"Parameters of {name}") for v in (*shapes, loc, scale)]
+    if any(v.size != 1 or not np.isfinite(v).all() for v in values[len(shapes) :]) or float(values[-1]) <= 0:
+        raise ModelError(f"{name} needs numbers as parameters, and a positive scale; got {(*shapes, loc, scale)}.")
+    *shape, centre, width = (float(v) for v in values)
+    return LAWS[name](centre, width, *shape)
+
+
+def _uniform(loc: float, scale: float) -> Distribution:
+    return Distribution("uniform", loc, scale, 0.0, 1.0, lambda u: 1.0, (0.0, 1.0), moment=lambda k: Fraction(1, k + 1))
+
+
+def _normal(loc: float, scale: float) -> Distribution:
+    def moment(k: int) -> Fraction:
+        return Fraction(0 if k % 2 else prod(range(1, k, 2)))
+
+    return _bell("norm", loc, scale, -inf, inf, moment)
+
+
+def _truncated(loc: float, scale: float, a: float, b: float) -> Distribution:
+    return _bell("truncnorm", loc, scale, a, b, None)
+
+
+def _bell(
+    name: str, loc: float, scale: float, low: float, high: float, moment: Callable[[int], Fraction] | None
+) -> Distribution:
+    far = TUNING.normal
+    core = (low if isfinite(low) else min(-far, high - far), high if isfinite(high) else max(far, low + far))
+    return Distribution(
+        name, loc, scale, low, high, lambda u: np.exp(u**2 * -0.5), core, lambda u: -0.5 * u * u, lambda u: -u, moment
+    )
+
+
+def _exponential(loc: float, scale: float) -> Distribution:
+    return _gamma(loc, scale, 1.0, "expon")
+
+
+def _gamma(loc: float, scale: float, a: float, name: str = "gamma") -> Distribution:
+    _at_least_one(name, a)
+    far = TUNING.exponential + a + TUNING.normal * a**0.5
+    rising = Fraction(a)
+    return Distribution(
+        name, loc, scale, 0.0, inf,
+        lambda u: np.exp(-u) * (1.0 if a == 1.0 else u ** (a - 1.0)),
+        (0.0, far), lambda u: (a - 1.0) * log(u) - u, lambda u: (a - 1.0) / u - 1.0,
+        lambda k: prod((rising + i for i in range(k)), start=Fraction(1)),
+    )  # fmt: skip
+
+
+def _beta(loc: float, scale: float, a: float, b: float) -> Distribution:
+    _at_least_one("beta", a, b)
+
+    def rho(u: Any) -> Any:
+        return (1.0 if a == 1.0 else u ** (a - 1.0)) * (1.0 if b == 1.0 else (1.0 - u) ** (b - 1.0))
+
+    def moment(k: int) -> Fraction:
+        p, q = Fraction(a), Fraction(a) + Fraction(b)
+        return prod(((p + i) / (q + i) for i in range(k)), start=Fraction(1))
+
+    return Distribution("beta", loc, scale, 0.0, 1.0, rho, (0.0, 1.0), moment=moment)
+
+
+def _triangle(loc: float, scale: float, c: float) -> Distribution:
+    if not 0.0 <= c <= 1.0:
+        raise ModelError(f"triang has its peak at a share c between 0 and 1; got {c}.")
+
+    def rho(u: Any) -> Any:
+        if c in (0.0, 1.0):
+            return u if c else 1.0 - u
+        return np.minimum(u / c, (1.0 - u) / (1.0 - c))
+
+    peak = Fraction(c)
+
+    def moment(k: int) -> Fraction:
+        """2 (1 + c + … + c^k) / ((k + 1) (k + 2))."""
+        return 2 * sum((peak**i for i in range(k + 1)), Fraction(0)) / ((k + 1) * (k + 2))
+
+    return Distribution("triang", loc, scale, 0.0, 1.0, rho, (0.0, 1.0), moment=moment)
+
+
+def _at_least_one(name: str, *shapes: float) -> None:
+    if min(shapes) < 1.0:
+        raise ModelError(
+            f"{name} has an infinite density with shape parameters below 1, and is not integrated then; got "
+            f"{', '.join(map(str, shapes))}. Give samples instead: distribution.rvs(1000)."
+        )
+
+
+LAWS: dict[str, Callable[..., Distribution]] = {
+    "uniform": _uniform,
+    "norm": _normal,
+    "truncnorm": _truncated,
+    "expon": _exponential,
+    "gamma": _gamma,
+    "beta": _beta,
+    "triang": _triangle,
+}

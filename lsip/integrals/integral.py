@@ -1,0 +1,277 @@
+"""Integrals and expectations of what is affine in x: again affine, with coefficients that are enclosed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import fsum
+from typing import Any
+
+import numpy as np
+
+from ..domains import Domain, Finite, Product
+from ..domains.points import as_points
+from ..errors import ModelError
+from ..expressions.affine import Affine, Term, enclosed
+from ..expressions.enclosed import known
+from ..expressions.graph import Constant, Expression, Gather, Index
+from ..expressions.interval import Interval
+from ..expressions.polynomials import Polynomial, Polynomials, neighbours
+from ..expressions.printing import text
+from ..expressions.tape import Tape
+from ..validation import Array, numbers
+from .distributions import Distribution, read_distribution
+from .quadrature import means
+from .sheet import sheet
+from .volume import Found, Volume, mean, volume
+
+Indices = Index | Sequence[Index]
+
+
+def integral(expression: Affine | Expression, index: Indices) -> Affine:
+    """The integral over the set of an index (or of several) of what is affine in x and any function of the index.
+
+    It is affine in x. Its coefficients are enclosed, polynomials exactly and all else by verified quadrature, and what
+    is certified of a model holds for the true integrals. Sets are an Interval, a Box, a Simplex, a Ball, or products;
+    the volume is that of `Domain.measure`, within the plane of a simplex for example.
+
+    Examples
+    --------
+    >>> import numpy as np, lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> fit = x[0] + x[1] * t
+    >>> problem = lsip.Problem(lsip.minimize(lsip.integral(fit - np.exp(t), t)), [lsip.forall(t, fit >= np.exp(t))])
+    >>> print(problem)
+    minimize ∫ (x[0] + x[1] t - exp(t)) dt
+    subject to x[0] + x[1] t ≥ exp(t)   for all t ∈ [0, 1]
+    >>> round(problem.solve(verbose=False).value, 6)
+    0.140859
+    """
+    integrand = Integrand.of(expression, index, "integral")
+    size = volume(integrand.domain)
+    return integrand.result(lambda e: integrand.enclosed(e, size), ("integral", expression, *integrand.indices))
+
+
+def expectation(expression: Affine | Expression, index: Indices, over: object = None) -> Affine:
+    """The mean of what is affine in x and any function of a random index: affine in x, with enclosed coefficients.
+
+    Parameters
+    ----------
+    expression
+        What is averaged.
+    index
+        The index that is random, or several.
+    over
+        How it is distributed. None: uniformly over its set. An array: one of these samples, (N, m) or (N,) for a
+        number, each as likely as the others. An expression: a density over its set. A distribution of scipy.stats with
+        its parameters (uniform, norm, expon, gamma, beta, triang, truncnorm), for an index that is a number.
+
+    Examples
+    --------
+    >>> import numpy as np, lsip
+    >>> from scipy import stats
+    >>> x, t = lsip.Variable(name="x"), lsip.Index("t", lsip.Interval(-np.inf, np.inf))
+    >>> mean = lsip.expectation(x * t**2 + np.cos(t), t, stats.norm(1, 2))
+    >>> round(mean.at({x: 1}) - 5, 9), round(np.exp(-2) * np.cos(1), 9)
+    (0.073121967, 0.073121967)
+    """
+    integrand = Integrand.of(expression, index, "expectation")
+    origin = ("expectation", expression, *integrand.indices)
+    if over is None and isinstance(integrand.domain, Finite):
+        over = integrand.domain.points
+    if over is None:
+        return integrand.result(lambda e: integrand.enclosed(e, Volume(Fraction(1))), origin)
+    if isinstance(over, Expression):
+        return _weighted(integrand, over, origin)
+    law = read_distribution(over)
+    if law is not None:
+        return _random(integrand, law, origin)
+    points = samples_of(over, integrand.domain, "expectation")
+    return integrand.result(lambda e: averages(Tape((e,), integrand.indices), points), origin)
+
+
+def _weighted(integrand: Integrand, density: Expression, origin: tuple[Any, ...]) -> Affine:
+    """With a density over the set."""
+    if density.shape:
+        raise ModelError(f"A density is one number at every index point; {text(density)} has shape {density.shape}.")
+    _check_formula(density, integrand.indices, "expectation")
+    size = volume(integrand.domain)
+    whole = integrand.enclosed(density, size).ends
+    if whole.hi[0] < 1 - 1e-9 or whole.lo[0] > 1 + 1e-9:
+        raise ModelError(
+            f"The density {text(density)} integrates to {whole.lo[0]:.10g} over {integrand.domain}, not to 1; divide it "
+            "by that number."
+        )
+    return integrand.result(lambda e: integrand.enclosed(e * density, size), origin)
+
+
+def _random(integrand: Integrand, law: Distribution, origin: tuple[Any, ...]) -> Affine:
+    """With a distribution of a number."""
+    domain = integrand.domain
+    if domain.dim != 1:
+        raise ModelError(
+            f"{law.name} is the distribution of a number, and the index has {domain.dim} coordinates; give a density or "
+            "samples."
+        )
+    low, high = law.ends
+    if low < domain.lower[0] or high > domain.upper[0]:
+        raise ModelError(
+            f"{law.name} has values between {low:g} and {high:g}, and the index ranges over {domain} only; let it range "
+            "over lsip.Interval(-np.inf, np.inf), or over a set with all of them."
+        )
+    index = integrand.indices[0]
+    return integrand.result(lambda e: law.means(e, index), origin)
+
+
+@dataclass(frozen=True, eq=False)
+class Integrand:
+    """What is integrated, and over which indices."""
+
+    affine: Affine
+    indices: tuple[Index, ...]
+    domain: Domain
+
+    @staticmethod
+    def of(expression: object, index: Indices, name: str) -> Integrand:
+        indices = (index,) if isinstance(index, Index) else tuple(index) if isinstance(index, list | tuple) else ()
+        if not indices or not all(isinstance(i, Index) for i in indices):
+            raise ModelError(f"lsip.{name} needs an Index, or several, after what it is of; got {index!r}.")
+        affine = Affine.of(expression)
+        for formula in (affine.offset, *(t.coefficient for t in affine.terms)):
+            _check_formula(formula, indices, name)
+        domains = [i.domain for i in indices]
+        return Integrand(affine, indices, domains[0] if len(domains) == 1 else Product(*domains))
+
+    def result(self, means: Callable[[Expression], Found], origin: tuple[Any, ...]) -> Affine:
+        """The affine array whose numbers are the means of those of this one."""
+        affine, terms = self.affine, list[Term]()
+        for term in affine.terms:
+            formula = term.coefficient if term.numbers is None else enclosed(term.numbers)
+            terms.append(Term(term.variable, term.rows, term.columns, _numbers(formula, means, origin)))
+        offset = _numbers(affine.offset, means, origin) if affine.offset_matters else None
+        found = Affine(affine.shape, tuple(terms), offset)
+        found.origin = origin
+        return found
+
+    def enclosed(self, formula: Expression, size: Volume) -> Found:
+        """Integrals (K,): means times a volume."""
+        found = Polynomials.of(Tape((formula,), self.indices))
+        if found is not None:
+            self._refuse_endless()
+            return size.exactly([mean(p, self.domain) for p in _written_out(found)])
+        self._refuse_endless()
+        chart = sheet(self.domain)
+        u, instead, density = chart.pulled_back(self.indices)
+        if not chart.dim:
+            return size.times(Tape((formula,), (u,), instead).enclose(np.zeros((1, 0)), np.zeros((1, 0)))[0])
+        return size.times(means(Tape((formula * density,), (u,), instead)))
+
+    def _refuse_endless(self) -> None:
+        if not self.domain.bounded:
+            raise ModelError(
+                f"An integral over {self.domain}, which has no ends, needs a density or a distribution: "
+                "lsip.expectation takes one."
+            )
+
+
+def _written_out(found: Polynomials) -> list[Polynomial]:
+    return [
+        {e: Fraction(c, d) for e, c in terms.items()} for terms, d in zip(found.terms, found.denominators, strict=True)
+    ]
+
+
+def _check_formula(formula: Expression, indices: tuple[Index, ...], name: str) -> None:
+    """Refuse other indices, and parameters."""
+    other = [i.name for i in formula.indices() if all(i is not j for j in indices)]
+    if other:
+        names = ", ".join(i.name for i in indices)
+        raise ModelError(f"An {name} over {names} cannot depend on {', '.join(other)} too; list every index.")
+    from ..expressions.parameter import parameters_in
+
+    given = parameters_in(formula)
+    if given:
+        raise ModelError(
+            f"An {name} is computed when it is written, and takes no parameter; got {given[0].name}. Multiply it by the "
+            f"parameter afterwards, or write its value, {given[0].name}.value."
+        )
+
+
+def _numbers(formula: Expression, means: Callable[[Expression], Found], origin: tuple[Any, ...]) -> Expression:
+    """The means of all elements of a formula, in its shape: those of polynomials apart, which are exact."""
+    flat = Gather(formula, np.arange(formula.size))
+    lower, upper = np.zeros(formula.size), np.zeros(formula.size)
+    exact: list[Fraction] | None = [Fraction(0)] * formula.size
+    for places in _alike(flat):
+        found = means(Gather(flat, places) if len(places) < flat.size else flat)
+        lower[places], upper[places] = found.ends.lo, found.ends.hi
+        exact = _placed(exact, places.tolist(), found.exact)
+    if not (np.isfinite(lower) & np.isfinite(upper)).all():
+        raise ModelError(
+            f"{text(origin)} has an integrand for which no finite bounds were found: it may have a pole, or its powers "
+            "a singular derivative. Substitute a variable in which it is bounded, or cut the set short of the pole."
+        )
+    return known(lower.reshape(formula.shape), upper.reshape(formula.shape), exact)
+
+
+def _placed(all_of: list[Fraction] | None, places: list[int], some: list[Fraction] | None) -> list[Fraction] | None:
+    """Some fractions among all; None if one is not known."""
+    if all_of is None or some is None:
+        return None
+    for place, value in zip(places, some, strict=True):
+        all_of[place] = value
+    return all_of
+
+
+def _alike(flat: Expression) -> list[Any]:
+    """Places of elements that are polynomials, and of those that are not."""
+    every = np.arange(flat.size)
+    if isinstance(flat.args[0], Constant):
+        return [every]
+    indices = flat.indices()
+    whole = [Polynomials.of(Tape((Gather(flat, every[[k]]),), indices)) is not None for k in every]
+    split = [every[np.array(whole)], every[~np.array(whole)]]
+    return [part for part in split if len(part)]
+
+
+def samples_of(given: object, domain: Domain, name: str) -> Array:
+    """Samples (N, m) of an index, refused where they are none."""
+    points = numbers(given, f"Samples for lsip.{name}")
+    if points.size == 0:
+        raise ModelError(f"lsip.{name} needs at least one sample; got none.")
+    if not np.isfinite(points).all():
+        raise ModelError(f"Samples for lsip.{name} must be finite.")
+    if points.ndim > 2 or (points.ndim == 1 and domain.dim > 1) or (points.ndim == 2 and points.shape[1] != domain.dim):
+        raise ModelError(
+            f"Samples of an index with {domain.dim} coordinate{'s' * (domain.dim > 1)} have the shape "
+            f"(N, {domain.dim}); got {points.shape}."
+        )
+    points = as_points(points, domain.dim)
+    outside = np.flatnonzero(~domain.contains(points))
+    if len(outside):
+        raise ModelError(
+            f"Sample {outside[0]}, {points[outside[0]].tolist()}, lies outside of {domain}, over which the index ranges."
+        )
+    return points
+
+
+def averages(tape: Tape, points: Array) -> Found:
+    """The averages (K,) of all outputs over points (N, m); infinite where one is."""
+    found = tape.enclose(points, points)
+    lower = [_average(column, -1) for column in found.lo.T.tolist()]
+    upper = [_average(column, 1) for column in found.hi.T.tolist()]
+    ends = Interval(np.array([low for low, _ in lower]), np.array([high for high, _ in upper]))
+    exact = [v for (_, v), (_, w) in zip(lower, upper, strict=True) if v is not None and v == w]
+    return Found(ends, exact if len(exact) == len(lower) else None)
+
+
+def _average(values: list[float], side: int) -> tuple[float, Fraction | None]:
+    """Of numbers: the double that it is, or the next one on that side; and as a fraction, where that is known."""
+    if not np.isfinite(values).all():
+        return side * np.inf, None
+    total = fsum(values)
+    left = fsum([*values, -total])  # what rounding took
+    if left * side > 0:
+        total = float(np.nextafter(total, side * np.inf))
+    average = Fraction(total) / len(values)
+    return neighbours(*average.as_integer_ratio())[max(side, 0)], average if left == 0 else None

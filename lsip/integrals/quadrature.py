@@ -1,0 +1,160 @@
+"""Verified quadrature: means over the unit cube, enclosed by Taylor expansions on smaller and smaller boxes.
+
+Over a box with centre c, every function is v + g . d + d' Q d / 2 + T(d, d, d) + rest in coordinates |d_i| <= 1
+(`Tape.quadratics`). Odd powers of d have the mean 0, squares 1/3: the mean over the box is v + trace Q / 6, and off by
+no more than the bound of the rest, which is of fourth order. Boxes are halved where these bounds are largest. Their
+corners are multiples of powers of two, so that centres, widths and shares of the cube are exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from math import fsum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..deadline import check
+from ..expressions.interval import EPS, Array, Interval, down, up
+from ..expressions.jets import triangle
+from ..expressions.tape import Quadratic, Tape
+
+Ints = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class QuadratureTuning:
+    """How sharp integrals are.
+
+    Parameters
+    ----------
+    accuracies
+        The error that is aimed at, relative to the integral of the absolute value: in one, two, and more dimensions.
+    most_boxes, most_means
+        Boxes, and means over all of them, after which the enclosure is what it is.
+    most_numbers
+        Derivatives that are enclosed at once.
+    everywhere
+        Halvings of all axes, before those that matter most are halved alone.
+    deepest
+        Halvings of an axis: corners are doubles, and so are centres.
+    """
+
+    accuracies: tuple[float, ...] = (1e-13, 1e-11, 1e-9)
+    most_boxes: int = 200_000
+    most_means: int = 4_000_000
+    most_numbers: int = 4_000_000
+    everywhere: int = 2
+    deepest: int = 50
+
+
+TUNING = QuadratureTuning()
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """N boxes in the unit cube, and what is known of the means of K functions over each."""
+
+    lower: Array  # (N, k)
+    depth: Ints  # (N, k), how often each axis was halved
+    mean: Array  # (N, K)
+    error: Array  # (N, K)
+
+    @property
+    def share(self) -> Array:
+        """(N, 1), of the cube."""
+        return np.ldexp(1.0, -self.depth.sum(axis=1))[:, None]
+
+    def take(self, which: NDArray[np.bool_]) -> Boxes:
+        """Some of them."""
+        return Boxes(*(getattr(self, f)[which] for f in FIELDS))
+
+    def joined(self, other: Boxes) -> Boxes:
+        """All of both."""
+        return Boxes(*(np.concatenate([getattr(self, f), getattr(other, f)]) for f in FIELDS))
+
+
+FIELDS = tuple(f.name for f in fields(Boxes))
+
+
+def means(tape: Tape) -> Interval:
+    """The means (K,) of all outputs of a tape over the unit cube; infinite where no bound was found."""
+    k = tape.dim
+    boxes = _enclosed(tape, np.zeros((1, k)), np.zeros((1, k), dtype=np.intp))
+    most = min(TUNING.most_boxes, TUNING.most_means // max(sum(tape.sizes), 1))
+    accuracy = TUNING.accuracies[min(k, len(TUNING.accuracies)) - 1]
+    while len(boxes.lower) < most:
+        split = _loose(boxes, accuracy)
+        if not split.any():
+            break
+        boxes = boxes.take(~split).joined(_halved(tape, boxes.take(split)))
+    return _total(boxes)
+
+
+def _loose(boxes: Boxes, accuracy: float) -> NDArray[np.bool_]:
+    """The boxes with the largest errors, such that those of all others together are small enough."""
+    share = boxes.share
+    with np.errstate(invalid="ignore"):
+        scale = (share * np.where(np.isfinite(boxes.mean), np.abs(boxes.mean), 0.0)).sum(axis=0)
+        relative = share * boxes.error / np.where(scale > 0, scale, 1.0)
+    worst = np.where(np.isfinite(relative), relative, np.inf).max(axis=1)
+    rounding = 64 * EPS * share[:, 0]  # which halving does not help against
+    worst = np.where((boxes.depth < TUNING.deepest).any(axis=1) & (worst > rounding), worst, 0.0)
+    order = np.argsort(worst)
+    loose: NDArray[np.bool_] = np.zeros(len(worst), dtype=bool)
+    loose[order] = np.cumsum(worst[order]) > accuracy / 2
+    return loose & (worst > 0)
+
+
+def _halved(tape: Tape, boxes: Boxes) -> Boxes:
+    """Both halves of every box: along wide axes first, then where the smallest error is left in one of them."""
+    k, best = tape.dim, list[Boxes]()
+    for axis in range(k):
+        depth = boxes.depth.copy()
+        depth[:, axis] += 1
+        best.append(_enclosed(tape, boxes.lower, depth))
+    errors = np.stack([np.where((b.depth <= TUNING.deepest).all(axis=1)[:, None], b.error, np.inf) for b in best])
+    scale = np.where(np.isfinite(errors), errors, 0.0).max(axis=(0, 1))  # of every function
+    errors = (errors / np.where(scale > 0, scale, 1.0)).max(axis=2)
+    depth = boxes.depth.T  # along wide axes, ranges are as wide after one halving as before
+    chosen = np.lexsort((depth, errors, np.minimum(depth, TUNING.everywhere)), axis=0)[0]
+    n = np.arange(len(chosen))
+    left = Boxes(*(np.stack([getattr(b, f) for b in best])[chosen, n] for f in FIELDS))
+    right = left.lower.copy()
+    right[n, chosen] += np.ldexp(1.0, -left.depth[n, chosen])
+    return left.joined(_enclosed(tape, right, left.depth))
+
+
+def _enclosed(tape: Tape, lower: Array, depth: Ints) -> Boxes:
+    """What is known over boxes, a few of them at a time."""
+    k, outputs = tape.dim, sum(tape.sizes)
+    upper = lower + np.ldexp(1.0, -depth)
+    entries = 1 + k + k * (k + 1) // 2 + k * (k + 1) * (k + 2) // 6
+    size = max(TUNING.most_numbers // max(entries * outputs, 1), 1)
+    parts = []
+    for start in range(0, len(lower), size):
+        check("integral")
+        some = slice(start, start + size)
+        parts.append(_mean(tape.quadratics(lower[some], upper[some], order=3)[0], k))
+    mean, error = (np.concatenate(p) for p in zip(*parts, strict=True))
+    return Boxes(lower, depth, mean, error)
+
+
+def _mean(found: Quadratic, k: int) -> tuple[Array, Array]:
+    """The mean over every box (N, K), and its error."""
+    i, j = triangle(k)
+    with np.errstate(all="ignore"):
+        squares = found.hessian[i == j]  # (k, N, K)
+        mean = found.value + squares.sum(axis=0) / 6.0
+        size = np.abs(found.value) + np.abs(squares).sum(axis=0)
+        error = up(found.error + (k + 4) * EPS * size, 4.0)
+    known = np.isfinite(error) & np.isfinite(mean)
+    return np.where(known, mean, 0.0), np.where(known, error, np.inf)
+
+
+def _total(boxes: Boxes) -> Interval:
+    """The sum over all boxes, outward."""
+    share = boxes.share
+    value = np.array([fsum(column) for column in (share * boxes.mean).T.tolist()])
+    error = up((share * boxes.error).sum(axis=0) * (1 + (len(share) + 4) * EPS) + np.abs(value) * EPS, 4.0)
+    return Interval(down(value - error), up(value + error))

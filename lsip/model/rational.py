@@ -1,0 +1,58 @@
+"""Finite rows whose numbers are fractions, such as integrals of polynomials: multiplied until all are whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, lcm
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..expressions.affine import Affine, Variable, enclosed
+from ..expressions.polynomials import Polynomials
+from ..expressions.tape import Tape
+from ..validation import CONSECUTIVE
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class WholeRows:
+    """Rows (p, n) and constants (p,) that are whole numbers, and the factors that made them so."""
+
+    matrix: sparse.csr_matrix
+    constants: Array
+    factors: Array
+
+
+def whole_rows(affine: Affine, offsets: Mapping[Variable, int], n: int) -> WholeRows | None:
+    """The rows of an affine array times factors; None if they are no fractions, or become too large for doubles."""
+    numbers = [t.coefficient if t.numbers is None else enclosed(t.numbers) for t in affine.terms]
+    found = Polynomials.of(Tape((affine.offset, *numbers), ()))
+    if found is None:
+        return None
+    flat = iter([Fraction(terms.get((), 0), d) for terms, d in zip(found.terms, found.denominators, strict=True)])
+    constants = [next(flat) for _ in range(affine.size)]
+    rows: list[dict[int, Fraction]] = [{} for _ in constants]
+    for term in affine.terms:
+        columns = term.columns + offsets[term.variable]
+        for i, j in zip(term.rows.tolist(), columns.tolist(), strict=True):
+            rows[i][j] = rows[i].get(j, Fraction(0)) + next(flat)
+    factors = [_factor([side, *row.values()]) for side, row in zip(constants, rows, strict=True)]
+    entries = [(i, j, float(v * factors[i])) for i, row in enumerate(rows) for j, v in row.items() if v]
+    sides = [float(v * f) for v, f in zip(constants, factors, strict=True)]
+    if any(abs(v) > CONSECUTIVE for v in (*sides, *(v for *_, v in entries))):
+        return None
+    i, j, v = (np.array(part) for part in zip(*entries, strict=True)) if entries else (np.zeros(0, dtype=int),) * 3
+    matrix = sparse.csr_matrix((np.asarray(v, dtype=float), (i, j)), shape=(affine.size, n))
+    return WholeRows(matrix, np.array(sides), np.array([float(f) for f in factors]))
+
+
+def _factor(values: list[Fraction]) -> Fraction:
+    """What makes fractions the smallest whole numbers that are in proportion to them."""
+    below = lcm(*(v.denominator for v in values))
+    above = gcd(*(int(v * below) for v in values))
+    return Fraction(below, above or 1)

@@ -1,0 +1,131 @@
+"""Boxes of indices for rows that hold for all directions, too: the worst direction over a box has a closed form.
+
+On a small box, entries are nearly quadratic, and so is what is largest over directions, where the worst one is far from
+all others: a quadratic that is no less leaves an error of third order. Elsewhere it is still convex in the entries, and
+these are nearly affine: a convex function of what is affine is largest at a corner, which leaves an error of second
+order. Directions are never split.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..deadline import check
+from ..domains import Cell, Domain
+from ..domains.proven import LOST
+from ..expressions.interval import EPS
+from ..expressions.jets import triangle
+from ..expressions.tape import quadratic_weights
+from .base import Array, Directed, Rows
+from .cover import Cover
+from .quadratic_bound import bound_rows
+
+
+@dataclass(frozen=True)
+class DirectedTuning:
+    """How entries are bounded over a box.
+
+    Parameters
+    ----------
+    most_corners
+        Coordinates of an index up to which all corners of a box are tried; slopes beyond are left to doubt.
+    """
+
+    most_corners: int = 6
+
+
+TUNING = DirectedTuning()
+
+
+class DirectedCover(Cover):
+    """Boxes of one cell of the indices, and the enclosures of entries over them."""
+
+    direct = True
+
+    def __init__(self, family: Any, cell: Cell, order: int = 2, boxes: tuple[Array, Array] | None = None) -> None:
+        self.directed: Directed = family
+        super().__init__(family.entries, cell, order, boxes)
+
+    def products(self, weights: Array) -> int:
+        """About how many multiplications the bounds of a box take."""
+        return self.p * (self.width * self.levels + 2 ** min(self.dim, TUNING.most_corners))
+
+    def bounds(
+        self, weights: Array, rows: slice | NDArray[np.intp], spread: Array | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Upper bounds (N, p) of the violation over boxes, index points with directions behind them, and the model."""
+        mine, n, m = self.directed.of_entries(weights), len(self.lower[rows]), self.dim
+        with np.errstate(all="ignore"):
+            q, rest = self._models(mine, rows)
+            if spread is not None:
+                rest = rest + super().swing(rows, self.directed.of_entries(spread))
+            q, rest = q.reshape(n, self.p, -1), rest.reshape(n, self.p)
+            rest = rest * (1 + 1e-13) + 8 * (m + 2) * EPS * np.abs(q).sum(axis=-1) + LOST
+            bound, d = self._by_models(rows, q, rest)
+            bound = np.minimum(bound, self._by_corners(q, rest))
+            return bound, *self._points(rows, q, d)
+
+    def _by_models(self, rows: slice | NDArray[np.intp], q: Array, rest: Array) -> tuple[Array, Array]:
+        """Bounds (N, p) of quadratics that are no less than the rows, inf where there are none, and their maxima d."""
+        table, more = self.directed.worst.model(q, rest, self.dim)
+        n, p, _ = table.shape
+        table, more = table.reshape(n * p, -1), more.ravel()
+        known = np.isfinite(table).all(axis=1) & np.isfinite(more)
+        bound, d = np.full(n * p, np.inf), np.zeros((n * p, self.dim))
+        bound[known], d[known] = bound_rows(table[known], self.dim)
+        bound = bound + more
+        if "side" in self._store:
+            self._use_sides(rows, table, more, bound, d)
+        bound = np.where(known & np.isfinite(bound), bound, np.inf).reshape(n, p)
+        return self.directed.worst.stretched(bound), np.nan_to_num(d).reshape(n, p, -1)
+
+    def _by_corners(self, q: Array, rest: Array) -> Array:
+        """Bounds (N, p) from the corners of boxes."""
+        m, corners = self.dim, _corners(self.dim)
+        beyond = np.abs(q[..., 1 + corners.shape[1] : 1 + m]).sum(axis=-1)
+        doubt = (rest + np.abs(q[..., 1 + m :]) @ quadratic_weights(m) + beyond) * (1 + 8 * (m + 2) * EPS)
+        at = q[:, None, :, 0] + np.einsum("npm,cm->ncp", q[..., 1 : 1 + corners.shape[1]], corners)
+        bound = self.directed.worst.above(at, doubt[:, None, :])  # (N, corners, p)
+        return np.asarray(np.where(np.isnan(bound), np.inf, bound).max(axis=1))
+
+    def _points(self, rows: slice | NDArray[np.intp], q: Array, d: Array) -> tuple[Array, Array]:
+        """For every box and row, its point at d (N, p, m) with a worst direction, and what the models say there."""
+        m, worst = self.dim, self.directed.worst
+        i, j = triangle(m)
+        ones = np.ones((*d.shape[:2], 1))
+        levels = np.concatenate([ones, d, quadratic_weights(m) * d[..., i] * d[..., j]], axis=-1)
+        entries = np.nan_to_num(np.einsum("nel,npl->npe", q, levels))  # (N, p, P): those at the point of each row
+        row = np.arange(d.shape[1])
+        directions, model = worst.worst(entries)[:, row, row], worst.value(entries)[:, row, row]
+        y = self.centre[rows][:, None, :] + d * self.radius[rows][:, None, :]
+        placed = self.chart.points(y.reshape(-1, m)).reshape(*d.shape[:2], -1)
+        return np.concatenate([placed, directions], axis=2), model
+
+    def swing(self, rows: slice | NDArray[np.intp], spread: Array) -> Array:
+        """How far the violation over boxes may move with weights within `spread`, (N p,)."""
+        doubt = super().swing(rows, self.directed.of_entries(spread)).reshape(-1, self.p)
+        return self.directed.worst.swing(doubt).ravel()
+
+    def influence(self, weights: Array, rows: NDArray[np.intp]) -> Array:
+        """How much the violation varies along each axis of a box, (N, m): where splitting pays."""
+        return super().influence(self.directed.of_entries(weights), rows)
+
+
+def covers(family: Rows, domain: Domain) -> list[Cover]:
+    """One for each cell of the index set; of the indices alone, where directions have a closed form."""
+    indices = family.indices_of(domain) if isinstance(family, Directed) else None
+    kind, found = (Cover, list[Cover]()) if indices is None else (DirectedCover, [])
+    for cell in (domain if indices is None else indices).flat_cells():
+        check("enclosures")
+        found.append(kind(family, cell))
+    return found
+
+
+def _corners(m: int) -> Array:
+    """The corners (2^k, k) of the first coordinates."""
+    k = min(m, TUNING.most_corners)
+    return 2.0 * np.stack(np.meshgrid(*[[0.0, 1.0]] * k, indexing="ij"), axis=-1).reshape(-1, k) - 1.0

@@ -1,0 +1,368 @@
+"""Integer variables: a branch and bound proposes whole values, the exchange proves what they are worth for every index.
+
+The finite program with the cuts known so far is solved over whole values; with the integer variables fixed at those
+that it finds, the rest is a linear semi-infinite program. Its optimum is a feasible point, proven as always, and its
+dual measure a few cuts after which these values cannot look better than they are; where they contradict the
+constraints, the cuts of the contradiction exclude them. So no values are visited twice, up to tolerances. That nothing
+is better is what the branch and bound says, and is taken on trust, unless the problem without integrality says so, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from ..deadline import check
+from ..errors import OutOfTime, ProofError
+from ..masters import MasterError, master_name
+from ..model.program import Compilable, Program
+from ..model.status import Status
+from ..proof.certificate import Array, Certificate, Support, TreeAssumption
+from ..proof.dual import Dual
+from ..proof.primal import Broken
+from ..proof.prove import Lower, optimal, prove_feasible, rounding_of
+from ..proof.verify import verify
+from ..solution.rounding import above
+from ..solution.solution import Iterate, Solution, merge
+from .clock import Clock
+from .driver import PROVEN, Run, drive
+from .forcing import forced
+from .integer_relaxation import IntegerRelaxation
+from .options import Options
+from .relaxation import counted
+from .rows import cut_rows
+from .state import End
+
+
+class Opened(Protocol):
+    """How the linear problems are solved: those without integrality, and those with fixed integers."""
+
+    def __call__(
+        self,
+        given: Program,
+        method: Options,
+        problem: Program | Compilable | None = None,
+        earlier: tuple[Support, ...] = (),
+    ) -> Run: ...
+
+
+class IntegerRun:
+    """One solve of a program with integer variables.
+
+    Parameters
+    ----------
+    given
+        The program, as it was written.
+    options
+        How to solve.
+    opened
+        How linear programs are.
+    problem
+        What the user wrote, where that is more than the program.
+    """
+
+    def __init__(
+        self, given: Program, options: Options, opened: Opened, problem: Program | Compilable | None = None
+    ) -> None:
+        self.clock = Clock(options.time_limit, options.tuning.clock)
+        self.given, self.options, self.problem, self.opened = given, options, problem, opened
+        self.tuning = options.tuning.integers
+        self.relaxation = IntegerRelaxation(given, options)
+        limit = options.time_limit
+        self.first = opened(
+            replace(given, integer=np.zeros(0, dtype=bool)),
+            replace(options, callback=None, time_limit=limit and self.tuning.relaxed_share * limit),
+        )
+        self.relaxed: Solution | None = None  # without integrality
+        self.best: Solution | None = None  # with integers fixed at the best values so far
+        self.visited: dict[bytes, float] = {}  # values of the integers, and what they are worth at least
+        self.excluded = np.inf  # what those are worth at least that the branch and bound was told to leave out
+        self.tree = -np.inf  # what it says of all others
+        self.undecided = ""  # why values were left out that may be good ones
+        self.telling: tuple[Support, ...] = ()  # cuts that held a solution in place, or contradicted each other
+        self.history: list[Iterate] = []
+
+    def describe(self) -> list[str]:
+        """Two lines about what is solved, and how."""
+        size, how = self.first.describe()[:2] if self.first.ready else (self.first.describe()[0], "")
+        whole = f"{counted(int(self.given.integer.sum()), 'variable')} integer"
+        return [f"{size}; {whole}", f"{how}, branch and bound by {master_name(self.options.master)}"]
+
+    # ---- the loop -------------------------------------------------------------------------------------------------
+
+    def iterates(self) -> Generator[Iterate, None, Solution]:
+        """One `Iterate` at a time; the return value is the solution."""
+        steps = self._steps()
+        while True:
+            try:
+                with self.clock.running():
+                    iterate = next(steps)
+            except StopIteration as end:
+                return self.stop(end.value)
+            except OutOfTime:
+                return self.stop(End(Status.TIME_LIMIT))
+            except MasterError as error:
+                return self.stop(End(Status.STALLED, f"{error} The bounds are valid."))
+            self.history.append(iterate)
+            yield iterate
+
+    def _steps(self) -> Generator[Iterate, None, End]:
+        steps = self.first.iterates()
+        while self.relaxed is None:
+            try:
+                yield self._open_above(next(steps))
+            except StopIteration as end:
+                self.relaxed = end.value
+        relaxed = self.relaxed
+        if relaxed.status is Status.INFEASIBLE:
+            return End(Status.INFEASIBLE, certificate=relaxed.certificate)
+        self._learn(relaxed)
+        if relaxed.status is Status.UNBOUNDED:
+            return self._unbounded()
+        values = self._whole(relaxed.x)
+        if np.abs(values - relaxed.x[self.given.integer]).max() <= self.tuning.near:
+            end = self._visit(values) or self._closed()
+            if end is not None:
+                return end
+        while len(self.history) < self.options.max_iterations:
+            check("exchange")
+            found = self.relaxation.solve(None if self.best is None else self.best.x)
+            if found.status != "infeasible" or self.best is not None:
+                self.tree = max(self.tree, found.bound)
+            end = self._closed() or self._ended(found.status)
+            if end is not None or found.x is None:
+                return end or End(Status.STALLED)
+            values = self._whole(found.x)
+            known, held = self.visited.get(values.tobytes()), len(self.relaxation.cuts)
+            end = self._visit(values) if known is None else None
+            yield self._record(found.x, held)
+            end = end or self._closed()
+            if end is not None:
+                return end
+            if len(self.relaxation.cuts) == held:  # the branch and bound cannot tell how good these values are
+                if not self.relaxation.exclude(values):
+                    return End(Status.STALLED, self.undecided)
+                self.excluded = min(self.excluded, self.visited[values.tobytes()])
+        return End(Status.ITERATION_LIMIT)
+
+    def _whole(self, x: Array) -> Array:
+        """The integer variables at x, rounded."""
+        given = self.given
+        return np.clip(np.rint(x), given.lower, given.upper)[given.integer] + 0.0
+
+    def _visit(self, values: Array) -> End | None:
+        """Solve the rest with the integers fixed, and learn from it; the end, if it is unbounded."""
+        given, lower, upper = self.given, self.given.lower.copy(), self.given.upper.copy()
+        lower[given.integer] = upper[given.integer] = values
+        options = replace(
+            self.options,
+            tol=self.tuning.fixed_share * self.options.tol,
+            time_limit=None if self.options.time_limit is None else max(self.clock.left(), 0.0),
+            warm_start=None,
+            start=None,
+            callback=None,
+        )
+        fixed = replace(given, lower=lower, upper=upper, integer=np.zeros(0, dtype=bool))
+        fixed = forced(fixed, self.relaxation.cuts)
+        found = self._proven(fixed, drive(self.opened(fixed, options, None, self.telling), verbose=False))
+        self.visited[values.tobytes()] = found.certificate.lower
+        if found.status is Status.UNBOUNDED:
+            return End(Status.UNBOUNDED, certificate=found.certificate)
+        nearly = found.status is not Status.INFEASIBLE and self._nearly(found)
+        better = self.best is None or self._worth(found) < self._worth(self.best)
+        if better and (nearly or np.isfinite(found.certificate.upper)):
+            self.best = found
+        if not nearly and found.status is not Status.INFEASIBLE and not np.isfinite(found.certificate.upper):
+            self.undecided = f"With its integers fixed, the problem was not decided: {found.message}"
+        self._learn(found)
+        return None
+
+    def _proven(self, fixed: Program, found: Solution) -> Solution:
+        """The same with its point proven to be feasible after all: one without room may still be."""
+        proof = found.certificate
+        if np.isfinite(proof.upper) or found.status in PROVEN or not self._nearly(found):
+            return found
+        best = prove_feasible(fixed, found.x, seconds=self.clock.left(), oracles=found.oracles or None)
+        if isinstance(best, Broken):
+            return found
+        dual = Dual(proof.support, proof.row_multipliers, proof.balanced, proof.basis)
+        lower = Lower(proof.lower, dual, proof.radius, proof.units)
+        return replace(found, certificate=optimal(fixed, best, lower, found.x, best.bounds))
+
+    def _nearly(self, found: Solution) -> bool:
+        """Whether a point keeps every index up to `tol`, relative to the terms of the rows, as far as is known."""
+        if not found.violation_proven:
+            return found.status is Status.UNCERTIFIED and found.max_violation <= 0
+        for f, violation in enumerate(found.certificate.violation):
+            rows, rhs = cut_rows(self.given, [s for s in self.relaxation.cuts if s.family == f])
+            terms = abs(rows) @ np.abs(found.x) + np.abs(rhs)
+            if violation > self.options.tol * float(terms.max(initial=0.0)):
+                return False
+        return self.given.finite_violation(found.x) <= self.options.tol
+
+    def _learn(self, found: Solution) -> None:
+        """Take the cuts that a linear problem was solved with, or those that its proof needs."""
+        told = found.certificate.support
+        self.relaxation.add(found.cuts if found is self.relaxed or not told else told)
+        self.telling = (*self.telling, *(replace(s, multiplier=0.0) for s in told))
+
+    def _worth(self, found: Solution) -> float:
+        """What is proven to be attained, or what is attained up to the tolerance."""
+        upper = found.certificate.upper
+        return upper if np.isfinite(upper) else float(self.given.c @ found.x) + self.given.constant
+
+    def _record(self, x: Array, held: int) -> Iterate:
+        """An iteration in the sense of the objective; what x violates is known where cuts were added."""
+        given, new = self.given, self.relaxation.cuts[held:]
+        rows, rhs = cut_rows(given, new)
+        sign = -1.0 if given.maximise else 1.0
+        bounds = sorted((sign * self.lower, sign * (np.inf if self.best is None else self._worth(self.best))))
+        return Iterate(
+            len(self.history) + 1,
+            sign * (float(given.c @ x) + given.constant),
+            bounds[0],
+            bounds[1],
+            float((rows @ x - rhs).max(initial=-np.inf)),
+            np.inf,
+            len(new),
+            len(self.relaxation.cuts),
+            self.clock.used(),
+            x,
+            tuple(np.array([s.point for s in new if s.family == f]) for f in range(len(given.families))),
+        )
+
+    def _open_above(self, iterate: Iterate) -> Iterate:
+        """An iteration without integrality: what it attains is no bound."""
+        return replace(iterate, lower=-np.inf) if self.given.maximise else replace(iterate, upper=np.inf)
+
+    # ---- bounds and ends ------------------------------------------------------------------------------------------
+
+    @property
+    def lower(self) -> float:
+        """The best lower bound: without integrality, or of the branch and bound."""
+        proven = -np.inf if self.relaxed is None else self.relaxed.certificate.lower
+        told = max(proven, min(self.tree, self.excluded))
+        return told if self.best is None else min(told, self._worth(self.best))
+
+    @property
+    def least(self) -> float:
+        """The gap that is small enough whatever the value: little beside one unit of the cheapest integer."""
+        if self.options.atol is not None:
+            return self.options.atol
+        given, cost = self.given, np.abs(self.given.c[self.given.integer])
+        unit = float(cost[cost > 0].min()) if cost.any() else 0.0
+        own = 0.0 if self.best is None else float(np.abs(given.c) @ np.abs(self.best.x)) + abs(given.constant)
+        return max(self.options.tol * unit, rounding_of(own))
+
+    def _closed(self) -> End | None:
+        """The end, if the bounds meet."""
+        best = self.best
+        if best is None or self._worth(best) - self.lower > max(self.options.tol * abs(self._worth(best)), self.least):
+            return None
+        if not np.isfinite(best.certificate.upper):
+            return self._no_room(best)
+        certificate = self._certificate()
+        try:
+            verify(self.given, certificate, Status.OPTIMAL, self.options.tol, atol=self.least)
+        except ProofError:
+            return End(Status.UNCERTIFIED, "" if best.certificate.trusts else self._told())
+        return End(Status.OPTIMAL, certificate=certificate)
+
+    def _no_room(self, best: Solution) -> End:
+        """The end with a point that is feasible only up to rounding, or as far as is known."""
+        if not best.violation_proven or best.max_violation <= 0:
+            return End(Status.UNCERTIFIED, best.message)
+        return End(
+            Status.NO_INTERIOR,
+            f"The point breaks a constraint by at most {above(best.max_violation, 3):.3g}, which is proven for every "
+            "index: there is no room with these whole values, so the optimum may be worse than the value. Relax the "
+            "constraint a little.",
+        )
+
+    def _told(self) -> str:
+        return (
+            "The point is feasible for every index, which is proven; that no other whole values are better by more than "
+            f"the gap rests on the branch and bound of {master_name(self.options.master)}, which is taken on trust."
+        )
+
+    def _ended(self, status: str) -> End | None:
+        """The end, if a branch and bound is one."""
+        if status == "infeasible" and self.visited and self.excluded < np.inf:
+            return End(Status.STALLED, self.undecided)
+        if status == "infeasible":
+            return End(
+                Status.UNCERTIFIED,
+                f"No whole values satisfy the constraints: the branch and bound of {master_name(self.options.master)} "
+                f"found none for {counted(len(self.relaxation.cuts), 'index point')}, which is taken on trust.",
+            )
+        if status == "unbounded":
+            return End(Status.STALLED, "The branch and bound found no bound. Give the variables bounds.")
+        return End(Status.TIME_LIMIT) if status == "limit" else None
+
+    def _unbounded(self) -> End:
+        """A proof, where the other variables alone make the objective unbounded for some whole values."""
+        found = self.relaxation.solve(None, anything=True)
+        end = self._ended(found.status)
+        if end is None and found.x is not None:
+            end = self._visit(self._whole(found.x))
+        self.tree = -np.inf
+        return end or End(
+            Status.UNCERTIFIED,
+            "Without integrality, the objective improves without limit; that it does so over whole values is not proven. "
+            "Give the integer variables bounds.",
+        )
+
+    def _certificate(self) -> Certificate:
+        """What is known of the best point, and of all others."""
+        given, relaxed, best, lower = self.given, self.relaxed, self.best, self.lower
+        if relaxed is None or relaxed.status is Status.UNBOUNDED:
+            x = np.clip(np.zeros(given.n), given.lower, given.upper) if best is None else best.x
+            known = Certificate("none", x, -np.inf, np.inf) if best is None else best.certificate
+            return replace(known, lower=-np.inf, finite_violation=max(given.finite_violation(known.x), 0.0))
+        proof = relaxed.certificate
+        if lower > proof.lower:
+            trust = TreeAssumption(
+                f"The lower bound is that of the branch and bound of {master_name(self.options.master)}."
+            )
+            known = proof if best is None else best.certificate
+            kept = tuple(a for a in known.assumptions if not isinstance(a, TreeAssumption))
+            upper = np.inf if best is None else max(known.upper, lower)
+            return replace(known, lower=lower, upper=upper, radius=np.inf, assumptions=(*kept, trust))
+        if best is None:
+            return replace(proof, upper=np.inf)
+        point = best.certificate
+        return replace(
+            proof,
+            x=point.x,
+            upper=point.upper,
+            box=point.box,
+            dependent=point.dependent,
+            violation=point.violation,
+            finite_violation=point.finite_violation,
+            assumptions=tuple(dict.fromkeys((*proof.assumptions, *point.assumptions))),
+        )
+
+    def stop(self, end: End) -> Solution:
+        """The solution, with the best bounds so far."""
+        proof, relaxed = end.certificate or self._certificate(), self.relaxed
+        given = self.given
+        return Solution(
+            status=end.status,
+            program=given,
+            certificate=proof,
+            history=tuple(self.history),
+            active=merge(given, proof.support),
+            seconds=self.clock.used(),
+            tol=self.options.tol,
+            oracle="none needed" if relaxed is None else relaxed.oracle,
+            variables=getattr(self.problem, "variables", ()),
+            model=self.problem if hasattr(self.problem, "compile") else None,
+            cuts=tuple(self.relaxation.cuts),
+            evidence=end.evidence,
+            oracles=() if relaxed is None else relaxed.oracles,
+            atol=self.least,
+            kept=None if relaxed is None else relaxed.kept,
+        )

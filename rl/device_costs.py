@@ -1,0 +1,132 @@
+"""The steps of sampled episodes on a device, and there what they cost at every y: only sums over steps are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+import lsip
+
+from .constraint import SemiInfiniteCost
+from .lifted import doubles, lifted
+
+Array = NDArray[Any]
+
+
+class DeviceCosts:
+    """g(y) = sum over steps of weight times c_y, minus u_y, for tensors y (N, m) of the device.
+
+    Parameters
+    ----------
+    constraint
+        Its cost and bound are written with torch's functions (`tensors=True`), or in the language of lsip.
+    observations, actions, weights
+        Of all B steps; they are copied to the device once.
+    numbers
+        How many costs are held at a time.
+    """
+
+    def __init__(
+        self,
+        constraint: SemiInfiniteCost,
+        observations: Array,
+        actions: Array,
+        weights: Array,
+        device: torch.device,
+        numbers: int = 2_000_000,
+    ) -> None:
+        change: Callable[..., Any] = (lambda f: f) if constraint.tensors else lifted
+        self._cost, self._bound = change(constraint.cost), change(constraint.bound)
+        self.domain, self.device, self.kind = constraint.domain, device, doubles(device)
+        self.observations, self.actions, self.weights = map(self.tensor, (observations, actions, weights))
+        self.chunk = max(numbers // max(len(weights), 1), 1)
+
+    def tensor(self, values: Array) -> Tensor:
+        """Numbers on the device, whole ones as they are."""
+        array = np.array(values)
+        kind = self.kind if np.issubdtype(array.dtype, np.floating) else None
+        return torch.as_tensor(array, dtype=kind, device=self.device)
+
+    def costs(self, y: Tensor) -> Tensor:
+        """c_y at points (N, m) and all steps: (N, B)."""
+        found = self._cost(y, self.observations, self.actions)
+        return _checked(found, (len(y), len(self.weights)), "cost(y, observations, actions)")
+
+    def violation(self, y: Tensor) -> Tensor:
+        """g at points (N, m): (N,)."""
+        sums = [self.costs(part) @ self.weights for part in torch.split(y, self.chunk)]
+        return torch.cat(sums) - _checked(self._bound(y), (len(y),), "bound(y)")
+
+    def slopes(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        """g at points (N, m), and its gradients (N, m)."""
+        with torch.enable_grad():
+            points = y.detach().requires_grad_()
+            values = self.violation(points)
+            gradient = _gradient(values, points)
+        return values.detach(), gradient.detach()
+
+    def derivatives(self, y: Array) -> tuple[Array, Array, Array]:
+        """g at points (N, m) of the host, its gradients (N, m) and Hessians (N, m, m), by automatic differentiation."""
+        with torch.enable_grad():
+            points = self.tensor(y).requires_grad_()
+            values = self.violation(points)
+            gradient = _gradient(values, points)
+            rows = [_gradient(gradient[:, k], points) for k in range(y.shape[1])]
+        return read(values), read(gradient), read(torch.stack(rows, dim=1))
+
+    def values(self, y: Array) -> Array:
+        """g at points (N, m) of the host, of which so many numbers are read: (N,)."""
+        with torch.no_grad():
+            return read(self.violation(self.tensor(y)))
+
+
+def read(values: Tensor) -> Array:
+    """Numbers of a device as an array of the host: the one place where any are copied."""
+    return np.asarray(values.detach().cpu().numpy(), dtype=float)
+
+
+def on_device(
+    constraint: SemiInfiniteCost, observations: Array, actions: Array, weights: Array, device: torch.device
+) -> DeviceCosts | None:
+    """The steps on a device, where their costs can be computed there; None where the host is the place for it.
+
+    A cost of torch goes where the learner is. One of NumPy stays on the host unless the learner is on a GPU and the
+    cost is in the language of lsip. Apple's GPUs have no doubles, which a proven bound needs.
+    """
+    if device.type == "mps" and constraint.lipschitz is not None:
+        return None
+    if not constraint.tensors and (device.type == "cpu" or not speaks_tensors(constraint, observations, actions)):
+        return None
+    return DeviceCosts(constraint, observations, actions, weights, device)
+
+
+def speaks_tensors(constraint: SemiInfiniteCost, observations: Array, actions: Array) -> bool:
+    """Whether cost and bound can be computed with tensors, found out with a step and the middle of Y."""
+    domain = constraint.domain
+    middle = domain.project(0.5 * (domain.lower + domain.upper)[None])
+    try:
+        there = DeviceCosts(constraint, observations[:1], actions[:1], np.ones(1), torch.device("cpu")).values(middle)
+        here = constraint.steps(middle, observations[:1], actions[:1])[:, 0] - constraint.bounds(middle)
+    except Exception:  # whatever a function of somebody's raises when its arrays are none
+        return False
+    return bool(np.allclose(there, here, rtol=1e-4, atol=1e-6))
+
+
+def _gradient(values: Tensor, points: Tensor) -> Tensor:
+    """Of values (N,), each by its own point (N, m); zero where they do not depend on it."""
+    if not values.requires_grad:
+        return torch.zeros_like(points)
+    (found,) = torch.autograd.grad(values.sum(), points, create_graph=True, allow_unused=True)
+    return torch.zeros_like(points) if found is None else found
+
+
+def _checked(found: Any, shape: tuple[int, ...], call: str) -> Tensor:
+    if not isinstance(found, Tensor) or tuple(found.shape) != shape:
+        what = f"a tensor of shape {tuple(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
+        raise lsip.ModelError(f"`{call}` must give a tensor of shape {shape}; got {what}.")
+    return found
