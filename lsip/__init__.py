@@ -20,10 +20,12 @@ from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, No
 from .expressions import (
     Constraint,
     Convex,
+    DecisionRule,
     Expression,
     Index,
     Parameter,
     Region,
+    Rule,
     Variable,
     norm1,
     norm_inf,
@@ -34,7 +36,7 @@ from .info import info
 from .integrals import expectation, integral
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Effort, Iterate, Solution, load
-from .solver import Decomposition, Exchange, Extreme, Tuning, decompose, exchange
+from .solver import Counterpart, Decomposition, Exchange, Extreme, Tuning, decompose, exchange
 from .solver.linsip import linsip
 from .version import __version__ as __version__
 
@@ -45,6 +47,8 @@ __all__ = [
     "Budget",
     "Constraint",
     "Convex",
+    "Counterpart",
+    "DecisionRule",
     "Decomposition",
     "Domain",
     "Effort",
@@ -71,6 +75,7 @@ __all__ = [
     "Program",
     "ProofError",
     "Region",
+    "Rule",
     "Simplex",
     "Solution",
     "Status",

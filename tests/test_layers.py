@@ -25,6 +25,7 @@ SLOW = ("scipy.stats", "scipy.optimize")  # parts of the core that would make `i
 OWNERS = {  # optional packages: the only files of lsip that may import them, inside functions
     "matplotlib": {"lsip/plotting.py"},
     "gurobipy": {"lsip/masters/gurobi.py"},
+    "clarabel": {"lsip/masters/clarabel.py"},
     "cvxpy": {"lsip/model/discretisation.py", "lsip/masters/cvxpy.py", "lsip/interop/cvxpy/package.py"},
     "pyomo": {
         "lsip/masters/pyomo.py",

@@ -20,7 +20,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"tol": 2}, "`tol` is a relative gap between 0 and 1; got 2"),
     ({"tol": np.nan}, "`tol` is a relative gap"),
     ({"tol": None}, "`tol` is a relative gap"),
-    ({"method": "x"}, r"`method` must be an lsip\.Exchange, such as lsip\.Exchange\(oracle=…\); got 'x'"),
+    (
+        {"method": "x"},
+        r"`method` must be an lsip\.Exchange or an lsip\.Counterpart, such as lsip\.Exchange\(oracle=…\); got 'x'",
+    ),
     ({"max_iterations": 1e3}, r"`max_iterations` must be a whole number, at least 1; got 1000\.0; write 1000"),
     ({"max_iterations": 0}, "`max_iterations` must be a whole number, at least 1; got 0"),
     ({"max_iterations": True}, "`max_iterations` must be a whole number"),

@@ -5,19 +5,23 @@ from .affine import Affine, Constraint, Variable
 from .arithmetic import norm1, norm_inf
 from .convex import Convex
 from .convex_rows import psd
+from .decision_rule import DecisionRule
 from .graph import Expression, Index
 from .parameter import Parameter
 from .region import Region
+from .rule import Rule
 from .splines import spline
 
 __all__ = [
     "Affine",
     "Constraint",
     "Convex",
+    "DecisionRule",
     "Expression",
     "Index",
     "Parameter",
     "Region",
+    "Rule",
     "Variable",
     "norm1",
     "norm_inf",

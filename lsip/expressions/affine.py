@@ -29,6 +29,7 @@ from .operators import RULES, Operators, Statement, operand
 from .parameter import Parameter, parameters_in
 from .printing import Item, latex, text
 from .sums import Kept, Scattered, together, totals
+from .triplets import moved
 
 Place: TypeAlias = tuple[int, bytes, bytes]  # of a term: the identity of the variable, rows and columns
 
@@ -352,6 +353,10 @@ class Variable(Affine):
         """What the last solution of a problem has for it, in its shape; None without one."""
         return self._value
 
+    def element(self, i: int) -> str:
+        """What an element, counted flat, is called."""
+        return self.name + (f"[{', '.join(map(str, np.unravel_index(i, self.shape)))}]" if self.shape else "")
+
     def found(self, value: Array | float | None) -> None:
         """Take what a solution has for it; `Problem.solve` says so."""
         object.__setattr__(self, "_value", value)
@@ -461,17 +466,6 @@ class Constraint(Statement):
 
     def _repr_latex_(self) -> str:
         return f"${latex(self)}$"
-
-
-def moved(rows: Ints, size: int, flat: Ints) -> tuple[Ints, Ints]:
-    """Entries at `rows` of an array of that size when its elements `flat` are taken: their new rows, and which."""
-    order = np.argsort(rows, kind="stable")
-    counts = np.bincount(rows, minlength=size)
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    repeat = counts[flat]
-    new = np.repeat(np.arange(flat.size), repeat)
-    within = np.arange(new.size) - np.repeat(np.cumsum(repeat) - repeat, repeat)
-    return new, order[np.repeat(starts[flat], repeat) + within]
 
 
 def enclosed(numbers: Kept) -> Expression:

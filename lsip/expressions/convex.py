@@ -15,13 +15,14 @@ import numpy as np
 
 from ..errors import ModelError, NotConvexError
 from ..validation import Array
-from .affine import Affine, Constraint, linear_rule, moved
+from .affine import Affine, Constraint, linear_rule
 from .directions import Absolute, Directions, Euclidean, Largest, add_at
 from .graph import Constant, Expression, Index, as_expression
 from .operands import Ints
 from .operators import Operators
 from .parameter import Parameter
 from .printing import Item, latex, text
+from .triplets import moved
 
 
 @dataclass(frozen=True)

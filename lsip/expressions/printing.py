@@ -200,6 +200,10 @@ class Printer:
     def _name(self, name: str) -> tuple[str, int]:
         return named(name, self.tex), ATOM
 
+    def _rule(self, name: str, *seen: Item) -> tuple[str, int]:
+        inside = ", ".join(self.show(part) for part in seen)
+        return self._name(name)[0] + (rf"\left({inside}\right)" if self.tex else f"({inside})"), ATOM
+
     def _add(self, a: Item, b: Item) -> tuple[str, int]:
         return self._chain("add", a, b)
 

@@ -27,7 +27,6 @@ from ..kernel.native import NativeTape, in_use
 from .defined import SURE, Doubt
 from .graph import (
     Absolute,
-    Apply,
     Constant,
     Expression,
     Gather,
@@ -37,7 +36,6 @@ from .graph import (
     Multiply,
     Negate,
     Pass,
-    Power,
     Select,
 )
 from .interval import EPS, NORMAL, Array, Interval, up
@@ -45,6 +43,7 @@ from .jets import Jet, Numbers, tetrahedron, triangle
 from .operands import Shape
 from .parameter import Parameter, Values, current
 from .recurrences import Closed, closed_forms
+from .slopes import Slopes, slopes_of
 
 
 class Quadratic(NamedTuple):
@@ -433,17 +432,21 @@ class Tape:
             return Interval.point(np.zeros(shape))
         return jet.gradient.each(lambda v: np.broadcast_to(v, shape))
 
-    def linear(self) -> tuple[Interval, Interval] | None:
-        """Values (K,) at the origin and gradients (m, K), outward rounded, if all outputs are affine; None if not."""
-        if self.kink_count or any(isinstance(self.nodes[i], Apply | Power) for i, *_ in self.steps):
+    def linear(self) -> Slopes | None:
+        """All outputs with their slopes, outward rounded, if they are affine in the index; None if not."""
+        if self.kink_count:
             return None
         origin = np.zeros((1, self.dim))
-        jet, _ = self._run(Pass(Interval(origin, origin), 2, self.offsets, self.kinks))
-        if jet.hessian is not None:
-            return None
-        size = jet.value.shape[-1]
-        slope: Any = Interval.point(np.zeros((self.dim, 1, size))) if jet.gradient is None else jet.gradient
-        return jet.value[0], slope.each(lambda v: np.broadcast_to(v, (self.dim, 1, size)))[:, 0]
+        with np.errstate(all="ignore"):
+            constants = self._constants(Pass(Interval(origin, origin), 0, self.offsets, self.kinks))
+            found: list[Any] = [None if jet is None else Slopes.none(jet.value[0]) for jet in constants]
+            for i, _, args, done in self.steps:
+                found[i] = slopes_of(self.nodes[i], [found[a] for a in args], self.offsets.__getitem__, self.dim)
+                if found[i] is None:
+                    return None
+                for a in done:
+                    found[a] = None
+        return found[self.output]
 
     def quadratics(
         self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None = None, order: int = 2

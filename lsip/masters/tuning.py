@@ -26,6 +26,8 @@ class MasterTuning:
     integrality
         How far a whole variable may be from a whole number inside of a branch and bound, and by how much its rows may
         be broken; Gurobi takes no less. The exchange rounds, and proves what comes of it.
+    cone_share, cone_accuracy
+        How accurate cone programs are: this share of `tol`, but no more than what interior point methods can reach.
     gurobi_unit, usual_unit
         How many times programs are magnified for Gurobi, whose tolerances cannot be set below 1e-9, and for solvers
         that nothing is known of: tolerances of 1e-7 are usual. Powers of two, so that nothing is rounded.
@@ -37,6 +39,8 @@ class MasterTuning:
     least_seconds: float = 0.01
     interior_iterations: int = 500
     integrality: float = 1e-9
+    cone_share: float = 1e-3
+    cone_accuracy: float = 1e-11
     gurobi_unit: float = 16.0
     usual_unit: float = 1024.0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from .rational import WholeRows, whole_rows
 Array = NDArray[np.float64]
 Part = TypeVar("Part")
 Offsets = dict[Variable, Any]
+Memories = dict[tuple[tuple[Index, ...], int], Memory]  # by indices, and by how narrow constraints are
 
 
 class Quantified(Protocol):
@@ -48,6 +49,7 @@ class Quantified(Protocol):
     def label(self) -> str: ...
 
 
+Groups: TypeAlias = tuple[tuple[int, tuple[Quantified, ...]], ...]
 ONCE = Index("once", Finite([[0.0]]))  # the one point over which rows with enclosed coefficients are a family
 
 
@@ -70,13 +72,33 @@ class Once:
         return self.constraint.label
 
 
+@dataclass(frozen=True)
+class CompilationTuning:
+    """How constraints are put together.
+
+    Parameters
+    ----------
+    most_padded
+        Coefficients up to which constraints over the same indices become one family, whose rows are all as wide as the
+        widest; beyond, those of about the same width do.
+    alike
+        Widths that differ by less than this factor are about the same.
+    """
+
+    most_padded: int = 500_000
+    alike: float = 4.0
+
+
+TUNING = CompilationTuning()
+
+
 class Parts:
     """What was compiled before, by what it was made of."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Any] = {}
         self.families: list[DeclaredFamily | BlackBoxFamily] = []
-        self.memories: dict[tuple[Index, ...], Memory] = {}  # boxes of indices, for whatever constraints there are
+        self.memories: Memories = {}  # boxes of indices, for whatever constraints there are
 
     def once(self, key: Hashable, make: Callable[[], Part]) -> Part:
         """What is known under that key, or is made now."""
@@ -104,7 +126,7 @@ class Written:
     objective: Affine
     maximise: bool
     rows: tuple[Constraint, ...]
-    groups: tuple[tuple[Quantified, ...], ...]  # of constraints that share one family
+    groups: Groups  # of constraints that share one family, and how narrow
     applied: tuple[FamilyOn, ...]
     variables: tuple[Variable, ...]
     lower: Array
@@ -119,7 +141,7 @@ class Written:
         ):
             return False
         ours, theirs = (
-            (*w.rows, None, *(c for group in w.groups for c in (*group, None)), *w.applied) for w in (self, other)
+            (*w.rows, None, *(c for _, group in w.groups for c in (*group, None)), *w.applied) for w in (self, other)
         )
         return (
             len(ours) == len(theirs)
@@ -158,10 +180,13 @@ class Written:
             else finite(row.body, row).at(self.values)
             for row in rows
         ]
-        groups: tuple[tuple[Quantified, ...], ...] = (*self.groups, *(((*map(Once, loose),),) if loose else ()))
-        keyed = zip((*self.groups, loose), groups, strict=False)
+        groups = (*self.groups, (0, tuple(map(Once, loose)))) if loose else self.groups
+        keyed = zip((*(group for _, group in self.groups), loose), groups, strict=False)
         parts.families = [
-            *(once(key, partial(family_of, group, offsets, self.values, parts.memories)) for key, group in keyed),
+            *(
+                once(key, partial(family_of, group, narrow, offsets, self.values, parts.memories))
+                for key, (narrow, group) in keyed
+            ),
             *(once((on,), partial(_applied, on, offsets)) for on in self.applied),
         ]
         parts.keep(keys)
@@ -187,13 +212,13 @@ class Written:
         )
 
     def _places(
-        self, rows: tuple[Constraint, ...], sizes: NDArray[np.intp], groups: tuple[tuple[Quantified, ...], ...]
+        self, rows: tuple[Constraint, ...], sizes: NDArray[np.intp], groups: Groups
     ) -> Iterator[tuple[Any, Place]]:
         """Where every constraint stands."""
         starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
         for row, start, end in zip(rows, starts, starts[1:], strict=False):
             yield row, Place(None, start, end)
-        for f, group in enumerate(groups):
+        for f, (_, group) in enumerate(groups):
             start = 0
             for member in group:
                 statement = member.constraint if isinstance(member, Once) else member
@@ -212,7 +237,7 @@ def single(constraint: Quantified) -> Program:
     values = current(body.parameters)
     nothing = Affine((), ())
     return Written(
-        None, constraint.label, nothing, False, (), ((constraint,),), (), variables, -free, free, values
+        None, constraint.label, nothing, False, (), ((0, (constraint,)),), (), variables, -free, free, values
     ).compile()
 
 
@@ -281,8 +306,27 @@ def _told(tape: Tape) -> str:
     return ", ".join(f"{p.name} is {text(v)}" for p, v in tape.known.items())
 
 
+def grouped(members: Sequence[Quantified]) -> dict[int, tuple[Quantified, ...]]:
+    """Constraints over the same indices that share a family, by how narrow they are: all, unless that pads a lot."""
+    widths = [_width(m.constraint.body) for m in members]
+    widest = max(widths)
+    if sum(m.constraint.body.size for m in members) * widest <= TUNING.most_padded:
+        return {0: tuple(members)}
+    found: dict[int, list[Quantified]] = {}
+    for member, width in zip(members, widths, strict=True):
+        narrow = int(np.log(widest / max(width, 1)) / np.log(TUNING.alike))
+        found.setdefault(narrow, []).append(member)
+    return {narrow: tuple(part) for narrow, part in found.items()}
+
+
+def _width(body: Affine) -> int:
+    """How many coefficients a row has at most."""
+    rows = np.concatenate([np.zeros(0, dtype=np.intp), *(t.rows for t in body.terms)])
+    return int(np.bincount(rows).max(initial=0))
+
+
 def family_of(
-    members: Sequence[Quantified], offsets: Offsets, values: Values, memories: dict[tuple[Index, ...], Memory]
+    members: Sequence[Quantified], narrow: int, offsets: Offsets, values: Values, memories: Memories
 ) -> DeclaredFamily:
     """Constraints over the same indices as one family, so that they share all work on the index."""
     indices = members[0].indices
@@ -295,7 +339,7 @@ def family_of(
     name = "; ".join(m.label for m in members)
     family = declared_family(name, indices, domain, body, labels, offsets, values)
     family.origins = tuple((m, i) for m in members for i in range(m.constraint.body.size))
-    family.memory = memories.setdefault(indices, family.memory)
+    family.memory = memories.setdefault((indices, narrow), family.memory)
     return family
 
 

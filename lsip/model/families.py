@@ -9,28 +9,29 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..deadline import check
 from ..domains import Cell, Domain, Product
 from ..errors import ModelError
 from ..expressions.chart import Chart
 from ..expressions.directions import WorstDirection
 from ..expressions.graph import Constant, Expression, Index, Join, Linear, picked
-from ..expressions.interval import EPS, TINY, Interval, down, up
+from ..expressions.interval import EPS, Interval, down, up
 from ..expressions.jets import tetrahedron, triangle
 from ..expressions.lanes import enclose_lanes, evaluate_lanes
 from ..expressions.parameter import Values, depending
 from ..expressions.polynomials import Polynomial, Polynomials
+from ..expressions.slopes import Slopes
 from ..expressions.tape import Quadratic, Tape
 from ..oracles.attained import discrete_points
 from ..oracles.base import Array, Enclosure, Ints, Pieces, Renewal, Rows
 from ..oracles.memory import Memory
 from ..validation import numbers
+from .linear_form import LinearForm
 from .undefined import where_undefined
 
 
@@ -40,8 +41,6 @@ class FamilyTuning:
 
     Parameters
     ----------
-    most_slopes
-        Numbers in a table of slopes that is read at once, so that no table becomes large.
     many_rows
         With more rows an index, only those that are asked for are evaluated, where NumPy does it.
     most_numbers
@@ -53,7 +52,6 @@ class FamilyTuning:
         their columns, have lost digits to large terms that cancel: polynomials are evaluated in rational numbers then.
     """
 
-    most_slopes: int = 1_000_000
     many_rows: int = 16
     most_numbers: int = 200_000
     compared_points: int = 16
@@ -117,61 +115,6 @@ class RowFamily(Rows, Protocol):
 
     def identity(self) -> Iterator[object]:
         """What makes the rows what they are, beside index set and columns: equal for equal rows."""
-
-
-class LinearForm(NamedTuple):
-    """Rows that are affine in the index: value + slope · y, known up to a doubt; the rhs is the last column."""
-
-    value: Array  # (p, K + 1)
-    value_doubt: Array
-    slope: Array  # (m, p, K + 1)
-    slope_doubt: Array
-
-    def at(self, y: Array, component: Ints) -> Array:
-        """Row `component[n]` at the point y[n]: shape (N, K + 1)."""
-        parts = [
-            self.value[component[some]] + np.einsum("nm,mnk->nk", y[some], self.slope[:, component[some]])
-            for some in self._blocks(len(y))
-        ]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _blocks(self, count: int) -> Iterator[slice]:
-        """Points a few at a time, so that no table becomes large; raises `OutOfTime` at the deadline."""
-        m, _, width = self.slope.shape
-        size = max(TUNING.most_slopes // (m * width), 1)
-        for start in range(0, max(count, 1), size):
-            check("rows")
-            yield slice(start, start + size)
-
-    def enclosed(self, lower: Array, upper: Array, component: Ints) -> Interval:
-        """The same over the boxes [lower[n], upper[n]], outward rounded; exact where nothing is rounded."""
-        parts = [self._enclosed(lower[s], upper[s], component[s]) for s in self._blocks(len(lower))]
-        if len(parts) == 1:
-            return parts[0]
-        return Interval(np.concatenate([p.lo for p in parts]), np.concatenate([p.hi for p in parts]))
-
-    def _enclosed(self, lower: Array, upper: Array, component: Ints) -> Interval:
-        y = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
-        width = up(np.maximum(upper - y, y - lower)) * (upper > lower)
-        mid, size, operations = self.at(y, component), np.abs(y), len(self.slope) + 4
-        bend = np.abs(self.slope[:, component])  # (m, N, K + 1)
-        # Where neither a slope nor y moves it, the value is the one that is known; so it is where one product makes it.
-        still = (self.value_doubt[component] == 0) & self._unrounded(bend, size, width, component)
-        doubt = self.value_doubt[component] + operations * EPS * np.abs(self.value[component])
-        slope = self.slope_doubt[:, component] + operations * EPS * bend
-        doubt = (doubt + np.einsum("nm,mnk->nk", size, slope)) * (1 + operations * EPS)
-        doubt = doubt + np.einsum("nm,mnk->nk", width, bend + slope) * (1 + operations * EPS)
-        doubt = doubt + 4 * operations * TINY  # of products that underflow
-        return Interval(np.where(still, mid, down(mid - doubt)), np.where(still, mid, up(mid + doubt)))
-
-    def _unrounded(self, bend: Array, size: Array, width: Array, component: Ints) -> NDArray[np.bool_]:
-        """Where value + slope · y (N, K + 1) has one term, and that is not rounded: y is a point, |slope| is 1 or y."""
-        doubt, y = self.slope_doubt[:, component] > 0, size.T[:, :, None]
-        moved = ((bend != 0) | doubt) & ((size + width).T[:, :, None] > 0)
-        scaled = moved & (doubt | (width.T[:, :, None] > 0) | ((bend != 1) & (y != 1)))
-        terms = moved.sum(axis=0)
-        found: NDArray[np.bool_] = (terms == 0) | ((terms == 1) & (self.value[component] == 0) & ~scaled.any(axis=0))
-        return found
 
 
 class DeclaredFamily:
@@ -249,30 +192,18 @@ class DeclaredFamily:
         found = self.tape.linear()
         if found is None:
             return None
-        parts = []
-        for ends in found:
-            mid = 0.5 * (ends.lo + ends.hi)
-            doubt = up(np.maximum(ends.hi - mid, mid - ends.lo), 2.0) * (ends.hi > ends.lo)
-            parts += [self._together(mid), self._together(doubt)]
-        return LinearForm(*parts)
+        (p, k), every = self.columns.shape, np.arange(self.columns.size + self.count)
+        places = np.where(every < p * k, every + every // max(k, 1), (every - p * k + 1) * (k + 1) - 1)
+        return LinearForm.of(found, places, (p, k + 1), self.domain.dim)
 
     def affine_in(self, used: NDArray[np.bool_]) -> LinearForm | None:
         """Coefficients of the variables that are `used` (n,), zero for others, without the rhs; None if not affine."""
         places = np.flatnonzero(used[self.columns].ravel())
-        shape = self.columns.shape
         if not len(places):
-            return LinearForm(*(np.zeros((*lead, *shape)) for lead in ((), (), (self.domain.dim,), (self.domain.dim,))))
-        found = Tape((picked(self.outputs[0], places),), self.indices, values=self.tape.known).linear()
-        if found is None:
-            return None
-        parts = []
-        for ends in found:
-            lead = ends.lo.shape[:-1]
-            for flat in (ends.lo, ends.hi - ends.lo):
-                table = np.zeros((*lead, self.columns.size))
-                table[..., places] = flat
-                parts.append(table.reshape(*lead, *shape))
-        return LinearForm(*parts)
+            found: Slopes | None = Slopes.none(Interval.point(np.zeros(0)))
+        else:
+            found = Tape((picked(self.outputs[0], places),), self.indices, values=self.tape.known).linear()
+        return None if found is None else LinearForm.of(found, places, self.columns.shape, self.domain.dim)
 
     def _split(self, flat: Array) -> tuple[Array, Array]:
         p, k = self.columns.shape
@@ -280,7 +211,7 @@ class DeclaredFamily:
 
     def rows(self, y: Array) -> tuple[Array, Array]:
         if self.linear is not None:
-            table = self.linear.value + np.tensordot(y, self.linear.slope, axes=1)
+            table = self.linear.table(y)
             return table[..., :-1], table[..., -1]
         flat = self.tape.values(y)
         self._check(y, np.isfinite(flat))
@@ -314,7 +245,7 @@ class DeclaredFamily:
     def chosen_derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
         """As `chosen` with the rhs as last column: values (N, K + 1), gradients (m, N, K + 1), packed Hessians."""
         if self.linear is not None:
-            slope = self.linear.slope[:, component]
+            slope = self.linear.slopes(component)
             return self.linear.at(y, component), slope, np.zeros((0, *slope.shape[1:]))
         if self._asks_little(len(y), 1 + self.tape.dim + len(triangle(self.tape.dim)[0])):
             return self.pairs(y, component, 2)

@@ -20,10 +20,11 @@ from ..expressions.naming import name_matrices, names_in, recall
 from ..expressions.operators import Operators, Statement
 from ..expressions.parameter import Parameter, current
 from ..expressions.printing import latex, text
+from ..expressions.rule import Coefficients
 from ..files import blamed, read_json, write_json
 from ..validation import shown
 from .callables import FamilyOn
-from .compilation import Parts, Written
+from .compilation import Parts, Written, grouped
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .identities import matched
 from .method import Answer, Method, chosen_method
@@ -99,6 +100,8 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
         raise ModelError(f"forall needs a constraint such as `a @ x <= b`, or a list of them; {_instead(constraint)}")
     if not constraint.body.size:
         raise ModelError(f"{constraint} has no element (its shape is {constraint.body.shape}): leave it out.")
+    if not constraint.indices and any(isinstance(t.variable, Coefficients) for t in constraint.body.terms):
+        return constraint if name is None else constraint.named(name)  # of rules that see nothing
     check_indices(str(constraint), indices, constraint.indices)
     constraint = constraint if name is None else constraint.named(name)
     endless = not all(i.domain.bounded for i in indices)
@@ -267,6 +270,7 @@ class Problem:
     ) -> Answer:
         """Solve with proof; what comes back is an `lsip.Solution`.
 
+        `method` is an `lsip.Exchange` or an `lsip.Counterpart`; without one, the one that is expected to be faster.
         Options are the fields of `Exchange`, by name: `tol`, `oracle`, `max_iterations`, `time_limit`, `seed`,
         `callback`, `warm_start`, …
 
@@ -413,7 +417,7 @@ class Problem:
             objective=self.objective.expression,
             maximise=self.objective.maximise,
             rows=tuple(c for c in statements if isinstance(c, Constraint) and not c.directions),
-            groups=tuple(map(tuple, groups.values())),
+            groups=tuple(part for members in groups.values() for part in grouped(members).items()),
             applied=tuple(c for c in statements if isinstance(c, FamilyOn)),
             variables=variables,
             lower=np.concatenate([v.lower for v in variables]),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
@@ -64,23 +65,16 @@ class Violation(Protocol):
 
 
 class AffineForm(Protocol):
-    """Rows that are affine in the index: value + slope · y, known up to a doubt; the rhs is the last column."""
+    """Rows that are affine in the index: value + slope · y, known up to a doubt."""
 
-    @property
-    def value(self) -> Array:
-        """(p, K + 1)."""
+    def weighted(self, w: Array) -> tuple[Array, Array, Array, Array]:
+        """The rows times weights w (p, K + 1), as v + d · y: v (p,) and its doubt, d (p, m) and its doubt."""
 
-    @property
-    def value_doubt(self) -> Array:
-        """(p, K + 1)."""
+    def swing(self, reach: Array, spread: Array) -> Array:
+        """How far rows (p,) move with weights within `spread` (p, K + 1), at most, where |y| <= reach (m,)."""
 
-    @property
-    def slope(self) -> Array:
-        """(m, p, K + 1)."""
-
-    @property
-    def slope_doubt(self) -> Array:
-        """(m, p, K + 1)."""
+    def fractions(self, w: Array, row: int) -> tuple[Fraction, list[Fraction]] | None:
+        """A row times weights w (K + 1,), as v + d · y, in rational numbers; None where something of it is in doubt."""
 
 
 class EnclosureMemory(Protocol):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..domains import Domain
 from ..errors import ModelError
-from ..expressions.interval import EPS, TINY
+from ..expressions.interval import EPS
 from .base import AffineForm, Array, EnclosableViolation, Separation, Violation
 
 
@@ -61,10 +61,8 @@ class SupportFunction:
                 "use BranchAndBound, Multistart, Grid or RandomSearch."
             )
         form, domain, w = violation.family.linear, violation.domain, violation.weights  # (p, K + 1)
-        size = np.abs(w)
-        constant, constant_doubt = _weighted(form.value, form.value_doubt, w, size)
-        d, d_doubt = _weighted(form.slope, form.slope_doubt, w, size)  # (m, p)
-        found = domain.support(d.T)
+        constant, constant_doubt, d, d_doubt = form.weighted(w)
+        found = domain.support(d)
         if found is None:
             raise ModelError(f"There is no formula for the worst point of {domain}; use BranchAndBound instead.")
         y, top = found
@@ -72,15 +70,15 @@ class SupportFunction:
         # A bounding box may be rounded; what d leaves in doubt is so little that a generous one costs nothing.
         reach = np.maximum(np.abs(domain.lower), np.abs(domain.upper)) + 1e-6 * (domain.upper - domain.lower).max()
         sup = constant + top
-        doubt = constant_doubt + reach @ d_doubt * (1 + EPS * domain.dim) + 4 * EPS * (np.abs(constant) + np.abs(top))
+        doubt = constant_doubt + d_doubt @ reach * (1 + EPS * domain.dim) + 4 * EPS * (np.abs(constant) + np.abs(top))
         sup += doubt
         if violation.spread is not None:
-            sup += _swing(form, reach, violation.spread)
+            sup += form.swing(reach, violation.spread)
         component = np.arange(len(w))
         values = violation.at(y, component)
         lost = doubt + 2 * (domain.dim + 2) * EPS * (np.abs(constant) + np.abs(top))  # what sets round up included
         for row in np.flatnonzero((sup > 0) & (sup <= TUNING.close * lost)) if violation.spread is None else ():
-            exact = _exact(form, domain, w[row], row)
+            exact = _exact(form, domain, w[row], int(row))
             if exact is not None and exact <= 0:
                 sup[row], values[row] = 0.0, min(values[row], 0.0)
         order = np.argsort(-values, kind="stable")
@@ -92,33 +90,6 @@ class SupportFunction:
 
 def _exact(form: AffineForm, domain: Domain, w: Array, row: int) -> Fraction | None:
     """The supremum of a row in rational numbers; None where its coefficients, or the set, are not."""
-    if form.value_doubt[row].any() or form.slope_doubt[:, row].any():
-        return None
-    weights = [Fraction(v) for v in w.tolist()]
-    constant, *slopes = (
-        sum((Fraction(a) * b for a, b in zip(part, weights, strict=True) if a and b), Fraction(0))
-        for part in (form.value[row].tolist(), *form.slope[:, row].tolist())
-    )
-    top = domain.exact_support(slopes)
-    return None if top is None else constant + top
-
-
-def _swing(form: AffineForm, reach: Array, spread: Array) -> Array:
-    """How far rows (p,) move with weights within `spread`, at most: the largest coefficients where |y| <= reach."""
-    largest = np.abs(form.value) + form.value_doubt
-    largest = largest + np.tensordot(reach, np.abs(form.slope) + form.slope_doubt, axes=1) + 2 * len(reach) * TINY
-    operations = spread.shape[1] + len(reach) + 8
-    swing = (largest * spread).sum(axis=-1) * (1 + operations * EPS) + operations * TINY
-    return np.where(spread.any(axis=-1), swing, 0.0)
-
-
-def _weighted(mid: Array, doubt: Array, w: Array, size: Array) -> tuple[Array, Array]:
-    """Sums of numbers (..., p, K + 1) known up to `doubt`, times the weights (p, K + 1), and what is not known of them.
-
-    Half a unit in the last place for every product and every sum, and as much again for the sums of doubts themselves.
-    Products that are not zero may underflow.
-    """
-    operations = w.shape[1] + 4
-    total, largest = (mid * w).sum(axis=-1), np.abs(mid)
-    lost = operations * TINY * (((largest > 0) | (doubt > 0)) & (size > 0)).any(axis=-1)
-    return total, ((doubt + operations * EPS * largest) * size).sum(axis=-1) * (1 + operations * EPS) + 4 * lost
+    known = form.fractions(w, row)
+    top = None if known is None else domain.exact_support(known[1])
+    return None if known is None or top is None else known[0] + top

@@ -67,6 +67,9 @@ class Certificate:
     of x is proven for the whole box. The multipliers of the `basis` (positions in the support, then in the finite rows)
     stand for numbers next to them, with which the combination vanishes exactly in the columns `balanced`; they are
     found again, enclosed, wherever the bound is computed.
+
+    Where they are `confined`, the multipliers themselves bound the variables of all feasible points that are no worse
+    than `upper`, so that nothing has to balance exactly (`lsip.proof.confinement`).
     """
 
     kind: str  # "optimal", "infeasible", "unbounded" or "none"
@@ -85,6 +88,7 @@ class Certificate:
     dependent: Ints = field(default_factory=nowhere)  # equalities that follow from the others up to rounded data
     balanced: Ints = field(default_factory=nowhere)
     basis: Ints = field(default_factory=nowhere)
+    confined: bool = False
     assumptions: tuple[str, ...] = ()
 
     @property

@@ -202,11 +202,11 @@ def weigh(c: Array, rows: Rows, dual: Dual, centre: Array, exactly: bool = True)
         weight = enclosed_weights(rows, c, dual, exactly)
         if weight is None:
             return None
-        base, size = _base(c, rows, dual, weight, centre)
+        base, size = base_of(c, rows, dual, weight, centre)
         if exactly and len(dual.balanced):
             other = centre.copy()
             other[dual.balanced] = 0.0
-            base, size = max((base, size), _base(c, rows, dual, weight, other))
+            base, size = max((base, size), base_of(c, rows, dual, weight, other))
         reduced = rows.combined(c, weight)
         charge = charges(*rows.bounds, reduced, centre)
         if not np.isfinite(charge).all():
@@ -218,7 +218,7 @@ def weigh(c: Array, rows: Rows, dual: Dual, centre: Array, exactly: bool = True)
     return Weighed(base, reduced, charge, weight, size, terms)
 
 
-def _base(c: Array, rows: Rows, dual: Dual, weight: Interval, centre: Array) -> tuple[float, float]:
+def base_of(c: Array, rows: Rows, dual: Dual, weight: Interval, centre: Array) -> tuple[float, float]:
     """c z - sum w (side - row z) around z, rounded down, and the size of all its terms; -inf if it has no bounds."""
     slack, value = rows.slack(centre, weight), product(c[None, :], centre)
     base = float(down(value.lo[0] - slack.hi, 2.0))

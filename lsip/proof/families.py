@@ -95,7 +95,7 @@ def never_positive(program: Program, family: int, d: Array) -> bool:
     """
     rows = program.families[family]
     form, cells = rows.affine_in(d != 0), rows.domain.cells()
-    if form is None or form.value_doubt.any() or form.slope_doubt.any():
+    if form is None or not form.exact:
         return False
     if any(cell.inside is not None for cell in cells):
         return False
@@ -105,7 +105,7 @@ def never_positive(program: Program, family: int, d: Array) -> bool:
     for i, columns in enumerate(rows.columns):
         weights = [Fraction(float(v)) for v in d[columns]]
         value = _dot(form.value[i], weights)
-        slopes = [_dot(form.slope[axis, i], weights) for axis in range(len(form.slope))]
+        slopes = [_dot(slope, weights) for slope in form.slopes(np.array([i]))[:, 0]]
         for lo, hi in corners:
             ends = [max(s * Fraction(float(a)), s * Fraction(float(b))) for s, a, b in zip(slopes, lo, hi, strict=True)]
             if value + sum(ends, Fraction(0)) > 0:

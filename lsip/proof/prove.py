@@ -16,6 +16,7 @@ from ..model.program import Program
 from ..oracles import Oracle
 from .balance import balanced, rebalanced
 from .certificate import Array, Certificate, Support
+from .confinement import confined
 from .dual import Dual, weigh
 from .families import Bounds, family_bounds
 from .linear_algebra import TUNING as ENCLOSURE
@@ -42,6 +43,8 @@ class ProofTuning:
     shaved, shaved_terms
         Shares of the value, and of all its terms, that are taken off lower bounds, so that another machine's sums prove
         them too.
+    shaved_charge
+        The same for what bounds that a confinement proves are paid: on another machine they are a little different.
     """
 
     lost_share: float = 0.1
@@ -50,6 +53,7 @@ class ProofTuning:
     rounding: float = 64 * EPS
     shaved: float = 64 * EPS
     shaved_terms: float = 4 * EPS
+    shaved_charge: float = 1e-3
 
 
 TUNING = ProofTuning()
@@ -73,12 +77,14 @@ class Lower:
     radius: float = np.inf
     units: Array | None = None
     terms: float = 0.0  # sides and bounds, each times its multiplier, without their signs
+    within: Program | None = None  # the program with the bounds to which the multipliers confine what matters
 
     def around(self, program: Program, centre: Array) -> Lower:
         """The same bound written around another point, as whoever checks it there will find it."""
         if np.isfinite(self.radius):
             return self
-        found = weigh(program.c, Rows.of(program, self.dual.support), self.dual, centre)
+        bounded = program if self.within is None else self.within
+        found = weigh(program.c, Rows.of(bounded, self.dual.support), self.dual, centre)
         if found is None:
             return replace(self, value=-np.inf)
         terms = found.terms + abs(program.constant)
@@ -145,6 +151,21 @@ def prove_lower(
         return Lower(-np.inf, dual)
     size = float(np.abs(program.c) @ np.abs(centre)) + abs(region[0])
     return Lower(_shaved(program, region[0], size), used, region[1], units, size)
+
+
+def prove_confined(
+    program: Program, support: tuple[Support, ...], row_multipliers: Array, best: Feasible
+) -> Lower | None:
+    """What multipliers prove that confine all points that are no worse than the best one; None if they do not."""
+    dual = Dual(settled(program, support), program.admissible(row_multipliers))
+    within = confined(program, dual, best.point.x, best.point.box, best.upper)
+    if within is None:
+        return None
+    found = weigh(program.c, Rows.of(within, dual.support), dual, best.point.x)
+    if found is None or not np.isfinite(found.lower):
+        return None
+    value = _shaved(program, found.lower - TUNING.shaved_charge * float(found.charge.sum()), found.size)
+    return Lower(value, dual, terms=found.terms + abs(program.constant), within=within)
 
 
 def reproven(program: Program, dual: Dual, centre: Array, allowed: float) -> Lower | None:
@@ -219,6 +240,7 @@ def optimal(program: Program, feasible: Feasible | None, lower: Lower, x: Array,
         bounds.values if feasible is None else feasible.bounds.values,
         balanced=lower.dual.balanced,
         basis=lower.dual.basis,
+        confined=lower.within is not None,
         assumptions=(*(bounds if feasible is None else feasible.bounds).trusts, *_region(program, lower)),
     )
     if feasible is not None:

@@ -19,15 +19,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from ..deadline import PACE, afford, check
+from ..deadline import PACE, afford
 from ..domains import Cell, Domain
 from ..domains.proven import LOST
 from ..expressions.graph import Index
 from ..expressions.interval import NORMAL, TINY, Interval
 from ..expressions.polynomials import Polynomial
 from ..expressions.tape import Quadratic
-from ..model.families import LinearForm, RowFamily
-from ..model.peaks import inherit, peaks, sampled
+from ..model.families import RowFamily
+from ..model.linear_form import LinearForm
+from ..model.peaks import inherit, largest
 from ..model.program import STORAGE, Program
 from ..oracles.base import Enclosure, EnclosureMemory, Ints, Pieces, Weighted
 from .certificate import Certificate
@@ -326,7 +327,7 @@ def _entries(program: Program) -> tuple[Ints, Ints, Array, Array]:
     sides = [np.maximum(low, high)]
     start = A.shape[0]
     for family in program.families:
-        most, right = _largest(family)
+        most, right = largest(family)
         i.append(np.repeat(start + np.arange(len(most)), most.shape[1]))
         j.append(family.columns.ravel())
         size.append(most.ravel())
@@ -335,14 +336,6 @@ def _entries(program: Program) -> tuple[Ints, Ints, Array, Array]:
     rows, columns, sizes = np.concatenate(i), np.concatenate(j), np.concatenate(size)
     known = (sizes > 0) & np.isfinite(sizes)
     return rows[known], columns[known], sizes[known], np.concatenate(sides)
-
-
-def _largest(family: RowFamily) -> tuple[Array, Array]:
-    """The largest coefficients (p, K) and right-hand sides (p,) over sampled index points, and at peaks."""
-    parts = [sampled(family)]
-    if len(found := peaks(family)):
-        parts.append(family.rows(found))
-    return tuple(np.abs(np.concatenate(part)).max(axis=0) for part in zip(*parts, strict=True))
 
 
 class ScaledFamily:
@@ -486,16 +479,18 @@ def _form(form: LinearForm | None, factors: Array) -> LinearForm | None:
     """The coefficients of rows times powers of two; what underflows is doubt. None if something overflows."""
     if form is None:
         return None
-    slope, slope_doubt = np.empty_like(form.slope), np.empty_like(form.slope)
+    own = factors.ravel()[form.place]
     with np.errstate(over="ignore", under="ignore"):
-        value = form.value * factors
-        value_doubt = _doubt(form.value_doubt, value, form.value, factors)
-        for axis, (given, doubt) in enumerate(zip(form.slope, form.slope_doubt, strict=True)):
-            check("units")
-            slope[axis] = given * factors
-            slope_doubt[axis] = _doubt(doubt, slope[axis], given, factors)
-    found = LinearForm(value, value_doubt, slope, slope_doubt)
-    return found if all(np.isfinite(part).all() for part in found) else None
+        value, slope = form.value * factors, form.slope * own
+        found = replace(
+            form,
+            value=value,
+            value_doubt=_doubt(form.value_doubt, value, form.value, factors),
+            slope=slope,
+            slope_doubt=_doubt(form.slope_doubt, slope, form.slope, own),
+        )
+    numbers = (found.value, found.value_doubt, found.slope, found.slope_doubt)
+    return found if all(np.isfinite(part).all() for part in numbers) else None
 
 
 def _doubt(doubt: Array, scaled: Array, given: Array, factors: Array) -> Array:

@@ -12,6 +12,7 @@ from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Oracle
 from .certificate import Array, Certificate, DataAssumption, Support, TreeAssumption
+from .confinement import confined
 from .dual import Dual, Weighed, weigh
 from .families import Bounds, family_bounds
 from .primal import (
@@ -253,7 +254,7 @@ def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) 
     if everywhere and not np.isinf(certificate.radius):
         raise ProofError("The lower bound is said to hold in a region only, which is no proof of optimality.")
     if np.isinf(certificate.radius):
-        found = _weighed(program, program.c, certificate, certificate.x)
+        found = _weighed(_confined(program, certificate), program.c, certificate, certificate.x)
         lower = -np.inf if found is None else with_constant(program, found.lower)
         terms += 0.0 if found is None else found.terms
     else:
@@ -266,6 +267,19 @@ def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) 
     if not certificate.lower <= lower:
         raise ProofError(f"The lower bound {certificate.lower!r} exceeds what the multipliers prove, {lower!r}.")
     return terms
+
+
+def _confined(program: Program, certificate: Certificate) -> Program:
+    """The program with the bounds to which the multipliers confine all points that are no worse than `upper`."""
+    if not certificate.confined:
+        return program
+    if not certificate.lower <= certificate.upper < np.inf:
+        raise ProofError("Multipliers confine points that are no worse than a feasible one, and there is none.")
+    box = certificate.box if certificate.box.any() else None
+    found = confined(program, _dual(program, certificate), certificate.x, box, certificate.upper)
+    if found is None:
+        raise ProofError("The multipliers do not bound the variables of the points that matter.")
+    return found
 
 
 def _verify_unbounded(program: Program, certificate: Certificate) -> None:

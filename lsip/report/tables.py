@@ -142,11 +142,7 @@ def _names(solution: Solution) -> list[str]:
     """What every entry of x is called: the variable and the place in it."""
     if not solution.variables:
         return [f"x[{i}]" for i in range(solution.program.n)]
-    return [
-        variable.name + (f"[{', '.join(map(str, np.unravel_index(i, variable.shape)))}]" if variable.shape else "")
-        for variable in solution.variables
-        for i in range(variable.size)
-    ]
+    return [variable.element(i) for variable in solution.variables for i in range(variable.size)]
 
 
 def _sortable(heads: Sequence[tuple[str, str]], lines: str) -> str:

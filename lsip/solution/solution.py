@@ -16,6 +16,7 @@ from ..expressions.affine import Affine, Constraint, Variable
 from ..expressions.convex import Convex
 from ..expressions.graph import Expression
 from ..expressions.parameter import Values, current
+from ..expressions.rule import Rule
 from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import constant_value
 from ..files import blamed, read_arrays, whole_file
@@ -39,7 +40,7 @@ from ..proof.certificate import (
     TrustAssumption,
 )
 from ..proof.verify import check_numbers, verify
-from ..schema import Either, Schema, conform, missing, text
+from ..schema import Either, Schema, conform, flag, missing, text
 from ..schema import whole as whole_number
 from ..validation import real, whole
 from .effort import Effort
@@ -84,6 +85,7 @@ FACTS: dict[str, Schema] = {  # of a file, beside its arrays
     "effort": {"date": text, "options": [(text, text)], "seconds": [(text, double)]},
     "assumptions": [(text, text)],
     "support": _ATOMS,
+    "confined": flag,
     "cuts": _ATOMS,
     "active": [(text, [double], double, whole_number, whole_number)],
     "history": [(whole_number, *(double,) * 5, whole_number, whole_number, double)],
@@ -271,9 +273,14 @@ class Solution:
         return f"No violation found, but one is not excluded: {why}"
 
     def __getitem__(self, item: Affine | Convex | str) -> Any:
-        """The value of a variable or an expression without index: `solution[x]`, `solution["x"]`, `solution[2 * x]`."""
+        """The value of a variable or an expression without index: `solution[x]`, `solution["x"]`, `solution[2 * x]`.
+
+        Of a rule, the rule that was found.
+        """
         if isinstance(item, str):
             item = self._named(item)
+        if isinstance(item, Rule):
+            return item.found(self[item.coefficients])
         if isinstance(item, Expression):
             item = Affine.of(item)
         if isinstance(item, Convex) and not item.indices():
@@ -375,7 +382,7 @@ class Solution:
             raise ModelError(
                 f"There is no variable called {name!r}; the variables are {', '.join(known) or 'not named'}."
             )
-        return known[name]
+        return getattr(known[name], "rule", known[name])
 
     def violation(self, family: int = 0) -> Seen:
         """a(y) x - b(y) of a family at the solution, as a function of y."""
@@ -468,8 +475,9 @@ class Solution:
             "evidence": self.evidence,
             "effort": self.effort.facts(),
             "assumptions": [[type(a).__name__, a] for a in c.assumptions],
-            "support": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in c.support],
-            "cuts": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in self.cuts],
+            "support": _rows(c.support),
+            "confined": c.confined,
+            "cuts": _rows(self.cuts),
             "active": [[a.constraint, a.point.tolist(), a.multiplier, a.family, a.component] for a in self.active],
             "history": [
                 [h.iteration, h.value, h.lower, h.upper, h.violation, h.bound, h.cuts, h.rows, h.seconds]
@@ -586,6 +594,7 @@ class Solution:
             direction=floats["direction"] if len(floats["direction"]) else None,
             drift=tuple(map(float, floats["drift"])),
             box=floats["box"],
+            confined=bool(facts["confined"]),
             assumptions=tuple(kinds[kind](sentence) for kind, sentence in facts["assumptions"]),
             **places,
         )
@@ -632,6 +641,11 @@ def _stored(path: str | Path, data: dict[str, Any] | None) -> Problem:
     if data is None:
         raise ModelError(f"{path} does not hold the problem, which no file can; give it: load({str(path)!r}, problem).")
     return Problem.from_data(data)
+
+
+def _rows(support: tuple[Support, ...]) -> list[list[Any]]:
+    """Atoms as plain lists."""
+    return [[s.family, s.component, s.point.tolist(), s.multiplier] for s in support]
 
 
 def merge(program: Program, support: tuple[Support, ...], least: float = 1e-9) -> tuple[ActivePoint, ...]:

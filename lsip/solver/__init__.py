@@ -2,6 +2,7 @@
 
 from .clock import ClockTuning
 from .conditioning import ConditioningTuning
+from .counterpart import Counterpart, CounterpartTuning
 from .decomposition import Decomposition, decompose
 from .method import Exchange, exchange, solve
 from .mixture import Atom, Extreme
@@ -23,6 +24,8 @@ __all__ = [
     "BoxTuning",
     "ClockTuning",
     "ConditioningTuning",
+    "Counterpart",
+    "CounterpartTuning",
     "Decomposition",
     "DecompositionTuning",
     "Exchange",

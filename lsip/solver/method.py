@@ -14,6 +14,7 @@ from ..model.program import Compilable, Program, compiled
 from ..proof.certificate import Support
 from ..solution.solution import Iterate, Solution
 from .again import resumed
+from .counterpart import Counterpart, CounterpartRelaxation, expected_faster
 from .driver import Run, Steps, drive
 from .integer import IntegerRun
 from .linear import LinearRelaxation
@@ -61,22 +62,37 @@ class Exchange(Options):
         return drive(opened(problem, self), verbose)
 
 
-def chosen(given: tuple[object, ...], method: object, options: dict[str, Any]) -> Exchange:
+@dataclass(frozen=True)
+class Default(Exchange):
+    """What `solve` does where no method is given: an exchange, or a counterpart where that is expected to be faster."""
+
+    def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
+        """Solve a problem this way, with a progress table if `verbose`."""
+        given = compiled(problem)
+        if given.integer.any() or not expected_faster(given, self):
+            return super().solve(problem, verbose=verbose)
+        return drive(Run(given, self, lambda _: CounterpartRelaxation(given, self), problem), verbose)
+
+
+def chosen(given: tuple[object, ...], method: object, options: dict[str, Any]) -> Exchange | Counterpart:
     """What `Problem.solve` means by its arguments; `given` are those without a name, which mean nothing."""
     if given:
         shown = ", ".join(f"{g!r}" for g in given)
         raise ModelError(
             f"solve takes its options by name, as in solve(tol=1e-6) or solve(method=lsip.Exchange()); got {shown}."
         )
-    if method is not None and not isinstance(method, Exchange):
-        raise ModelError(f"`method` must be an lsip.Exchange, such as lsip.Exchange(oracle=…); got {method!r}.")
+    if method is not None and not isinstance(method, Exchange | Counterpart):
+        raise ModelError(
+            "`method` must be an lsip.Exchange or an lsip.Counterpart, such as lsip.Exchange(oracle=…); "
+            f"got {method!r}."
+        )
     known = [f.name for f in fields(Exchange)]
     unknown = [name for name in options if name not in known]
     if unknown:
         raise ModelError(
             f"Unknown option {', '.join(unknown)}; the options of solve are {', '.join(known)}, method and verbose."
         )
-    return replace(method or Exchange(), **options)
+    return replace(method or Default(), **options)
 
 
 register_solver(chosen)
@@ -88,13 +104,17 @@ def exchange(problem: Program | Compilable, method: Exchange | None = None) -> G
 
 
 def solve(
-    problem: Program | Compilable, method: Exchange | None = None, *, verbose: bool = True, **options: object
+    problem: Program | Compilable,
+    method: Exchange | Counterpart | None = None,
+    *,
+    verbose: bool = True,
+    **options: object,
 ) -> Solution:
-    """Run the exchange to its end."""
+    """Solve to the end."""
     return chosen((), method, options).solve(problem, verbose=verbose)
 
 
-def opened(problem: Program | Compilable, method: Exchange) -> Steps:
+def opened(problem: Program | Compilable, method: Options) -> Steps:
     """A solve that is about to begin."""
     began = time.perf_counter()
     given = compiled(problem)

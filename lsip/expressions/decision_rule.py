@@ -1,0 +1,130 @@
+"""A decision rule that was found: its coefficients, and a function of what has been seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..validation import Array, Data, numbers
+from .operands import Ints
+from .printing import Printer, number
+
+
+@dataclass(frozen=True)
+class DecisionRuleTuning:
+    """How much of a rule is printed.
+
+    Parameters
+    ----------
+    most_elements, most_terms
+        Elements of the decision, and terms of each; in the place of others there is an ellipsis.
+    nothing
+        Coefficients that are smaller than this, beside the largest, are left out.
+    """
+
+    most_elements: int = 12
+    most_terms: int = 12
+    nothing: float = 1e-9
+
+
+TUNING = DecisionRuleTuning()
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionRule:
+    """A decision as a polynomial of data: call it with what has been seen.
+
+    Parameters
+    ----------
+    name
+        Of the rule.
+    seen
+        The entries of the index that it depends on, (s,).
+    coefficients
+        In the shape of the decision, with a last axis of length K.
+    exponents
+        Of the monomials that they belong to, (K, s).
+    """
+
+    name: str
+    seen: tuple[str, ...]
+    coefficients: Array
+    exponents: Ints
+
+    @property
+    def constant(self) -> Array:
+        """What does not depend on the data, in the shape of the decision."""
+        return np.asarray(self.coefficients[..., 0])
+
+    @property
+    def slopes(self) -> Array:
+        """What the entries are multiplied with, in the shape of the decision, with a last axis of length s."""
+        return self.coefficients[..., 1 : 1 + len(self.seen)]
+
+    def __call__(self, seen: Data = ()) -> Any:
+        """The decision for data (s,), or the decisions (N, …) for N of them in rows."""
+        data, s = numbers(seen, f"Data for {self.name}", nan=True), len(self.seen)
+        if s == 1 and (data.ndim == 0 or data.shape[-1:] != (1,)):  # one entry needs no axis
+            data = data[..., None]
+        if data.ndim > 2 or data.shape[-1:] != (s,):
+            entries = ", ".join(self.seen) or "nothing"
+            raise ModelError(
+                f"{self.name} is a function of {entries}: data of shape ({s},), or N of them in rows; got {data.shape}."
+            )
+        monomials = np.prod(data[..., None, :] ** self.exponents, axis=-1)  # (…, K)
+        return np.tensordot(monomials, self.coefficients, axes=(-1, -1))
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines(Printer(tex=False)))
+
+    __repr__ = __str__
+
+    def _repr_latex_(self) -> str:
+        lines = [line.replace(" = ", " &= ", 1) for line in self._lines(Printer(tex=True))]
+        return "$$\\begin{aligned}" + r" \\ ".join(lines) + "\\end{aligned}$$"
+
+    def _lines(self, printer: Printer) -> list[str]:
+        """One equation for every element of the decision."""
+        tex, shape = printer.tex, self.coefficients.shape[:-1]
+        name = printer.show(("name", self.name))
+        inside = ", ".join(self._entry(k, tex) for k in range(len(self.seen)))
+        arguments = (rf"\left({inside}\right)" if tex else f"({inside})") if inside else ""
+        lines: list[str] = []
+        for place in np.ndindex(shape):
+            if len(lines) == TUNING.most_elements:
+                lines.append(rf"\text{{{int(np.prod(shape)) - len(lines)} more}}" if tex else "…")
+                break
+            key = ", ".join(map(str, place))
+            element = (f"{name}_{{{key}}}" if tex else f"{name}[{key}]") if place else name
+            lines.append(f"{element}{arguments} = {self._sum(self.coefficients[place], tex)}")
+        return lines
+
+    def _sum(self, coefficients: Array, tex: bool) -> str:
+        least = TUNING.nothing * float(np.abs(self.coefficients).max(initial=0.0))
+        used = np.flatnonzero(np.abs(coefficients) > least).tolist()
+        total = ""
+        for k in used[: TUNING.most_terms]:
+            value, monomial = float(coefficients[k]), self._monomial(k, tex)
+            sign = ("-" if value < 0 else "") if not total else (" - " if value < 0 else " + ")
+            size = number(abs(value), tex)
+            total += sign + (monomial if monomial and size == "1" else f"{size} {monomial}".rstrip())
+        dots = r" + \dots" if tex else " + …"
+        return (total or "0") + (dots if len(used) > TUNING.most_terms else "")
+
+    def monomial(self, k: int) -> str:
+        """What the k-th coefficient is multiplied with."""
+        return self._monomial(k, tex=False) or "1"
+
+    def _monomial(self, k: int, tex: bool) -> str:
+        parts = []
+        for j in np.flatnonzero(self.exponents[k]).tolist():
+            entry, power = self._entry(j, tex), int(self.exponents[k, j])
+            parts.append(entry if power == 1 else f"{entry}^{{{power}}}" if tex else f"{entry}^{power}")
+        return " ".join(parts)
+
+    def _entry(self, j: int, tex: bool) -> str:
+        name = self.seen[j]
+        return name.replace("[", "_{").replace("]", "}") if tex else name

@@ -1,0 +1,187 @@
+"""Decision rules: decisions that may depend on what has been seen of an index.
+
+A rule is written down like a variable, and is one: its coefficients are decided here and now, and it is their sum with
+monomials in the entries of the index that it may see. What it must not see, it has no coefficients for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import combinations_with_replacement, groupby
+from math import comb
+from operator import index as whole
+from operator import mul
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ModelError
+from ..validation import Array, shown
+from .affine import Affine, Term, Variable
+from .decision_rule import DecisionRule
+from .graph import Constant, Expression, Gather, Index, Join, as_expression
+from .operands import Ints
+from .printing import text
+
+Seen = Expression | Sequence["Seen"] | None
+Entry = tuple[Index, int]  # an index, and one of its coordinates
+
+
+class Rule(Affine):
+    """A decision that depends on entries of an index: within `forall`, it stands where a variable could.
+
+    Parameters
+    ----------
+    shape
+        Nothing or () for one decision, n for a vector of them, a tuple for an array.
+    of
+        The entries of the index that the decision may depend on, such as `z[:t]`, a list of such, or nothing.
+    name
+        How it prints.
+    degree
+        1 for rules that are affine in these entries, more for polynomials.
+
+    After a solve, `solution[rule]` is the rule that was found: its coefficients, and a function of data. Its
+    `coefficients` are a `Variable` of the problem, with one more axis: the constant part, then one for each entry.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> z = lsip.Index("z", lsip.Box([0, 0], [1, 1]))
+    >>> order = lsip.Rule(of=z[:1], name="order")
+    >>> cost = lsip.Variable(name="cost")
+    >>> meet = lsip.forall(z, [order + 1 >= z[0] + z[1], order <= cost, order >= 0])
+    >>> print(meet[0])
+    order(z[:1]) + 1 ≥ z[0] + z[1]   for all z ∈ [0, 1]²
+    >>> solution = lsip.Problem(lsip.minimize(cost), meet).solve(verbose=False)
+    >>> print(solution[order])
+    order(z[0]) = z[0]
+    >>> solution[order]([0.25]).round(6)
+    np.float64(0.25)
+    """
+
+    hint = "Constraints can be written, as in forall(z, rule >= 0)."
+
+    def __init__(
+        self, shape: int | tuple[int, ...] = (), *, of: Seen = None, name: str | None = None, degree: int = 1
+    ) -> None:
+        entries = _entries(of)
+        exponents = _exponents(len(entries), _degree(degree))
+        given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+        self.coefficients = Coefficients(self, (*given, len(exponents)), name)
+        self.name, self.entries, self.exponents = self.coefficients.name, entries, exponents
+        size, k = self.coefficients.size // len(exponents), len(exponents)
+        rows, place = np.arange(size), np.arange(size * k).reshape(size, k)
+        terms = [Term(self.coefficients, rows, place[:, 0], Constant(np.ones(size)))]
+        if k > 1:
+            each = Gather(_monomials(entries, exponents[1:]), np.tile(np.arange(k - 1), size))
+            terms.append(Term(self.coefficients, np.repeat(rows, k - 1), place[:, 1:].ravel(), each))
+        super().__init__(self.coefficients.shape[:-1], tuple(terms))
+        self.origin = ("rule", self.name, *_written(of)) if entries else ("name", self.name)
+
+    @property
+    def value(self) -> DecisionRule | None:
+        """The rule that the last solution of a problem has; None without one."""
+        found = self.coefficients.value
+        return None if found is None else self.found(np.asarray(found))
+
+    def found(self, coefficients: Array) -> DecisionRule:
+        """The rule with these coefficients."""
+        seen = tuple(text(i) if not i.shape else f"{text(i)}[{k}]" for i, k in self.entries)
+        return DecisionRule(self.name, seen, coefficients, self.exponents)
+
+
+class Coefficients(Variable):
+    """What is decided about a rule: a variable with one more axis, along which its monomials are."""
+
+    hint = "Its bounds `lower` and `upper` can be."
+
+    def __init__(self, rule: Rule, shape: tuple[int, ...], name: str | None) -> None:
+        super().__init__(shape, name=name)
+        self.__dict__["rule"] = rule
+
+    rule: Rule
+
+    def element(self, i: int) -> str:
+        """The element of the decision, and the monomial that it is a coefficient of."""
+        k, place = i % self.shape[-1], np.unravel_index(i // self.shape[-1], self.shape[:-1])
+        rule = self.rule.found(np.zeros(self.shape))
+        name = self.name + (f"[{', '.join(map(str, place))}]" if place else "")
+        return f"{name}: {rule.monomial(k)}"
+
+
+def _degree(degree: int) -> int:
+    try:
+        found = whole(degree)
+    except TypeError:
+        found = 0
+    if found < 1:
+        raise ModelError(f"The degree of a rule is a whole number, 1 for an affine one; got {shown(degree)}.")
+    return found
+
+
+def _written(of: Seen) -> tuple[Any, ...]:
+    """What a rule sees, as it was typed."""
+    return tuple(of) if isinstance(of, list | tuple) else (of,)
+
+
+def _entries(of: Seen) -> tuple[Entry, ...]:
+    """The entries of indices that a rule sees, in order."""
+    if of is None:
+        return ()
+    if isinstance(of, list | tuple):
+        found = tuple(entry for part in of for entry in _entries(part))
+    elif isinstance(of, Expression):
+        found = tuple(_places(of))
+    else:
+        raise ModelError(f"`of` of a rule has entries of an index, such as z[:2], or a list of such; got {shown(of)}.")
+    if len({(id(i), k) for i, k in found}) < len(found):
+        raise ModelError("`of` of a rule has an entry twice; name each entry of the index once.")
+    return found
+
+
+def _places(e: Expression) -> list[Entry]:
+    """Which entry of an index each element is; a ModelError where one is something else."""
+    if isinstance(e, Index):
+        return [(e, k) for k in range(e.domain.dim)]
+    if isinstance(e, Gather):
+        inner = _places(e.args[0])
+        return [inner[k] for k in e.index.tolist()]
+    if isinstance(e, Join):
+        return [entry for part in e.args for entry in _places(part)]
+    raise ModelError(
+        f"`of` of a rule has entries of an index, such as z[:2], and {e} is a formula. Declare an index that ranges "
+        "over the values of the formula, and write the model in terms of that one."
+    )
+
+
+def _exponents(count: int, degree: int, most: int = 100_000) -> Ints:
+    """The powers (K, count) of all monomials up to a degree: 1, the entries, their products, …."""
+    if comb(count + degree, degree) > most:
+        raise ModelError(
+            f"A rule of degree {degree} in {count} entries has {comb(count + degree, degree)} coefficients an element; "
+            "lower the degree, or let it see less."
+        )
+    rows = [c for d in range(degree + 1) for c in combinations_with_replacement(range(count), d)]
+    found = np.zeros((len(rows), count), dtype=np.intp)
+    for row, chosen in zip(found, rows, strict=True):
+        np.add.at(row, list(chosen), 1)
+    return found
+
+
+def _monomials(entries: tuple[Entry, ...], exponents: NDArray[np.intp]) -> Expression:
+    """The entries to these powers, multiplied: (K,)."""
+    if exponents.sum() == len(exponents):  # the entries as they are
+        runs = [list(run) for _, run in groupby(entries, lambda entry: id(entry[0]))]
+        parts = tuple(Gather(run[0][0], np.array([k for _, k in run], dtype=np.intp)) for run in runs)
+        return parts[0] if len(parts) == 1 else Join(parts)
+    factors: list[Any] = []
+    for i in dict.fromkeys(i for i, _ in entries):
+        powers = np.zeros((len(exponents), i.domain.dim), dtype=np.intp)
+        for place, (j, k) in enumerate(entries):
+            if j is i:
+                powers[:, k] = exponents[:, place]
+        factors.append(np.prod(i**powers, axis=-1) if i.shape else i ** powers[:, 0])
+    return as_expression(reduce(mul, factors))

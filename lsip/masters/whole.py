@@ -1,0 +1,66 @@
+"""A linear program that is solved as a whole, and again with other costs and sides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import highspy
+import numpy as np
+from scipy import sparse
+
+from ..errors import OutOfTime
+from .base import Array
+from .highs import new_highs, timed_run
+
+
+@dataclass(frozen=True, eq=False)
+class WholeAnswer:
+    """A point, and multipliers of the rows: positive where their upper side holds it, negative for the lower one."""
+
+    x: Array
+    multipliers: Array
+
+
+class WholeProgram:
+    """Minimise c x where row_lower <= A x <= row_upper and lower <= x <= upper.
+
+    Parameters
+    ----------
+    lower, upper, A
+        What stays: bounds of variables, and the rows.
+    tol
+        The gap that is to be reached, relative to the value.
+    """
+
+    def __init__(self, lower: Array, upper: Array, A: sparse.csr_array, tol: float) -> None:
+        self._highs, (self.rows, self.columns), self._begun = new_highs(tol), A.shape, False
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = self.columns, self.rows
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = np.zeros(self.columns), lower, upper
+        lp.row_lower_, lp.row_upper_ = np.full(self.rows, -np.inf), np.full(self.rows, np.inf)
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
+        self._highs.passModel(lp)
+
+    def solve(self, c: Array, row_lower: Array, row_upper: Array) -> WholeAnswer | None:
+        """The solution for these costs and sides, first from the inside, then from the last one; None without one."""
+        h = self._highs
+        h.changeColsCost(self.columns, np.arange(self.columns, dtype=np.int32), c)
+        rows: Any = h  # of whose methods its annotations forget some
+        rows.changeRowsBounds(self.rows, np.arange(self.rows, dtype=np.int32), row_lower, row_upper)
+        found = self._run("ipm") if not self._begun else None
+        self._begun = True
+        return self._run("simplex") if found is None else found
+
+    def _run(self, solver: str) -> WholeAnswer | None:
+        h = self._highs
+        h.setOptionValue("solver", solver)
+        h.setOptionValue("presolve", "on" if solver == "ipm" else "choose")
+        status = timed_run(h)
+        if status == highspy.HighsModelStatus.kTimeLimit:
+            raise OutOfTime("HiGHS ran out of time.")
+        if status != highspy.HighsModelStatus.kOptimal:
+            return None
+        found: Any = h.getSolution()
+        return WholeAnswer(np.array(found.col_value), -np.array(found.row_dual))

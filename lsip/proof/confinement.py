@@ -1,0 +1,224 @@
+"""Where all points that matter must lie: a box around those that are feasible and no worse than the best one known.
+
+A lower bound has to hold for every x, and what rounding leaves of a reduced cost is multiplied by a variable that may
+be free. The coefficients of decision rules are: there are thousands of them, too many to balance exactly. But they are
+bounded, in truth. Take multipliers w > 0 at atoms inside of the index sets. For every feasible x, with r the reduced
+costs and s the slacks of the rows at the atoms,
+
+    sum w s(x) = c x - base - r (x - z),
+
+so that no slack exceeds (upper - base + what r (x - z) adds) / w. A slack is affine in the index and nonnegative over
+all of it; where it is small at an inner point, its slopes are small too, and these are what single coefficients are
+made of. What r (x - z) adds in free columns is guessed, and seen to be less than the guess at every such x that does
+not exceed it: since these x are a convex set, that holds z, none exceeds it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..domains import Domain
+from ..expressions.interval import EPS, TINY, Interval, down, up
+from ..model.linear_form import LinearForm
+from ..model.program import Program
+from .certificate import Array, Ints
+from .dual import Dual, base_of, charges
+from .implied_bounds import Sides
+from .rows import Mask, Rows
+
+
+@dataclass(frozen=True)
+class ConfinementTuning:
+    """How a box is looked for.
+
+    Parameters
+    ----------
+    guesses
+        Of what free columns add, relative to the gap that the multipliers leave; tried in turn.
+    halvings
+        Of the way from an atom to the end of the box around its index set, until a point of the set is found there.
+    passes
+        In which bounds imply further bounds.
+    """
+
+    guesses: tuple[float, ...] = (1.0, 1e3)
+    halvings: int = 12
+    passes: int = 8
+
+
+TUNING = ConfinementTuning()
+
+
+def confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: float) -> Program | None:
+    """The program with bounds that every feasible point with an objective of at most `upper` keeps; None if unproven.
+
+    A feasible point lies within `box` of x.
+    """
+    if program.cones is not None:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _confined(program, dual, x, box, upper)
+
+
+def _confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: float) -> Program | None:
+    rows, weights = Rows.of(program, dual.support), dual.weights
+    weight = Interval(weights, weights)
+    if not rows.usable(weight):
+        return None
+    reduced = rows.combined(program.c, weight)
+    charge = charges(program.lower, program.upper, reduced, x)
+    free = np.isinf(charge)
+    base, paid = base_of(program.c, rows, dual, weight, x)[0], float(charge[~free].sum())
+    doubt = (program.n + 8) * EPS * (abs(upper) + abs(program.constant) + abs(base) + paid)
+    gap = float(up(np.asarray(upper - program.constant - base + paid + doubt), 4.0))
+    if not 0 < gap < np.inf:
+        return None
+    price = np.maximum(np.abs(reduced.lo), np.abs(reduced.hi))
+    sides = _Slacks.of(program, rows, weights)
+    for guess in TUNING.guesses:
+        most = guess * gap
+        if box is not None and float(price[free] @ box[free]) > most:
+            continue
+        low, high = _implied(sides.bounded((gap + most) * (1 + 4 * EPS)), program.lower, program.upper)
+        reach = np.maximum(np.maximum(high - x, x - low), 0.0)
+        used = free & (price > 0)
+        with np.errstate(invalid="ignore"):
+            added = float((price[used] * reach[used]).sum()) * (1 + (program.n + 8) * EPS)
+        if added < most:
+            return replace(program, lower=low, upper=high)
+    return None
+
+
+def _implied(sides: Sides, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Bounds that follow, until no more variables become bounded: how narrowly does not matter."""
+    for _ in range(TUNING.passes):
+        before = np.isinf(lower).sum() + np.isinf(upper).sum()
+        lower, upper, _ = sides.tightened(lower, upper, 1)
+        if np.isinf(lower).sum() + np.isinf(upper).sum() == before:
+            break
+    return lower, upper
+
+
+@dataclass(frozen=True, eq=False)
+class _Slacks:
+    """What is said of x by slacks at atoms, and by their slopes, once it is known what all slacks add up to."""
+
+    sides: Sides  # sum a x <= side + share * total
+    share: Array
+
+    @staticmethod
+    def of(program: Program, rows: Rows, weights: Array) -> _Slacks:
+        parts = [_finite(rows), *_slopes(program, rows, weights)]
+        starts = np.cumsum([0] + [len(share) for _, share in parts]).tolist()
+        row = np.concatenate([sides.row + start for (sides, _), start in zip(parts, starts, strict=False)])
+        column = np.concatenate([sides.column for sides, _ in parts])
+        lo, hi = (np.concatenate(ends) for ends in zip(*((s.a.lo, s.a.hi) for s, _ in parts), strict=True))
+        side = np.concatenate([sides.side for sides, _ in parts])
+        return _Slacks(Sides(row, column, Interval(lo, hi), side, row), np.concatenate([share for _, share in parts]))
+
+    def bounded(self, total: float) -> Sides:
+        """The same for slacks that add up to so much, each times its weight."""
+        added = np.where(self.share > 0, up(self.share * total, 2.0), 0.0)
+        return replace(self.sides, side=np.where(added > 0, up(self.sides.side + added), self.sides.side))
+
+
+def _finite(rows: Rows) -> tuple[Sides, Array]:
+    """All rows as they are."""
+    found = Sides.of(rows.mid, rows.rad, rows.below, rows.above)
+    return found, np.zeros(len(found.side))
+
+
+def _slopes(program: Program, rows: Rows, weights: Array) -> list[tuple[Sides, Array]]:
+    """What the slacks at atoms, which are bounded, say of rows at these atoms, and of the slopes of rows."""
+    assert rows.source is not None
+    support = rows.source[1]
+    atoms = np.flatnonzero(weights[: rows.atoms] > 0)
+    share = np.zeros(len(rows))
+    share[atoms] = up(1.0 / weights[atoms], 2.0)
+    turned = Sides.of(-rows.mid, rows.rad, Interval.point(np.full(len(rows), -np.inf)), -_open(rows, atoms))
+    found = [(turned, np.concatenate([share, np.zeros(len(rows))]))]
+    for f, family in enumerate(program.families):
+        form = family.linear
+        mine = atoms[[support[i].family == f for i in atoms.tolist()]] if len(atoms) else atoms
+        if form is None or not len(mine):
+            continue
+        points = np.array([support[i].point for i in mine])
+        exact = _proven_inside(family.domain, points)
+        mine, points = mine[exact], points[exact]
+        component: Ints = np.array([support[i].component for i in mine], dtype=np.intp)
+        atom, axis, entries = form.by_axis(component)
+        for sign in (1.0, -1.0):
+            way = _ways(family.domain, points, atom, axis, sign)
+            found.append(_sided(family.columns, form, component, (atom, axis, entries), way, sign, share[mine]))
+    return found
+
+
+def _open(rows: Rows, atoms: Ints) -> Interval:
+    """The right-hand sides of atoms, whose slacks are bounded; of other rows nothing is said."""
+    hi = np.full(len(rows), -np.inf)
+    lo = hi.copy()
+    lo[atoms], hi[atoms] = rows.above.lo[atoms], rows.above.hi[atoms]
+    return Interval(lo, hi)
+
+
+def _proven_inside(domain: Domain, points: Array) -> Mask:
+    """Which points are proven to belong to an index set as they are."""
+    if not len(points):
+        return np.zeros(0, dtype=bool)
+    low, high = domain.witness(points)
+    inside: Mask = (low == points).all(axis=1) & (high == points).all(axis=1)
+    return inside
+
+
+def _ways(domain: Domain, points: Array, atom: Ints, axis: Ints, sign: float) -> Array:
+    """How far one may go from each atom along an axis within the index set, proven; 0 where that is not known."""
+    lower, upper = domain.lower, domain.upper
+    start = points[atom, axis]
+    end = upper[axis] if sign > 0 else lower[axis]
+    way, todo = np.zeros(len(atom)), np.flatnonzero(sign * (end - start) > 0)
+    for step in range(TUNING.halvings):
+        if not len(todo):
+            break
+        there = np.clip(start[todo] + (end[todo] - start[todo]) * 0.5**step, lower[axis[todo]], upper[axis[todo]])
+        moved = points[atom[todo]]
+        moved[np.arange(len(todo)), axis[todo]] = there
+        known = domain.contains(moved, 0.0)
+        known[known] = _proven_inside(domain, moved[known])
+        way[todo[known]] = np.maximum(down(sign * (there[known] - start[todo[known]])), 0.0)
+        todo = todo[~known]
+    return way
+
+
+def _sided(
+    columns: Ints,
+    form: LinearForm,
+    component: Ints,
+    places: tuple[Ints, Ints, tuple[Ints, Ints]],
+    way: Array,
+    sign: float,
+    share: Array,
+) -> tuple[Sides, Array]:
+    """A slack that is at most S, and nonnegative at a distance h along an axis, falls by at most S / h a unit of it.
+
+    So the slope of a(y) x along the axis is at most that of b(y) plus S / h, and the other way round likewise.
+    """
+    atom, _, (row, entry) = places
+    width = form.value.shape[1]
+    slope, doubt = form.slope[entry], form.slope_doubt[entry]
+    lo, hi = slope - doubt, slope + doubt
+    lo, hi = np.where(doubt > 0, down(lo), lo), np.where(doubt > 0, up(hi), hi)
+    if sign < 0:
+        lo, hi = -hi, -lo
+    k = form.place[entry] % width
+    side = np.zeros(len(atom))
+    right = k == width - 1
+    side[row[right]] = hi[right]
+    shares = np.where(way > 0, up(share[atom] / np.maximum(way, TINY), 2.0), 0.0)
+    side = np.where(way > 0, side, np.inf)  # nothing is said
+    left = ~right
+    sides = Sides(
+        row[left], columns[component[atom[row[left]]], k[left]], Interval(lo[left], hi[left]), side, row[left]
+    )
+    return sides, shares
