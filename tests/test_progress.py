@@ -9,10 +9,12 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lsip
 from lsip import catalogue
 from lsip.oracles import BranchAndBound
 from lsip.progress import TUNING, WIDTH, Table
@@ -102,6 +104,15 @@ def test_seconds_are_spent_on_one_part_each() -> None:
     assert spent["proof"] >= 0.02
     assert spent["polish"] + spent["separation"] < 0.02, "what is nested counts once"
     assert sum(spent.values()) == pytest.approx(1.0 + clock.used(), abs=1e-3)
+
+
+def test_a_solve_of_whole_numbers_adds_up_what_its_solves_took() -> None:
+    x, u = lsip.Variable(3, name="x", integer=True, lower=0, upper=5), lsip.Index("u", lsip.Budget(3, 1.5))
+    rows = [lsip.forall(u, (np.array([2, 3, 4]) + u) @ x <= 20)]
+    effort = lsip.Problem(lsip.maximize(x @ [3, 4, 5]), rows).solve(tol=1e-6, verbose=False).effort
+    assert effort.options == {"tol": "1e-06"}
+    assert all(seconds >= 0 for seconds in effort.seconds.values())
+    assert min(effort.seconds[part] for part in ("compile", "relaxation", "separation", "proof")) > 0
 
 
 def test_a_solve_says_when_how_and_on_what() -> None:

@@ -102,7 +102,7 @@ def _matrices(statements: Iterable[object]) -> Iterator[Any]:
         if id(item) in seen:
             continue
         seen.add(id(item))
-        origin = item if type(item) in (tuple, list) else getattr(item, "origin", None)
+        origin: Any = item if type(item) in (tuple, list) else getattr(item, "origin", None)
         if origin is not None:
             waiting.extend(part for part in origin[::-1] if type(part) not in _PLAIN)
         elif _is_matrix(item):
