@@ -87,11 +87,6 @@ class Table:
         if self._lines % TUNING.titles_every == 0:
             self._titles()
         self._lines += 1
-        gap = (
-            (iterate.upper - iterate.lower) / max(abs(iterate.value), 1e-300)
-            if math.isfinite(iterate.value)
-            else math.inf
-        )
         cells = (
             str(iterate.iteration),
             str(iterate.rows),
@@ -101,7 +96,7 @@ class Table:
             number(above(iterate.upper, TUNING.digits)),
             power(iterate.violation),
             power(above(iterate.bound, 3)),
-            power(above(gap, 3)),
+            power(above(_gap(iterate), 3)),
             clock(iterate.seconds),
         )
         self._cells(cells)
@@ -118,7 +113,7 @@ class Table:
             number(above(solution.upper, TUNING.digits)),
             "",
             power(above(solution.max_violation, 3)) if solution.violation_proven else "-",
-            power(above(solution.gap, 3)),
+            power(above(_gap(solution), 3)),
             clock(solution.seconds),
         )
         self._cells(cells)
@@ -145,6 +140,11 @@ class Table:
     def _print(self, line: str) -> None:
         # The stream is looked up late, so that redirected standard output is respected.
         print(line.rstrip(), file=self._stream if self._stream is not None else sys.stdout, flush=True)
+
+
+def _gap(shown: Iterate | Solution) -> float:
+    """Relative to the value."""
+    return (shown.upper - shown.lower) / max(abs(shown.value), 1e-300) if math.isfinite(shown.value) else math.inf
 
 
 def _nothing() -> None:
@@ -191,7 +191,9 @@ def _enclosure(solution: Solution) -> str:
     """What is proven about the optimal value."""
     lower, upper = number(below(solution.lower, 12), 12), number(above(solution.upper, 12), 12)
     if math.isfinite(solution.lower) and math.isfinite(solution.upper):
-        return f"{lower} <= optimum <= {upper}, gap {power(above(solution.gap, 3))}"
+        apart = above(solution.upper - solution.lower, 3)
+        told = f"{power(apart)} apart" if solution.wide else f"gap {power(above(solution.gap, 3))}"
+        return f"{lower} <= optimum <= {upper}, {told}"
     if math.isfinite(solution.lower):
         return f"{lower} <= optimum, no upper bound"
     if math.isfinite(solution.upper):

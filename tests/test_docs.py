@@ -14,13 +14,16 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+import lsip
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 COMMANDS = ("solve", "demo", "catalogue", "bench", "reproduce", "train", "evaluate", "render")
 
 pytest.importorskip("myst_nb", reason="The site needs its tools: pip install 'lsip[docs]'.")
 pytest.importorskip("latex2mathml", reason="The site needs its tools: pip install 'lsip[docs]'.")
-sys.path.append(str(DOCS / "_ext"))
+sys.path += [str(DOCS / "_ext"), str(DOCS)]
+import catalogue_tables  # noqa: E402
 import house_map  # noqa: E402
 import mathml  # noqa: E402
 import plain_docstrings  # noqa: E402
@@ -117,6 +120,41 @@ def test_the_site(tmp_path):
     assert list(foreign_hosts(site)) == []
     assert undocumented(site) == []
     assert missing_pages(site) == []
+    catalogued = (site / "reference" / "catalogue.html").read_text(encoding="utf-8")
+    assert [name for name in lsip.catalogue.names() if f">{name}<" not in catalogued] == []
+    home = (site / "index.html").read_text(encoding="utf-8")
+    assert home.count('class="card') == 8
+    places = [home.index(part) for part in ("highlight-sh", "highlight-python", 'id="what-it-is"')]
+    assert places == sorted(places), "an install line, a model, and then the rest"
+    assert "copy.js" in home
+
+
+def test_every_section_of_the_gallery_has_its_pictures():
+    """They are drawn from the code of the page: `python docs/gallery.py`."""
+    pytest.importorskip("matplotlib")
+    import gallery
+
+    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    titles = [title for title, _ in gallery.sections(page) if title]
+    assert titles == list(gallery.DRAWN)
+    for title in titles:
+        assert f":::{{picture}} {title}\n" in page
+        assert all((gallery.FIGURES / f"{gallery.slug(title)}_{paper}.png").exists() for paper in gallery.PAPERS)
+
+
+def test_the_pictures_of_the_gallery_follow_from_its_code(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    import gallery
+
+    monkeypatch.setattr(gallery, "FIGURES", tmp_path)
+    gallery.main()
+    assert len(list(tmp_path.glob("*.png"))) == 2 * len(gallery.DRAWN)
+
+
+def test_problems_of_the_catalogue_are_told_in_groups():
+    told = [entry.name for _, title, entries in catalogue_tables.groups() for entry in entries if title]
+    assert told == list(lsip.catalogue.names())
+    assert catalogue_tables.value(lsip.catalogue.get("tfi2_tan_n3")) == "0.64904209"
 
 
 def test_every_public_name_has_a_docstring():

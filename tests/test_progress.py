@@ -9,10 +9,12 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lsip
 from lsip import catalogue
 from lsip.oracles import BranchAndBound
 from lsip.progress import TUNING, WIDTH, Table
@@ -35,6 +37,7 @@ def solution(**changes: Any) -> Any:
         "certificate": SimpleNamespace(finite_violation=0.0, box=(), upper=2.0, trusts=()),
         "program": SimpleNamespace(families=[1]),
         "cuts": [1, 2, 3],
+        "wide": False,
         "effort": Effort("", {}, {"compile": 0.01, "separation": 0.24, "proof": 0.001}),
     }
     return SimpleNamespace(status=status, **{**fields, **rest, **proof, **changes})
@@ -86,7 +89,7 @@ def test_the_table_ends_with_closed_bounds_and_a_split_of_the_time() -> None:
     lines = printed(iterate(1, lower=-math.inf, upper=math.inf, bound=math.inf), end=solution())
     end = next(line for line in lines if line.split()[:1] == ["end"])
     assert len(end) == WIDTH
-    assert end.split() == ["end", "3", "-1.50000000", "-1.50000000", "-1.50000000", "1.00e-10", "1.00e-09", "0.25s"]
+    assert end.split() == ["end", "3", "-1.50000000", "-1.50000000", "-1.50000000", "1.00e-10", "0.00e+00", "0.25s"]
     assert "   time       compile 4%, separation 96%" in lines
     assert not any("end" in line for line in printed(iterate(1), end=solution(value=math.nan))), "nothing to close"
 
@@ -101,6 +104,15 @@ def test_seconds_are_spent_on_one_part_each() -> None:
     assert spent["proof"] >= 0.02
     assert spent["polish"] + spent["separation"] < 0.02, "what is nested counts once"
     assert sum(spent.values()) == pytest.approx(1.0 + clock.used(), abs=1e-3)
+
+
+def test_a_solve_of_whole_numbers_adds_up_what_its_solves_took() -> None:
+    x, u = lsip.Variable(3, name="x", integer=True, lower=0, upper=5), lsip.Index("u", lsip.Budget(3, 1.5))
+    rows = [lsip.forall(u, (np.array([2, 3, 4]) + u) @ x <= 20)]
+    effort = lsip.Problem(lsip.maximize(x @ [3, 4, 5]), rows).solve(tol=1e-6, verbose=False).effort
+    assert effort.options == {"tol": "1e-06"}
+    assert all(seconds >= 0 for seconds in effort.seconds.values())
+    assert min(effort.seconds[part] for part in ("compile", "relaxation", "separation", "proof")) > 0
 
 
 def test_a_solve_says_when_how_and_on_what() -> None:

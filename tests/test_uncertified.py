@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import lsip
 from lsip.expressions.tape import Tape
 from lsip.model.undefined import where_undefined
+from lsip.progress import summary
 from lsip.solution.uncertified import reason
 
 H, X = lsip.Variable(name="h"), lsip.Variable(3, name="x")
@@ -92,6 +94,22 @@ def test_other_reasons_have_other_advice() -> None:
     )
     assert rough.status is lsip.Status.UNCERTIFIED
     assert "Lipschitz constants" in rough.message
+
+
+def test_an_optimum_that_is_wide_beside_its_value_says_so() -> None:
+    """Terms that cancel leave bounds that are close beside them, and not beside the value."""
+    problem = lsip.Problem(lsip.minimize(H), [lsip.forall(T, H >= T - 0.5)])
+    solution = problem.solve(verbose=False)
+    assert not solution.wide
+    assert "than the gap" in solution.message
+    loose = problem.solve(atol=0.1, verbose=False)
+    certificate = replace(loose.certificate, lower=loose.certificate.upper - 0.08)
+    wide = replace(loose, certificate=certificate)
+    assert wide.status is lsip.Status.OPTIMAL
+    assert wide.wide
+    assert wide.gap <= wide.tol
+    assert "better by more than 0.08" in wide.message
+    assert "apart" in "\n".join(summary(wide))
 
 
 def test_advice_is_about_what_was_done() -> None:

@@ -24,14 +24,15 @@ class NamingTuning:
     longest
         Entries of a vector that are printed as they are; longer ones and matrices have names.
     most
-        Operands that are looked through, about as many as are printed.
+        Operands that are looked through, in the order in which they are read.
     """
 
     longest: int = 6
-    most: int = 2000
+    most: int = 400
 
 
 TUNING = NamingTuning()
+_PLAIN = {str, int, float, bool, type(None)}
 
 
 @dataclass(frozen=True)
@@ -98,15 +99,14 @@ def _matrices(statements: Iterable[object]) -> Iterator[Any]:
     waiting, seen = list(statements)[::-1], set[int]()
     while waiting and len(seen) < TUNING.most:
         item = waiting.pop()
-        if id(item) in seen or isinstance(item, str | int | float):
+        if id(item) in seen:
             continue
         seen.add(id(item))
-        if _is_matrix(item):
+        origin: Any = item if type(item) in (tuple, list) else getattr(item, "origin", None)
+        if origin is not None:
+            waiting.extend(part for part in origin[::-1] if type(part) not in _PLAIN)
+        elif _is_matrix(item):
             yield item
-        elif isinstance(item, tuple | list):
-            waiting.extend(item[::-1])
-        elif (origin := getattr(item, "origin", None)) is not None:
-            waiting.append(origin)
 
 
 def _is_matrix(value: object) -> bool:

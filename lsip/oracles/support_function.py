@@ -66,7 +66,7 @@ class SupportFunction:
         if found is None:
             raise ModelError(f"There is no formula for the worst point of {domain}; use BranchAndBound instead.")
         y, top = found
-        top = np.where((d != 0).any(axis=0), top, 0.0)  # bounds of nothing are rounded up like all others
+        top = np.where((d != 0).any(axis=-1), top, 0.0)  # bounds of nothing are rounded up like all others
         # A bounding box may be rounded; what d leaves in doubt is so little that a generous one costs nothing.
         reach = np.maximum(np.abs(domain.lower), np.abs(domain.upper)) + 1e-6 * (domain.upper - domain.lower).max()
         sup = constant + top

@@ -107,7 +107,12 @@ def _figures(solution: Solution, seen: float) -> Iterable[str]:
         yield figure("Maximum" if program.maximise else "Minimum", number(solution.value, 10), "the objective at x")
         yield figure("Optimum between", _enclosure(solution))
         gap = brief(solution.gap) if math.isfinite(solution.gap) else "unknown"
-        yield figure("Relative gap", gap, f"asked for {brief(solution.tol)}")
+        if solution.wide:
+            yield figure(
+                "Bounds differ by", brief(solution.upper - solution.lower, UP), "small beside the model's terms"
+            )
+        else:
+            yield figure("Relative gap", gap, f"asked for {brief(solution.tol)}")
     if program.families and solution.status is not Status.INFEASIBLE:
         proven = math.isfinite(max(solution.certificate.violation, default=math.inf))
         yield figure(

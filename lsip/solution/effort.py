@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 PARTS = ("compile", "relaxation", "separation", "proof", "polish", "other")
@@ -30,6 +31,11 @@ class Effort:
     date: str = ""  # ISO 8601, with the offset of its zone
     options: Mapping[str, str] = field(default_factory=dict)  # those that were given
     seconds: Mapping[str, float] = field(default_factory=dict)  # by part, in the order of `PARTS`
+
+    @staticmethod
+    def now(options: Mapping[str, str], seconds: Mapping[str, float]) -> Effort:
+        """Of a solve that ends at this moment."""
+        return Effort(datetime.now().astimezone().isoformat(timespec="seconds"), options, seconds)
 
     def __str__(self) -> str:
         """The parts that took a hundredth of the time or more, in per cent of it."""

@@ -223,6 +223,13 @@ class Solution:
         return float((self.certificate.upper - self.certificate.lower) / size) if np.isfinite(size) else float("inf")
 
     @property
+    def wide(self) -> bool:
+        """Whether an optimum is proven to `atol` only: its bounds differ by more than `tol` times the value."""
+        return self.status is Status.OPTIMAL and self.upper - self.lower > self.tol * max(
+            abs(self.lower), abs(self.upper)
+        )
+
+    @property
     def certified(self) -> bool:
         """Whether the status is a theorem: proven for every index and every x, with nothing taken on trust."""
         return self.checked and self._claims_proof and not self.certificate.trusts
@@ -255,6 +262,12 @@ class Solution:
             return "What a file says, which nobody has checked; verify() returns it proven, or raises ProofError."
         if self.evidence:
             return self.evidence
+        if self.wide:
+            return (
+                "Proven: the point is feasible for every index, and no feasible point is better by more than "
+                f"{above(self.upper - self.lower, 2):.2g}. That is not small beside the value, but beside the terms of "
+                "the model, which cancel. For less, scale the model, or give `atol`."
+            )
         if self.status is not Status.UNCERTIFIED:
             return self.status.value
         if self.certificate.trusts and np.isfinite(self.certificate.upper):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -83,6 +83,13 @@ class Clock:
         now = time.perf_counter()
         self.spent[self._part] += now - self._since
         self._part, self._since = part, now
+
+    def took(self, parts: Mapping[str, float]) -> None:
+        """The last of the seconds were those of another solve, which knows what it spent them on."""
+        self._turn(self._part)
+        for part, seconds in parts.items():
+            self.spent[part] += seconds
+            self.spent[self._part] -= seconds
 
     def split(self) -> dict[str, float]:
         """What the seconds until now were spent on."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, Protocol
 
 import numpy as np
@@ -528,7 +527,6 @@ class Run:
 
     def _answer(self, status: Status, certificate: Certificate, **fields: Any) -> Solution:
         written = self.problem if hasattr(self.problem, "compile") else None
-        date = datetime.now().astimezone().isoformat(timespec="seconds")
         return self.answer(
             status=status,
             program=self.given,
@@ -537,7 +535,7 @@ class Run:
             tol=self.options.tol,
             variables=getattr(self.problem, "variables", ()),
             model=written,
-            effort=Effort(date, self.options.given(), self.clock.split()),
+            effort=Effort.now(self.options.given(), self.clock.split()),
             **fields,
         )
 

@@ -25,6 +25,7 @@ from ..proof.dual import Dual
 from ..proof.primal import Broken
 from ..proof.prove import Lower, optimal, prove_feasible, rounding_of
 from ..proof.verify import verify
+from ..solution.effort import Effort
 from ..solution.rounding import above
 from ..solution.solution import Iterate, Solution, merge
 from .clock import Clock
@@ -116,6 +117,7 @@ class IntegerRun:
                 yield self._open_above(next(steps))
             except StopIteration as end:
                 self.relaxed = end.value
+                self.clock.took(end.value.effort.seconds)
         relaxed = self.relaxed
         if relaxed.status is Status.INFEASIBLE:
             return End(Status.INFEASIBLE, certificate=relaxed.certificate)
@@ -129,7 +131,8 @@ class IntegerRun:
                 return end
         while len(self.history) < self.options.max_iterations:
             check("exchange")
-            found = self.relaxation.solve(None if self.best is None else self.best.x)
+            with self.clock.on("relaxation"):
+                found = self.relaxation.solve(None if self.best is None else self.best.x)
             if found.status != "infeasible" or self.best is not None:
                 self.tree = max(self.tree, found.bound)
             end = self._closed() or self._ended(found.status)
@@ -167,7 +170,10 @@ class IntegerRun:
         )
         fixed = replace(given, lower=lower, upper=upper, integer=np.zeros(0, dtype=bool))
         fixed = forced(fixed, self.relaxation.cuts)
-        found = self._proven(fixed, drive(self.opened(fixed, options, None, self.telling), verbose=False))
+        answer = drive(self.opened(fixed, options, None, self.telling), verbose=False)
+        self.clock.took(answer.effort.seconds)
+        with self.clock.on("proof"):
+            found = self._proven(fixed, answer)
         self.visited[values.tobytes()] = found.certificate.lower
         if found.status is Status.UNBOUNDED:
             return End(Status.UNBOUNDED, certificate=found.certificate)
@@ -365,4 +371,5 @@ class IntegerRun:
             oracles=() if relaxed is None else relaxed.oracles,
             atol=self.least,
             kept=None if relaxed is None else relaxed.kept,
+            effort=Effort.now(self.options.given(), self.clock.split()),
         )
