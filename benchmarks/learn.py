@@ -144,7 +144,7 @@ def throughput(turns: int) -> list[Figures]:
 def _ours(hidden: tuple[int, ...]) -> Callable[[], float]:
     """A function that learns for an iteration and gives its steps per second."""
     ships = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=128)
-    settings: dict[str, Any] = {"hidden": hidden, "episodes": 128, "minibatch": 800, "divergence": np.inf}
+    settings: dict[str, Any] = {"hidden": hidden, "episodes": 128, "minibatch": 800, "divergence": 1e9}
     one = rl.SICPPO(ships, envs.ship.constraint(), rl.SICPPOConfig(**settings), seed=0, device="cpu")
     counted: list[int] = []
     play = one.world.play
