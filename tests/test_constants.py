@@ -53,6 +53,7 @@ def numbers(path: Path) -> Iterator[str]:
 
 
 MODULES = sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "lsip").rglob("*.py"))
+LEARNING = sorted(p.relative_to(ROOT).as_posix() for room in ("rl", "envs") for p in (ROOT / room).rglob("*.py"))
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -77,7 +78,7 @@ def test_a_fact_has_one_name():
 def test_fields_are_documented():
     """Every field of a configuration is explained in its docstring."""
     missing = []
-    for module in MODULES:
+    for module in [*MODULES, *LEARNING]:
         for node in ast.walk(ast.parse((ROOT / module).read_text())):
             if isinstance(node, ast.ClassDef) and node.name.endswith("Tuning"):
                 told = re.findall(r"\w+", ast.get_docstring(node) or "")
