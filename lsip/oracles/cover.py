@@ -313,6 +313,10 @@ class Cover:
             q = q[:, : self.quadratic]
         return q, rest
 
+    def proven(self, bounds: Array) -> float:
+        """What the violation is at most, given the bounds (N, p) of all boxes."""
+        return float(bounds.max(initial=-np.inf))
+
     def swing(self, rows: slice | NDArray[np.intp], spread: Array) -> Array:
         """How far the violation over boxes may move with weights within `spread`, (N p,): |coefficient| times spread.
 

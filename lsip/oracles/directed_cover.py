@@ -81,7 +81,7 @@ class DirectedCover(Cover):
         if "side" in self._store:
             self._use_sides(rows, table, more, bound, d)
         bound = np.where(known & np.isfinite(bound), bound, np.inf).reshape(n, p)
-        return self.directed.worst.stretched(bound), np.nan_to_num(d).reshape(n, p, -1)
+        return bound, np.nan_to_num(d).reshape(n, p, -1)
 
     def _by_corners(self, q: Array, rest: Array) -> Array:
         """Bounds (N, p) from the corners of boxes."""
@@ -104,6 +104,10 @@ class DirectedCover(Cover):
         y = self.centre[rows][:, None, :] + d * self.radius[rows][:, None, :]
         placed = self.chart.points(y.reshape(-1, m)).reshape(*d.shape[:2], -1)
         return np.concatenate([placed, directions], axis=2), model
+
+    def proven(self, bounds: Array) -> float:
+        """What the violation is at most, given the bounds (N, p) of all boxes."""
+        return float(self.directed.worst.stretched(bounds.max(axis=0, initial=-np.inf)).max())
 
     def swing(self, rows: slice | NDArray[np.intp], spread: Array) -> Array:
         """How far the violation over boxes may move with weights within `spread`, (N p,)."""
