@@ -110,7 +110,9 @@ def test_what_is_not_convex_is_refused_where_it_is_written(source):
 
 OTHER_REFUSALS = {
     "lsip.minimize(np.abs(x))": "one number",
-    "lsip.minimize(np.abs(t * x[0]))": "depends on the index t",
+    "lsip.minimize(np.abs(t * x[0]))": "depends on the index t; say `over=t`",
+    "lsip.minimize(np.abs(x[0]), over=t)": "does not depend on t",
+    "lsip.minimize(np.abs(t * x[0]), over=3)": "needs an Index",
     "np.abs(x) < 1": "Strict",
     "np.maximum(x, x[:2])": "broadcast",
     "np.abs(x) * np.ones(2)": "broadcast",
@@ -190,6 +192,27 @@ def test_a_chebyshev_approximation():
     solution = solved(lsip.minimize(e), [lsip.forall(t, np.abs(x[0] + x[1] * t - np.exp(t)) <= e)])
     slope = np.e - 1
     assert solution.value == pytest.approx((1 - slope + slope * np.log(slope)) / 2, abs=TOL)
+
+
+def test_the_worst_value_over_an_index():
+    """minimize(…, over=t) is a variable bounded by forall, which nobody has to write."""
+    error = x[0] + x[1] * t - np.exp(t)
+    slope = np.e - 1
+    problem = lsip.Problem(lsip.minimize(np.abs(error), over=t))
+    assert str(problem) == "minimize |x[0] + x[1] t - exp(t)|   at its worst over t ∈ [0, 1]"
+    assert r"\min \quad & \max_{t \in [0, 1]} \left|" in problem._repr_latex_()
+    solution = problem.solve(verbose=False)
+    assert_certified(problem, solution, solution.tol)
+    assert solution.value == pytest.approx((1 - slope + slope * np.log(slope)) / 2, abs=TOL)
+    assert solution.x.shape == (3,)
+    assert str(solution.active[0]).startswith("|x[0] + x[1] t - exp(t)| at (")
+    assert problem.constraints == []
+    worst = solved(lsip.maximize(t - np.abs(x[0] - t), over=t), [x[1:] == 1])
+    assert worst.value == pytest.approx(0, abs=TOL)
+    circle = solved(lsip.minimize(np.linalg.norm(x[:2] - y) + 1, over=y), [x[2] == 0])
+    assert circle.value == pytest.approx(1 + np.sqrt(2), abs=TOL)
+    line = solved(lsip.minimize(x[0] + x[1] * t, over=t), [x >= 1])
+    assert line.value == pytest.approx(2, abs=TOL)
 
 
 def test_many_absolute_values_for_all_t():

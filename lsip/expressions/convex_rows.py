@@ -165,7 +165,7 @@ def psd(matrix: Affine | Expression | Array) -> ConvexConstraint:
 
 
 def objective(u: Convex, maximise: bool) -> tuple[Affine, ConvexConstraint]:
-    """A convex objective as an epigraph variable, and the constraint that bounds it."""
+    """A convex objective as an epigraph variable, and the constraint that bounds it, which reads as the objective."""
     t = Epigraph(())
     word = "maximize" if maximise else "minimize"
     signs = [a.signs for a in u.atoms]
@@ -177,4 +177,4 @@ def objective(u: Convex, maximise: bool) -> tuple[Affine, ConvexConstraint]:
     body = add(t, negative(u)) if maximise else add(u, linear_rule("negative", (t,)))
     goal = t.gather(np.zeros((), dtype=np.intp))
     goal.origin = u.origin
-    return goal, lowered(body, (">=" if maximise else "<=", u, t))
+    return goal, lowered(body, u.origin)

@@ -35,31 +35,48 @@ Statements = Statement | NDArray[np.bool_] | Sequence["Statements"]
 Value = Affine | Convex | Expression | float | NDArray[Any]  # what an objective may be
 
 
-def minimize(expression: Value) -> Objective:
-    """The objective of a minimisation: affine, or convex as absolute values, maxima and norms are."""
-    return _objective(expression, False)
+def minimize(expression: Value, *, over: Index | Sequence[Index] | None = None) -> Objective:
+    """The objective of a minimisation: affine, or convex as absolute values, maxima and norms are.
+
+    With an index, or several, that it is `over`: the largest value for all of them.
+
+    Examples
+    --------
+    >>> import numpy as np, lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> problem = lsip.Problem(lsip.minimize(np.abs(x[0] + x[1] * t - np.exp(t)), over=t))
+    >>> print(problem)
+    minimize |x[0] + x[1] t - exp(t)|   at its worst over t ∈ [0, 1]
+    >>> round(problem.solve(verbose=False).value, 6)
+    0.105933
+    """
+    return _objective(expression, False, over)
 
 
-def maximize(expression: Value) -> Objective:
-    """The objective of a maximisation: affine, or concave as minima are."""
-    return _objective(expression, True)
+def maximize(expression: Value, *, over: Index | Sequence[Index] | None = None) -> Objective:
+    """The objective of a maximisation: affine, or concave as minima are; the smallest value for all indices `over`."""
+    return _objective(expression, True, over)
 
 
-def _objective(expression: Value, maximise: bool) -> Objective:
+def _objective(expression: Value, maximise: bool, over: Index | Sequence[Index] | None) -> Objective:
     found = expression if isinstance(expression, Convex) else Affine.of(expression)
     if found.size != 1:
         raise ModelError(
             f"An objective is one number; {text(expression)} has shape {found.shape}. Did you mean .sum()?"
         )
-    if found.indices():
+    if found.indices() and over is None:
         names = ", ".join(i.name for i in found.indices())
         raise ModelError(
-            f"The objective depends on the index {names}; introduce a variable and bound it with forall instead."
+            f"The objective depends on the index {names}; say `over={names}` for its worst value, or introduce a "
+            "variable and bound it with forall."
         )
-    if isinstance(found, Convex):
-        goal, epigraph = epigraph_of(found, maximise)
-        return Objective(goal, maximise, epigraph)
-    return Objective(found, maximise)
+    if over is None and isinstance(found, Affine):
+        return Objective(found, maximise)
+    goal, bound = epigraph_of(Convex.of(found), maximise)
+    goal.origin = found.origin
+    statements = bound if over is None else forall(over, bound)
+    every = tuple(statements) if isinstance(statements, list) else (statements,)
+    return Objective(goal, maximise, every, () if over is None else (over,) if isinstance(over, Index) else tuple(over))
 
 
 def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str | None = None) -> Any:
@@ -185,7 +202,7 @@ class Problem:
         if not variables:
             raise ModelError("The model has no decision variable.")
         _check_names([v.name for v in variables], "variables")
-        indices = (i for c in self.constraints if isinstance(c, ForAll) for i in c.indices)
+        indices = (i for c in self._statements() if isinstance(c, ForAll) for i in c.indices)
         _check_names([i.name for i in dict.fromkeys(indices)], "indices")
         _check_names([c.name for c in self.constraints if not isinstance(c, FamilyOn) and c.name], "constraints")
         _check_names([p.name for p in self.parameters], "parameters")
@@ -197,9 +214,8 @@ class Problem:
         return [self.objective.expression, *map(_body, self._statements())]
 
     def _statements(self) -> list[Constraint | ForAll | FamilyOn]:
-        """The constraints, and the one that bounds a convex objective."""
-        epigraph = self.objective.epigraph
-        return self.constraints if epigraph is None else [*self.constraints, epigraph]
+        """The constraints, and those that bound a convex objective."""
+        return [*self.constraints, *self.objective.epigraph]
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -387,7 +403,7 @@ class Problem:
     __repr__ = __str__
 
     def _repr_latex_(self) -> str:
-        rows = [rf"\{'max' if self.objective.maximise else 'min'} \quad & {latex(self.objective.expression)}"]
+        rows = [rf"\{'max' if self.objective.maximise else 'min'} \quad & {self.objective.latex()}"]
         for i, c in enumerate(self.constraints):
             if isinstance(c, FamilyOn):
                 rows.append((r"\text{s.t.} \quad & " if i == 0 else "& ") + c.latex())
