@@ -276,6 +276,15 @@ def test_a_robust_cone_over_a_disc():
     assert solution.value == pytest.approx(1 + np.sqrt(2), abs=1e-5)
 
 
+def test_a_matrix_over_an_ellipse():
+    """[[u, v], [v, -u]] has the eigenvalues ±|(u, v)|: slopes cancel in the trace, and boxes are cut along both axes."""
+    shape = np.array([[4.0, 1.0], [1.0, 1.0]])
+    u = lsip.Index("u", lsip.Ellipsoid([0, 0], shape))
+    M = np.stack([np.stack([u[0], u[1]]), np.stack([u[1], -u[0]])])
+    solution = solved(lsip.minimize(x[0]), [lsip.forall(u, lsip.psd(x[0] * np.eye(2) - M)), x[1:] == 0])
+    assert solution.value == pytest.approx(np.sqrt(np.linalg.eigvalsh(shape)[-1]), abs=TOL)
+
+
 def lyapunov(A, index, k):
     """The least trace of P >= I that makes V = x'Px decrease along every x' = A(y) x."""
     P = lsip.Variable((k, k), name="P")
