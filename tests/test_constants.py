@@ -30,8 +30,7 @@ FACTS: dict[str, str] = {
     "_AT_ONE _AT_TWO",
     "lsip/interop/pyomo/families.py": "UPPER LOWER",
     "lsip/kernel/native.py": "VERSION MOST_DIMENSIONS",
-    "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED UNBOUNDED "
-    "TIME_LIMIT",
+    "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED UNBOUNDED TIME_LIMIT",
     "lsip/progress.py": "WIDTH",
     "lsip/validation.py": "CONSECUTIVE",
 }

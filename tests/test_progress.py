@@ -26,7 +26,7 @@ def solution(**changes: Any) -> Any:
     rest = {"active": [1, 2], "history": [1], "seconds": 0.25, "oracle": "BranchAndBound", "message": status.value}
     proof = {
         "violation_proven": True,
-        "certificate": SimpleNamespace(finite_violation=0.0, box=(), upper=2.0),
+        "certificate": SimpleNamespace(finite_violation=0.0, box=(), upper=2.0, trusts=()),
         "program": SimpleNamespace(families=[1]),
     }
     return SimpleNamespace(status=status, **{**fields, **rest, **proof, **changes})
@@ -75,7 +75,7 @@ def test_the_summary_says_what_is_proven() -> None:
 
 
 def test_finite_rows_are_reported_apart() -> None:
-    broken = SimpleNamespace(finite_violation=5.41e-16, box=(), upper=2.0)
+    broken = SimpleNamespace(finite_violation=5.41e-16, box=(), upper=2.0, trusts=())
     lines = "\n".join(printed(end=solution(max_violation=-1.5e-8, certificate=broken)))
     assert "violation  -1.50e-08 (at most, over all index points)" in lines
     assert "finite     5.41e-16 (measured" in lines

@@ -26,8 +26,12 @@ class _Door:
 
 
 _MASTERS = {
-    "highs": _Door("lsip.masters.highs", "HighsMaster", "highspy", integer=("lsip.masters.highs_integer", "HighsIntegerMaster")),
-    "gurobi": _Door("lsip.masters.gurobi", "open_gurobi", "gurobipy", integer=("lsip.masters.gurobi_integer", "GurobiIntegerMaster")),
+    "highs": _Door(
+        "lsip.masters.highs", "HighsMaster", "highspy", integer=("lsip.masters.highs_integer", "HighsIntegerMaster")
+    ),
+    "gurobi": _Door(
+        "lsip.masters.gurobi", "open_gurobi", "gurobipy", integer=("lsip.masters.gurobi_integer", "GurobiIntegerMaster")
+    ),
     "cvxpy": _Door("lsip.masters.cvxpy", "open_cvxpy", "cvxpy", chooses=True),
     "pyomo": _Door("lsip.masters.pyomo", "open_pyomo", "pyomo", chooses=True),
 }

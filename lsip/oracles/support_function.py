@@ -80,7 +80,7 @@ class SupportFunction:
         values = violation.at(y, component)
         lost = doubt + 2 * (domain.dim + 2) * EPS * (np.abs(constant) + np.abs(top))  # what sets round up included
         for row in np.flatnonzero((sup > 0) & (sup <= TUNING.close * lost)) if violation.spread is None else ():
-            exact = _exact(form, domain, w[row], row)
+            exact = _exact(form, domain, w[row], int(row))
             if exact is not None and exact <= 0:
                 sup[row], values[row] = 0.0, min(values[row], 0.0)
         order = np.argsort(-values, kind="stable")

@@ -1,4 +1,4 @@
-"""The last finite relaxation of a solve as a file that other solvers read: MPS or LP, every number to the last digit."""
+"""The last finite relaxation of a solve as a file for other solvers: MPS or LP, every number to the last digit."""
 
 from __future__ import annotations
 
@@ -124,7 +124,9 @@ def _column_names(program: Program, variables: tuple[Variable, ...]) -> list[str
     if not variables:
         return [program.label(j) for j in range(program.n)]
     return [
-        v.name + (f"({','.join(map(str, place))})" if v.shape else "") for v in variables for place in np.ndindex(v.shape)
+        v.name + (f"({','.join(map(str, place))})" if v.shape else "")
+        for v in variables
+        for place in np.ndindex(v.shape)
     ]
 
 
@@ -206,7 +208,9 @@ _LETTER = {"<=": "L", ">=": "G", "=": "E"}
 def _lp(m: Finite) -> Iterator[str]:
     yield f"\\ {m.title}"
     yield "maximize" if m.maximise else "minimize"
-    yield " obj:" + "".join(_term(v, name) for v, name in zip(m.c.tolist(), m.columns, strict=True)) + f" {m.constant:+}"
+    yield (
+        " obj:" + "".join(_term(v, name) for v, name in zip(m.c.tolist(), m.columns, strict=True)) + f" {m.constant:+}"
+    )
     yield "subject to"
     for (start, end), name, sense, side in zip(
         pairwise(m.rows.indptr.tolist()), m.names, m.senses, m.sides, strict=True

@@ -9,6 +9,7 @@ from .sampling import SamplingTuning
 from .tuning import (
     BoxTuning,
     DecompositionTuning,
+    IntegerTuning,
     MarginTuning,
     MasterTuning,
     NewtonTuning,
@@ -27,6 +28,7 @@ __all__ = [
     "DecompositionTuning",
     "Exchange",
     "Extreme",
+    "IntegerTuning",
     "MarginTuning",
     "MasterTuning",
     "NewtonTuning",

@@ -27,7 +27,9 @@ def forced(program: Program, cuts: Sequence[Support] = ()) -> Program:
     negative = sparse.vstack([*(part < 0 for part in A), middle + radius < 0], format="csr")
     lower, upper, count = program.lower.copy(), program.upper.copy(), -1
     while count != (count := int(((lower == 0) & (upper == 0)).sum())):
-        least = positive @ (lower == 0).astype(int) + negative @ (upper == 0).astype(int)  # terms that cannot be below 0
+        least = positive @ (lower == 0).astype(int) + negative @ (upper == 0).astype(
+            int
+        )  # terms that cannot be below 0
         nothing = (used.astype(int) - positive.astype(int) - negative.astype(int)) @ ((lower == 0) & (upper == 0))
         forcing = least + nothing == used.astype(int).sum(axis=1).A1
         columns = np.unique(used[forcing].indices)

@@ -114,8 +114,8 @@ class IntegerRun:
         while self.relaxed is None:
             try:
                 yield self._open_above(next(steps))
-            except StopIteration as end:
-                self.relaxed = end.value
+            except StopIteration as over:
+                self.relaxed = over.value
         relaxed = self.relaxed
         if relaxed.status is Status.INFEASIBLE:
             return End(Status.INFEASIBLE, certificate=relaxed.certificate)
@@ -284,8 +284,8 @@ class IntegerRun:
 
     def _told(self) -> str:
         return (
-            "The point is feasible for every index, which is proven; that no other whole values are better by more than "
-            f"the gap rests on the branch and bound of {master_name(self.options.master)}, which is taken on trust."
+            "The point is feasible for every index, which is proven; that no other whole values are better by more "
+            f"than the gap rests on the branch and bound of {master_name(self.options.master)}, which is taken on trust."
         )
 
     def _ended(self, status: str) -> End | None:
@@ -311,8 +311,8 @@ class IntegerRun:
         self.tree = -np.inf
         return end or End(
             Status.UNCERTIFIED,
-            "Without integrality, the objective improves without limit; that it does so over whole values is not proven. "
-            "Give the integer variables bounds.",
+            "Without integrality, the objective improves without limit; that it does so over whole values is not "
+            "proven. Give the integer variables bounds.",
         )
 
     def _certificate(self) -> Certificate:

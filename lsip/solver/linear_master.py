@@ -230,7 +230,9 @@ class LinearMaster:
         fixed = self.program.lower == self.program.upper
         if not fixed.any():
             return np.ones(len(rhs), dtype=bool)
-        found: NDArray[np.bool_] = (abs(rows) @ (~fixed).astype(float) > 0) | (rows[:, fixed] @ self.program.lower[fixed] > rhs)
+        found: NDArray[np.bool_] = (abs(rows) @ (~fixed).astype(float) > 0) | (
+            rows[:, fixed] @ self.program.lower[fixed] > rhs
+        )
         return found
 
     def stretch(self, leaning: NDArray[np.bool_]) -> None:
