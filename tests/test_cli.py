@@ -19,7 +19,7 @@ import pytest
 import lsip
 from lsip import cli
 from lsip.cli import bench, entry
-from lsip.oracles import ORACLES
+from lsip.oracles.names import ORACLES
 
 GOOD = """
     import numpy as np, lsip

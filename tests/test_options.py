@@ -15,6 +15,7 @@ from lsip import solver
 from lsip.cli.arguments import Parser
 from lsip.cli.solve import add as add_solve
 from lsip.oracles import Grid, Multistart, ProjectedSubgradient, RandomSearch
+from lsip.oracles.names import ORACLES
 
 X, T = lsip.Variable(2, name="x", lower=-9, upper=9), lsip.Index("t", lsip.Interval(0, 1))
 PROBLEM = lsip.Problem(lsip.minimize(X[0] + X[1] / 2), [lsip.forall(T, X[0] + X[1] * T >= np.exp(T))])
@@ -156,7 +157,7 @@ def test_an_option_that_is_not_given_is_the_method_s() -> None:
     assert PROBLEM.solve(method=method, tol=1e-5, verbose=False).tol == 1e-5
 
 
-@pytest.mark.parametrize("name", sorted(lsip.oracles.ORACLES))
+@pytest.mark.parametrize("name", sorted(ORACLES))
 def test_oracles_have_names(name: str) -> None:
     problem = lsip.Problem(lsip.minimize(X[0]), [lsip.forall(T, X[0] + X[1] * T >= T), X[1] >= 0])
     kind = type(lsip.Exchange(oracle=name).oracle).__name__

@@ -58,7 +58,8 @@ def _from_cvxpy(problem: Any) -> Model:
 
 
 def _from_pyomo(model: Any) -> Model:
-    from ..interop.pyomo import read, solved
+    from ..interop.pyomo.model import read
+    from ..interop.pyomo.solver import solved
 
     reading = read(model)
 

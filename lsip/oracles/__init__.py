@@ -7,14 +7,12 @@ from .choice import is_prover, pick_oracle, prover
 from .grid import Grid
 from .memory import Memory
 from .multistart import Multistart
-from .names import ORACLES, open_oracle
 from .projected_subgradient import ProjectedSubgradient
 from .random_search import RandomSearch
 from .support_function import SupportFunction
 from .supremum import sought, supremum
 
 __all__ = [
-    "ORACLES",
     "AdaptiveSearch",
     "BranchAndBound",
     "EnclosableViolation",
@@ -32,7 +30,6 @@ __all__ = [
     "is_costly",
     "is_instant",
     "is_prover",
-    "open_oracle",
     "pick_oracle",
     "prover",
     "sought",

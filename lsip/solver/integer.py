@@ -33,8 +33,8 @@ from .forcing import forced
 from .integer_relaxation import IntegerRelaxation
 from .options import Options
 from .relaxation import counted
-from .rows import cut_rows
-from .state import End
+from .rows import cut_rows, cuts_at
+from .state import End, Proposal
 
 
 class Opened(Protocol):
@@ -122,31 +122,52 @@ class IntegerRun:
         self._learn(relaxed)
         if relaxed.status is Status.UNBOUNDED:
             return self._unbounded()
-        values = self._whole(relaxed.x)
-        if np.abs(values - relaxed.x[self.given.integer]).max() <= self.tuning.near:
+        given, values = self.given, self._whole(relaxed.x)
+        if np.abs(values - relaxed.x[given.integer]).max() <= self.tuning.near:
             end = self._visit(values) or self._closed()
             if end is not None:
                 return end
+        finest = self.tuning.tree_share * self.options.tol
+        gap = max(self.tuning.first_gap, finest)
         while len(self.history) < self.options.max_iterations:
             check("exchange")
-            found = self.relaxation.solve(None if self.best is None else self.best.x)
+            gap = max(min(gap, self.tuning.gap_share * self._gap()), finest)
+            found = self.relaxation.solve(gap, None if self.best is None else self.best.x)
             if found.status != "infeasible" or self.best is not None:
                 self.tree = max(self.tree, found.bound)
             end = self._closed() or self._ended(found.status)
             if end is not None or found.x is None:
                 return end or End(Status.STALLED)
-            values = self._whole(found.x)
-            known, held = self.visited.get(values.tobytes()), len(self.relaxation.cuts)
-            end = self._visit(values) if known is None else None
+            held, values = len(self.relaxation.cuts), self._whole(found.x)
+            self._cut_off(found.x, values)
+            if values.tobytes() not in self.visited and (len(self.relaxation.cuts) == held or not given.integer.all()):
+                end = self._visit(values)
             yield self._record(found.x, held)
             end = end or self._closed()
             if end is not None:
                 return end
-            if len(self.relaxation.cuts) == held:  # the branch and bound cannot tell how good these values are
+            if len(self.relaxation.cuts) > held:
+                continue
+            if gap == finest:  # the branch and bound cannot tell how good these values are
                 if not self.relaxation.exclude(values):
                     return End(Status.STALLED, self.undecided)
                 self.excluded = min(self.excluded, self.visited[values.tobytes()])
+            gap = max(self.tuning.sooner * gap, finest)
         return End(Status.ITERATION_LIMIT)
+
+    def _gap(self) -> float:
+        """How far the bounds are apart, relative to the value."""
+        if self.best is None or self.lower == -np.inf:
+            return np.inf
+        worth = self._worth(self.best)
+        return (worth - self.lower) / max(abs(worth), self.least)
+
+    def _cut_off(self, x: Array, values: Array) -> None:
+        """Add the worst index points at x, with its integers rounded, of every constraint that it breaks."""
+        relaxation, x = self.first.relaxation, x.copy()
+        x[self.given.integer] = values
+        found = relaxation.separate(Proposal(x / relaxation.scaling.columns), 0.0, max(self.clock.left(), 0.0))
+        self.relaxation.add(cuts_at(found, above=self.options.tol * relaxation.held.scale))
 
     def _whole(self, x: Array) -> Array:
         """The integer variables at x, rounded."""
@@ -204,9 +225,9 @@ class IntegerRun:
         return self.given.finite_violation(found.x) <= self.options.tol
 
     def _learn(self, found: Solution) -> None:
-        """Take the cuts that a linear problem was solved with, or those that its proof needs."""
+        """Take the cuts that the proof of a linear problem needs; all that it was solved with, where there is none."""
         told = found.certificate.support
-        self.relaxation.add(found.cuts if found is self.relaxed or not told else told)
+        self.relaxation.add(told or found.cuts)
         self.telling = (*self.telling, *(replace(s, multiplier=0.0) for s in told))
 
     def _worth(self, found: Solution) -> float:
@@ -283,9 +304,10 @@ class IntegerRun:
         )
 
     def _told(self) -> str:
+        name = master_name(self.options.master)
         return (
             "The point is feasible for every index, which is proven; that no other whole values are better by more "
-            f"than the gap rests on the branch and bound of {master_name(self.options.master)}, which is taken on trust."
+            f"than the gap rests on the branch and bound of {name}, which is taken on trust."
         )
 
     def _ended(self, status: str) -> End | None:
@@ -304,7 +326,7 @@ class IntegerRun:
 
     def _unbounded(self) -> End:
         """A proof, where the other variables alone make the objective unbounded for some whole values."""
-        found = self.relaxation.solve(None, anything=True)
+        found = self.relaxation.solve(self.tuning.first_gap, anything=True)
         end = self._ended(found.status)
         if end is None and found.x is not None:
             end = self._visit(self._whole(found.x))

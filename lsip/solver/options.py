@@ -10,7 +10,8 @@ import numpy as np
 
 from ..errors import ModelError
 from ..masters import MasterFactory, open_master
-from ..oracles import Oracle, open_oracle
+from ..oracles import Oracle
+from ..oracles.names import open_oracle
 from ..proof.certificate import Array
 from ..solution.solution import Iterate, Solution
 from ..validation import real, whole

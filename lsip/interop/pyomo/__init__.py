@@ -1,9 +1,8 @@
 """The Pyomo door: importing this module registers `SolverFactory("lsip")`."""
 
-from .model import read
 from .results import NoSolutionError
-from .solver import LSIPSolver, register, solved
+from .solver import LSIPSolver, register
 
 register()
 
-__all__ = ["LSIPSolver", "NoSolutionError", "read", "solved"]
+__all__ = ["LSIPSolver", "NoSolutionError"]
