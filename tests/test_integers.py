@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import linprog
 
 import lsip
-from lsip.proof.certificate import TreeAssumption
+from lsip.masters.registry import open_integer_master
+from lsip.proof.certificate import Support, TreeAssumption
+from lsip.solver.forcing import forced
 from lsip.solver.tuning import IntegerTuning
 
 T = lsip.Index("t", lsip.Interval(0, 1))
@@ -355,3 +359,83 @@ def test_models_print_their_integers():
     assert "k ∈ ℤ³" in str(problem)
     assert r"k \in \mathbb{Z}^{3}" in problem._repr_latex_()
     assert "b ∈ ℤ" in str(lsip.Problem(lsip.minimize(lsip.Variable(name="b", boolean=True))))
+
+
+# ---- parts
+
+
+@pytest.mark.parametrize("master", ["highs", "gurobi"])
+def test_what_a_branch_and_bound_says(master):
+    if master == "gurobi":
+        pytest.importorskip("gurobipy")
+    nothing = sparse.csr_matrix((0, 2))
+    whole, none = np.array([True, False]), np.zeros(0)
+    opened = open_integer_master(master)
+    tree = opened(np.array([-1.0, -1.0]), np.zeros(2), np.array([9.0, 1.0]), whole, nothing, none, none)
+    tree.add(np.array([[2.0, 2.0]]), np.array([7.5]))
+    found = tree.solve(0.0)
+    assert found.status == "optimal"
+    assert found.bound == pytest.approx(-3.75)
+    assert found.x == pytest.approx([3, 0.75])
+    tree.add(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([0.9, -0.1]))
+    assert tree.solve(0.0, start=found.x).status == "infeasible"
+    free = opened(np.array([-1.0, 0.0]), np.zeros(2), np.full(2, np.inf), whole, nothing, none, none)
+    assert free.solve(0.0).status == "unbounded"
+
+
+def test_rows_without_room_force_variables_to_zero():
+    opened, share = lsip.Variable(2, name="open"), lsip.Variable((2, 2), name="share", lower=0)
+    z = lsip.Index("z", lsip.Box([-1, -1], [1, 1]))
+    load = [(3 + z) @ share[i] <= 9 * opened[i] for i in range(2)]
+    problem = lsip.Problem(lsip.minimize(opened.sum()), [lsip.forall(z, load), share[1, 0] <= 4 * share[0, 0]])
+    opened.lower = opened.upper = [0, 1]
+    program = problem.compile()
+    assert list(forced(program).upper) == [0, 1, *[np.inf] * 4], "no finite row is without room"
+    cuts = tuple(Support(0, i, np.zeros(2), 0.0) for i in range(2))
+    assert list(forced(program, cuts).upper) == [0, 1, 0, 0, 0, np.inf], "the finite row follows from the first cut"
+
+
+DIRECTIONS = np.random.default_rng(5).normal(size=(20, 3))
+SETS = (
+    lsip.Box([-1, 0, 2], [1, 0.1, 3]),
+    lsip.Budget(3, 1.7),
+    lsip.Simplex(3),
+    lsip.Finite(np.random.default_rng(6).normal(size=(9, 3))),
+)
+
+
+@pytest.mark.parametrize("domain", SETS, ids=lambda d: type(d).__name__)
+def test_suprema_in_rational_numbers(domain):
+    _, bounds = domain.support(DIRECTIONS)
+    for d, bound in zip(DIRECTIONS, bounds, strict=True):
+        exact = domain.exact_support([Fraction(v) for v in d.tolist()])
+        assert exact <= Fraction(bound) <= exact + Fraction(1, 10**12)
+
+
+def test_where_rounding_decides_rational_numbers_do():
+    n = 40
+    x, z = lsip.Variable(n, name="x"), lsip.Index("z", lsip.Budget(n, 7))
+    weight = np.arange(1.0, n + 1)
+    for capacity, fits in ((weight.sum() + 7 * n / 4, True), (np.nextafter(weight.sum() + 7 * n / 4, 0), False)):
+        problem = lsip.Problem(lsip.minimize(x.sum()), [lsip.forall(z, (weight + n / 4 * z) @ x <= capacity)])
+        worst = problem.worst_violation(np.ones(n))
+        assert (worst.bound <= 0) is fits
+
+
+def test_no_time_at_all():
+    problem, *_ = polynomial()
+    solution = problem.solve(verbose=False, time_limit=0)
+    assert solution.status is lsip.Status.TIME_LIMIT
+    assert solution.upper == np.inf
+
+
+def test_functions_without_a_formula_are_searched():
+    def steep(y):
+        return -0.9 * np.array([float(np.exp(v)) for v in y[:, 0]])
+
+    above = lsip.Family(lsip.Interval(0, 1), lambda y: -np.column_stack([np.ones(len(y)), y[:, 0]]), steep)
+    solution = lsip.linsip([1, 0.6], [above], integrality=[1, 0])
+    assert solution.status is lsip.Status.UNCERTIFIED
+    assert solution.upper == np.inf
+    assert solution.x == pytest.approx([1, 0.9 * np.e - 1], abs=1e-6)
+    assert "not excluded" in solution.message

@@ -20,7 +20,7 @@ from ..errors import OutOfTime, ProofError
 from ..masters import MasterError, master_name
 from ..model.program import Compilable, Program
 from ..model.status import Status
-from ..proof.certificate import Array, Certificate, Support, TreeAssumption
+from ..proof.certificate import Array, BoundAssumption, Certificate, Support, TreeAssumption
 from ..proof.dual import Dual
 from ..proof.primal import Broken
 from ..proof.prove import Lower, optimal, prove_feasible, rounding_of
@@ -117,6 +117,8 @@ class IntegerRun:
             except StopIteration as over:
                 self.relaxed = over.value
         relaxed = self.relaxed
+        if not self.first.ready:
+            return End(Status.TIME_LIMIT)
         if relaxed.status is Status.INFEASIBLE:
             return End(Status.INFEASIBLE, certificate=relaxed.certificate)
         self._learn(relaxed)
@@ -139,10 +141,10 @@ class IntegerRun:
             if end is not None or found.x is None:
                 return end or End(Status.STALLED)
             held, values = len(self.relaxation.cuts), self._whole(found.x)
-            self._cut_off(found.x, values)
+            worst = self._cut_off(found.x, values)
             if values.tobytes() not in self.visited and (len(self.relaxation.cuts) == held or not given.integer.all()):
                 end = self._visit(values)
-            yield self._record(found.x, held)
+            yield self._record(found.x, held, worst)
             end = end or self._closed()
             if end is not None:
                 return end
@@ -162,12 +164,13 @@ class IntegerRun:
         worth = self._worth(self.best)
         return (worth - self.lower) / max(abs(worth), self.least)
 
-    def _cut_off(self, x: Array, values: Array) -> None:
-        """Add the worst index points at x, with its integers rounded, of every constraint that it breaks."""
+    def _cut_off(self, x: Array, values: Array) -> float:
+        """Add the worst index points at x, with its integers rounded, of all constraints that it breaks; by how much."""
         relaxation, x = self.first.relaxation, x.copy()
         x[self.given.integer] = values
         found = relaxation.separate(Proposal(x / relaxation.scaling.columns), 0.0, max(self.clock.left(), 0.0))
         self.relaxation.add(cuts_at(found, above=self.options.tol * relaxation.held.scale))
+        return max((relaxation.scaling.violation(f, s.worst) for f, s in enumerate(found)), default=-np.inf)
 
     def _whole(self, x: Array) -> Array:
         """The integer variables at x, rounded."""
@@ -189,7 +192,7 @@ class IntegerRun:
         fixed = replace(given, lower=lower, upper=upper, integer=np.zeros(0, dtype=bool))
         fixed = forced(fixed, self.relaxation.cuts)
         found = self._proven(fixed, drive(self.opened(fixed, options, None, self.telling), verbose=False))
-        self.visited[values.tobytes()] = found.certificate.lower
+        self.visited[values.tobytes()] = -np.inf if np.isfinite(found.certificate.radius) else found.certificate.lower
         if found.status is Status.UNBOUNDED:
             return End(Status.UNBOUNDED, certificate=found.certificate)
         nearly = found.status is not Status.INFEASIBLE and self._nearly(found)
@@ -235,18 +238,17 @@ class IntegerRun:
         upper = found.certificate.upper
         return upper if np.isfinite(upper) else float(self.given.c @ found.x) + self.given.constant
 
-    def _record(self, x: Array, held: int) -> Iterate:
-        """An iteration in the sense of the objective; what x violates is known where cuts were added."""
+    def _record(self, x: Array, held: int, worst: float) -> Iterate:
+        """An iteration in the sense of the objective."""
         given, new = self.given, self.relaxation.cuts[held:]
-        rows, rhs = cut_rows(given, new)
         sign = -1.0 if given.maximise else 1.0
-        bounds = sorted((sign * self.lower, sign * (np.inf if self.best is None else self._worth(self.best))))
+        bounds = sorted((sign * self.lower, sign * (np.inf if self.best is None else self.best.certificate.upper)))
         return Iterate(
             len(self.history) + 1,
             sign * (float(given.c @ x) + given.constant),
             bounds[0],
             bounds[1],
-            float((rows @ x - rhs).max(initial=-np.inf)),
+            worst,
             np.inf,
             len(new),
             len(self.relaxation.cuts),
@@ -287,9 +289,10 @@ class IntegerRun:
             return self._no_room(best)
         certificate = self._certificate()
         try:
-            verify(self.given, certificate, Status.OPTIMAL, self.options.tol, atol=self.least)
+            verify(self.given, certificate, Status.OPTIMAL, self.options.tol, atol=self.options.atol)
         except ProofError:
-            return End(Status.UNCERTIFIED, "" if best.certificate.trusts else self._told())
+            rest = [a for a in certificate.trusts if not isinstance(a, TreeAssumption)]  # an oracle's word, for one
+            return End(Status.UNCERTIFIED, "" if rest else self._told())
         return End(Status.OPTIMAL, certificate=certificate)
 
     def _no_room(self, best: Solution) -> End:
@@ -350,7 +353,7 @@ class IntegerRun:
                 f"The lower bound is that of the branch and bound of {master_name(self.options.master)}."
             )
             known = proof if best is None else best.certificate
-            kept = tuple(a for a in known.assumptions if not isinstance(a, TreeAssumption))
+            kept = tuple(a for a in known.assumptions if not isinstance(a, BoundAssumption))
             upper = np.inf if best is None else max(known.upper, lower)
             return replace(known, lower=lower, upper=upper, radius=np.inf, assumptions=(*kept, trust))
         if best is None:
@@ -364,7 +367,11 @@ class IntegerRun:
             dependent=point.dependent,
             violation=point.violation,
             finite_violation=point.finite_violation,
-            assumptions=tuple(dict.fromkeys((*proof.assumptions, *point.assumptions))),
+            assumptions=tuple(
+                dict.fromkeys(
+                    (*proof.assumptions, *(a for a in point.assumptions if not isinstance(a, BoundAssumption)))
+                )
+            ),
         )
 
     def stop(self, end: End) -> Solution:
