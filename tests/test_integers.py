@@ -124,6 +124,30 @@ def test_robust_facilities_are_the_cheapest(budget):
     assert 0 < solution[opened].sum() < 4
 
 
+def test_binaries_now_and_an_affine_rule_later():
+    """Build plants now, and make later what the demand is seen to be, by a rule that is affine in it."""
+    demand, swing, size, price = np.array([5.0, 7]), np.array([2.0, 3]), np.array([6.0, 9, 11]), np.array([4.0, 5, 7])
+    build, base = lsip.Variable(3, name="build", boolean=True), lsip.Variable(3, name="base")
+    slope, worst = lsip.Variable((3, 2), name="slope"), lsip.Variable(name="worst")
+    z, cost = lsip.Index("z", lsip.Box([-1, -1], [1, 1])), np.array([1.0, 0.7, 0.4])
+    make = base + slope @ z
+    rows = [make >= 0, make - size * build <= 0, make.sum() >= (demand + swing * z).sum(), cost @ make <= worst]
+    solution = solved(lsip.Problem(lsip.minimize(price @ build + worst), [lsip.forall(z, row) for row in rows]))
+    corners, best = np.array(list(product((-1, 1), repeat=2))), np.inf
+    for chosen in product((0.0, 1.0), repeat=3):
+        rule = np.array([np.concatenate([np.eye(3)[i], np.kron(np.eye(3)[i], c)]) for c in corners for i in range(3)])
+        total, spent = (np.stack([w @ rule[3 * k : 3 * k + 3] for k in range(4)]) for w in (np.ones(3), cost))
+        wide = np.zeros((12, 1))
+        table = np.block([[-rule, wide], [rule, wide], [-total, wide[:4]], [spent, -np.ones((4, 1))]])
+        needed = (demand + swing * corners).sum(axis=1)
+        sides = np.concatenate([np.zeros(12), np.tile(size * chosen, 4), -needed, np.zeros(4)])
+        found = linprog(np.append(np.zeros(9), 1), table, sides, bounds=(None, None))
+        best = min(best, found.fun + price @ chosen) if found.status == 0 else best
+    assert solution.value == pytest.approx(best, rel=1e-7)
+    assert solution.violation_proven
+    assert solution.max_violation <= 0
+
+
 # ---- nonlinear in the index, general integers
 
 

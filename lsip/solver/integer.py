@@ -165,7 +165,7 @@ class IntegerRun:
         return (worth - self.lower) / max(abs(worth), self.least)
 
     def _cut_off(self, x: Array, values: Array) -> float:
-        """Add the worst index points at x, with its integers rounded, of all constraints that it breaks; by how much."""
+        """Add the worst index points at x, its integers rounded, of all constraints that it breaks; by how much."""
         relaxation, x = self.first.relaxation, x.copy()
         x[self.given.integer] = values
         found = relaxation.separate(Proposal(x / relaxation.scaling.columns), 0.0, max(self.clock.left(), 0.0))
@@ -190,8 +190,7 @@ class IntegerRun:
             callback=None,
         )
         fixed = replace(given, lower=lower, upper=upper, integer=np.zeros(0, dtype=bool))
-        fixed = forced(fixed, self.relaxation.cuts)
-        found = self._proven(fixed, drive(self.opened(fixed, options, None, self.telling), verbose=False))
+        found = self._solved(forced(fixed, self.relaxation.cuts), options)
         self.visited[values.tobytes()] = -np.inf if np.isfinite(found.certificate.radius) else found.certificate.lower
         if found.status is Status.UNBOUNDED:
             return End(Status.UNBOUNDED, certificate=found.certificate)
@@ -203,6 +202,26 @@ class IntegerRun:
             self.undecided = f"With its integers fixed, the problem was not decided: {found.message}"
         self._learn(found)
         return None
+
+    def _solved(self, fixed: Program, options: Options) -> Solution:
+        """The problem with fixed integers; where it has no room, with what is nearly zero at zero.
+
+        Rules for what is not built, say, have to vanish everywhere, and nothing but rounding keeps them from it.
+        """
+        found = self._proven(fixed, drive(self.opened(fixed, options, None, self.telling), verbose=False))
+        if np.isfinite(found.certificate.upper) or found.status in PROVEN or not self._nearly(found):
+            return found
+        tiny = np.abs(found.x) <= self.tuning.near * np.abs(found.x).max()
+        tiny &= (fixed.lower < fixed.upper) & (fixed.lower <= 0) & (fixed.upper >= 0)
+        if not tiny.any():
+            return found
+        self._learn(found)
+        pinned = replace(fixed, lower=np.where(tiny, 0.0, fixed.lower), upper=np.where(tiny, 0.0, fixed.upper))
+        again = drive(self.opened(pinned, options, None, self.telling), verbose=False)
+        if not np.isfinite(again.certificate.upper):
+            return found
+        bounded = replace(again.certificate, lower=found.certificate.lower, radius=found.certificate.radius)
+        return replace(again, certificate=bounded)
 
     def _proven(self, fixed: Program, found: Solution) -> Solution:
         """The same with its point proven to be feasible after all: one without room may still be."""

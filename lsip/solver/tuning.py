@@ -237,7 +237,8 @@ class IntegerTuning(Configuration):
         how much smaller its gap is made where the last one brought no cuts: before the cuts that matter are known, an
         exact tree is wasted.
     near
-        How far from whole numbers the integer variables of a relaxation may be to be rounded at once.
+        How far from whole numbers the integer variables of a relaxation may be to be rounded at once; and from zero,
+        relative to the largest, others where there is no room.
     """
 
     relaxed_share: Share = 0.5
