@@ -463,3 +463,31 @@ def test_functions_without_a_formula_are_searched():
     assert solution.upper == np.inf
     assert solution.x == pytest.approx([1, 0.9 * np.e - 1], abs=1e-6)
     assert "not excluded" in solution.message
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_models_agree_with_every_choice_solved_by_itself(seed):
+    rng = np.random.default_rng(seed)
+    k = lsip.Variable(2, name="k", integer=True, lower=-1, upper=rng.integers(1, 3))
+    u = lsip.Variable(2, name="u", lower=-3, upper=3)
+    a, b, c, d = (rng.normal(size=2).round(2) for _ in range(4))
+    wave = np.sin(3 * T + d[0]) * k[0] + np.cos(2 * T + d[1]) * k[1] + np.exp(-T) * u[0] + T * u[1]
+    rows = [
+        lsip.forall(T, wave >= np.sin(5 * T)),
+        lsip.forall(T, u[0] + a[0] * T * k[1] <= 2 + T),
+        b @ k + c @ u <= 1.5,
+    ]
+    problem = lsip.Problem(lsip.minimize(a @ k + c @ u + 3 * u[0]), rows)
+    best = np.inf
+    for chosen in product(*(np.arange(low, high + 1) for low, high in zip(k.lower, k.upper, strict=True))):
+        fixed = replace(problem.compile(), integer=np.zeros(0, dtype=bool))
+        ends = [np.concatenate([chosen, end[2:]]) for end in (fixed.lower, fixed.upper)]
+        found = replace(fixed, lower=ends[0], upper=ends[1]).solve(verbose=False)
+        assert found.status in (lsip.Status.OPTIMAL, lsip.Status.INFEASIBLE)
+        best = min(best, found.value) if found.status is lsip.Status.OPTIMAL else best
+    solution = solved(problem)
+    if best == np.inf:
+        assert "No whole values" in solution.message or solution.status is lsip.Status.INFEASIBLE
+    else:
+        assert solution.value == pytest.approx(best, rel=1e-6, abs=1e-7)
+        assert solution.gap <= solution.tol
