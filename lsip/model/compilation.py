@@ -285,11 +285,13 @@ def family_of(
     indices = members[0].indices
     bodies = [m.constraint.body for m in members]
     body = Affine.join(bodies) if len(members) > 1 else bodies[0]
-    labels = tuple(label for m in members for label in labels_of(m.constraint))
+
+    def labels() -> tuple[str, ...]:
+        return tuple(label for m in members for label in labels_of(m.constraint))
+
     domains = [i.domain for i in indices]
     domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
-    name = "; ".join(m.label for m in members)
-    family = declared_family(name, indices, domain, body, labels, offsets, values)
+    family = declared_family(lambda: "; ".join(m.label for m in members), indices, domain, body, labels, offsets, values)
     family.origins = tuple((m, i) for m in members for i in range(m.constraint.body.size))
     family.memory = memories.setdefault((indices, narrow), family.memory)
     return family
@@ -306,11 +308,11 @@ def _applied(c: FamilyOn, offsets: Offsets) -> DeclaredFamily | BlackBoxFamily:
 
 
 def declared_family(
-    name: str,
+    name: str | Callable[[], str],
     indices: tuple[Index, ...],
     domain: Domain,
     body: Affine,
-    labels: tuple[str, ...],
+    labels: tuple[str, ...] | Callable[[], tuple[str, ...]],
     offsets: Offsets,
     values: Values | None = None,
 ) -> DeclaredFamily:

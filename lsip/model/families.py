@@ -121,16 +121,18 @@ class DeclaredFamily:
 
     def __init__(
         self,
-        name: str,
+        name: str | Callable[[], str],
         indices: tuple[Index, ...],
         domain: Domain,
         coefficient: Expression,
         columns: Ints,
         rhs: Expression,
-        labels: tuple[str, ...],
+        labels: tuple[str, ...] | Callable[[], tuple[str, ...]],
         values: Values | None = None,
     ) -> None:
-        self.name, self.indices, self.domain, self.columns, self.labels = name, indices, domain, columns, labels
+        """Name and labels may be functions: a formula is long to write, and seldom read."""
+        self._name, self._labels = name, labels
+        self.indices, self.domain, self.columns = indices, domain, columns
         self.coordinates = tuple(
             i.name if i.domain.scalar else f"{i.name}[{k}]" for i in indices for k in range(i.domain.dim)
         )
@@ -140,6 +142,14 @@ class DeclaredFamily:
         self.origins: tuple[Hashable, ...] = tuple((number, i) for i in range(len(columns)))
         self.memory = Memory()
         self._parts: dict[bytes, Tape] = {}  # of numbers that depend on parameters
+
+    @cached_property
+    def name(self) -> str:
+        return self._name() if callable(self._name) else self._name
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        return self._labels() if callable(self._labels) else self._labels
 
     def bound(self, values: Values) -> DeclaredFamily:
         """The family for these values of its parameters; it shares its memory, which keeps the data of boxes apart."""

@@ -85,7 +85,7 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
         raise ModelError(f"{constraint} has no element (its shape is {constraint.body.shape}): leave it out.")
     if not constraint.body.indices() and any(isinstance(t.variable, Coefficients) for t in constraint.body.terms):
         return constraint if name is None else constraint.named(name)  # of rules that see nothing
-    check_indices(str(constraint), indices, constraint.body.indices())
+    check_indices(constraint, indices, constraint.body.indices())
     constraint = constraint if name is None else constraint.named(name)
     endless = not all(i.domain.bounded for i in indices)
     if (constraint.equality or endless) and constraint.body.parameters:
@@ -102,7 +102,7 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
     return ForAll(indices, constraint)
 
 
-def check_indices(constraint: str, indices: Sequence[Index], found: Sequence[Index]) -> None:
+def check_indices(constraint: object, indices: Sequence[Index], found: Sequence[Index]) -> None:
     """Refuse a constraint for all `indices` that depends on another index, or on none of these."""
     names = [i.name for i in indices]
     free = [i.name for i in found if all(i is not j for j in indices)]
