@@ -134,7 +134,7 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
         raise ModelError(f"{constraint} has no element (its shape is {constraint.body.shape}): leave it out.")
     if not constraint.indices and any(isinstance(t.variable, Coefficients) for t in constraint.body.terms):
         return constraint if name is None else constraint.named(name)  # of rules that see nothing
-    check_indices(str(constraint), indices, constraint.indices)
+    check_indices(constraint, indices, constraint.indices)
     constraint = constraint if name is None else constraint.named(name)
     endless = not all(i.domain.bounded for i in indices)
     if endless and constraint.directions:
