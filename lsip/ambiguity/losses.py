@@ -24,7 +24,7 @@ Loss: TypeAlias = Piece | Sequence[Piece]
 _NUMBER = count()
 
 
-class Bound(NamedTuple):
+class UpperBound(NamedTuple):
     """A bound that is affine in variables, and what these have to satisfy for it to be one.
 
     Minimise its `value`, or bound that from above, and list its `constraints` among those of the problem.
@@ -129,7 +129,7 @@ def _substituted(piece: Affine, index: Index, other: Expression) -> Affine:
     return found
 
 
-def averaged(loss: Pieces, points: Array) -> Bound:
+def averaged(loss: Pieces, points: Array) -> UpperBound:
     """The average of a loss over points (N, m)."""
     shares = Variable(len(points), name=fresh("s"))  # of the average, so that all numbers are doubles
-    return Bound(shares.sum(), [float(len(points)) * shares >= at for at in loss.at(points)])
+    return UpperBound(shares.sum(), [float(len(points)) * shares >= at for at in loss.at(points)])
