@@ -58,7 +58,7 @@ def test_calls_with_two_moments(mean, sd, strike):
 
 
 def test_calls_with_two_moments_of_what_is_never_negative():
-    """Lo (1987): on the half line it is mean - k mean² / (mean² + sd²), for a strike of k <= (mean² + sd²) / (2 mean)."""
+    """Lo (1987): on the half line it is m - k m² / (m² + sd²), for strikes k <= (m² + sd²) / (2 m)."""
     found = least(lsip.worst_expectation([HALF - 0.5, 0], Moments(1, 1)))
     assert found.value == pytest.approx(0.75, abs=1e-6)
 

@@ -17,6 +17,7 @@ from ..expressions.polynomials import Polynomials
 from ..expressions.printing import text
 from ..expressions.substitution import substituted
 from ..expressions.tape import Tape
+from ..model import forall
 from ..validation import Array, Data, shown
 
 Piece: TypeAlias = Affine | Expression | Data
@@ -66,11 +67,16 @@ class Pieces:
         if len(indices) != 1:
             names = ", ".join(i.name for i in indices) or "none"
             raise ModelError(f"The loss of lsip.{name} depends on one index, the random one; got {names}.")
-        return Pieces(tuple(piece.reshape(()) for piece in pieces), indices[0])
+        return Pieces(tuple(piece.reshape(()) if piece.shape else piece for piece in pieces), indices[0])
 
     def less(self, level: Affine) -> Pieces:
         """max(loss - level, 0)."""
         return Pieces((*(piece - level for piece in self.pieces), Affine.of(0.0)), self.index)
+
+    def below(self, bound: Affine) -> list[Any]:
+        """Constraints with which no piece exceeds a bound at any index point."""
+        rows = [bound >= piece for piece in self.pieces]
+        return [forall(self.index, row) if row.body.indices() else row for row in rows]
 
     def at(self, points: Array) -> list[Affine]:
         """Every piece at points (N, m): arrays of shape (N,) without the index."""

@@ -15,7 +15,6 @@ import numpy as np
 
 from ..errors import ModelError
 from ..expressions.affine import Affine, Variable
-from ..model import forall
 from ..validation import Array, Data, kept, numbers
 from .losses import Pieces, UpperBound, fresh
 
@@ -70,7 +69,7 @@ class Moments:
             kink = Variable(m, name=fresh("r"), lower=0)
             value = value + self.deviation @ kink
             above = above + np.abs(moved) @ kink
-        return UpperBound(value, [forall(index, [above >= piece for piece in loss.pieces])])
+        return UpperBound(value, loss.below(above))
 
 
 def _covariance(given: Data, m: int) -> Array:

@@ -12,9 +12,9 @@ class Anything:
     """All distributions on the support: the worst of them has all of its mass at one point."""
 
     def worst(self, loss: Pieces) -> lsip.ambiguity.UpperBound:
-        """The largest loss over the support; `loss.pieces` are those of which the largest counts."""
+        """The largest loss over the support: `loss.below(top)` are the constraints with which nothing exceeds it."""
         top = lsip.Variable(name="top")
-        return lsip.ambiguity.UpperBound(top * 1.0, [lsip.forall(loss.index, [top >= p for p in loss.pieces])])
+        return lsip.ambiguity.UpperBound(top, loss.below(top))
 
 
 def test_anything_can_happen():
