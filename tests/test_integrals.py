@@ -319,6 +319,8 @@ def test_equalities_of_polynomials_are_exact_and_others_refused():
     solution = problem.solve(verbose=False)
     assert solution.certified
     assert sum(Fraction(v) / (k + 1) for k, v in enumerate(solution.x)) == pytest.approx(1, abs=1e-12)
+    with pytest.raises(ModelError, match="always holds"):
+        lsip.Problem(lsip.minimize(x[0]), [lsip.integral(p * np.exp(T), T) <= np.inf]).solve(verbose=False)
     with pytest.raises(ModelError, match="two inequalities"):
         lsip.Problem(lsip.minimize(x[0]), [lsip.integral(p * np.exp(T), T) == 1]).solve(verbose=False)
 
