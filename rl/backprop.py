@@ -9,14 +9,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from .policies import MLPCategorical, MLPGaussian, Policy
 
-WIDEST = 96  # of a layer: for wider ones, autograd takes less than 1.5 times as long
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
+
+
+@dataclass(frozen=True)
+class BackpropTuning:
+    """Which networks are worth formulas by hand.
+
+    Parameters
+    ----------
+    widest
+        Layer of one: for wider ones, autograd takes less than 1.5 times as long.
+    """
+
+    widest: int = 96
+
+
+TUNING = BackpropTuning()
 Back = Callable[[Tensor], None]  # the slopes of a loss by the values -> the gradients of the parameters are set
 Pull = Callable[[Tensor], Tensor]  # the slopes by log-probabilities (N,) -> by the outputs of the network (N, A)
 
@@ -52,7 +68,7 @@ def by_hand(net: nn.Module) -> bool:
     """Whether a network is one of those that are worth it: narrow linear layers with tanh between them."""
     if not isinstance(net, nn.Sequential) or len(net) % 2 == 0:
         return False
-    wide = max((m.out_features for m in net if isinstance(m, nn.Linear)), default=0) > WIDEST
+    wide = max((m.out_features for m in net if isinstance(m, nn.Linear)), default=0) > TUNING.widest
     return not wide and all(isinstance(m, nn.Tanh if i % 2 else nn.Linear) for i, m in enumerate(net))
 
 

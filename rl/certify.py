@@ -259,7 +259,7 @@ class _Certification:
     def violation(self, form: Form, bounded: bool) -> FamilyViolation:
         """What an oracle maximises."""
         constraint, costs, x = self.sample.constraint, self.sample.costs, lsip.Variable(1, name="x")
-        bound: Any = constraint.bound if bounded else lambda y: np.zeros(len(y))
+        bound: Any = _limit(constraint) if bounded else lambda y: np.zeros(len(y))
         if constraint.index is not None:
             one: Any = form(constraint.cost.reshape(1, -1))[0] * x[0]
             row: Any = lsip.forall(constraint.index, one <= (constraint.bound if bounded else 0.0))
@@ -286,8 +286,13 @@ def _steepest(sample: DiscountedCosts) -> float:
     if constraint.lipschitz is not None:
         return float(np.broadcast_to(np.asarray(constraint.lipschitz, dtype=float), (2,))[0])
     x = lsip.Variable(size, name="x")
-    family = lsip.Family(constraint.domain, sample.costs, constraint.bound).on(x)
+    family = lsip.Family(constraint.domain, sample.costs, _limit(constraint)).on(x)
     found = lsip.Problem(lsip.minimize(x.sum()), [family], name="steps").compile().families[0].steepest()
     if not np.isfinite(found):
         raise lsip.ModelError(UNPROVEN)
     return found
+
+
+def _limit(constraint: SemiInfiniteCost) -> Any:
+    """u as a function of arrays, which one of torch is not."""
+    return constraint.bounds if constraint.tensors else constraint.bound

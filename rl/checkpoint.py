@@ -16,7 +16,7 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 
 import lsip
-from lsip.files import check_file, whole_file
+from lsip.files import check_file, read_arrays, whole_file
 
 EXAMPLE = "agent.npz"  # what a file could be called
 
@@ -57,11 +57,8 @@ def parts(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     with reading(path, kind):
         if not is_zipfile(path):
             raise ValueError("it is not an .npz file")
-        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
-            if "facts" not in data.files:
-                raise KeyError("facts")
-            facts = json.loads(str(data["facts"]))
-            arrays = {name: data[name] for name in data.files if name != "facts"}
+        arrays = read_arrays(path, f"a file written by {kind}.save")
+        facts = json.loads(str(arrays.pop("facts")))
     return facts, arrays
 
 

@@ -14,6 +14,7 @@ import lsip
 
 from .constraint import SemiInfiniteCost
 from .lifted import doubles, lifted
+from .separation import TUNING
 
 Array = NDArray[Any]
 
@@ -27,8 +28,6 @@ class DeviceCosts:
         Its cost and bound are written with torch's functions (`tensors=True`), or in the language of lsip.
     observations, actions, weights
         Of all B steps; they are copied to the device once.
-    numbers
-        How many costs are held at a time.
     """
 
     def __init__(
@@ -38,13 +37,12 @@ class DeviceCosts:
         actions: Array,
         weights: Array,
         device: torch.device,
-        numbers: int = 2_000_000,
     ) -> None:
         change: Callable[..., Any] = (lambda f: f) if constraint.tensors else lifted
         self._cost, self._bound = change(constraint.cost), change(constraint.bound)
         self.domain, self.device, self.kind = constraint.domain, device, doubles(device)
         self.observations, self.actions, self.weights = map(self.tensor, (observations, actions, weights))
-        self.chunk = max(numbers // max(len(weights), 1), 1)
+        self.chunk = max(TUNING.costs // max(len(weights), 1), 1)
 
     def tensor(self, values: Array) -> Tensor:
         """Numbers on the device, whole ones as they are."""

@@ -13,7 +13,7 @@ import lsip
 
 from .constraint import SemiInfiniteCost
 from .rollouts import Episodes
-from .separation import Found, separate
+from .separation import TUNING, Found, separate
 
 if TYPE_CHECKING:
     import torch
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .device_costs import DeviceCosts
 
 Array = NDArray[np.float64]
-NUMBERS = 2_000_000  # costs held at a time
 
 
 @dataclass(eq=False)
@@ -61,7 +60,7 @@ class EpisodeViolation:
         y = np.asarray(y, dtype=float)
         if self.on_device is not None:
             return _finite(_called("cost(y, observations, actions)", self.on_device.values, y), y)[:, None]
-        chunk = max(NUMBERS // max(len(self.weights), 1), 1)
+        chunk = max(TUNING.costs // max(len(self.weights), 1), 1)
         parts = [self.costs(y[i : i + chunk]) @ self.weights for i in range(0, len(y), chunk)]
         total: Array = np.concatenate(parts) if parts else np.zeros(0)
         return (total - _called("bound(y)", self.constraint.bounds, y))[:, None]

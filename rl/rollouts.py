@@ -18,7 +18,6 @@ Array = NDArray[Any]
 AnyEnv = gym.Env | VectorEnv
 Act = Callable[[Array], Array]  # observations (n, …) -> actions (n, …)
 OVER_TIME = ("observations", "actions", "drawn", "rewards", "live")  # the arrays (T, n, …)
-MOST_STEPS = 100_000  # an episode that is longer is taken for one that never ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +76,13 @@ def collect(
     episodes: int,
     seed: int,
     to_env: Callable[[Array], Array] = lambda actions: actions,
-    most_steps: int = MOST_STEPS,
+    most_steps: int = 100_000,
 ) -> Episodes:
     """At least so many episodes; each copy of the environment plays the same number of them, from reset to end.
 
     Every round begins with a reset, so that nothing is carried over from one collection to the next: the same seed and
-    the same policy give the same episodes. `to_env` turns what the policy draws into what the environment takes.
+    the same policy give the same episodes. `to_env` turns what the policy draws into what the environment takes. An
+    episode that is longer than `most_steps` is taken for one that never ends.
     """
     seeds = round_seeds(env.num_envs, episodes, seed)
     return joined([play_round(env, act, each, to_env, most_steps) for each in seeds])
@@ -98,7 +98,7 @@ def play_round(
     act: Act,
     seed: int,
     to_env: Callable[[Array], Array] = lambda actions: actions,
-    most_steps: int = MOST_STEPS,
+    most_steps: int = 100_000,
 ) -> Episodes:
     """One episode of every copy."""
     mode = env.metadata.get("autoreset_mode")

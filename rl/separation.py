@@ -16,6 +16,28 @@ from .errors import OracleError, OracleWarning
 Array = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class SearchTuning:
+    """How sampled costs are searched.
+
+    Parameters
+    ----------
+    costs
+        How many are computed at a time, points times steps: what is held in between grows with it.
+    boxes
+        Of branch-and-bound, which is the default where Lipschitz constants are given,
+    coordinates
+        and Y has so many coordinates at most.
+    """
+
+    costs: int = 2_000_000
+    boxes: int = 4096
+    coordinates: int = 3
+
+
+TUNING = SearchTuning()
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """Index points with their violations, the worst first."""

@@ -30,7 +30,7 @@ from .policies import Policy, flat_parameters, pick_device, set_flat_parameters
 from .rollouts import AnyEnv, Episodes
 from .rules import Rule, Switch
 from .schedules import at
-from .separation import separate
+from .separation import TUNING, separate
 from .si_cppo_config import Settings, SICPPOConfig
 from .state import Kept, Report
 from .updates import PPO, Update
@@ -248,7 +248,7 @@ class SICPPO(Learner):
         evaluate_every, feasible
             Every so many iterations, play with the deterministic policy and fresh seeds. The best return whose
             violation is at most `feasible`, with the confidence of the config, is kept as `best`; a policy that would
-            be is played once more first, with four times the episodes.
+            be is played once more first, with `confirmation` times the episodes.
         checkpoint, every
             A file, written every so many iterations and at the end; `load` goes on from it.
         target
@@ -330,14 +330,14 @@ class SICPPO(Learner):
     def judge(self, feasible: float = 0.0) -> None:
         """Evaluate with fresh seeds, and keep the policy if it is feasible and returns more than any before.
 
-        One that would be kept is evaluated again, with other seeds and four times the episodes: so many are tried that
-        some look feasible by luck.
+        One that would be kept is evaluated again, with other seeds and `confirmation` times the episodes: so many are
+        tried that some look feasible by luck.
         """
         count = self.config.evaluation_episodes
         seeds = np.random.default_rng([self.seed, self.iteration, 1]).integers(2**30, size=2)
         report = self.evaluate(count, seed=int(seeds[0]))
         if self._better(report, feasible):
-            report = self.evaluate(4 * count, seed=int(seeds[1]))
+            report = self.evaluate(self.config.confirmation * count, seed=int(seeds[1]))
         self.keep_best(report, feasible)
 
     def _better(self, report: Report, feasible: float) -> bool:
@@ -400,8 +400,8 @@ class SICPPO(Learner):
 
 def _searcher(constraint: SemiInfiniteCost) -> lsip.oracles.Oracle:
     """Branch-and-bound where Lipschitz constants let it prove something with few boxes, else many searches at once."""
-    if getattr(constraint, "lipschitz", None) is not None and constraint.domain.dim <= 3:
-        return lsip.oracles.BranchAndBound(max_boxes=4096)
+    if getattr(constraint, "lipschitz", None) is not None and constraint.domain.dim <= TUNING.coordinates:
+        return lsip.oracles.BranchAndBound(max_boxes=TUNING.boxes)
     discrete = isinstance(getattr(constraint, "domain", None), lsip.Finite)
     batched = getattr(constraint, "tensors", False) and not discrete
     return BatchedSearch() if batched else lsip.oracles.Multistart()

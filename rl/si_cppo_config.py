@@ -39,6 +39,7 @@ class Settings(TypedDict, total=False):
     normalise_costs: bool
     scale_actions: bool
     evaluation_episodes: int
+    confirmation: int
     confidence: float
     threads: int
 
@@ -70,11 +71,13 @@ class SICPPOConfig:
     normalise_costs: bool = False  # for their critic, by the running deviation of their sums; prices stay what they are
     scale_actions: bool = True  # the policy's -1 and 1 are the bounds of a Box of actions
     evaluation_episodes: int = 64  # at least, by which a policy is judged
+    confirmation: int = 4  # times as many, by which one is judged again that would be kept
     confidence: float = 0.95  # with which a violation must be seen to be small enough, at its worst point
     threads: int = 1  # of torch, while learning
 
     def __post_init__(self) -> None:
-        for name in ("episodes", "epochs", "critic_epochs", "minibatch", "threads", "evaluation_episodes"):
+        counts = "episodes epochs critic_epochs minibatch threads evaluation_episodes confirmation"
+        for name in counts.split():
             validation.count(name, getattr(self, name))
         validation.count("index_points", self.index_points, 0)
         for name in ("critic_rate", "clip", "divergence"):

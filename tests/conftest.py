@@ -21,3 +21,5 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("lsip")
+
+collect_ignore = ["typing"]  # read by a type checker, never run

@@ -292,3 +292,17 @@ def test_ships_of_the_benchmark_are_certified(monkeypatch: pytest.MonkeyPatch) -
     assert row["seed"] == 7
     assert row["bound"] > row["violation"] + 0.9 * 100 * np.log(1 / 0.05) / 300  # what 300 episodes cannot exclude
     assert row["good"] is False
+
+
+def test_throughput_and_gradients_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from benchmarks import learn
+
+    monkeypatch.setattr(learn, "SIZES", {"2 x 8": (8, 8)})
+    monkeypatch.setattr(learn, "_theirs", lambda hidden: None)  # whether or not it is installed
+    (row,) = learn.throughput(1)
+    assert row["ours"] > 0
+    assert row["sb3"] is row["times"] is None
+    rows = learn.gradients(1)
+    assert [r["policy"] for r in rows] == ["Gaussian", "categorical"]
+    assert all(r["by_hand"] and r["times"] > 0 for r in rows)

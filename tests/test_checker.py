@@ -27,7 +27,7 @@ ENTRIES = (  # one or more of every status, kind of index set, and operation
     "monic4_two_bands", "parabola_on_integers", "scenarios_above", "robust_disc", "robust_union", "triangle_above",
     "watson8_2d", "cap_unbounded", "infeasible_abs", "infeasible_plane", "envelopes",
 )  # fmt: skip
-LINES = 700
+LINES = 730
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +76,12 @@ def test_the_verdict_has_the_sign_of_the_objective(checker: Any) -> None:
     "domain",
     [
         lsip.Ball([0.5, -1], 2),
+        lsip.Ellipsoid([0.5, -1], [[2, 0.5], [0.5, 1]]),
+        lsip.Ellipsoid([0, 0, 1], [1, 2, 0.5]),
+        lsip.Polytope.from_vertices([[0, 0], [1, 0], [0.3, 1], [0.2, 0.2]]),
+        lsip.Simplex(2),
+        lsip.Simplex(3),
+        lsip.Simplex(2) * lsip.Interval(0, 1),
         lsip.Polytope([[-1, 0], [0, -1], [1, 1], [1, -1]], [0, 0, 1, 0.5]),
         lsip.Box([0, 0, -1], [1, 2, 1]),
         lsip.Box([0, -1], [1, 1]) | lsip.Ball([3, 0], 1),
@@ -214,7 +220,7 @@ def test_polytopes_that_are_flat_empty_or_unbounded_are_refused(rows: Any, sides
         checker.read_set({"kind": "Polytope", "arguments": [rows, sides]})
 
 
-@pytest.mark.parametrize("kind", ["Simplex", "Budget"])
+@pytest.mark.parametrize("kind", ["Intersection", "Budget"])
 def test_other_sets_are_refused(kind: str, checker: Any) -> None:
     with pytest.raises(checker.CheckError, match="not known"):
         checker.read_set({"kind": kind, "arguments": [2, 1.5][: 1 + (kind == "Budget")]})

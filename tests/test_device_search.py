@@ -169,6 +169,24 @@ def test_written_in_torch_it_is_the_default_and_is_loaded(tmp_path):
     assert isinstance(proven.oracle, lsip.oracles.BranchAndBound)
 
 
+def test_costs_of_torch_are_certified_from_their_lipschitz_constants():
+    def bound(y: Any) -> Any:
+        return 0.2 + torch.sin(y[:, 0])
+
+    def plain(y: Any) -> Any:
+        return 0.2 + np.sin(y[:, 0])
+
+    given: dict[str, Any] = {"gamma": 0.9, "range": (0.0, 1.1), "lipschitz": (20.0, 1.0)}
+    box = lsip.Box([0, 0], [1, 1])
+    found = rl.certify(rl.SemiInfiniteCost(box, hills, bound, tensors=True, **given), episodes(10, 4), horizon=4)
+    other = rl.certify(rl.SemiInfiniteCost(box, hills_of_numpy, plain, **given), episodes(10, 4), horizon=4)
+    assert "Lipschitz" in found.assumptions[0]
+    assert found.mean_violation == pytest.approx(other.mean_violation, abs=1e-2)
+    assert other.bound - 1e-2 <= found.bound < np.inf  # enclosures of what can be traced are sharper
+    with pytest.raises(lsip.ModelError, match="give Lipschitz constants"):
+        rl.certify(constraint(tensors=True, range=(0.0, 1.1)), episodes(), horizon=12)
+
+
 def test_wrong_use_is_a_sentence():
     host = EpisodeViolation(constraint(hills_of_numpy), episodes(), CPU)
     with pytest.raises(lsip.ModelError, match=r"written in torch.*tensors=True.*Multistart"):

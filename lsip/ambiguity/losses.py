@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ..errors import ModelError
-from ..expressions.affine import Affine, Term
+from ..expressions.affine import Affine, Term, Variable
 from ..expressions.enclosed import known
 from ..expressions.graph import Expression, Index
 from ..expressions.polynomials import Polynomials
@@ -100,9 +100,7 @@ class Pieces:
 def at_points(piece: Affine, index: Index, points: Array) -> Affine:
     """A number that is affine in x at points (N, m) of its index: an array (N,), with enclosed coefficients."""
     if not piece.indices():
-        return (
-            piece.broadcast((len(points),)) if piece.terms else Affine((len(points),), (), _still(piece, len(points)))
-        )
+        return piece.broadcast((len(points),))
     n, terms = np.arange(len(points)), list[Term]()
     for term in piece.terms:
         width = len(term.columns)
@@ -112,20 +110,12 @@ def at_points(piece: Affine, index: Index, points: Array) -> Affine:
     return Affine((len(points),), tuple(terms), offset)
 
 
-def _still(piece: Affine, n: int) -> Expression:
-    """A number as often as needed."""
-    found = piece.broadcast((n,)).offset
-    return found
-
-
 def _values(formula: Expression, index: Index, points: Array) -> Expression:
     """All elements of a formula at points, one point after the other: exact where polynomials allow it."""
     tape = Tape((formula,), (index,))
     exact = Polynomials.of(tape)
-    if exact is not None:
-        found = exact.at(points, [range(formula.size)] * len(points))
-    else:
-        found = tape.enclose(points, points)
+    every = [range(formula.size)] * len(points)
+    found = tape.enclose(points, points) if exact is None else exact.at(points, every)
     if not (np.isfinite(found.lo) & np.isfinite(found.hi)).all():
         raise ModelError(f"{shown(text(formula))} is not finite at every sample.")
     return known(found.lo.ravel().copy(), found.hi.ravel().copy())
@@ -134,4 +124,12 @@ def _values(formula: Expression, index: Index, points: Array) -> Expression:
 def _substituted(piece: Affine, index: Index, other: Expression) -> Affine:
     terms = tuple(replace(t, coefficient=substituted(t.coefficient, index, other)) for t in piece.terms)
     varying = None if piece.varying is None else substituted(piece.varying, index, other)
-    return Affine(piece.shape, terms, varying, piece.constants)
+    found = Affine(piece.shape, terms, varying, piece.constants)
+    found.origin = piece.origin  # it prints as it was written
+    return found
+
+
+def averaged(loss: Pieces, points: Array) -> Bound:
+    """The average of a loss over points (N, m)."""
+    shares = Variable(len(points), name=fresh("s"))  # of the average, so that all numbers are doubles
+    return Bound(shares.sum(), [float(len(points)) * shares >= at for at in loss.at(points)])

@@ -13,7 +13,7 @@ from ..expressions.affine import Variable
 from ..integrals.integral import samples_of
 from ..integrals.volume import number
 from ..validation import Data, real, whole
-from .losses import Bound, Loss, Pieces, fresh
+from .losses import Bound, Loss, Pieces, averaged, fresh
 
 
 @runtime_checkable
@@ -53,9 +53,7 @@ def worst_expectation(loss: Loss, over: Over) -> Bound:
 def _worst(loss: Pieces, over: Over) -> Bound:
     if isinstance(over, Ambiguity):
         return over.worst(loss)
-    points = samples_of(over, loss.index.domain, "worst_expectation")
-    shares = Variable(len(points), name=fresh("s"))  # of the average, so that all numbers are doubles
-    return Bound(shares.sum(), [float(len(points)) * shares >= at for at in loss.at(points)])
+    return averaged(loss, samples_of(over, loss.index.domain, "worst_expectation"))
 
 
 def cvar(loss: Loss, level: float, over: Over) -> Bound:
@@ -116,7 +114,7 @@ def scenario_count(variables: int, risk: float, confidence: float) -> int:
 
     >>> import lsip
     >>> lsip.scenario_count(10, risk=0.05, confidence=0.999)
-    541
+    447
     """
     whole("variables", variables, 1)
     real("risk", risk, "is a number between 0 and 1", lambda v: 0 < v < 1)
@@ -137,15 +135,15 @@ def scenario_count(variables: int, risk: float, confidence: float) -> int:
 
 
 def hoeffding(m: int, risk: float) -> Domain:
-    """An index set for m independent numbers in [-1, 1] with mean 0: what holds over it, holds with probability 1 - risk.
+    """An index set for m independent numbers in [-1, 1] with mean 0, over which to ask for what holds but for a risk.
 
     A constraint a0(x) + a(x) . z <= 0 that holds for all z of this set is broken by such random numbers with at most
     that probability, whatever their distributions (Ben-Tal and Nemirovski 2000). The set is the box, cut by the ball
     with radius √(2 log(1 / risk)).
 
     >>> import lsip
-    >>> print(lsip.ambiguity.hoeffding(20, 0.01))
-    [-1, 1]²⁰ ∩ B((0, 0, 0, …, 0), 3.03485)
+    >>> print(lsip.ambiguity.hoeffding(3, 0.3))
+    [-1, 1]³ ∩ B((0, 0, 0), 1.55176)
     """
     whole("m", m, 1)
     real("risk", risk, "is a number between 0 and 1", lambda v: 0 < v < 1)

@@ -5,12 +5,14 @@ Mohajerin Esfahani and Kuhn (2018): the largest expectation of a loss l over the
     radius λ + (s_1 + … + s_N) / N   with   s_i >= l(ξ) - λ ‖ξ - ξ_i‖   for all ξ in the support, and λ >= 0.
 
 A norm that is a maximum of linear functions becomes coordinates of the index: w >= ‖ξ - ξ_i‖ describes a polytope of
-(ξ, w), over which a loss that is affine in ξ is affine.
+(ξ, w), over which a loss that is affine in ξ is affine. In boxes, and with the norm 1, one cube serves all samples:
+ways up and ways down from each of them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,11 +21,13 @@ from ..domains import Ball, Box, Domain, Polytope, Simplex
 from ..domains import Interval as Segment
 from ..errors import ModelError
 from ..expressions.affine import Variable
-from ..expressions.graph import Index
+from ..expressions.enclosed import known
+from ..expressions.graph import Expression, Index
 from ..integrals.integral import samples_of
+from ..integrals.volume import between
 from ..model import forall
 from ..validation import Array, Data, kept, numbers, real
-from .losses import Bound, Pieces, fresh
+from .losses import Bound, Pieces, averaged, fresh
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -62,23 +66,25 @@ class Wasserstein:
         """The largest expectation of a loss, as the least value of a bound."""
         domain = loss.index.domain
         points = samples_of(self.samples, domain, "ambiguity.Wasserstein")
-        price = Variable(name=fresh("λ"), lower=0)
+        if self.radius == 0:  # the least of the bounds would not be attained
+            return averaged(loss, points)
+        price, n = Variable(name=fresh("λ"), lower=0), float(len(points))
         shares = Variable(len(points), name=fresh("s"))  # s_i / N, so that all numbers are doubles
         value = self.radius * price + shares.sum()
-        heights = float(len(points)) * shares
         if not domain.bounded:
-            return Bound(value, [*(heights >= at for at in loss.at(points)), *self._steepest(loss, price)])
-        constraints = []
+            return Bound(value, [*(n * shares >= at for at in loss.at(points)), *self._steepest(loss, price)])
+        rows, cube = dict[Index, list[Any]](), _cube(loss.index)
         for i, point in enumerate(points):
-            index, place, distance = self._around(loss.index, point)
-            constraints.append(forall(index, [heights[i] >= at - price * distance for at in loss.moved(place)]))
-        return Bound(value, constraints)
+            index, place, distance = self._around(loss.index, point, cube)
+            above = [n * shares[i] >= at - price * distance for at in loss.moved(place)]
+            rows.setdefault(index, []).extend(above)
+        return Bound(value, [forall(index, above) for index, above in rows.items()])
 
     def _steepest(self, loss: Pieces, price: Variable) -> list[Any]:
         """No loss may rise faster than moving costs: its slope has a dual norm of at most λ."""
         if not np.isinf(loss.index.domain.lower).all() or not np.isinf(loss.index.domain.upper).all():
             raise ModelError(
-                f"The support {loss.index.domain} has some ends and lacks others; bound it, or let all of them be infinite."
+                f"The support {loss.index.domain} has some ends and lacks others; bound it, or let all be infinite."
             )
         found: list[Any] = []
         for slope in loss.slopes():
@@ -94,16 +100,20 @@ class Wasserstein:
                 found += [slope <= size, -slope <= size, size.sum() <= price]
         return found
 
-    def _around(self, index: Index, point: Array) -> tuple[Index, Any, Any]:
+    def _around(self, index: Index, point: Array, cube: Index) -> tuple[Index, Any, Any]:
         """An index, ξ as a function of it, and a function of it whose least value is the distance from a sample."""
-        sides = None if self.norm == 2 else halfspaces(index.domain)
+        domain, m = index.domain, len(point)
+        inside = bool((domain.lower <= point).all() and (point <= domain.upper).all())
+        if isinstance(domain, Segment | Box) and (self.norm == 1 or m == 1) and inside:
+            return _up_and_down(cube, index, point)
+        sides = None if self.norm == 2 else halfspaces(domain)
         if sides is None:
-            near = Index(fresh(index.name), index.domain)
+            near = Index(fresh(index.name), domain)
             return near, near, np.linalg.norm(np.atleast_1d(near) - point, self.norm)
-        m, (rows, right) = len(point), sides
+        rows, right = sides
         k = m if self.norm == 1 else 1
         eye, far = np.eye(m), np.ones((m, 1)) if k == 1 else np.eye(m)
-        reach = 3.0 * np.abs(np.stack([index.domain.lower, index.domain.upper])).max() + 1.0  # beyond every distance
+        reach = 3.0 * np.abs(np.stack([domain.lower, domain.upper])).max() + 1.0  # beyond every distance
         table = np.vstack(
             [
                 np.hstack([eye, -far]),
@@ -115,6 +125,29 @@ class Wasserstein:
         lifted = Polytope(table, np.concatenate([point, -point, right, np.full(k, reach)]))
         both = Index(fresh(index.name), lifted)
         return both, both[0] if not index.shape else both[:m], both[m:].sum()
+
+
+def _cube(index: Index) -> Index:
+    m = index.domain.dim
+    return Index(fresh(index.name), Box(np.zeros(2 * m), np.ones(2 * m)))
+
+
+def _up_and_down(cube: Index, index: Index, point: Array) -> tuple[Index, Any, Any]:
+    """Every coordinate of a box goes up by a share of the way to its upper end, and down by one of that to its lower.
+
+    Where it does both, it is within the box, too, and farther than it need be: such points ask for nothing new.
+    """
+    m, domain = len(point), index.domain
+    up, down = (_ways(a, b) for a, b in ((point, domain.upper), (domain.lower, point)))
+    place = point + up * cube[:m] - down * cube[m:]
+    return cube, place if index.shape else place[0], up @ cube[:m] + down @ cube[m:]
+
+
+def _ways(start: Array, end: Array) -> Expression:
+    """end - start, without rounding."""
+    exact = [Fraction(b) - Fraction(a) for a, b in zip(start.tolist(), end.tolist(), strict=True)]
+    found = between(exact)
+    return known(found.lo, found.hi, exact)
 
 
 def halfspaces(domain: Domain) -> tuple[Array, Array] | None:

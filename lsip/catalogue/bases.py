@@ -27,7 +27,7 @@ def exponents(dimension: int, degree: int) -> NDArray[np.int64]:
 
 def monomials(y: Formula, powers: NDArray[np.int64]) -> Any:
     """One monomial of the vector `y` for each row of `powers`."""
-    return np.prod(y**powers, axis=-1)
+    return (y**powers).prod(axis=-1)
 
 
 def sphere(angles: Expression) -> Any:

@@ -13,12 +13,14 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import count
 from math import prod
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, overload
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from ..errors import ModelError, NotAffineError
+from ..html import card, table
 from ..validation import Array, Data, is_sparse, kept, numbers, shown
 from .addends import numbers_in, without_numbers
 from .enclosed import Enclosed
@@ -30,6 +32,15 @@ from .parameter import Parameter, parameters_in
 from .printing import Item, latex, text
 from .sums import Kept, Scattered, together, totals
 from .triplets import moved
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Value = TypeVar("Value", covariant=True, default=Any)  # of a variable: an array, or a number
+else:
+    from typing import TypeVar
+
+    Value = TypeVar("Value", covariant=True)
 
 Place: TypeAlias = tuple[int, bytes, bytes]  # of a term: the identity of the variable, rows and columns
 
@@ -110,19 +121,25 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
         total.__dict__.update(shape=shape, _pair=(a, b))
         return total
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("terms", "varying", "constants") or "_pair" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if TYPE_CHECKING:
+
+        def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[AffineElement]: ...
+
+    else:  # to the type checker, it would seem to have whatever attribute is asked for
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in ("terms", "varying", "constants") or "_pair" not in self.__dict__:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            self._add_up()
+            return self.__dict__[name]
+
+    def _add_up(self) -> None:
         parts = _addends(self)
         varying = [p.varying for p in parts if p.varying is not None]
-        known = {
-            "terms": _united(t for p in parts for t in p.terms),
-            "varying": _added(varying, self.shape) if varying else None,
-            "constants": tuple(c for p in parts for c in p.constants),
-        }
-        self.__dict__.update(known)
+        terms, constants = _united(t for p in parts for t in p.terms), tuple(c for p in parts for c in p.constants)
+        total = _added(varying, self.shape) if varying else None
+        self.__dict__.update(terms=terms, varying=total, constants=constants)
         del self.__dict__["_pair"]
-        return known[name]
 
     @cached_property
     def offset(self) -> Expression:
@@ -248,11 +265,17 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
         return f"${latex(self)}$"
 
 
+if TYPE_CHECKING:
+
+    class AffineElement(Affine, np.generic):  # type: ignore[misc]
+        """What NumPy's annotations take for an element, so that c @ x is left to our operators, np.sum(x) is one."""
+
+
 Read: TypeAlias = Affine | Expression | Array  # an operand that has been read: an expression, or numbers
 _NUMBER = count()
 
 
-class Variable(Affine):
+class Variable(Affine, Generic[Value]):
     """A decision variable: a scalar, or an array of the given shape.
 
     Parameters
@@ -278,8 +301,24 @@ class Variable(Affine):
     x[0] + 2 x[1]
     """
 
+    _value: Value | None
     hint = "Its bounds `lower` and `upper` can be, and constraints can be written, as in x >= 0."
     hidden = False  # whether it stands for a part of the model, and is not shown
+
+    @overload
+    def __init__(
+        self: Variable[float], shape: tuple[()] = (), *, name: str | None = None, lower: Data = ..., upper: Data = ...
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Variable[Array],
+        shape: int | tuple[int, ...],
+        *,
+        name: str | None = None,
+        lower: Data = ...,
+        upper: Data = ...,
+    ) -> None: ...
 
     def __init__(
         self,
@@ -304,7 +343,7 @@ class Variable(Affine):
         self.number = next(_NUMBER)
         self.name = name if name is not None else f"x{self.number}"
         self._lower, self._upper = self._bounds(lower, upper)
-        self._value: Array | float | None = None
+        self._value = None
         self._complete()
 
     def _complete(self) -> None:
@@ -348,8 +387,16 @@ class Variable(Affine):
         else:
             super().__setattr__(name, value)
 
+    def _repr_html_(self) -> str:
+        ends = zip(self._lower.tolist(), self._upper.tolist(), strict=True)
+        bounds = [f"{a:.6g} to {b:.6g}" for a, b in ends]
+        facts = [("shape", self.shape), ("bounds", bounds[0] if len(set(bounds)) == 1 else ", ".join(bounds[:6]))]
+        value: Any = self._value
+        facts += [("value", text(value))] if value is not None else []
+        return card(f"variable {self.name}", "", table((), facts))
+
     @property
-    def value(self) -> Array | float | None:
+    def value(self) -> Value | None:
         """What the last solution of a problem has for it, in its shape; None without one."""
         return self._value
 
@@ -447,7 +494,8 @@ class Constraint(Statement):
         return (
             f"The constraint {text(self)} has no truth value and is no number; hand it to forall or to a Problem. "
             "Write `0 <= e` and `e <= 1` instead of `0 <= e <= 1`; there is no `if`, `and`, max or sum of constraints, "
-            "and an np.array of expressions cannot be compared: use np.stack([…])."
+            "and an np.array of expressions cannot be compared: use np.stack([…]). Nor can what pandas and xarray make "
+            "of one: write x @ df.T <= b rather than df @ x <= b."
         )
 
     def __array_function__(

@@ -278,6 +278,7 @@ def _positions(shape: Shape) -> Ints:
 
 def getitem(u: Symbol, key: Key) -> Symbol:
     """Slices and fancy indices, as NumPy has them."""
+    key = np.asarray(key) if hasattr(key, "__array__") else key  # without the labels of a table
     try:
         index = _positions(u.shape)[key]
     except IndexError as error:

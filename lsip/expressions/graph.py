@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import comb
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..domains import Domain
 from ..errors import ModelError, NotAffineError
@@ -63,6 +63,10 @@ class Expression(Operators["Expression", "Expression", "Condition"]):
     args: tuple[Expression, ...] = ()
     origin: tuple[Any, ...] = ()
 
+    if TYPE_CHECKING:
+
+        def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[ExpressionElement]: ...
+
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         raise NotImplementedError
 
@@ -105,6 +109,12 @@ class Expression(Operators["Expression", "Expression", "Condition"]):
     def indices(self) -> tuple[Index, ...]:
         """The indices that this expression depends on, in order of appearance."""
         return tuple(dict.fromkeys(node for node in self.nodes() if isinstance(node, Index)))
+
+
+if TYPE_CHECKING:
+
+    class ExpressionElement(Expression, np.generic):  # type: ignore[misc]
+        """What NumPy's annotations take for an element, so that a @ y is left to our operators, np.sum(y) is one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -329,8 +329,17 @@ for _name in (*_BINARY, *(f"r{name}" for name in _BINARY), *_UNARY, *_OTHER):
     setattr(Statement, f"__{_name}__", Statement.refuse)
 
 
+def bare(value: Any) -> Any:
+    """An expression or a comparison without what wraps it: xarray does, where its array stands on the left."""
+    if isinstance(value, Operators | Statement | np.ndarray | float | list):
+        return value
+    inner = getattr(getattr(value, "variable", None), "_data", None)
+    return inner if isinstance(inner, Operators | Statement) else value
+
+
 def operand(value: object) -> Symbolic | Array:
     """An expression as it is; lists and arrays of objects that hold some, stacked; anything else as fixed numbers."""
+    value = bare(value)
     if isinstance(value, Operators):
         return value
     if isinstance(value, Statement):
@@ -348,7 +357,7 @@ def operand(value: object) -> Symbolic | Array:
 
 def _symbolic(value: object) -> bool:
     """Whether it is, or holds, an expression or a comparison."""
-    if isinstance(value, Operators | Statement):
+    if isinstance(bare(value), Operators | Statement):
         return True
     if isinstance(value, list | tuple):
         return any(map(_symbolic, value))

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError
+from ..html import card, table
 from ..validation import Array, Data, kept, numbers, shown
 from .graph import Expression, Gather, Join
+from .printing import text
 
 _NUMBER = count()
 
@@ -57,6 +59,10 @@ class Parameter(Expression):
         self.origin = ("name", self.name)
         if value is not None:
             self.value = value
+
+    def _repr_html_(self) -> str:
+        value = "none yet" if self._value is None else text(self._value)
+        return card(f"parameter {self.name}", "", table((), [("shape", self.shape), ("value", value)]))
 
     @property
     def value(self) -> Array | float | None:

@@ -101,7 +101,8 @@ class Region(Domain):
         y = self._inequalities.index
         if cell.inside is None:
             return self._inequalities
-        own = as_expression(cell.inside(np.reshape(y, (-1,))))
+        flat: Any = np.reshape(y, (-1,))
+        own = as_expression(cell.inside(flat))
         return Inequalities(y, as_expression(np.concatenate([self._inequalities.u, own])))
 
     def _found(self) -> Array:

@@ -66,10 +66,12 @@ class Element:
         node, k = self.node, self.place
         while True:
             if isinstance(node, Gather):
-                node, k = node.args[0], int(node.index[k])
+                k = int(node.index[k])
+                node = node.args[0]
             elif isinstance(node, Join):
                 part = int(np.searchsorted(np.cumsum(node.sizes), k, side="right"))
-                node, k = node.args[part], k - sum(node.sizes[:part])
+                k -= sum(node.sizes[:part])
+                node = node.args[part]
             else:
                 return node, min(k, node.size - 1)
 

@@ -18,7 +18,7 @@ import numpy as np
 from ..domains import Box
 from ..errors import ModelError
 from ..expressions.graph import Constant, Expression, Gather, Index, Join
-from ..expressions.interval import Interval, reciprocal
+from ..expressions.interval import Interval, down, reciprocal, up
 from ..expressions.polynomials import Polynomials
 from ..expressions.tape import Tape
 from ..validation import numbers
@@ -99,30 +99,28 @@ class Distribution:
         )
         tape = Tape((both,), (index,))
         for end, beyond, sign in ((self.core[0], self.low, -1.0), (self.core[1], self.high, 1.0)):
-            if isinf(beyond):
+            if not isfinite(beyond):
                 found = found + self._tail(tape, end, sign)
         return found
 
     def _tail(self, tape: Tape, end: float, sign: float) -> Interval:
         """What lies beyond an end of the core: as for a constant where values are bounded, else as for a line."""
-        assert self.log_rho is not None and self.slope is not None
+        assert self.log_rho is not None
+        assert self.slope is not None
         rate = sign * -self.slope(end)
         masses = [TUNING.room * exp(self.log_rho(end)) * factorial(k) / rate ** (k + 1) for k in range(2)]
-        at = np.array([[self.loc + self.scale * end]])
-        side = np.where(sign > 0, np.inf, -np.inf)[None, None]
-        lower, upper = np.minimum(at, side), np.maximum(at, side)
+        at = Interval.point([[end]]) * self.scale + self.loc  # rounded, and widened beyond that
+        lower = down(at.lo, 2.0) if sign > 0 else np.full((1, 1), -np.inf)
+        upper = up(at.hi, 2.0) if sign < 0 else np.full((1, 1), np.inf)
         with np.errstate(all="ignore"):
-            flat, start = tape.enclose(lower, upper)[0], tape.enclose(at, at)[0]
-            steep = tape.gradients(lower, upper)[0, 0]
-            wide = _up_to(masses[0])
-            line = start * wide + steep * (sign * self.scale) * _up_to(masses[1])
-            constant = flat * wide
-        known = np.isfinite(flat.lo) & np.isfinite(flat.hi)
-        return Interval(np.where(known, constant.lo, line.lo), np.where(known, constant.hi, line.hi))
-
-
-def isinf(v: float) -> bool:
-    return not isfinite(v)
+            flat = tape.enclose(lower, upper)[0]
+            found, known = flat * _up_to(masses[0]), np.isfinite(flat.lo) & np.isfinite(flat.hi)
+            if not known.all() and not tape.jumps:
+                start = tape.enclose(down(at.lo, 2.0), up(at.hi, 2.0))[0]
+                steep = tape.gradients(lower, upper)[0, 0] * (sign * self.scale)
+                line = start * _up_to(masses[0]) + steep * _up_to(masses[1])
+                found = Interval(np.where(known, found.lo, line.lo), np.where(known, found.hi, line.hi))
+        return found
 
 
 def _up_to(mass: float) -> Interval:

@@ -31,7 +31,7 @@ class QuadratureTuning:
     accuracies
         The error that is aimed at, relative to the integral of the absolute value: in one, two, and more dimensions.
     most_boxes, most_means
-        Boxes, and means over all of them, after which the enclosure is what it is.
+        Boxes, also by dimension, and means over all of them, after which the enclosure is what it is.
     most_numbers
         Derivatives that are enclosed at once.
     everywhere
@@ -41,7 +41,7 @@ class QuadratureTuning:
     """
 
     accuracies: tuple[float, ...] = (1e-13, 1e-11, 1e-9)
-    most_boxes: int = 200_000
+    most_boxes: tuple[int, ...] = (200_000, 200_000, 100_000)
     most_means: int = 4_000_000
     most_numbers: int = 4_000_000
     everywhere: int = 2
@@ -81,8 +81,8 @@ def means(tape: Tape) -> Interval:
     """The means (K,) of all outputs of a tape over the unit cube; infinite where no bound was found."""
     k = tape.dim
     boxes = _enclosed(tape, np.zeros((1, k)), np.zeros((1, k), dtype=np.intp))
-    most = min(TUNING.most_boxes, TUNING.most_means // max(sum(tape.sizes), 1))
-    accuracy = TUNING.accuracies[min(k, len(TUNING.accuracies)) - 1]
+    accuracy, most = (by[min(k, len(by)) - 1] for by in (TUNING.accuracies, TUNING.most_boxes))
+    most = min(most, TUNING.most_means // max(sum(tape.sizes), 1))
     while len(boxes.lower) < most:
         split = _loose(boxes, accuracy)
         if not split.any():
@@ -107,22 +107,21 @@ def _loose(boxes: Boxes, accuracy: float) -> NDArray[np.bool_]:
 
 
 def _halved(tape: Tape, boxes: Boxes) -> Boxes:
-    """Both halves of every box: along wide axes first, then where the smallest error is left in one of them."""
-    k, best = tape.dim, list[Boxes]()
-    for axis in range(k):
-        depth = boxes.depth.copy()
+    """Both halves of every box: along wide axes first, then along the one that leaves the smallest error."""
+    n, found = np.arange(len(boxes.lower)), list[Boxes]()
+    for axis in range(tape.dim):
+        depth, right = boxes.depth.copy(), boxes.lower.copy()
         depth[:, axis] += 1
-        best.append(_enclosed(tape, boxes.lower, depth))
-    errors = np.stack([np.where((b.depth <= TUNING.deepest).all(axis=1)[:, None], b.error, np.inf) for b in best])
-    scale = np.where(np.isfinite(errors), errors, 0.0).max(axis=(0, 1))  # of every function
-    errors = (errors / np.where(scale > 0, scale, 1.0)).max(axis=2)
-    depth = boxes.depth.T  # along wide axes, ranges are as wide after one halving as before
-    chosen = np.lexsort((depth, errors, np.minimum(depth, TUNING.everywhere)), axis=0)[0]
-    n = np.arange(len(chosen))
-    left = Boxes(*(np.stack([getattr(b, f) for b in best])[chosen, n] for f in FIELDS))
-    right = left.lower.copy()
-    right[n, chosen] += np.ldexp(1.0, -left.depth[n, chosen])
-    return left.joined(_enclosed(tape, right, left.depth))
+        right[:, axis] += np.ldexp(1.0, -depth[:, axis])
+        found.append(_enclosed(tape, np.concatenate([boxes.lower, right]), np.concatenate([depth, depth])))
+    halves = {f: np.stack([getattr(b, f) for b in found]) for f in FIELDS}  # (k, 2 N, …)
+    both = halves["error"][:, : len(n)] + halves["error"][:, len(n) :]
+    scale = np.where(np.isfinite(both), both, 0.0).max(axis=(0, 1))  # of every function
+    left = (both / np.where(scale > 0, scale, 1.0)).max(axis=2)
+    before = boxes.depth.T
+    order = (before, left, np.minimum(before, TUNING.everywhere), before >= TUNING.deepest)  # the last counts most
+    chosen = np.tile(np.lexsort(order, axis=0)[0], 2)
+    return Boxes(*(halves[f][chosen, np.arange(len(chosen))] for f in FIELDS))
 
 
 def _enclosed(tape: Tape, lower: Array, depth: Ints) -> Boxes:

@@ -59,6 +59,7 @@ class Once:
 
     constraint: Constraint
     indices: tuple[Index, ...] = (ONCE,)
+    directions: tuple[Index, ...] = ()
 
     def __post_init__(self) -> None:
         if self.constraint.equality:
@@ -167,7 +168,9 @@ class Written:
             return once((owner,), partial(FiniteRows, affine, offsets, n))
 
         def whole(row: Constraint) -> WholeRows | None:
-            return once((row, WholeRows), partial(whole_rows, row.body, offsets, n)) if row.body.uncertain else None
+            if not row.body.uncertain or row.body.parameters:
+                return None
+            return once((row, WholeRows), partial(whole_rows, row.body, offsets, n))
 
         sign = -1.0 if self.maximise else 1.0
         c, c0 = finite(self.objective, self.objective).at(self.values)
@@ -180,7 +183,7 @@ class Written:
             else finite(row.body, row).at(self.values)
             for row in rows
         ]
-        groups = (*self.groups, (0, tuple(map(Once, loose)))) if loose else self.groups
+        groups: Groups = (*self.groups, (0, tuple(map(Once, loose)))) if loose else self.groups
         keyed = zip((*(group for _, group in self.groups), loose), groups, strict=False)
         parts.families = [
             *(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypedDict, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..expressions.affine import Affine
+from ..expressions.affine import Affine, Value, Variable
+from ..expressions.graph import Expression
 from .status import Status
 
 Array = NDArray[np.float64]
@@ -84,8 +85,34 @@ class Answer(Protocol):
     def certificate(self) -> Any:
         """The proof."""
 
-    def __getitem__(self, item: Affine | str) -> Any:
+    @property
+    def violation_proven(self) -> bool:
+        """Whether `max_violation` holds at every index point."""
+
+    @property
+    def program(self) -> Any:
+        """What solvers see of the problem."""
+
+    @overload
+    def __getitem__(self, item: Variable[Value]) -> Value: ...
+
+    @overload
+    def __getitem__(self, item: Affine | Expression | str) -> Array | Any: ...
+
+    def __getitem__(self, item: Affine | Expression | str) -> Any:
         """The value of a variable, or of an expression without an index."""
+
+    def dual(self, constraint: Any) -> Array | float | tuple[Any, ...]:
+        """The multipliers of a constraint, given as it was written or by its name."""
+
+    def reduced_costs(self, variable: Variable) -> Array | float:
+        """What the objective would change by with one more unit of a variable."""
+
+    def to_frame(self, what: str = "variables") -> Any:
+        """A table of pandas."""
+
+    def export(self, path: str | Path) -> None:
+        """Write the model and its proof, for a checker that shares no code with lsip."""
 
     def verify(self) -> Any:
         """Re-check the proof without the solver; ProofError if it fails."""
@@ -101,6 +128,24 @@ class Answer(Protocol):
 
     def write(self, path: str | Path) -> None:
         """Write the last finite relaxation to an .mps or .lp file."""
+
+
+class SolveOptions(TypedDict, total=False):
+    """What `solve` takes by name: the fields of `lsip.Exchange`, where they are explained."""
+
+    oracle: Any
+    master: Any
+    tol: float
+    atol: float | None
+    max_iterations: int
+    time_limit: float | None
+    polish: bool
+    sample_first: bool
+    seed: int
+    callback: Callable[[Any], Any] | None
+    warm_start: Any
+    start: Any
+    tuning: Any
 
 
 class Method(Protocol[Solved]):

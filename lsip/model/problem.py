@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from ..expressions.convex import Convex
 from ..expressions.convex_rows import convex_objective, enclosed_objective
 from ..expressions.graph import Condition, Expression, Index
 from ..expressions.naming import name_matrices, names_in, recall
-from ..expressions.operators import Operators, Statement
+from ..expressions.operators import Operators, Statement, bare
 from ..expressions.parameter import Parameter, current
 from ..expressions.printing import latex, text
 from ..expressions.rule import Coefficients
@@ -27,7 +27,7 @@ from .callables import FamilyOn
 from .compilation import Parts, Written, grouped
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .identities import matched
-from .method import Answer, Method, chosen_method
+from .method import Answer, Method, SolveOptions, chosen_method
 from .problem_file import WHAT, problem_data, read_problem
 from .program import Program
 from .statements import ForAll, Objective, check_indices, titled
@@ -72,6 +72,18 @@ def _objective(expression: Value, maximise: bool) -> Objective:
     return Objective(found, maximise)
 
 
+@overload
+def forall(
+    index: Index | Sequence[Index], constraint: Statement | NDArray[np.bool_], *, name: str | None = None
+) -> ForAll | Any: ...
+
+
+@overload
+def forall(
+    index: Index | Sequence[Index], constraint: Sequence[Statements], *, name: str | None = None
+) -> list[Any]: ...
+
+
 def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str | None = None) -> Any:
     """A constraint, or a list of them, for every value of an index (or of several).
 
@@ -92,6 +104,7 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
     if len({i.name for i in indices}) < len(indices):
         names = ", ".join(i.name for i in indices)
         raise ModelError(f"forall was given the same index twice, or two of one name: {names}. Give each its own name.")
+    constraint = bare(constraint)
     if isinstance(constraint, list | tuple):
         return [forall(indices, c, name=name and f"{name}[{i}]") for i, c in enumerate(constraint)]
     if isinstance(constraint, Condition):
@@ -166,7 +179,7 @@ class Problem:
             raise ModelError(f"The objective must be minimize(...) or maximize(...); got {type(objective).__name__}.")
         if isinstance(constraints, Constraint | ForAll | FamilyOn):
             raise ModelError(f"The constraints are a list, even of one: [{constraints}].")
-        self.objective = objective
+        self._objective = objective
         self.name = name
         self.constraints: list[Constraint | ForAll | FamilyOn] = list(_flatten(constraints))
         self._parts = Parts()
@@ -186,6 +199,17 @@ class Problem:
     def _typed(self) -> list[object]:
         """What was typed, in which matrices have names."""
         return [self.objective.expression, *map(_typed, self.constraints)]
+
+    @property
+    def objective(self) -> Objective:
+        """What is minimised or maximised; another one can be assigned."""
+        return self._objective
+
+    @objective.setter
+    def objective(self, objective: Objective) -> None:
+        before, self._objective = self._objective, objective
+        if before.epigraph is not None or objective.epigraph is not None:  # the variable that stands for it is another
+            self._check()
 
     def _check(self) -> None:
         """Find the variables, and refuse two of one name."""
@@ -266,7 +290,11 @@ class Problem:
         return None if self._last is None else self._last.status
 
     def solve(
-        self, *given: object, method: Method[Problem] | None = None, verbose: bool = True, **options: object
+        self,
+        *given: object,
+        method: Method[Problem] | None = None,
+        verbose: bool = True,
+        **options: Unpack[SolveOptions],
     ) -> Answer:
         """Solve with proof; what comes back is an `lsip.Solution`.
 
@@ -283,7 +311,7 @@ class Problem:
             self._parts.forget()
         elif getattr(method, "warm_start", None) is None:
             options = {"warm_start": warm, **options}
-        answer = chosen_method(given, method, options).solve(self, verbose=verbose)
+        answer = chosen_method(given, method, {**options}).solve(self, verbose=verbose)
         self._last = answer
         for variable in self.variables:
             variable.found(None if answer.status in (Status.INFEASIBLE, Status.UNBOUNDED) else answer[variable])
@@ -459,7 +487,7 @@ def _check_names(names: Iterable[str], kind: str) -> None:
 
 
 def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll | FamilyOn]:
-    for item in items:
+    for item in map(bare, items):
         if isinstance(item, list | tuple):
             yield from _flatten(item)
         elif isinstance(item, ForAll | FamilyOn):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from ..masters.rows import Sides
 from .arrays import Pairs, Table, read_arrays
 from .callables import Family
 from .families import DirectedFamily, FamilyViolation, RowFamily, Seen, SeenViolation
-from .method import Answer, Method, chosen_method
+from .method import Answer, Method, SolveOptions, chosen_method
 
 Array = NDArray[np.float64]
 
@@ -198,10 +198,14 @@ class Program:
         }
 
     def solve(
-        self, *given: object, method: Method[Program] | None = None, verbose: bool = True, **options: object
+        self,
+        *given: object,
+        method: Method[Program] | None = None,
+        verbose: bool = True,
+        **options: Unpack[SolveOptions],
     ) -> Answer:
         """Solve with proof; options are the fields of `Exchange`, by name, as in `Problem.solve`."""
-        return chosen_method(given, method, options).solve(self, verbose=verbose)
+        return chosen_method(given, method, {**options}).solve(self, verbose=verbose)
 
     def __repr__(self) -> str:
         rows, count = self.A.shape[0], len(self.families)

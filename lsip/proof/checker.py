@@ -162,7 +162,7 @@ OPERATIONS: dict[str, Callable[..., Value]] = {  # of what a step has beside its
     "maximum": lambda _, a, b: largest(a, b),
     "power": lambda k, a: a ** int(k),
     "linear": weighed,
-    "between": lambda ends: ends[0].union(ends[1]),
+    "between": lambda ends: ball(number(ends[0])).union(ball(number(ends[1]))),
     **{name: partial(applied, name) for name in ("sin", "cos", "tan", "exp", "log", "sqrt", "erf", "erfc")},
     **{f"arc{name}": partial(applied, f"a{name}") for name in ("sin", "cos", "tan")},
 }
@@ -176,15 +176,13 @@ class Formula:
         self.pieces, self.signs = domain.pieces, dict[int, bool]()  # signs: whether a step is never negative
         self.steps, self.total = list[tuple[str, tuple[int, ...], Any]](), list[bool]()  # total: defined everywhere
         for step in data:
-            name, args, extra = step["op"], tuple(whole(a, len(self.steps)) for a in step["args"]), None
+            name, args, extra = step["op"], tuple(whole(a, len(self.steps)) for a in step["args"]), step.get("ends")
             familiar(name in {"index", "constant", *OPERATIONS}, f"The operation {str(name)[:60]} is not known.")
             if name == "power":
                 extra = step["exponent"]
                 familiar(extra in range(most_power + 1), f"The exponent {str(extra)[:60]} is not known.")
             elif name == "linear":
                 extra = [(w, ball(w)) for w in numbers(step["weights"], len(args))]
-            elif name == "between":
-                extra = [ball(v) for v in numbers([step["lower"], step["upper"]])]
             elif name in ("index", "constant"):
                 extra = whole(step["coordinate"], domain.dim) if name == "index" else number(step["value"])
             self.append(name, args, extra)
@@ -266,7 +264,8 @@ class IndexSet(NamedTuple):
 def read_set(data: dict[str, Any]) -> IndexSet:
     """An index set by its name and arguments."""
     kind, given = data["kind"], data["arguments"]
-    counts = {"Interval": 2, "Box": 2, "Finite": 1, "Ball": 2, "Polytope": 2, "Product": None, "Union": None}
+    counts = {"Simplex": 1, "Finite": 1, **dict.fromkeys(("Interval", "Box", "Ball", "Ellipsoid", "Polytope"), 2)}
+    counts |= {"Product": None, "Union": None}
     familiar(kind in counts, f"The index set {str(kind)[:60]} is not known.")
     readable(counts[kind] in (None, len(given)), "An index set has other arguments.")
     if kind in ("Interval", "Box"):
@@ -279,7 +278,16 @@ def read_set(data: dict[str, Any]) -> IndexSet:
         readable(len({len(p) for p in points}) == 1, "A finite index set needs points of one length.")
         return IndexSet(len(points[0]), [triangle([point]) for point in points], points.__contains__)
     if kind == "Ball":
-        return ball_set(tuple(numbers(given[0])), number(given[1]))
+        centre, radius = numbers(given[0]), number(given[1])
+        demand(radius > 0, "A ball has no radius.")
+        places = range(len(centre))
+        return ellipsoid(tuple(centre), [[radius**2 * int(i == j) for j in places] for i in places])
+    if kind == "Ellipsoid":
+        return ellipsoid(tuple(numbers(given[0])), [numbers(row) for row in given[1]])
+    if kind == "Simplex":  # the convex hull of the unit vectors
+        corners = [tuple(fmpq(int(i == j)) for j in range(given[0])) for i in range(whole(given[0], 4))]
+        readable(corners, "A simplex has no corner.")
+        return IndexSet(len(corners), [triangle(corners)], lambda y: min(y) >= 0 and sum(y, ZERO) == 1)
     if kind == "Polytope":
         return polygon([numbers(row) for row in given[0]], numbers(given[1], len(given[0])))
     parts = [read_set(part) for part in given]
@@ -289,20 +297,34 @@ def read_set(data: dict[str, Any]) -> IndexSet:
     return IndexSet(parts[0].dim, [p for part in parts for p in part.pieces], lambda y: any(p.holds(y) for p in parts))
 
 
-def ball_set(centre: Point, radius: fmpq) -> IndexSet:
-    """A ball in polar coordinates: a distance, the angle in a plane, the angle above it."""
+def ellipsoid(centre: Point, shape: list[list[fmpq]]) -> IndexSet:
+    """What L makes of the unit ball, L L' = shape, in polar coordinates: a distance, an angle in a plane, one above."""
     half = fmpq(63, 40)  # more than a quarter of a turn; as distances may be negative, half of all directions do
-    demand(radius > 0, "A ball has no radius.")
+    n = range(len(centre))
+    readable([len(row) for row in shape] == [len(n)] * len(n), "The shape of an ellipsoid does not fit its centre.")
+    demand(
+        all(shape[i][j] == shape[j][i] for i, j in combinations(n, 2)), "The shape of an ellipsoid is not symmetric."
+    )
+    root: list[list[Number]] = [[ZERO] * len(n) for _ in n]
+    for i, j in [
+        pair for pair in product(n, repeat=2) if pair[0] >= pair[1]
+    ]:  # Cholesky's factor, which there is of no other matrices
+        left = shape[i][j] - sum((root[i][k] * root[j][k] for k in range(j)), ZERO)
+        demand(i > j or left > 0, "An ellipsoid is flat, or none.")
+        root[i][j] = left / root[j][j] if i > j else applied("sqrt", None, left)
 
     def place(s: Sequence[Value]) -> list[Value]:
-        offsets = [s[0] * radius]
+        unit = [s[0]]
         for turn in (arb(v) if isinstance(v, fmpq) else v for v in s[1:]):
-            offsets = [v * turn.cos() for v in offsets] + [s[0] * radius * turn.sin()]
-        return [c + offset for c, offset in zip(centre, offsets, strict=True)]
+            unit = [v * turn.cos() for v in unit] + [s[0] * turn.sin()]
+        return [c + sum((root[i][k] * unit[k] for k in range(i)), root[i][i] * unit[i]) for i, c in enumerate(centre)]
 
-    piece = Piece((-ONE, *[-half] * (len(centre) - 1)), (ONE, *[half] * (len(centre) - 1)), place)
-    inside = lambda y: sum((v - c) ** 2 for v, c in zip(y, centre, strict=True)) <= radius**2  # noqa: E731
-    return IndexSet(len(centre), [piece], inside)
+    def inside(y: Point) -> bool:
+        away = [v - c for v, c in zip(y, centre, strict=True)]
+        steps = solved([dict(enumerate(row)) for row in shape], away)
+        return bool(sum((a * b for a, b in zip(away, steps, strict=True)), ZERO) <= 1)
+
+    return IndexSet(len(n), [Piece((-ONE, *[-half] * (len(n) - 1)), (ONE, *[half] * (len(n) - 1)), place)], inside)
 
 
 def triangle(corners: Sequence[Point]) -> Piece:
@@ -597,8 +619,8 @@ class Model:
                 demand(family.formula.never_positive(root), "A constraint is not proven for every index point.")
 
 
-def lower_bound(model: Model, measure: dict[str, Any], c: list[fmpq]) -> Number:
-    """What the multipliers prove: c x is at least this for every feasible x."""
+def lower_bound(model: Model, measure: dict[str, Any], c: list[fmpq], z: list[fmpq]) -> Number:
+    """What the multipliers prove, written around a point z: c x is at least this for every feasible x."""
     table, weights = list[Side](), list[Number]()
     for atom in measure["atoms"]:
         family = model.families[whole(atom["family"], len(model.families))]
@@ -610,24 +632,22 @@ def lower_bound(model: Model, measure: dict[str, Any], c: list[fmpq]) -> Number:
     weights += numbers(measure["rows"], len(model.rows))
     balanced, basis = positions(measure["balanced"], len(c)), positions(measure["basis"], len(table))
     demand(len(basis) == len(balanced), "As many multipliers as columns have to balance.")
-    for k in basis:
-        weights[k] = ZERO
+    weights = [ZERO if k in basis else w for k, w in enumerate(weights)]
     reduced = combined([(ONE, dict(enumerate(c))), *((w, table[k][0]) for k, w in enumerate(weights) if w != 0)])
     system = [{k: table[b][0][j] for k, b in enumerate(basis) if j in table[b][0]} for j in balanced]
     for k, w in zip(basis, solved(system, [-reduced.get(j, ZERO) for j in balanced]), strict=True):
         weights[k] = w
     reduced = combined([(ONE, reduced), *((weights[k], table[k][0]) for k in basis)])
-    total: Number = ZERO
-    for (_, a, b), w in zip(table, weights, strict=True):
+    total: Number = at(dict(enumerate(c)), z)
+    for (row, a, b), w in zip(table, weights, strict=True):
         side = ZERO if w == 0 else b if w >= 0 or a == b else a if w <= 0 else None
         demand(side is not None, "A multiplier pushes against a side that its row does not have.")
-        total -= w * side
+        total -= w * (side - at(row, z))
     lower, upper = tightened(table, model.lower, model.upper)
-    for j in set(reduced) - set(balanced):  # in balanced columns it vanishes
-        r = reduced[j]
+    for j, r in ((j, r) for j, r in reduced.items() if j not in balanced):  # in balanced columns it vanishes
         ends = [end for end, asked in ((lower[j], not r <= 0), (upper[j], not r >= 0)) if asked]
         demand(all(e is not None for e in ends), "Something is left over in a variable without a bound.")
-        total += min((ball(e * r).lower() for e in ends), default=ZERO)
+        total += min((ball((e - z[j]) * r).lower() for e in ends), default=ZERO)
     return total
 
 
@@ -659,18 +679,19 @@ def check(data: dict[str, Any]) -> str:
     demand(0 < tol < 1 and atol >= 0, "The tolerances are not between 0 and 1, and at least 0.")
     lower, upper = numbers([data["claim"]["lower"], data["claim"]["upper"]], 2, True)
     model, n = Model(data["model"], data["point"]["dependent"]), len(data["model"]["c"])
+    zero = [ZERO] * n
     demand(status == "OPTIMAL" or not model.dependent, "This must not rest on equalities up to rounding.")
     if status == "INFEASIBLE":
         demand(lower is None and upper is None, "There are bounds of what does not exist.")
-        demand(lower_bound(model, data["measure"], [ZERO] * n) > 0, "The constraints do not contradict each other.")
+        demand(lower_bound(model, data["measure"], zero, zero) > 0, "The constraints do not contradict each other.")
         return "proven: no point satisfies all constraints"
     demand(upper is not None, "There is no upper bound.")
     demand((lower is None) == (status == "UNBOUNDED"), "The status does not fit the lower bound.")
     if lower is not None and upper is not None:
         demand(0 <= upper - lower <= max(tol * abs(upper), atol), "The gap is not closed, or the bounds are reversed.")
-        least = lower_bound(model, data["measure"], model.c) + model.constant
-        demand(least >= lower, "The lower bound is more than the multipliers prove.")
-    x, box = numbers(data["point"]["x"], n), numbers(data["point"]["box"], n) if data["point"]["box"] else [ZERO] * n
+        least = (lower_bound(model, data["measure"], model.c, z) for z in (zero, numbers(data["point"]["x"], n)))
+        demand(any(v + model.constant >= lower for v in least), "The lower bound is more than the multipliers prove.")
+    x, box = numbers(data["point"]["x"], n), numbers(data["point"]["box"], n) if data["point"]["box"] else zero
     near = model.exact(x, box, 1)
     demand(all(abs(a - b) <= r for a, b, r in zip(near, x, box, strict=True)), "The box holds no exact solution.")
     demand(at(dict(enumerate(model.c)), near) + model.constant <= upper, "The upper bound is too low.")

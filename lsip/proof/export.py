@@ -18,7 +18,7 @@ an operation {op, args} on the numbers that steps before it found, and finds one
 
     index       the coordinate `coordinate` of the index point
     constant    `value`
-    between     some number from `lower` to `upper`, such as an integral: what is claimed holds for every one of them
+    between     some number between the two `ends`, such as an integral: what is claimed holds for every one of them
     add         the sum of any number of arguments
     linear      their sum, each times one of `weights`
     multiply, divide, negate, absolute, maximum, and elementary functions by their names in numpy
@@ -38,7 +38,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..domains import Domain
 from ..errors import ModelError
 from ..expressions.angle import Angle
 from ..expressions.elementary import FUNCTIONS
@@ -61,7 +60,9 @@ from ..expressions.graph import (
     Select,
     Sum,
 )
+from ..expressions.index_sets import domain_data
 from ..expressions.monomials import Monomials
+from ..expressions.region import Region
 from ..model.families import RowFamily
 from ..model.program import Program
 from ..model.status import Status
@@ -184,16 +185,8 @@ def _entries(matrix: sparse.csr_matrix) -> list[list[list[Any]]]:
     return [pairs[a:b] for a, b in pairwise(ends)]
 
 
-def _domain(domain: Domain) -> Data:
-    arguments: list[Any] = []
-    for argument in domain._arguments():
-        if isinstance(argument, Domain):
-            arguments.append(_domain(argument))
-        elif not isinstance(argument, np.ndarray | int | float):
-            raise ModelError(f"The format of proofs has no formulas in index sets, as in {domain}.")
-        else:
-            arguments.append(argument.tolist() if isinstance(argument, np.ndarray) else argument)
-    return {"kind": type(domain).__name__, "arguments": arguments}
+def _no_formulas(region: Region) -> Data:
+    raise ModelError(f"The format of proofs has no formulas in index sets, as in {region}.")
 
 
 def _family(family: RowFamily) -> Data:
@@ -212,7 +205,7 @@ def _family(family: RowFamily) -> Data:
     used, (coefficients, rhs) = steps.used(values[: rows * width], rhs if len(rhs) == rows else rhs * rows)
     return {
         "name": family.name,
-        "domain": _domain(family.domain),
+        "domain": domain_data(family.domain, _no_formulas),
         "columns": family.columns.tolist(),
         "steps": used,
         "coefficients": [coefficients[i * width : (i + 1) * width] for i in range(rows)],
@@ -274,8 +267,7 @@ class _Steps:
             case Enclosed():
                 ends = zip(node.lower.ravel().tolist(), node.upper.ravel().tolist(), strict=True)
                 return [
-                    self.step("constant", value=a) if a == b else self.step("between", lower=a, upper=b)
-                    for a, b in ends
+                    self.step("constant", value=a) if a == b else self.step("between", ends=[a, b]) for a, b in ends
                 ]
             case Irrational():
                 return [self.step("irrational", name=node.name)]

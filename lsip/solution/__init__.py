@@ -1,5 +1,6 @@
 """What a person reads, plots and saves after a solve; bounds are rounded to the side on which they stay true."""
 
+from . import frames, notebook  # noqa: F401  (each registers what it shows)
 from .effort import Effort
 from .opening import load
 from .rounding import above, below

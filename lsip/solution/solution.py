@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..deadline import check, within
 from ..errors import ModelError, OutOfTime, ProofError
-from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.affine import Affine, Constraint, Value, Variable
 from ..expressions.convex import Convex
 from ..expressions.graph import Expression
 from ..expressions.parameter import Values, current
@@ -48,6 +48,9 @@ from .model_file import write_relaxation
 from .rounding import above, below
 from .uncertified import reason
 from .views import shown_by
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 POSITIONS = ("dependent", "balanced", "basis")  # arrays of a file that hold whole numbers
@@ -272,7 +275,13 @@ class Solution:
         why = reason(self.program, self.certificate.violation, self.oracle, "oracle" in self.effort.options)
         return f"No violation found, but one is not excluded: {why}"
 
-    def __getitem__(self, item: Affine | Convex | str) -> Any:
+    @overload
+    def __getitem__(self, item: Variable[Value]) -> Value: ...
+
+    @overload
+    def __getitem__(self, item: Affine | Convex | Expression | str) -> Array | Any: ...
+
+    def __getitem__(self, item: Affine | Convex | Expression | str) -> Any:
         """The value of a variable or an expression without index: `solution[x]`, `solution["x"]`, `solution[2 * x]`.
 
         Of a rule, the rule that was found.
@@ -331,7 +340,7 @@ class Solution:
                 return atoms
             found = np.array([sum(a.multiplier for a in atoms if a.component == i) for i in held])
         else:
-            found = self._row_multipliers()[place.start : place.end]
+            found = self.row_multipliers()[place.start : place.end]
             found = statement.shared(found if place.factors is None else place.factors * found)
         return found.reshape(statement.shape) if statement.shape else float(found[0])
 
@@ -351,16 +360,20 @@ class Solution:
 
         It is zero for a variable between its bounds, and what moving a bound is worth for one that is at it.
         """
-        places = self._places(variable)
-        reduced = self.program.c + self.program.A.T @ self._row_multipliers()
+        found = self.all_reduced_costs()[self._places(variable)]
+        return found.reshape(variable.shape) if variable.shape else float(found[0])
+
+    def all_reduced_costs(self) -> Array:
+        """Those of all variables, flat, in the order of `x`."""
+        reduced = self.program.c + self.program.A.T @ self.row_multipliers()
         for s in self.certificate.support:
             family, component = self.program.families[s.family], np.array([s.component])
             a, _ = family.chosen(s.point[None, :], component)
             np.add.at(reduced, family.columns[s.component], s.multiplier * a[0])
-        found = self._sign * reduced[places]
-        return found.reshape(variable.shape) if variable.shape else float(found[0])
+        return self._sign * reduced
 
-    def _row_multipliers(self) -> Array:
+    def row_multipliers(self) -> Array:
+        """Those of all finite constraints, row by row, in the sense of the minimisation that was solved."""
         rows = self.certificate.row_multipliers
         return rows if len(rows) else np.zeros(self.program.A.shape[0])
 
@@ -456,6 +469,22 @@ class Solution:
         """Write one self-contained page (HTML) about the model, the proof, the violation over Y and the solve."""
         written: Path = shown_by("report")(self, path)
         return written
+
+    def to_frame(self, what: str = "variables") -> pd.DataFrame:
+        """A table of pandas, with one row for each element of the variables; or of something else.
+
+        Parameters
+        ----------
+        what
+            "variables": name, place in the array, value, bounds and reduced cost; "active": the index points that hold
+            the solution, with their coordinates and multipliers; "rows": the finite constraints, with value, sides and
+            multiplier; "history": the iterations.
+        """
+        return shown_by("to_frame")(self, what)
+
+    def _repr_html_(self) -> str:
+        page: str = shown_by("notebook")(self)
+        return page
 
     def save(self, path: str | Path) -> None:
         """Write the answer and its certificate to an .npz file (no code is stored, and none is run on loading).

@@ -1,6 +1,7 @@
 """How a solution is shown by rooms that are built on it: each registers its function under the name of the method.
 
-`Solution.plot` and `Solution.report` are what people type; what they do knows solutions, and not the other way round.
+`Solution.plot`, `Solution.report` and `Solution.to_frame` are what people type; what they do knows solutions, and not
+the other way round.
 """
 
 from __future__ import annotations
