@@ -64,7 +64,10 @@ def solution(*domains: Domain, components: int = 1, iterations: int = 5, active:
         for i, d in enumerate(domains)
         for w in (1.0, 0.2)
     ]
-    families = [SimpleNamespace(domain=d, name=f"family {i}", labels=(f"row {i}",)) for i, d in enumerate(domains)]
+    families = [
+        SimpleNamespace(domain=d, visible=d, shown=d.dim, name=f"family {i}", labels=(f"row {i}",))
+        for i, d in enumerate(domains)
+    ]
     return SimpleNamespace(
         status=Status.OPTIMAL,
         program=SimpleNamespace(families=families),

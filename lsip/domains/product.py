@@ -141,8 +141,10 @@ class Product(Domain):
 
 def _combine(parts: list[Array]) -> Array:
     """All combinations of rows of the parts, side by side; the last part varies fastest."""
-    picks = np.meshgrid(*(np.arange(len(p)) for p in parts), indexing="ij")
-    return np.hstack([p[pick.ravel()] for p, pick in zip(parts, picks, strict=True)])
+    found = parts[0]
+    for part in parts[1:]:  # one after the other, since NumPy's own grids have at most 32 axes
+        found = np.hstack([np.repeat(found, len(part), axis=0), np.tile(part, (len(found), 1))])
+    return found
 
 
 def _joint(cells: tuple[Cell, ...]) -> Cell:

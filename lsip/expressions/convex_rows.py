@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..domains import Product
+from ..domains import Box, Product
 from ..errors import ModelError, NotConvexError
 from ..validation import Array
 from .affine import Affine, Constraint, Read, Variable, linear_rule
@@ -120,7 +120,9 @@ def _directed(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
     slots = [a.slots(body.size) for a in body.atoms]
     sets = [a.kind.domain(a.q.shape[1]) for a in body.atoms]
     parts = [part for part, slot in zip(sets, slots, strict=True) for _ in range(int(slot.max()) + 1)]
-    index = Index("direction", parts[0] if len(parts) == 1 else Product(*parts))
+    boxes = all(isinstance(part, Box) for part in parts)
+    signs = Box(np.full(len(parts), -1.0), np.ones(len(parts)))  # of absolute values alone
+    index = Index("direction", signs if boxes else parts[0] if len(parts) == 1 else Product(*parts))
     rows, blocks, start, entry = body.affine.gather(np.arange(body.size)), [], 0, body.size
     for a, slot, part in zip(body.atoms, slots, sets, strict=True):
         count, width = int(slot.max()) + 1, a.q.shape[1]
@@ -163,7 +165,7 @@ def psd(matrix: Affine | Expression | Array) -> ConvexConstraint:
 
 
 def convex_objective(u: Convex, maximise: bool) -> tuple[Affine, ConvexConstraint]:
-    """A convex objective as an epigraph variable, and the constraint that bounds it."""
+    """A convex objective as an epigraph variable, and the constraint that bounds it, which reads as the objective."""
     t = Epigraph(())
     word = "maximize" if maximise else "minimize"
     signs = [a.signs for a in u.atoms]
@@ -175,7 +177,7 @@ def convex_objective(u: Convex, maximise: bool) -> tuple[Affine, ConvexConstrain
     body = add(t, negative(u)) if maximise else add(u, linear_rule("negative", (t,)))
     goal = t.gather(np.zeros((), dtype=np.intp))
     goal.origin = u.origin
-    return goal, lowered(body, (">=" if maximise else "<=", u, t))
+    return goal, lowered(body, u.origin)
 
 
 def enclosed_objective(u: Affine, maximise: bool) -> tuple[Affine, Constraint]:

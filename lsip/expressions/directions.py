@@ -66,6 +66,7 @@ class Directions(ABC):
     """A set of directions, and its support function; all methods take q of shape (..., size)."""
 
     vertices: ClassVar[bool] = False  # whether finitely many directions are enough: `rows` has them
+    sharp: ClassVar[bool] = True  # whether the worst direction attains what `value` says
 
     @abstractmethod
     def domain(self, size: int) -> Domain:
@@ -97,7 +98,7 @@ class Directions(ABC):
         """A quadratic (..., levels) that is nowhere less on a box, but for what is left (...,): inf for none."""
 
     def stretch(self, size: int) -> int:
-        """By how much more than a model says a positive value may be."""
+        """How many times as much as the support function, where that is positive, a row may be."""
         return 1
 
     @abstractmethod
@@ -215,12 +216,14 @@ class Euclidean(Directions):
 
 @final
 class Definite(Directions):
-    """The largest eigenvalue of a symmetric matrix, where that is at most zero, and no less than it otherwise.
+    """The largest eigenvalue of a symmetric matrix: v' Q v for the vectors v whose largest element is one in size.
 
-    Directions are the vectors whose largest element is one in size: v' Q v is at most zero for all of them just where
-    no eigenvalue of Q is positive, and at most the largest eigenvalue then, since no vector is shorter than one. Zero,
+    It is at most zero for all of them just where no eigenvalue of Q is positive, and at most the largest eigenvalue
+    then, since no vector is shorter than one; a positive one it exceeds up to k times, the length of the longest. Zero,
     for which nothing could ever be strict, is not among them.
     """
+
+    sharp = False
 
     def domain(self, size: int) -> Domain:
         k, ones = isqrt(size), np.ones(isqrt(size))
@@ -230,10 +233,10 @@ class Definite(Directions):
         return (v.reshape(-1, 1) * v.reshape(1, -1)).ravel()
 
     def value(self, q: Array) -> Array:
-        return self._stretched(_eigen(_symmetric(q))[0][..., -1], isqrt(q.shape[-1]))
+        return _eigen(_symmetric(q))[0][..., -1]
 
     def above(self, q: Array, doubt: Array) -> Array:
-        return self._stretched(self._top(_symmetric(q), doubt), isqrt(q.shape[-1]))
+        return self._top(_symmetric(q), doubt)
 
     def _top(self, matrix: Array, doubt: Array) -> Array:
         """A bound of the largest eigenvalue, from an approximate Q = V L V': the largest of L, and what is left.
@@ -305,11 +308,6 @@ class Definite(Directions):
         moved: Array = table.sum(axis=-1).max(axis=-1) * (1 + 4 * (table.shape[-1] + 4) * EPS) + TINY
         return moved
 
-    @staticmethod
-    def _stretched(largest: Array, k: int) -> Array:
-        """v' Q v is at most the largest eigenvalue times |v|^2, which is between 1 and k."""
-        return np.where(largest > 0, k * largest * (1 + 4 * EPS), largest)
-
 
 def _parts(q: Array) -> tuple[Array, Array]:
     """The largest size (...,) among numbers (..., size), and they in units of it, whose squares do not underflow."""
@@ -369,6 +367,11 @@ class WorstDirection:
     base: Ints  # (p,), the entry that each row begins with
     blocks: tuple[Block, ...]
 
+    @property
+    def sharp(self) -> bool:
+        """Whether worst directions attain what `value` says."""
+        return all(b.kind.sharp for b in self.blocks)
+
     def value(self, q: Array) -> Array:
         """The rows (..., p) for entries (..., P)."""
         return self._total(q[..., self.base], [b.kind.value(q[..., b.entries]) for b in self.blocks])
@@ -395,7 +398,7 @@ class WorstDirection:
         return total, rest * (1 + count * EPS) + count * (EPS * size + TINY)
 
     def stretched(self, bound: Array) -> Array:
-        """Bounds (..., p) of models as those of rows."""
+        """Bounds (..., p) of rows for all directions, from bounds of support functions."""
         most = np.ones(len(self.base))
         for b in self.blocks:
             np.maximum.at(most, b.rows, b.kind.stretch(b.entries.shape[1]))

@@ -39,37 +39,56 @@ from .worst_violation import Values, WorstViolation, flat, worst_violation
 Statements = Statement | NDArray[np.bool_] | Sequence["Statements"]
 
 
+LARGE = 1e100  # as large as anything in a model may be
 Value = Affine | Convex | Expression | float | NDArray[Any]  # what an objective may be
 
 
-def minimize(expression: Value) -> Objective:
-    """The objective of a minimisation: affine, or convex as absolute values, maxima and norms are."""
-    return _objective(expression, False)
+def minimize(expression: Value, *, over: Index | Sequence[Index] | None = None) -> Objective:
+    """The objective of a minimisation: affine, or convex as absolute values, maxima and norms are.
+
+    With an index, or several, that it is `over`: the largest value for all of them.
+
+    Examples
+    --------
+    >>> import numpy as np, lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> problem = lsip.Problem(lsip.minimize(np.abs(x[0] + x[1] * t - np.exp(t)), over=t))
+    >>> print(problem)
+    minimize |x[0] + x[1] t - exp(t)|   at its worst over t ∈ [0, 1]
+    >>> round(problem.solve(verbose=False).value, 6)
+    0.105933
+    """
+    return _objective(expression, False, over)
 
 
-def maximize(expression: Value) -> Objective:
-    """The objective of a maximisation: affine, or concave as minima are."""
-    return _objective(expression, True)
+def maximize(expression: Value, *, over: Index | Sequence[Index] | None = None) -> Objective:
+    """The objective of a maximisation: affine, or concave as minima are; the smallest value for all indices `over`."""
+    return _objective(expression, True, over)
 
 
-def _objective(expression: Value, maximise: bool) -> Objective:
+def _objective(expression: Value, maximise: bool, over: Index | Sequence[Index] | None) -> Objective:
     found = expression if isinstance(expression, Convex) else Affine.of(expression)
     if found.size != 1:
         raise ModelError(
             f"An objective is one number; {text(expression)} has shape {found.shape}. Did you mean .sum()?"
         )
-    if found.indices():
+    if found.indices() and over is None:
         names = ", ".join(i.name for i in found.indices())
         raise ModelError(
-            f"The objective depends on the index {names}; introduce a variable and bound it with forall instead."
+            f"The objective depends on the index {names}; say `over={names}` for its worst value, or introduce a "
+            "variable and bound it with forall."
         )
-    if isinstance(found, Convex):
-        goal, bound = convex_objective(found, maximise)
-        return Objective(goal, maximise, bound, found)
-    if found.uncertain:
+    if over is None and isinstance(found, Affine):
+        if not found.uncertain:
+            return Objective(found, maximise)
         height, row = enclosed_objective(found, maximise)
-        return Objective(height, maximise, row, found)
-    return Objective(found, maximise)
+        return Objective(height, maximise, (row,))
+    goal, bound = convex_objective(Convex.of(found), maximise)
+    goal.origin = found.origin
+    statements = bound if over is None else forall(over, bound)
+    every = tuple(statements) if isinstance(statements, list) else (statements,)
+    indices = () if over is None else (over,) if isinstance(over, Index) else tuple(over)
+    return Objective(goal, maximise, every, indices)
 
 
 @overload
@@ -208,7 +227,7 @@ class Problem:
     @objective.setter
     def objective(self, objective: Objective) -> None:
         before, self._objective = self._objective, objective
-        if before.epigraph is not None or objective.epigraph is not None:  # the variable that stands for it is another
+        if before.epigraph or objective.epigraph:  # the variable that stands for it is another
             self._check()
 
     def _check(self) -> None:
@@ -219,7 +238,7 @@ class Problem:
         if not variables:
             raise ModelError("The model has no decision variable.")
         _check_names([v.name for v in variables], "variables")
-        indices = (i for c in self.constraints if isinstance(c, ForAll) for i in c.indices)
+        indices = (i for c in self._statements() if isinstance(c, ForAll) for i in c.indices)
         _check_names([i.name for i in dict.fromkeys(indices)], "indices")
         _check_names([c.name for c in self.constraints if not isinstance(c, FamilyOn) and c.name], "constraints")
         _check_names([p.name for p in self.parameters], "parameters")
@@ -231,9 +250,8 @@ class Problem:
         return [self.objective.expression, *map(_body, self._statements())]
 
     def _statements(self) -> list[Constraint | ForAll | FamilyOn]:
-        """The constraints, and the one that bounds a convex objective."""
-        epigraph = self.objective.epigraph
-        return self.constraints if epigraph is None else [*self.constraints, epigraph]
+        """The constraints, and those that bound a convex objective."""
+        return [*self.constraints, *self.objective.epigraph]
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -386,17 +404,17 @@ class Problem:
         >>> print(f"{worst.value:.4f} at t = {worst.point[0]:.4f}, nowhere more than {worst.bound:.4f}")
         0.1221 at t = 0.5010, nowhere more than 0.1221
         """
-        known = flat(self.variables, x)
-        return worst_violation(self.compile(), np.concatenate([known, self._unseen(known)]), tol, time_limit)
+        every = np.concatenate([flat(self.variables, x), self._unseen()])
+        return worst_violation(self.compile(), every, tol, time_limit)
 
-    def _unseen(self, known: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Epigraph variables: that of an objective is its value, others are in finite rows only, and may be anything."""
-        found = {v: np.zeros(v.size) for v in self._hidden}
-        if isinstance(self.objective.written, Affine):
-            starts = np.cumsum([v.size for v in self.variables])[:-1]
-            values = {v: part.reshape(v.shape) for v, part in zip(self.variables, np.split(known, starts), strict=True)}
-            found[self.objective.expression.terms[0].variable][:] = self.objective.written.at(values)
-        return np.concatenate([np.zeros(0), *found.values()])
+    def _unseen(self) -> NDArray[np.float64]:
+        """Epigraph variables: that of an objective is so large that no index point breaks what it bounds.
+
+        Others are in finite rows only, and may be anything.
+        """
+        goal = self.objective.expression.terms[0].variable if self.objective.epigraph else None
+        large = -LARGE if self.objective.maximise else LARGE
+        return np.concatenate([np.zeros(0), *(np.full(v.size, large if v is goal else 0.0) for v in self._hidden)])
 
     def data(self) -> dict[str, Any]:
         """The problem as plain data, as `save` writes it; a ModelError says what cannot be written that way."""
@@ -464,7 +482,7 @@ class Problem:
     __repr__ = __str__
 
     def _repr_latex_(self) -> str:
-        rows = [rf"\{'max' if self.objective.maximise else 'min'} \quad & {latex(self.objective.expression)}"]
+        rows = [rf"\{'max' if self.objective.maximise else 'min'} \quad & {self.objective.latex()}"]
         for i, c in enumerate(self.constraints):
             if isinstance(c, FamilyOn):
                 rows.append((r"\text{s.t.} \quad & " if i == 0 else "& ") + c.latex())

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
-from ..expressions.convex import Convex
 from ..expressions.graph import Index
 from ..expressions.printing import latex, text
 from .compilation import single
@@ -18,15 +17,21 @@ from .worst_violation import WorstViolation, flat, worst_violation
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What to minimise or maximise; what is convex, or enclosed, is an epigraph variable that a constraint bounds."""
+    """What to minimise or maximise; what is convex, or enclosed, is an epigraph variable that constraints bound."""
 
     expression: Affine
     maximise: bool
-    epigraph: Constraint | None = None
-    written: Affine | Convex | None = None  # where there is an epigraph
+    epigraph: tuple[Constraint | ForAll, ...] = ()
+    over: tuple[Index, ...] = ()  # the indices whose worst value counts
 
     def __str__(self) -> str:
-        return f"{'maximize' if self.maximise else 'minimize'} {text(self.expression)}"
+        return f"{'maximize' if self.maximise else 'minimize'} {text(self.expression)}{_worst_over(self.over)}"
+
+    def latex(self) -> str:
+        """What it is of, and of the worst of what."""
+        if not self.over:
+            return latex(self.expression)
+        return rf"\{'min' if self.maximise else 'max'}_{{{_sets(self.over)}}} {latex(self.expression)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +62,7 @@ class ForAll:
     @property
     def where(self) -> str:
         """The indices and their sets, in LaTeX."""
-        return ", ".join(rf"{latex(i)} \in {i.domain.latex()}" for i in self.indices)
+        return _sets(self.indices)
 
     def named(self, name: str) -> ForAll:
         """The same constraint with a name."""
@@ -98,6 +103,14 @@ def check_indices(constraint: str, indices: Sequence[Index], found: Sequence[Ind
         raise ModelError(f"{constraint} depends on {', '.join(free)} too; list every index: forall((…), …).")
     if not found:
         raise ModelError(f"{constraint} does not depend on {', '.join(names)}: leave it outside of forall.")
+
+
+def _sets(indices: tuple[Index, ...]) -> str:
+    return ", ".join(rf"{latex(i)} \in {i.domain.latex()}" for i in indices)
+
+
+def _worst_over(indices: tuple[Index, ...]) -> str:
+    return f"   at its worst over {', '.join(f'{i.name} ∈ {i.domain}' for i in indices)}" if indices else ""
 
 
 def titled(constraint: Constraint | ForAll) -> str:

@@ -187,6 +187,10 @@ class EnclosableViolation(Violation, Protocol):
 class Worst(Protocol):
     """Rows that are largest over a direction in closed form, given the entries that they are made of."""
 
+    @property
+    def sharp(self) -> bool:
+        """Whether worst directions attain what `value` says."""
+
     def value(self, q: Array) -> Array:
         """The rows (..., p) for entries (..., P), rounded."""
 
@@ -197,7 +201,7 @@ class Worst(Protocol):
         """Quadratics (..., p, levels) on boxes that rows do not exceed by more than what is left (..., p)."""
 
     def stretched(self, bound: Array) -> Array:
-        """Bounds (..., p) of models as those of rows."""
+        """Bounds (..., p) of rows for all directions, from those that the others give."""
 
     def swing(self, doubt: Array) -> Array:
         """By how much rows move at most, where no entry moves by more than its `doubt`."""

@@ -359,7 +359,7 @@ class _Search:
 
     def result(self) -> Separation:
         """What was found and proven."""
-        bound = max((float(b.max(initial=-np.inf)) for b in self.bounds), default=-np.inf)
+        bound = max((c.proven(b) for c, b in zip(self.covers, self.bounds, strict=True)), default=-np.inf)
         if not self.points:
             return Separation(np.zeros((0, self.domain.dim)), np.zeros(0), bound, trusts=self.trusts)
         y, g, component = np.concatenate(self.points), np.concatenate(self.values), np.concatenate(self.components)

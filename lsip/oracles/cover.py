@@ -313,6 +313,10 @@ class Cover:
             q = q[:, : self.quadratic]
         return q, rest
 
+    def proven(self, bounds: Array) -> float:
+        """What the violation is at most, given the bounds (N, p) of all boxes."""
+        return float(bounds.max(initial=-np.inf))
+
     def swing(self, rows: slice | NDArray[np.intp], spread: Array) -> Array:
         """How far the violation over boxes may move with weights within `spread`, (N p,): |coefficient| times spread.
 
@@ -398,11 +402,17 @@ class Cover:
 
     def influence(self, weights: Array, rows: NDArray[np.intp]) -> Array:
         """How much the violation varies along each axis of a box, (N, m): where splitting pays."""
-        m = self.dim
-        if m == 1:
+        if self.dim == 1:
             return np.ones((len(rows), 1))
+        width = (self.upper[rows] - self.lower[rows]) / self.scale
+        varies = self._variation(weights, rows)
+        result = shares(np.where(np.isfinite(varies), varies, 0.0)) + 0.25 * shares(width)
+        return result + shares(self._kinked(rows)) if self.kinks else result
+
+    def _variation(self, weights: Array, rows: NDArray[np.intp]) -> Array:
+        """How much what a bound leaves open varies along each axis of a box, (N, m)."""
+        m, size = self.dim, np.abs(weights)
         i, j = triangle(m)
-        size = np.abs(weights)
         with np.errstate(all="ignore"):
             part = np.einsum("nplk,pk->nl", np.abs(self.table[rows][:, :, 1 + m : self.quadratic]), size)
             linear = np.einsum("nplk,pk->nl", self.table[rows][:, :, 1 : 1 + m], weights)
@@ -411,9 +421,7 @@ class Cover:
             result[:, a] += part[:, k]
             if a != b:
                 result[:, b] += part[:, k]
-        width = (self.upper[rows] - self.lower[rows]) / self.scale
-        result = shares(np.where(np.isfinite(result), result, 0.0)) + 0.25 * shares(width)
-        return result + shares(self._kinked(rows)) if self.kinks else result
+        return np.asarray(result)
 
     def _kinked(self, rows: NDArray[np.intp]) -> Array:
         """How much the arguments of kinks that are open on a box vary along each axis, (N, m).

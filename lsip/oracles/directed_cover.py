@@ -81,7 +81,7 @@ class DirectedCover(Cover):
         if "side" in self._store:
             self._use_sides(rows, table, more, bound, d)
         bound = np.where(known & np.isfinite(bound), bound, np.inf).reshape(n, p)
-        return self.directed.worst.stretched(bound), np.nan_to_num(d).reshape(n, p, -1)
+        return bound, np.nan_to_num(d).reshape(n, p, -1)
 
     def _by_corners(self, q: Array, rest: Array) -> Array:
         """Bounds (N, p) from the corners of boxes."""
@@ -105,14 +105,21 @@ class DirectedCover(Cover):
         placed = self.chart.points(y.reshape(-1, m)).reshape(*d.shape[:2], -1)
         return np.concatenate([placed, directions], axis=2), model
 
+    def proven(self, bounds: Array) -> float:
+        """What the violation is at most, given the bounds (N, p) of all boxes."""
+        return float(self.directed.worst.stretched(bounds.max(axis=0, initial=-np.inf)).max())
+
     def swing(self, rows: slice | NDArray[np.intp], spread: Array) -> Array:
         """How far the violation over boxes may move with weights within `spread`, (N p,)."""
         doubt = super().swing(rows, self.directed.of_entries(spread)).reshape(-1, self.p)
         return self.directed.worst.swing(doubt).ravel()
 
-    def influence(self, weights: Array, rows: NDArray[np.intp]) -> Array:
-        """How much the violation varies along each axis of a box, (N, m): where splitting pays."""
-        return super().influence(self.directed.of_entries(weights), rows)
+    def _variation(self, weights: Array, rows: NDArray[np.intp]) -> Array:
+        """How much entries vary along each axis of a box, (N, m), each of them: their squares make rows bend."""
+        mine = self.directed.of_entries(weights)
+        with np.errstate(all="ignore"):
+            slopes = np.abs(np.einsum("nplk,pk->npl", self.table[rows][:, :, 1 : 1 + self.dim], mine)).sum(axis=1)
+        return super()._variation(mine, rows) + slopes
 
 
 def covers(family: Rows, domain: Domain) -> list[Cover]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..deadline import left
 from .adaptive_search import AdaptiveSearch
-from .base import EnclosableViolation, Separation, is_instant
+from .base import Directed, EnclosableViolation, Separation, is_instant
 from .branch_and_bound import BranchAndBound
 from .choice import TUNING as CHOICE
 from .choice import dimension, prover
@@ -38,11 +38,13 @@ def supremum(violation: EnclosableViolation, *, tol: float = 1e-9, max_boxes: in
     """Maximise a violation that can be enclosed, until the bound is within `tol` of the largest value found.
 
     A branch-and-bound is asked again and again for something larger than what it found last. If it runs out of boxes,
-    the bound is still valid, but not as sharp.
+    the bound is still valid, but not as sharp; nor is it where worst directions are known up to a factor only.
     """
     exact = prover(violation.family, violation.domain)
     if exact is not None and is_instant(exact):
         return exact.maximise(violation)
+    if isinstance(violation.family, Directed) and not violation.family.worst.sharp:
+        return BranchAndBound(tol=tol, max_boxes=TUNING.first_boxes).maximise(violation)  # no box makes it sharper
     oracle = BranchAndBound(tol=tol, max_boxes=TUNING.first_boxes)
     best = oracle.maximise(violation, target=0.0)
     bound, trusts = best.bound, best.trusts  # of the branch-and-bound; a local search proves nothing

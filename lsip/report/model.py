@@ -37,7 +37,7 @@ def model_lines(solution: Solution, most: int = 40) -> tuple[list[Line], int]:
 
 
 def _declared(problem: Problem) -> Iterator[Line]:
-    yield Line("maximise" if problem.objective.maximise else "minimise", latex(problem.objective.expression))
+    yield Line("maximise" if problem.objective.maximise else "minimise", problem.objective.latex())
     lead = "subject to"
     for constraint in problem.constraints:
         if isinstance(constraint, ForAll):
