@@ -19,7 +19,7 @@ import pytest
 import lsip
 from lsip import cli
 from lsip.cli import bench, entry
-from lsip.cli.solve import ORACLES
+from lsip.oracles.names import ORACLES
 
 GOOD = """
     import numpy as np, lsip
@@ -89,6 +89,62 @@ def test_solve_as_json_prints_nothing_else(model: Model, tmp_path: Path, capsys:
     assert all(set(a) == {"constraint", "point", "multiplier"} for a in result["active"])
     assert saved.stat().st_size > 0
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+CVXPY = """
+    import cvxpy as cp, numpy as np, lsip
+    from lsip.interop.cvxpy import Index, Problem, forall
+    x, t = cp.Variable(2, name="x"), Index("t", lsip.Interval(0, 1))
+    fit = Problem(cp.Minimize(x[0] + x[1] / 2), [forall(t, x[0] + x[1] * t >= np.exp(t))], name="fit")
+"""
+CONVEX = CVXPY.replace("x[0] + x[1] / 2", "cp.norm(x)")
+PYOMO = """
+    import pyomo.environ as pyo
+    from pyomo.dae import ContinuousSet
+    model = pyo.ConcreteModel("fit")
+    model.x = pyo.Var(range(2))
+    model.t = ContinuousSet(bounds=(0, 1))
+    model.cost = pyo.Objective(expr=model.x[0] + model.x[1] / 2)
+    model.above = pyo.Constraint(model.t, rule=lambda m, t: m.x[0] + m.x[1] * t >= pyo.exp(t))
+"""
+DOORS = {
+    "cvxpy": (CVXPY, {"x"}, 1.859141),
+    "convex": (CONVEX, {"x"}, None),
+    "pyomo": (PYOMO, {"x[0]", "x[1]"}, 1.859141),
+}
+
+
+@pytest.mark.parametrize("door", sorted(DOORS))
+def test_models_of_other_languages_are_solved(door: str, model: Model, capsys: pytest.CaptureFixture[str]) -> None:
+    text, names, value = DOORS[door]
+    assert cli.main(["solve", model(text), "--json", "--tol", "1e-6", "--time-limit", "60"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["certified"]
+    assert set(result["x"]) == names
+    assert result["name"] == "fit"
+    assert value is None or result["value"] == pytest.approx(value, abs=1e-5)
+    assert cli.main(["solve", model(text), "--tol", "1e-6"]) == 0
+    assert all(f"{name} = " in capsys.readouterr().out for name in sorted(names)[:1])
+
+
+def test_a_pyomo_model_that_cannot_be_read_is_told_in_a_sentence(
+    model: Model, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["solve", model(PYOMO.replace("model.x[1] / 2", "model.x[1] ** 2")), "--quiet"]) == 1
+    assert_one_paragraph(capsys.readouterr().err)
+    assert cli.main(["solve", model(CONVEX), "--master", "highs", "--quiet"]) == 1
+    assert "Unknown option master of a convex model" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_saved_solution_is_started_from(model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved, relaxation = tmp_path / "s.npz", tmp_path / "r.mps"
+    assert cli.main(["solve", model(GOOD), "--quiet", "--save", str(saved), "--write", str(relaxation)]) == 0
+    assert relaxation.read_text().startswith("NAME")
+    words = ["--warm-start", str(saved), "--no-polish", "--no-sample-first", "--atol", "1e-6", "--json"]
+    assert cli.main(["solve", model(GOOD), *words]) == 0
+    assert json.loads(capsys.readouterr().out)["certified"]
+    assert cli.main(["solve", model(INFEASIBLE), "--quiet", "--warm-start", str(saved)]) == 1
+    assert "the problem has 1" in " ".join(capsys.readouterr().err.split())
 
 
 def test_solve_writes_a_report_and_says_where(model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,7 +241,7 @@ def test_every_oracle_can_be_chosen(model: Model, oracle: str, capsys: pytest.Ca
     assert cli.main(["solve", model(text), "--json", "--oracle", oracle, "--tol", "1e-2"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["certified"] is (oracle in ("branch-and-bound", "support"))
-    assert ORACLES[oracle] in result["oracle"]
+    assert ORACLES[oracle].__name__ in result["oracle"]
 
 
 @pytest.mark.parametrize(("text", "word"), [(INFEASIBLE, "infeasible"), (UNBOUNDED, "unbounded")])
@@ -212,7 +268,10 @@ def test_proven_impossible_is_exit_code_3(
         ("\0\1\2", "is not Python"),
         ("import nowhere_to_be_found\n", "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
         ("x = 1\n", "declares no lsip.Problem"),
-        ("problem = 3\n", "`problem` must be an lsip.Problem; it is of type int"),
+        (
+            "problem = 3\n",
+            "`problem` must be an lsip.Problem, an lsip.interop.cvxpy.Problem or a Pyomo ConcreteModel; it is of",
+        ),
         (GOOD.replace("problem = ", "a = ") + GOOD.replace("problem = ", "b = "), "declares 2 problems (a, b)"),
         (GOOD.replace("x[1] * t", "x[1] * x[0]"), "line 4"),
         (GOOD + "    raise SystemExit('enough')\n", "SystemExit: enough"),
@@ -453,7 +512,7 @@ def test_benchmarks_are_listed_and_run(capfd: pytest.CaptureFixture[str]) -> Non
     assert cli.main(["bench", "soundness", "--json", "--only", "interval", "--tries", "1", "--seed", "7"]) == 0
     figures = json.loads(capfd.readouterr().out)
     assert (figures["seed"], figures["summary"]["tries"]) == (7, 1)
-    assert cli.main(["bench", "no_such_benchmark"]) == 1
+    assert cli.main(["bench", "no_such_benchmark"]) == 2
     err = capfd.readouterr().err
     assert_one_paragraph(err)
     assert "choose from certify, check, " in err

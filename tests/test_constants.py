@@ -31,8 +31,7 @@ FACTS: dict[str, str] = {
     "lsip/integrals/volume.py": "PI",
     "lsip/interop/pyomo/families.py": "UPPER LOWER",
     "lsip/kernel/native.py": "VERSION MOST_DIMENSIONS",
-    "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED UNBOUNDED "
-    "TIME_LIMIT",
+    "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED UNBOUNDED TIME_LIMIT",
     "lsip/progress.py": "WIDTH",
     "lsip/validation.py": "CONSECUTIVE",
 }

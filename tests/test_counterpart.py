@@ -200,7 +200,7 @@ def test_a_counterpart_is_chosen_for_many_coefficients() -> None:
     problem, *_ = stores(5)
     assert len(problem.solve(tol=1e-6, verbose=False).history) == 1
     small, *_ = stores(2)
-    assert small.compile().n < 100
+    assert small.compile().n < 30
     assert small.solve(tol=1e-6, verbose=False).cuts
     assert len(problem.solve(method=Exchange(tol=1e-4), verbose=False, warm_start=None).history) > 1
 

@@ -358,7 +358,7 @@ def test_equalities_belong_to_the_set():
         lsip.decompose(disc_problem(lambda x: x[0] == 0.5), DISC)
 
 
-@pytest.mark.parametrize("options", [{"tol": 0.0}, {"tol": 1.0}, {"max_iterations": 0}, {"oracle": "grid"}])
+@pytest.mark.parametrize("options", [{"tol": 0.0}, {"tol": 1.0}, {"max_iterations": 0}, {"oracle": "gird"}])
 def test_wrong_options_are_refused(options):
     with pytest.raises(ModelError, match=next(iter(options))):
         lsip.decompose(CASE.problem(), DISC, **options)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import linprog
 
 import lsip
-from lsip.proof.certificate import TreeAssumption
+from lsip.masters.registry import open_integer_master
+from lsip.proof.certificate import Support, TreeAssumption
+from lsip.solver.forcing import forced
 from lsip.solver.tuning import IntegerTuning
 
 T = lsip.Index("t", lsip.Interval(0, 1))
@@ -25,9 +29,13 @@ def solved(problem, **options):
 def on_trust(solution):
     """Feasible for every index by proof, optimal by the word of a branch and bound."""
     whole = solution.x[solution.program.integer]
-    assert solution.status is lsip.Status.UNCERTIFIED and not solution.certified
-    assert solution.violation_proven and solution.max_violation <= 0 and (whole == np.rint(whole)).all()
-    assert "branch and bound" in solution.message and "trust" in solution.message
+    assert solution.status is lsip.Status.UNCERTIFIED
+    assert not solution.certified
+    assert solution.violation_proven
+    assert solution.max_violation <= 0
+    assert (whole == np.rint(whole)).all()
+    assert "branch and bound" in solution.message
+    assert "trust" in solution.message
     assert any(isinstance(a, TreeAssumption) for a in solution.certificate.assumptions)
     assert solution.gap <= solution.tol
     return True
@@ -68,7 +76,8 @@ def test_gurobi_says_the_same():
     pytest.importorskip("gurobipy")
     problem, *data = knapsack(12, 3, 151.3, 7)
     solution = solved(problem, master="gurobi")
-    assert on_trust(solution) and "gurobi" in solution.message
+    assert on_trust(solution)
+    assert "gurobi" in solution.message
     assert solution.value == best_knapsack(*data[1:], 3, 151.3)
 
 
@@ -115,6 +124,30 @@ def test_robust_facilities_are_the_cheapest(budget):
     assert 0 < solution[opened].sum() < 4
 
 
+def test_binaries_now_and_an_affine_rule_later():
+    """Build plants now, and make later what the demand is seen to be, by a rule that is affine in it."""
+    demand, swing, size, price = np.array([5.0, 7]), np.array([2.0, 3]), np.array([6.0, 9, 11]), np.array([4.0, 5, 7])
+    build, base = lsip.Variable(3, name="build", boolean=True), lsip.Variable(3, name="base")
+    slope, worst = lsip.Variable((3, 2), name="slope"), lsip.Variable(name="worst")
+    z, cost = lsip.Index("z", lsip.Box([-1, -1], [1, 1])), np.array([1.0, 0.7, 0.4])
+    make = base + slope @ z
+    rows = [make >= 0, make - size * build <= 0, make.sum() >= (demand + swing * z).sum(), cost @ make <= worst]
+    solution = solved(lsip.Problem(lsip.minimize(price @ build + worst), [lsip.forall(z, row) for row in rows]))
+    corners, best = np.array(list(product((-1, 1), repeat=2))), np.inf
+    for chosen in product((0.0, 1.0), repeat=3):
+        rule = np.array([np.concatenate([np.eye(3)[i], np.kron(np.eye(3)[i], c)]) for c in corners for i in range(3)])
+        total, spent = (np.stack([w @ rule[3 * k : 3 * k + 3] for k in range(4)]) for w in (np.ones(3), cost))
+        wide = np.zeros((12, 1))
+        table = np.block([[-rule, wide], [rule, wide], [-total, wide[:4]], [spent, -np.ones((4, 1))]])
+        needed = (demand + swing * corners).sum(axis=1)
+        sides = np.concatenate([np.zeros(12), np.tile(size * chosen, 4), -needed, np.zeros(4)])
+        found = linprog(np.append(np.zeros(9), 1), table, sides, bounds=(None, None))
+        best = min(best, found.fun + price @ chosen) if found.status == 0 else best
+    assert solution.value == pytest.approx(best, rel=1e-7)
+    assert solution.violation_proven
+    assert solution.max_violation <= 0
+
+
 # ---- nonlinear in the index, general integers
 
 
@@ -138,13 +171,16 @@ def test_whole_coefficients_of_a_polynomial():
 def test_without_other_variables():
     v = lsip.Variable(2, name="v", integer=True, lower=0)
     solution = solved(lsip.Problem(lsip.minimize(v.sum()), [lsip.forall(T, v[0] + v[1] * T >= np.exp(T))]))
-    assert on_trust(solution) and solution.value == 3
+    assert on_trust(solution)
+    assert solution.value == 3
 
 
 def test_a_relaxation_that_is_whole_proves_the_optimum():
     v = lsip.Variable(2, name="v", integer=True, lower=0)
     solution = solved(lsip.Problem(lsip.minimize(2 * v[0] + v[1]), [lsip.forall(T, v[0] + v[1] * T >= 1 + T**2)]))
-    assert solution.certified and solution.value == 3 and list(solution[v]) == [1, 1]
+    assert solution.certified
+    assert solution.value == 3
+    assert list(solution[v]) == [1, 1]
 
 
 def test_multipliers_are_those_with_the_integers_fixed():
@@ -155,7 +191,8 @@ def test_multipliers_are_those_with_the_integers_fixed():
     solution = solved(problem)
     assert on_trust(solution)
     assert sum(a.multiplier for a in solution.dual("above")) == pytest.approx(1, abs=1e-6)
-    assert solution.reduced_costs(c) == pytest.approx(0, abs=1e-6) and solution.dual("most") == pytest.approx(0, abs=1e-6)
+    assert solution.reduced_costs(c) == pytest.approx(0, abs=1e-6)
+    assert solution.dual("most") == pytest.approx(0, abs=1e-6)
     q.lower = q.upper = solution[q]
     fixed = problem.solve(verbose=False)
     assert fixed.value == pytest.approx(solution.value, rel=1e-7)
@@ -168,29 +205,36 @@ def test_no_whole_values():
     w = lsip.Variable(2, name="w", boolean=True)
     near = [lsip.forall(T, w.sum() >= 0.5 + 0.1 * T), lsip.forall(T, w.sum() <= 0.9 - 0.1 * T)]
     solution = lsip.Problem(lsip.minimize(w[0]), near).solve(verbose=False)
-    assert solution.status is lsip.Status.UNCERTIFIED and "No whole values" in solution.message
-    assert solution.upper == np.inf and solution.lower <= 0
+    assert solution.status is lsip.Status.UNCERTIFIED
+    assert "No whole values" in solution.message
+    assert solution.upper == np.inf
+    assert solution.lower <= 0
 
 
 def test_a_contradiction_without_integrality_is_proven():
     w = lsip.Variable(2, name="w", boolean=True)
     solution = solved(lsip.Problem(lsip.minimize(w[0]), [lsip.forall(T, w.sum() >= 2.5 + 0.1 * T)]))
-    assert solution.status is lsip.Status.INFEASIBLE and solution.certified
+    assert solution.status is lsip.Status.INFEASIBLE
+    assert solution.certified
 
 
 def test_unbounded_with_proof_and_without():
     w, u = lsip.Variable(name="w", boolean=True), lsip.Variable(name="u")
     solution = solved(lsip.Problem(lsip.minimize(u + w), [lsip.forall(T, u + w * T <= 1)]))
-    assert solution.status is lsip.Status.UNBOUNDED and solution.certified
+    assert solution.status is lsip.Status.UNBOUNDED
+    assert solution.certified
     v = lsip.Variable(name="v", integer=True)
     solution = lsip.Problem(lsip.maximize(v), [lsip.forall(T, v * T >= -1)]).solve(verbose=False)
-    assert solution.status is lsip.Status.UNCERTIFIED and "Give the integer variables bounds" in solution.message
+    assert solution.status is lsip.Status.UNCERTIFIED
+    assert "Give the integer variables bounds" in solution.message
 
 
 def test_nothing_to_minimise():
     q = lsip.Variable(4, name="q", boolean=True)
     solution = solved(lsip.Problem(lsip.minimize(0 * q[0]), [q.sum() == 2, lsip.forall(T, q[0] * T + q[1] >= 0.3)]))
-    assert solution.value == 0 and solution.upper < 1e-300 and solution[q][1] == 1
+    assert solution.value == 0
+    assert solution.upper < 1e-300
+    assert solution[q][1] == 1
 
 
 # ---- limits, files, doors
@@ -208,7 +252,8 @@ def test_a_callback_stops_and_steps_can_be_seen():
     problem, *_ = knapsack(12, 2, 150, 1)
     seen = []
     stopped = problem.solve(verbose=False, callback=lambda i: seen.append(i) or len(seen) == 2)
-    assert stopped.status is lsip.Status.INTERRUPTED and len(stopped.history) == 2
+    assert stopped.status is lsip.Status.INTERRUPTED
+    assert len(stopped.history) == 2
     steps = list(lsip.exchange(problem))
     assert [s.iteration for s in steps] == list(range(1, len(steps) + 1))
     uppers = [s.upper for s in steps]
@@ -218,7 +263,8 @@ def test_a_callback_stops_and_steps_can_be_seen():
 def test_an_iteration_limit():
     problem, *_ = polynomial()
     solution = problem.solve(verbose=False, max_iterations=1)
-    assert solution.status is lsip.Status.ITERATION_LIMIT and solution.lower > 0
+    assert solution.status is lsip.Status.ITERATION_LIMIT
+    assert solution.lower > 0
 
 
 def test_a_file_keeps_what_is_taken_on_trust(tmp_path):
@@ -226,7 +272,9 @@ def test_a_file_keeps_what_is_taken_on_trust(tmp_path):
     solution = problem.solve(verbose=False)
     solution.save(tmp_path / "s.npz")
     again = lsip.Solution.load(tmp_path / "s.npz", problem)
-    assert again.message == solution.message and not again.certified and again.verify().violation_proven
+    assert again.message == solution.message
+    assert not again.certified
+    assert again.verify().violation_proven
     other, *_ = polynomial(lower=-4)
     with pytest.raises(lsip.ModelError, match="another model"):
         lsip.Solution.load(tmp_path / "s.npz", other)
@@ -253,15 +301,17 @@ def test_a_parameter_changes_and_the_next_solve_knows_the_cuts():
 def test_arrays_say_which_variables_are_whole():
     above = lsip.Family(lsip.Interval(0, 1), lambda y: -(y ** np.arange(2)), lambda y: -np.exp(y[:, 0]))
     solution = lsip.linsip([1, 0.6], [above], integrality=[1, 0])
-    assert solution.x[0] == 1 and solution.x[1] == pytest.approx(np.e - 1, abs=1e-6)
+    assert solution.x[0] == 1
+    assert solution.x[1] == pytest.approx(np.e - 1, abs=1e-6)
     program = lsip.Program.from_arrays([1, 0.6], families=[above], integrality=1, bounds=(0.5, 8.5))
-    assert list(program.lower) == [1, 1] and list(program.upper) == [8, 8]
+    assert list(program.lower) == [1, 1]
+    assert list(program.upper) == [8, 8]
     assert list(lsip.Program.from_arrays(**program.to_arrays()).integer) == [True, True]
     assert program.solve(verbose=False).value == pytest.approx(1.6 + 0.6)
 
 
 def test_a_discretisation_is_whole_too():
-    problem, k, e = polynomial()
+    problem, *_ = polynomial()
     assert problem.discretise(5).solve().x[:3] == pytest.approx(np.rint(problem.discretise(5).solve().x[:3]))
     assert (problem.to_scipy(5)["integrality"] == [1, 1, 1, 0]).all()
     cvxpy = pytest.importorskip("cvxpy")
@@ -279,8 +329,11 @@ def test_cvxpy_variables_may_be_whole():
         [forall(t, u + b[0] * t + 2 * b[1] * t**2 + k[0, 1] * t >= np.exp(t)), k >= 0.5, u <= 1.2],
     )
     solution = problem.solve()
-    assert solution.violation_proven and problem.value == pytest.approx(6, rel=1e-7)
-    assert (k.value == [[1, 2], [1, 1]]).all() and not b.value.any() and b.attributes["boolean"] is True
+    assert solution.violation_proven
+    assert problem.value == pytest.approx(6, rel=1e-7)
+    assert (k.value == [[1, 2], [1, 1]]).all()
+    assert not b.value.any()
+    assert b.attributes["boolean"] is True
 
 
 def test_pyomo_variables_may_be_whole():
@@ -296,7 +349,8 @@ def test_pyomo_variables_may_be_whole():
     m.above = pyo.Constraint(m.t, rule=lambda m, t: m.u + 2 * m.x * t + m.k * t >= pyo.exp(t))
     m.most = pyo.Constraint(expr=m.u <= 1.2)
     results = pyo.SolverFactory("lsip").solve(m)
-    assert pyo.value(m.cost) == pytest.approx(3, rel=1e-7) and (m.x.value, m.k.value) in ((0, 2), (1, 0))
+    assert pyo.value(m.cost) == pytest.approx(3, rel=1e-7)
+    assert (m.x.value, m.k.value) in ((0, 2), (1, 0))
     assert (results.problem.number_of_integer_variables, results.problem.number_of_continuous_variables) == (2, 1)
 
 
@@ -325,6 +379,115 @@ def test_refused_with_a_sentence(case):
 
 
 def test_models_print_their_integers():
-    problem, k, _ = polynomial()
-    assert "k ∈ ℤ³" in str(problem) and r"k \in \mathbb{Z}^{3}" in problem._repr_latex_()
+    problem, *_ = polynomial()
+    assert "k ∈ ℤ³" in str(problem)
+    assert r"k \in \mathbb{Z}^{3}" in problem._repr_latex_()
     assert "b ∈ ℤ" in str(lsip.Problem(lsip.minimize(lsip.Variable(name="b", boolean=True))))
+
+
+# ---- parts
+
+
+@pytest.mark.parametrize("master", ["highs", "gurobi"])
+def test_what_a_branch_and_bound_says(master):
+    if master == "gurobi":
+        pytest.importorskip("gurobipy")
+    nothing = sparse.csr_matrix((0, 2))
+    whole, none = np.array([True, False]), np.zeros(0)
+    opened = open_integer_master(master)
+    tree = opened(np.array([-1.0, -1.0]), np.zeros(2), np.array([9.0, 1.0]), whole, nothing, none, none)
+    tree.add(np.array([[2.0, 2.0]]), np.array([7.5]))
+    found = tree.solve(0.0)
+    assert found.status == "optimal"
+    assert found.bound == pytest.approx(-3.75)
+    assert found.x == pytest.approx([3, 0.75])
+    tree.add(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([0.9, -0.1]))
+    assert tree.solve(0.0, start=found.x).status == "infeasible"
+    free = opened(np.array([-1.0, 0.0]), np.zeros(2), np.full(2, np.inf), whole, nothing, none, none)
+    assert free.solve(0.0).status == "unbounded"
+
+
+def test_rows_without_room_force_variables_to_zero():
+    opened, share = lsip.Variable(2, name="open"), lsip.Variable((2, 2), name="share", lower=0)
+    z = lsip.Index("z", lsip.Box([-1, -1], [1, 1]))
+    load = [(3 + z) @ share[i] <= 9 * opened[i] for i in range(2)]
+    problem = lsip.Problem(lsip.minimize(opened.sum()), [lsip.forall(z, load), share[1, 0] <= 4 * share[0, 0]])
+    opened.lower = opened.upper = [0, 1]
+    program = problem.compile()
+    assert list(forced(program).upper) == [0, 1, *[np.inf] * 4], "no finite row is without room"
+    cuts = tuple(Support(0, i, np.zeros(2), 0.0) for i in range(2))
+    assert list(forced(program, cuts).upper) == [0, 1, 0, 0, 0, np.inf], "the finite row follows from the first cut"
+
+
+DIRECTIONS = np.random.default_rng(5).normal(size=(20, 3))
+SETS = (
+    lsip.Box([-1, 0, 2], [1, 0.1, 3]),
+    lsip.Budget(3, 1.7),
+    lsip.Simplex(3),
+    lsip.Finite(np.random.default_rng(6).normal(size=(9, 3))),
+)
+
+
+@pytest.mark.parametrize("domain", SETS, ids=lambda d: type(d).__name__)
+def test_suprema_in_rational_numbers(domain):
+    _, bounds = domain.support(DIRECTIONS)
+    for d, bound in zip(DIRECTIONS, bounds, strict=True):
+        exact = domain.exact_support([Fraction(v) for v in d.tolist()])
+        assert exact <= Fraction(bound) <= exact + Fraction(1, 10**12)
+
+
+def test_where_rounding_decides_rational_numbers_do():
+    n = 40
+    x, z = lsip.Variable(n, name="x"), lsip.Index("z", lsip.Budget(n, 7))
+    weight = np.arange(1.0, n + 1)
+    for capacity, fits in ((weight.sum() + 7 * n / 4, True), (np.nextafter(weight.sum() + 7 * n / 4, 0), False)):
+        problem = lsip.Problem(lsip.minimize(x.sum()), [lsip.forall(z, (weight + n / 4 * z) @ x <= capacity)])
+        worst = problem.worst_violation(np.ones(n))
+        assert (worst.bound <= 0) is fits
+
+
+def test_no_time_at_all():
+    problem, *_ = polynomial()
+    solution = problem.solve(verbose=False, time_limit=0)
+    assert solution.status is lsip.Status.TIME_LIMIT
+    assert solution.upper == np.inf
+
+
+def test_functions_without_a_formula_are_searched():
+    def steep(y):
+        return -0.9 * np.array([float(np.exp(v)) for v in y[:, 0]])
+
+    above = lsip.Family(lsip.Interval(0, 1), lambda y: -np.column_stack([np.ones(len(y)), y[:, 0]]), steep)
+    solution = lsip.linsip([1, 0.6], [above], integrality=[1, 0])
+    assert solution.status is lsip.Status.UNCERTIFIED
+    assert solution.upper == np.inf
+    assert solution.x == pytest.approx([1, 0.9 * np.e - 1], abs=1e-6)
+    assert "not excluded" in solution.message
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_models_agree_with_every_choice_solved_by_itself(seed):
+    rng = np.random.default_rng(seed)
+    k = lsip.Variable(2, name="k", integer=True, lower=-1, upper=rng.integers(1, 3))
+    u = lsip.Variable(2, name="u", lower=-3, upper=3)
+    a, b, c, d = (rng.normal(size=2).round(2) for _ in range(4))
+    wave = np.sin(3 * T + d[0]) * k[0] + np.cos(2 * T + d[1]) * k[1] + np.exp(-T) * u[0] + T * u[1]
+    rows = [
+        lsip.forall(T, wave >= np.sin(5 * T)),
+        lsip.forall(T, u[0] + a[0] * T * k[1] <= 2 + T),
+        b @ k + c @ u <= 1.5,
+    ]
+    problem = lsip.Problem(lsip.minimize(a @ k + c @ u + 3 * u[0]), rows)
+    best = np.inf
+    for chosen in product(*(np.arange(low, high + 1) for low, high in zip(k.lower, k.upper, strict=True))):
+        fixed = replace(problem.compile(), integer=np.zeros(0, dtype=bool))
+        ends = [np.concatenate([chosen, end[2:]]) for end in (fixed.lower, fixed.upper)]
+        found = replace(fixed, lower=ends[0], upper=ends[1]).solve(verbose=False)
+        assert found.status in (lsip.Status.OPTIMAL, lsip.Status.INFEASIBLE)
+        best = min(best, found.value) if found.status is lsip.Status.OPTIMAL else best
+    solution = solved(problem)
+    if best == np.inf:
+        assert "No whole values" in solution.message or solution.status is lsip.Status.INFEASIBLE
+    else:
+        assert solution.value == pytest.approx(best, rel=1e-6, abs=1e-7)
+        assert solution.gap <= solution.tol

@@ -68,7 +68,7 @@ ONLY = {  # every room of lsip, the innermost first: all that it may import from
     "lsip.report": {*ANSWERS, "lsip.version"},
     "lsip.catalogue": {*LANGUAGE, "lsip.model"},
     "lsip.interop": {*ANSWERS, "lsip.progress", "lsip.solver", "lsip.version"},
-    "lsip.cli": {*ANSWERS, "lsip.catalogue", "lsip.info", "lsip.progress", "lsip.solver"},
+    "lsip.cli": {*ANSWERS, "lsip.catalogue", "lsip.info", "lsip.interop", "lsip.progress", "lsip.solver"},
     "lsip.__main__": {"lsip.cli"},
 }
 NEVER = {  # a package: what it must not import

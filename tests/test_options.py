@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import pickle
 from typing import Any
 
@@ -10,7 +12,10 @@ import pytest
 
 import lsip
 from lsip import solver
+from lsip.cli.arguments import Parser
+from lsip.cli.solve import add as add_solve
 from lsip.oracles import Grid, Multistart, ProjectedSubgradient, RandomSearch
+from lsip.oracles.names import ORACLES
 
 X, T = lsip.Variable(2, name="x", lower=-9, upper=9), lsip.Index("t", lsip.Interval(0, 1))
 PROBLEM = lsip.Problem(lsip.minimize(X[0] + X[1] / 2), [lsip.forall(T, X[0] + X[1] * T >= np.exp(T))])
@@ -32,7 +37,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"warm_start": "a"}, "`warm_start` is a solution of the same or a similar problem; got 'a'"),
     ({"callback": 3}, "`callback` is a function of an iterate; got 3"),
     ({"oracle": Grid}, r"`oracle` is a class; make one with parentheses: Grid\(\)"),
-    ({"oracle": "x"}, r"`oracle` must have a method maximise.*Grid\(\).*got 'x'"),
+    ({"oracle": "x"}, r"There is no oracle called 'x'; choose from adaptive, branch-and-bound, grid, .*Grid\(points"),
+    ({"oracle": 3}, r"`oracle` is a name, such as 'grid', or must have a method maximise.*Grid\(\).*got 3"),
     ({"seed": None}, "`seed` must be a whole number, at least 0; got None"),
     ({"seed": "a", "oracle": RandomSearch()}, "`seed` must be a whole number, at least 0; got 'a'"),
     ({"seed": -1, "oracle": RandomSearch()}, "`seed` must be a whole number, at least 0; got -1"),
@@ -132,3 +138,30 @@ def test_what_a_solution_and_a_problem_are_asked() -> None:
         PROBLEM.worst_violation({X: "a"})
     with pytest.raises(lsip.ModelError, match="`tol` is how far"):
         PROBLEM.worst_violation([0, 0], tol="a")  # type: ignore[arg-type]
+
+
+def test_python_and_the_command_line_have_the_same_words() -> None:
+    """Every option of `Exchange` is a named parameter of `solve`, and a flag, but for what no command line can say."""
+    fields = {f.name for f in dataclasses.fields(lsip.Exchange)}
+    named = [p for p in inspect.signature(lsip.Problem.solve).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    assert {p.name for p in named} == {*fields, "method", "verbose"}
+    assert lsip.Problem.solve is lsip.Program.solve
+    assert all(f"{name}" in (lsip.Problem.solve.__doc__ or "") for name in fields)
+    commands = Parser().add_subparsers()
+    add_solve(commands)
+    flags = {a.dest for a in commands.choices["solve"]._actions if a.option_strings}
+    assert fields - flags == {"callback", "start", "tuning"}
+    assert flags - fields == {"help", "report", "plot", "save", "write", "json", "quiet"}
+
+
+def test_an_option_that_is_not_given_is_the_method_s() -> None:
+    method = lsip.Exchange(tol=1e-3, time_limit=50)
+    assert PROBLEM.solve(method=method, verbose=False).tol == 1e-3
+    assert PROBLEM.solve(method=method, tol=1e-5, verbose=False).tol == 1e-5
+
+
+@pytest.mark.parametrize("name", sorted(ORACLES))
+def test_oracles_have_names(name: str) -> None:
+    problem = lsip.Problem(lsip.minimize(X[0]), [lsip.forall(T, X[0] + X[1] * T >= T), X[1] >= 0])
+    kind = type(lsip.Exchange(oracle=name).oracle).__name__
+    assert problem.solve(oracle=name, verbose=False, max_iterations=20).oracle == kind

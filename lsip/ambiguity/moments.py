@@ -56,7 +56,7 @@ class Moments:
             raise ModelError(f"`mean` has {m} entries, and the index {index.name} has {index.domain.dim}.")
         if not index.domain.contains(self.mean[None])[0]:
             raise ModelError(f"The mean {self.mean.tolist()} lies outside of {index.domain}, where the index ranges.")
-        moved = np.atleast_1d(index) - self.mean
+        moved = index.reshape((-1,)) - self.mean
         level, slope = Variable(name=fresh("t")), Variable(m, name=fresh("q"))
         value: Affine = level * 1.0
         above = level + slope @ moved

@@ -109,7 +109,7 @@ class Wasserstein:
         sides = None if self.norm == 2 else halfspaces(domain)
         if sides is None:
             near = Index(fresh(index.name), domain)
-            return near, near, np.linalg.norm(np.atleast_1d(near) - point, self.norm)
+            return near, near, np.linalg.norm(near.reshape((-1,)) - point, self.norm)
         rows, right = sides
         k = m if self.norm == 1 else 1
         eye, far = np.eye(m), np.ones((m, 1)) if k == 1 else np.eye(m)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from ..errors import ModelError
-from .arguments import FAILED, SOLVED, Commands, add_command
+from .arguments import FAILED, SOLVED, WRONG_USAGE, Commands, add_command, fail
 
 COUNTS = {
     "tries": "how many random models (soundness) or mutants (check)",
@@ -49,7 +49,8 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps([{"name": n, "title": t} for n, t in known.items()], indent=2) if options.json else text)
         return SOLVED
     if not (checkout / "benchmarks" / f"{options.name}.py").is_file():  # Asking for the list imports all of them.
-        raise ModelError(f"There is no benchmark called {options.name!r}; choose from {', '.join(_listed(checkout))}.")
+        names = ", ".join(_listed(checkout))
+        return fail(f"There is no benchmark called {options.name!r}; choose from {names}.", WRONG_USAGE)
     words = [options.name, *(f"--{flag}" for flag in ("json", "quick") if getattr(options, flag))]
     words += [f"--{flag}={given}" for flag in COUNTS if (given := getattr(options, flag)) is not None]
     if options.only is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ModelError
 from ..progress import Bar
 from .arguments import SOLVED, Commands, add_command, fail
+from .models import own
 from .results import describe, finite
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _compare(entry: Entry) -> tuple[dict[str, Any], str]:
     if solution.status.name == "INTERRUPTED":
         raise KeyboardInterrupt
     agrees = _agrees(entry, solution)
-    row = {**describe(problem, solution), "name": entry.name, "known": finite(entry.value), "agrees": agrees}
+    row = {**describe(own(problem), solution), "name": entry.name, "known": finite(entry.value), "agrees": agrees}
     return row, (
         f"{solution.status.name.lower():<15} {solution.value:>18.11g} {entry.value:>18.11g} "
         f"{solution.gap:>9.1e} {solution.seconds:>8.3f}{'' if agrees else '   differs'}"

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 from .arguments import Commands, add_command
+from .models import own
 from .results import describe, exit_code
 
 
@@ -37,5 +38,5 @@ def run(options: argparse.Namespace) -> int:
         report = solution.report(options.out / "demo.html")
         print(f"A page about the model, the proof and the solve, to be opened in a browser, is in {report}")
     if options.json:
-        print(json.dumps(describe(solution.model, solution), indent=2))
+        print(json.dumps(describe(own(solution.model), solution), indent=2))
     return exit_code(solution)

@@ -8,16 +8,13 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import LSIPError, ModelError
-
-if TYPE_CHECKING:
-    from ..model.problem import Problem
+from .models import KINDS, Model, reader
 
 
-def load_problem(path: Path) -> Problem:
-    """Run a model file and return the problem that it declares.
+def load_model(path: Path) -> Model:
+    """Run a model file and return the model that it declares.
 
     Raises
     ------
@@ -25,8 +22,6 @@ def load_problem(path: Path) -> Problem:
         When there is no such file, when it raises (the message names the line), or when it declares no or several
         problems.
     """
-    from ..model.problem import Problem
-
     if path.is_dir():
         raise ModelError(f"{path} is a directory; give the Python file that declares the model.")
     if not path.is_file():
@@ -45,18 +40,18 @@ def load_problem(path: Path) -> Problem:
     finally:
         sys.path.remove(folder)
 
+    found = {id(value): (name, read) for name, value in names.items() if (read := reader(value)) is not None}
     if "problem" in names:
-        if not isinstance(names["problem"], Problem):
+        if id(names["problem"]) not in found:
             kind = type(names["problem"]).__name__
-            raise ModelError(f"In {path}, `problem` must be an lsip.Problem; it is of type {kind}.")
-        return names["problem"]
-    found = {id(value): (name, value) for name, value in names.items() if isinstance(value, Problem)}
+            raise ModelError(f"In {path}, `problem` must be {KINDS}; it is of type {kind}.")
+        return found[id(names["problem"])][1]()
     if len(found) != 1:
         many = (
-            f"{len(found)} problems ({', '.join(name for name, _ in found.values())})" if found else "no lsip.Problem"
+            f"{len(found)} problems ({', '.join(name for name, _ in found.values())})" if found else f"no {KINDS[3:]}"
         )
         raise ModelError(f"{path} declares {many}; call the one to be solved `problem`.")
-    return next(iter(found.values()))[1]
+    return next(iter(found.values()))[1]()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from .arguments import FAILED, INTERRUPTED, NOTHING_TO_FIND, SOLVED, fail
 
 if TYPE_CHECKING:
     from ..model.method import Answer
-    from ..model.problem import Problem
+    from .models import Model
 
 
 def exit_code(solution: Answer) -> int:
@@ -29,11 +29,11 @@ def exit_code(solution: Answer) -> int:
     return fail(solution.status.value, INTERRUPTED if status == "INTERRUPTED" else FAILED)
 
 
-def describe(problem: Problem, solution: Answer) -> dict[str, Any]:
+def describe(model: Model, solution: Answer) -> dict[str, Any]:
     """The result as JSON can hold it; null where a number is not known, or where there is no x."""
     infeasible = solution.status.name == "INFEASIBLE"
     return {
-        "name": problem.name,
+        "name": model.name,
         "status": solution.status.name,
         "certified": bool(solution.certified),
         "value": finite(solution.value),
@@ -45,7 +45,7 @@ def describe(problem: Problem, solution: Answer) -> dict[str, Any]:
         "seconds": finite(solution.seconds),
         "oracle": solution.oracle,
         "message": solution.message,
-        "x": None if infeasible else {v.name: _numbers(solution[v]) for v in problem.variables},
+        "x": None if infeasible else {name: _numbers(value) for name, value in model.values(solution).items()},
         "active": [
             {"constraint": a.constraint, "point": _numbers(a.point), "multiplier": finite(a.multiplier)}
             for a in solution.active
@@ -67,13 +67,13 @@ def _finite(values: float | list[Any]) -> Any:
     return [_finite(value) for value in values] if isinstance(values, list) else finite(values)
 
 
-def lines(problem: Problem, solution: Answer) -> list[str]:
+def lines(model: Model, solution: Answer) -> list[str]:
     """The variables and the active points, as a person reads them."""
     found = []
     if solution.status.name != "INFEASIBLE":
-        for variable in problem.variables:
-            shown = np.array2string(np.asarray(solution[variable]), precision=9, threshold=20, max_line_width=100)
-            found.append(f"{variable.name} = " + shown.replace("\n", "\n" + " " * (len(variable.name) + 3)))
+        for name, value in model.values(solution).items():
+            shown = np.array2string(np.asarray(value), precision=9, threshold=20, max_line_width=100)
+            found.append(f"{name} = " + shown.replace("\n", "\n" + " " * (len(name) + 3)))
     if solution.active:
         found.append("")
         found.append("multiplier     at the index point")

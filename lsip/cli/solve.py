@@ -10,24 +10,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ModelError
+from ..oracles.names import ORACLES
+from ..solution.solution import Solution
 from .arguments import Commands, add_command, check_target, count, gap, positive, seed
-from .model_file import blamed_on, load_problem
+from .model_file import blamed_on, load_model
+from .models import KINDS
 from .results import describe, exit_code, lines
 
 if TYPE_CHECKING:
     from ..model.method import Answer
-    from ..model.problem import Problem
-    from ..oracles import Oracle
+    from .models import Model
 
-ORACLES = {
-    "branch-and-bound": "BranchAndBound",
-    "adaptive": "AdaptiveSearch",
-    "multistart": "Multistart",
-    "grid": "Grid",
-    "random": "RandomSearch",
-    "subgradient": "ProjectedSubgradient",
-    "support": "SupportFunction",
-}
+# What `solve` takes in Python, too; functions, arrays and tunings have no words.
+WORDS = (
+    "tol",
+    "atol",
+    "oracle",
+    "master",
+    "seed",
+    "max_iterations",
+    "time_limit",
+    "polish",
+    "sample_first",
+    "warm_start",
+)
 
 
 def add(commands: Commands) -> None:
@@ -39,22 +45,29 @@ def add(commands: Commands) -> None:
         "lsip solve model.py --report report.html",
         "lsip solve model.py --tol 1e-6 --time-limit 60 --json",
     )
-    parser.add_argument("model", type=Path, help="a Python file that defines `problem`, or exactly one lsip.Problem")
+    parser.add_argument("model", type=Path, help=f"a Python file with one model, or `problem`: {KINDS}")
     parser.add_argument("--tol", type=gap, help="relative gap to reach (default: 1e-8)")
-    names = ", ".join(sorted(ORACLES))
+    parser.add_argument("--atol", type=positive, metavar="GAP", help="gap that is small enough whatever the value")
     parser.add_argument(
         "--oracle",
         choices=sorted(ORACLES),
         metavar="NAME",
-        help=f"how violated constraints are looked for: {names} (default: chosen)",
+        help=f"how violated constraints are looked for: {', '.join(sorted(ORACLES))} (default: chosen)",
     )
-    parser.add_argument("--master", type=_master, metavar="NAME", help="who solves the finite LPs (default: highs)")
+    parser.add_argument(
+        "--master", type=_master, metavar="NAME", help="who solves the finite programs (default: highs)"
+    )
     parser.add_argument("--seed", type=seed, metavar="S", help="for oracles that draw points (default: 0)")
     parser.add_argument("--max-iterations", type=count, metavar="N", help="stop after so many (default: 1000)")
     parser.add_argument("--time-limit", type=positive, metavar="SECONDS", help="stop with the best bounds so far")
+    switch = argparse.BooleanOptionalAction
+    parser.add_argument("--polish", action=switch, help="finish with Newton steps, or not (default: do)")
+    parser.add_argument("--sample-first", action=switch, help="look at samples before proofs, or not (default: do)")
+    parser.add_argument("--warm-start", type=Path, metavar="FILE", help="start from a solution that --save wrote")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write a page about the solution (.html)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="save a picture of the violation (.png, .pdf, .svg)")
     parser.add_argument("--save", type=Path, metavar="FILE", help="save the solution, to be read with lsip.Answer.load")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the last relaxation (.mps, .lp)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
     parser.add_argument("--quiet", action="store_true", help="say nothing unless something goes wrong")
     parser.set_defaults(run=run)
@@ -65,32 +78,29 @@ def run(options: argparse.Namespace) -> int:
     check_target(options.report, ".html", ".htm")
     check_target(options.plot, ".png", ".pdf", ".svg")
     check_target(options.save, ".npz")
+    check_target(options.write, ".mps", ".lp")
     aloud = not (options.json or options.quiet)
-    with contextlib.redirect_stdout(sys.stdout if aloud else sys.stderr):  # what the model itself prints
-        problem = load_problem(options.model)
+    own = sys.stdout if aloud else sys.stderr  # for what the model itself prints
+    with contextlib.redirect_stdout(own), blamed_on(options.model):
+        model = load_model(options.model)
     if aloud:
-        print(problem, end="\n\n")
-    solution = _solution(problem, options, aloud)
+        print(model.text, end="\n\n")
+    solution = _solution(model, options, aloud)
     if options.json:
-        print(json.dumps(describe(problem, solution), indent=2))
+        print(json.dumps(describe(model, solution), indent=2))
     elif aloud:
         print()
-        print("\n".join(lines(problem, solution)))
+        print("\n".join(lines(model, solution)))
     _write(solution, options, aloud)
     return exit_code(solution)
 
 
-def _solution(problem: Problem, options: argparse.Namespace, aloud: bool) -> Answer:
-    chosen = {
-        "tol": options.tol,
-        "oracle": _oracle(options.oracle),
-        "master": options.master,
-        "seed": options.seed,
-        "max_iterations": options.max_iterations,
-        "time_limit": options.time_limit,
-    }
+def _solution(model: Model, options: argparse.Namespace, aloud: bool) -> Answer:
+    words = {name: getattr(options, name) for name in WORDS}
+    if options.warm_start is not None:
+        words["warm_start"] = Solution.load(options.warm_start, model.written, verify=False)
     with blamed_on(options.model):
-        return problem.solve(verbose=aloud, **{name: value for name, value in chosen.items() if value is not None})
+        return model.solve(verbose=aloud, **{name: value for name, value in words.items() if value is not None})
 
 
 def _master(name: str) -> str:
@@ -104,18 +114,14 @@ def _master(name: str) -> str:
     return name
 
 
-def _oracle(name: str | None) -> Oracle | None:
-    from .. import oracles
-
-    made: Oracle | None = None if name is None else getattr(oracles, ORACLES[name])()
-    return made
-
-
 def _write(solution: Answer, options: argparse.Namespace, aloud: bool) -> None:
     written = []
     if options.save is not None:
         solution.save(options.save)
         written.append(f"The solution is in {options.save}")
+    if options.write is not None:
+        solution.write(options.write)
+        written.append(f"The relaxation is in {options.write}")
     if options.plot is not None and solution.status.name != "INFEASIBLE":  # else there is nothing to draw
         solution.plot(options.plot)
         written.append(f"The picture is in {options.plot}")

@@ -183,5 +183,5 @@ def _monomials(entries: tuple[Entry, ...], exponents: NDArray[np.intp]) -> Expre
         for place, (j, k) in enumerate(entries):
             if j is i:
                 powers[:, k] = exponents[:, place]
-        factors.append(np.prod(i**powers, axis=-1) if i.shape else i ** powers[:, 0])
+        factors.append((i**powers).prod(axis=-1) if i.shape else i ** powers[:, 0])
     return as_expression(reduce(mul, factors))

@@ -83,12 +83,12 @@ class IntegerMaster(Protocol):
     def add(self, rows: Matrix, rhs: Array) -> None:
         """Append rows `rows x <= rhs`."""
 
-    def solve(self, start: Array | None = None) -> IntegerResult:
-        """Minimise c x; a feasible point to `start` from helps."""
+    def solve(self, gap: float, start: Array | None = None) -> IntegerResult:
+        """Minimise c x to a relative gap; a feasible point to `start` from helps."""
 
 
 class IntegerMasterFactory(Protocol):
-    """What opens such a program; `gap` is the relative gap that its branch and bound is to reach."""
+    """What opens such a program."""
 
     def __call__(
         self,
@@ -99,7 +99,6 @@ class IntegerMasterFactory(Protocol):
         A: sparse.csr_matrix,
         row_lower: Array,
         row_upper: Array,
-        gap: float,
         /,
     ) -> IntegerMaster: ...
 

@@ -34,10 +34,9 @@ class GurobiIntegerMaster:
         A: sparse.csr_matrix,
         row_lower: Array,
         row_upper: Array,
-        gap: float,
     ) -> None:
         accuracy = dict.fromkeys(("IntFeasTol", "FeasibilityTol", "OptimalityTol"), MASTERS.integrality)
-        self._model = new_model({"Threads": 1, "MIPGap": gap, "MIPGapAbs": 0.0, **accuracy})
+        self._model = new_model({"Threads": 1, "MIPGapAbs": 0.0, **accuracy})
         weakref.finalize(self, dispose, self._model)
         kinds = np.where(integer, "I", "C")
         self._x = self._model.addMVar(len(c), lb=lower, ub=upper, obj=c, vtype=kinds)
@@ -51,8 +50,9 @@ class GurobiIntegerMaster:
             table, right, _ = scaled(rows, rhs)
             self._model.addMConstr(table, self._x, "<", right)
 
-    def solve(self, start: Array | None = None) -> IntegerResult:
+    def solve(self, gap: float, start: Array | None = None) -> IntegerResult:
         model = self._model
+        model.setParam("MIPGap", gap)
         if start is not None:
             self._x.setAttr("Start", start)
         timed(model, "branch and bound")

@@ -206,8 +206,9 @@ def timed_run(h: highspy.Highs, kind: Any = None, doing: str = "linear program")
     """Run within the time that is left; the status. `kind` is the callback that tells of work, by default simplex's."""
     check(doing)
     limit, told = left(), None
-    # HiGHS counts the seconds of all runs of a model.
-    h.setOptionValue("time_limit", highspy.kHighsInf if limit == np.inf else h.getRunTime() + max(limit, 0.0))
+    # HiGHS counts the seconds of all runs of a model, but for a branch and bound those of its own.
+    spent = h.getRunTime() if kind is None else 0.0
+    h.setOptionValue("time_limit", highspy.kHighsInf if limit == np.inf else spent + max(limit, 0.0))
     if watching():
         told = kind or highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt
         h.setCallback(_tell, doing)

@@ -33,7 +33,6 @@ class HighsIntegerMaster:
         A: sparse.csr_matrix,
         row_lower: Array,
         row_upper: Array,
-        gap: float,
     ) -> None:
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp = highspy.HighsLp()
@@ -43,7 +42,7 @@ class HighsIntegerMaster:
         lp.integrality_ = [kinds[int(whole)] for whole in integer]
         lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
         lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
-        self._highs = _new_highs(gap)
+        self._highs = _new_highs()
         self._highs.passModel(lp)
 
     def add(self, rows: Matrix, rhs: Array) -> None:
@@ -55,8 +54,9 @@ class HighsIntegerMaster:
         starts, index = table.indptr[:-1].astype(np.int32), table.indices.astype(np.int32)
         self._highs.addRows(count, none, right, table.nnz, starts, index, table.data)
 
-    def solve(self, start: Array | None = None) -> IntegerResult:
+    def solve(self, gap: float, start: Array | None = None) -> IntegerResult:
         h = self._highs
+        h.setOptionValue("mip_rel_gap", gap)
         if start is not None:
             first = highspy.HighsSolution()
             first.col_value = start.tolist()
@@ -73,13 +73,12 @@ class HighsIntegerMaster:
         )
 
 
-def _new_highs(gap: float) -> highspy.Highs:
-    """A silent HiGHS model whose branch and bound goes on to this relative gap."""
+def _new_highs() -> highspy.Highs:
+    """A silent HiGHS model whose branch and bound goes on to a relative gap."""
     h = highspy.Highs()  # type: ignore[no-untyped-call]
     for key, value in (
         ("output_flag", False),
         ("threads", 1),
-        ("mip_rel_gap", gap),
         ("mip_abs_gap", 0.0),
         ("mip_feasibility_tolerance", MASTERS.integrality),
         ("primal_feasibility_tolerance", MASTERS.integrality),

@@ -337,9 +337,14 @@ def family_of(
         return _directed(members[0], offsets, values)
     bodies = [m.constraint.body for m in members]
     body = Affine.join(bodies) if len(members) > 1 else bodies[0]
-    labels = tuple(label for m in members for label in labels_of(m.constraint))
+
+    def labels() -> tuple[str, ...]:
+        return tuple(label for m in members for label in labels_of(m.constraint))
+
+    def name() -> str:
+        return "; ".join(m.label for m in members)
+
     domain = _product([i.domain for i in indices])
-    name = "; ".join(m.label for m in members)
     family = declared_family(name, indices, domain, body, labels, offsets, values)
     family.origins = tuple((m, i) for m in members for i in range(m.constraint.body.size))
     family.memory = memories.setdefault((indices, narrow), family.memory)
@@ -380,11 +385,11 @@ def _applied(c: FamilyOn, offsets: Offsets) -> DeclaredFamily | BlackBoxFamily:
 
 
 def declared_family(
-    name: str,
+    name: str | Callable[[], str],
     indices: tuple[Index, ...],
     domain: Domain,
     body: Affine,
-    labels: tuple[str, ...],
+    labels: tuple[str, ...] | Callable[[], tuple[str, ...]],
     offsets: Offsets,
     values: Values | None = None,
 ) -> DeclaredFamily:

@@ -126,16 +126,18 @@ class DeclaredFamily:
 
     def __init__(
         self,
-        name: str,
+        name: str | Callable[[], str],
         indices: tuple[Index, ...],
         domain: Domain,
         coefficient: Expression,
         columns: Ints,
         rhs: Expression,
-        labels: tuple[str, ...],
+        labels: tuple[str, ...] | Callable[[], tuple[str, ...]],
         values: Values | None = None,
     ) -> None:
-        self.name, self.indices, self.domain, self.columns, self.labels = name, indices, domain, columns, labels
+        """Name and labels may be functions: a formula is long to write, and seldom read."""
+        self._name, self._labels = name, labels
+        self.indices, self.domain, self.columns = indices, domain, columns
         self.coordinates = tuple(
             i.name if i.domain.scalar else f"{i.name}[{k}]" for i in indices for k in range(i.domain.dim)
         )
@@ -149,7 +151,16 @@ class DeclaredFamily:
     def __getstate__(self) -> dict[str, Any]:
         """Without what was found out about it."""
         found = {"linear", "polynomials"} & set(vars(self))
-        return {**{k: v for k, v in vars(self).items() if k not in found}, "memory": Memory(), "_parts": {}}
+        kept = {k: v for k, v in vars(self).items() if k not in found}
+        return {**kept, "_name": self.name, "_labels": self.labels, "memory": Memory(), "_parts": {}}
+
+    @cached_property
+    def name(self) -> str:
+        return self._name() if callable(self._name) else self._name
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        return self._labels() if callable(self._labels) else self._labels
 
     def bound(self, values: Values) -> DeclaredFamily:
         """The family for these values of its parameters; it shares its memory, which keeps the data of boxes apart."""

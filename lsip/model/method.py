@@ -6,15 +6,19 @@ registers, when it is imported, the function that makes a method of the options 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Protocol, TypedDict, TypeVar, overload
+from types import EllipsisType
+from typing import Any, Never, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..expressions.affine import Affine, Value, Variable
+from ..expressions.convex import Convex
 from ..expressions.graph import Expression
+from ..masters import MasterFactory
+from ..oracles import Oracle
 from .status import Status
 
 Array = NDArray[np.float64]
@@ -97,9 +101,9 @@ class Answer(Protocol):
     def __getitem__(self, item: Variable[Value]) -> Value: ...
 
     @overload
-    def __getitem__(self, item: Affine | Expression | str) -> Array | Any: ...
+    def __getitem__(self, item: Affine | Convex | Expression | str) -> Array | Any: ...
 
-    def __getitem__(self, item: Affine | Expression | str) -> Any:
+    def __getitem__(self, item: Affine | Convex | Expression | str) -> Any:
         """The value of a variable, or of an expression without an index."""
 
     def dual(self, constraint: Any) -> Array | float | tuple[Any, ...]:
@@ -130,29 +134,97 @@ class Answer(Protocol):
         """Write the last finite relaxation to an .mps or .lp file."""
 
 
-class SolveOptions(TypedDict, total=False):
-    """What `solve` takes by name: the fields of `lsip.Exchange`, where they are explained."""
-
-    oracle: Any
-    master: Any
-    tol: float
-    atol: float | None
-    max_iterations: int
-    time_limit: float | None
-    polish: bool
-    sample_first: bool
-    seed: int
-    callback: Callable[[Any], Any] | None
-    warm_start: Any
-    start: Any
-    tuning: Any
-
-
 class Method(Protocol[Solved]):
     """How to solve what it takes, problems or programs: a value whose fields are options, as `lsip.Exchange` is."""
 
     def solve(self, problem: Solved, *, verbose: bool = True) -> Answer:
         """Solve a problem, with a progress table if `verbose`."""
+
+
+class Solvable:
+    """What can be solved: one signature for all."""
+
+    def solve(
+        self,
+        *given: Never,
+        method: Method[Any] | None = None,
+        verbose: bool = True,
+        tol: float | EllipsisType = ...,
+        atol: float | EllipsisType | None = ...,
+        time_limit: float | EllipsisType | None = ...,
+        max_iterations: int | EllipsisType = ...,
+        oracle: Oracle | str | EllipsisType | None = ...,
+        master: str | MasterFactory | EllipsisType = ...,
+        seed: int | EllipsisType = ...,
+        callback: Callable[[Any], Any] | EllipsisType | None = ...,
+        warm_start: Answer | EllipsisType | None = ...,
+        start: Iterable[Any] | EllipsisType | None = ...,
+        polish: bool | EllipsisType = ...,
+        sample_first: bool | EllipsisType = ...,
+        tuning: Any = ...,
+        **unknown: Never,
+    ) -> Answer:
+        """Solve with proof; what comes back is an `lsip.Solution`.
+
+        Once it has been solved, a problem that has changed since (other values of parameters, other bounds, constraints
+        added or removed) starts from its last answer, unless `warm_start=None` is given. One that has not is solved
+        anew, so that a run can be repeated.
+
+        Parameters
+        ----------
+        method
+            An `lsip.Exchange` or an `lsip.Counterpart`; without one, the one that is expected to be faster. The options
+            below are its fields; those that are given here count instead of its own.
+        verbose
+            Print the progress table.
+        tol
+            Gap to reach, relative to the optimal value; 1e-8 unless the method says otherwise.
+        atol
+            Gap that is small enough whatever the value, in units of the objective; None for what rounding leaves.
+        time_limit, max_iterations
+            When to stop at the latest: seconds, None for no limit; iterations, 1000.
+        oracle
+            Separation: one of `lsip.oracles`, or a name such as "grid"; None chooses for every constraint.
+        master
+            Who solves the finite programs: "highs", "gurobi", "cvxpy", "pyomo", or what opens them.
+        seed
+            For oracles that sample; 0.
+        callback
+            Called with every `Iterate`; returning True stops the solve.
+        warm_start
+            A solution of the same or a similar problem, whose index points are tried first.
+        start
+            The index points of the first relaxation, an array (k, m) for every family; None chooses them.
+        polish
+            Finish with Newton steps on the active index points; True.
+        sample_first
+            Look for violations at sampled points before anything is proven; True.
+        tuning
+            The numbers that steer the method, an `lsip.Tuning`.
+        """
+        options = {
+            "tol": tol,
+            "atol": atol,
+            "time_limit": time_limit,
+            "max_iterations": max_iterations,
+            "oracle": oracle,
+            "master": master,
+            "seed": seed,
+            "callback": callback,
+            "warm_start": warm_start,
+            "start": start,
+            "polish": polish,
+            "sample_first": sample_first,
+            "tuning": tuning,
+            **unknown,
+        }
+        return self._solved(given, method, {k: v for k, v in options.items() if v is not ...}, verbose)
+
+    def _solved(
+        self, given: tuple[object, ...], method: Method[Any] | None, options: dict[str, object], verbose: bool
+    ) -> Answer:
+        """Solve with the options that were given."""
+        return chosen_method(given, method, options).solve(self, verbose=verbose)
 
 
 Choose = Callable[[tuple[Any, ...], Any, dict[str, Any]], Method[Any]]

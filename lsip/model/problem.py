@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Unpack, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from .callables import FamilyOn
 from .compilation import Parts, Written, grouped
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .identities import matched
-from .method import Answer, Method, SolveOptions, chosen_method
+from .method import Answer, Method, Solvable
 from .problem_file import WHAT, problem_data, read_problem
 from .program import Program
 from .statements import ForAll, Objective, check_indices, titled
@@ -134,7 +134,7 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
         raise ModelError(f"{constraint} has no element (its shape is {constraint.body.shape}): leave it out.")
     if not constraint.indices and any(isinstance(t.variable, Coefficients) for t in constraint.body.terms):
         return constraint if name is None else constraint.named(name)  # of rules that see nothing
-    check_indices(str(constraint), indices, constraint.indices)
+    check_indices(constraint, indices, constraint.indices)
     constraint = constraint if name is None else constraint.named(name)
     endless = not all(i.domain.bounded for i in indices)
     if endless and constraint.directions:
@@ -170,7 +170,7 @@ def _instead(given: object) -> str:
     return f"got {shown(given)}.{advice}"
 
 
-class Problem:
+class Problem(Solvable):
     """A linear semi-infinite program.
 
     Parameters
@@ -307,29 +307,15 @@ class Problem:
         """How the last `solve` ended; None before the first."""
         return None if self._last is None else self._last.status
 
-    def solve(
-        self,
-        *given: object,
-        method: Method[Problem] | None = None,
-        verbose: bool = True,
-        **options: Unpack[SolveOptions],
+    def _solved(
+        self, given: tuple[object, ...], method: Method[Any] | None, options: dict[str, object], verbose: bool
     ) -> Answer:
-        """Solve with proof; what comes back is an `lsip.Solution`.
-
-        `method` is an `lsip.Exchange` or an `lsip.Counterpart`; without one, the one that is expected to be faster.
-        Options are the fields of `Exchange`, by name: `tol`, `oracle`, `max_iterations`, `time_limit`, `seed`,
-        `callback`, `warm_start`, …
-
-        Once it has been solved, a problem that has changed since (other values of parameters, other bounds, constraints
-        added or removed) starts from its last answer, unless `warm_start=None` is given. One that has not is solved
-        anew, so that a run can be repeated.
-        """
         warm = self._last if self._last is not None and self._changed() else None
         if warm is None:
             self._parts.forget()
         elif getattr(method, "warm_start", None) is None:
             options = {"warm_start": warm, **options}
-        answer = chosen_method(given, method, {**options}).solve(self, verbose=verbose)
+        answer = super()._solved(given, method, options, verbose)
         self._last = answer
         for variable in self.variables:
             variable.found(None if answer.status in (Status.INFEASIBLE, Status.UNBOUNDED) else answer[variable])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from ..masters.rows import Sides
 from .arrays import Pairs, Table, read_arrays
 from .callables import Family
 from .families import DirectedFamily, FamilyViolation, RowFamily, Seen, SeenViolation
-from .method import Answer, Method, SolveOptions, chosen_method
+from .method import Solvable
 
 Array = NDArray[np.float64]
 
@@ -88,7 +88,7 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class Program(Solvable):
     """min c x + constant with row_lower <= A x <= row_upper, lower <= x <= upper, and all rows of every family.
 
     Variables that are `integer` take whole values only, and have whole bounds.
@@ -196,16 +196,6 @@ class Program:
             "constant": sign * program.constant + 0.0,
             "integrality": program.integer.astype(int) if program.integer.any() else None,
         }
-
-    def solve(
-        self,
-        *given: object,
-        method: Method[Program] | None = None,
-        verbose: bool = True,
-        **options: Unpack[SolveOptions],
-    ) -> Answer:
-        """Solve with proof; options are the fields of `Exchange`, by name, as in `Problem.solve`."""
-        return chosen_method(given, method, {**options}).solve(self, verbose=verbose)
 
     def __repr__(self) -> str:
         rows, count = self.A.shape[0], len(self.families)

@@ -89,7 +89,7 @@ class ForAll:
     __repr__ = __str__
 
 
-def check_indices(constraint: str, indices: Sequence[Index], found: Sequence[Index]) -> None:
+def check_indices(constraint: object, indices: Sequence[Index], found: Sequence[Index]) -> None:
     """Refuse a constraint for all `indices` that depends on another index, or on none of these."""
     names = [i.name for i in indices]
     free = [i.name for i in found if all(i is not j for j in indices)]

@@ -26,9 +26,12 @@ class SupportTuning:
     ----------
     close
         How many times what is not known of a supremum it may be above zero, for rounding to be what decides.
+    most_products
+        Of rational numbers that are multiplied at once; each takes a few microseconds.
     """
 
     close: float = 4.0
+    most_products: int = 50_000
 
 
 TUNING = SupportTuning()
@@ -77,8 +80,9 @@ class SupportFunction:
         component = np.arange(len(w))
         values = violation.at(y, component)
         lost = doubt + 2 * (domain.dim + 2) * EPS * (np.abs(constant) + np.abs(top))  # what sets round up included
-        for row in np.flatnonzero((sup > 0) & (sup <= TUNING.close * lost)) if violation.spread is None else ():
-            exact = _exact(form, domain, w[row], int(row))
+        near = np.flatnonzero((sup > 0) & (sup <= TUNING.close * lost))
+        for row in near.tolist() if len(near) * w.shape[1] <= TUNING.most_products and violation.spread is None else ():
+            exact = _exact(form, domain, w[row], row)
             if exact is not None and exact <= 0:
                 sup[row], values[row] = 0.0, min(values[row], 0.0)
         order = np.argsort(-values, kind="stable")

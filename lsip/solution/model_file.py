@@ -1,4 +1,4 @@
-"""The last finite relaxation of a solve as a file that other solvers read: MPS or LP, every number to the last digit."""
+"""The last finite relaxation of a solve as a file for other solvers: MPS or LP, every number to the last digit."""
 
 from __future__ import annotations
 

@@ -551,7 +551,7 @@ class Solution:
             part.write_text(text, encoding="utf-8")
 
     def write(self, path: str | Path) -> None:
-        """Write the last finite relaxation to an .mps or .lp file: the finite part, and a row for every index point held.
+        """Write the last finite relaxation to an .mps or .lp file: the finite part, and rows at the index points held.
 
         Variables and constraints have their names, those without one are numbered (c0, c1, …), and rows at index points
         are called name@y, with ~ for a minus and _ between coordinates. Its optimal value is the bound that the solve

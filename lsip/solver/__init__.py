@@ -10,6 +10,7 @@ from .sampling import SamplingTuning
 from .tuning import (
     BoxTuning,
     DecompositionTuning,
+    IntegerTuning,
     MarginTuning,
     MasterTuning,
     NewtonTuning,
@@ -30,6 +31,7 @@ __all__ = [
     "DecompositionTuning",
     "Exchange",
     "Extreme",
+    "IntegerTuning",
     "MarginTuning",
     "MasterTuning",
     "NewtonTuning",

@@ -123,7 +123,7 @@ def decompose(
     *,
     tol: float = 1e-6,
     start: Iterable[Extreme] = (),
-    oracle: Oracle | None = None,
+    oracle: Oracle | str | None = None,
     max_iterations: int = 1000,
     time_limit: float | None = None,
     seed: int = 0,

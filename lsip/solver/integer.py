@@ -20,7 +20,7 @@ from ..errors import OutOfTime, ProofError
 from ..masters import MasterError, master_name
 from ..model.program import Compilable, Program
 from ..model.status import Status
-from ..proof.certificate import Array, Certificate, Support, TreeAssumption
+from ..proof.certificate import Array, BoundAssumption, Certificate, Support, TreeAssumption
 from ..proof.dual import Dual
 from ..proof.primal import Broken
 from ..proof.prove import Lower, optimal, prove_feasible, rounding_of
@@ -34,8 +34,8 @@ from .forcing import forced
 from .integer_relaxation import IntegerRelaxation
 from .options import Options
 from .relaxation import counted
-from .rows import cut_rows
-from .state import End
+from .rows import cut_rows, cuts_at
+from .state import End, Proposal
 
 
 class Opened(Protocol):
@@ -115,41 +115,65 @@ class IntegerRun:
         while self.relaxed is None:
             try:
                 yield self._open_above(next(steps))
-            except StopIteration as end:
-                self.relaxed = end.value
-                self.clock.took(end.value.effort.seconds)
+            except StopIteration as over:
+                self.relaxed = over.value
+                self.clock.took(over.value.effort.seconds)
         relaxed = self.relaxed
+        if not self.first.ready:
+            return End(Status.TIME_LIMIT)
         if relaxed.status is Status.INFEASIBLE:
             return End(Status.INFEASIBLE, certificate=relaxed.certificate)
         self._learn(relaxed)
         if relaxed.status is Status.UNBOUNDED:
             return self._unbounded()
-        values = self._whole(relaxed.x)
-        if np.abs(values - relaxed.x[self.given.integer]).max() <= self.tuning.near:
+        given, values = self.given, self._whole(relaxed.x)
+        if np.abs(values - relaxed.x[given.integer]).max() <= self.tuning.near:
             end = self._visit(values) or self._closed()
             if end is not None:
                 return end
+        finest = self.tuning.tree_share * self.options.tol
+        gap = max(self.tuning.first_gap, finest)
         while len(self.history) < self.options.max_iterations:
             check("exchange")
+            gap = max(min(gap, self.tuning.gap_share * self._gap()), finest)
             with self.clock.on("relaxation"):
-                found = self.relaxation.solve(None if self.best is None else self.best.x)
+                found = self.relaxation.solve(gap, None if self.best is None else self.best.x)
             if found.status != "infeasible" or self.best is not None:
                 self.tree = max(self.tree, found.bound)
             end = self._closed() or self._ended(found.status)
             if end is not None or found.x is None:
                 return end or End(Status.STALLED)
-            values = self._whole(found.x)
-            known, held = self.visited.get(values.tobytes()), len(self.relaxation.cuts)
-            end = self._visit(values) if known is None else None
-            yield self._record(found.x, held)
+            held, values = len(self.relaxation.cuts), self._whole(found.x)
+            worst = self._cut_off(found.x, values)
+            if values.tobytes() not in self.visited and (len(self.relaxation.cuts) == held or not given.integer.all()):
+                end = self._visit(values)
+            yield self._record(found.x, held, worst)
             end = end or self._closed()
             if end is not None:
                 return end
-            if len(self.relaxation.cuts) == held:  # the branch and bound cannot tell how good these values are
+            if len(self.relaxation.cuts) > held:
+                continue
+            if gap == finest:  # the branch and bound cannot tell how good these values are
                 if not self.relaxation.exclude(values):
                     return End(Status.STALLED, self.undecided)
                 self.excluded = min(self.excluded, self.visited[values.tobytes()])
+            gap = max(self.tuning.sooner * gap, finest)
         return End(Status.ITERATION_LIMIT)
+
+    def _gap(self) -> float:
+        """How far the bounds are apart, relative to the value."""
+        if self.best is None or self.lower == -np.inf:
+            return np.inf
+        worth = self._worth(self.best)
+        return (worth - self.lower) / max(abs(worth), self.least)
+
+    def _cut_off(self, x: Array, values: Array) -> float:
+        """Add the worst index points at x, its integers rounded, of all constraints that it breaks; by how much."""
+        relaxation, x = self.first.relaxation, x.copy()
+        x[self.given.integer] = values
+        found = relaxation.separate(Proposal(x / relaxation.scaling.columns), 0.0, max(self.clock.left(), 0.0))
+        self.relaxation.add(cuts_at(found, above=self.options.tol * relaxation.held.scale))
+        return max((relaxation.scaling.violation(f, s.worst) for f, s in enumerate(found)), default=-np.inf)
 
     def _whole(self, x: Array) -> Array:
         """The integer variables at x, rounded."""
@@ -169,12 +193,8 @@ class IntegerRun:
             callback=None,
         )
         fixed = replace(given, lower=lower, upper=upper, integer=np.zeros(0, dtype=bool))
-        fixed = forced(fixed, self.relaxation.cuts)
-        answer = drive(self.opened(fixed, options, None, self.telling), verbose=False)
-        self.clock.took(answer.effort.seconds)
-        with self.clock.on("proof"):
-            found = self._proven(fixed, answer)
-        self.visited[values.tobytes()] = found.certificate.lower
+        found = self._solved(forced(fixed, self.relaxation.cuts), options)
+        self.visited[values.tobytes()] = -np.inf if np.isfinite(found.certificate.radius) else found.certificate.lower
         if found.status is Status.UNBOUNDED:
             return End(Status.UNBOUNDED, certificate=found.certificate)
         nearly = found.status is not Status.INFEASIBLE and self._nearly(found)
@@ -185,6 +205,30 @@ class IntegerRun:
             self.undecided = f"With its integers fixed, the problem was not decided: {found.message}"
         self._learn(found)
         return None
+
+    def _solved(self, fixed: Program, options: Options) -> Solution:
+        """The problem with fixed integers; where it has no room, with what is nearly zero at zero.
+
+        Rules for what is not built, say, have to vanish everywhere, and nothing but rounding keeps them from it.
+        """
+        answer = drive(self.opened(fixed, options, None, self.telling), verbose=False)
+        self.clock.took(answer.effort.seconds)
+        with self.clock.on("proof"):
+            found = self._proven(fixed, answer)
+        if np.isfinite(found.certificate.upper) or found.status in PROVEN or not self._nearly(found):
+            return found
+        tiny = np.abs(found.x) <= self.tuning.near * np.abs(found.x).max()
+        tiny &= (fixed.lower < fixed.upper) & (fixed.lower <= 0) & (fixed.upper >= 0)
+        if not tiny.any():
+            return found
+        self._learn(found)
+        pinned = replace(fixed, lower=np.where(tiny, 0.0, fixed.lower), upper=np.where(tiny, 0.0, fixed.upper))
+        again = drive(self.opened(pinned, options, None, self.telling), verbose=False)
+        self.clock.took(again.effort.seconds)
+        if not np.isfinite(again.certificate.upper):
+            return found
+        bounded = replace(again.certificate, lower=found.certificate.lower, radius=found.certificate.radius)
+        return replace(again, certificate=bounded)
 
     def _proven(self, fixed: Program, found: Solution) -> Solution:
         """The same with its point proven to be feasible after all: one without room may still be."""
@@ -210,9 +254,9 @@ class IntegerRun:
         return self.given.finite_violation(found.x) <= self.options.tol
 
     def _learn(self, found: Solution) -> None:
-        """Take the cuts that a linear problem was solved with, or those that its proof needs."""
+        """Take the cuts that the proof of a linear problem needs; all that it was solved with, where there is none."""
         told = found.certificate.support
-        self.relaxation.add(found.cuts if found is self.relaxed or not told else told)
+        self.relaxation.add(told or found.cuts)
         self.telling = (*self.telling, *(replace(s, multiplier=0.0) for s in told))
 
     def _worth(self, found: Solution) -> float:
@@ -220,18 +264,17 @@ class IntegerRun:
         upper = found.certificate.upper
         return upper if np.isfinite(upper) else float(self.given.c @ found.x) + self.given.constant
 
-    def _record(self, x: Array, held: int) -> Iterate:
-        """An iteration in the sense of the objective; what x violates is known where cuts were added."""
+    def _record(self, x: Array, held: int, worst: float) -> Iterate:
+        """An iteration in the sense of the objective."""
         given, new = self.given, self.relaxation.cuts[held:]
-        rows, rhs = cut_rows(given, new)
         sign = -1.0 if given.maximise else 1.0
-        bounds = sorted((sign * self.lower, sign * (np.inf if self.best is None else self._worth(self.best))))
+        bounds = sorted((sign * self.lower, sign * (np.inf if self.best is None else self.best.certificate.upper)))
         return Iterate(
             len(self.history) + 1,
             sign * (float(given.c @ x) + given.constant),
             bounds[0],
             bounds[1],
-            float((rows @ x - rhs).max(initial=-np.inf)),
+            worst,
             np.inf,
             len(new),
             len(self.relaxation.cuts),
@@ -272,9 +315,10 @@ class IntegerRun:
             return self._no_room(best)
         certificate = self._certificate()
         try:
-            verify(self.given, certificate, Status.OPTIMAL, self.options.tol, atol=self.least)
+            verify(self.given, certificate, Status.OPTIMAL, self.options.tol, atol=self.options.atol)
         except ProofError:
-            return End(Status.UNCERTIFIED, "" if best.certificate.trusts else self._told())
+            rest = [a for a in certificate.trusts if not isinstance(a, TreeAssumption)]  # an oracle's word, for one
+            return End(Status.UNCERTIFIED, "" if rest else self._told())
         return End(Status.OPTIMAL, certificate=certificate)
 
     def _no_room(self, best: Solution) -> End:
@@ -289,9 +333,10 @@ class IntegerRun:
         )
 
     def _told(self) -> str:
+        name = master_name(self.options.master)
         return (
-            "The point is feasible for every index, which is proven; that no other whole values are better by more than "
-            f"the gap rests on the branch and bound of {master_name(self.options.master)}, which is taken on trust."
+            "The point is feasible for every index, which is proven; that no other whole values are better by more "
+            f"than the gap rests on the branch and bound of {name}, which is taken on trust."
         )
 
     def _ended(self, status: str) -> End | None:
@@ -310,15 +355,15 @@ class IntegerRun:
 
     def _unbounded(self) -> End:
         """A proof, where the other variables alone make the objective unbounded for some whole values."""
-        found = self.relaxation.solve(None, anything=True)
+        found = self.relaxation.solve(self.tuning.first_gap, anything=True)
         end = self._ended(found.status)
         if end is None and found.x is not None:
             end = self._visit(self._whole(found.x))
         self.tree = -np.inf
         return end or End(
             Status.UNCERTIFIED,
-            "Without integrality, the objective improves without limit; that it does so over whole values is not proven. "
-            "Give the integer variables bounds.",
+            "Without integrality, the objective improves without limit; that it does so over whole values is not "
+            "proven. Give the integer variables bounds.",
         )
 
     def _certificate(self) -> Certificate:
@@ -334,7 +379,7 @@ class IntegerRun:
                 f"The lower bound is that of the branch and bound of {master_name(self.options.master)}."
             )
             known = proof if best is None else best.certificate
-            kept = tuple(a for a in known.assumptions if not isinstance(a, TreeAssumption))
+            kept = tuple(a for a in known.assumptions if not isinstance(a, BoundAssumption))
             upper = np.inf if best is None else max(known.upper, lower)
             return replace(known, lower=lower, upper=upper, radius=np.inf, assumptions=(*kept, trust))
         if best is None:
@@ -348,7 +393,11 @@ class IntegerRun:
             dependent=point.dependent,
             violation=point.violation,
             finite_violation=point.finite_violation,
-            assumptions=tuple(dict.fromkeys((*proof.assumptions, *point.assumptions))),
+            assumptions=tuple(
+                dict.fromkeys(
+                    (*proof.assumptions, *(a for a in point.assumptions if not isinstance(a, BoundAssumption)))
+                )
+            ),
         )
 
     def stop(self, end: End) -> Solution:

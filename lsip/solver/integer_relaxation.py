@@ -42,7 +42,6 @@ class IntegerRelaxation:
             sparse.csr_matrix(sparse.diags(rows) @ program.A @ sparse.diags(d)),
             rows * program.row_lower,
             rows * program.row_upper,
-            self.options.tuning.integers.tree_share * self.options.tol,
         )
 
     def add(self, new: Iterable[Support]) -> None:
@@ -56,14 +55,14 @@ class IntegerRelaxation:
     def _scaled(self, rows: Matrix) -> Matrix:
         return sparse.csr_matrix(rows @ sparse.diags(self.columns)) if sparse.issparse(rows) else rows * self.columns
 
-    def solve(self, start: Array | None = None, *, anything: bool = False) -> IntegerResult:
-        """The best point, and a bound; `anything` that is feasible will do, where there is no best."""
+    def solve(self, gap: float, start: Array | None = None, *, anything: bool = False) -> IntegerResult:
+        """A point within a relative gap of the best, and a bound; `anything` will do where there is no best."""
         master = self.master
         if anything:
             master = self._opened(np.zeros(self.program.n))
             rows, rhs = cut_rows(self.program, self.cuts)
             master.add(self._scaled(rows), rhs)
-        found = master.solve(None if start is None else start / self.columns)
+        found = master.solve(gap, None if start is None else start / self.columns)
         x = None if found.x is None else np.clip(self.columns * found.x, self.program.lower, self.program.upper)
         return IntegerResult(found.status, x, found.bound / self.objective + self.program.constant)
 

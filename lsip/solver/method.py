@@ -28,9 +28,11 @@ class Exchange(Options):
     Parameters
     ----------
     oracle
-        Separation; None picks `SupportFunction` for a family that is affine in its index, `BranchAndBound` where a
-        family can be enclosed in at most four dimensions, `AdaptiveSearch` for a black box in at most three, else
-        `Multistart`; in more dimensions `BranchAndBound` is asked once that finds nothing.
+        Separation: one of `lsip.oracles`, with numbers of its own, or the name of one (branch-and-bound, support,
+        adaptive, multistart, grid, random, subgradient). None picks `SupportFunction` for a family that is affine in
+        its index, `BranchAndBound` where a family can be enclosed in at most four dimensions, `AdaptiveSearch` for a
+        black box in at most three, else `Multistart`; in more dimensions `BranchAndBound` is asked once that finds
+        nothing.
     master
         The finite LP solver: "highs", "gurobi", "cvxpy" or "pyomo", the last two with a solver behind a colon if need
         be; or one of yours, which is called with the data of each finite program and opens it (`lsip.masters.Master`).

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import ModelError
 from ..masters import MasterFactory, open_master
 from ..oracles import Oracle
+from ..oracles.names import open_oracle
 from ..proof.certificate import Array
 from ..solution.solution import Iterate, Solution
 from ..validation import real, whole
@@ -21,7 +22,7 @@ from .tuning import Tuning
 class Options:
     """How to solve: `Exchange` says what each field means; linear programs alone have a master that can be chosen."""
 
-    oracle: Oracle | None = None
+    oracle: Oracle | str | None = None
     master: str | MasterFactory = "highs"
     tol: float = 1e-8
     atol: float | None = None
@@ -37,6 +38,8 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what cannot mean anything, before any work."""
+        if isinstance(self.oracle, str):
+            object.__setattr__(self, "oracle", open_oracle(self.oracle))
         oracle: Any = self.oracle
         real("tol", self.tol, "is a relative gap between 0 and 1", lambda v: 0 < v < 1)
         if self.atol is not None:
@@ -50,14 +53,19 @@ class Options:
             raise ModelError(f"`oracle` is a class; make one with parentheses: {oracle.__name__}().")
         if oracle is not None and not isinstance(oracle, Oracle):
             raise ModelError(
-                "`oracle` must have a method maximise(violation, *, target, seed), as lsip.oracles.Grid() has; "
-                f"got {oracle!r}."
+                "`oracle` is a name, such as 'grid', or must have a method maximise(violation, *, target, seed), as "
+                f"lsip.oracles.Grid() has; got {oracle!r}."
             )
         if self.callback is not None and not callable(self.callback):
             raise ModelError(f"`callback` is a function of an iterate; got {self.callback!r}.")
         if self.warm_start is not None and not hasattr(self.warm_start, "cuts"):
             raise ModelError(f"`warm_start` is a solution of the same or a similar problem; got {self.warm_start!r}.")
         open_master(self.master)
+
+    @property
+    def separation(self) -> Oracle | None:
+        """The oracle for all families; None where each has its own."""
+        return None if isinstance(self.oracle, str) else self.oracle
 
     def given(self) -> dict[str, str]:
         """The options that are not what they are by default, in words."""

@@ -81,7 +81,7 @@ class Relaxation(ABC):
 
     def __init__(self, program: Program, scaling: Scaling, options: Options) -> None:
         self.program, self.scaling, self.options, self.tuning = program, scaling, options, options.tuning
-        self.oracles = [options.oracle or pick_oracle(f) for f in program.families]
+        self.oracles = [options.separation or pick_oracle(f) for f in program.families]
 
     def begin(self) -> State:
         """What is known before the first step."""

@@ -231,14 +231,22 @@ class IntegerTuning(Configuration):
     relaxed_share
         The share of a time limit that the problem without integrality may take.
     tree_share, fixed_share
-        The shares of `tol` that a branch and bound, and a problem with fixed integers, are solved to.
+        The shares of `tol` that the last branch and bound, and a problem with fixed integers, are solved to.
+    first_gap, gap_share, sooner
+        The relative gap of the first branch and bound, the share of the known gap that a later one is solved to, and
+        how much smaller its gap is made where the last one brought no cuts: before the cuts that matter are known, an
+        exact tree is wasted.
     near
-        How far from whole numbers the integer variables of a relaxation may be to be rounded at once.
+        How far from whole numbers the integer variables of a relaxation may be to be rounded at once; and from zero,
+        relative to the largest, others where there is no room.
     """
 
     relaxed_share: Share = 0.5
     tree_share: Share = 0.1
     fixed_share: Share = 0.4
+    first_gap: Share = 0.01
+    gap_share: Share = 0.3
+    sooner: Share = 0.2
     near: Distance = 1e-6
 
 

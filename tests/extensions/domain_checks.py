@@ -186,6 +186,10 @@ def _check_support(domain: Domain, inside: Array, rng: np.random.Generator) -> N
                 for d, a, b in zip(direction, *_exact(lower, upper), strict=True)
             ]
             assert sum(low for low, _ in ends) <= Fraction(bound), "bounds of support hold in exact arithmetic"
+        exact = domain.exact_support([Fraction(d) for d in direction.tolist()])
+        if exact is not None:
+            assert exact <= Fraction(bound), "the bound of support is at least the exact one"
+            assert float(Fraction(bound) - exact) <= size.max(), "which is near it"
 
 
 def _check_witness(domain: Domain, inside: Array, around: Array, scale: float, meets: Meets | None) -> None:

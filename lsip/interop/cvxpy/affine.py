@@ -66,12 +66,19 @@ class Layout:
 
     def integer(self) -> NDArray[np.bool_]:
         """Which elements are whole."""
-        return np.concatenate([_marked(v, "integer") | _marked(v, "boolean") for v in self.variables])
+        return self._marked("integer") | self._marked("boolean")
 
     def binary(self) -> list[Any]:
-        """The bounds of variables that have boolean elements."""
-        marks = [(v, _marked(v, "boolean").reshape(v.shape, order="F")) for v in self.variables]
-        return [part for v, mark in marks if mark.any() for part in (v[mark] >= 0, v[mark] <= 1)]
+        """The bounds of elements that are 0 or 1."""
+        places = np.flatnonzero(self._marked("boolean"))
+        return [self.vector()[places] >= 0, self.vector()[places] <= 1] if len(places) else []
+
+    def _marked(self, kind: str) -> NDArray[np.bool_]:
+        """The elements that have an attribute."""
+        marks = [np.zeros(v.shape, dtype=bool) for v in self.variables]
+        for v, mark in zip(self.variables, marks, strict=True):
+            mark[tuple(getattr(v, f"{kind}_idx"))] = bool(v.attributes[kind])
+        return np.concatenate([mark.ravel(order="F") for mark in marks])
 
     def values(self) -> Array:
         """The variables' current values."""
@@ -81,13 +88,6 @@ class Layout:
         """A long vector as one array a variable, by its CVXPY id."""
         starts = self.starts
         return {v.id: x[starts[v.id] : starts[v.id] + v.size].reshape(v.shape, order="F") for v in self.variables}
-
-
-def _marked(variable: Leaf, kind: str) -> NDArray[np.bool_]:
-    """The elements of a variable that have an attribute, column by column."""
-    marked = np.zeros(variable.shape, dtype=bool)
-    marked[tuple(getattr(variable, f"{kind}_idx"))] = bool(variable.attributes[kind])
-    return marked.ravel(order="F")
 
 
 def dense(value: ArrayLike | sparse.csr_matrix) -> Array:

@@ -75,6 +75,7 @@ class Leaf(Node, Protocol):
     """A variable, a parameter or a constant."""
 
     id: int
+    attributes: dict[str, Any]
 
     def name(self) -> str: ...
 

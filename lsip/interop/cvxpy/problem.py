@@ -180,6 +180,12 @@ class Problem:
         """By the exchange with a convex solver."""
         ours = {k: v for k, v in options.items() if k in OPTIONS}
         theirs = {k: v for k, v in options.items() if k not in ours}
+        linear = ", ".join(k for k in theirs if k in Exchange.__dataclass_fields__)
+        if linear:
+            raise ModelError(
+                f"Unknown option {linear} of a convex model; besides those of its solver, the options are "
+                f"{', '.join(sorted(OPTIONS))} and verbose."
+            )
         named = str(solver) if solver is not None and str(solver).upper() != JUDGE else ""
         chosen, masters = ConvexOptions(**ours), []
 

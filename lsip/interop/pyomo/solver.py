@@ -11,7 +11,7 @@ from ...model.status import Status
 from ...solution.solution import Solution
 from ...solver.method import Exchange, solve
 from .families import Incomplete
-from .model import read
+from .model import Reading, read
 from .results import Answer, NoSolutionError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class LSIPSolver:
         if timelimit is not None:
             chosen["time_limit"] = timelimit
         add_active_points = bool(chosen.pop("add_active_points", False))
-        answer = _answer(model, tee, _checked(chosen))
+        answer = solved(read(model), tee, _checked(chosen))
         results = answer.results(time.perf_counter() - started)
         if not load_solutions:
             if answer.loadable:
@@ -155,8 +155,8 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _answer(model: BlockData, tee: bool, options: dict[str, Any]) -> Answer:
-    reading = read(model)
+def solved(reading: Reading, tee: bool, options: dict[str, Any]) -> Answer:
+    """Solve a model that was read, with the fields of `lsip.Exchange`."""
     while True:  # ends, because a model has finitely many variables
         program, owners = reading.compile()
         try:
