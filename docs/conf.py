@@ -17,6 +17,7 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "benchmark_runs",
     "catalogue_tables",
     "command_help",
     "gallery_cards",
@@ -54,7 +55,7 @@ napoleon_attr_annotations = False  # types are in the signature
 toc_object_entries_show_parents = "hide"
 
 # Types of what people give; docstrings say what that can be
-autodoc_type_aliases |= {n: n for n in ("Transitions", "Matrix", "PolicyLike", "Cost", "Bound", "Seed", "AnyEnv")}
+autodoc_type_aliases |= {n: n for n in ("Transitions", "Matrix", "PolicyLike", "Cost", "Seed", "AnyEnv")}
 
 # Every link within the site must lead somewhere; names of other packages, and of private helpers, are plain text.
 nitpicky = True
