@@ -17,7 +17,7 @@ from ..expressions.graph import Expression
 from ..expressions.parameter import Values, current
 from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import constant_value
-from ..files import blamed, read_arrays, whole_file
+from ..files import blamed, read_arrays, whole_file, write_json
 from ..model.callables import FamilyOn
 from ..model.compilation import Written
 from ..model.families import FamilyViolation
@@ -497,9 +497,7 @@ class Solution:
         from ..proof.export import proof_data
 
         data = proof_data(self.program, self.certificate, self.status, self.tol, self.atol)
-        text = json.dumps(data, allow_nan=False)
-        with whole_file(path, "proof.json") as part:
-            part.write_text(text, encoding="utf-8")
+        write_json(path, "proof.json", data)
 
     @classmethod
     def load(cls, path: str | Path, problem: Program | Compilable | None = None, *, verify: bool = True) -> Solution:
