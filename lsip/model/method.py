@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypedDict, TypeVar, overload
+from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,24 +125,6 @@ class Answer(Protocol):
 
     def save(self, path: str | Path) -> None:
         """Write the answer and its certificate to a file."""
-
-
-class SolveOptions(TypedDict, total=False):
-    """What `solve` takes by name: the fields of `lsip.Exchange`, where they are explained."""
-
-    oracle: Any
-    master: Any
-    tol: float
-    atol: float | None
-    max_iterations: int
-    time_limit: float | None
-    polish: bool
-    sample_first: bool
-    seed: int
-    callback: Callable[[Any], Any] | None
-    warm_start: Any
-    start: Any
-    tuning: Any
 
 
 class Method(Protocol[Solved]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Unpack, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from .callables import FamilyOn
 from .compilation import Parts, Written
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .identities import matched
-from .method import Answer, Method, SolveOptions, chosen_method
+from .method import Answer, Method, chosen_method
 from .problem_file import WHAT, problem_data, read_problem
 from .program import Program
 from .statements import ForAll, Objective, check_indices, titled
@@ -239,11 +239,7 @@ class Problem:
         return None if self._last is None else self._last.status
 
     def solve(
-        self,
-        *given: object,
-        method: Method[Problem] | None = None,
-        verbose: bool = True,
-        **options: Unpack[SolveOptions],
+        self, *given: object, method: Method[Problem] | None = None, verbose: bool = True, **options: object
     ) -> Answer:
         """Solve with proof; what comes back is an `lsip.Solution`.
 
@@ -259,7 +255,7 @@ class Problem:
             self._parts.forget()
         elif getattr(method, "warm_start", None) is None:
             options = {"warm_start": warm, **options}
-        answer = chosen_method(given, method, {**options}).solve(self, verbose=verbose)
+        answer = chosen_method(given, method, options).solve(self, verbose=verbose)
         self._last = answer
         for variable in self.variables:
             variable.found(None if answer.status in (Status.INFEASIBLE, Status.UNBOUNDED) else answer[variable])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from ..masters.rows import Sides
 from .arrays import Pairs, Table, read_arrays
 from .callables import Family
 from .families import FamilyViolation, RowFamily
-from .method import Answer, Method, SolveOptions, chosen_method
+from .method import Answer, Method, chosen_method
 
 Array = NDArray[np.float64]
 
@@ -187,14 +187,10 @@ class Program:
         }
 
     def solve(
-        self,
-        *given: object,
-        method: Method[Program] | None = None,
-        verbose: bool = True,
-        **options: Unpack[SolveOptions],
+        self, *given: object, method: Method[Program] | None = None, verbose: bool = True, **options: object
     ) -> Answer:
         """Solve with proof; options are the fields of `Exchange`, by name, as in `Problem.solve`."""
-        return chosen_method(given, method, {**options}).solve(self, verbose=verbose)
+        return chosen_method(given, method, options).solve(self, verbose=verbose)
 
     def __repr__(self) -> str:
         rows, count = self.A.shape[0], len(self.families)
