@@ -16,7 +16,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     head = "".join(f'<th style="{_CELL};{_LINE}">{escape(name)}</th>' for name in header)
     body = "".join(f"<tr>{_cells(row, not header)}</tr>" for row in rows)
     top = f"<thead><tr>{head}</tr></thead>" if header else ""
-    return f'<table style="border-collapse:collapse;color:inherit;margin:0.3em 0">{top}<tbody>{body}</tbody></table>'
+    style = "border-collapse:collapse;color:inherit;font-size:inherit;margin:0.3em 0"
+    return f'<table style="{style}">{top}<tbody>{body}</tbody></table>'
 
 
 def _cells(row: Sequence[object], titled: bool) -> str:

@@ -221,6 +221,8 @@ def test_a_convex_solution():
     loaded.verify()
     other = copy.deepcopy(solution)
     np.testing.assert_array_equal(other[x], solution[x])
+    for same in (again(problem), copy.deepcopy(problem)):
+        assert same.solve().value == pytest.approx(solution.value, abs=1e-7)
 
 
 def test_a_plan():

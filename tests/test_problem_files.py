@@ -21,6 +21,7 @@ import envs
 import lsip
 import rl
 from lsip import catalogue
+from lsip.expressions.graph import Constant
 from lsip.model.fingerprint import fingerprint
 from lsip.solver import Exchange
 from tests.strategies import affine_formulas, domains
@@ -209,6 +210,31 @@ def test_index_sets_of_others_are_refused(tmp_path):
     z, y = lsip.Variable(name="z"), lsip.Index("y", Annulus(1, 2))
     with pytest.raises(lsip.ModelError, match="no word for an index set of your own"):
         lsip.Problem(lsip.minimize(z), [lsip.forall(y, z >= y[0])]).save(tmp_path / "p.json")
+
+
+class Other(Constant):
+    """Numbers that stand for others."""
+
+
+class OtherConstraint(lsip.Constraint):
+    """A constraint that says more than its body."""
+
+
+class OtherVariable(lsip.Variable):
+    """A variable that is more than its bounds."""
+
+
+@pytest.mark.parametrize("kind", ["Other", "OtherConstraint", "OtherVariable"])
+def test_kinds_of_what_is_known_are_not_taken_for_it(kind):
+    z, t = lsip.Variable(name="z"), lsip.Index("t", lsip.Interval(0, 1))
+    if kind == "OtherVariable":
+        z = OtherVariable(name="z")
+    found = z >= t + Other(1.0) * t if kind == "Other" else z >= t
+    if kind == "OtherConstraint":
+        found = OtherConstraint(found.body, False, found.origin)
+    problem = lsip.Problem(lsip.minimize(z), [lsip.forall(t, found)])
+    with pytest.raises(lsip.ModelError, match=f"A file has no word for {kind}, as.*Pickle the problem instead"):
+        problem.data()
 
 
 # ---- solutions -------------------------------------------------------------------------------------------------------

@@ -153,6 +153,8 @@ WRITERS: dict[str, Callable[[lsip.Solution, Any], Any]] = {
     "save": lambda s, path: s.save(path),
     "report": lambda s, path: s.report(path),
     "plot": lambda s, path: s.plot(path),
+    "export": lambda s, path: s.export(path),
+    "problem": lambda s, path: s.problem.save(path),
 }
 
 

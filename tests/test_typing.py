@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import lsip
-from lsip.model.method import SolveOptions
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tests" / "typing"
@@ -40,10 +38,6 @@ def test_mistakes_are_seen_before_anything_runs() -> None:
     expected = {i: line.rpartition("  # ")[2] for i, line in enumerate(lines, start=1) if "  # " in line}
     found = {line: text.rpartition("[")[2].rstrip("]") for line, text in complaints("mistakes.py").items()}
     assert found == expected
-
-
-def test_the_named_options_of_solve_are_the_fields_of_exchange() -> None:
-    assert list(SolveOptions.__annotations__) == [f.name for f in dataclasses.fields(lsip.Exchange)]
 
 
 def test_what_is_typed_is_what_happens() -> None:

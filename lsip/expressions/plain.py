@@ -51,6 +51,22 @@ from .spelled import Element
 from .splines import Spline, made
 
 Data: TypeAlias = dict[str, Any]
+NODES = {
+    Absolute,
+    Apply,
+    Constant,
+    Gather,
+    Index,
+    Irrational,
+    Join,
+    Linear,
+    Monomials,
+    Negate,
+    Parameter,
+    Power,
+    Select,
+}
+NODES |= {Add, Angle, Divide, Multiply, Sum}
 ARRAYS: dict[str, type[Expression]] = {"add": Add, "multiply": Multiply, "divide": Divide, "angle": Angle}
 IRRATIONAL = {constant.name: constant for constant in (PI, DEGREE, LOG2)}
 _NUMBERS: Schema = [number]
@@ -136,6 +152,8 @@ class Writer:
 
     def _step(self, node: Expression, args: list[int]) -> Data:
         shaped = {"args": args, "shape": list(node.shape)}
+        if type(node) not in NODES:  # a kind of one of them is another one
+            raise _unknown(node)
         match node:
             case Index():
                 return {"op": "index", "index": self._leaves[id(node)]}
@@ -173,7 +191,11 @@ class Writer:
                 return {"op": "linear", **shaped, "rows": _rows(node.matrix)}
             case Monomials() if node.exponents.max(initial=0) <= TUNING.most_exponent:
                 return {"op": "monomials", **shaped, "exponents": node.exponents.tolist()}
-        raise ModelError(f"A file has no word for {type(node).__name__}, as in {node}. Pickle the problem instead.")
+        raise _unknown(node)
+
+
+def _unknown(node: Expression) -> ModelError:
+    return ModelError(f"A file has no word for {type(node).__name__}, as in {node}. Pickle the problem instead.")
 
 
 def _rows(matrix: Any) -> list[Any]:

@@ -118,15 +118,16 @@ def problem_data(
 
 
 def _formula(c: Constraint | ForAll | FamilyOn) -> Constraint:
-    """What a constraint says, without its indices."""
-    if isinstance(c, ForAll):
-        return c.constraint
-    if type(c) is Constraint:
-        return c
-    raise ModelError(
-        f"{c} is given by functions, which are code, and no file holds that. Write the constraint with an lsip.Index; "
-        "or pickle the problem, if its functions can be."
-    )
+    """What a constraint says, without its indices; others than affine ones say more than their affine parts."""
+    inner = c.constraint if isinstance(c, ForAll) else c
+    if type(inner) is Constraint:
+        return inner
+    if isinstance(inner, FamilyOn):
+        raise ModelError(
+            f"{c} is given by functions, which are code, and no file holds that. Write the constraint with an "
+            "lsip.Index; or pickle the problem, if its functions can be."
+        )
+    raise ModelError(f"A file has no word for {type(inner).__name__}, as in {c}. Pickle the problem instead.")
 
 
 def written_data(model: Written) -> Data:
@@ -140,6 +141,9 @@ def written_data(model: Written) -> Data:
 
 def _variable(v: Variable, *bounds: Array) -> Data:
     more = [name.lstrip("_") for name, value in v.__getstate__().items() if name not in STATE and value is not False]
+    demand(
+        type(v) is Variable, f"A file has no word for {type(v).__name__}, as {v.name} is. Pickle the problem instead."
+    )
     demand(not more, f"{v.name} is {', '.join(more)}, for which a file has no word. Pickle the problem instead.")
     lower, upper = ([e if np.isfinite(e) else None for e in end.tolist()] for end in bounds)
     return {"name": v.name, "shape": list(v.shape), "lower": lower, "upper": upper}

@@ -264,8 +264,8 @@ class IndexSet(NamedTuple):
 def read_set(data: dict[str, Any]) -> IndexSet:
     """An index set by its name and arguments."""
     kind, given = data["kind"], data["arguments"]
-    counts: dict[str, int | None] = {"Simplex": 1, "Finite": 1, **dict.fromkeys(("Interval", "Box", "Ball", "Ellipsoid", "Polytope"), 2)}
-    counts |= {"Product": None, "Union": None}
+    counts: dict[str, int | None] = {"Simplex": 1, "Finite": 1, "Product": None, "Union": None}
+    counts |= dict.fromkeys(("Interval", "Box", "Ball", "Ellipsoid", "Polytope"), 2)
     familiar(kind in counts, f"The index set {str(kind)[:60]} is not known.")
     readable(counts[kind] in (None, len(given)), "An index set has other arguments.")
     if kind in ("Interval", "Box"):

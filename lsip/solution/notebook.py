@@ -24,7 +24,8 @@ def notebook(solution: Solution, most: int = 10) -> str:
         ]
     facts += [
         ("certified", "yes, for every index point" if solution.certified else "no"),
-        ("time", f"{solution.seconds:.3g} s, {len(solution.history)} iterations, {solution.oracle}"),
+        ("time", f"{solution.seconds:.3g} s, {len(solution.history)} iteration{'s' * (len(solution.history) != 1)}"),
+        ("oracle", solution.oracle),
     ]
     active = [(a.constraint, _point(a.point.tolist()), f"{a.multiplier:.6g}") for a in solution.active[:most]]
     parts = [table((), facts)]

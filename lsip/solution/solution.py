@@ -19,7 +19,7 @@ from ..expressions.parameter import Values, current
 from ..expressions.rule import Rule
 from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import constant_value
-from ..files import blamed, read_arrays, whole_file
+from ..files import blamed, read_arrays, whole_file, write_json
 from ..model.callables import FamilyOn
 from ..model.compilation import Written
 from ..model.families import Seen
@@ -546,9 +546,7 @@ class Solution:
         from ..proof.export import proof_data
 
         data = proof_data(self.program, self.certificate, self.status, self.tol, self.atol)
-        text = json.dumps(data, allow_nan=False)
-        with whole_file(path, "proof.json") as part:
-            part.write_text(text, encoding="utf-8")
+        write_json(path, "proof.json", data)
 
     def write(self, path: str | Path) -> None:
         """Write the last finite relaxation to an .mps or .lp file: the finite part, and rows at the index points held.

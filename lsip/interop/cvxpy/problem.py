@@ -92,6 +92,10 @@ class Problem:
             raise ModelError("The model has no decision variable.")
         self._refuse_kinds()
 
+    def __deepcopy__(self, memo: dict[int, object]) -> Problem:
+        """Another problem about the same CVXPY variables, as a copy of an `lsip.Problem` is."""
+        return Problem(self.objective, self.constraints, name=self.name)
+
     def variables(self) -> list[Any]:
         """The CVXPY variables."""
         found = {v.id: v for part in (self.objective, *self.constraints) for v in part.variables()}
