@@ -277,7 +277,7 @@ def test_a_robust_cone_over_a_disc():
 
 
 def test_a_matrix_over_an_ellipse():
-    """[[u, v], [v, -u]] has the eigenvalues ±|(u, v)|: slopes cancel in the trace, and boxes are cut along both axes."""
+    """[[u, v], [v, -u]] has the eigenvalues ±|(u, v)|: slopes cancel in the trace; boxes are cut along both axes."""
     shape = np.array([[4.0, 1.0], [1.0, 1.0]])
     u = lsip.Index("u", lsip.Ellipsoid([0, 0], shape))
     M = np.stack([np.stack([u[0], u[1]]), np.stack([u[1], -u[0]])])
