@@ -56,6 +56,14 @@ FINITE = {  # the objective, the constraints, and the optimal value by hand
     "weights @ abs": (lambda: lsip.minimize(TARGET @ np.abs(x - 1)), lambda: [x.sum() == 0], 3.0),
     "norm": (lambda: lsip.minimize(np.linalg.norm(x - TARGET)), lambda: [x.sum() == 0], 6 / np.sqrt(3)),
     "norm <=": (lambda: lsip.maximize(x.sum()), lambda: [np.linalg.norm(x) <= 1], np.sqrt(3)),
+    "hypot": (lambda: lsip.maximize(x[0] + x[1]), lambda: [np.hypot(x[0], x[1]) <= 1], np.sqrt(2)),
+    "cumsum": (
+        lambda: lsip.maximize(x.sum()),
+        lambda: [np.cumsum(np.abs(x)) <= np.array([1.0, 3.0, np.inf]), x <= 5],
+        8.0,
+    ),
+    "infinite": (lambda: lsip.maximize(x.sum()), lambda: [np.abs(x) <= np.array([1, np.inf, 2]), x[1] <= 5], 8.0),
+    "einsum": (lambda: lsip.maximize(x.sum()), lambda: [np.einsum("i,i->", TARGET, np.abs(x)) <= 6], 6.0),
     "norms": (
         lambda: lsip.maximize(x[0] + x[1]),
         lambda: [np.linalg.norm(x[:2]) + np.abs(x[2]) <= 1, x[2] >= 0.5],
@@ -99,6 +107,9 @@ NOT_CONVEX = {
     "np.abs(np.abs(x))": "not known",
     "np.maximum(np.linalg.norm(x), 1)": "write a constraint each",
     "np.clip(x[0], 0, 1)": "not known",
+    "np.where(t <= 0.5, np.abs(x[0]), 1)": "not known",
+    "np.hypot(np.abs(x[0]), 1)": "not known",
+    "np.abs(x) ** 2": "not known",
 }
 
 
@@ -113,7 +124,9 @@ OTHER_REFUSALS = {
     "lsip.minimize(np.abs(t * x[0]))": "depends on the index t; say `over=t`",
     "lsip.minimize(np.abs(x[0]), over=t)": "does not depend on t",
     "lsip.minimize(np.abs(t * x[0]), over=3)": "needs an Index",
-    "np.abs(x) < 1": "Strict",
+    "np.abs(x) < 1": "Strict.*np.maximum",
+    "np.abs(x) <= -np.inf": "cannot hold",
+    "np.linalg.norm(x) <= np.inf": "always holds",
     "np.maximum(x, x[:2])": "broadcast",
     "np.abs(x) * np.ones(2)": "broadcast",
     "np.abs(x) / 0": "Division by zero",
@@ -277,7 +290,7 @@ def test_a_robust_cone_over_a_disc():
 
 
 def test_a_matrix_over_an_ellipse():
-    """[[u, v], [v, -u]] has the eigenvalues ±|(u, v)|: slopes cancel in the trace, and boxes are cut along both axes."""
+    """[[u, v], [v, -u]] has the eigenvalues ±|(u, v)|: slopes cancel in the trace; boxes are cut along both axes."""
     shape = np.array([[4.0, 1.0], [1.0, 1.0]])
     u = lsip.Index("u", lsip.Ellipsoid([0, 0], shape))
     M = np.stack([np.stack([u[0], u[1]]), np.stack([u[1], -u[0]])])

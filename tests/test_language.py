@@ -368,13 +368,12 @@ NOT_AFFINE = {
     "np.sqrt(z + 1)": r"np.sqrt\(z \+ 1\)",
     "np.log(z)": r"np.log\(z\)",
     "erf(z)": r"erf\(z\)",
-    "np.hypot(z, 1)": r"np.hypot\(z, 1\)",
     "np.prod(x)": r"np.prod\(x\)",
     "np.where(t <= 0.5, z, 1)": r"np.where\(t ≤ 0.5, z, 1\)",
     "np.where(z <= 0.5, 1, 2)": r"np.where cannot depend on z ≤ 0.5",
     "np.where(x <= t, 1, 2)": r"np.where cannot depend on x ≤ t",
     "np.clip(z, 0, 1)": r"np.minimum\(max\(z, 0\), 1\)",
-    "np.linalg.norm(x, 3)": r"np.linalg.norm\(x\)",
+    "np.linalg.norm(x, 3)": r"np.linalg.norm\(x, 3\) has variables in it: ord is 1, 2 or np.inf",
 }
 
 REFUSED = {

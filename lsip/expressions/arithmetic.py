@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ..errors import ModelError
+from ..errors import ModelError, NotConvexError
 from ..validation import Array, is_sparse, mask, matrix
 from .affine import Affine, Constraint, Read, compare, linear_rule, pairing, refuse
 from .angle import Angle
-from .convex import CURVES, Convex, convex_rule, euclidean, joined, largest
+from .convex import CURVES, Convex, convex_rule, euclidean, joined, largest, refuse_nested
 from .convex import negative as negated
 from .convex_rows import compare_convex
 from .elementary import Function
@@ -500,8 +500,10 @@ def vdot(a: Given, b: Given) -> Symbol:
 
 def norm(u: Symbol, ord: float | None = None, axis: Axis = None, keepdims: bool = False) -> Symbol:
     """np.linalg.norm of vectors: the 2-norm, 1, inf, or any p >= 1; of variables one of the first three."""
-    if isinstance(u, Convex) or (isinstance(u, Affine) and ord not in (None, 1, 2, np.inf)):
-        raise refuse("np.linalg.norm", (u,))
+    if isinstance(u, Convex):
+        refuse_nested("np.linalg.norm", (u,))
+    if isinstance(u, Affine) and ord not in (None, 1, 2, np.inf):
+        raise NotConvexError(f"np.linalg.norm({u}, {ord!r}) has variables in it: ord is 1, 2 or np.inf then.")
     matrices = u.ndim > 1 if axis is None else np.size(axis) > 1
     if keepdims or (matrices and ord is not None):
         raise ModelError("np.linalg.norm is available for vectors (give one `axis`), without keepdims.")
@@ -555,7 +557,9 @@ def where(condition: Condition | Given, a: Given, b: Given) -> Symbol:
     """np.where with a comparison of index expressions, or a constant mask, as its condition."""
     if not isinstance(condition, Condition | Operators) and (chosen := mask(condition, "A condition")) is not None:
         return _masked(chosen, a, b)
-    if isinstance(a, Affine | Convex) or isinstance(b, Affine | Convex):
+    if isinstance(a, Convex) or isinstance(b, Convex):
+        refuse_nested("np.where", (condition, a, b))
+    if isinstance(a, Affine) or isinstance(b, Affine):
         raise refuse("np.where", (condition, a, b))
     if not isinstance(condition, Condition):
         raise ModelError("np.where needs a comparison of index expressions, such as np.where(t <= 0.5, a, b).")

@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import ModelError, NotConvexError
-from ..validation import Array
+from ..validation import Array, is_sparse
 from .affine import Affine, Constraint, linear_rule
 from .directions import Absolute, Directions, Euclidean, Largest, add_at
-from .graph import Constant, Expression, Index, as_expression
+from .graph import Constant, Expression, Gather, Index, as_expression
 from .operands import Ints
 from .operators import Operators
 from .parameter import Parameter
@@ -175,6 +175,15 @@ def add(left: Any, right: Any) -> Convex:
     return Convex(total, (*_spread(a, total.shape).atoms, *_spread(b, total.shape).atoms))
 
 
+def subtract(a: Any, b: Any) -> Convex:
+    """a - b; numbers on the right may be infinite, as sides of comparisons are."""
+    if isinstance(b, Convex):
+        return add(a, negative(b))
+    u = Convex.of(a)
+    total = linear_rule("subtract", (u.affine, b))
+    return Convex(total, _spread(u, total.shape).atoms)
+
+
 def _multiply(a: Any, b: Any) -> Convex:
     u, factor = (a, b) if isinstance(a, Convex) else (b, a)
     return u.scaled("multiply", _factor(u, factor, "*"))
@@ -182,15 +191,25 @@ def _multiply(a: Any, b: Any) -> Convex:
 
 def _factor(u: Convex, factor: Any, symbol: str) -> Array:
     """Numbers; an index or a variable as a factor has a sign that nobody knows."""
+    if is_sparse(factor):
+        return np.asarray(factor.toarray())
     known = factor if isinstance(factor, Convex | Affine) else as_expression(factor)
-    if isinstance(known, Constant):
-        return known.value
+    if (value := _constant(known)) is not None:
+        return value
     advice = (
         f"write the factor inside, as in np.abs({text(known)} * …)" if isinstance(known, Expression) else "use numbers"
     )
     raise NotConvexError(
         f"({u}) {symbol} ({text(known)}) is convex only where the factor is nowhere negative: {advice}."
     )
+
+
+def _constant(u: object) -> Array | None:
+    """Numbers, wherever they have been moved; None for all else."""
+    if isinstance(u, Gather):
+        inner = _constant(u.args[0])
+        return None if inner is None else inner.ravel()[u.index].reshape(u.shape)
+    return u.value if isinstance(u, Constant) and not u.rounded else None
 
 
 def _divide(a: Any, b: Any) -> Convex:
@@ -245,6 +264,12 @@ def euclidean(u: Affine) -> Convex:
     return _alone(Euclidean(), u.gather(np.arange(u.size).reshape(-1, u.shape[-1])), u.shape[:-1])
 
 
+def _hypot(a: Any, b: Any) -> Convex:
+    if isinstance(a, Convex) or isinstance(b, Convex):
+        refuse_nested("np.hypot", (a, b))
+    return euclidean(_stacked(a, b).affine)
+
+
 def _maximum(a: Any, b: Any) -> Convex:
     return largest(_stacked(a, b), "maximum", a, b)
 
@@ -273,7 +298,7 @@ def joined(parts: list[Convex]) -> Convex:
 
 _CONVEX: dict[str, Callable[..., Convex]] = {
     "add": add,
-    "subtract": lambda a, b: add(a, negative(Convex.of(b))),
+    "subtract": subtract,
     "negative": negative,
     "positive": lambda u: u.gather(np.arange(u.size).reshape(u.shape)),
     "multiply": _multiply,
@@ -282,8 +307,9 @@ _CONVEX: dict[str, Callable[..., Convex]] = {
     "absolute": absolute,
     "maximum": _maximum,
     "minimum": _minimum,
+    "hypot": _hypot,
 }
-CURVES = ("absolute", "maximum", "minimum")  # what is affine becomes convex by these
+CURVES = ("absolute", "maximum", "minimum", "hypot")  # what is affine becomes convex by these
 
 
 def rows_of(u: Convex) -> tuple[Affine, Ints]:

@@ -17,9 +17,9 @@ from ..domains import Box, Product
 from ..errors import ModelError, NotConvexError
 from ..validation import Array
 from .affine import Affine, Constraint, Read, Variable, linear_rule
-from .convex import Atoms, Convex, add, few_directions, negative, rows_of
+from .convex import Atoms, Convex, add, few_directions, negative, rows_of, subtract
 from .directions import Block, Definite, WorstDirection
-from .graph import Expression, Index
+from .graph import Constant, Expression, Index
 from .operands import Ints
 from .operators import FUNCTION_RULES
 from .printing import text
@@ -74,13 +74,19 @@ def compare_convex(a: Read | Convex, b: Read | Convex, symbol: str, flipped: boo
     """a <= b, where that holds on a convex set."""
     origin = (">" + symbol[1:], b, a) if flipped else (symbol, a, b)
     if symbol == "<":
-        raise ModelError(f"Strict inequalities have no minimum: write <= or >= in {text(origin)}.")
+        raise ModelError(
+            f"Strict inequalities have no minimum: write <= or >= in {text(origin)}. A comparison with a variable has "
+            "no truth value: use np.maximum and np.minimum instead of max and min."
+        )
     if symbol == "==":
         raise NotConvexError(
             f"{text(origin)} does not hold on a convex set of variables, as no equality of a maximum, a norm or an "
             "absolute value does. Write <= where that is enough, and put what it is equal to into the objective."
         )
-    body = add(a, negative(Convex.of(b)))
+    body = subtract(a, b)
+    ends = body.affine.offset.value if isinstance(body.affine.offset, Constant) else np.zeros(0)
+    if (ends == np.inf).any():
+        raise ModelError(f"{text(origin)} cannot hold, since no number is infinite.")
     if any((atoms.signs < 0).any() for atoms in body.atoms):
         raise NotConvexError(
             f"{text(origin)} does not hold on a convex set of variables: what is convex (np.abs, np.maximum, np.max, a "
@@ -117,6 +123,8 @@ def _collected(u: Affine, rows: Ints, size: int) -> Affine:
 
 def _directed(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
     """body <= 0 as one row an element, for all directions; elements share them, since each holds for all."""
+    if isinstance(body.affine.offset, Constant) and np.isinf(body.affine.offset.value).any():
+        raise ModelError(f"{text(origin)} always holds where a side is infinite: leave it out.")
     slots = [a.slots(body.size) for a in body.atoms]
     sets = [a.kind.domain(a.q.shape[1]) for a in body.atoms]
     parts = [part for part, slot in zip(sets, slots, strict=True) for _ in range(int(slot.max()) + 1)]
