@@ -491,3 +491,17 @@ def test_random_models_agree_with_every_choice_solved_by_itself(seed):
     else:
         assert solution.value == pytest.approx(best, rel=1e-6, abs=1e-7)
         assert solution.gap <= solution.tol
+
+
+def test_a_point_is_known_early():
+    """Where trees take long, a feasible point is there before the last of them is done."""
+    rng = np.random.default_rng(0)
+    weight = rng.integers(5, 60, (5, 60)).astype(float)
+    x, z = lsip.Variable(60, name="x", boolean=True), lsip.Index("z", lsip.Budget(60, 6))
+    load = [(row + 0.1 * row * z) @ x <= 0.4 * row.sum() for row in weight]
+    problem = lsip.Problem(lsip.maximize((weight.mean(axis=0) + rng.uniform(0, 5, 60)) @ x), [lsip.forall(z, load)])
+    solution = problem.solve(verbose=False, callback=lambda i: np.isfinite(i.lower))
+    assert solution.status is lsip.Status.INTERRUPTED
+    assert 0.8 * solution.upper <= solution.lower <= solution.value
+    assert solution.max_violation <= 0
+    assert solution.violation_proven

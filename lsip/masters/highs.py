@@ -209,7 +209,7 @@ def timed_run(h: highspy.Highs, kind: Any = None, doing: str = "linear program")
     # HiGHS counts the seconds of all runs of a model, but for a branch and bound those of its own.
     spent = h.getRunTime() if kind is None else 0.0
     h.setOptionValue("time_limit", highspy.kHighsInf if limit == np.inf else spent + max(limit, 0.0))
-    if watching():
+    if watching() or kind is not None:  # a branch and bound may take long, and Python hears of an interrupt only so
         told = kind or highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt
         h.setCallback(_tell, doing)
         h.startCallback(told)

@@ -148,6 +148,8 @@ class IntegerRun:
             if values.tobytes() not in self.visited and (len(self.relaxation.cuts) == held or not given.integer.all()):
                 end = self._visit(values)
             yield self._record(found.x, held, worst)
+            if self.best is None and end is None:
+                end = self._retreat(found.x, held)
             end = end or self._closed()
             if end is not None:
                 return end
@@ -159,6 +161,22 @@ class IntegerRun:
                 self.excluded = min(self.excluded, self.visited[values.tobytes()])
             gap = max(self.tuning.sooner * gap, finest)
         return End(Status.ITERATION_LIMIT)
+
+    def _retreat(self, x: Array, held: int) -> End | None:
+        """Where no point is known yet, try whole values with room for what x breaks, and for more of it if need be."""
+        new = self.relaxation.cuts[held:]
+        rows, rhs = cut_rows(self.given, new)
+        room = {(s.family, s.component): float(by) for s, by in zip(new, rows @ x - rhs, strict=True)}
+        for _ in range(self.tuning.retreats):
+            found = self.relaxation.apart(self.tuning.room_gap, room=room)
+            if found.x is None:
+                break
+            values = self._whole(found.x)
+            end = self._visit(values) if values.tobytes() not in self.visited else None
+            if end is not None or self.best is not None:
+                return end
+            room = {row: 2 * by for row, by in room.items()}
+        return None
 
     def _gap(self) -> float:
         """How far the bounds are apart, relative to the value."""
@@ -355,7 +373,7 @@ class IntegerRun:
 
     def _unbounded(self) -> End:
         """A proof, where the other variables alone make the objective unbounded for some whole values."""
-        found = self.relaxation.solve(self.tuning.first_gap, anything=True)
+        found = self.relaxation.apart(self.tuning.first_gap, objective=False)
         end = self._ended(found.status)
         if end is None and found.x is not None:
             end = self._visit(self._whole(found.x))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +15,8 @@ from ..proof.certificate import Array, Support
 from ..proof.scaling import scaling_of
 from .options import Options
 from .rows import cut_rows
+
+Row = tuple[int, int]  # of a family, whatever the index point
 
 
 class IntegerRelaxation:
@@ -55,14 +57,20 @@ class IntegerRelaxation:
     def _scaled(self, rows: Matrix) -> Matrix:
         return sparse.csr_matrix(rows @ sparse.diags(self.columns)) if sparse.issparse(rows) else rows * self.columns
 
-    def solve(self, gap: float, start: Array | None = None, *, anything: bool = False) -> IntegerResult:
-        """A point within a relative gap of the best, and a bound; `anything` will do where there is no best."""
-        master = self.master
-        if anything:
-            master = self._opened(np.zeros(self.program.n))
-            rows, rhs = cut_rows(self.program, self.cuts)
-            master.add(self._scaled(rows), rhs)
-        found = master.solve(gap, None if start is None else start / self.columns)
+    def solve(self, gap: float, start: Array | None = None) -> IntegerResult:
+        """A point within a relative gap of the best, and a bound."""
+        return self._given(self.master.solve(gap, None if start is None else start / self.columns))
+
+    def apart(self, gap: float, *, objective: bool = True, room: Mapping[Row, float] | None = None) -> IntegerResult:
+        """The same of a program of its own: without the objective, or with so much room in the rows of constraints."""
+        master = self._opened(self.objective * self.program.c * objective)
+        rows, rhs = cut_rows(self.program, self.cuts)
+        kept = [0.0 if room is None else room.get((s.family, s.component), 0.0) for s in self.cuts]
+        master.add(self._scaled(rows), rhs - np.array(kept))
+        return self._given(master.solve(gap))
+
+    def _given(self, found: IntegerResult) -> IntegerResult:
+        """An answer in the units of the program."""
         x = None if found.x is None else np.clip(self.columns * found.x, self.program.lower, self.program.upper)
         return IntegerResult(found.status, x, found.bound / self.objective + self.program.constant)
 

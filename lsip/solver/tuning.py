@@ -236,6 +236,9 @@ class IntegerTuning(Configuration):
         The relative gap of the first branch and bound, the share of the known gap that a later one is solved to, and
         how much smaller its gap is made where the last one brought no cuts: before the cuts that matter are known, an
         exact tree is wasted.
+    room_gap, retreats
+        The relative gap of a branch and bound that is only asked for a point with room, and how often it is asked, each
+        time for twice as much.
     near
         How far from whole numbers the integer variables of a relaxation may be to be rounded at once; and from zero,
         relative to the largest, others where there is no room.
@@ -247,6 +250,8 @@ class IntegerTuning(Configuration):
     first_gap: Share = 0.01
     gap_share: Share = 0.3
     sooner: Share = 0.2
+    room_gap: Share = 0.2
+    retreats: Count = 5
     near: Distance = 1e-6
 
 
