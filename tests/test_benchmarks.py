@@ -301,7 +301,7 @@ def test_throughput_and_gradients_are_measured(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(learn, "SIZES", {"2 x 8": (8, 8)})
     monkeypatch.setattr(learn, "_theirs", lambda hidden: None)  # whether or not it is installed
     (row,) = learn.throughput(1)
-    assert row["ours"] > 0
+    assert min(row["all_passes"], row["as_configured"]) > 0
     assert row["sb3"] is row["times"] is None
     rows = learn.gradients(1)
     assert [r["policy"] for r in rows] == ["Gaussian", "categorical"]
