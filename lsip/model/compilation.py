@@ -286,12 +286,17 @@ def family_of(
     bodies = [m.constraint.body for m in members]
     body = Affine.join(bodies) if len(members) > 1 else bodies[0]
 
+    def name() -> str:
+        return "; ".join(m.label for m in members)
+
     def labels() -> tuple[str, ...]:
         return tuple(label for m in members for label in labels_of(m.constraint))
 
     domains = [i.domain for i in indices]
     domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
-    family = declared_family(lambda: "; ".join(m.label for m in members), indices, domain, body, labels, offsets, values)
+    family = declared_family(
+        lambda: "; ".join(m.label for m in members), indices, domain, body, labels, offsets, values
+    )
     family.origins = tuple((m, i) for m in members for i in range(m.constraint.body.size))
     family.memory = memories.setdefault((indices, narrow), family.memory)
     return family

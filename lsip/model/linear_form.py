@@ -15,7 +15,6 @@ from ..expressions.slopes import Slopes
 from ..expressions.triplets import moved
 from ..oracles.base import Array, Ints
 
-
 Mask = NDArray[np.bool_]
 
 

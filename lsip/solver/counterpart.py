@@ -53,7 +53,7 @@ class CounterpartTuning:
     many, most
         From so many variables on, and up to so many rows and columns, a counterpart is chosen where nothing else is
         asked for. Rules of 64, 166 and 316 coefficients for an inventory took an exchange 0.1, 1.2 and 10 s, and a
-        counterpart 0.1, 0.2 and 0.4 s; those of 32 for a newsvendor 0.17 and 0.06 s.
+        counterpart on a busier machine 0.2, 0.4 and 1.0 s; those of 32 for a newsvendor 0.17 and 0.06 s.
     wide
         In fewer dimensions, an exchange needs few points.
     corners
