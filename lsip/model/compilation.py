@@ -58,7 +58,7 @@ class CompilationTuning:
         Widths that differ by less than this factor are about the same.
     """
 
-    most_padded: int = 500_000
+    most_padded: int = 100_000
     alike: float = 4.0
 
 
@@ -294,9 +294,7 @@ def family_of(
 
     domains = [i.domain for i in indices]
     domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
-    family = declared_family(
-        lambda: "; ".join(m.label for m in members), indices, domain, body, labels, offsets, values
-    )
+    family = declared_family(name, indices, domain, body, labels, offsets, values)
     family.origins = tuple((m, i) for m in members for i in range(m.constraint.body.size))
     family.memory = memories.setdefault((indices, narrow), family.memory)
     return family
