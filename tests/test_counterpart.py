@@ -100,7 +100,7 @@ def test_rules_of_many_coefficients_are_proven(count: int) -> None:
 
 
 def confinement(problem: Problem, tol: float = 1e-6) -> tuple[Any, Any, Any]:
-    """A solution, its program in equilibrated units, and the program with the bounds that its multipliers prove."""
+    """A program in equilibrated units, the proof of its solution, and rows with the bounds that this proves."""
     from lsip.proof.scaling import scaling_of
 
     solution = problem.solve(method=Counterpart(tol=tol), verbose=False)
@@ -115,6 +115,7 @@ def test_no_point_that_is_as_good_lies_outside() -> None:
     problem, *_ = stores(3)
     inner, proof, bounded = confinement(problem)
     assert bounded is not None
+    low, high = bounded.bounds
     finite = counterpart(inner)
     from scipy import sparse
 
@@ -131,9 +132,9 @@ def test_no_point_that_is_as_good_lies_outside() -> None:
             assert found is not None
             if abs(found[j]) < 1e6:  # others are not bounded, in truth
                 reached += 1
-                assert bounded.lower[j] - 1e-6 <= found[j] <= bounded.upper[j] + 1e-6
+                assert low[j] - 1e-6 <= found[j] <= high[j] + 1e-6
             else:
-                assert np.isinf(bounded.upper[j] if sign > 0 else bounded.lower[j])
+                assert np.isinf(high[j] if sign > 0 else low[j])
     assert reached > inner.n
 
 

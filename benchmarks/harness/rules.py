@@ -1,7 +1,8 @@
 """Robust models of other tools' documentation: in our language, and in RSOME, which solves their counterparts.
 
-Sources: RSOME's examples (portfolio, production and inventory, its Pareto version, lot-sizing, vehicles), JuMPeR's tests
-(newsvendor), YALMIP's examples (warehouse, predictive control). Data are those of the sources, or drawn as they say.
+Sources: RSOME's examples (portfolio, production and inventory, its Pareto version, lot-sizing, vehicles), JuMPeR's
+tests (newsvendor), YALMIP's examples (warehouse, predictive control). Data are those of the sources, or drawn as they
+say.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,7 @@ class Lifted:
         return int(self.place.shape[1])
 
 
+@lru_cache(maxsize=64)
 def lifted(domain: Domain) -> tuple[Lifted, ...]:
     """The parts of a union, each so described; nothing where one of them is not known to be convex."""
     members = domain.members if isinstance(domain, Union) else (domain,)

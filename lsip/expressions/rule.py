@@ -51,15 +51,13 @@ class Rule(Affine):
     >>> import lsip
     >>> z = lsip.Index("z", lsip.Box([0, 0], [1, 1]))
     >>> order = lsip.Rule(of=z[:1], name="order")
-    >>> cost = lsip.Variable(name="cost")
-    >>> meet = lsip.forall(z, [order + 1 >= z[0] + z[1], order <= cost, order >= 0])
+    >>> most = lsip.Variable(name="most", lower=1)
+    >>> meet = lsip.forall(z, [order >= z[0] + z[1], order <= z[0] + most])
     >>> print(meet[0])
-    order(z[:1]) + 1 ≥ z[0] + z[1]   for all z ∈ [0, 1]²
-    >>> solution = lsip.Problem(lsip.minimize(cost), meet).solve(verbose=False)
-    >>> print(solution[order])
-    order(z[0]) = z[0]
-    >>> solution[order]([0.25]).round(6)
-    np.float64(0.25)
+    order(z[:1]) ≥ z[0] + z[1]   for all z ∈ [0, 1]²
+    >>> solution = lsip.Problem(lsip.minimize(most), meet).solve(verbose=False)
+    >>> print(round(solution.value, 6), solution[order]([[0.25], [0.5]]).round(6))
+    1.0 [1.25 1.5 ]
     """
 
     hint = "Constraints can be written, as in forall(z, rule >= 0)."

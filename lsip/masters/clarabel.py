@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,11 @@ class ConeProgram:
         if left() < np.inf:
             settings.time_limit = max(left(), MASTERS.least_seconds)
         return settings
+
+
+def available() -> bool:
+    """Whether Clarabel is installed."""
+    return find_spec("clarabel") is not None
 
 
 def _package() -> Any:

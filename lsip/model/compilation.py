@@ -88,7 +88,7 @@ class CompilationTuning:
         Widths that differ by less than this factor are about the same.
     """
 
-    most_padded: int = 500_000
+    most_padded: int = 100_000
     alike: float = 4.0
 
 
@@ -340,11 +340,11 @@ def family_of(
     bodies = [m.constraint.body for m in members]
     body = Affine.join(bodies) if len(members) > 1 else bodies[0]
 
-    def labels() -> tuple[str, ...]:
-        return tuple(label for m in members for label in labels_of(m.constraint))
-
     def name() -> str:
         return "; ".join(m.label for m in members)
+
+    def labels() -> tuple[str, ...]:
+        return tuple(label for m in members for label in labels_of(m.constraint))
 
     domain = _product([i.domain for i in indices])
     family = declared_family(name, indices, domain, body, labels, offsets, values)

@@ -51,8 +51,8 @@ class ConfinementTuning:
 TUNING = ConfinementTuning()
 
 
-def confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: float) -> Program | None:
-    """The program with bounds that every feasible point with an objective of at most `upper` keeps; None if unproven.
+def confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: float) -> Rows | None:
+    """The rows of the dual, with bounds that all feasible points with an objective of at most `upper` keep; or None.
 
     A feasible point lies within `box` of x.
     """
@@ -62,7 +62,7 @@ def confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: f
         return _confined(program, dual, x, box, upper)
 
 
-def _confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: float) -> Program | None:
+def _confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: float) -> Rows | None:
     rows, weights = Rows.of(program, dual.support), dual.weights
     weight = Interval(weights, weights)
     if not rows.usable(weight):
@@ -87,7 +87,7 @@ def _confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: 
         with np.errstate(invalid="ignore"):
             added = float((price[used] * reach[used]).sum()) * (1 + (program.n + 8) * EPS)
         if added < most:
-            return replace(program, lower=low, upper=high)
+            return replace(rows, bounds=(low, high))
     return None
 
 

@@ -77,14 +77,15 @@ class Lower:
     radius: float = np.inf
     units: Array | None = None
     terms: float = 0.0  # sides and bounds, each times its multiplier, without their signs
-    within: Program | None = None  # the program with the bounds to which the multipliers confine what matters
+    within: tuple[Array, Array] | None = None  # bounds to which the multipliers confine the points that matter
 
     def around(self, program: Program, centre: Array) -> Lower:
         """The same bound written around another point, as whoever checks it there will find it."""
         if np.isfinite(self.radius):
             return self
-        bounded = program if self.within is None else self.within
-        found = weigh(program.c, Rows.of(bounded, self.dual.support), self.dual, centre)
+        rows = Rows.of(program, self.dual.support)
+        rows = rows if self.within is None else replace(rows, bounds=self.within)
+        found = weigh(program.c, rows, self.dual, centre)
         if found is None:
             return replace(self, value=-np.inf)
         terms = found.terms + abs(program.constant)
@@ -158,14 +159,14 @@ def prove_confined(
 ) -> Lower | None:
     """What multipliers prove that confine all points that are no worse than the best one; None if they do not."""
     dual = Dual(settled(program, support), program.admissible(row_multipliers))
-    within = confined(program, dual, best.point.x, best.point.box, best.upper)
-    if within is None:
+    rows = confined(program, dual, best.point.x, best.point.box, best.upper)
+    if rows is None:
         return None
-    found = weigh(program.c, Rows.of(within, dual.support), dual, best.point.x)
+    found = weigh(program.c, rows, dual, best.point.x)
     if found is None or not np.isfinite(found.lower):
         return None
     value = _shaved(program, found.lower - TUNING.shaved_charge * float(found.charge.sum()), found.size)
-    return Lower(value, dual, terms=found.terms + abs(program.constant), within=within)
+    return Lower(value, dual, terms=found.terms + abs(program.constant), within=rows.bounds)
 
 
 def reproven(program: Program, dual: Dual, centre: Array, allowed: float) -> Lower | None:

@@ -156,10 +156,12 @@ def _dual(program: Program, certificate: Certificate) -> Dual:
     return Dual(certificate.support, rows, certificate.balanced, certificate.basis)
 
 
-def _weighed(program: Program, c: Array, certificate: Certificate, centre: Array) -> Weighed | None:
+def _weighed(
+    program: Program, c: Array, certificate: Certificate, centre: Array, rows: Rows | None = None
+) -> Weighed | None:
     """What the multipliers prove; those of the basis have to be what the exact ones round to, or nearly."""
     dual = _dual(program, certificate)
-    found = weigh(c, Rows.of(program, certificate.support), dual, centre)
+    found = weigh(c, Rows.of(program, certificate.support) if rows is None else rows, dual, centre)
     if found is not None and not found.stands_for(dual):
         raise ProofError("The multipliers do not balance: the exact ones next to them are too far away.")
     return found
@@ -254,7 +256,7 @@ def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) 
     if everywhere and not np.isinf(certificate.radius):
         raise ProofError("The lower bound is said to hold in a region only, which is no proof of optimality.")
     if np.isinf(certificate.radius):
-        found = _weighed(_confined(program, certificate), program.c, certificate, certificate.x)
+        found = _weighed(program, program.c, certificate, certificate.x, _rows(program, certificate))
         lower = -np.inf if found is None else with_constant(program, found.lower)
         terms += 0.0 if found is None else found.terms
     else:
@@ -269,10 +271,10 @@ def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) 
     return terms
 
 
-def _confined(program: Program, certificate: Certificate) -> Program:
-    """The program with the bounds to which the multipliers confine all points that are no worse than `upper`."""
+def _rows(program: Program, certificate: Certificate) -> Rows | None:
+    """The rows of the support, with bounds to which the multipliers confine points that are no worse than `upper`."""
     if not certificate.confined:
-        return program
+        return None
     if not certificate.lower <= certificate.upper < np.inf:
         raise ProofError("Multipliers confine points that are no worse than a feasible one, and there is none.")
     box = certificate.box if certificate.box.any() else None

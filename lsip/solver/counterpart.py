@@ -14,10 +14,11 @@ import numpy as np
 
 from ..domains.lifted import lifted
 from ..expressions.interval import TINY
-from ..masters.clarabel import ConeProgram
+from ..masters.clarabel import ConeProgram, available
 from ..masters.whole import WholeProgram
 from ..model.counterpart import counterpart, unsuited
 from ..model.program import Compilable, Program, compiled
+from ..oracles import Separation
 from ..proof.certificate import Array, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
@@ -53,7 +54,9 @@ class CounterpartTuning:
     many, most
         From so many variables on, and up to so many rows and columns, a counterpart is chosen where nothing else is
         asked for. Rules of 64, 166 and 316 coefficients for an inventory took an exchange 0.1, 1.2 and 10 s, and a
-        counterpart 0.1, 0.2 and 0.4 s; those of 32 for a newsvendor 0.17 and 0.06 s.
+        counterpart on a busier machine 0.2, 0.4 and 1.0 s; those of 32 for a newsvendor 0.17 and 0.06 s.
+    many_curved
+        The same for sets with second-order cones.
     wide
         In fewer dimensions, an exchange needs few points.
     corners
@@ -71,6 +74,7 @@ class CounterpartTuning:
     calm: float = 0.05
     many: int = 30
     most: int = 2_000_000
+    many_curved: int = 200
     wide: int = 3
     corners: int = 4
     most_push: float = 1e-3
@@ -105,15 +109,18 @@ class Counterpart(Options):
 
 
 def expected_faster(program: Program, options: Options) -> bool:
-    """Whether a counterpart is expected to be solved before an exchange would be: rows of many variables, polyhedra."""
+    """Whether a counterpart is expected to be solved before an exchange would be: rows of many variables."""
     own = options.oracle is None and options.start is None and options.master == "highs"
     if not own or program.n < TUNING.many or unsuited(program) is not None:
         return False
     parts = [(len(f.columns), part) for f in program.families for part in lifted(f.domain)]
     size = sum(p * (part.size + len(part.sides)) for p, part in parts)
     wide = any(len(part.origin) >= TUNING.wide for _, part in parts)
-    curved = any(part.cones or part.size > TUNING.corners * len(part.origin) for _, part in parts)
-    return wide and not curved and size <= TUNING.most
+    many = any(part.size > TUNING.corners * len(part.origin) for _, part in parts)
+    curved = any(part.cones for _, part in parts)
+    return (
+        wide and not many and size <= TUNING.most and (not curved or (program.n >= TUNING.many_curved and available()))
+    )
 
 
 class CounterpartRelaxation(Relaxation):
@@ -125,6 +132,7 @@ class CounterpartRelaxation(Relaxation):
         super().__init__(scaled(given), scaling_of(given), options)
         self.finite, self.held = counterpart(self.program), Tried([], 1.0)
         self.best: Feasible | None = None
+        self.separated: tuple[Proposal, list[Separation]] | None = None
         self.anew = partial(LinearRelaxation, given, options)
 
     def outline(self) -> tuple[str, str]:
@@ -165,19 +173,27 @@ class CounterpartRelaxation(Relaxation):
             support, rows = self._atoms(found.multipliers + 0.5 * push * central)
             support = (*support, *middle)
             point = Proposal(x, self.value(x), support, rows)
-            worst = max((s.bound for s in self.separate(point, state.margin)), default=0.0)
             allowed = state.allowed(point.value)
             mass = float(np.abs(found.multipliers[robust]).sum())
             room = float(central[inner] @ finite.row_upper[inner] - toll @ x)  # at the centres of index sets
-            paid = push * room, state.margin * mass
-            if worst <= 0 and paid[0] >= TUNING.calm * allowed and sum(paid) <= TUNING.share * allowed:
-                break
+            paid, worst = (push * room, state.margin * mass), 0.0
+            if paid[0] >= TUNING.calm * allowed and sum(paid) <= TUNING.share * allowed:
+                self.separated = point, self.separate(point, state.margin)
+                worst = max((s.bound for s in self.separated[1]), default=0.0)
+                if worst <= 0:
+                    break
             push = min(0.4 * TUNING.share * allowed / max(room, TINY), TUNING.most_push)
             state.margin = 0.4 * TUNING.share * allowed / max(mass, TINY)
             state.margin = max(state.margin, TUNING.least_margin, 2 * worst)
         own = own_terms(self.program, x, sum(s.multiplier for s in support))
         state.accept(point, abs(point.value), own)
         return point
+
+    def separate(self, point: Proposal, margin: float, left: float = np.inf, seed: int = 0) -> list[Separation]:
+        """What each oracle finds; the point of the counterpart is looked at once."""
+        if self.separated is not None and self.separated[0] is point:
+            return self.separated[1]
+        return super().separate(point, margin, left, seed)
 
     def _atoms(self, multipliers: Array) -> tuple[tuple[Support, ...], Array]:
         """The dual measure, and the multipliers of finite rows."""
