@@ -89,24 +89,23 @@ TUNING = CheckerTuning()
 readable, familiar = partial(demand, code=2), partial(demand, code=3)
 
 
-def number(value: object) -> fmpq:
+def number(value: Any) -> fmpq:
     """A finite number, as the fraction that it is."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < float("inf"):
-        raise CheckError(f"A finite number is needed: {str(value)[:60]}", 2)
+    finite = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
+    readable(finite, f"A finite number is needed: {str(value)[:60]}")
     return fmpq(*value.as_integer_ratio())
 
 
-def numbers(value: object, count: int | None = None, gaps: bool = False) -> list[Any]:
+def numbers(value: Any, count: int | None = None, gaps: bool = False) -> list[Any]:
     """A list of finite numbers, of that length if one is given; with gaps, None stands where there is no bound."""
-    if not isinstance(value, list) or count not in (None, len(value)):
-        raise CheckError(f"A list does not fit: {str(value)[:60]}", 2)
+    readable(isinstance(value, list) and count in (None, len(value)), f"A list does not fit: {str(value)[:60]}")
     return [None if gaps and v is None else number(v) for v in value]
 
 
-def whole(value: object, end: int) -> int:
+def whole(value: Any, end: int) -> int:
     """A whole number from 0, below `end`."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < end:
-        raise CheckError(f"A whole number below {end} is needed: {str(value)[:60]}", 2)
+    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < end
+    readable(fits, f"A whole number below {end} is needed: {str(value)[:60]}")
     return value
 
 
@@ -278,10 +277,9 @@ def read_set(data: dict[str, Any]) -> IndexSet:
         readable(len({len(p) for p in points}) == 1, "A finite index set needs points of one length.")
         return IndexSet(len(points[0]), [triangle([point]) for point in points], points.__contains__)
     if kind == "Ball":
-        centre, radius = numbers(given[0]), number(given[1])
+        radius, places = number(given[1]), range(len(given[0]))
         demand(radius > 0, "A ball has no radius.")
-        places = range(len(centre))
-        return ellipsoid(tuple(centre), [[radius**2 * int(i == j) for j in places] for i in places])
+        return ellipsoid(tuple(numbers(given[0])), [[radius**2 * int(i == j) for j in places] for i in places])
     if kind == "Ellipsoid":
         return ellipsoid(tuple(numbers(given[0])), [numbers(row) for row in given[1]])
     if kind == "Simplex":  # the convex hull of the unit vectors
@@ -303,12 +301,10 @@ def ellipsoid(centre: Point, shape: list[list[fmpq]]) -> IndexSet:
     n = range(len(centre))
     readable([len(row) for row in shape] == [len(n)] * len(n), "The shape of an ellipsoid does not fit its centre.")
     demand(
-        all(shape[i][j] == shape[j][i] for i, j in combinations(n, 2)), "The shape of an ellipsoid is not symmetric."
+        shape == [list(column) for column in zip(*shape, strict=True)], "The shape of an ellipsoid is not symmetric."
     )
     root: list[list[Number]] = [[ZERO] * len(n) for _ in n]
-    for i, j in [
-        pair for pair in product(n, repeat=2) if pair[0] >= pair[1]
-    ]:  # Cholesky's factor, which there is of no other matrices
+    for i, j in ((i, j) for i in n for j in range(i + 1)):  # Cholesky's factor, which no other matrices have
         left = shape[i][j] - sum((root[i][k] * root[j][k] for k in range(j)), ZERO)
         demand(i > j or left > 0, "An ellipsoid is flat, or none.")
         root[i][j] = left / root[j][j] if i > j else applied("sqrt", None, left)
