@@ -26,7 +26,7 @@ RETURNS = np.round(np.random.default_rng(1).normal(0, 0.2, (8, 2)), 3)
 EASY = settings(max_examples=12, deadline=None)
 
 
-def least(bound: lsip.ambiguity.Bound, *more: Any, plus: Any = 0.0, **options: Any) -> lsip.Solution:
+def least(bound: lsip.ambiguity.UpperBound, *more: Any, plus: Any = 0.0, **options: Any) -> lsip.Solution:
     """The least value of a bound, certified and proven again."""
     solution = lsip.Problem(lsip.minimize(bound.value + plus), [bound.constraints, *more]).solve(
         verbose=False, **options
@@ -55,6 +55,12 @@ def test_calls_with_two_moments(mean, sd, strike):
     found = least(lsip.worst_expectation([LINE - strike, 0], Moments(mean, sd**2)))
     away = strike - mean
     assert found.value == pytest.approx((sqrt(sd**2 + away**2) - away) / 2, abs=1e-6)
+
+
+def test_calls_with_two_moments_of_what_is_never_negative():
+    """Lo (1987): on the half line it is m - k m² / (m² + sd²), for strikes k <= (m² + sd²) / (2 m)."""
+    found = least(lsip.worst_expectation([HALF - 0.5, 0], Moments(1, 1)))
+    assert found.value == pytest.approx(0.75, abs=1e-6)
 
 
 def test_markov_and_the_mean_over_an_interval():
@@ -159,7 +165,7 @@ def test_a_newsvendor_with_samples_and_with_a_ball_around_them():
 
     def cost(over: Any) -> float:
         sales = lsip.worst_expectation([-RANGE, -x], over)
-        return least(lsip.ambiguity.Bound(x + 5 * sales.value, sales.constraints)).value
+        return least(lsip.ambiguity.UpperBound(x + 5 * sales.value, sales.constraints)).value
 
     exact = min(q - 5 * np.minimum(DEMANDS, q).mean() for q in DEMANDS)
     assert cost(DEMANDS) == pytest.approx(exact, abs=1e-6)

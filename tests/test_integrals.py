@@ -184,6 +184,20 @@ def test_balls_in_space(monkeypatch):
         lsip.integral(np.exp((y := lsip.Index("y", lsip.Ball([0] * 4, 1)))[2]), y)
 
 
+def test_polynomials_are_exact_beside_other_functions():
+    x = lsip.Variable(3, name="x")
+    found = lsip.integral(np.stack([1 + 0 * T, T, np.exp(T)]) @ x + T**2 * x[0] - np.sin(T), T)
+    widths = {}
+    for term in found.terms:
+        e = term.coefficient
+        low, high = (e.lower, e.upper) if isinstance(e, Enclosed) else (e.value, e.value)
+        for column, width in zip(term.columns, np.ravel(high - low), strict=True):
+            widths[int(column)] = max(widths.get(int(column), 0.0), width)
+    assert widths[0] <= 2**-53  # 1 + 1/3
+    assert widths[1] == 0
+    assert 0 < widths[2] < 1e-12
+
+
 def test_averages_of_samples_are_exact():
     assert ends(lsip.expectation(T, T, [0.25, 0.5, 0.75])) == (0.5, 0.5)
     data = np.random.default_rng(0).random(101)
@@ -305,6 +319,8 @@ def test_equalities_of_polynomials_are_exact_and_others_refused():
     solution = problem.solve(verbose=False)
     assert solution.certified
     assert sum(Fraction(v) / (k + 1) for k, v in enumerate(solution.x)) == pytest.approx(1, abs=1e-12)
+    with pytest.raises(ModelError, match="always holds"):
+        lsip.Problem(lsip.minimize(x[0]), [lsip.integral(p * np.exp(T), T) <= np.inf]).solve(verbose=False)
     with pytest.raises(ModelError, match="two inequalities"):
         lsip.Problem(lsip.minimize(x[0]), [lsip.integral(p * np.exp(T), T) == 1]).solve(verbose=False)
 

@@ -17,6 +17,7 @@ from ..expressions.polynomials import Polynomials
 from ..expressions.printing import text
 from ..expressions.substitution import substituted
 from ..expressions.tape import Tape
+from ..model import forall
 from ..validation import Array, Data, shown
 
 Piece: TypeAlias = Affine | Expression | Data
@@ -24,7 +25,7 @@ Loss: TypeAlias = Piece | Sequence[Piece]
 _NUMBER = count()
 
 
-class Bound(NamedTuple):
+class UpperBound(NamedTuple):
     """A bound that is affine in variables, and what these have to satisfy for it to be one.
 
     Minimise its `value`, or bound that from above, and list its `constraints` among those of the problem.
@@ -66,11 +67,16 @@ class Pieces:
         if len(indices) != 1:
             names = ", ".join(i.name for i in indices) or "none"
             raise ModelError(f"The loss of lsip.{name} depends on one index, the random one; got {names}.")
-        return Pieces(tuple(piece.reshape(()) for piece in pieces), indices[0])
+        return Pieces(tuple(piece.reshape(()) if piece.shape else piece for piece in pieces), indices[0])
 
     def less(self, level: Affine) -> Pieces:
         """max(loss - level, 0)."""
         return Pieces((*(piece - level for piece in self.pieces), Affine.of(0.0)), self.index)
+
+    def below(self, bound: Affine) -> list[Any]:
+        """Constraints with which no piece exceeds a bound at any index point."""
+        rows = [bound >= piece for piece in self.pieces]
+        return [forall(self.index, row) if row.body.indices() else row for row in rows]
 
     def at(self, points: Array) -> list[Affine]:
         """Every piece at points (N, m): arrays of shape (N,) without the index."""
@@ -129,7 +135,7 @@ def _substituted(piece: Affine, index: Index, other: Expression) -> Affine:
     return found
 
 
-def averaged(loss: Pieces, points: Array) -> Bound:
+def averaged(loss: Pieces, points: Array) -> UpperBound:
     """The average of a loss over points (N, m)."""
     shares = Variable(len(points), name=fresh("s"))  # of the average, so that all numbers are doubles
-    return Bound(shares.sum(), [float(len(points)) * shares >= at for at in loss.at(points)])
+    return UpperBound(shares.sum(), [float(len(points)) * shares >= at for at in loss.at(points)])

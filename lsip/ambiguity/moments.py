@@ -15,9 +15,8 @@ import numpy as np
 
 from ..errors import ModelError
 from ..expressions.affine import Affine, Variable
-from ..model import forall
 from ..validation import Array, Data, kept, numbers
-from .losses import Bound, Pieces, fresh
+from .losses import Pieces, UpperBound, fresh
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -49,7 +48,7 @@ class Moments:
         object.__setattr__(self, "covariance", None if covariance is None else _covariance(covariance, len(centre)))
         object.__setattr__(self, "deviation", None if deviation is None else _deviation(deviation, len(centre)))
 
-    def worst(self, loss: Pieces) -> Bound:
+    def worst(self, loss: Pieces) -> UpperBound:
         """The largest expectation of a loss, as the least value of a bound."""
         index, m = loss.index, len(self.mean)
         if index.domain.dim != m:
@@ -70,7 +69,7 @@ class Moments:
             kink = Variable(m, name=fresh("r"), lower=0)
             value = value + self.deviation @ kink
             above = above + np.abs(moved) @ kink
-        return Bound(value, [forall(index, [above >= piece for piece in loss.pieces])])
+        return UpperBound(value, loss.below(above))
 
 
 def _covariance(given: Data, m: int) -> Array:

@@ -13,20 +13,20 @@ from ..expressions.affine import Variable
 from ..integrals.integral import samples_of
 from ..integrals.volume import number
 from ..validation import Data, real, whole
-from .losses import Bound, Loss, Pieces, averaged, fresh
+from .losses import Loss, Pieces, UpperBound, averaged, fresh
 
 
 @runtime_checkable
 class Ambiguity(Protocol):
     """A set of distributions: it bounds the expectations of a loss under all of them."""
 
-    def worst(self, loss: Pieces) -> Bound: ...
+    def worst(self, loss: Pieces) -> UpperBound: ...
 
 
 Over: TypeAlias = Ambiguity | Data  # an ambiguity set, or samples
 
 
-def worst_expectation(loss: Loss, over: Over) -> Bound:
+def worst_expectation(loss: Loss, over: Over) -> UpperBound:
     """The largest expectation of a loss under all distributions of an ambiguity set, or its average over samples.
 
     Parameters
@@ -50,13 +50,13 @@ def worst_expectation(loss: Loss, over: Over) -> Bound:
     return _worst(Pieces.of(loss, "worst_expectation"), over)
 
 
-def _worst(loss: Pieces, over: Over) -> Bound:
+def _worst(loss: Pieces, over: Over) -> UpperBound:
     if isinstance(over, Ambiguity):
         return over.worst(loss)
     return averaged(loss, samples_of(over, loss.index.domain, "worst_expectation"))
 
 
-def cvar(loss: Loss, level: float, over: Over) -> Bound:
+def cvar(loss: Loss, level: float, over: Over) -> UpperBound:
     """The conditional value at risk: the mean of a loss over its worst cases, of which there is a share 1 - level.
 
     Rockafellar and Uryasev (2000): the least t + E max(loss - t, 0) / (1 - level). With an ambiguity set, it is the
@@ -81,7 +81,7 @@ def cvar(loss: Loss, level: float, over: Over) -> Bound:
     threshold, excess = Variable(name=fresh("threshold")), Variable(name=fresh("excess"))
     mean = _worst(Pieces.of(loss, "cvar").less(threshold), over)
     share = number(1 - Fraction(float(level)))
-    return Bound(threshold + excess, [share * excess >= mean.value, *mean.constraints])
+    return UpperBound(threshold + excess, [share * excess >= mean.value, *mean.constraints])
 
 
 def chance(loss: Loss, probability: float, over: Over) -> list[Any]:

@@ -27,7 +27,7 @@ from ..integrals.integral import samples_of
 from ..integrals.volume import between
 from ..model import forall
 from ..validation import Array, Data, kept, numbers, real
-from .losses import Bound, Pieces, averaged, fresh
+from .losses import Pieces, UpperBound, averaged, fresh
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -62,7 +62,7 @@ class Wasserstein:
         object.__setattr__(self, "radius", float(radius))
         object.__setattr__(self, "norm", float(norm))
 
-    def worst(self, loss: Pieces) -> Bound:
+    def worst(self, loss: Pieces) -> UpperBound:
         """The largest expectation of a loss, as the least value of a bound."""
         domain = loss.index.domain
         points = samples_of(self.samples, domain, "ambiguity.Wasserstein")
@@ -72,13 +72,13 @@ class Wasserstein:
         shares = Variable(len(points), name=fresh("s"))  # s_i / N, so that all numbers are doubles
         value = self.radius * price + shares.sum()
         if not domain.bounded:
-            return Bound(value, [*(n * shares >= at for at in loss.at(points)), *self._steepest(loss, price)])
+            return UpperBound(value, [*(n * shares >= at for at in loss.at(points)), *self._steepest(loss, price)])
         rows, cube = dict[Index, list[Any]](), _cube(loss.index)
         for i, point in enumerate(points):
             index, place, distance = self._around(loss.index, point, cube)
             above = [n * shares[i] >= at - price * distance for at in loss.moved(place)]
             rows.setdefault(index, []).extend(above)
-        return Bound(value, [forall(index, above) for index, above in rows.items()])
+        return UpperBound(value, [forall(index, above) for index, above in rows.items()])
 
     def _steepest(self, loss: Pieces, price: Variable) -> list[Any]:
         """No loss may rise faster than moving costs: its slope has a dual norm of at most λ."""

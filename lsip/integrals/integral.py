@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum
@@ -218,13 +218,13 @@ def _numbers(
     formulas: list[Expression], means: Callable[[Expression], Found], origin: tuple[Any, ...]
 ) -> list[Expression]:
     """The means of all elements of formulas, in their shapes: those of polynomials apart, which are exact."""
-    flat = Join(tuple(formulas))
-    lower, upper = np.zeros(flat.size), np.zeros(flat.size)
-    exact: list[Fraction | None] = [None] * flat.size
-    for places in _alike(flat):
-        found = means(Gather(flat, places))
+    size = sum(e.size for e in formulas)
+    lower, upper = np.zeros(size), np.zeros(size)
+    exact: list[Fraction | None] = [None] * size
+    for elements, places in _alike(formulas):
+        found = means(elements)
         lower[places], upper[places] = found.ends.lo, found.ends.hi
-        for place, value in zip(places.tolist(), found.exact or (), strict=False):
+        for place, value in zip(places, found.exact or (), strict=False):
             exact[place] = value
     if not (np.isfinite(lower) & np.isfinite(upper)).all():
         raise ModelError(
@@ -242,13 +242,36 @@ def _whole(exact: list[Fraction | None]) -> list[Fraction] | None:
     return found if len(found) == len(exact) else None
 
 
-def _alike(flat: Expression) -> list[Any]:
-    """Places of elements that are polynomials, and of those that are not."""
-    every, indices = np.arange(flat.size), flat.indices()
-    if Polynomials.of(Tape((flat,), indices)) is not None:
-        return [every]
-    whole = np.array([Polynomials.of(Tape((Gather(flat, every[[k]]),), indices)) is not None for k in every])
-    return [part for part in (every[whole], every[~whole]) if len(part)]
+def _alike(formulas: list[Expression]) -> Iterator[tuple[Expression, list[int]]]:
+    """The elements of formulas that are polynomials, and those that are not, with their places among all."""
+    found: dict[Expression, tuple[list[int], list[int]]] = {}  # by what they are elements of
+    place = 0
+    for formula in formulas:
+        for k in range(formula.size):
+            whole, element = _origin(formula, k)
+            elements, places = found.setdefault(whole, ([], []))
+            elements.append(element)
+            places.append(place)
+            place += 1
+    exact = {e: Polynomials.of(Tape((e,), e.indices())) is not None for e in found}
+    for kind in (True, False):
+        some = [(e, *found[e]) for e, same in exact.items() if same is kind]
+        if some:
+            parts = tuple(Gather(e, np.array(elements, dtype=np.intp)) for e, elements, _ in some)
+            yield Join(parts), [i for *_, places in some for i in places]
+
+
+def _origin(e: Expression, k: int) -> tuple[Expression, int]:
+    """Where an element comes from, before it was put together with others."""
+    while isinstance(e, Gather | Join):
+        if isinstance(e, Gather):
+            k, e = int(e.index[k]), e.args[0]
+            continue
+        ends = np.cumsum(e.sizes)
+        part = int(np.searchsorted(ends, k, side="right"))
+        k, e = k - int(ends[part] - e.sizes[part]), e.args[part]
+        k = k if e.size > 1 else 0
+    return e, k
 
 
 def samples_of(given: object, domain: Domain, name: str) -> Array:

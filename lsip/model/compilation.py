@@ -62,6 +62,8 @@ class Once:
     directions: tuple[Index, ...] = ()
 
     def __post_init__(self) -> None:
+        if any(np.isinf(part.numbers.value).any() for part in self.constraint.body.constants):
+            raise ModelError(f"{self.label} always holds, since no number is infinite: leave it out.")
         if self.constraint.equality:
             raise ModelError(
                 f"{self.label} is an equality with coefficients that no doubles are, such as integrals, and no x is "
