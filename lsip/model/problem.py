@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
@@ -39,7 +40,20 @@ from .worst_violation import Values, WorstViolation, flat, worst_violation
 Statements = Statement | NDArray[np.bool_] | Sequence["Statements"]
 
 
-LARGE = 1e100  # as large as anything in a model may be
+@dataclass(frozen=True)
+class ProblemTuning:
+    """How constraints are asked about without an objective.
+
+    Parameters
+    ----------
+    slack
+        What the epigraph variable of an objective is then: as large as anything in a model may be.
+    """
+
+    slack: float = 1e100
+
+
+TUNING = ProblemTuning()
 Value = Affine | Convex | Expression | float | NDArray[Any]  # what an objective may be
 
 
@@ -399,7 +413,7 @@ class Problem(Solvable):
         Others are in finite rows only, and may be anything.
         """
         goal = self.objective.expression.terms[0].variable if self.objective.epigraph else None
-        large = -LARGE if self.objective.maximise else LARGE
+        large = -TUNING.slack if self.objective.maximise else TUNING.slack
         return np.concatenate([np.zeros(0), *(np.full(v.size, large if v is goal else 0.0) for v in self._hidden)])
 
     def data(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from .statements import ForAll, Objective, check_indices
 Array = NDArray[np.float64]
 FORMAT, VERSION = "lsip-problem", 1
 WHAT = "a problem written by Problem.save"
-STATE = {"shape", "number", "name", "_lower", "_upper", "_value"}  # of a variable
+STATE = {"shape", "number", "name", "_lower", "_upper", "_value", "integer", "boolean"}  # of a variable
 INFINITE = {"inf": np.inf, "-inf": -np.inf}
 
 
@@ -67,7 +67,9 @@ def schema() -> dict[str, Schema]:
         "version": whole,
         "name": text,
         "maximise": flag,
-        "variables": [{"name": text, "shape": [whole], "lower": _BOUNDS, "upper": _BOUNDS}],
+        "variables": [
+            {"name": text, "shape": [whole], "lower": _BOUNDS, "upper": _BOUNDS, "integer": flag, "boolean": flag}
+        ],
         "parameters": [{"name": text, "shape": [whole], "value": Either([number], missing)}],
         "indices": [{"name": text, "domain": domain_schema()}],
         "steps": [step_schema()],
@@ -87,6 +89,10 @@ def problem_data(
 
     Variables have these `bounds`, lower and upper, and parameters these `values`.
     """
+    demand(
+        not objective.epigraph,
+        f"A file has no word for {objective}, which is no affine formula with doubles. Pickle the problem instead.",
+    )
     inner = [_formula(c) for c in constraints]
     indices = list(dict.fromkeys(i for c in constraints if isinstance(c, ForAll) for i in c.indices))
     writer = Writer(indices, tuple(values))
@@ -146,7 +152,8 @@ def _variable(v: Variable, *bounds: Array) -> Data:
     )
     demand(not more, f"{v.name} is {', '.join(more)}, for which a file has no word. Pickle the problem instead.")
     lower, upper = ([e if np.isfinite(e) else None for e in end.tolist()] for end in bounds)
-    return {"name": v.name, "shape": list(v.shape), "lower": lower, "upper": upper}
+    kind = {"integer": v.integer, "boolean": v.boolean}
+    return {"name": v.name, "shape": list(v.shape), "lower": lower, "upper": upper, **kind}
 
 
 def _body(body: Affine, writer: Writer, place: dict[Variable, int]) -> Data:
@@ -205,7 +212,8 @@ def _read_variable(data: Data) -> Variable:
         np.array([none if v is None else v for v in data[end]], dtype=float).reshape(shape)
         for end, none in (("lower", -np.inf), ("upper", np.inf))
     )
-    return Variable(shape, name=data["name"], lower=lower, upper=upper)
+    kind = {word: data[word] for word in ("integer", "boolean")}
+    return Variable(shape, name=data["name"], lower=lower, upper=upper, **kind)
 
 
 def _read_parameter(data: Data) -> Parameter:

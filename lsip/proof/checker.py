@@ -304,7 +304,7 @@ def ellipsoid(centre: Point, shape: list[list[fmpq]]) -> IndexSet:
         shape == [list(column) for column in zip(*shape, strict=True)], "The shape of an ellipsoid is not symmetric."
     )
     root: list[list[Number]] = [[ZERO] * len(n) for _ in n]
-    for i, j in ((i, j) for i in n for j in range(i + 1)):  # Cholesky's factor, which no other matrices have
+    for i, j in ((a, b) for a in n for b in range(a + 1)):  # Cholesky's factor, which no other matrices have
         left = shape[i][j] - sum((root[i][k] * root[j][k] for k in range(j)), ZERO)
         demand(i > j or left > 0, "An ellipsoid is flat, or none.")
         root[i][j] = left / root[j][j] if i > j else applied("sqrt", None, left)

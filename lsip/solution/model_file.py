@@ -123,11 +123,12 @@ def _finite(program: Program, cuts: tuple[Support, ...], variables: tuple[Variab
 def _column_names(program: Program, variables: tuple[Variable, ...]) -> list[str]:
     if not variables:
         return [program.label(j) for j in range(program.n)]
-    return [
+    names = [
         v.name + (f"({','.join(map(str, place))})" if v.shape else "")
         for v in variables
         for place in np.ndindex(v.shape)
     ]
+    return names + [f"epigraph{j}" for j in range(program.n - len(names))]
 
 
 def _row_names(program: Program) -> list[str]:
