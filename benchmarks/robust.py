@@ -16,7 +16,7 @@ from .harness.rules import CASES, QUICK, SLOW, Case
 
 TOL = 1e-6
 REPEATS = 3
-LIMIT = 300.0  # seconds
+LIMIT = 60.0  # seconds
 
 
 def _ours(case: Case) -> Any:

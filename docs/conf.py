@@ -29,7 +29,10 @@ extensions = [
     "tutorials",
 ]
 exclude_patterns = ["_build", "_ext"]
-suppress_warnings = ["mystnb.unknown_mime_type"]
+suppress_warnings = [
+    "mystnb.unknown_mime_type",
+    "ref.python",  # of the two classes called Rule, that of learners is the one in signatures, and the first
+]
 
 # Pages
 myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]

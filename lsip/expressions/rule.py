@@ -43,8 +43,8 @@ class Rule(Affine):
     degree
         1 for rules that are affine in these entries, more for polynomials.
 
-    After a solve, `solution[rule]` is the rule that was found: its coefficients, and a function of data. Its
-    `coefficients` are a `Variable` of the problem, with one more axis: the constant part, then one for each entry.
+    After a solve, the solution has the rule that was found under it: its coefficients, and a function of data. The
+    coefficients are a variable of the problem, with one more axis: the constant part, then one for each entry.
 
     Examples
     --------
