@@ -79,7 +79,7 @@ def _confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: 
     sides = _Slacks.of(program, rows, weights)
     for guess in TUNING.guesses:
         most = guess * gap
-        if box is not None and float(price[free] @ box[free]) > most:
+        if box is not None and not float(price[free] @ box[free]) * (1 + (program.n + 8) * EPS) <= most:
             continue
         low, high = _implied(sides.bounded((gap + most) * (1 + 4 * EPS)), program.lower, program.upper)
         reach = np.maximum(np.maximum(high - x, x - low), 0.0)
