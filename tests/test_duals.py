@@ -101,7 +101,7 @@ def test_names_are_seen_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture
     assert problem.compile().row_labels[:4] == ("cap[0]", "cap[1]", "cap[2]", "cap[3]")
     page = solution.report(tmp_path / "r.html").read_text(encoding="utf-8")
     assert ">limit</td>" in page
-    assert "limit: " in page
+    assert '<td class="name">limit</td>' in page
     assert problem.worst_violation(np.zeros(7)).constraint == "limit"
     assert any(label.startswith("limit at t = ") for label in problem.discretise(3).labels)
     named = lsip.forall(t, [parts["x"][0] >= t, parts["x"][1] >= t], name="both")

@@ -277,7 +277,7 @@ def test_solvers_and_options_that_do_not_fit_are_refused():
         ({"nonsense": 1}, "CLARABEL cannot be used with these options"),
         ({"tol": 2.0}, "`tol` is a relative gap"),
         ({"max_iterations": 0}, "at least 1"),
-        ({"oracle": 3}, "`oracle` must have"),
+        ({"oracle": 3}, "`oracle` is a name, such as 'grid', or must have"),
     ):
         with pytest.raises(lsip.ModelError, match=message):
             problem.solve(**options)

@@ -348,7 +348,7 @@ def test_a_picture(trained, tmp_path, capsys):
 def test_a_film(trained, tmp_path, monkeypatch):
     image = pytest.importorskip("PIL.Image")
     shade = iter(range(0, 250, 2))
-    monkeypatch.setattr(envs.ship, "_picture", lambda positions: np.full((4, 4, 3), next(shade), dtype=np.uint8))
+    monkeypatch.setattr(envs.pictures, "picture", lambda *drawn: np.full((4, 4, 3), next(shade), dtype=np.uint8))
     out = tmp_path / "route.gif"
     assert run("render", trained, "--out", out) == 0
     with image.open(out) as film:
