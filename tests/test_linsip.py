@@ -446,7 +446,7 @@ MISTAKES = {
     "`families` must be a list of lsip.Family; got NoneType.": lambda: linsip([1, 1, 1], None),
     "families[1] must be an lsip.Family(domain, a, b); got tuple.": lambda: linsip([1, 1, 1], [GOOD, (UNIT, 1, 2)]),
     '`sense` must be "min" or "max"; got \'maximise\'.': lambda: linsip([1, 1, 1], [GOOD], sense="maximise"),
-    "`method` must be an lsip.Exchange or an lsip.Counterpart, such as lsip.Exchange(oracle=…); got 'highs'.": lambda: linsip(
+    "an lsip.Exchange or an lsip.Counterpart, such as lsip.Exchange(oracle=…); got 'highs'.": lambda: linsip(
         [1, 1, 1], [GOOD], method="highs"
     ),
     "`tol` is a relative gap between 0 and 1; got 0": lambda: linsip([1, 1, 1], [GOOD], tol=0),
