@@ -345,6 +345,17 @@ def test_what_cannot_be_is_proven_so():
     assert solution.status is lsip.Status.UNBOUNDED
 
 
+@pytest.mark.parametrize("power", [0, -400, -946, 400])
+def test_squares_that_underflow_prove_nothing(power):
+    """A right-hand side that is the double below √2: too little, by a unit in the last place, in any units."""
+    unit, one = 2.0**power, lsip.Variable(name="one", lower=1, upper=1)
+    y = lsip.Index("y", lsip.Interval(-1, 1))
+    row = lsip.forall(y, np.linalg.norm(np.stack([unit * one, unit * y * one])) <= 1.414213562373095 * unit)
+    solution = lsip.Problem(lsip.minimize(one), [row]).solve(verbose=False, time_limit=5)
+    assert solution.status is not lsip.Status.OPTIMAL
+    assert row.violation({one: 1.0}).bound > 0
+
+
 def test_parameters_enter():
     radius = lsip.Parameter(name="radius", value=1.0)
     problem = lsip.Problem(lsip.maximize(x.sum()), [lsip.forall(t, np.linalg.norm((1 + t) * x) <= radius)])

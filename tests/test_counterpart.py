@@ -225,3 +225,10 @@ def test_units_do_not_matter() -> None:
         assert solution.certified
         values.append(solution.value * size)
     np.testing.assert_allclose(values, values[0], rtol=1e-7)
+
+
+def test_unbounded_with_an_equality():
+    x, z = lsip.Variable(2, name="x"), lsip.Index("z", lsip.Box([0, 0, 0], [1, 1, 1]))
+    rows = [x[0] + x[1] == 0, lsip.forall(z, x[0] * z[0] <= z[1] + 1)]
+    solution = lsip.Problem(lsip.minimize(x[0]), rows).solve(method=lsip.Counterpart(), verbose=False)
+    assert solution.status is lsip.Status.UNBOUNDED

@@ -378,3 +378,14 @@ def test_mistakes_are_told_in_a_sentence(name):
     make, message = REFUSED[name]
     with pytest.raises(LSIPError, match=message):
         make()
+
+
+def test_a_point_and_what_no_double_holds():
+    point = lsip.Index("p", lsip.Box([0.2, 0.1], [0.2, 0.1]))
+    x = lsip.Variable(name="x")
+    assert lsip.expectation(x * np.exp(point[0] * point[1]), point).at({x: 1.0}) == pytest.approx(np.exp(0.02))
+    line = lsip.Index("s", lsip.Interval(-np.inf, np.inf))
+    with pytest.raises(lsip.ModelError, match="too steep"):
+        lsip.expectation(x * np.cos(line), line, stats.gamma(1000.3))
+    with pytest.raises(lsip.ModelError, match="no finite bounds"):
+        lsip.expectation(x * 1e308 * T, T, [0.9, 0.9, 0.95, 1.0])

@@ -281,3 +281,12 @@ def test_without_one_it_has_the_program(tmp_path: Path) -> None:
     assert solution.problem is solution.program is program
     solution.save(tmp_path / "s.npz")
     assert lsip.Solution.load(tmp_path / "s.npz", solution.problem).problem is program
+
+
+def test_nothing_is_proven_of_constraints_that_nobody_looked_at() -> None:
+    y, t = lsip.Variable(name="y"), lsip.Index("t", lsip.Interval(0, 1))
+    problem = lsip.Problem(lsip.minimize(y), [lsip.forall(t, y >= 2 + np.sin(t))])
+    solution = problem.solve(verbose=False, time_limit=1e-9)
+    assert solution.status is lsip.Status.TIME_LIMIT
+    assert not solution.violation_proven
+    assert solution.max_violation == np.inf

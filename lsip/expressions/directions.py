@@ -55,6 +55,28 @@ class Quadratics:
         return np.abs(self.slope).sum(axis=-1) + self.bend
 
 
+@dataclass(frozen=True)
+class DirectionTuning:
+    """Where models of second order may be used.
+
+    Parameters
+    ----------
+    least, most
+        Sizes of all that is squared, beyond which squares, or what rounding takes from them, under- or overflow.
+    """
+
+    least: float = 1e-120
+    most: float = 1e120
+
+
+TUNING = DirectionTuning()
+
+
+def _in_range(size: Array) -> NDArray[np.bool_]:
+    """Where squares of numbers that add up to such sizes are as accurate as rounding allows."""
+    return np.asarray((size > TUNING.least) & (size < TUNING.most))
+
+
 def squares(u: Array, g: Array) -> Array:
     """|u + g d|^2 as a quadratic (..., levels), for vectors u (..., k) and slopes g (..., k, m)."""
     i, j = triangle(g.shape[-1])
@@ -207,7 +229,8 @@ class Euclidean(Directions):
         shrunk = np.where(least > 0, least, np.nan)
         off = most * (0.5 / shrunk - 0.5 / middle) + 0.5 * rest / shrunk + (np.abs(w) * doubt).sum(axis=-1)
         levels = along + square * (0.5 / middle)[..., None]
-        return levels, _known((off + rounding * (total + most / shrunk)) * (1 + rounding))
+        off = np.where(_in_range(total), (off + rounding * (total + most / shrunk)) * (1 + rounding), np.inf)
+        return levels, _known(off)
 
     def worst(self, q: Array) -> Array:
         unit = _parts(q)[1]
@@ -295,7 +318,8 @@ class Definite(Directions):
         skew = (np.abs(_turned(vectors) @ vectors - np.eye(k)) + rounding).sum(axis=-1).max(axis=-1)
         whole = np.abs(a) @ weight + (np.abs(across) @ weight + more) / gap
         levels = a + across / gap[..., None]
-        return levels, _known((around[..., -1, -1] + more / gap + (2 * skew + rounding) * whole) * (1 + rounding))
+        off = (around[..., -1, -1] + more / gap + (2 * skew + rounding) * whole) * (1 + rounding)
+        return levels, _known(np.where(_in_range(size.sum(axis=(-2, -1))), off, np.inf))
 
     def worst(self, q: Array) -> Array:
         vectors = _eigen(_symmetric(q))[1][..., -1]

@@ -38,11 +38,15 @@ class TailTuning:
         Distance from the centre, in units of the distribution, beyond which less than 1e-18 of it lies.
     room
         Factor on bounds of what lies beyond, for the rounding in them.
+    highest, lowest
+        Logarithms of densities up to which they are doubles, and what the smallest densities are taken for.
     """
 
     normal: float = 9.0
     exponential: float = 45.0
     room: float = 1.01
+    highest: float = 700.0
+    lowest: float = 1e-300
 
 
 TUNING = TailTuning()
@@ -107,8 +111,11 @@ class Distribution:
         """What lies beyond an end of the core: as for a constant where values are bounded, else as for a line."""
         assert self.log_rho is not None
         assert self.slope is not None
-        rate = sign * -self.slope(end)
-        masses = [TUNING.room * exp(self.log_rho(end)) * factorial(k) / rate ** (k + 1) for k in range(2)]
+        rate, height = sign * -self.slope(end), self.log_rho(end)
+        if height > TUNING.highest:
+            raise ModelError(f"{self.name} is too steep to be enclosed in doubles; give its density, or samples.")
+        rho = max(exp(height), TUNING.lowest)
+        masses = [TUNING.room * rho * factorial(k) / rate ** (k + 1) for k in range(2)]
         at = Interval.point([[end]]) * self.scale + self.loc  # rounded, and widened beyond that
         lower = down(at.lo, 2.0) if sign > 0 else np.full((1, 1), -np.inf)
         upper = up(at.hi, 2.0) if sign < 0 else np.full((1, 1), np.inf)
@@ -207,7 +214,7 @@ def _triangle(loc: float, scale: float, c: float) -> Distribution:
     def rho(u: Any) -> Any:
         if c in (0.0, 1.0):
             return u if c else 1.0 - u
-        return np.minimum(u / c, (1.0 - u) / (1.0 - c))
+        return np.minimum(u / c, (1.0 - u) / (Constant(np.array(1.0)) - c))  # an expression: rounded outward
 
     peak = Fraction(c)
 

@@ -182,7 +182,7 @@ class Integrand:
         chart = sheet(self.domain)
         u, instead, density = chart.pulled_back(self.indices)
         if not chart.dim:
-            return size.times(Tape((formula,), (u,), instead).enclose(np.zeros((1, 0)), np.zeros((1, 0)))[0])
+            return size.times(Tape((formula,), (u,), instead).enclose(np.zeros((1, 1)), np.zeros((1, 1)))[0])
         return size.times(means(Tape((formula * density,), (u,), instead)))
 
     def refuse_endless(self) -> None:
@@ -309,8 +309,11 @@ def _average(values: list[float], side: int) -> tuple[float, Fraction | None]:
     """Of numbers: the double that it is, or the next one on that side; and as a fraction, where that is known."""
     if not np.isfinite(values).all():
         return side * np.inf, None
-    total = fsum(values)
-    left = fsum([*values, -total])  # what rounding took
+    try:
+        total = fsum(values)
+        left = fsum([*values, -total])  # what rounding took
+    except OverflowError:
+        return side * np.inf, None
     if left * side > 0:
         total = float(np.nextafter(total, side * np.inf))
     average = Fraction(total) / len(values)

@@ -28,7 +28,7 @@ class Sheet:
 
     def pulled_back(self, indices: tuple[Index, ...]) -> tuple[Index, dict[Index, Expression], Any]:
         """The index u, the indices of a model as functions of it, and the density."""
-        u = Index("u", Box(np.zeros(self.dim), np.ones(self.dim)))
+        u = Index("u", Box(np.zeros(max(self.dim, 1)), np.ones(max(self.dim, 1))))  # of a point, u says nothing
         y, start, instead = self.place(u), 0, dict[Index, Expression]()
         for index in indices:
             end = start + index.domain.dim

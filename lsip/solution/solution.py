@@ -244,16 +244,22 @@ class Solution:
 
         Otherwise it is the largest that was found, and larger ones are not excluded.
         """
-        proven = max(self.certificate.violation, default=0.0)
+        proven = self._proven_violation
         if np.isfinite(proven):
-            return float(proven)
+            return proven
         return self.history[-1].violation if self.history else np.inf
 
     @property
     def violation_proven(self) -> bool:
         """Whether `max_violation` bounds the violation at every index point, rather than where somebody looked."""
         trusted = any(not isinstance(a, BoundAssumption) for a in self.certificate.trusts)
-        return self.checked and not trusted and bool(np.isfinite(max(self.certificate.violation, default=0.0)))
+        return self.checked and not trusted and bool(np.isfinite(self._proven_violation))
+
+    @property
+    def _proven_violation(self) -> float:
+        """The largest violation that is proven; inf where nothing is known of some constraint."""
+        known = len(self.certificate.violation) == len(self.program.families)
+        return float(max(self.certificate.violation, default=0.0)) if known else np.inf
 
     @property
     def message(self) -> str:

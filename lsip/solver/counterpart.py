@@ -215,7 +215,7 @@ class CounterpartRelaxation(Relaxation):
         return found
 
     def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
-        if self.best is not None:
+        if self.best is not None and len(proposal.rows) == self.program.finite_rows:
             found = prove_confined(self.program, proposal.support, proposal.rows, self.best)
             if found is not None and (self.best.upper - found.value <= allowed or self.program.n > TUNING.few):
                 return found
