@@ -381,12 +381,11 @@ class _Wide:
 
     def _fresh(self) -> list[Support]:
         """Spare atoms that are not in the support already: the newest, and some of all ages."""
-        known = {(s.family, s.component, s.point.tobytes()) for s in self.narrow.support}
+        known = {s.place for s in self.narrow.support}
         fresh: dict[Any, Support] = {}
         for s in self.spare:
-            key = (s.family, s.component, s.point.tobytes())
-            if key not in known:
-                fresh.setdefault(key, s)
+            if s.place not in known:
+                fresh.setdefault(s.place, s)
         found, most = list(fresh.values()), TUNING.spare + TUNING.spare_a_column * self.program.n
         old = found[:-most]
         chosen = old[:: max(len(old) // most, 1)] + found[-most:]
