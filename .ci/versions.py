@@ -3,8 +3,8 @@
     python .ci/versions.py            both
     python .ci/versions.py oldest     or newest
 
-Each has an environment of its own, .venv-oldest or .venv-3.12, with lsip's own dependencies and no extras; the compiled
-kernel is that of the checkout. What cannot be installed here is skipped, in one line.
+Each has an environment of its own, .venv-oldest or .venv-3.12, with lsip's own dependencies and a few light extras; the
+compiled kernel is that of the checkout. What cannot be installed here is skipped, in one line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST_PYTHON, NEWEST_PYTHON = 11, 20  # 3.11 and what may come
-SHORT = (  # the language, solves, proofs, files, planning: each part once, none that needs an extra
+EXTRAS = ("check", "pandas", "plot")
+SHORT = (  # the language, solves, proofs, files, planning: each part once
     "tests/test_language.py",
     "tests/test_functions.py",
     "tests/test_domains.py",
@@ -34,9 +35,9 @@ SHORT = (  # the language, solves, proofs, files, planning: each part once, none
 
 
 def dependencies() -> list[str]:
-    """What lsip asks for, such as numpy>=2.0."""
+    """What lsip asks for, such as numpy>=2.0, and what its light extras do."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return list(project["dependencies"])
+    return [*project["dependencies"], *(line for name in EXTRAS for line in project["optional-dependencies"][name])]
 
 
 def oldest(asked: list[str]) -> list[str]:
@@ -69,7 +70,10 @@ def environment(label: str, python: str, packages: list[str]) -> Path | None:
     shutil.rmtree(folder, ignore_errors=True)
     pip = [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]
     for command in ([python, "-m", "venv", str(folder)], [*pip, *packages]):
-        if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if "ResolutionImpossible" in done.stderr:
+            sys.exit(f"{label}: what pyproject.toml asks for contradicts itself: {', '.join(packages)}.\n{done.stderr}")
+        if done.returncode != 0:
             return None
     stamp.write_text(wanted, encoding="utf-8")
     return interpreter
