@@ -7,11 +7,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test docs lint format wheel clean
+.PHONY: help demo test versions docs lint format wheel clean
 
 help:
 	@echo "make demo    solve a two-dimensional problem and draw it"
 	@echo "make test    everything that guards the project: lint, types, tests"
+	@echo "make versions  the tests in short, on the oldest dependencies and on every other Python that is here"
 	@echo "make docs    the documentation as a site, in docs/_build/html"
 	@echo "make lint    ruff and mypy only"
 	@echo "make format  let ruff rewrite the code"
@@ -22,7 +23,10 @@ demo: $(VENV)/.plot
 	$(BIN)/lsip demo
 
 test: lint
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --durations 10 --durations-min 0.1
+
+versions: $(VENV)/.dev
+	$(BIN)/python .ci/versions.py
 
 docs: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
@@ -65,5 +69,5 @@ $(VENV)/.created:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist lsip-rl/build docs/_build docs/tutorials/*.ipynb .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info lsip-rl/*.egg-info
+	rm -rf $(VENV) $(VENV)-* build dist lsip-rl/build docs/_build docs/tutorials/*.ipynb .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info lsip-rl/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,7 +1,7 @@
 """The tests in short on other versions: the oldest that pyproject.toml asks for, and the newest on every other Python.
 
     python .ci/versions.py            both
-    python .ci/versions.py oldest     or newest
+    python .ci/versions.py oldest     or newest; with --here, on the Python that runs this
 
 Each has an environment of its own, .venv-oldest or .venv-3.12, with lsip's own dependencies and a few light extras; the
 compiled kernel is that of the checkout. What cannot be installed here is skipped, in one line.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST_PYTHON, NEWEST_PYTHON = 11, 20  # 3.11 and what may come
-EXTRAS = ("check", "pandas", "plot")
+EXTRAS = ("check", "pandas")
 SHORT = (  # the language, solves, proofs, files, planning: each part once
     "tests/test_language.py",
     "tests/test_functions.py",
@@ -29,7 +29,7 @@ SHORT = (  # the language, solves, proofs, files, planning: each part once
     "tests/test_kernel.py",
     "tests/test_masters.py",
     "tests/test_linsip.py",
-    "tests/test_solution_files.py",
+    "tests/test_problem_files.py",
     "tests/test_sicmdp.py",
 )
 
@@ -86,7 +86,20 @@ def tested(label: str, python: str, packages: list[str]) -> bool:
     if interpreter is None:
         print(f"{label}: skipped, because {', '.join(packages)} cannot be installed here.", flush=True)
         return True
-    command = [str(interpreter), "-m", "pytest", "-q", "-n", "2", "-m", "not slow", "-p", "no:cacheprovider", *SHORT]
+    command = [
+        str(interpreter),
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "2",
+        "-m",
+        "not slow",
+        "-rfE",
+        "-p",
+        "no:cacheprovider",
+        *SHORT,
+    ]
     threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     passed = subprocess.run(command, cwd=ROOT, env={**os.environ, **threads}, check=False).returncode == 0
     installed = re.findall(
@@ -97,18 +110,17 @@ def tested(label: str, python: str, packages: list[str]) -> bool:
     return passed
 
 
-def main(asked: list[str]) -> int:
+def main(words: list[str]) -> int:
     """Run what is asked for; the exit code is 1 if a test fails."""
-    found, packages = dict(pythons()), dependencies()
+    own = f"3.{sys.version_info.minor}"
+    found, packages = {own: sys.executable} if "--here" in words else dict(pythons()), dependencies()
     done = []
-    if not found:
-        print("There is no Python from 3.11 on the path.")
-    if found and "newest" not in asked:
-        first = next(iter(found))
-        done.append(tested("oldest", found[first], oldest(packages)))
-    if "oldest" not in asked:
-        here = f"3.{sys.version_info.minor}"  # `make test` has tested this one
-        done += [tested(version, path, packages) for version, path in found.items() if version != here]
+    if "newest" not in words:
+        first = next(iter(found), own)
+        done.append(tested("oldest", found.get(first, sys.executable), oldest(packages)))
+    if "oldest" not in words:  # `make test` has tested the Python that runs this
+        others = {version: path for version, path in found.items() if version != own or "--here" in words}
+        done += [tested(version, path, packages) for version, path in others.items()]
     return 0 if all(done) else 1
 
 
