@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 help:
 	@echo "make demo    solve a two-dimensional problem and draw it"
 	@echo "make test    everything that guards the project: lint, types, tests"
-	@echo "make versions  the tests in short, on the oldest dependencies and on every other Python that is here"
+	@echo "make versions the tests in short, on the oldest dependencies and on every other Python that is here"
 	@echo "make docs    the documentation as a site, in docs/_build/html"
 	@echo "make lint    ruff and mypy only"
 	@echo "make format  let ruff rewrite the code"
