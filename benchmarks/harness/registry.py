@@ -77,12 +77,12 @@ def benchmarks() -> dict[str, Benchmark]:
 
 def _missing(name: str, needed: str) -> Benchmark:
     """A benchmark that says what it would need."""
-    title = f"not available here: needs {needed}, pip install '.[bench,rl]' ./lsip-rl"
+    missing = f"needs {needed}, which is not installed: pip install '.[bench,rl]' ./lsip-rl"
 
     def run(_: Options) -> Figures:
-        raise LookupError(f"The benchmark {name} needs {needed}, which is not installed: pip install '.[bench,rl]' ./lsip-rl")
+        raise LookupError(f"The benchmark {name} {missing}")
 
-    return Benchmark(name, title, run, str)
+    return Benchmark(name, f"not available here: {missing}", run, str)
 
 
 def say(text: str) -> None:
