@@ -455,7 +455,7 @@ class ScaledFamily:
         found = self.inner.fractions(y, component)
         if found is None:
             return None
-        factors = [[Fraction(v) for v in row] for row in self._rows.tolist()]
+        factors = [[Fraction(v) for v in row] for row in self._rows[:, :-1].tolist()]
         return [[u * v for u, v in zip(row, factors[c], strict=True)] for row, c in zip(found, component, strict=True)]
 
     def polynomial(self, component: int, weights: Array) -> Polynomial | None:
