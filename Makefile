@@ -15,7 +15,7 @@ help:
 	@echo "make docs    the documentation as a site, in docs/_build/html"
 	@echo "make lint    ruff and mypy only"
 	@echo "make format  let ruff rewrite the code"
-	@echo "make wheel   a wheel with the compiled kernel for this platform, and an archive of the sources, in dist/"
+	@echo "make wheel   wheels of lsip, with the compiled kernel for this platform, and of lsip-rl, and archives of their sources, in dist/"
 	@echo "make clean   remove .venv and all caches"
 
 demo: $(VENV)/.plot
@@ -38,17 +38,20 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 # Without build isolation: nothing is fetched, and the archive builds wherever setuptools and a C++ compiler are.
+BUILD := $(CURDIR)/$(BIN)/python -c "from setuptools.build_meta import build_sdist as s, build_wheel as w; d = '$(CURDIR)/dist'; s(d); w(d)"
+
 wheel: $(VENV)/.dev
-	rm -rf build dist
-	$(BIN)/python -c "from setuptools.build_meta import build_sdist, build_wheel; build_sdist('dist'); build_wheel('dist')" > /dev/null
+	rm -rf build lsip-rl/build dist
+	$(BUILD) > /dev/null
+	cd lsip-rl && $(BUILD) > /dev/null
 	@ls dist
 
 # One stamp an extra: set-up is repeated only when the dependencies or the sources of the compiled kernel change.
 KERNEL := setup.py $(wildcard lsip/kernel/*.cpp lsip/kernel/*.inl lsip/kernel/*.hpp)
 
-$(VENV)/.plot $(VENV)/.dev: $(VENV)/.%: $(VENV)/.created pyproject.toml constraints.txt $(KERNEL)
+$(VENV)/.plot $(VENV)/.dev: $(VENV)/.%: $(VENV)/.created pyproject.toml lsip-rl/pyproject.toml constraints.txt $(KERNEL)
 	@echo "Installing lsip[$*] into $(VENV); this happens once."
-	@$(PIP) -e ".[$*]"
+	@$(PIP) -e ".[$*]" -e ./lsip-rl
 	@touch $@
 
 $(VENV)/.created:
@@ -62,5 +65,5 @@ $(VENV)/.created:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/tutorials/*.ipynb .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) build dist lsip-rl/build docs/_build docs/tutorials/*.ipynb .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info lsip-rl/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

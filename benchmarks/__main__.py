@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from dataclasses import fields
 
@@ -39,7 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = known[given.name]
     options = Options(**{f.name: getattr(given, f.name) for f in fields(Options)})
     try:
-        figures = plain({"benchmark": chosen.name, **chosen.run(options)})
+        command = shlex.join(["python", "-m", "benchmarks", *(sys.argv[1:] if arguments is None else arguments)])
+        figures = plain({"benchmark": chosen.name, "title": chosen.title, "command": command, **chosen.run(options)})
     except (LookupError, KeyboardInterrupt) as error:
         print(f"{parser.prog}: {str(error) or 'interrupted'}", file=sys.stderr)
         return 1

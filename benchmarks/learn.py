@@ -9,7 +9,6 @@ autograd's, at the sizes at which they are used.
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable
 from typing import Any
@@ -69,6 +68,8 @@ def batches() -> dict[str, tuple[Policy, torch.Tensor, torch.Tensor]]:
 
 def updates(turns: int) -> list[Figures]:
     """Milliseconds of the processor a step, and the largest memory of the process so far."""
+    import resource  # Unix only
+
     rows = []
     for name, (policy, seen, actions) in batches().items():
         kind = next(policy.parameters()).dtype

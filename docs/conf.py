@@ -17,7 +17,6 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "benchmark_runs",
     "catalogue_tables",
     "command_help",
     "gallery_cards",

@@ -2,9 +2,14 @@
 
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 import lsip
+from lsip.installed import stranger
+
+if _taken := stranger("rl", "lsip-rl", Path(__file__).parent.parent):
+    raise lsip.MissingExtraError(_taken)
 
 from .drone import drone
 from .load_balancing import load_balancing

@@ -1,9 +1,11 @@
 """Semi-infinitely constrained Markov decision processes: planning and learning on top of lsip."""
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import lsip
+from lsip.installed import replaced
 
 from . import baselines, plotting, theory
 from .binary import BinaryModel
@@ -95,6 +97,9 @@ _LATE = {  # names that need torch or Gymnasium, and the room of each
     "WorstPoint": "wrappers",
     **dict.fromkeys(["NPG", "PPO", "TRPO", "PolicyGradient"], "updates"),
 }
+
+if _taken := replaced("envs", "lsip-rl"):
+    warnings.warn(_taken, stacklevel=2)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -24,7 +23,6 @@ COMMANDS = ("solve", "demo", "catalogue", "bench", "reproduce", "train", "evalua
 pytest.importorskip("myst_nb", reason="The site needs its tools: pip install 'lsip[docs]'.")
 pytest.importorskip("latex2mathml", reason="The site needs its tools: pip install 'lsip[docs]'.")
 sys.path += [str(DOCS / "_ext"), str(DOCS)]
-import benchmark_runs  # noqa: E402
 import catalogue_tables  # noqa: E402
 import house_map  # noqa: E402
 import mathml  # noqa: E402
@@ -151,20 +149,6 @@ def test_the_pictures_of_the_gallery_follow_from_its_code(tmp_path, monkeypatch)
     monkeypatch.setattr(gallery, "FIGURES", tmp_path)
     gallery.main()
     assert len(list(tmp_path.glob("*.png"))) == 2 * len(gallery.DRAWN)
-
-
-def test_runs_of_benchmarks_are_told_with_machine_and_date(tmp_path):
-    goal = {"goal": "share of the time", "figure": 0.342934, "target": 0.3, "met": False}
-    machine = {"date": "2026-11-17", "python": "3.11.7", "cores": 2, "load": 3.8}
-    run = {"benchmark": "resolve", "quick": True, "machine": machine, "goals": [goal]}
-    (tmp_path / "resolve.json").write_text(json.dumps(run), encoding="utf-8")
-    (tmp_path / "figure_of_the_paper.json").write_text("{}", encoding="utf-8")
-    (found,) = benchmark_runs.runs(tmp_path)
-    assert benchmark_runs.told(found) == (
-        "python -m benchmarks resolve --quick: 2 cores, Python 3.11.7, load 3.8 at the end, 2026-11-17."
-    )
-    assert benchmark_runs.figure(0.342934) == "0.343"
-    assert "published" in [run["benchmark"] for run in benchmark_runs.runs(DOCS / "figures")]
 
 
 def test_problems_of_the_catalogue_are_told_in_groups():

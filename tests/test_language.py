@@ -65,7 +65,7 @@ ARRAY_FUNCTIONS = [
     "u[None]", "u[1, [0, 2]]", "v[-1]", "v[np.array([True, False, True])]", "u[:, None, 0]",
     "np.where(v <= 0.5, v, 1.0)", "np.where(v > 0.5, 1.0, 0.0)", "np.where(u < v, u, v)", "np.where(0.3 >= v, 2, v)",
     "np.where(np.array([True, False, True]), v, 0.0)", "np.where([[True], [False]], u, -u)", "np.clip(v, 0.2, 0.8)",
-    "np.clip(v, min=0.2, max=0.8)", "np.clip(v, a_min=0.2, a_max=None)", "np.clip(v, None, 0.5)", "np.linalg.norm(v)",
+    "np.clip(v, a_min=0.2, a_max=None)", "np.clip(v, None, 0.5)", "np.linalg.norm(v)",
     "np.linalg.norm(u)", "np.linalg.norm(u, axis=0)", "np.linalg.norm(v, 1)", "np.linalg.norm(v, np.inf)",
     "np.linalg.norm(u, 3, axis=1)", "np.linalg.norm(u, axis=(0, 1))", "np.maximum(u, v)", "np.minimum(0.5, v)",
     "np.fmax(v, 0)", "np.abs(-v)", "abs(u - 0.5)", "np.fabs(v)", "v ** 2", "v ** np.arange(3)", "2.0 ** v", "v ** v",
@@ -86,6 +86,8 @@ ARRAY_FUNCTIONS = [
     "np.full_like(v, 2.0, float)", "np.full_like(u, v, dtype=float)", "np.zeros_like(v, None, 'C')",
     "np.polyval(np.array([4.0]), v)", "np.polyval(np.poly1d([1, 2]), u)", "np.polyval([3.0, 1.0], v[0])",
 ]  # fmt: skip
+if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+    ARRAY_FUNCTIONS.append("np.clip(v, min=0.2, max=0.8)")
 
 
 @pytest.mark.parametrize("source", ARRAY_FUNCTIONS)

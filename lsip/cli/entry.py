@@ -19,8 +19,11 @@ from pathlib import Path
 
 from ..errors import LSIPError, ModelError
 from ..info import info
+from ..installed import stranger
 from . import bench, catalogue, check, demo, solve
 from .arguments import EXIT_CODES, INTERRUPTED, SOLVED, Commands, Parser, fail
+
+LEARNING = ("reproduce", "train", "evaluate", "render")  # commands of lsip-rl, a distribution of its own
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,6 +81,9 @@ def _parser(arguments: Sequence[str]) -> tuple[Parser, Commands]:
     if asked not in commands.choices:  # Other packages may be slow to import, so they are asked only when it matters.
         for point in entry_points(group="lsip.commands"):
             _add_foreign(commands, point)
+        for name in LEARNING:
+            if name not in commands.choices:
+                _add_broken(commands, name, f"The command {name!r} comes with lsip-rl: pip install 'lsip[rl]'.")
     return parser, commands
 
 
@@ -92,13 +98,19 @@ def _add_foreign(commands: Commands, point: EntryPoint) -> None:
     except Exception as error:
         if point.name in before:  # who came first keeps the name, and lsip is always first
             return
-        reason = f"The command {point.name!r} of {point.value.partition(':')[0]} is not available: {error}"
+        taken = stranger(point.module.partition(".")[0], point.dist.name) if point.dist else ""
+        reason = f"The command {point.name!r} of {point.module} is not available: {taken or error}"
+        _add_broken(commands, point.name, reason)
 
-        def explain(_: argparse.Namespace) -> int:
-            return fail(reason)
 
-        broken = commands.choices.get(point.name)
-        if broken is None:
-            broken = commands.add_parser(point.name, help="not available here; run it to see why")
-            broken.add_argument("anything", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-        broken.set_defaults(run=explain)
+def _add_broken(commands: Commands, name: str, reason: str) -> None:
+    """A command that says why it is not there."""
+
+    def explain(_: argparse.Namespace) -> int:
+        return fail(reason)
+
+    broken = commands.choices.get(name)
+    if broken is None:
+        broken = commands.add_parser(name, help="not available here; run it to see why")
+        broken.add_argument("anything", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    broken.set_defaults(run=explain)

@@ -47,8 +47,8 @@ class WholeProgram:
         """The solution for these costs and sides, first from the inside, then from the last one; None without one."""
         h = self._highs
         h.changeColsCost(self.columns, np.arange(self.columns, dtype=np.int32), c)
-        rows: Any = h  # of whose methods its annotations forget some
-        rows.changeRowsBounds(self.rows, np.arange(self.rows, dtype=np.int32), row_lower, row_upper)
+        for row, sides in enumerate(zip(row_lower.tolist(), row_upper.tolist(), strict=True)):
+            h.changeRowBounds(row, *sides)  # all at once only since highspy 1.13
         found = self._run("ipm") if not self._begun else None
         self._begun = True
         return self._run("simplex") if found is None else found

@@ -46,7 +46,7 @@ class LP:
         inside = rng.uniform(-1, 1, n)
         self.c = rng.normal(size=n)
         self.lower, self.upper = np.full(n, -5.0), np.full(n, 5.0)
-        self.A = sparse.csr_matrix(sparse.random_array((rows, n), density=0.7, rng=rng, format="csr"))
+        self.A = sparse.csr_matrix(rng.random((rows, n)) * (rng.random((rows, n)) < 0.7))
         at = self.A @ inside
         self.row_lower, self.row_upper = at - rng.uniform(0, 1, rows), at + rng.uniform(0, 1, rows)
         kind = rng.integers(0, 4, rows)  # both sides, only the upper, only the lower, equal

@@ -1,0 +1,111 @@
+"""The page of figures: `python docs/measured.py` writes docs/measured.md from the runs in benchmarks/results/.
+
+`python -m benchmarks NAME --json > benchmarks/results/NAME.json` leaves a run there. Nothing on the page is written by
+hand, so that every figure has a command, a machine and a date; tests/test_measured.py compares the page with the runs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE, RESULTS = ROOT / "docs" / "measured.md", ROOT / "benchmarks" / "results"
+MOST_NAMES = 8  # in one cell
+NAMES = {"system": "", "python": "Python", "numpy": "NumPy", "scipy": "SciPy", "highs": "HiGHS"}
+HEAD = """# Figures
+
+What runs of the [benchmarks](benchmarks.md) measured, each with its command, its machine and its date. This page is
+made from `benchmarks/results/*.json` by `python docs/measured.py`, and nothing on it is written by hand; goals that
+are missed stay in it. Ratios within a run can be compared with those of another; seconds of different machines, or of
+a busy one (see its load), cannot.
+"""
+Run = dict[str, Any]
+
+
+def runs(folder: Path) -> list[Run]:
+    """What `python -m benchmarks NAME --json` has left in a folder, by name."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    return sorted(found, key=lambda run: str(run["benchmark"]))
+
+
+def page(found: list[Run]) -> str:
+    """The whole page: a line a run, then a section a run."""
+    parts = [HEAD, table(("benchmark", "goals reached", "date"), (_line(run) for run in found))]
+    return "\n".join([*parts, *map(section, found)])
+
+
+def section(run: Run) -> str:
+    """One run: what it asks, where it was made, its goals and its figures."""
+    parts = [f"## {run['benchmark']}\n", f"{_sentence(run.get('title', ''))}{told(run)}\n"]
+    if run.get("goals"):
+        rows = (
+            (str(g["goal"]), figure(g.get("figure")), figure(g.get("target")), figure(g.get("met")))
+            for g in run["goals"]
+        )
+        parts.append(table(("goal", "measured", "target", "reached"), rows))
+    if summary := list(figures(run.get("summary", run))):
+        parts.append(table(("figure", "value"), summary))
+    return "\n".join(parts)
+
+
+def told(run: Run) -> str:
+    """What was run, where and when, and how busy the machine was."""
+    machine = run.get("machine", {})
+    command = run.get("command", f"python -m benchmarks {run['benchmark']}{' --quick' if run.get('quick') else ''}")
+    parts = [f"{machine[key]} {word}" for key, word in (("cores", "cores"), ("processor", "")) if machine.get(key)]
+    parts += [f"{name} {machine[key]}" for key, name in NAMES.items() if machine.get(key)]
+    parts += [f"load {machine['load']:.1f}"] if machine.get("load") is not None else []
+    parts += [f"{run['seconds']:.0f} s in all"] if isinstance(run.get("seconds"), float | int) else []
+    parts += [str(machine["date"])] if "date" in machine else []
+    return f"`{command}`: {', '.join(part.strip() for part in parts)}."
+
+
+def figures(summary: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Numbers and short lists of names, with what they are called; tables within a run are left to the command."""
+    for key, value in summary.items() if isinstance(summary, dict) else ():
+        name = f"{prefix}{key}".replace("_", " ")
+        if key in ("benchmark", "title", "command", "quick", "machine", "goals", "seconds"):
+            continue
+        if isinstance(value, dict):
+            yield from figures(value, f"{name}: ")
+        elif isinstance(value, list):
+            if value and not any(isinstance(each, dict | list) for each in value):
+                more = f" and {len(value) - MOST_NAMES} more" if len(value) > MOST_NAMES else ""
+                yield name, ", ".join(figure(each) for each in value[:MOST_NAMES]) + more
+        else:
+            yield name, figure(value)
+
+
+def figure(value: Any) -> str:
+    """A number for reading."""
+    if value is None or isinstance(value, bool):
+        return {None: "-", True: "yes", False: "no"}[value]
+    return f"{value:.3g}" if isinstance(value, float) else str(value).replace("|", "\\|")
+
+
+def table(heads: tuple[str, ...], rows: Any) -> str:
+    """A table of Markdown."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _line(run: Run) -> tuple[str, str, str]:
+    met = [goal.get("met") for goal in run.get("goals", ()) if goal.get("met") is not None]
+    reached = f"{sum(met)} of {len(met)}" if met else "-"
+    return f"[{run['benchmark']}](#{run['benchmark']})", reached, str(run.get("machine", {}).get("date", "-"))
+
+
+def _sentence(title: str) -> str:
+    return f"{title[:1].upper()}{title[1:]}{'' if title.endswith(('.', '?')) else '.'} " if title else ""
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(runs(RESULTS)), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()
