@@ -269,7 +269,7 @@ def test_an_exact_fraction_lies_between_its_ends():
     data = pieces()["integrals"].data()
     (step,) = (s for s in data["steps"] if s["op"] == "between" and s["exact"])
     assert step["exact"] == ["1/3"]
-    for wrong in (["3/1"], ["1/0"], ["1e9"], [0.5], [f"1/{10**5000}"]):
+    for wrong in (["3/1"], ["1/0"], ["1e9"], [0.5], ["1/" + "3" * 5000]):
         step["exact"] = wrong
         with pytest.raises(lsip.ModelError):
             lsip.Problem.from_data(data)

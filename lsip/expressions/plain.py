@@ -110,6 +110,11 @@ def fraction(value: object) -> bool:
     return isinstance(value, str) and len(value) <= TUNING.most_digits and bool(_FRACTION.fullmatch(value))
 
 
+def _short(v: Fraction) -> bool:
+    """Whether a fraction has not too many digits; one takes more than three bits."""
+    return v.numerator.bit_length() + v.denominator.bit_length() < 3 * (TUNING.most_digits - 4)
+
+
 def functions() -> dict[str, Any]:
     """The elementary functions, by their names in files."""
     return {**FUNCTIONS, BESSEL.name: BESSEL}
@@ -177,7 +182,7 @@ class Writer:
                 return {"op": "parameter", "parameter": self._leaves[id(node)]}
             case Irrational() if node.name in IRRATIONAL:
                 return {"op": "irrational", "name": node.name}
-            case Enclosed():
+            case Enclosed() if all(_short(v) for v in node.exact or ()):
                 ends = {"lower": node.lower.ravel().tolist(), "upper": node.upper.ravel().tolist()}
                 exact = None if node.exact is None else [str(v) for v in node.exact]
                 return {"op": "between", "shape": list(node.shape), **ends, "exact": exact}
