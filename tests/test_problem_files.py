@@ -407,7 +407,10 @@ def curved() -> lsip.Problem:
 
 DATA = json.dumps(everything().data())
 CURVED = json.dumps(curved().data())
-JUNK = [None, True, -1, 0, 1, 3, 10**12, 1e308, -0.5, "x", "index", "definite", "1/3", [], [0], [-1.0], [10**9, 10**9], {}, {"op": "exp"}, [[1.0]]]
+JUNK = [
+    None, True, -1, 0, 1, 3, 10**12, 1e308, -0.5, "x", "index",
+    "definite", "1/3", [], [0], [-1.0], [10**9, 10**9], {}, {"op": "exp"}, [[1.0]],
+]  # fmt: skip
 
 
 @settings(QUICK, max_examples=int(os.environ.get("LSIP_FUZZ", "100")))

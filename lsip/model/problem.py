@@ -97,7 +97,7 @@ def _objective(expression: Value, maximise: bool, over: Index | Sequence[Index] 
             return Objective(found, maximise)
         height, row = enclosed_objective(found, maximise)
         return Objective(height, maximise, (row,))
-    indices = () if over is None else (over,) if isinstance(over, Index) else tuple(over) if isinstance(over, list | tuple) else ()
+    indices = (over,) if isinstance(over, Index) else tuple(over) if isinstance(over, list | tuple) else ()
     body = Convex.of(found)
     body.origin = found.origin
     goal, bound = convex_objective(body, maximise, indices)

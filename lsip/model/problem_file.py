@@ -59,7 +59,8 @@ def schema() -> dict[str, Schema]:
         "maximise": flag,
         "variables": [
             Either(
-                {**_VARIABLE, "integer": flag, "boolean": flag}, {**_VARIABLE, "sees": [(whole, whole)], "degree": whole}
+                {**_VARIABLE, "integer": flag, "boolean": flag},
+                {**_VARIABLE, "sees": [(whole, whole)], "degree": whole},
             )
         ],
         "parameters": [{"name": text, "shape": [whole], "value": Either([number], missing)}],
