@@ -80,6 +80,11 @@ class Rule(Affine):
         self.origin = ("rule", self.name, *_written(of)) if entries else ("name", self.name)
 
     @property
+    def degree(self) -> int:
+        """That of its polynomials."""
+        return max(1, int(self.exponents.sum(axis=1).max()))
+
+    @property
     def value(self) -> DecisionRule | None:
         """The rule that the last solution of a problem has; None without one."""
         found = self.coefficients.value

@@ -29,7 +29,7 @@ from .compilation import Parts, Written, grouped
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .identities import matched
 from .method import Answer, Method, Solvable
-from .problem_file import WHAT, problem_data, read_problem
+from .problem_file import WHAT, goal_of, problem_data, read_problem
 from .program import Program
 from .statements import ForAll, Objective, check_indices, titled
 from .status import Status
@@ -97,12 +97,13 @@ def _objective(expression: Value, maximise: bool, over: Index | Sequence[Index] 
             return Objective(found, maximise)
         height, row = enclosed_objective(found, maximise)
         return Objective(height, maximise, (row,))
-    goal, bound = convex_objective(Convex.of(found), maximise)
-    goal.origin = found.origin
+    indices = (over,) if isinstance(over, Index) else tuple(over) if isinstance(over, list | tuple) else ()
+    body = Convex.of(found)
+    body.origin = found.origin
+    goal, bound = convex_objective(body, maximise, indices)
     statements = bound if over is None else forall(over, bound)
     every = tuple(statements) if isinstance(statements, list) else (statements,)
-    indices = () if over is None else (over,) if isinstance(over, Index) else tuple(over)
-    return Objective(goal, maximise, every, indices)
+    return Objective(goal, maximise, every)
 
 
 @overload
@@ -247,8 +248,7 @@ class Problem(Solvable):
     def _check(self) -> None:
         """Find the variables, and refuse two of one name."""
         found = {term.variable: None for affine in self._affine() for term in affine.terms}
-        every = sorted(found, key=lambda v: v.number)
-        variables = tuple(v for v in every if not v.hidden)
+        variables = tuple(sorted((v for v in found if not v.hidden), key=lambda v: v.number))
         if not variables:
             raise ModelError("The model has no decision variable.")
         _check_names([v.name for v in variables], "variables")
@@ -257,7 +257,7 @@ class Problem(Solvable):
         _check_names([c.name for c in self.constraints if not isinstance(c, FamilyOn) and c.name], "constraints")
         _check_names([p.name for p in self.parameters], "parameters")
         self.variables: tuple[Variable, ...] = variables
-        self._hidden = tuple(v for v in every if v.hidden)  # of epigraphs, behind the others in x
+        self._hidden = tuple(v for v in found if v.hidden)  # of epigraphs, behind the others in x
 
     def _affine(self) -> list[Affine]:
         """All that it consists of."""
@@ -419,7 +419,8 @@ class Problem(Solvable):
     def data(self) -> dict[str, Any]:
         """The problem as plain data, as `save` writes it; a ModelError says what cannot be written that way."""
         bounds = {v: (v.lower, v.upper) for v in self.variables}
-        return problem_data(self.name, self.objective, self.constraints, bounds, {p: p.value for p in self.parameters})
+        goal = goal_of(self.objective.expression, self.objective.maximise)
+        return problem_data(self.name, goal, self.constraints, bounds, {p: p.value for p in self.parameters})
 
     def save(self, path: str | Path) -> None:
         """Write the problem as plain data (JSON), for `Problem.load`; no code is stored, and none is run on loading.
@@ -442,8 +443,8 @@ class Problem(Solvable):
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Problem:
         """The problem that `data` tells of; a ModelError says what is wrong with them."""
-        objective, constraints, name = read_problem(data)
-        return cls(objective, constraints, name=name)
+        goal, constraints, name = read_problem(data)
+        return cls(_objective(goal.expression, goal.maximise, goal.over or None), constraints, name=name)
 
     def compile(self) -> Program:
         """The arrays and families that a solver works on."""

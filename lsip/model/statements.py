@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.convex_rows import Height
 from ..expressions.graph import Index
 from ..expressions.printing import latex, text
 from .compilation import single
@@ -22,7 +23,11 @@ class Objective:
     expression: Affine
     maximise: bool
     epigraph: tuple[Constraint | ForAll, ...] = ()
-    over: tuple[Index, ...] = ()  # the indices whose worst value counts
+
+    @property
+    def over(self) -> tuple[Index, ...]:
+        """The indices whose worst value counts."""
+        return self.expression.over if isinstance(self.expression, Height) else ()
 
     def __str__(self) -> str:
         return f"{'maximize' if self.maximise else 'minimize'} {text(self.expression)}{_worst_over(self.over)}"
