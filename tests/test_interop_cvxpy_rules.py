@@ -1,4 +1,4 @@
-"""Decision rules in CVXPY models: the same answers as in the language, and one clear sentence for what they cannot be."""
+"""Decision rules in CVXPY models: the answers of the language, and a sentence for what they cannot be."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEAN = np.array([28, 32, 38, 40, 46.0])
 Z = Index("z", lsip.Box([0, 0], [1, 1]))
 T = Index("t", lsip.Interval(0, 2))
 X = cp.Variable(2, name="x")
-R = Rule(of=Z, name="r")
+later = Rule(of=Z, name="r")
 
 
 def newsvendor(seen: Any = lambda z: z, **options: Any) -> tuple[Problem, Rule]:
@@ -95,15 +95,15 @@ def test_a_polynomial_rule_of_two_indices_in_a_convex_model() -> None:
 
 
 def test_convex_costs_of_what_is_decided_now() -> None:
-    """Order x at x² now and the rest at 1 a piece, for a demand in [0, 2]: 2 x = 1, and 2 - 1/2 + 1/4 in the worst case."""
-    now, later, worst = cp.Variable(name="now"), Rule(of=T, name="later"), cp.Variable(name="worst")
-    rows = [now + later >= T, later >= 0, later <= worst]
+    """Order x at x² now and the rest at 1 a piece, for a demand in [0, 2]: 2 x = 1, and 2 - 1/2 + 1/4 at worst."""
+    now, rest, worst = cp.Variable(name="now"), Rule(of=T, name="rest"), cp.Variable(name="worst")
+    rows = [now + rest >= T, rest >= 0, rest <= worst]
     problem = Problem(cp.Minimize(cp.square(now) + worst), [forall(T, rows)])
     solution = problem.solve()
     assert solution.certified
     assert solution.value == pytest.approx(1.75, abs=1e-5)
     assert solution[now] == pytest.approx(0.5, abs=1e-3)
-    assert solution[later](2.0) == pytest.approx(1.5, abs=1e-3)
+    assert solution[rest](2.0) == pytest.approx(1.5, abs=1e-3)
 
 
 def test_a_rule_that_sees_nothing_is_a_variable() -> None:
@@ -141,7 +141,7 @@ def test_parameters_change_and_the_rule_follows() -> None:
 
 def test_printing() -> None:
     assert str(Rule(2, of=Z[:1], name="make") <= 3) == "make(z[:1]) <= 3.0"
-    assert str(forall(Z, R <= X[0])) == "r(z) ≤ x[0]   for all z ∈ [0, 1]²"
+    assert str(forall(Z, later <= X[0])) == "r(z) ≤ x[0]   for all z ∈ [0, 1]²"
 
 
 OTHER = lsip.Index("z", lsip.Box([0, 0], [1, 1]))
@@ -152,23 +152,29 @@ ATTEMPTS = {
     "index of lsip": (lambda: Rule(of=[Z[0], OTHER]), "is one of lsip itself"),
     "twice": (lambda: Rule(of=[Z[0], Z]), "has an entry twice"),
     "degree": (lambda: Rule(of=Z, degree=0), "degree of a rule is a whole number"),
-    "outside": (lambda: Problem(cp.Minimize(X[0]), [R <= X[0]]), r"r\(z\) <= x\[0\] depends on the index z: wrap it"),
+    "outside": (
+        lambda: Problem(cp.Minimize(X[0]), [later <= X[0]]),
+        r"r\(z\) <= x\[0\] depends on the index z: wrap it",
+    ),
     "objective": (
-        lambda: Problem(cp.Minimize(R), [forall(Z, R >= 0)]),
+        lambda: Problem(cp.Minimize(later), [forall(Z, later >= 0)]),
         "objective minimize r.* depends on the index z",
     ),
-    "the future": (lambda: forall(T, R <= T), "depends on z too; list every index"),
-    "same name": (lambda: forall(Index("z", Z.formula.domain), R <= X[0]), "another index that is called z too"),
-    "product": (lambda: forall(Z, R * R <= 1), "is not affine in the variables"),
-    "norm": (lambda: forall(Z, cp.abs(R) <= 1), "is not affine in the variables"),
-    "equality": (lambda: forall(Z, R == Z[0]), "leaves no room for a proof"),
-    "black box": (lambda: forall(Z.formula.domain, lambda z: R <= math.sin(z[0])), "needs a constraint with a formula"),
-    "nan": (lambda: forall(Z, R <= np.nan), "has nan among its numbers"),
+    "the future": (lambda: forall(T, later <= T), "depends on z too; list every index"),
+    "same name": (lambda: forall(Index("z", Z.formula.domain), later <= X[0]), "another index that is called z too"),
+    "product": (lambda: forall(Z, later * later <= 1), "is not affine in the variables"),
+    "norm": (lambda: forall(Z, cp.abs(later) <= 1), "is not affine in the variables"),
+    "equality": (lambda: forall(Z, later == Z[0]), "leaves no room for a proof"),
+    "black box": (
+        lambda: forall(Z.formula.domain, lambda z: later <= math.sin(z[0])),
+        "needs a constraint with a formula",
+    ),
+    "nan": (lambda: forall(Z, later <= np.nan), "has nan among its numbers"),
     "empty set": (lambda: Index("z", lsip.Polytope([[1.0], [-1]], [0, -1])), "empty"),
     "unbounded set": (lambda: Index("z", lsip.Polytope([[1.0]], [0])), "bounded"),
-    "expression": (lambda: newsvendor()[0].solve()[R + 1], "has no value in this solution"),
+    "expression": (lambda: newsvendor()[0].solve()[later + 1], "has no value in this solution"),
     "method": (
-        lambda: Problem(cp.Minimize(cp.norm(X)), [forall(Z, R + X[0] >= Z[0])]).solve(method=lsip.Counterpart()),
+        lambda: Problem(cp.Minimize(cp.norm(X)), [forall(Z, later + X[0] >= Z[0])]).solve(method=lsip.Counterpart()),
         "Unknown option method of a convex model",
     ),
 }
