@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import LSIPError
-from ...expressions.graph import Expression, Index
+from ...expressions.graph import Expression
 from .columns import ModelVariable
 from .comparison import Comparison, Value, choose, compare
+from .recourse import Function
 
 if TYPE_CHECKING:
+    from pyomo.core.base.component import Component
     from pyomo.core.expr.base import ExpressionBase
     from pyomo.core.expr.numvalue import NumericValue
     from pyomo.core.expr.template_expr import GetItemExpression
@@ -78,16 +80,19 @@ class Reader:
 
     Parameters
     ----------
-    column
-        The column of a variable that is not fixed.
-    indices
-        The index of the language for every `IndexTemplate`, by its id.
+    columns
+        The columns that a variable that is not fixed consists of, with their coefficients.
+    leaves
+        What stands for an `IndexTemplate`, or for an uncertain parameter, by its id.
+    functions
+        The variables over ContinuousSets that are rules, by their ids.
     looked_up
         Filled with every `p[t]` that was resolved through the rule of p.
     """
 
-    column: Callable[[ModelVariable], int]
-    indices: dict[int, Index]
+    columns: Callable[[ModelVariable], dict[int, Value]]
+    leaves: dict[int, Value]
+    functions: dict[int, Function] = field(default_factory=dict)
     looked_up: list[str] = field(default_factory=list)
     _known: dict[int, tuple[NumericValue, Read]] = field(default_factory=dict)  # nodes with their values, by id
 
@@ -99,7 +104,7 @@ class Reader:
             raise Untraceable(str(error)) from error
         if isinstance(value, Comparison | tuple | bool | np.bool_):
             raise Untraceable(f"{expression} is a condition, not a number")
-        return _row(value)
+        return as_row(value)
 
     def _walk(self, expression: NumericValue) -> Any:
         from pyomo.core.expr.visitor import StreamBasedExpressionVisitor
@@ -120,7 +125,7 @@ class Reader:
 
     def _leaf(self, node: ExpressionBase | None, child: NumericValue, position: int) -> tuple[bool, Read | None]:
         """(False, value) for a leaf or what is known already, (True, None) for what has to be descended into."""
-        from pyomo.core.expr.template_expr import GetItemExpression, IndexTemplate
+        from pyomo.core.expr.template_expr import GetItemExpression
 
         if isinstance(child, int | float | np.number):
             return False, float(child)
@@ -128,33 +133,48 @@ class Reader:
             return False, self._known[id(child)][1]
         if isinstance(child, GetItemExpression):
             self.looked_up.append(str(child))
-            return False, self._remember(child, self._walk(_looked_up(child)))
+            return False, self._remember(child, self._item(child))
         if child.is_expression_type():
             return True, None
-        if isinstance(child, IndexTemplate):
-            return False, self.indices[id(child)]
+        if id(child) in self.leaves:
+            return False, self.leaves[id(child)]
         if child.is_variable_type() and not child.is_fixed():
-            return False, Row({self.column(child): 1.0})
+            return False, Row(dict(self.columns(child)))
         if child.is_numeric_type():
             return False, float(child())
         raise Untraceable(f"{child} is not a number")
 
+    def _item(self, item: GetItemExpression) -> Any:
+        """What `p[t]` is: a rule, for a variable, and what its own rule says, for a Param or an Expression."""
+        function = self.functions.get(id(item.arg(0)))
+        if function is None:
+            return self._walk(_looked_up(item))
+        key = tuple(item.args)[1:]
+        if not _fits(item.arg(0), key):
+            raise Untraceable(f"the index is used as a key, {item}")
+        return Row(function.row(tuple(self.leaves.get(id(k), k) for k in key)))
+
+
+def _fits(component: Component, key: tuple[object, ...]) -> bool:
+    """Whether a key has one part for each set of a component: its own symbol, or a plain value."""
+    from pyomo.core.expr.template_expr import IndexTemplate
+
+    sets = list(component.index_set().subsets(expand_all_set_operators=False))
+    return len(sets) == len(key) and all(
+        k._set is s if isinstance(k, IndexTemplate) else not hasattr(k, "is_expression_type")
+        for k, s in zip(key, sets, strict=True)
+    )
+
 
 def _looked_up(item: GetItemExpression) -> NumericValue:
     """What `p[t]` means for a Param or an Expression over a ContinuousSet: its rule, asked with the same index."""
-    from pyomo.core.expr.template_expr import IndexTemplate
     from pyomo.environ import Expression as NamedExpression
     from pyomo.environ import Param
 
     component, key = item.arg(0), tuple(item.args)[1:]
     rule: Any = getattr(component, "_rule", None)
-    sets = list(component.index_set().subsets(expand_all_set_operators=False))
-    fits = len(sets) == len(key) and all(
-        k._set is s if isinstance(k, IndexTemplate) else not hasattr(k, "is_expression_type")
-        for k, s in zip(key, sets, strict=True)
-    )
     known = rule is not None and not rule.contains_indices()  # rather than values at listed points
-    if component.ctype in (Param, NamedExpression) and known and fits:
+    if component.ctype in (Param, NamedExpression) and known and _fits(component, key):
         return rule(component.parent_block(), key[0] if len(key) == 1 else key)
     raise Untraceable(f"the index is used as a key, {item}")
 
@@ -178,7 +198,7 @@ def _operations() -> dict[type[ExpressionBase], Callable[[ExpressionBase, list[A
     from pyomo.core.expr import relational_expr as relational
 
     return {
-        numeric.SumExpression: lambda node, data: _total(data),
+        numeric.SumExpression: lambda node, data: total(data),
         numeric.NegationExpression: lambda node, data: data[0].scaled(-1.0) if isinstance(data[0], Row) else -data[0],
         numeric.ProductExpression: lambda node, data: _times(*data),
         numeric.DivisionExpression: lambda node, data: _over(*data),
@@ -196,15 +216,17 @@ def _operations() -> dict[type[ExpressionBase], Callable[[ExpressionBase, list[A
     }
 
 
-def _row(value: Term) -> Row:
+def as_row(value: Term) -> Row:
+    """A number or a formula as a row without variables."""
     return value if isinstance(value, Row) else Row({}, value)
 
 
-def _total(data: Iterable[Term]) -> Term:
+def total(data: Iterable[Term]) -> Term:
+    """The sum, whose numbers are rounded once."""
     coefficients: dict[int, list[Value]] = {}
     offsets: list[Value] = []
     for value in data:
-        row = _row(value)
+        row = as_row(value)
         for j, a in row.coefficients.items():
             coefficients.setdefault(j, []).append(a)
         offsets.append(row.offset)
@@ -296,7 +318,7 @@ def _choice(condition: Truth, a: Term, b: Term) -> Term:
         return a if condition else b
     if not isinstance(condition, Comparison):
         raise Untraceable("Expr_if needs an inequality as its condition")
-    yes, no = _row(a), _row(b)
+    yes, no = as_row(a), as_row(b)
     columns = {**yes.coefficients, **no.coefficients}
     coefficients = {j: choose(condition, yes.coefficients.get(j, 0.0), no.coefficients.get(j, 0.0)) for j in columns}
     offset = choose(condition, yes.offset, no.offset)
