@@ -21,6 +21,8 @@ class ModelVariable(Protocol):
     domain: Any  # what Pyomo calls so: the reals, the integers, …
     bounds: tuple[float | None, float | None]
 
+    def parent_component(self) -> Any: ...
+
     def is_continuous(self) -> bool: ...
 
     def is_integer(self) -> bool: ...
@@ -28,6 +30,12 @@ class ModelVariable(Protocol):
     def is_binary(self) -> bool: ...
 
     def set_value(self, value: float, skip_validation: bool = ...) -> None: ...
+
+
+class Rows(Protocol):
+    """What is needed of a variable that is a rule."""
+
+    def row(self, data: Any) -> dict[int, Value]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,24 +60,24 @@ class Columns:
 
     def __init__(self) -> None:
         self.variables: list[ModelVariable | Unknown] = []
+        self.functions: dict[int, Rows] = {}  # variables over ContinuousSets that are rules, by their ids
         self._rows: dict[int, dict[int, Value]] = {}
         self._free: set[int] = set()
 
     def __call__(self, variable: ModelVariable) -> dict[int, Value]:
-        """The columns that a variable consists of, with their coefficients: one, unless it was declared."""
+        """The columns that a variable consists of, with their coefficients: one, unless it is a rule at a point."""
         row = self._rows.get(id(variable))
         if row is not None:
             return row
+        function = self.functions.get(id(variable.parent_component())) if self.functions else None
+        if function is not None:
+            return function.row(variable)
         if not (variable.is_continuous() or _whole(variable)):
             raise ModelError(
                 f"Variable '{variable.name}' has the domain {variable.domain}, which is neither an interval of numbers "
                 "nor one of integers: give it such a domain, or fix it."
             )
-        return self.declare(variable, {self._new(variable): 1.0})
-
-    def declare(self, variable: ModelVariable, row: dict[int, Value]) -> dict[int, Value]:
-        """Let a variable consist of columns."""
-        self._rows[id(variable)] = row
+        row = self._rows[id(variable)] = {self._new(variable): 1.0}
         return row
 
     def added(self, name: str) -> int:

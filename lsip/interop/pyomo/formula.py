@@ -23,7 +23,6 @@ from .comparison import Comparison, Value, choose, compare
 from .recourse import Function
 
 if TYPE_CHECKING:
-    from pyomo.core.base.component import Component
     from pyomo.core.expr.base import ExpressionBase
     from pyomo.core.expr.numvalue import NumericValue
     from pyomo.core.expr.template_expr import GetItemExpression
@@ -149,32 +148,32 @@ class Reader:
         function = self.functions.get(id(item.arg(0)))
         if function is None:
             return self._walk(_looked_up(item))
-        key = tuple(item.args)[1:]
-        if not _fits(item.arg(0), key):
-            raise Untraceable(f"the index is used as a key, {item}")
-        return Row(function.row(tuple(self.leaves.get(id(k), k) for k in key)))
-
-
-def _fits(component: Component, key: tuple[object, ...]) -> bool:
-    """Whether a key has one part for each set of a component: its own symbol, or a plain value."""
-    from pyomo.core.expr.template_expr import IndexTemplate
-
-    sets = list(component.index_set().subsets(expand_all_set_operators=False))
-    return len(sets) == len(key) and all(
-        k._set is s if isinstance(k, IndexTemplate) else not hasattr(k, "is_expression_type")
-        for k, s in zip(key, sets, strict=True)
-    )
+        try:
+            rule, values = function.split(tuple(item.args)[1:])
+            own = all(getattr(v, "_set", s) is s for v, s in zip(values, function.sets, strict=True))
+            known = [self.leaves[id(v)] if id(v) in self.leaves else float(v) for v in values]
+        except (KeyError, TypeError):
+            own = False
+        if not own:
+            raise Untraceable(f"{item} is a decision rule at something else than its own index")
+        return Row(rule.row(known))
 
 
 def _looked_up(item: GetItemExpression) -> NumericValue:
     """What `p[t]` means for a Param or an Expression over a ContinuousSet: its rule, asked with the same index."""
+    from pyomo.core.expr.template_expr import IndexTemplate
     from pyomo.environ import Expression as NamedExpression
     from pyomo.environ import Param
 
     component, key = item.arg(0), tuple(item.args)[1:]
+    sets = list(component.index_set().subsets(expand_all_set_operators=False))
+    fits = len(sets) == len(key) and all(
+        k._set is s if isinstance(k, IndexTemplate) else not hasattr(k, "is_expression_type")
+        for k, s in zip(key, sets, strict=True)
+    )
     rule: Any = getattr(component, "_rule", None)
     known = rule is not None and not rule.contains_indices()  # rather than values at listed points
-    if component.ctype in (Param, NamedExpression) and known and _fits(component, key):
+    if component.ctype in (Param, NamedExpression) and known and fits:
         return rule(component.parent_block(), key[0] if len(key) == 1 else key)
     raise Untraceable(f"the index is used as a key, {item}")
 

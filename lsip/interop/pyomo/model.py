@@ -114,20 +114,18 @@ def title(model: BlockData) -> str:
 
 def _adjust(variable: Var, degree: int, reading: Reading) -> None:
     """Let a variable over a ContinuousSet be a rule, whose bounds hold for all of its values."""
-    rules = {}
+    function = Function(variable, tuple(s for s in factors(variable) if is_continuum(s)), {})
     for piece in parts(variable):
-        rule = rules[piece.members] = Recourse.of(piece.name, piece.coordinates, degree, reading.columns)
-        for point, data in piece.written:
-            row = reading.columns.declare(data, rule.row(point.tolist()))
-            reading.dependent.append((data, row))
+        rule = Recourse.of(piece.name, piece.coordinates, degree, reading.columns)
         members = tuple(part for member in piece.members for part in member)
+        slots = [i for i, member in enumerate(piece.members) for _ in member or (0,)]
+        function.rules[tuple(k for k, i in enumerate(slots) if i in piece.slots), members] = rule
         reading.rules.append((variable, members[0] if len(members) == 1 else members or None, rule))
         lower, upper = _common_bounds(piece)
         if lower is not None or upper is not None:
             indices, _ = reading.symbols.of(piece)
             reading.formulas.append((piece, Formula(indices, Row(rule.row(indices)), lower, upper)))
-    slots = tuple(i for i, s in enumerate(factors(variable)) if is_continuum(s))
-    reading.functions[id(variable)] = Function(slots, rules)
+    reading.functions[id(variable)] = reading.columns.functions[id(variable)] = function
 
 
 def _common_bounds(piece: Piece) -> tuple[float | None, float | None]:

@@ -51,10 +51,20 @@ class Recourse:
 class Function:
     """A variable over ContinuousSets: a rule of the point for each member of its ordinary sets."""
 
-    slots: tuple[int, ...]  # the positions of the ContinuousSets
-    rules: dict[tuple[tuple[Any, ...], ...], Recourse]  # by what stands at every position, () for a ContinuousSet
+    component: Any
+    sets: tuple[Any, ...]  # the ContinuousSets, in order of position
+    rules: dict[tuple[tuple[int, ...], tuple[Any, ...]], Recourse]  # by their positions in a key, and the rest of it
 
-    def row(self, key: tuple[Any, ...]) -> dict[int, Value]:
-        """The decision at an index with one part for each position."""
-        members = tuple(() if i in self.slots else (part,) for i, part in enumerate(key))
-        return self.rules[members].row([key[i] for i in self.slots])
+    def split(self, key: tuple[Any, ...]) -> tuple[Recourse, list[Any]]:
+        """The rule for a key, and what stands in the key for the ContinuousSets; a KeyError where there is none."""
+        for places in dict.fromkeys(places for places, _ in self.rules):
+            rest = tuple(part for i, part in enumerate(key) if i not in places)
+            if (places, rest) in self.rules:
+                return self.rules[places, rest], [key[i] for i in places]
+        raise KeyError(key)
+
+    def row(self, data: Any) -> dict[int, Value]:
+        """The decision at one of the points at which Pyomo has built the variable."""
+        index = data.index()
+        rule, values = self.split(index if isinstance(index, tuple) else (index,))
+        return rule.row([float(v) for v in values])

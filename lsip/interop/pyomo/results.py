@@ -108,7 +108,9 @@ class Answer:
         """Every variable of the model that was met, with its value; that of a rule is what it says at a point."""
         x = self.solution.x.tolist()
         found = [(variable, x[j]) for j, variable in self.reading.columns.plain]
-        return found + [(v, sum(float(a) * x[j] for j, a in row.items())) for v, row in self.reading.dependent]
+        each = [(data, f.row(data)) for f in self.reading.functions.values() for data in f.component.values()]
+        rows = [*self.reading.dependent, *each]
+        return found + [(v, sum(float(a) * x[j] for j, a in row.items())) for v, row in rows]
 
     def rules(self) -> ComponentMap:
         """The decision rules that were found, by variable; a dictionary for one with members of ordinary sets."""
@@ -130,13 +132,13 @@ class Answer:
         """Put values into the variables, and duals and reduced costs into the suffixes that ask for them."""
         from pyomo.core.staleflag import StaleFlagManager
 
+        if add_active_points:
+            for point in self.solution.active:
+                self.owners[point.family][point.component].piece.extend(point.point)
         StaleFlagManager.mark_all_as_stale()
         for variable, value in self.values():
             variable.set_value(value, skip_validation=True)
         StaleFlagManager.mark_all_as_stale(delayed=True)
-        if add_active_points:
-            for point in self.solution.active:
-                self.owners[point.family][point.component].piece.extend(point.point)
         dual, rc = (_suffix(model, name) for name in ("dual", "rc"))
         if dual is not None:
             self._load_duals(dual)
