@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...expressions.affine import Affine, Constraint, Term, Variable
-from ...expressions.graph import Index
+from ...expressions.graph import Constant, Expression, Index
 from ...model.families import BlackBoxFamily
 from ...model.identities import matched
 from ...model.problem import Problem, minimize
@@ -78,7 +78,7 @@ def declared(formulas: list[tuple[Place, Formula]], n: int) -> list[tuple[Any, t
 class _Line:
     """coefficients . x + offset <= 0, for every index."""
 
-    owner: Owner | None
+    owner: Owner
     label: str
     coefficients: dict[int, Any]
     offset: Any
@@ -111,17 +111,23 @@ def _affine(x: Variable, lines: list[_Line]) -> Affine:
     return Affine((len(lines),), (term,), basis.combine(offsets))
 
 
-def identity(formula: Formula, name: str, n: int) -> list[tuple[dict[int, float], float]]:
+def identity(place: Place, formula: Formula, n: int) -> list[tuple[dict[int, float], float]]:
     """An equality for all indices as those of coefficients: rows over n columns, and their right-hand sides."""
-    line = _Line(None, name, formula.body.coefficients, formula.body.offset - formula.upper)
-    x = Variable(n, name="x")
-    found = matched(formula.indices, Constraint(_affine(x, [line]), True, ("name", name))).body
-    sides = -np.broadcast_to(found.offset.value, found.shape)
-    rows: list[tuple[dict[int, float], float]] = [({}, float(side)) for side in sides]
+    offset = formula.body.offset - formula.upper
+    line = _Line(Owner(place, UPPER), place.name, formula.body.coefficients, offset)
+    equality = Constraint(_affine(Variable(n, name="x"), [line]), True, ("name", place.name))
+    found = matched(formula.indices, equality).body
+    rows = [(dict[int, float](), -side) for side in np.broadcast_to(_known(found.offset), found.shape).tolist()]
     for term in found.terms:
-        for i, j, value in zip(term.rows, term.columns, term.coefficient.value, strict=True):
-            rows[i][0][int(j)] = rows[i][0].get(int(j), 0.0) + float(value)
+        for i, j, value in zip(term.rows.tolist(), term.columns.tolist(), _known(term.coefficient), strict=True):
+            rows[i][0][j] = rows[i][0].get(j, 0.0) + float(value)
     return rows
+
+
+def _known(formula: Expression) -> Array:
+    """The numbers of what depends on no index."""
+    assert isinstance(formula, Constant)
+    return np.asarray(formula.value)
 
 
 class Incomplete(Exception):  # noqa: N818 - a signal to compile again, never shown

@@ -58,7 +58,7 @@ class Reading:
         cost[list(self.objective[0])] = list(self.objective[0].values())
         rows = [(c.name, row, low, high) for c, row, low, high in self.finite]
         for place, formula in self.equalities:
-            rows += [(place.name, row, side, side) for row, side in identity(formula, place.name, n)]
+            rows += [(place.name, row, side, side) for row, side in identity(place, formula, n)]
         program = Program(
             c=sign * cost,
             constant=sign * self.objective[1],

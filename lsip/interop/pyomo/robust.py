@@ -266,7 +266,7 @@ def _state_degree(
                     "uncertain parameters, so that it is no polynomial of them: substitute it."
                 )
         parts = [(a, order if k in later else 0) for k, a in line.body.coefficients.items() if k not in place]
-        for value, more in [*parts, (line.body.offset - line.upper, 0)]:
+        for value, more in [*parts, (line.body.offset, 0), (line.upper or 0.0, 0)]:
             degree = _degree(value, index)
             if degree is None:
                 raise ModelError(
