@@ -33,7 +33,10 @@ OWNERS = {  # optional packages: the only files of lsip that may import them, in
         "lsip/masters/pyomo.py",
         *(
             f"lsip/interop/pyomo/{room}.py"
-            for room in ("evaluation", "continuum", "formula", "model", "results", "solver", "tracing")
+            for room in (
+                *("evaluation", "continuum", "formula", "model", "results", "robust", "solver", "tracing"),
+                "uncertainty",
+            )
         ),
     },
 }

@@ -66,7 +66,7 @@ class Rule(Affine):
         self, shape: int | tuple[int, ...] = (), *, of: Seen = None, name: str | None = None, degree: int = 1
     ) -> None:
         entries = _entries(of)
-        exponents = _exponents(len(entries), _degree(degree))
+        exponents = exponents_up_to(len(entries), _degree(degree))
         given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
         self.coefficients = Coefficients(self, (*given, len(exponents)), name)
         self.name, self.entries, self.exponents = self.coefficients.name, entries, exponents
@@ -160,7 +160,7 @@ def _places(e: Expression) -> list[Entry]:
     )
 
 
-def _exponents(count: int, degree: int, most: int = 100_000) -> Ints:
+def exponents_up_to(count: int, degree: int, most: int = 100_000) -> Ints:
     """The powers (K, count) of all monomials up to a degree: 1, the entries, their products, …."""
     if comb(count + degree, degree) > most:
         raise ModelError(
