@@ -775,6 +775,28 @@ def test_facts_that_are_missing_are_noticed(gone, tmp_path):
         SICPPO.load(path, Pull(), limit())
 
 
+@pytest.mark.parametrize(
+    ("version", "who"),
+    [
+        ({}, "a version of lsip that did not leave its number, and lsip"),
+        ({"version": "0.0.7"}, r"lsip 0\.0\.7, and lsip"),
+        ({"version": lsip.__version__}, r"is not a file written by SICPPO\.save, or it is damaged"),
+    ],
+    ids=["without its number", "earlier", "this one"],
+)
+@pytest.mark.parametrize("part", ["state", "settings"])
+def test_a_run_of_another_version_says_so(version, who, part, tmp_path):
+    _, path = saved(tmp_path)
+    parts = parts_of(path)
+    facts = json.loads(str(parts["facts"]))
+    assert facts.pop("version") == lsip.__version__
+    name = {"state": "steps", "settings": "config"}[part]
+    facts[part]["other"] = facts[part].pop(name)
+    archive(path, **{**parts, "facts": np.array(json.dumps(facts | version))})
+    with pytest.raises(lsip.ModelError, match=rf"c\.npz (was written by )?{who}.*{name} is missing"):
+        SICPPO.load(path, Pull(), limit())
+
+
 class Trap:
     """Unpickling it leaves a mark."""
 
