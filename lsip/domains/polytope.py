@@ -93,6 +93,11 @@ class Polytope(Domain):
         return max(float(np.linalg.norm(self.vertices - v, axis=1).max()) for v in self.vertices)
 
     @property
+    def deepest(self) -> Array:
+        """A point that is as far as can be from all planes, within the affine hull."""
+        return np.clip(self._hull.origin, self.lower, self.upper)
+
+    @property
     def measure(self) -> tuple[int, float]:
         """The volume within its affine hull (estimated by random rays beyond dimension 6)."""
         return self._hull.dim, self._hull.volume

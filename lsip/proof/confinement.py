@@ -95,7 +95,7 @@ def _implied(sides: Sides, lower: Array, upper: Array) -> tuple[Array, Array]:
     """Bounds that follow, until no more variables become bounded: how narrowly does not matter."""
     for _ in range(TUNING.passes):
         before = np.isinf(lower).sum() + np.isinf(upper).sum()
-        lower, upper, _ = sides.tightened(lower, upper, 1)
+        lower, upper = sides.implied(lower, upper)
         if np.isinf(lower).sum() + np.isinf(upper).sum() == before:
             break
     return lower, upper
