@@ -17,7 +17,7 @@ from ..domains.folded import Breaks, folded
 from ..errors import ModelError
 from ..validation import Data, numbers, shown
 from .affine import Affine, Constraint
-from .graph import Expression, Gather, Index
+from .graph import Expression, Gather, Index, Join
 from .operands import Ints
 from .substitution import substituted
 
@@ -39,6 +39,13 @@ class Folded(Index):
     def data(self) -> Expression:
         """The index itself, in its shape."""
         return Gather(self, np.arange(self.of.domain.dim).reshape(self.of.shape))
+
+    @property
+    def spelled(self) -> Expression:
+        """All of its coordinates as formulas in the index itself."""
+        z = self.of if self.of.shape else self.of.reshape(1)
+        parts = [np.clip(z[j], *ends) - ends[0] for j in range(len(self.breaks)) for ends in self.limits(j)]
+        return Join((z, *parts))
 
     def parts(self, entry: int) -> Ints:
         """Where the parts of an entry stand."""
@@ -119,14 +126,21 @@ def unfolded(indices: tuple[Index, ...], constraint: Constraint) -> tuple[tuple[
     if type(constraint) is not Constraint:
         raise ModelError(f"{constraint} is convex, and has a rule in pieces: only affine constraints take those.")
     body = constraint.body
-    for fold_ in folds.values():
-        body = _over(body, fold_)
+    for folded_index in folds.values():
+        body = _instead(body, folded_index.of, folded_index.data)
     return tuple(folds.get(id(i), i) for i in indices), replace(constraint, body=body)
 
 
-def _over(body: Affine, fold: Folded) -> Affine:
-    """With the entries of a fold in the place of its index."""
-    data = fold.data
-    terms = tuple(replace(t, coefficient=substituted(t.coefficient, fold.of, data)) for t in body.terms)
-    varying = None if body.varying is None else substituted(body.varying, fold.of, data)
+def spelled(body: Affine) -> Affine:
+    """With formulas in the index in the place of its parts: rules in pieces as the functions that they are."""
+    for found in body.indices():
+        if isinstance(found, Folded):
+            body = _instead(body, found, found.spelled)
+    return body
+
+
+def _instead(body: Affine, index: Index, other: Expression) -> Affine:
+    """With another expression in the place of an index."""
+    terms = tuple(replace(t, coefficient=substituted(t.coefficient, index, other)) for t in body.terms)
+    varying = None if body.varying is None else substituted(body.varying, index, other)
     return Affine(body.shape, terms, varying, body.constants)
