@@ -16,6 +16,7 @@ from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
 from ..expressions.convex import Convex
 from ..expressions.convex_rows import convex_objective, enclosed_objective
+from ..expressions.folds import unfolded
 from ..expressions.graph import Condition, Expression, Index
 from ..expressions.naming import name_matrices, names_in, recall
 from ..expressions.operators import Operators, Statement, bare
@@ -149,6 +150,7 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
         raise ModelError(f"{constraint} has no element (its shape is {constraint.body.shape}): leave it out.")
     if not constraint.indices and any(isinstance(t.variable, Coefficients) for t in constraint.body.terms):
         return constraint if name is None else constraint.named(name)  # of rules that see nothing
+    indices, constraint = unfolded(indices, constraint)
     check_indices(constraint, indices, constraint.indices)
     constraint = constraint if name is None else constraint.named(name)
     endless = not all(i.domain.bounded for i in indices)
@@ -253,7 +255,7 @@ class Problem(Solvable):
             raise ModelError("The model has no decision variable.")
         _check_names([v.name for v in variables], "variables")
         indices = (i for c in self._statements() if isinstance(c, ForAll) for i in c.indices)
-        _check_names([i.name for i in dict.fromkeys(indices)], "indices")
+        _check_names([i.name for i in dict.fromkeys(i.declared for i in indices)], "indices")
         _check_names([c.name for c in self.constraints if not isinstance(c, FamilyOn) and c.name], "constraints")
         _check_names([p.name for p in self.parameters], "parameters")
         self.variables: tuple[Variable, ...] = variables

@@ -88,7 +88,7 @@ class ForAll:
         return worst_violation(program, flat(variables, known), tol)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
-        where = ", ".join(f"{i.name} ∈ {i.domain}" for i in self.indices)
+        where = ", ".join(f"{i.name} ∈ {i.declared.domain}" for i in self.indices)
         return f"{self.constraint}   for all {where}"
 
     __repr__ = __str__
@@ -111,11 +111,11 @@ def check_indices(constraint: object, indices: Sequence[Index], found: Sequence[
 
 
 def _sets(indices: tuple[Index, ...]) -> str:
-    return ", ".join(rf"{latex(i)} \in {i.domain.latex()}" for i in indices)
+    return ", ".join(rf"{latex(i)} \in {i.declared.domain.latex()}" for i in indices)
 
 
 def _worst_over(indices: tuple[Index, ...]) -> str:
-    return f"   at its worst over {', '.join(f'{i.name} ∈ {i.domain}' for i in indices)}" if indices else ""
+    return f"   at its worst over {', '.join(f'{i.name} ∈ {i.declared.domain}' for i in indices)}" if indices else ""
 
 
 def titled(constraint: Constraint | ForAll) -> str:
