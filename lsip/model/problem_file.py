@@ -141,7 +141,7 @@ def written_data(model: Written) -> Data:
     ends = np.cumsum([0] + [v.size for v in model.variables]).tolist()
     places = zip(model.variables, ends, ends[1:], strict=False)
     bounds = {v: (model.lower[a:b], model.upper[a:b]) for v, a, b in places}
-    statements: list[Any] = [*model.rows, *(c for _, group in model.groups for c in group), *model.applied]
+    statements: list[Any] = [*model.rows, *(c for group in model.groups for c in group), *model.applied]
     return problem_data(model.name, Objective(model.objective, model.maximise), statements, bounds, model.values)
 
 
