@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import OutOfTime
+from ..expressions.interval import TINY
 from ..model.program import Layout, Program
 from ..oracles import Separation
 from ..oracles.base import Ints
@@ -29,9 +30,12 @@ from .conditioning import Conditioning
 from .newton import cluster, polish
 from .options import Options
 from .relaxation import Relaxation, counted
-from .rows import Known
+from .rows import Known, cut_rows
 from .state import End, Proposal, State
 from .tuning import NewtonTuning
+
+# The exchange that begins with some index points; the atoms of an earlier proof are tried first in its own.
+Exchange = Callable[[Sequence[Support], tuple[Support, ...]], Relaxation]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +62,9 @@ class Earlier:
     def points(self, program: Program, tuning: NewtonTuning) -> tuple[Support, ...]:
         """Index points to begin with: those of the proof, and cuts that are not next to one of them.
 
-        In large models, Newton's method seldom finds the last digits, and cuts on both sides of a maximiser do.
+        In large models, Newton's method seldom finds the last digits, and cuts on both sides of a maximiser do. Of many
+        cuts, those with least room at the last point say most about the next one; from solve to solve they would pile
+        up otherwise.
         """
         every, kept = (*self.support, *self.cuts), list[int]()
         apart = tuning.apart if program.n <= tuning.few else 0.0
@@ -68,7 +74,12 @@ class Earlier:
                 y, component = np.array([every[i].point for i in mine]), np.array([every[i].component for i in mine])
                 radius = apart * (family.domain.upper - family.domain.lower)
                 kept += mine[distinct(y, -mine.astype(float), component, radius, len(mine))].tolist()
-        return tuple(every[i] for i in sorted(kept))
+        chosen = [every[i] for i in sorted(kept)]
+        if self.x is None or len(chosen) <= (most := tuning.held + tuning.held_a_column * program.n):
+            return tuple(chosen)
+        rows, rhs = cut_rows(program, chosen)
+        room = (rhs - rows @ self.x) / np.maximum(abs(rows) @ np.abs(self.x) + np.abs(rhs), TINY)
+        return tuple(chosen[i] for i in np.sort(room.argsort(kind="stable")[:most]))
 
     @staticmethod
     def of(solution: Solution, program: Program) -> Earlier:
@@ -108,20 +119,18 @@ def _variables(layout: Layout) -> tuple[int, ...]:
 
 def _moves(before: Layout, now: Layout) -> Callable[[Support], Support | None]:
     """Where an atom of one layout stands in another; None where its constraint is gone."""
-    owners: dict[int, list[Any]] = {}
+    there: dict[tuple[int, int], tuple[int, int]] = {}
     for statement, place in before.places.items():
-        if place.family is not None:
-            owners.setdefault(place.family, []).append((place, statement))
+        other = now.places.get(statement)
+        if place.family is not None and other is not None and other.family is not None:
+            for i in range(place.end - place.start):
+                there[place.family, place.start + i] = other.family, other.start + i
 
     def moved(s: Support) -> Support | None:
-        for place, statement in owners.get(s.family, ()):
-            if place.start <= s.component < place.end and statement in now.places:
-                there = now.places[statement]
-                component = there.start + s.component - place.start
-                if (there.family, component) == (s.family, s.component):
-                    return s
-                return None if there.family is None else Support(there.family, component, s.point, s.multiplier)
-        return None
+        place = there.get((s.family, s.component))
+        if place is None or place == (s.family, s.component):
+            return None if place is None else s
+        return Support(*place, s.point, s.multiplier)
 
     return moved
 
@@ -142,7 +151,7 @@ def _at_bounds(before: Program, now: Program, x: Array) -> Array:
     return np.clip(x, now.lower, now.upper)
 
 
-def resumed(given: Program, options: Options, otherwise: Callable[[Sequence[Support]], Relaxation]) -> Relaxation:
+def resumed(given: Program, options: Options, otherwise: Exchange) -> Relaxation:
     """A try to end with the earlier answer of `options.warm_start`, or what there is `otherwise`."""
     warm = options.warm_start
     assert warm is not None
@@ -150,7 +159,7 @@ def resumed(given: Program, options: Options, otherwise: Callable[[Sequence[Supp
     known = earlier.x is not None and warm.certified and np.isfinite(warm.upper - warm.lower)
     known = known and sum(s.multiplier for s in earlier.support) > 0
     if not (known and options.polish and isinstance(kept, Kept)):
-        return otherwise(earlier.points(given, options.tuning.newton))
+        return otherwise(earlier.points(given, options.tuning.newton), earlier.support)
     made = Resumed(given, options, earlier, kept, otherwise)
     return made.otherwise() if (earlier.grown and made.broken()) or not made.polished() else made
 
@@ -176,14 +185,14 @@ class Resumed(Relaxation):
         options: Options,
         earlier: Earlier,
         kept: Kept,
-        otherwise: Callable[[Sequence[Support]], Relaxation],
+        otherwise: Exchange,
     ) -> None:
         known, x = kept.scaling, np.asarray(earlier.x)
         value = known.objective * float(given.c @ x + given.constant)
         self.relative = abs(value) >= options.tuning.newton.telling and known.suits(given)
         units = (known.apply(given), known) if self.relative else (scaled(given), scaling_of(given))
         super().__init__(*units, options)
-        self.earlier, self.kept, self._otherwise = earlier, kept, otherwise
+        self.given, self.earlier, self.kept, self._otherwise = given, earlier, kept, otherwise
         self.held = Tried(list(earlier.cuts), kept.scale)
         factors, s = self.scaling.families, self.scaling.objective
         support = tuple(a.weighing(a.multiplier * s / float(factors[a.family][a.component])) for a in earlier.support)
@@ -265,7 +274,7 @@ class Resumed(Relaxation):
     def otherwise(self) -> Relaxation:
         """The exchange, with what was found here."""
         new = self.held.cuts[len(self.earlier.cuts) :]
-        return self._otherwise((*self.earlier.points(self.program, self.tuning.newton), *new))
+        return self._otherwise((*self.earlier.points(self.given, self.tuning.newton), *new), self.earlier.support)
 
     def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
         share, spare = self.tuning.proof_share * allowed, (*self.first.support, *self.earlier.cuts)

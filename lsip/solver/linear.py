@@ -15,7 +15,7 @@ from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Separation, is_instant, is_prover, prover
 from ..proof.certificate import Array, Support
-from ..proof.prove import Feasible, floor_share, own_terms
+from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_lower
 from ..proof.ray import Ray
 from ..proof.scaling import scaled, scaling_of
 from .again import Kept
@@ -34,10 +34,12 @@ class LinearRelaxation(Relaxation):
 
     held: LinearMaster
 
-    def __init__(self, given: Program, options: Options, earlier: Sequence[Support] = ()) -> None:
-        """Index points of an `earlier` answer are among the first."""
+    def __init__(
+        self, given: Program, options: Options, earlier: Sequence[Support] = (), proof: tuple[Support, ...] = ()
+    ) -> None:
+        """Index points of an `earlier` answer are among the first, and the atoms of its `proof` in the next one."""
         super().__init__(scaled(given), scaling_of(given), options)
-        self.held = LinearMaster(self.program, self.oracles, options, earlier)
+        self.held, self.proof = LinearMaster(self.program, self.oracles, options, earlier), proof
         self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None
         self.flat = Centre(self.held)
@@ -56,6 +58,15 @@ class LinearRelaxation(Relaxation):
         """What each variable is at x, or what makes its terms about 1."""
         found: Array = np.abs(x) + self.held.units
         return found
+
+    def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+        """What the multipliers prove, with the few atoms that an earlier proof needed where these will do."""
+        if self.proof:
+            share, units = self.tuning.proof_share * allowed, self.units(centre)
+            found = prove_lower(self.program, proposal.support, proposal.rows, centre, units, share, self.proof)
+            if np.isinf(found.radius) and found.value >= self.value(centre) - allowed:
+                return found
+        return super().lower(proposal, centre, allowed)
 
     # ---- the finite program ---------------------------------------------------------------------------------------
 
