@@ -43,7 +43,7 @@ from .jets import Jet, Numbers, tetrahedron, triangle
 from .operands import Shape
 from .parameter import Parameter, Values, current
 from .recurrences import Closed, closed_forms
-from .slopes import Slopes, slopes_of
+from .slopes import AFFINE, Slopes, slopes_of
 
 if TYPE_CHECKING:
     from .compiled import Instructions
@@ -452,7 +452,7 @@ class Tape:
 
     def linear(self) -> Slopes | None:
         """All outputs with their slopes, outward rounded, if they are affine in the index; None if not."""
-        if self.kink_count:
+        if self.kink_count or not all(isinstance(self.nodes[i], AFFINE) for i, *_ in self.steps):
             return None
         origin = np.zeros((1, self.dim))
         with np.errstate(all="ignore"):

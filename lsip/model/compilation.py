@@ -28,7 +28,7 @@ from ..expressions.tape import Tape, constant_value
 from ..oracles.memory import Memory
 from .callables import FamilyOn, compile_family
 from .families import BlackBoxFamily, DeclaredFamily, DirectedFamily
-from .program import Layout, Place, Program
+from .program import FixedMatrix, Layout, Place, Program
 from .rational import WholeRows, whole_rows
 
 Array = NDArray[np.float64]
@@ -93,7 +93,7 @@ class CompilationTuning:
 
     most_padded: int = 100_000
     alike: float = 4.0
-    taken_up: float = 0.25
+    taken_up: float = 0.5
 
 
 TUNING = CompilationTuning()
@@ -243,7 +243,7 @@ class Written:
             constant=sign * float(c0[0]),
             lower=self.lower,
             upper=self.upper,
-            A=sparse.vstack([a for a, _ in blocks], format="csr") if blocks else sparse.csr_matrix((0, n)),
+            A=sparse.vstack([a for a, _ in blocks], format="csr") if blocks else FixedMatrix.none(n),
             row_lower=np.where(equal, right, -np.inf),
             row_upper=right,
             families=tuple(f.bound(self.values) for f in parts.families),

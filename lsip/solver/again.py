@@ -30,7 +30,7 @@ from .conditioning import Conditioning
 from .newton import cluster, polish
 from .options import Options
 from .relaxation import Relaxation, counted
-from .rows import Known, cut_rows
+from .rows import Known, cut_rows, cuts_at
 from .state import End, Proposal, State
 from .tuning import NewtonTuning
 
@@ -203,11 +203,11 @@ class Resumed(Relaxation):
     def broken(self) -> bool:
         """Whether the earlier point breaks a constraint, as a few points show; Newton's method knows old ones only."""
         state = self.begin()
-        found = self.sample(state, state.proposal)
-        for f, separation in enumerate(found or ()):
-            worst = zip(separation.points, separation.components, separation.values, strict=True)
-            self.held.add([Support(f, int(c), y, 0.0) for y, c, v in worst if v > 0])
-        return found is not None or self.program.finite_violation(state.x) > state.margin
+        found = [self._tried(f, state.x) for f in range(len(self.program.families))]
+        self.held.add(cuts_at(found, 0.0))
+        return max((s.worst for s in found), default=-np.inf) > state.margin or (
+            self.program.finite_violation(state.x) > state.margin
+        )
 
     def begin(self) -> State:
         """The earlier point, with a margin that costs what it may."""
@@ -255,11 +255,6 @@ class Resumed(Relaxation):
         x = self.point.x
         state.accept(replace(self.point, value=self.value(x)), 1.0, own_terms(self.program, x, _total(self.point)))
         return state.proposal
-
-    def sample(self, state: State, point: Proposal) -> list[Separation] | None:
-        """A violation that a few points show is no proof's business."""
-        found = [self._tried(f, point.x) for f in range(len(self.program.families))]
-        return found if max((s.worst for s in found), default=-np.inf) > state.margin else None
 
     def _tried(self, f: int, x: Array) -> Separation:
         """The worst of a few points."""

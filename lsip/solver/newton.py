@@ -277,8 +277,11 @@ def _local(n: int, places: Places, x: Array, near: float) -> tuple[Matrix, Array
 
 def _interior(y: Array, domain: Domain) -> NDArray[np.bool_]:
     """Which points (k, m) are away from the curved or slanted part of their domain's boundary."""
+    cells = domain.cells()
+    if len(cells) == 1 and cells[0].inside is None:
+        return np.ones(len(y), dtype=bool)
     result, found = np.zeros((2, len(y)), dtype=bool)
-    for cell in domain.cells():
+    for cell in cells:
         boxes = (cell.lower <= y[:, None]) & (y[:, None] <= cell.upper)  # (k, boxes, m)
         here = np.any(boxes.all(axis=2), axis=1) & ~found
         found |= here
@@ -291,6 +294,9 @@ def _interior(y: Array, domain: Domain) -> NDArray[np.bool_]:
 
 def _inverted(h: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Inverses of symmetric matrices (k, m, m), and which of them are positive definite; others mean nothing."""
+    if h.shape[-1] == 1:
+        proper = h[:, 0, 0] > 1e-300
+        return 1.0 / np.where(proper[:, None, None], h, 1.0), proper
     w, v = np.linalg.eigh(h)
     proper = w[:, 0] > 1e-10 * np.maximum(np.abs(w[:, -1]), 1e-300)
     return np.einsum("kij,kj,klj->kil", v, 1.0 / np.where(proper[:, None], w, 1.0), v), proper
