@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import OutOfTime
@@ -27,12 +28,13 @@ from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_lower, 
 from ..proof.scaling import Scaling, scaled, scaling_of
 from ..solution.solution import Solution
 from .conditioning import Conditioning
-from .newton import cluster, polish
+from .newton import cluster, movable, polish
 from .options import Options
 from .relaxation import Relaxation, counted
 from .rows import Known, cut_rows, cuts_at
 from .state import End, Proposal, State
 from .tuning import NewtonTuning
+Mask = NDArray[np.bool_]
 
 # The exchange that begins with some index points; the atoms of an earlier proof are tried first in its own.
 Exchange = Callable[[Sequence[Support], tuple[Support, ...]], Relaxation]
@@ -228,22 +230,56 @@ class Resumed(Relaxation):
         merged = cluster(self.program, holding, [])
         self.stands = len(merged) == len(holding)  # no maximiser is in two parts
         first = replace(self.first, support=holding if self.stands else merged)
-        basis = self.kept.conditioning.basis()
-        moved = self.kept.scaling.columns / self.scaling.columns
-        if (moved != 1).any():
-            basis = sparse.diags(moved) @ basis
         try:
-            found = polish(self.program, first, self.begin().margin, basis, tuning.steps, np.inf, tuning.trusted)
+            found = self._settled(first)
         except OutOfTime:
             return False
         if found is None:
             return False
+        self.stands = self.stands and len(found.support) == len(holding)
         if self.stands:
             for i, s in zip(heavy, found.support, strict=True):
                 support[i] = s
             found = replace(found, support=tuple(support))
         self.point = found
         return True
+
+    def _settled(self, first: Proposal) -> Proposal | None:
+        """Where Newton's method leads; variables and atoms that hold the solution change sides, one time after another.
+
+        A variable that comes to a bound stays there, one that the objective pulls off its bound leaves it, and an atom
+        whose multiplier would be negative is no atom of the answer.
+        """
+        program, tuning, margin = self.program, self.tuning.newton, self.begin().margin
+        basis = self.kept.conditioning.basis()
+        moved = self.kept.scaling.columns / self.scaling.columns
+        if (moved != 1).any():
+            basis = sparse.diags(moved) @ basis
+        free = movable(program, first.x)
+        for _ in range(tuning.changes):
+            found = polish(program, first, margin, basis, tuning.steps, np.inf, tuning.trusted, free)
+            if found is None:
+                return None
+            atoms = tuple(s for s in found.support if s.multiplier > 0)
+            stay = free & movable(program, found.x)
+            if len(atoms) == len(found.support) and (stay == free).all():
+                stay = free | self._pulled(found, free)
+                if (stay == free).all():
+                    return found
+            first, free = replace(found, support=atoms), stay
+        return None
+
+    def _pulled(self, point: Proposal, free: Mask) -> Mask:
+        """Which variables at their bounds would gain by leaving them."""
+        if free.all():
+            return ~free
+        program, tiny = self.program, self.tuning.newton.light
+        rows, _ = cut_rows(program, list(point.support))
+        weights = np.array([s.multiplier for s in point.support])
+        cost = program.c + rows.T @ weights + program.A.T @ point.rows
+        room = tiny * (np.abs(program.c) + abs(rows).T @ weights)
+        low = (point.x < 0.5 * program.lower + 0.5 * program.upper) | np.isinf(program.upper)
+        return ~free & (program.lower < program.upper) & np.where(low, cost < -room, cost > room)
 
     def outline(self) -> tuple[str, str]:
         return f"{counted(self.program.n, 'variable')}, solved again", ", Newton's method from the last answer"

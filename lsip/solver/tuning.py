@@ -169,6 +169,8 @@ class NewtonTuning(Configuration):
         Cuts of an earlier solve that are used again at most, in all models and for every variable.
     trusted
         Residuals of a step from an earlier answer, from which the next one squares them to nothing.
+    changes
+        Times that variables may come to their bounds or leave them on the way from an earlier answer, and atoms go.
     tried
         Index points at which the point that Newton finds from an earlier answer is tried before any proof.
     """
@@ -184,6 +186,7 @@ class NewtonTuning(Configuration):
     held: Count = 20
     held_a_column: Count = 4
     trusted: Share = 1e-7
+    changes: Count = 4
     tried: Count = 64
 
 
