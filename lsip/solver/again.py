@@ -24,7 +24,7 @@ from ..oracles.base import Ints
 from ..oracles.distinct import distinct
 from ..proof.certificate import Array, Support
 from ..proof.dual import Dual
-from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_lower, reproven
+from ..proof.prove import Feasible, Lower, floor_share, own_terms, reproven
 from ..proof.scaling import Scaling, scaled, scaling_of
 from ..solution.solution import Solution
 from .conditioning import Conditioning
@@ -163,7 +163,9 @@ def resumed(given: Program, options: Options, otherwise: Exchange) -> Relaxation
     if not (known and options.polish and isinstance(kept, Kept)):
         return otherwise(earlier.points(given, options.tuning.newton), earlier.support)
     made = Resumed(given, options, earlier, kept, otherwise)
-    return made.otherwise() if (earlier.grown and made.broken()) or not made.polished() else made
+    if earlier.grown:
+        made.look()
+    return made if made.polished() else made.otherwise()
 
 
 @dataclass
@@ -199,17 +201,17 @@ class Resumed(Relaxation):
         factors, s = self.scaling.families, self.scaling.objective
         support = tuple(a.weighing(a.multiplier * s / float(factors[a.family][a.component])) for a in earlier.support)
         rows = earlier.rows * s / self.scaling.rows if len(earlier.rows) else earlier.rows
+        self.proof = support
         self.first = self.point = Proposal(x / self.scaling.columns, support=support, rows=rows)
+        self.entering: tuple[Support, ...] = ()  # atoms that it does not know yet
         self.stands = False  # whether its atoms are those of the earlier proof, one by one
 
-    def broken(self) -> bool:
-        """Whether the earlier point breaks a constraint, as a few points show; Newton's method knows old ones only."""
-        state = self.begin()
-        found = [self._tried(f, state.x) for f in range(len(self.program.families))]
-        self.held.add(cuts_at(found, 0.0))
-        return max((s.worst for s in found), default=-np.inf) > state.margin or (
-            self.program.finite_violation(state.x) > state.margin
-        )
+    def look(self) -> None:
+        """Let constraints that the earlier point breaks, as a few points show, hold the next one: they may be new."""
+        x = self.first.x
+        found = [self._tried(f, x) for f in range(len(self.program.families))]
+        self.entering = tuple(cuts_at(found, self.begin().margin))
+        self.held.add(list(self.entering))
 
     def begin(self) -> State:
         """The earlier point, with a margin that costs what it may."""
@@ -229,14 +231,14 @@ class Resumed(Relaxation):
         holding = tuple(support[i] for i in heavy)
         merged = cluster(self.program, holding, [])
         self.stands = len(merged) == len(holding)  # no maximiser is in two parts
-        first = replace(self.first, support=holding if self.stands else merged)
+        first = replace(self.first, support=(*(holding if self.stands else merged), *self.entering))
         try:
             found = self._settled(first)
         except OutOfTime:
             return False
         if found is None:
             return False
-        self.stands = self.stands and len(found.support) == len(holding)
+        self.stands = self.stands and not self.entering and len(found.support) == len(holding)
         if self.stands:
             for i, s in zip(heavy, found.support, strict=True):
                 support[i] = s
@@ -308,13 +310,12 @@ class Resumed(Relaxation):
         return self._otherwise((*self.earlier.points(self.given, self.tuning.newton), *new), self.earlier.support)
 
     def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
-        share, spare = self.tuning.proof_share * allowed, (*self.first.support, *self.earlier.cuts)
         if self.stands and self.earlier.basis is not None:
             dual = Dual(proposal.support, proposal.rows, *self.earlier.basis)
-            found = reproven(self.program, dual, centre, share)
+            found = reproven(self.program, dual, centre, self.tuning.proof_share * allowed)
             if found is not None:
                 return found
-        return prove_lower(self.program, proposal.support, proposal.rows, centre, self.units(centre), share, spare)
+        return super().lower(proposal, centre, allowed)
 
     def units(self, x: Array) -> Array:
         found: Array = np.abs(x) + self.kept.units * self.kept.scaling.columns / self.scaling.columns

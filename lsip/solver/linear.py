@@ -15,7 +15,7 @@ from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Separation, is_instant, is_prover, prover
 from ..proof.certificate import Array, Support
-from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_lower
+from ..proof.prove import Feasible, floor_share, own_terms
 from ..proof.ray import Ray
 from ..proof.scaling import scaled, scaling_of
 from .again import Kept
@@ -58,15 +58,6 @@ class LinearRelaxation(Relaxation):
         """What each variable is at x, or what makes its terms about 1."""
         found: Array = np.abs(x) + self.held.units
         return found
-
-    def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
-        """What the multipliers prove, with the few atoms that an earlier proof needed where these will do."""
-        if self.proof:
-            share, units = self.tuning.proof_share * allowed, self.units(centre)
-            found = prove_lower(self.program, proposal.support, proposal.rows, centre, units, share, self.proof)
-            if np.isinf(found.radius) and found.value >= self.value(centre) - allowed:
-                return found
-        return super().lower(proposal, centre, allowed)
 
     # ---- the finite program ---------------------------------------------------------------------------------------
 

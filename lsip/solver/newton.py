@@ -19,6 +19,7 @@ from scipy import sparse
 from ..deadline import PACE, afford, afford_factors, check
 from ..domains import Domain
 from ..errors import OutOfTime
+from ..expressions.interval import TINY
 from ..masters.base import Matrix
 from ..model.families import RowFamily, contract
 from ..model.program import STORAGE, Program
@@ -126,8 +127,8 @@ def polish(
     `basis` (n, n), dense or sparse, gives well-scaled coordinates: x = basis z. A slope that would carry a point
     farther than `near`, relative to the index set, belongs to a kink or a curved boundary: the point stays. Where
     residuals are at most `trusted`, one step more is the last, and nobody measures what it leaves. With the variables
-    that are `free` given, the others stay, and a step that leads to a bound is the last one as well; atoms whose
-    multipliers would be negative have none then.
+    that are `free` given, the others stay, and a step that leads to a bound is the last one as well; before one that
+    makes multipliers negative, the atom whose multiplier vanishes first has none.
     """
     if not 0 < len(first.support) <= program.n:
         return None
@@ -180,7 +181,10 @@ def polish(
         step = _solve(move_free.T @ _times(moving, move_free), rows_free, right)
         if step is None:
             return None
+        before = weight
         dx, weight, mu = np.split(step, [span.shape[1], span.shape[1] + len(support)])
+        if free is not None and weight.min() < -1e-9 * weight.max():
+            return found(x, _without_one(before, weight), mu, places)
         dx = span @ dx
         change = np.split(_times(inverse, slopes + jac @ dx), np.cumsum([y.size for _, _, y in places])[:-1])
         places = [
@@ -192,6 +196,15 @@ def polish(
         if error <= trusted or (free is not None and (x != there).any()):
             return found(x, weight, mu, places)
     return None if best is None else found(*best)
+
+
+def _without_one(before: Array, after: Array) -> Array:
+    """Multipliers on the way to others, some of which are negative, where the first of these vanishes."""
+    share = np.where(after < 0, before / np.maximum(before - after, TINY), np.inf)
+    gone = share.argmin()
+    weight = before + share[gone] * (after - before)
+    weight[gone] = 0.0
+    return weight
 
 
 def _times(blocks: list[Array], right: Matrix) -> Matrix:
