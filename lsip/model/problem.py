@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
@@ -331,7 +332,9 @@ class Problem(Solvable):
             self._parts.forget()
         elif getattr(method, "warm_start", None) is None:
             options = {"warm_start": warm, **options}
-        answer = super()._solved(given, method, options, verbose)
+        resumed = warm is not None and options.get("warm_start") is warm and options.get("start") is None
+        with self._parts.apart() if resumed and getattr(method, "start", None) is None else nullcontext():
+            answer = super()._solved(given, method, options, verbose)
         self._last = answer
         for variable in self.variables:
             variable.found(None if answer.status in (Status.INFEASIBLE, Status.UNBOUNDED) else answer[variable])
@@ -466,7 +469,7 @@ class Problem(Solvable):
             objective=self.objective.expression,
             maximise=self.objective.maximise,
             rows=tuple(c for c in statements if isinstance(c, Constraint) and not c.directions),
-            groups=tuple(part for members in groups.values() for part in grouped(members).items()),
+            groups=tuple(group for members in groups.values() for group in grouped(members)),
             applied=tuple(c for c in statements if isinstance(c, FamilyOn)),
             variables=variables,
             lower=np.concatenate([v.lower for v in variables]),

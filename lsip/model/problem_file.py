@@ -153,7 +153,7 @@ def written_data(model: Written) -> Data:
     ends = np.cumsum([0] + [v.size for v in model.variables]).tolist()
     places = zip(model.variables, ends, ends[1:], strict=False)
     bounds = {v: (model.lower[a:b], model.upper[a:b]) for v, a, b in places if not v.hidden}
-    statements: list[Any] = [*model.rows, *(c for _, group in model.groups for c in group), *model.applied]
+    statements: list[Any] = [*model.rows, *(c for group in model.groups for c in group), *model.applied]
     if isinstance(model.objective, Height):
         statements = [c for c in statements if not _bounds_height(c, model.objective)]
     return problem_data(model.name, goal_of(model.objective, model.maximise), statements, bounds, model.values)

@@ -83,8 +83,10 @@ class Scaling:
         if self.trivial:
             return program
         d, r, s = self.columns, self.rows, self.objective
-        A = program.A.copy()
-        A.data = A.data * np.repeat(r, np.diff(A.indptr)) * d[A.indices]  # in place: explicit zeros are kept
+        A = program.A
+        if A.nnz:
+            A = A.copy()
+            A.data = A.data * np.repeat(r, np.diff(A.indptr)) * d[A.indices]  # in place: explicit zeros are kept
         return replace(
             program,
             c=s * (program.c * d),
