@@ -8,9 +8,12 @@ if it returns more without violating more.
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +22,11 @@ import torch
 import lsip
 import rl
 from envs import sewage, tasks
+from envs.experiments.registry import write_numbers
 from envs.experiments.sewage_si_cpo import SETTLED
 
 from .harness import pendulum
-from .harness.figures import machine, table
+from .harness.figures import machine, plain, table
 from .harness.registry import Figures, Options, benchmark, say
 
 SEEDS, QUICK_SHARE = 3, 0.02
@@ -119,25 +123,54 @@ def episodic(name: str, method: str, seed: int, steps: int) -> tuple[float, floa
     return played.reward, float(played.violation.values(places).max()), agent.best is not None
 
 
-def compared(name: str, method: str, seeds: range, share: float) -> Figures:
-    """A row of the table."""
-    steps, start, found = max(int(share * ARENAS[name].steps), 1), time.process_time(), []
+def cell(name: str, method: str, seed: int, steps: int) -> Figures:
+    """What one run has learned."""
+    start = time.process_time()
+    found = tabular(method, seed, steps) if name == "sewage" else episodic(name, method, seed, steps)
+    say(f"{name}: {method}, seed {seed}: return {found[0]:.4g}, violation {found[1]:+.4f}")
+    told = dict(zip(("return", "violation", "feasible"), found, strict=True))
+    run = {"environment": name, "method": method, "seed": seed, "steps": steps}
+    return run | told | {"cpu_seconds": time.process_time() - start}
+
+
+def cells(pairs: Sequence[tuple[str, str]], seeds: range, share: float, keep: Path | None) -> list[Figures]:
+    """All runs, a seed after the other, so that every method has the same seeds wherever they end.
+
+    Each is added to the file `keep` when it is done, and what is there already is not run again.
+    """
+    done: list[Figures] = json.loads(keep.read_text(encoding="utf-8"))["cells"] if keep and keep.exists() else []
     for seed in seeds:
-        found.append(tabular(method, seed, steps) if name == "sewage" else episodic(name, method, seed, steps))
-        say(f"{name}: {method}, seed {seed}: return {found[-1][0]:.4g}, violation {found[-1][1]:+.4f}")
-    returns, violations, kept = (np.array(part) for part in zip(*found, strict=True))
-    return {
-        "environment": name,
-        "method": method,
-        "seeds": len(seeds),
-        "steps": steps,
-        "mean_return": returns.mean(),
-        "lowest_return": returns.min(),
-        "mean_violation": violations.mean(),
-        "worst_violation": violations.max(),
-        "found_feasible": int(kept.sum()),
-        "cpu_seconds": (time.process_time() - start) / len(seeds),
-    }
+        for name, method in pairs:
+            steps = max(int(share * ARENAS[name].steps), 1)
+            asked = {"environment": name, "method": method, "seed": seed, "steps": steps}
+            if any(asked.items() <= each.items() for each in done):
+                continue
+            done.append(plain(cell(name, method, seed, steps)))
+            if keep is not None:
+                write_numbers(keep, {"machine": plain(machine()), "cells": done})
+    return done
+
+
+def compared(done: Sequence[Figures]) -> list[Figures]:
+    """A row an environment and method."""
+    rows = []
+    keys = ("environment", "method", "steps")
+    for key in dict.fromkeys(tuple(each[k] for k in keys) for each in done):
+        found = [each for each in done if tuple(each[k] for k in keys) == key]
+        returns, violations = (np.array([each[key] for each in found]) for key in ("return", "violation"))
+        rows.append(
+            dict(zip(keys, key, strict=True))
+            | {
+                "seeds": len(found),
+                "mean_return": returns.mean(),
+                "lowest_return": returns.min(),
+                "mean_violation": violations.mean(),
+                "worst_violation": violations.max(),
+                "found_feasible": sum(each["feasible"] for each in found),
+                "cpu_seconds": np.mean([each["cpu_seconds"] for each in found]),
+            }
+        )
+    return sorted(rows, key=lambda row: (list(ARENAS).index(row["environment"]), METHODS.index(row["method"])))
 
 
 def show(figures: Figures) -> str:
@@ -155,7 +188,9 @@ def run(options: Options) -> Figures:
     seeds, share = range(options.seed, options.seed + count), QUICK_SHARE if options.quick else 1.0
     try:
         figures: Figures = {"quick": options.quick, "machine": before}
-        figures["rows"] = [compared(*pairs[name], seeds, share) for name in chosen if name in pairs]
+        keep = None if options.keep is None else Path(options.keep)
+        figures["cells"] = cells([pairs[name] for name in chosen if name in pairs], seeds, share, keep)
+        figures["rows"] = compared(figures["cells"])
         if KNOWN in chosen:
             figures["known"] = pendulum.known(2 if options.quick else 60)
         return figures | {"seconds": time.perf_counter() - start}

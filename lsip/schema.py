@@ -98,6 +98,8 @@ def conform(value: object, schema: Schema, where: str = "the file") -> None:
         try:
             conform(value, schema.first, where)
         except ModelError:
+            if isinstance(value, dict) and isinstance(schema.first, dict) and set(value) == set(schema.first):
+                raise  # one of the fields is wrong, and not the choice
             conform(value, schema.second, where)
     elif not schema(value):
         raise ModelError(f"{where} must be {(schema.__doc__ or '').lower().rstrip('.')}; got {_shown(value)}.")

@@ -38,7 +38,8 @@ def write(path: str | Path, facts: dict[str, Any], arrays: dict[str, Any]) -> No
     """Replace the file at once: a crash leaves the old one, never half of a new one."""
     with whole_file(path, EXAMPLE) as part:
         buffer = io.BytesIO()
-        np.savez(buffer, facts=np.array(json.dumps(facts, default=plain)), **arrays)
+        told = json.dumps({"version": lsip.__version__, **facts}, default=plain)
+        np.savez(buffer, facts=np.array(told), **arrays)
         part.write_bytes(buffer.getvalue())
 
 
@@ -63,8 +64,11 @@ def parts(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @contextmanager
-def reading(path: str | Path, kind: str) -> Iterator[None]:
-    """While a file is taken apart, everything that can go wrong means that it is not what it should be."""
+def reading(path: str | Path, kind: str, facts: Any = None) -> Iterator[None]:
+    """While a file is taken apart, everything that can go wrong means that it is not what it should be.
+
+    Where its facts are known and tell of another version of lsip, that is what is wrong.
+    """
     try:
         yield
     except DAMAGED as error:
@@ -75,6 +79,14 @@ def reading(path: str | Path, kind: str) -> Iterator[None]:
             what = f"{error.args[0]} is missing"
         elif "pickle" in what:
             what = "it holds pickled objects, which may be code"
+        if isinstance(facts, dict) and facts.get("kind") == kind and facts.get("version") != lsip.__version__:
+            other = (
+                f"lsip {facts['version']}" if "version" in facts else "a version of lsip that did not leave its number"
+            )
+            raise lsip.ModelError(
+                f"{path} was written by {other}, and lsip {lsip.__version__} cannot go on with it: {what}. Load it "
+                "with the version that wrote it, or make it anew with this one."
+            ) from error
         raise lsip.ModelError(f"{path} is not a file written by {kind}.save, or it is damaged: {what}.") from error
 
 

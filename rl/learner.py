@@ -224,7 +224,7 @@ class Learner(ABC):
 
     def _restore(self, path: str | Path, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
         try:
-            with checkpoints.reading(path, self.kind):
+            with checkpoints.reading(path, self.kind, facts):
                 unpack(self.state, facts["state"], arrays)
         except lsip.ModelError as error:
             if not isinstance(error.__cause__, Misfit):

@@ -26,7 +26,23 @@ from .dataset import OptimisticSet
 from .sicmdp import SICMDP, Specification, horizon
 
 Array = NDArray[np.float64]
-AMPLE = 2.0  # the room beyond what shares of visits can be lets exact flows be proven next to a share that is 1
+
+
+@dataclass(frozen=True)
+class OccupancyTuning:
+    """How programs of occupancies are written.
+
+    Parameters
+    ----------
+    ample
+        Upper bounds are so many times what shares of visits can be: the room beyond lets exact flows be proven next to
+        a share that is 1.
+    """
+
+    ample: float = 2.0
+
+
+TUNING = OccupancyTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +96,7 @@ def fill(lower: Array, upper: Array, order: NDArray[np.intp]) -> Array:
 
 def most_share(spec: Specification, visits: float) -> float:
     """An upper bound of every share of visits, where there are at most so many from one start."""
-    return AMPLE * (1 - spec.gamma) * float(spec.mu.sum()) * visits
+    return TUNING.ample * (1 - spec.gamma) * float(spec.mu.sum()) * visits
 
 
 def planning_program(mdp: SICMDP) -> OccupancyProgram:

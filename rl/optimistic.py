@@ -22,9 +22,29 @@ from .occupancy import fill
 from .sicmdp import SICMDP, Specification, horizon
 
 Array = NDArray[np.float64]
-BLOCK = 64  # states filled at a time
-SETTLED, STALLS = 2e-15, 10  # rise of a value, relative to the largest, that no longer counts; sweeps without gain
 EPS = np.finfo(float).eps
+
+
+@dataclass(frozen=True)
+class SweepTuning:
+    """How optimistic policy iteration sweeps.
+
+    Parameters
+    ----------
+    block
+        States that are filled at a time.
+    settled
+        Rise of a value, relative to the largest, that no longer counts.
+    stalls
+        Sweeps without gain that end it.
+    """
+
+    block: int = 64
+    settled: float = 2e-15
+    stalls: int = 10
+
+
+TUNING = SweepTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +96,15 @@ class ModelSet:
         drops = sorted_values - np.append(sorted_values[1:], 0.0)
         result = self.lower @ values
         carry = np.zeros(len(self.left))
-        for start in range(0, self.states, BLOCK):
-            filled = self.room[order[start : start + BLOCK]]
+        for start in range(0, self.states, TUNING.block):
+            filled = self.room[order[start : start + TUNING.block]]
             filled[0] += carry
             np.cumsum(filled, axis=0, out=filled)
             carry = filled[-1].copy()
             np.minimum(filled, self.left, out=filled)
-            result += drops[start : start + BLOCK] @ filled
-            if start + BLOCK < self.states and (carry >= self.left).all():
-                result += self.left * sorted_values[start + BLOCK]
+            result += drops[start : start + TUNING.block] @ filled
+            if start + TUNING.block < self.states and (carry >= self.left).all():
+                result += self.left * sorted_values[start + TUNING.block]
                 break
         return result, order
 
@@ -127,7 +147,7 @@ class Maximiser:
             improved = q.max(axis=1)
             rise = float((improved - values).max())
             # From below, values grow to the optimum; the first sweep starts from those of another reward.
-            if np.isfinite(best) and rise <= SETTLED * np.abs(improved).max():
+            if np.isfinite(best) and rise <= TUNING.settled * np.abs(improved).max():
                 break
             greedy = Greedy(q.argmax(axis=1), order)
             chain = self.model.chain(greedy)
@@ -139,7 +159,7 @@ class Maximiser:
                 future, order = self.model.backup(values)
                 rise = float(((reward + gamma * future.reshape(S, A)).max(axis=1) - values).max())
                 stalls += 1
-                if rise <= SETTLED * np.abs(values).max() or stalls >= STALLS:
+                if rise <= TUNING.settled * np.abs(values).max() or stalls >= TUNING.stalls:
                     break
             best, last = max(value, best), (greedy, factors)
         self.values = values

@@ -25,9 +25,6 @@ from .optimistic import KnownModel, Maximiser, ModelSet
 from .sicmdp import SICMDP, Specification, as_model, as_specification, policy_of
 
 Array = NDArray[np.float64]
-LARGE = 1_000  # possible transitions (s, a, s') from which on policies are generated instead of writing one large LP
-KEPT, MOST_KEPT = 0.1, 1.0  # the share of a time limit, and the seconds, for proving what the policy itself returns
-CLOSED = 2.0  # times the tolerance: the gap between the value of the policy itself and the bound, at most
 METHODS = ("auto", "lp", "decompose")
 DECOMPOSE_OPTIONS = [
     name
@@ -88,6 +85,29 @@ class Solved(Protocol):
         """The index points that hold the value down."""
 
 
+@dataclass(frozen=True)
+class PlanTuning:
+    """How a plan is made.
+
+    Parameters
+    ----------
+    large
+        Possible transitions (s, a, s') from which on policies are generated instead of writing one large LP.
+    kept, most_kept
+        The share of a time limit, and the seconds at most, for proving what the policy itself returns.
+    closed
+        Times the tolerance: the gap between the value of the policy itself and the bound, at most.
+    """
+
+    large: int = 1_000
+    kept: float = 0.1
+    most_kept: float = 1.0
+    closed: float = 2.0
+
+
+TUNING = PlanTuning()
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """A policy and what is proven about it.
@@ -136,7 +156,7 @@ class Plan:
         """
         if self.reached is None or not self.solution.certified:
             return bool(self.solution.certified)
-        return self.gap <= CLOSED * self.solution.tol
+        return self.gap <= TUNING.closed * self.solution.tol
 
     @property
     def status(self) -> lsip.Status:
@@ -222,7 +242,7 @@ def plan(
     began, mdp = time.perf_counter(), as_model(mdp)
     limit = options.get("time_limit")
     if limit is not None:
-        options["time_limit"] = limit - min(KEPT * limit, MOST_KEPT)
+        options["time_limit"] = limit - min(TUNING.kept * limit, TUNING.most_kept)
     entries = mdp.rows if isinstance(mdp.rows, np.ndarray) else mdp.rows.data
     if _choose(method, int(np.count_nonzero(entries))) == "decompose":
         found = _decomposed(mdp.specification, KnownModel(mdp), None, tol, oracle, verbose, options)
@@ -284,7 +304,7 @@ def read_plan(program: OccupancyProgram, solution: Solved) -> Plan:
 def _choose(method: str, entries: int) -> str:
     if method not in METHODS:
         raise lsip.ModelError(f"`method` is one of {', '.join(METHODS)}; got {method!r}.")
-    return method if method != "auto" else "decompose" if entries > LARGE else "lp"
+    return method if method != "auto" else "decompose" if entries > TUNING.large else "lp"
 
 
 def _solved(

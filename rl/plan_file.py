@@ -46,7 +46,7 @@ def load(path: str | Path, mdp: SICMDP) -> Plan:
     facts, arrays = checkpoint.parts(path, KIND)
     if facts.get("kind") == KIND:
         maximise = Maximiser(mdp.specification, KnownModel(mdp))
-        with checkpoint.reading(path, KIND):
+        with checkpoint.reading(path, KIND, facts):
             solution = _decomposition(facts, arrays, mixture_problem(maximise), maximise)
         found = read_mixture(solution, maximise)
     else:

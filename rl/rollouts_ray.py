@@ -24,8 +24,6 @@ from .rollouts import AnyEnv, Episodes, as_vector
 if TYPE_CHECKING:
     from ray import ObjectRef
 
-TRIES = 3  # a round, or a start, that takes its worker down so often in a row is not tried again
-
 log = logging.getLogger(__name__)
 _users: set[RayPool] = set()  # pools on a Ray that this module has started; the last one shuts it down
 
@@ -53,6 +51,8 @@ class RayRollouts:
         Processors that Ray sets aside for an actor. Torch runs with one thread there.
     patience
         Seconds without any worker after which a run ends with an error; it warns after a fifth of them.
+    tries
+        A round, or a start, that takes its worker down so often in a row is not tried again.
     """
 
     actors: int | None = None
@@ -60,10 +60,13 @@ class RayRollouts:
     make: Callable[[], AnyEnv] | None = None
     cpus: float = 1.0
     patience: float = 300.0
+    tries: int = 3
 
     def __post_init__(self) -> None:
         if self.actors is not None and (not isinstance(self.actors, int) or self.actors < 1):
             raise lsip.ModelError(f"`actors` must be a positive integer; got {self.actors!r}.")
+        if not isinstance(self.tries, int) or self.tries < 1:
+            raise lsip.ModelError(f"`tries` must be a positive integer; got {self.tries!r}.")
         if not self.patience > 0:
             raise lsip.ModelError(f"`patience` must be positive; got {self.patience!r}.")
         if not self.cpus > 0:
@@ -105,7 +108,8 @@ class RayPool:
 
     def __init__(self, settings: RayRollouts, make: Callable[[], AnyEnv], shape: tuple[Any, ...], rounds: int) -> None:
         self._ray = _import_ray()
-        self._make, self._shape, self._patience = make, shape, settings.patience
+        self._make, self._shape = make, shape
+        self._patience, self._tries = settings.patience, settings.tries
         if not self._ray.is_initialized():
             _start(self._ray, settings)
             _users.add(self)
@@ -229,7 +233,7 @@ class RayPool:
     def _replace(self, actor: Actor, lost: WorkerLostError, times: int) -> None:
         self._ray.kill(actor)  # it may only be out of reach, and must not come back
         self._add()
-        if times >= TRIES:
+        if times >= self._tries:
             raise WorkerLostError(
                 f"The same work took {times} workers down in a row, the last one with: {lost} Play it in one process "
                 "(without `workers`) to see why; an environment that needs too much memory is a common cause."

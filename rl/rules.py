@@ -96,14 +96,14 @@ class Exchange:
 
     In every round, index points whose violation exceeds `eta` join the working set, and points whose multiplier has
     come down to zero leave it. The finite problem on the set is approached by primal-dual steps on all of it: the
-    multipliers follow the violations of their points, lambda_i <- max(0, lambda_i + rate v_i), and the policy
+    multipliers follow the violations of their points, lambda_i <- max(0, lambda_i + rate v_i), and the policy follows
 
         (A_r - sum of lambda_i A_{c_{y_i}}) / (1 + sum of lambda_i).
 
     Parameters
     ----------
     eta
-        The tolerance of the exchange.
+        The tolerance of the exchange; a negative one is a margin, which multipliers ask of their points.
     rate
         Of the multipliers.
     merge
@@ -122,7 +122,7 @@ class Exchange:
     def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
         joined = found.joined(points, self.merge, above=self.eta)
         before = np.concatenate([prices, np.zeros(len(joined) - len(prices))])
-        after = np.maximum(0.0, before + self.rate * found.at(joined))
+        after = np.maximum(0.0, before + self.rate * (found.at(joined) - min(self.eta, 0.0)))
         stays = after > 0
         joined, after = joined[stays], after[stays]
         total, good = 1 + after.sum(), found.value <= self.eta
@@ -137,7 +137,7 @@ class Lagrangian:
     Parameters
     ----------
     eta
-        Violations up to it are reported as good; it plays no other part.
+        Violations up to it are reported as good; a negative one is a margin, which the multiplier asks for.
     rate
         Of the multiplier.
     multiplier
@@ -155,6 +155,6 @@ class Lagrangian:
 
     def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
         before = prices[0] if len(prices) else self.multiplier
-        price = max(0.0, before + self.rate * found.value)
+        price = max(0.0, before + self.rate * (found.value - min(self.eta, 0.0)))
         y, after = found.y[None], np.array([price])
         return Choice(Objective(1 / (1 + price), y, after / (1 + price)), found.value <= self.eta, y, after)

@@ -277,7 +277,7 @@ class SICPO(Learner):
                 "device. To go on otherwise, set the attribute afterwards: agent.eta = …"
             )
         facts, arrays = checkpoints.read(path, "SICPO")
-        with checkpoints.reading(path, "SICPO"):
+        with checkpoints.reading(path, "SICPO", facts):
             settings = facts["settings"]
             (name, size), (states, actions) = settings["policy"], settings["shape"]
             own = ("update", "evaluation", "oracle", "fallback", "rule", "learning_rate")

@@ -382,7 +382,7 @@ class SICPPO(Learner):
         """
         facts, arrays = checkpoints.read(path, cls.kind)
         given = {"update": update, "oracle": oracle, "fallback": fallback, "rule": rule}
-        with checkpoints.reading(path, cls.kind):
+        with checkpoints.reading(path, cls.kind, facts):
             settings = facts["settings"]
             config = {name: rebuilt(settings["config"], {}, (name,))[name] for name in settings["config"]}
             made = rebuilt(settings, given, ("update", "oracle", "fallback", "rule", "learning_rate"))

@@ -29,8 +29,25 @@ from .validation import Seed
 
 Array = NDArray[np.float64]
 Transitions: TypeAlias = ArrayLike | sparse.spmatrix | sparse.sparray
-SUM = 1e-9  # how far probabilities may be from a sum of one
-CLEAR = 1e-3  # of what a discount leaves: where sums may be rounded by more, they are computed to the last bit
+
+
+@dataclass(frozen=True)
+class ModelTuning:
+    """What is accepted as a model, and how carefully it is summed.
+
+    Parameters
+    ----------
+    off
+        How far probabilities may be from a sum of one.
+    clear
+        Of what a discount leaves: where sums may be rounded by more, they are computed to the last bit.
+    """
+
+    off: float = 1e-9
+    clear: float = 1e-3
+
+
+TUNING = ModelTuning()
 
 
 class HasPolicy(Protocol):
@@ -463,7 +480,7 @@ def _transitions(P: Transitions) -> tuple[Matrix, int, int]:
         raise lsip.ModelError("`P` must be finite; got nan or inf.")
     if low < 0:
         raise lsip.ModelError(f"`P` holds a negative probability, {low:.6g}.")
-    wrong = np.flatnonzero(np.abs(total - 1) > SUM)
+    wrong = np.flatnonzero(np.abs(total - 1) > TUNING.off)
     if len(wrong):
         s, a = divmod(int(wrong[0]), actions)
         raise lsip.ModelError(
@@ -483,7 +500,7 @@ def horizon(gamma: float, rows: Matrix, more: Array | None = None) -> float:
     doubt = (rows.shape[1] + 8) * np.finfo(float).eps
     most = max(1.0, float((np.asarray(rows.sum(axis=1)).ravel() + extra).max()))
     left = 1.0 - gamma * most
-    if doubt > CLEAR * left:  # a sum that is rounded once
+    if doubt > TUNING.clear * left:  # a sum that is rounded once
         each = rows if isinstance(rows, np.ndarray) else _stored(rows)
         most = max(1.0, float((np.array([math.fsum(row) for row in each]) + extra).max()))
         left, doubt = 1.0 - gamma * most, 4 * np.finfo(float).eps
@@ -506,6 +523,6 @@ def _check_distribution(rows: Array, name: str, where: Callable[[int], str]) -> 
         i = int(np.argmax((rows < 0).any(axis=1)))
         raise lsip.ModelError(f"`{name}` holds a negative probability{where(i)}: {rows[i].min():.6g}.")
     off = np.abs(rows.sum(axis=1) - 1)
-    if (off > SUM).any():
+    if (off > TUNING.off).any():
         i = int(np.argmax(off))
         raise lsip.ModelError(f"`{name}` must sum to one{where(i)}; it sums to {rows[i].sum():.9g}.")

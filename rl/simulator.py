@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -16,9 +17,28 @@ from .sicmdp import SICMDP, Specification, as_specification
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
-JOINT = 100_000  # numbers in tables that are made for one policy
-FEW = 64  # outcomes with which aliases pay
-BLOCK = 16  # steps for which noise is drawn at once
+
+
+@dataclass(frozen=True)
+class DrawTuning:
+    """How tables are drawn from.
+
+    Parameters
+    ----------
+    joint
+        Numbers in tables that are made for one policy.
+    few
+        Outcomes with which aliases pay.
+    block
+        Steps for which noise is drawn at once.
+    """
+
+    joint: int = 100_000
+    few: int = 64
+    block: int = 16
+
+
+TUNING = DrawTuning()
 
 
 @runtime_checkable
@@ -65,7 +85,7 @@ class Draw:
 
     def __init__(self, rows: Array) -> None:
         R, self.outcomes = rows.shape
-        self.aliased = self.outcomes <= FEW and R * self.outcomes**2 <= JOINT
+        self.aliased = self.outcomes <= TUNING.few and R * self.outcomes**2 <= TUNING.joint
         if self.aliased:
             self.keep, self.other = (table.ravel() for table in _aliases(rows))
             return
@@ -84,12 +104,12 @@ class Draw:
 
     def chain(self, row: Ints, steps: int, rng: np.random.Generator) -> Iterator[Ints]:
         """So many outcomes one after another, each the row of the next; as many calls would give the same."""
-        for start in range(0, steps, BLOCK if self.aliased else 1):
+        for start in range(0, steps, TUNING.block if self.aliased else 1):
             if not self.aliased:
                 row = self(row, rng)
                 yield row
                 continue
-            noise = rng.random((min(BLOCK, steps - start), len(row)))
+            noise = rng.random((min(TUNING.block, steps - start), len(row)))
             for cell, left in zip(*self._cells(noise), strict=True):
                 row = self._aliased(row, cell, left)
                 yield row
@@ -200,7 +220,7 @@ def walk(
     a = act(s, rng) if actions is None else np.where(actions >= 0, actions, act(s, rng))
     pair = s * A + a
     yield pair
-    if isinstance(simulator, TabularSimulator) and policy.size <= FEW:
+    if isinstance(simulator, TabularSimulator) and policy.size <= TUNING.few:
         follow = Draw((simulator.mdp.P.reshape(-1, S, 1) * policy).reshape(S * A, S * A))
         yield from follow.chain(pair, horizon - 1, rng)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -21,7 +22,22 @@ from .state import Kept, State
 from .updates import Batch, Paths, Update
 
 Array = NDArray[np.float64]
-WINDOW = 100  # good policies that the average is over
+
+
+@dataclass(frozen=True)
+class AverageTuning:
+    """How good policies are averaged.
+
+    Parameters
+    ----------
+    window
+        How many of the last ones, as in the paper's experiments.
+    """
+
+    window: int = 100
+
+
+TUNING = AverageTuning()
 
 
 class TabularWorld:
@@ -72,7 +88,7 @@ class TabularWorld:
             state.drawn = kept
         if state.best is None or played.reward > state.best.reward:
             state.best = kept
-        state.recent = (*state.recent, played.data)[-WINDOW:]
+        state.recent = (*state.recent, played.data)[-TUNING.window :]
 
     def batch(self, played: Played, objective: Objective, update: Update, state: State) -> Batch:
         """Samples for the reward and the costs at the prices of the objective, as one criterion (S, A)."""

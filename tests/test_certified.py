@@ -595,3 +595,36 @@ def test_the_inverse_sine_of_a_large_number_is_defined(size: float) -> None:
     assert solution.certified
     touched = (np.arcsinh(-size) + np.arcsinh(-2 * size)) / 2  # convex: the best line above it is the chord
     assert solution.value == pytest.approx(touched, rel=1e-7)
+
+
+# ---- values at a point: objectives on the boundary of the cone of all rows -------------------------------------------
+
+
+def value_at(place: float, degree: int) -> lsip.Problem:
+    """The smallest value at a place of a polynomial above exp; what it is multiplied with there is rounded."""
+    x, t = lsip.Variable(degree + 1, name="x"), index()
+    powers = np.array([place**k for k in range(degree + 1)])
+    return lsip.Problem(lsip.minimize(powers @ x), [lsip.forall(t, t ** np.arange(degree + 1) @ x >= np.exp(t))])
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.floats(0.05, 0.95))
+def test_a_value_at_a_point_is_certified_if_the_rounded_powers_are_moments(place: float) -> None:
+    """If the square is rounded down, no measure has these moments, and parabolas go down without limit."""
+    solution = value_at(place, 2).solve(verbose=False)
+    possible = Fraction(place**2) >= Fraction(place) ** 2
+    assert bool(solution.certified) <= possible
+    assert solution.value == pytest.approx(np.exp(place), rel=1e-7)
+    if possible:
+        assert solution.certified, solution.message
+        assert solution.lower <= np.exp(place) * (1 + 1e-15)
+        assert solution.upper >= np.exp(place) * (1 - 1e-15)
+        solution.verify()
+
+
+@pytest.mark.parametrize(("place", "degree"), [(0.5, 2), (0.375, 4), (0.25, 4)])
+def test_a_value_at_a_point_whose_powers_are_exact_is_certified(place: float, degree: int) -> None:
+    solution = value_at(place, degree).solve(verbose=False)
+    assert solution.certified, solution.message
+    assert solution.lower <= np.exp(place) <= solution.upper
+    solution.verify()

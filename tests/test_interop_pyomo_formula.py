@@ -34,7 +34,7 @@ class Bench:
         self.indices = tuple(lsip.Index(name, lsip.Interval(0, 1)) for name in "ts")
         columns = {id(m.x[i]): i for i in range(2)}
         self.reader = Reader(
-            lambda v: columns[id(v)],
+            lambda v: {columns[id(v)]: 1.0},
             {id(symbol): index for symbol, index in zip(self.symbols, self.indices, strict=True)},
         )
 

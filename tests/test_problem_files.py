@@ -187,6 +187,94 @@ def test_what_is_printed_is_read_off_the_formulas(tmp_path):
     assert "x[0] ≥ 0" not in shown
 
 
+# ---- convex pieces, decision rules, integrals ------------------------------------------------------------------------
+
+
+def pieces() -> dict[str, lsip.Problem]:
+    """Models with pieces that are not affine with doubles, or with rules."""
+    x, v, most = lsip.Variable(2, name="x"), lsip.Variable(9, name="v"), lsip.Variable(name="most", lower=1)
+    t, z = lsip.Index("t", lsip.Interval(0, 1)), lsip.Index("z", lsip.Box([0, 0], [1, 1]))
+    order, plan = lsip.Rule(of=z[:1], name="order"), lsip.Rule(2, of=[t, z[1:]], degree=2, name="plan")
+    plan.coefficients.upper = 50
+    p = lsip.Parameter(name="p", value=0.2)
+    error = x[0] + x[1] * t - np.exp(t)
+    above, endless = lsip.forall(t, x[0] + x[1] * t >= np.sin(t)), lsip.Index("u", lsip.Interval(0, np.inf))
+    matrix = np.stack([np.stack([x[0], t]), np.stack([t, 2.0 + 0 * x[1]])])
+    risk = lsip.cvar(t - 3 * most, 0.75, [0.1, 0.2, 0.3, 0.6])
+    P, minimize, forall = lsip.Problem, lsip.minimize, lsip.forall
+    return {
+        "worst error": P(minimize(np.abs(error), over=t), [forall(t, error <= 1), np.abs(x) <= 5]),
+        "worst over no end": P(minimize(x[0] + x[1] * endless - endless**2, over=endless), [np.abs(x) <= 5]),
+        "absolute": P(minimize(x.sum()), [forall(t, np.abs(error) <= p, name="error"), np.abs(x) <= 3]),
+        "norms": P(
+            minimize(x[0]),
+            [
+                forall(t, np.linalg.norm(np.stack([x[0] - t, x[1]])) <= 1 + x[0]),
+                lsip.norm1(x) <= 5,
+                np.linalg.norm(x) <= 9,
+                np.maximum(x[0], x[1]) + np.abs(x[0]) <= 4,
+            ],
+        ),
+        "long sums": P(minimize(lsip.norm1(v - np.arange(9.0))), [lsip.norm1(v) <= 30, lsip.norm_inf(v) <= 7]),
+        "least": P(lsip.maximize(np.minimum(x[0] - x[1], 3 - x[0])), [np.abs(x) <= 2]),
+        "semidefinite": P(minimize(x[0]), [forall(t, lsip.psd(matrix)), x[1] == 0]),
+        "rule": P(minimize(most), forall(z, [order >= z[0] + z[1], order <= z[0] + most])),
+        "rules": P(minimize(most), [forall((t, z), [plan >= z[0] + z[1] * t, plan <= z[0] + most])]),
+        "rule of nothing": P(minimize(most), [lsip.Rule(name="r") + most >= 2, forall(z, most >= z[0])]),
+        "integral": P(minimize(lsip.integral(np.exp(t) * x[0] + x[1], t)), [above]),
+        "integrals": P(
+            minimize(x.sum()),
+            [lsip.integral(np.exp(t * t) * x[0] + x[1], t) >= 1, lsip.integral(t**2 * x[0] + x[1], t) == 1, above],
+        ),
+        "risk": P(minimize(risk.value), [*risk.constraints, most <= 2]),
+    }
+
+
+@pytest.mark.parametrize("name", pieces())
+def test_pieces_come_back_as_they_were(name, tmp_path):
+    problem = pieces()[name]
+    loaded = again(problem, tmp_path)
+    assert fingerprint(loaded.compile()) == fingerprint(problem.compile())
+    assert loaded.data() == {**problem.data(), "constraints": loaded.data()["constraints"]}
+    before, after = problem.solve(verbose=False), loaded.solve(verbose=False)
+    assert before.certified
+    assert (after.status, after.value, after.certified) == (before.status, before.value, True)
+    before.save(tmp_path / "s.npz")
+    found = lsip.load(tmp_path / "s.npz")
+    assert (found.certified, found.value) == (True, before.value)
+    assert [v.name for v in found.problem.variables] == [v.name for v in problem.variables]
+
+
+def test_what_is_convex_reads_off_its_formulas(tmp_path):
+    shown = {name: str(again(problem, tmp_path)) for name, problem in pieces().items()}
+    assert shown["worst error"].startswith("minimize |x[0] + t x[1] - exp(t)|   at its worst over t ∈ [0, 1]")
+    assert "-x[0] - 1 + ‖(x[0] - t, x[1])‖ ≤ 0   for all t ∈ [0, 1]" in shown["norms"]
+    assert "-4 + max(x[0], x[1]) + |x[0]| ≤ 0" in shown["norms"]
+    assert shown["least"].startswith("maximize -max(-x[0] + x[1], x[0] - 3)")
+    assert "largest_eigenvalue(((-x[0], -t), (-t, -0 x[1] - 2))) ≤ 0" in shown["semidefinite"]
+    assert "1.46265 x[0]" in shown["integrals"]
+
+
+def test_a_rule_comes_back_as_a_rule(tmp_path):
+    problem = pieces()["rules"]
+    loaded = again(problem, tmp_path)
+    (rule,) = (v.rule for v in loaded.variables if v.name == "plan")
+    assert (rule.shape, rule.degree, [k for _, k in rule.entries]) == ((2,), 2, [0, 1])
+    assert (rule.coefficients.upper == 50).all()
+    loaded.solve(verbose=False)
+    assert rule.value([0.5, 0.5]).shape == (2,)
+
+
+def test_an_exact_fraction_lies_between_its_ends():
+    data = pieces()["integrals"].data()
+    (step,) = (s for s in data["steps"] if s["op"] == "between" and s["exact"])
+    assert step["exact"] == ["1/3"]
+    for wrong in (["3/1"], ["1/0"], ["1e9"], [0.5], ["1/" + "3" * 5000]):
+        step["exact"] = wrong
+        with pytest.raises(lsip.ModelError):
+            lsip.Problem.from_data(data)
+
+
 # ---- what cannot be written ------------------------------------------------------------------------------------------
 
 
@@ -302,14 +390,38 @@ def everything() -> lsip.Problem:
     )
 
 
+def curved() -> lsip.Problem:
+    """One with every kind of convex piece, a rule, and integrals."""
+    x, t = lsip.Variable(2, name="x", lower=-3, upper=3), lsip.Index("t", lsip.Interval(0, 1))
+    z = lsip.Index("z", lsip.Box([0, 0], [1, 1]))
+    rule = lsip.Rule(of=z[:1], name="rule", degree=2)
+    matrix = np.stack([np.stack([x[0], t]), np.stack([t, 2.0])])
+    constraints = [
+        lsip.forall(t, [np.abs(x[0] - t) + np.linalg.norm(x * t) <= 3, lsip.psd(matrix)]),
+        np.maximum(x[0], x[1]) + lsip.norm1(x) <= 9,
+        lsip.forall(z, rule >= z[0] * z[1]),
+        lsip.integral(np.exp(t) * x[0], t) + lsip.integral(t**2 * x[1], t) <= 4,
+    ]
+    return lsip.Problem(lsip.minimize(np.abs(x[0] + x[1] * t - 1), over=t), constraints)
+
+
 DATA = json.dumps(everything().data())
-JUNK = [None, True, -1, 0, 1, 3, 10**12, 1e308, -0.5, "x", "index", [], [0], [10**9, 10**9], {}, {"op": "exp"}, [[1.0]]]
+CURVED = json.dumps(curved().data())
+JUNK = [
+    None, True, -1, 0, 1, 3, 10**12, 1e308, -0.5, "x", "index",
+    "definite", "1/3", [], [0], [-1.0], [10**9, 10**9], {}, {"op": "exp"}, [[1.0]],
+]  # fmt: skip
 
 
 @settings(QUICK, max_examples=int(os.environ.get("LSIP_FUZZ", "100")))
-@given(choice=st.integers(0, 10**6), junk=st.sampled_from(JUNK), drop=st.booleans())
-def test_changed_data_are_refused_or_mean_something(choice, junk, drop):
-    data = json.loads(DATA)
+@given(
+    given=st.sampled_from([DATA, CURVED]),
+    choice=st.integers(0, 10**6),
+    junk=st.sampled_from(JUNK),
+    drop=st.booleans(),
+)
+def test_changed_data_are_refused_or_mean_something(given, choice, junk, drop):
+    data = json.loads(given)
     every = places(data)[1:]
     *path, last = every[choice % len(every)]
     at = data

@@ -210,8 +210,8 @@ def test_a_worker_may_die_in_the_middle_of_a_round(on_ray, tmp_path):
 
 
 def test_an_environment_that_always_dies_is_not_tried_forever(on_ray, monkeypatch):
-    monkeypatch.setattr("rl.rollouts_ray.TRIES", 1)
     there = on_ray(dying, constraint=unbounded(), episodes=4)
+    monkeypatch.setattr(there.world.pool, "_tries", 1)
     with pytest.raises(WorkerLostError, match="took 1 workers down in a row"):
         there.learn(1)
 
@@ -333,6 +333,7 @@ def test_other_environments_need_a_maker(env):
     ("settings", "message"),
     [
         ({"actors": 0}, "`actors` must be a positive integer; got 0"),
+        ({"tries": 0}, "`tries` must be a positive integer; got 0"),
         ({"actors": 1.5}, "`actors` must be a positive integer; got 1.5"),
         ({"cpus": 0}, "`cpus` must be positive; got 0"),
         ({"make": "ship"}, "`make` must be a function"),

@@ -116,6 +116,16 @@ def test_one_multiplier_prices_the_worst_point():
     assert second.prices == [0.0]
 
 
+@pytest.mark.parametrize("rule", [Exchange(-0.3, 0.5), Lagrangian(-0.3, 0.5)], ids=["exchange", "lagrangian"])
+def test_multipliers_ask_for_a_margin(rule):
+    short = rule.choose(found(-0.1, 0.5), *NONE, 1.0)  # it keeps the constraint, but not the margin
+    np.testing.assert_allclose(short.prices, [0.5 * 0.2])
+    assert not short.good
+    kept = rule.choose(found(-0.4, 0.5), short.points, short.prices, 1.0)
+    np.testing.assert_allclose(kept.prices, [0.5 * 0.1])
+    assert kept.good
+
+
 @pytest.mark.parametrize("kind", [Switch, Exchange, Lagrangian])
 def test_numbers_are_checked(kind):
     with pytest.raises(lsip.ModelError, match="`eta`"):

@@ -48,7 +48,7 @@ def frequencies(draw: Draw, row: int, points: int = 20_000) -> np.ndarray:
 def searched(rows: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> Draw:
     """A draw that searches, however small its table is."""
     with monkeypatch.context() as patch:
-        patch.setattr(simulators, "FEW", 0)
+        patch.setattr(simulators, "TUNING", simulators.DrawTuning(few=0))
         draw = Draw(rows)
     assert not draw.aliased
     return draw

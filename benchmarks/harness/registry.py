@@ -26,6 +26,7 @@ class Options:
     seed: int = 0  # of the first of them
     jobs: int = 1  # processes at a time, where no times are compared
     compare: str | None = None  # a file of figures to compare with
+    keep: str | None = None  # a file that each run is added to when it is done
 
     def choose(self, names: Iterable[str]) -> list[str]:
         """The names that `only` selects: text matches anywhere in a name, shell patterns match all of it."""

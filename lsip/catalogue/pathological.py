@@ -92,10 +92,10 @@ def parabola_at_a_third(bound: float) -> Problem:
 @known(
     1.3956124250860895,
     digits=11,
-    tags=("always_unbounded", "hard", "constructed", "unbounded_start", "last_digits"),
+    tags=("always_unbounded", "hard", "constructed", "unbounded_start"),
     source="constructed",
     note="exp(1/3). The objective lies on the boundary of the moment cone, by rounding 6e-18 inside of it: relaxations "
-    "without 1/3 are unbounded, and multipliers that balance exactly need rows with more digits than doubles have.",
+    "without 1/3 are unbounded, and multipliers that balance exactly are found in rational numbers.",
 )
 def boundary_eval() -> Problem:
     """The smallest value at 1/3 of a parabola above exp on [0, 1]."""

@@ -6,23 +6,19 @@ A y <= b, whatever they are and however they were found, and the right-hand side
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deadline import check
 from ..errors import ModelError
 from .furthest import furthest
 from .proven import SMALL_PRODUCT, add_up, dot_bounds, raised, two_product
 from .rational import Deepest, Form, as_form, deepest
 
 Array = NDArray[np.float64]
-Limits = tuple[float | None, float | None]  # of one variable; None where there is none
 
 
 @dataclass(frozen=True)
@@ -317,17 +313,8 @@ def _diagnosed(system: Halfspaces, which: int) -> ModelError:
 
 def largest_ball(rows: Array, sides: Array) -> tuple[Array, float] | None:
     """Centre and radius of the largest ball in {z : rows z <= sides}, of size 1 at most, about; None if that fails."""
-    dim = rows.shape[1]
-    cost, norms = np.append(np.zeros(dim), -1.0), np.linalg.norm(rows, axis=1)
-    limits: list[Limits] = [(None, None)] * dim + [(None, 8.0 * dim)]
-    result = linear_program(cost, np.column_stack([rows, norms]), sides, limits)
-    return (np.array(result.x[:-1]), float(result.x[-1])) if result.status == 0 else None
-
-
-def linear_program(cost: Array, rows: Array, sides: Array, bounds: Limits | Sequence[Limits] = (None, None)) -> Any:
-    """Minimise over {z : rows z <= sides}."""
-    from scipy.optimize import linprog
-
-    check("linear program over an index set")
-    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    return linprog(cost, A_ub=rows, b_ub=sides, bounds=bounds, method="highs", options=options)
+    q, dim = rows.shape
+    ball = np.zeros((q + 1, dim + 1))
+    ball[:q, :dim], ball[:, dim] = rows, np.append(np.linalg.norm(rows, axis=1), 1.0)
+    points, _, found = furthest(ball, np.append(sides, 8.0 * dim), np.eye(1, dim + 1, dim))
+    return (points[0, :-1], float(points[0, -1])) if found[0] else None

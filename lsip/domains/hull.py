@@ -9,7 +9,8 @@ from math import factorial, gamma, pi
 import numpy as np
 from numpy.typing import NDArray
 
-from .halfspaces import Frame, Halfspaces, largest_ball, linear_program
+from .furthest import furthest
+from .halfspaces import Frame, Halfspaces, largest_ball
 from .points import choose, distinct, unit_ball, unit_simplex
 
 Array = NDArray[np.float64]
@@ -178,7 +179,8 @@ def affine_hull(system: Halfspaces, lower: Array, upper: Array) -> Hull:
 def _flat(rows: Array, sides: Array, centre: Array) -> tuple[Array, Array, Array, Array]:
     """The origin and the basis of a flat polytope, and the inequalities between its faces in these coordinates."""
     slack = TUNING.least_ball * (1.0 + float(np.abs(sides).max()))
-    least = np.array([linear_program(row, rows, sides + slack).fun for row in rows], dtype=float)
+    points, _, found = furthest(rows, sides + slack, -rows)
+    least = np.where(found, (rows * points).sum(axis=1), -np.inf)
     equal = least > sides - 100 * slack
     _, singular, directions = np.linalg.svd(rows[equal])
     basis = directions[int((singular > 1e-9).sum()) :].T

@@ -62,8 +62,8 @@ def _deep(domain: Domain) -> Array:
     match domain:
         case Product():
             return np.concatenate([_deep(factor) for factor in domain.factors])
-        case Polytope():  # as far as can be from each of its planes, in turn
-            return np.asarray(domain.support(-domain.A)[0].mean(axis=0))
+        case Polytope():
+            return domain.deepest
         case Simplex():
             return np.full(domain.dim, 1.0 / domain.dim)
         case Intersection():

@@ -13,7 +13,7 @@ from ..errors import ModelError
 from .base import Array, Cell, Domain, Seed, Vector, as_points, no_witness
 from .chart import Chart, find_chart
 from .facets import facets
-from .halfspaces import Halfspaces, outer_box
+from .halfspaces import Frame, Halfspaces, outer_box
 from .hull import Hull, affine_hull
 from .notation import superscript
 from .points import constant
@@ -93,6 +93,11 @@ class Polytope(Domain):
         return max(float(np.linalg.norm(self.vertices - v, axis=1).max()) for v in self.vertices)
 
     @property
+    def deepest(self) -> Array:
+        """A point that is as far as can be from all planes, within the affine hull."""
+        return np.clip(self._hull.origin, self.lower, self.upper)
+
+    @property
     def measure(self) -> tuple[int, float]:
         """The volume within its affine hull (estimated by random rays beyond dimension 6)."""
         return self._hull.dim, self._hull.volume
@@ -131,12 +136,20 @@ class Polytope(Domain):
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
         """A linear program each; its multipliers w >= 0 prove d · y <= w · b + (d - w A) · y."""
         towards = Directions.of(as_points(d, self.dim))
-        frame = self._system.box_frame(self.lower, self.upper)
-        points, multipliers, found = frame.furthest(towards.unit)
-        # Without multipliers the bounding box remains.
-        points = np.where(found[:, None], points, np.where(towards.unit > 0, self.upper, self.lower))
-        tops = self._system.bound(towards.unit, multipliers).over(self.lower, self.upper)
-        return self.project(points), towards.given(tops)
+        moving = towards.unit.any(axis=1)
+        points, tops = np.tile(self.deepest, (len(moving), 1)), np.zeros(len(moving))
+        if moving.any():
+            unit = towards.unit[moving]
+            ends, multipliers, found = self._frame.furthest(unit)
+            # Without multipliers the bounding box remains.
+            ends = np.where(found[:, None], ends, np.where(unit > 0, self.upper, self.lower))
+            points[moving] = self.project(ends)
+            tops[moving] = self._system.bound(unit, multipliers).over(self.lower, self.upper)
+        return points, towards.given(tops)
+
+    @cached_property
+    def _frame(self) -> Frame:
+        return self._system.box_frame(self.lower, self.upper)
 
     def witness(self, y: ArrayLike) -> tuple[Array, Array]:
         """Solve the equations, and pull what is not inside a few ulps towards the middle."""

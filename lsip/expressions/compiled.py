@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from ..kernel.native import FIELDS, FUNCTIONS, MOST_DIMENSIONS, OPS, NativeTape
@@ -57,10 +59,9 @@ class Assembler:
 
     def constant(self, box: Interval, value: Array) -> int:
         """Numbers: the ends of what is known of them, and the doubles that stand for them."""
-        start = len(self.real)
-        each = np.stack([box.lo.ravel(), box.hi.ravel(), np.broadcast_to(value, box.lo.shape).ravel()], axis=1)
-        self.real.extend(each.ravel().tolist())
-        return self.put("constant", len(each), 0, numbers=start)
+        start, each = len(self.real), _numbers(box, value)
+        self.real.extend(each.tolist())
+        return self.put("constant", len(each) // 3, 0, numbers=start)
 
     def node(self, node: Expression, args: tuple[int, ...], offsets: dict[Index, int], kinks: dict[int, slice]) -> int:
         """A node that depends on the index."""
@@ -104,14 +105,46 @@ class Assembler:
         raise UnknownNodeError
 
 
-def assemble(tape: Any, enclosures: list[Any], constants: list[Any]) -> NativeTape | None:
+def _numbers(box: Interval, value: Array) -> Array:
+    return np.stack([box.lo.ravel(), box.hi.ravel(), np.broadcast_to(value, box.lo.shape).ravel()], axis=1).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class Instructions:
+    """A tape as the kernel reads it."""
+
+    dim: int
+    output: int
+    fields: NDArray[np.int32]
+    whole: NDArray[np.int32]
+    real: Array
+    arguments: NDArray[np.int32]  # of kinks
+    sizes: tuple[int, int]
+    constants: dict[int, int]  # where the numbers of a node begin that does not vary
+
+    def native(self) -> NativeTape:
+        """The same in the kernel's memory."""
+        return NativeTape(self.dim, self.output, self.fields, self.whole, self.real, self.arguments, self.sizes)
+
+    def other(self, nodes: Iterable[int], enclosures: list[Any], constants: list[Any]) -> Instructions:
+        """The same with other numbers in the places of these nodes, where a parameter has another value."""
+        real = self.real.copy()
+        for i in nodes:
+            if (start := self.constants.get(i)) is not None:
+                numbers = _numbers(enclosures[i].value, constants[i].value)
+                real[start : start + len(numbers)] = numbers
+        return replace(self, real=real)
+
+
+def assemble(tape: Any, enclosures: list[Any], constants: list[Any]) -> Instructions | None:
     """The tape as the kernel evaluates it, given what does not vary, over boxes and at points; None if it cannot."""
     if tape.jumps or not 0 < tape.dim <= MOST_DIMENSIONS:
         return None
-    made, place = Assembler(), dict[int, int]()
+    made, place, known = Assembler(), dict[int, int](), dict[int, int]()
 
     def at(i: int) -> int:
         if i not in place:  # a constant, as it is first needed
+            known[i] = len(made.real)
             place[i] = made.constant(enclosures[i].value, constants[i].value)
         return place[i]
 
@@ -126,4 +159,4 @@ def assemble(tape: Any, enclosures: list[Any], constants: list[Any]) -> NativeTa
         return None
     sizes = tape.nodes[tape.output].size, tape.kink_count
     fields, whole, arguments = (np.array(v, dtype=np.int32) for v in (made.rows, made.whole, kinked))
-    return NativeTape(tape.dim, output, fields, whole, np.array(made.real), arguments, sizes)
+    return Instructions(tape.dim, output, fields, whole, np.array(made.real), arguments, sizes, known)

@@ -31,6 +31,23 @@ class Epigraph(Variable):
     hidden = True
 
 
+class Height(Affine):
+    """The epigraph variable of an objective, as the objective that it stands for.
+
+    Parameters
+    ----------
+    given
+        What was to be minimised or maximised.
+    over
+        The indices whose worst value counts.
+    """
+
+    def __init__(self, given: Affine | Convex, over: tuple[Index, ...] = ()) -> None:
+        self.variable, self.given, self.over = Epigraph(()), given, over
+        super().__init__((), self.variable.terms)
+        self.origin = given.origin
+
+
 @dataclass(frozen=True, eq=False)
 class ConvexConstraint(Constraint):
     """A convex array <= 0, and the affine rows that it means."""
@@ -83,7 +100,11 @@ def compare_convex(a: Read | Convex, b: Read | Convex, symbol: str, flipped: boo
             f"{text(origin)} does not hold on a convex set of variables, as no equality of a maximum, a norm or an "
             "absolute value does. Write <= where that is enough, and put what it is equal to into the objective."
         )
-    body = subtract(a, b)
+    return at_most_zero(subtract(a, b), origin)
+
+
+def at_most_zero(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
+    """body <= 0, where that holds on a convex set."""
     ends = body.affine.offset.value if isinstance(body.affine.offset, Constant) else np.zeros(0)
     if (ends == np.inf).any():
         raise ModelError(f"{text(origin)} cannot hold, since no number is infinite.")
@@ -172,9 +193,9 @@ def psd(matrix: Affine | Expression | Array) -> ConvexConstraint:
     return _directed(body, ("psd", matrix))
 
 
-def convex_objective(u: Convex, maximise: bool) -> tuple[Affine, ConvexConstraint]:
+def convex_objective(u: Convex, maximise: bool, over: tuple[Index, ...]) -> tuple[Height, ConvexConstraint]:
     """A convex objective as an epigraph variable, and the constraint that bounds it, which reads as the objective."""
-    t = Epigraph(())
+    goal = Height(u, over)
     word = "maximize" if maximise else "minimize"
     signs = [a.signs for a in u.atoms]
     if any(((s > 0) if maximise else (s < 0)).any() for s in signs):
@@ -182,17 +203,14 @@ def convex_objective(u: Convex, maximise: bool) -> tuple[Affine, ConvexConstrain
             f"{word} {u} is not convex: np.abs, np.maximum, np.max and norms can be minimised, np.minimum and np.min "
             "maximised. Where the sign of what is inside is known, write it without."
         )
+    t = goal.variable
     body = add(t, negative(u)) if maximise else add(u, linear_rule("negative", (t,)))
-    goal = t.gather(np.zeros((), dtype=np.intp))
-    goal.origin = u.origin
     return goal, lowered(body, u.origin)
 
 
-def enclosed_objective(u: Affine, maximise: bool) -> tuple[Affine, Constraint]:
+def enclosed_objective(u: Affine, maximise: bool) -> tuple[Height, Constraint]:
     """An objective with numbers that are enclosed as an epigraph variable, and the constraint that bounds it."""
-    t = Epigraph(())
+    goal = Height(u)
     one = u.reshape(())
-    row: Constraint = t <= one if maximise else one <= t
-    goal = t.gather(np.zeros((), dtype=np.intp))
-    goal.origin = u.origin
+    row: Constraint = goal.variable <= one if maximise else one <= goal.variable
     return goal, row.named("objective")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,9 +33,17 @@ class DecisionRuleTuning:
 TUNING = DecisionRuleTuning()
 
 
+class Part(NamedTuple):
+    """What of an entry lies between two numbers."""
+
+    entry: int
+    lower: float
+    upper: float
+
+
 @dataclass(frozen=True, eq=False)
 class DecisionRule:
-    """A decision as a polynomial of data: call it with what has been seen.
+    """A decision as a polynomial of data, or as one that is affine in pieces: call it with what has been seen.
 
     Parameters
     ----------
@@ -47,12 +55,16 @@ class DecisionRule:
         In the shape of the decision, with a last axis of length K.
     exponents
         Of the monomials that they belong to, (K, s).
+    parts
+        That the last coefficients belong to, where the rule is one in pieces: how much the slope along an entry is more
+        between two numbers than below all of them, times what of the entry lies there.
     """
 
     name: str
     seen: tuple[str, ...]
     coefficients: Array
     exponents: Ints
+    parts: tuple[Part, ...] = ()
 
     @property
     def constant(self) -> Array:
@@ -75,6 +87,9 @@ class DecisionRule:
                 f"{self.name} is a function of {entries}: data of shape ({s},), or N of them in rows; got {data.shape}."
             )
         monomials = np.prod(data[..., None, :] ** self.exponents, axis=-1)  # (…, K)
+        if self.parts:
+            entry, lower, upper = (np.array(column) for column in zip(*self.parts, strict=True))
+            monomials = np.concatenate([monomials, np.clip(data[..., entry], lower, upper) - lower], axis=-1)
         return np.tensordot(monomials, self.coefficients, axes=(-1, -1))
 
     def __str__(self) -> str:
@@ -119,6 +134,12 @@ class DecisionRule:
         return self._monomial(k, tex=False) or "1"
 
     def _monomial(self, k: int, tex: bool) -> str:
+        if k >= len(self.exponents):
+            entry, lower, upper = self.parts[k - len(self.exponents)]
+            inside = f"{self._entry(entry, tex)}, {number(lower, tex)}, {number(upper, tex)}"
+            less = f" - {number(lower, tex)}" if lower > 0 else f" + {number(-lower, tex)}" if lower < 0 else ""
+            clipped = rf"\operatorname{{clip}}\left({inside}\right)" if tex else f"clip({inside})"
+            return f"({clipped}{less})" if less else clipped
         parts = []
         for j in np.flatnonzero(self.exponents[k]).tolist():
             entry, power = self._entry(j, tex), int(self.exponents[k, j])

@@ -103,6 +103,10 @@ class Directions(ABC):
         raise NotImplementedError
 
     @abstractmethod
+    def typed(self, parts: list[Any]) -> tuple[Any, ...]:
+        """How the support function of these is printed."""
+
+    @abstractmethod
     def value(self, q: Array) -> Array:
         """The support function, rounded."""
 
@@ -140,6 +144,9 @@ class Absolute(Directions):
     def rows(self, size: int) -> Array:
         return np.array([[1.0], [-1.0]])
 
+    def typed(self, parts: list[Any]) -> tuple[Any, ...]:
+        return ("absolute", *parts)
+
     def value(self, q: Array) -> Array:
         return np.abs(q[..., 0])
 
@@ -169,6 +176,9 @@ class Largest(Directions):
     def rows(self, size: int) -> Array:
         return np.eye(size)
 
+    def typed(self, parts: list[Any]) -> tuple[Any, ...]:
+        return ("maximum", *parts)
+
     def value(self, q: Array) -> Array:
         return np.asarray(q.max(axis=-1))
 
@@ -197,6 +207,9 @@ class Euclidean(Directions):
 
     def domain(self, size: int) -> Domain:
         return Ball(np.zeros(size), 1.0)
+
+    def typed(self, parts: list[Any]) -> tuple[Any, ...]:
+        return ("norm", ("stack", *parts))
 
     def value(self, q: Array) -> Array:
         size, unit = _parts(q)
@@ -254,6 +267,10 @@ class Definite(Directions):
 
     def weights(self, v: Expression) -> Any:
         return (v.reshape(-1, 1) * v.reshape(1, -1)).ravel()
+
+    def typed(self, parts: list[Any]) -> tuple[Any, ...]:
+        k = isqrt(len(parts))
+        return ("largest_eigenvalue", ("stack", *(("stack", *parts[i * k : (i + 1) * k]) for i in range(k))))
 
     def value(self, q: Array) -> Array:
         return _eigen(_symmetric(q))[0][..., -1]

@@ -12,6 +12,7 @@ from ..errors import ModelError
 from ..validation import Array, numbers, shown
 from .affine import Affine, Variable
 from .convex import Convex
+from .folds import spelled
 from .graph import Index
 from .operators import Symbolic, register_evaluation
 from .parameter import Parameter, current, parameters_in
@@ -28,7 +29,7 @@ def evaluate(expression: Symbolic, values: Mapping[Any, Any]) -> Array | float:
             raise ModelError(f"`at` takes values of indices, variables and parameters; {shown(key)} is none of them.")
     if isinstance(expression, Convex):
         return _convex(expression, values)
-    affine = expression if isinstance(expression, Affine) else Affine.of(expression)
+    affine = spelled(expression if isinstance(expression, Affine) else Affine.of(expression))
     points, many = _points(affine.indices(), values)
     formulas = (affine.offset, *(t.coefficient for t in affine.terms))
     known = {p: _given(p, values[p]) for p in affine.parameters if p in values}

@@ -219,6 +219,11 @@ class Index(Expression):
         self.shape = () if domain.scalar else (domain.dim,)
         self.origin = ("name", name)
 
+    @property
+    def declared(self) -> Index:
+        """The index as it was declared: itself, unless it stands for one with more coordinates."""
+        return self
+
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         m, start = run.y.shape[-1], run.offsets[self]
         value = run.y[:, start : start + self.domain.dim]

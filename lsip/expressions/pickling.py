@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from .affine import Affine, Term, Variable
+from .graph import Index
 from .operators import Operators, Statement
 from .printing import Typed
 
@@ -57,7 +58,7 @@ def _parts(value: object, typed: bool) -> Iterator[tuple[Node, bool]]:
 
 
 def _children(node: Node, typed: bool) -> list[tuple[Node, bool]]:
-    if isinstance(node, Variable):
+    if isinstance(node, Variable | Index):
         return []
     return [part for name, value in _state(node, typed).items() for part in _parts(value, name == "origin")]
 

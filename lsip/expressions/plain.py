@@ -4,13 +4,15 @@ The words are those of the format of proofs (`lsip/proof/export.py`): index, con
 divide, negate, absolute, maximum, select, angle, power, linear, and elementary functions by their names in numpy. Where
 a proof has one step for every number, a step here makes an array of some shape; so there are steps that only arrange
 numbers (gather, join) or add them up along the last axis (sum), tables of monomials, splines with their pieces,
-parameters.
+parameters. Numbers `between` others may be known as fractions besides.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from math import prod
 from typing import Any, TypeAlias
@@ -24,6 +26,7 @@ from .angle import Angle
 from .arithmetic import DEGREE, PI
 from .bessel import BESSEL
 from .elementary import EVERYWHERE, FUNCTIONS
+from .enclosed import Enclosed
 from .graph import (
     Absolute,
     Add,
@@ -66,7 +69,7 @@ NODES = {
     Power,
     Select,
 }
-NODES |= {Add, Angle, Divide, Multiply, Sum}
+NODES |= {Enclosed, Add, Angle, Divide, Multiply, Sum}
 ARRAYS: dict[str, type[Expression]] = {"add": Add, "multiply": Multiply, "divide": Divide, "angle": Angle}
 IRRATIONAL = {constant.name: constant for constant in (PI, DEGREE, LOG2)}
 _NUMBERS: Schema = [number]
@@ -84,15 +87,32 @@ class PlainTuning:
     most_numbers
         In the results of all steps together.
     most_exponent
-        In tables of monomials, which hold all powers up to it.
+        In tables of monomials, which hold all powers up to it; also the largest degree of a decision rule.
+    most_entries
+        Of a matrix that is to be semidefinite, whose directions are as many numbers as it has.
+    most_digits
+        Of a fraction.
     """
 
     most_numbers: int = 20_000_000
     most_exponent: int = 10_000
+    most_entries: int = 1_000_000
+    most_digits: int = 4_000
 
 
 TUNING = PlainTuning()
+_FRACTION = re.compile(r"-?[0-9]+(/0*[1-9][0-9]*)?")
 TOO_LARGE = f"makes more than {TUNING.most_numbers:,} numbers in all, which is too much for a file; pickle the problem."
+
+
+def fraction(value: object) -> bool:
+    """A fraction, such as "-1/3"."""
+    return isinstance(value, str) and len(value) <= TUNING.most_digits and bool(_FRACTION.fullmatch(value))
+
+
+def _short(v: Fraction) -> bool:
+    """Whether a fraction has not too many digits; one takes more than three bits."""
+    return v.numerator.bit_length() + v.denominator.bit_length() < 3 * (TUNING.most_digits - 4)
 
 
 def functions() -> dict[str, Any]:
@@ -107,6 +127,7 @@ def step_schema() -> Tagged:
         "parameter": {"parameter": whole},
         "constant": {"shape": _PLACES, "value": _NUMBERS},
         "irrational": {"name": text},
+        "between": {"shape": _PLACES, "lower": _NUMBERS, "upper": _NUMBERS, "exact": Either([fraction], missing)},
         **dict.fromkeys(ARRAYS, _SHAPED),
         **{op: {"args": _PLACES} for op in ("negate", "absolute", "join", "sum")},
         "maximum": {"args": _PLACES},
@@ -161,6 +182,10 @@ class Writer:
                 return {"op": "parameter", "parameter": self._leaves[id(node)]}
             case Irrational() if node.name in IRRATIONAL:
                 return {"op": "irrational", "name": node.name}
+            case Enclosed() if all(_short(v) for v in node.exact or ()):
+                ends = {"lower": node.lower.ravel().tolist(), "upper": node.upper.ravel().tolist()}
+                exact = None if node.exact is None else [str(v) for v in node.exact]
+                return {"op": "between", "shape": list(node.shape), **ends, "exact": exact}
             case Constant() if not node.rounded and np.isfinite(node.value).all():
                 return {"op": "constant", "shape": list(node.shape), "value": node.value.ravel().tolist()}
             case Apply() if isinstance(node.function, Spline):
@@ -238,6 +263,8 @@ def _node(step: Data, args: list[Expression], where: str) -> Expression:
     if op == "irrational":
         demand(step["name"] in IRRATIONAL, f"{where} has a name that is not known.")
         return IRRATIONAL[step["name"]]
+    if op == "between":
+        return _between(step, shape, where)
     counts = {"join": range(1, len(args) + 1), "maximum": (2,), "select": (3,), **dict.fromkeys(ARRAYS, (2,))}
     demand(len(args) in counts.get(op, (1,)), f"{where} has {len(args)} arguments.")
     sizes, (u, *_) = [a.size for a in args], args
@@ -258,6 +285,16 @@ def _node(step: Data, args: list[Expression], where: str) -> Expression:
     if op == "spline":
         return Apply(_spline(step, where), u)
     return Apply(functions()[op], u, step["spelled_out"])
+
+
+def _between(step: Data, shape: tuple[int, ...], where: str) -> Expression:
+    lower, upper = (np.array(step[end], dtype=float) for end in ("lower", "upper"))
+    exact = None if step["exact"] is None else [Fraction(v) for v in step["exact"]]
+    fits = len(lower) == len(upper) == prod(shape) == (len(lower) if exact is None else len(exact))
+    demand(fits, f"{where} has another number of values than its shape says.")
+    within = all(a <= v <= b for a, v, b in zip(lower, exact or lower, upper, strict=True))
+    demand(within and (lower <= upper).all(), f"{where} needs `lower` below `upper`, and what is exact between them.")
+    return Enclosed(lower.reshape(shape), upper.reshape(shape), exact)
 
 
 def _power(step: Data, args: list[Expression], shape: tuple[int, ...], where: str) -> Expression:

@@ -147,19 +147,25 @@ class _Expansion:
     def __init__(self, tape: Tape) -> None:
         self.tape, self.count = tape, 0
         self.zero: Exponents = (0,) * tape.dim
-        self.results: dict[int, Terms] = {}
+        self.results: dict[int, list[Any]] = {}  # an element that is no polynomial is None
 
     def outputs(self) -> Terms:
         written = self.tape.written
         steps = list(written.steps())
-        if not all(_may_be_one(node) for _, node, _ in steps):
+        others = [not _may_be_one(node) for _, node, _ in steps]
+        if any(others) and not any(isinstance(node, Gather) for _, node, _ in steps):  # nothing leaves them behind
             raise _OtherwiseError
-        for i, node, args in steps:
-            self.results[i] = self._expand(node, [self.results[a] for a in args])
-            self.count += sum(map(len, self.results[i]))
+        for (i, node, args), other in zip(steps, others, strict=True):
+            known = [self.results[a] for a in args]
+            spoilt = any(p is None for part in known for p in part) and not isinstance(node, Gather | Join)
+            self.results[i] = [None] * node.size if other or spoilt else self._expand(node, known)
+            self.count += sum(len(p) for p in self.results[i] if p)
             if self.count > TUNING.most_terms:
                 raise _OtherwiseError
-        return self.results[written.output]
+        found = [p for p in self.results[written.output] if p is not None]
+        if len(found) < len(self.results[written.output]):
+            raise _OtherwiseError
+        return found
 
     def _expand(self, node: Expression, args: list[Terms]) -> Terms:
         check("rows")

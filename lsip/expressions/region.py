@@ -21,6 +21,7 @@ from .inequalities import Inequalities
 from .parameter import parameters_in
 from .printing import latex, text
 from .substitution import substituted
+from .tape import Tape
 
 Rule = Callable[[Any], object]
 
@@ -84,6 +85,11 @@ class Region(Domain):
     def index(self) -> Index:
         """The index in the inequalities."""
         return self._inequalities.index
+
+    @property
+    def tape(self) -> Tape:
+        """The inequalities, in order: formulas that are nowhere negative on the set."""
+        return self._inequalities.tape
 
     def _outer_box(self) -> tuple[Array, Array]:
         cells = self.base.cells()
@@ -286,7 +292,7 @@ class Region(Domain):
     @cached_property
     def _steps(self) -> tuple[object, ...]:
         """What makes the inequalities what they are: the steps that compute them."""
-        written = self._inequalities.tape.written
+        written = self.tape.written
         return tuple((type(node).__name__, args, _detail(node)) for _, node, args in written.steps())
 
     def __reduce__(self) -> tuple[object, ...]:

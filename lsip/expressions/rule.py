@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from ..errors import ModelError
 from ..validation import Array, shown
 from .affine import Affine, Term, Variable
-from .decision_rule import DecisionRule
+from .decision_rule import DecisionRule, Part
+from .folds import Pieces, fold, is_affine
 from .graph import Constant, Expression, Gather, Index, Join, as_expression
 from .operands import Ints
 from .printing import text
@@ -42,6 +43,9 @@ class Rule(Affine):
         How it prints.
     degree
         1 for rules that are affine in these entries, more for polynomials.
+    pieces
+        1 for rules that are affine over the whole range of an entry, more for as many pieces of equal width, or a list
+        of the points where pieces meet. The slope along an entry is another one in each piece.
 
     After a solve, the solution has the rule that was found under it: its coefficients, and a function of data. The
     coefficients are a variable of the problem, with one more axis: the constant part, then one for each entry.
@@ -63,21 +67,35 @@ class Rule(Affine):
     hint = "Constraints can be written, as in forall(z, rule >= 0)."
 
     def __init__(
-        self, shape: int | tuple[int, ...] = (), *, of: Seen = None, name: str | None = None, degree: int = 1
+        self,
+        shape: int | tuple[int, ...] = (),
+        *,
+        of: Seen = None,
+        name: str | None = None,
+        degree: int = 1,
+        pieces: Pieces = 1,
     ) -> None:
         entries = _entries(of)
-        exponents = _exponents(len(entries), _degree(degree))
+        exponents = exponents_up_to(len(entries), _degree(degree))
+        parts, self.parts = ((), ()) if is_affine(pieces) or not entries else _parts(entries, degree, pieces)
         given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-        self.coefficients = Coefficients(self, (*given, len(exponents)), name)
+        k = len(exponents) + len(self.parts)
+        self.coefficients = Coefficients(self, (*given, k), name)
         self.name, self.entries, self.exponents = self.coefficients.name, entries, exponents
-        size, k = self.coefficients.size // len(exponents), len(exponents)
+        size = self.coefficients.size // k
         rows, place = np.arange(size), np.arange(size * k).reshape(size, k)
         terms = [Term(self.coefficients, rows, place[:, 0], Constant(np.ones(size)))]
         if k > 1:
-            each = Gather(_monomials(entries, exponents[1:]), np.tile(np.arange(k - 1), size))
+            seen = _monomials(entries, exponents[1:])
+            each = Gather(Join((seen, *parts)) if parts else seen, np.tile(np.arange(k - 1), size))
             terms.append(Term(self.coefficients, np.repeat(rows, k - 1), place[:, 1:].ravel(), each))
         super().__init__(self.coefficients.shape[:-1], tuple(terms))
         self.origin = ("rule", self.name, *_written(of)) if entries else ("name", self.name)
+
+    @property
+    def degree(self) -> int:
+        """That of its polynomials."""
+        return max(1, int(self.exponents.sum(axis=1).max()))
 
     @property
     def value(self) -> DecisionRule | None:
@@ -88,7 +106,7 @@ class Rule(Affine):
     def found(self, coefficients: Array) -> DecisionRule:
         """The rule with these coefficients."""
         seen = tuple(text(i) if not i.shape else f"{text(i)}[{k}]" for i, k in self.entries)
-        return DecisionRule(self.name, seen, coefficients, self.exponents)
+        return DecisionRule(self.name, seen, coefficients, self.exponents, self.parts)
 
 
 class Coefficients(Variable):
@@ -118,6 +136,15 @@ def _degree(degree: int) -> int:
     if found < 1:
         raise ModelError(f"The degree of a rule is a whole number, 1 for an affine one; got {shown(degree)}.")
     return found
+
+
+def _parts(entries: tuple[Entry, ...], degree: int, pieces: Pieces) -> tuple[tuple[Expression, ...], tuple[Part, ...]]:
+    """What of the entries lies above their breakpoints: as expressions, and for which entries, between which numbers."""
+    if degree != 1:
+        raise ModelError(f"A rule has a `degree` or `pieces`, not both; got degree {degree} and {shown(pieces)} pieces.")
+    each = [(fold(i, pieces), k) for i, k in entries]
+    parts = tuple(Gather(f, f.parts(k)) for f, k in each if len(f.parts(k)))
+    return parts, tuple(Part(j, *ends) for j, (f, k) in enumerate(each) for ends in f.limits(k))
 
 
 def _written(of: Seen) -> tuple[Any, ...]:
@@ -155,7 +182,7 @@ def _places(e: Expression) -> list[Entry]:
     )
 
 
-def _exponents(count: int, degree: int, most: int = 100_000) -> Ints:
+def exponents_up_to(count: int, degree: int, most: int = 100_000) -> Ints:
     """The powers (K, count) of all monomials up to a degree: 1, the entries, their products, …."""
     if comb(count + degree, degree) > most:
         raise ModelError(

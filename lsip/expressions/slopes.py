@@ -112,6 +112,9 @@ def _combined(matrix: Matrix, u: Slopes, m: int) -> Slopes:
     return Slopes(u.value.reshape(1, -1).linear(matrix)[0], place // m, place % m, slope)
 
 
+AFFINE = (Index, Add, Multiply, Negate, Gather, Sum, Linear, Divide, Join)  # of affine arguments, these may be so
+
+
 def slopes_of(node: Expression, args: list[Slopes], start: Callable[[Index], int], m: int) -> Slopes | None:
     """What an operation makes of affine arguments, m being the length of an index point; None if it is not affine."""
     match node:

@@ -15,6 +15,8 @@ from scipy import sparse
 
 from .affine import Affine
 from .angle import Angle
+from .convex import Convex
+from .enclosed import Enclosed
 from .graph import (
     Absolute,
     Add,
@@ -37,7 +39,7 @@ from .monomials import Monomials
 from .parameter import Parameter
 
 Origin: TypeAlias = tuple[Any, ...]
-_PAIRS: dict[type, str] = {Add: "add", Multiply: "multiply", Divide: "divide", Angle: "arctan2"}
+_PAIRS: dict[type, str] = {Multiply: "multiply", Divide: "divide", Angle: "arctan2"}
 
 
 def _total(terms: list[Any]) -> Any:
@@ -79,6 +81,10 @@ class Element:
     def number(self) -> float | None:
         """The number that it is; None if it is none."""
         node, k = self._held()
+        if isinstance(node, Negate | Multiply | Add):  # which hold for nothing but zeros
+            parts = [Element(a, k if a.size > 1 else 0).number for a in node.args]
+            zero = all(v == 0 for v in parts) if isinstance(node, Add) else 0 in parts and None not in parts
+            return 0.0 if zero else None
         return float(node.value.ravel()[k]) if isinstance(node, Constant) and not node.rounded else None
 
     @property
@@ -91,11 +97,13 @@ class Element:
                 return ("getitem", node, np.unravel_index(k, node.shape)) if node.shape else node.origin
             case Irrational():
                 return ("name", node.name)
-            case Constant():
+            case Constant() | Enclosed():
                 return ("constant", node.value.ravel()[k])
             case Apply():
                 name = node.function.name
                 return ("divide", 1.0, *parts) if name == "reciprocal" else (name.partition("_")[0], *parts)
+            case Add():
+                return ("spelled", _total([part for part in parts if part.number != 0]))
             case Multiply() if (sign := _sign(*parts)) is not None:
                 return ("spelled", sign)
             case Power():
@@ -145,11 +153,34 @@ class Row:
                 x = ("getitem", v, np.unravel_index(column, v.shape)) if v.shape else v
                 known = None if term.numbers is None else float(term.numbers.value[e])
                 terms.append(_multiple(Element(term.coefficient, e), x) if known is None else _times(known, x))
-        offset = self.body.offset
-        if not isinstance(offset, Constant):
-            terms.append(Element(offset, self.place))
-        elif (value := float(offset.value.ravel()[self.place])) or not terms:
-            terms.append(value)
+        rest = Element(self.body.offset, self.place)
+        if rest.number != 0 or not terms:
+            terms.append(rest if rest.number is None else rest.number)
+        return ("spelled", _total(terms))
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """One element of an array that is convex or concave in variables, by its place in the flat array."""
+
+    body: Convex
+    place: int
+
+    @staticmethod
+    def typed(body: Convex) -> Origin:
+        """An origin for what has none."""
+        return _typed([Piece(body, k) for k in range(min(body.size, 7))], body.shape)
+
+    @property
+    def origin(self) -> Origin:
+        """What is affine, and support functions of rows."""
+        row = Row(self.body.affine, self.place)
+        terms: list[Any] = [] if row.origin == ("spelled", 0.0) else [row]
+        for a in self.body.atoms:
+            width = a.q.shape[1]
+            for e in np.flatnonzero(a.rows == self.place).tolist():
+                curve = a.kind.typed([Row(a.q, e * width + k) for k in range(width)])
+                terms.append(_times(float(a.signs[e]), curve))
         return ("spelled", _total(terms))
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,10 @@ from .jets import Jet, Numbers, tetrahedron, triangle
 from .operands import Shape
 from .parameter import Parameter, Values, current
 from .recurrences import Closed, closed_forms
-from .slopes import Slopes, slopes_of
+from .slopes import AFFINE, Slopes, slopes_of
+
+if TYPE_CHECKING:
+    from .compiled import Instructions
 
 
 class Quadratic(NamedTuple):
@@ -120,6 +123,9 @@ class Tape:
         self.constants: dict[bool, list[Jet[Numbers] | None]] = {}
         self.still_doubts: dict[int, Doubt | None] = {}
         self.parameters = _parameters(self.nodes)
+        depending = above(set(self.parameters), self.args) if self.parameters else set()
+        self._moved = [i for i in self.still if i in depending]
+        self._before: Tape | None = None  # the same with other values of its parameters
         self._written_parameters = _parameters(self.written.nodes)
         self.known: dict[Parameter, Array] = {}
         if self.parameters:
@@ -136,7 +142,9 @@ class Tape:
         other: Tape = object.__new__(Tape)
         vars(other).update(vars(self))
         other.constants, other.still_doubts = {}, {}
-        other.__dict__.pop("native", None)  # its constants are those of the other values
+        for found in ("instructions", "native"):  # their numbers are those of the other values
+            other.__dict__.pop(found, None)
+        other._before = self if "instructions" in vars(self) else self._before
         other._bind(values)
         return other
 
@@ -359,8 +367,9 @@ class Tape:
         """The results of all nodes that do not depend on the index; computed once for points and once for boxes."""
         boxes = isinstance(run.y, Interval)
         if boxes not in self.constants:
-            results: list[Jet[Numbers] | None] = [None] * len(self.nodes)
-            for i in self.still:
+            before = None if self._before is None else self._before.constants.get(boxes)
+            results: list[Jet[Numbers] | None] = [None] * len(self.nodes) if before is None else before.copy()
+            for i in self.still if before is None else self._moved:
                 if boxes:
                     check("enclosures")
                 results[i] = self.nodes[i].forward([results[a] for a in self.args[i]], run)  # type: ignore[misc]
@@ -368,14 +377,23 @@ class Tape:
         return self.constants[boxes].copy()
 
     @cached_property
-    def native(self) -> NativeTape | None:
-        """The tape in the compiled kernel, where that knows all of its nodes."""
+    def instructions(self) -> Instructions | None:
+        """The tape as the compiled kernel reads it, where that knows all of its nodes."""
         from .compiled import assemble
 
         origin = np.zeros((1, self.dim))
         box, point = Pass(Interval(origin, origin), 0, self.offsets, self.kinks), Pass(origin, 0, self.offsets)
         with np.errstate(all="ignore"):
-            return assemble(self, self._constants(box), self._constants(point))
+            known = self._constants(box), self._constants(point)
+        before, self._before = self._before, None
+        if before is None:
+            return assemble(self, *known)
+        return None if before.instructions is None else before.instructions.other(self._moved, *known)
+
+    @cached_property
+    def native(self) -> NativeTape | None:
+        """The tape in the compiled kernel."""
+        return None if self.instructions is None else self.instructions.native()
 
     @property
     def compiled(self) -> bool:
@@ -434,7 +452,7 @@ class Tape:
 
     def linear(self) -> Slopes | None:
         """All outputs with their slopes, outward rounded, if they are affine in the index; None if not."""
-        if self.kink_count:
+        if self.kink_count or not all(isinstance(self.nodes[i], AFFINE) for i, *_ in self.steps):
             return None
         origin = np.zeros((1, self.dim))
         with np.errstate(all="ignore"):
@@ -574,6 +592,15 @@ def below(roots: set[int], args: list[tuple[int, ...]]) -> set[int]:
     for i in range(len(args) - 1, -1, -1):
         if i in found:
             found.update(args[i])
+    return found
+
+
+def above(roots: set[int], args: list[tuple[int, ...]]) -> set[int]:
+    """Some nodes and all that depend on them."""
+    found = set(roots)
+    for i, mine in enumerate(args):
+        if not found.isdisjoint(mine):
+            found.add(i)
     return found
 
 

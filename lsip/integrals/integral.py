@@ -15,6 +15,7 @@ from ..domains.points import as_points
 from ..errors import ModelError
 from ..expressions.affine import Affine, Term, enclosed
 from ..expressions.enclosed import known
+from ..expressions.folds import spelled
 from ..expressions.graph import Expression, Gather, Index, Join
 from ..expressions.interval import Interval
 from ..expressions.parameter import parameters_in
@@ -158,7 +159,7 @@ class Integrand:
         indices = (index,) if isinstance(index, Index) else tuple(index) if isinstance(index, list | tuple) else ()
         if not indices or not all(isinstance(i, Index) for i in indices):
             raise ModelError(f"lsip.{name} needs an Index, or several, after what it is of; got {index!r}.")
-        affine = Affine.of(expression)
+        affine = spelled(Affine.of(expression))
         for formula in (affine.offset, *(t.coefficient for t in affine.terms)):
             _check_formula(formula, indices, name)
         domains = [i.domain for i in indices]

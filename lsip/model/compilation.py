@@ -7,6 +7,7 @@ whatever values parameters have by now.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -27,13 +28,12 @@ from ..expressions.tape import Tape, constant_value
 from ..oracles.memory import Memory
 from .callables import FamilyOn, compile_family
 from .families import BlackBoxFamily, DeclaredFamily, DirectedFamily
-from .program import Layout, Place, Program
+from .program import FixedMatrix, Layout, Place, Program
 from .rational import WholeRows, whole_rows
 
 Array = NDArray[np.float64]
 Part = TypeVar("Part")
 Offsets = dict[Variable, Any]
-Memories = dict[tuple[tuple[Index, ...], int], Memory]  # by indices, and by how narrow constraints are
 
 
 class Quantified(Protocol):
@@ -49,7 +49,7 @@ class Quantified(Protocol):
     def label(self) -> str: ...
 
 
-Groups: TypeAlias = tuple[tuple[int, tuple[Quantified, ...]], ...]
+Groups: TypeAlias = tuple[tuple[Quantified, ...], ...]  # of constraints that share one family
 ONCE = Index("once", Finite([[0.0]]))  # the one point over which rows with enclosed coefficients are a family
 
 
@@ -86,10 +86,14 @@ class CompilationTuning:
         widest; beyond, those of about the same width do.
     alike
         Widths that differ by less than this factor are about the same.
+    taken_up
+        Constraints that come later are a family of their own, so that nothing of the earlier ones is done again, until
+        they are this share of those: then one family costs less than two.
     """
 
     most_padded: int = 100_000
     alike: float = 4.0
+    taken_up: float = 0.5
 
 
 TUNING = CompilationTuning()
@@ -101,7 +105,8 @@ class Parts:
     def __init__(self) -> None:
         self._known: dict[Hashable, Any] = {}
         self.families: list[DeclaredFamily | BlackBoxFamily] = []
-        self.memories: Memories = {}  # boxes of indices, for whatever constraints there are
+        self.groups: Groups = ()
+        self._apart = False
 
     def once(self, key: Hashable, make: Callable[[], Part]) -> Part:
         """What is known under that key, or is made now."""
@@ -109,6 +114,37 @@ class Parts:
             self._known[key] = make()
         found: Part = self._known[key]
         return found
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """While this lasts, constraints that are new have families of their own, and the others keep theirs."""
+        self._apart = True
+        try:
+            yield
+        finally:
+            self._apart = False
+
+    def arranged(self, groups: Groups) -> Groups:
+        """These groups, or parts of them where new constraints stay apart."""
+        return tuple(part for group in groups for part in self._parted(group)) if self._apart else groups
+
+    def _parted(self, group: tuple[Quantified, ...]) -> Groups:
+        there = set(map(id, group))
+        kept = [old for old in self.groups if all(id(c) in there for c in old)]
+        known = {id(c) for old in kept for c in old}
+        while kept and len(known) < len(group):
+            new = tuple(c for c in group if id(c) not in known)
+            if TUNING.taken_up * _rows(kept[-1]) > _rows(new):
+                return (*kept, new)
+            known -= set(map(id, kept.pop()))
+        return tuple(kept) or (group,)
+
+    def memory(self, group: tuple[Quantified, ...]) -> Memory:
+        """The boxes of that family which had most of these constraints; none where they are new."""
+        mine = set(map(id, group))
+        shared = [sum(id(c) in mine for c in old) for old in self.groups]
+        most = max(shared, default=0)
+        return self.families[shared.index(most)].memory if most else Memory()
 
     def keep(self, keys: set[Hashable]) -> None:
         """Forget all others."""
@@ -129,12 +165,13 @@ class Written:
     objective: Affine
     maximise: bool
     rows: tuple[Constraint, ...]
-    groups: Groups  # of constraints that share one family, and how narrow
+    groups: Groups
     applied: tuple[FamilyOn, ...]
     variables: tuple[Variable, ...]
     lower: Array
     upper: Array
     values: Values
+    families: Groups = ()  # the parts of groups that a program has families of, where these stayed apart
 
     def same(self, other: object) -> bool:
         """Whether it says the same as another one: the same statements, equal bounds, equal values."""
@@ -144,7 +181,7 @@ class Written:
         ):
             return False
         ours, theirs = (
-            (*w.rows, None, *(c for _, group in w.groups for c in (*group, None)), *w.applied) for w in (self, other)
+            (*w.rows, None, *(c for group in w.groups for c in (*group, None)), *w.applied) for w in (self, other)
         )
         return (
             len(ours) == len(theirs)
@@ -185,15 +222,16 @@ class Written:
             else finite(row.body, row).at(self.values)
             for row in rows
         ]
-        groups: Groups = (*self.groups, (0, tuple(map(Once, loose)))) if loose else self.groups
-        keyed = zip((*(group for _, group in self.groups), loose), groups, strict=False)
+        families = self.families or parts.arranged(self.groups)
+        groups: Groups = (*families, tuple(map(Once, loose))) if loose else families
         parts.families = [
             *(
-                once(key, partial(family_of, group, narrow, offsets, self.values, parts.memories))
-                for key, (narrow, group) in keyed
+                once(key, partial(family_of, group, offsets, self.values, parts))
+                for key, group in zip((*families, loose), groups, strict=False)
             ),
             *(once((on,), partial(_applied, on, offsets)) for on in self.applied),
         ]
+        parts.groups = groups
         parts.keep(keys)
         sizes = np.array([len(b) for _, b in blocks], dtype=np.intp)
         right = np.concatenate([np.zeros(0), *(-b for _, b in blocks)])
@@ -205,7 +243,7 @@ class Written:
             constant=sign * float(c0[0]),
             lower=self.lower,
             upper=self.upper,
-            A=sparse.vstack([a for a, _ in blocks], format="csr") if blocks else sparse.csr_matrix((0, n)),
+            A=sparse.vstack([a for a, _ in blocks], format="csr") if blocks else FixedMatrix.none(n),
             row_lower=np.where(equal, right, -np.inf),
             row_upper=right,
             families=tuple(f.bound(self.values) for f in parts.families),
@@ -213,7 +251,7 @@ class Written:
             maximise=self.maximise,
             name=self.name,
             integer=np.concatenate([np.full(v.size, v.integer) for v in self.variables]),
-            layout=Layout(self, self.owner, places),
+            layout=Layout(replace(self, families=families), self.owner, places),
         )
 
     def _places(
@@ -223,7 +261,7 @@ class Written:
         starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
         for row, start, end in zip(rows, starts, starts[1:], strict=False):
             yield row, Place(None, start, end)
-        for f, (_, group) in enumerate(groups):
+        for f, group in enumerate(groups):
             start = 0
             for member in group:
                 statement = member.constraint if isinstance(member, Once) else member
@@ -242,7 +280,7 @@ def single(constraint: Quantified) -> Program:
     values = current(body.parameters)
     nothing = Affine((), ())
     return Written(
-        None, constraint.label, nothing, False, (), ((0, (constraint,)),), (), variables, -free, free, values
+        None, constraint.label, nothing, False, (), ((constraint,),), (), variables, -free, free, values
     ).compile()
 
 
@@ -311,17 +349,20 @@ def _told(tape: Tape) -> str:
     return ", ".join(f"{p.name} is {text(v)}" for p, v in tape.known.items())
 
 
-def grouped(members: Sequence[Quantified]) -> dict[int, tuple[Quantified, ...]]:
-    """Constraints over the same indices that share a family, by how narrow they are: all, unless that pads a lot."""
+def grouped(members: Sequence[Quantified]) -> Groups:
+    """Constraints over the same indices by the families that they share: all, unless that pads a lot."""
     widths = [_width(m.constraint.body) for m in members]
     widest = max(widths)
-    if sum(m.constraint.body.size for m in members) * widest <= TUNING.most_padded:
-        return {0: tuple(members)}
+    if _rows(members) * widest <= TUNING.most_padded:
+        return (tuple(members),)
     found: dict[int, list[Quantified]] = {}
     for member, width in zip(members, widths, strict=True):
-        narrow = int(np.log(widest / max(width, 1)) / np.log(TUNING.alike))
-        found.setdefault(narrow, []).append(member)
-    return {narrow: tuple(part) for narrow, part in found.items()}
+        found.setdefault(int(np.log(widest / max(width, 1)) / np.log(TUNING.alike)), []).append(member)
+    return tuple(map(tuple, found.values()))
+
+
+def _rows(members: Sequence[Quantified]) -> int:
+    return sum(m.constraint.body.size for m in members)
 
 
 def _width(body: Affine) -> int:
@@ -330,9 +371,7 @@ def _width(body: Affine) -> int:
     return int(np.bincount(rows).max(initial=0))
 
 
-def family_of(
-    members: Sequence[Quantified], narrow: int, offsets: Offsets, values: Values, memories: Memories
-) -> DeclaredFamily:
+def family_of(members: tuple[Quantified, ...], offsets: Offsets, values: Values, parts: Parts) -> DeclaredFamily:
     """Constraints over the same indices as one family, so that they share all work on the index."""
     indices = members[0].indices
     if members[0].directions:
@@ -349,7 +388,7 @@ def family_of(
     domain = _product([i.domain for i in indices])
     family = declared_family(name, indices, domain, body, labels, offsets, values)
     family.origins = tuple((m, i) for m in members for i in range(m.constraint.body.size))
-    family.memory = memories.setdefault((indices, narrow), family.memory)
+    family.memory = parts.memory(members)
     return family
 
 

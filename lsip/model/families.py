@@ -99,7 +99,7 @@ class RowFamily(Rows, Protocol):
         """The same with derivatives, rhs as last column: (N, K + 1), (m, N, K + 1), packed Hessians; or None."""
 
     def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
-        """Row `component[n]` at the point y[n], rhs last, in rational numbers; None where that is not possible."""
+        """The coefficients of row `component[n]` at the point y[n] in rational numbers; None if they are not known."""
 
     def largest(self) -> float:
         """A bound of |a(y)|, for every coefficient and over the whole index set; inf if there is none."""
@@ -115,6 +115,9 @@ class RowFamily(Rows, Protocol):
 
     def identity(self) -> Iterator[object]:
         """What makes the rows what they are, beside index set and columns: equal for equal rows."""
+
+
+FOUND_OUT = ("linear", "polynomials", "coefficient_polynomials")  # about the formulas of a family, when asked
 
 
 class DeclaredFamily:
@@ -150,8 +153,7 @@ class DeclaredFamily:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was found out about it."""
-        found = {"linear", "polynomials"} & set(vars(self))
-        kept = {k: v for k, v in vars(self).items() if k not in found}
+        kept = {k: v for k, v in vars(self).items() if k not in FOUND_OUT}
         return {**kept, "_name": self.name, "_labels": self.labels, "memory": Memory(), "_parts": {}}
 
     @cached_property
@@ -168,7 +170,7 @@ class DeclaredFamily:
         if tape is self.tape:
             return self
         other = self._alike()
-        for found in ("linear", "polynomials"):
+        for found in FOUND_OUT:
             other.__dict__.pop(found, None)
         other.tape = tape
         return other
@@ -319,9 +321,17 @@ class DeclaredFamily:
         """The coefficients, row by row, then the right-hand sides, as polynomials in the index, if they are some."""
         return None if self.tape.kink_count else Polynomials.of(self.tape)
 
+    @cached_property
+    def coefficient_polynomials(self) -> Polynomials | None:
+        """The coefficients alone, where right-hand sides may be anything else."""
+        if self.polynomials is not None or self.tape.kink_count:
+            return self.polynomials
+        return Polynomials.of(Tape(self.outputs[:1], self.indices, values=self.tape.known))
+
     def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
-        """Row `component[n]` at the point y[n], rhs last, in rational numbers; None if they are no polynomials."""
-        return None if self.polynomials is None else self.polynomials.fractions(y, self._lanes(component).tolist())
+        """The coefficients of row `component[n]` at the point y[n] in rational numbers; None if no polynomials."""
+        known = self.coefficient_polynomials
+        return None if known is None else known.fractions(y, self._lanes(component)[:, :-1].tolist())
 
     def polynomial(self, component: int, weights: Array) -> Polynomial | None:
         """Row `component`, rhs last, times weights, as a polynomial in the index, in rational numbers; None if not."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
@@ -16,6 +17,7 @@ from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
 from ..expressions.convex import Convex
 from ..expressions.convex_rows import convex_objective, enclosed_objective
+from ..expressions.folds import unfolded
 from ..expressions.graph import Condition, Expression, Index
 from ..expressions.naming import name_matrices, names_in, recall
 from ..expressions.operators import Operators, Statement, bare
@@ -29,7 +31,7 @@ from .compilation import Parts, Written, grouped
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .identities import matched
 from .method import Answer, Method, Solvable
-from .problem_file import WHAT, problem_data, read_problem
+from .problem_file import WHAT, goal_of, problem_data, read_problem
 from .program import Program
 from .statements import ForAll, Objective, check_indices, titled
 from .status import Status
@@ -97,12 +99,13 @@ def _objective(expression: Value, maximise: bool, over: Index | Sequence[Index] 
             return Objective(found, maximise)
         height, row = enclosed_objective(found, maximise)
         return Objective(height, maximise, (row,))
-    goal, bound = convex_objective(Convex.of(found), maximise)
-    goal.origin = found.origin
+    indices = (over,) if isinstance(over, Index) else tuple(over) if isinstance(over, list | tuple) else ()
+    body = Convex.of(found)
+    body.origin = found.origin
+    goal, bound = convex_objective(body, maximise, indices)
     statements = bound if over is None else forall(over, bound)
     every = tuple(statements) if isinstance(statements, list) else (statements,)
-    indices = () if over is None else (over,) if isinstance(over, Index) else tuple(over)
-    return Objective(goal, maximise, every, indices)
+    return Objective(goal, maximise, every)
 
 
 @overload
@@ -148,6 +151,7 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
         raise ModelError(f"{constraint} has no element (its shape is {constraint.body.shape}): leave it out.")
     if not constraint.indices and any(isinstance(t.variable, Coefficients) for t in constraint.body.terms):
         return constraint if name is None else constraint.named(name)  # of rules that see nothing
+    indices, constraint = unfolded(indices, constraint)
     check_indices(constraint, indices, constraint.indices)
     constraint = constraint if name is None else constraint.named(name)
     endless = not all(i.domain.bounded for i in indices)
@@ -247,17 +251,16 @@ class Problem(Solvable):
     def _check(self) -> None:
         """Find the variables, and refuse two of one name."""
         found = {term.variable: None for affine in self._affine() for term in affine.terms}
-        every = sorted(found, key=lambda v: v.number)
-        variables = tuple(v for v in every if not v.hidden)
+        variables = tuple(sorted((v for v in found if not v.hidden), key=lambda v: v.number))
         if not variables:
             raise ModelError("The model has no decision variable.")
         _check_names([v.name for v in variables], "variables")
         indices = (i for c in self._statements() if isinstance(c, ForAll) for i in c.indices)
-        _check_names([i.name for i in dict.fromkeys(indices)], "indices")
+        _check_names([i.name for i in dict.fromkeys(i.declared for i in indices)], "indices")
         _check_names([c.name for c in self.constraints if not isinstance(c, FamilyOn) and c.name], "constraints")
         _check_names([p.name for p in self.parameters], "parameters")
         self.variables: tuple[Variable, ...] = variables
-        self._hidden = tuple(v for v in every if v.hidden)  # of epigraphs, behind the others in x
+        self._hidden = tuple(v for v in found if v.hidden)  # of epigraphs, behind the others in x
 
     def _affine(self) -> list[Affine]:
         """All that it consists of."""
@@ -329,7 +332,9 @@ class Problem(Solvable):
             self._parts.forget()
         elif getattr(method, "warm_start", None) is None:
             options = {"warm_start": warm, **options}
-        answer = super()._solved(given, method, options, verbose)
+        resumed = warm is not None and options.get("warm_start") is warm and options.get("start") is None
+        with self._parts.apart() if resumed and getattr(method, "start", None) is None else nullcontext():
+            answer = super()._solved(given, method, options, verbose)
         self._last = answer
         for variable in self.variables:
             variable.found(None if answer.status in (Status.INFEASIBLE, Status.UNBOUNDED) else answer[variable])
@@ -419,7 +424,8 @@ class Problem(Solvable):
     def data(self) -> dict[str, Any]:
         """The problem as plain data, as `save` writes it; a ModelError says what cannot be written that way."""
         bounds = {v: (v.lower, v.upper) for v in self.variables}
-        return problem_data(self.name, self.objective, self.constraints, bounds, {p: p.value for p in self.parameters})
+        goal = goal_of(self.objective.expression, self.objective.maximise)
+        return problem_data(self.name, goal, self.constraints, bounds, {p: p.value for p in self.parameters})
 
     def save(self, path: str | Path) -> None:
         """Write the problem as plain data (JSON), for `Problem.load`; no code is stored, and none is run on loading.
@@ -442,8 +448,8 @@ class Problem(Solvable):
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Problem:
         """The problem that `data` tells of; a ModelError says what is wrong with them."""
-        objective, constraints, name = read_problem(data)
-        return cls(objective, constraints, name=name)
+        goal, constraints, name = read_problem(data)
+        return cls(_objective(goal.expression, goal.maximise, goal.over or None), constraints, name=name)
 
     def compile(self) -> Program:
         """The arrays and families that a solver works on."""
@@ -463,7 +469,7 @@ class Problem(Solvable):
             objective=self.objective.expression,
             maximise=self.objective.maximise,
             rows=tuple(c for c in statements if isinstance(c, Constraint) and not c.directions),
-            groups=tuple(part for members in groups.values() for part in grouped(members).items()),
+            groups=tuple(group for members in groups.values() for group in grouped(members)),
             applied=tuple(c for c in statements if isinstance(c, FamilyOn)),
             variables=variables,
             lower=np.concatenate([v.lower for v in variables]),

@@ -3,84 +3,85 @@
 The words are those of the format of proofs, and the file holds what was declared rather than what it compiles to:
 
     name, maximise
-    variables     name, shape, lower, upper (null where there is no bound)
+    variables     name, shape, lower, upper (null where there is no bound), integer, boolean; of a decision rule, whose
+                  coefficients have one more axis, what it `sees`, [index, coordinate] each, and its degree
     parameters    name, shape, value (null if it has none)
     indices       name, domain {kind, arguments}
     steps         of all formulas, see `lsip/expressions/plain.py`
-    objective     terms (variable, rows, columns; the step that makes their coefficients, and what rounding left of
-                  them), constants (rows, value, rest), and the step of what depends on an index or on a parameter
-    constraints   the same for body <= 0 or body == 0, with its name, what it reads like, and its indices, if any
+    objective     what is affine; or what is convex or concave, and the indices that it is at its worst `over`
+    constraints   body <= 0 or body == 0, or convex <= 0, with its name, what it reads like, and its indices, if any
 
-What is read is compared with this schema before anything is made of it, and then with itself.
+`lsip/model/formula_file.py` has what affine and convex formulas look like. What is read is compared with this schema
+before anything is made of it, and then with itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
-from typing import Any
+from math import comb, prod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError
-from ..expressions.affine import Affine, Constraint, Term, Variable
-from ..expressions.graph import Constant, Expression, Index
+from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.convex import Convex
+from ..expressions.convex_rows import ConvexConstraint, Height, at_most_zero
+from ..expressions.graph import Index
 from ..expressions.index_sets import domain_data, domain_schema, read_domain
 from ..expressions.parameter import Parameter
 from ..expressions.plain import TUNING, Data, Writer, read_steps, step_schema
 from ..expressions.printing import text as printed
-from ..expressions.spelled import Row
-from ..expressions.sums import Kept, Scattered
+from ..expressions.rule import Coefficients, Rule
 from ..schema import Either, Schema, conform, demand, flag, missing, number, text, whole
 from .callables import FamilyOn
 from .compilation import Written
-from .statements import ForAll, Objective, check_indices
+from .formula_file import AFFINE, CONVEX, FormulaReader, FormulaWriter
+from .statements import ForAll, check_indices
 
 Array = NDArray[np.float64]
+Quantity = Affine | Convex
 FORMAT, VERSION = "lsip-problem", 1
 WHAT = "a problem written by Problem.save"
 STATE = {"shape", "number", "name", "_lower", "_upper", "_value", "integer", "boolean"}  # of a variable
-INFINITE = {"inf": np.inf, "-inf": -np.inf}
-
-
-def infinite(value: object) -> bool:
-    """An infinity, as a word."""
-    return isinstance(value, str) and value in INFINITE
-
-
-_REST: Schema = Either([number], missing)
-_BODY: dict[str, Schema] = {
-    "shape": [whole],
-    "terms": [{"variable": whole, "rows": [whole], "columns": [whole], "coefficient": whole, "rest": _REST}],
-    "constants": [{"rows": [whole], "value": [Either(number, infinite)], "rest": _REST}],
-    "varying": Either(whole, missing),
-}
 _BOUNDS: Schema = [Either(number, missing)]
+_VARIABLE: dict[str, Schema] = {"name": text, "shape": [whole], "lower": _BOUNDS, "upper": _BOUNDS}
+_CONSTRAINT: dict[str, Schema] = {"name": Either(text, missing), "reads": text, "indices": [whole]}
 
 
 def schema() -> dict[str, Schema]:
     """What a file must look like; elementary functions that were registered since are known to it, too."""
-    constraint = {"name": Either(text, missing), "reads": text, "indices": [whole], "equality": flag, "body": _BODY}
     return {
         "format": text,
         "version": whole,
         "name": text,
         "maximise": flag,
         "variables": [
-            {"name": text, "shape": [whole], "lower": _BOUNDS, "upper": _BOUNDS, "integer": flag, "boolean": flag}
+            Either(
+                {**_VARIABLE, "integer": flag, "boolean": flag},
+                {**_VARIABLE, "sees": [(whole, whole)], "degree": whole},
+            )
         ],
         "parameters": [{"name": text, "shape": [whole], "value": Either([number], missing)}],
         "indices": [{"name": text, "domain": domain_schema()}],
         "steps": [step_schema()],
-        "objective": _BODY,
-        "constraints": [constraint],
+        "objective": Either(AFFINE, {"convex": CONVEX, "over": [whole]}),
+        "constraints": [Either({**_CONSTRAINT, "equality": flag, "body": AFFINE}, {**_CONSTRAINT, "convex": CONVEX})],
     }
+
+
+class Goal(NamedTuple):
+    """An objective as it was given."""
+
+    expression: Quantity
+    maximise: bool
+    over: tuple[Index, ...]
 
 
 def problem_data(
     name: str,
-    objective: Objective,
+    goal: Goal,
     constraints: Sequence[Constraint | ForAll | FamilyOn],
     bounds: Mapping[Variable, tuple[Array, Array]],
     values: Mapping[Parameter, Array | float | None],
@@ -89,45 +90,56 @@ def problem_data(
 
     Variables have these `bounds`, lower and upper, and parameters these `values`.
     """
-    demand(
-        not objective.epigraph,
-        f"A file has no word for {objective}, which is no affine formula with doubles. Pickle the problem instead.",
-    )
     inner = [_formula(c) for c in constraints]
-    indices = list(dict.fromkeys(i for c in constraints if isinstance(c, ForAll) for i in c.indices))
-    writer = Writer(indices, tuple(values))
-    place, order = {v: i for i, v in enumerate(bounds)}, {index: i for i, index in enumerate(indices)}
+    seen = [i for v in bounds if isinstance(v, Coefficients) for i, _ in v.rule.entries]
+    quantified = [i for c in constraints if isinstance(c, ForAll) for i in c.indices]
+    indices = list(dict.fromkeys([*quantified, *goal.over, *seen]))
+    order = {index: i for i, index in enumerate(indices)}
+    steps = Writer(indices, tuple(values))
+    write = FormulaWriter(steps, tuple(bounds))
     return {
         "format": FORMAT,
         "version": VERSION,
         "name": name,
-        "maximise": objective.maximise,
-        "variables": [_variable(v, *ends) for v, ends in bounds.items()],
+        "maximise": goal.maximise,
+        "variables": [_variable(v, order, *ends) for v, ends in bounds.items()],
         "parameters": [
             {"name": p.name, "shape": list(p.shape), "value": None if value is None else np.ravel(value).tolist()}
             for p, value in values.items()
         ],
         "indices": [{"name": i.name, "domain": domain_data(i.domain)} for i in indices],
-        "objective": _body(objective.expression, writer, place),
+        "objective": write.affine(goal.expression)
+        if isinstance(goal.expression, Affine)
+        else {"convex": write.convex(goal.expression), "over": [order[i] for i in goal.over]},
         "constraints": [
             {
-                "name": body.name,
-                "reads": printed(body),
+                "name": said.name,
+                "reads": printed(said),
                 "indices": [order[i] for i in c.indices] if isinstance(c, ForAll) else [],
-                "equality": body.equality,
-                "body": _body(body.body, writer, place),
+                **(
+                    {"convex": write.convex(said.written)}
+                    if isinstance(said, ConvexConstraint)
+                    else {"equality": said.equality, "body": write.affine(said.body)}
+                ),
             }
-            for c, body in zip(constraints, inner, strict=True)
+            for c, said in zip(constraints, inner, strict=True)
         ],
-        "steps": writer.steps,
+        "steps": steps.steps,
     }
 
 
+def goal_of(expression: Affine, maximise: bool) -> Goal:
+    """An objective as it was given, which may be what an epigraph variable stands for."""
+    if isinstance(expression, Height):
+        return Goal(expression.given, maximise, expression.over)
+    return Goal(expression, maximise, ())
+
+
 def _formula(c: Constraint | ForAll | FamilyOn) -> Constraint:
-    """What a constraint says, without its indices; others than affine ones say more than their affine parts."""
+    """What a constraint says, without its indices; kinds that are not known here may say more than their formulas."""
     inner = c.constraint if isinstance(c, ForAll) else c
-    if type(inner) is Constraint:
-        return inner
+    if type(inner) in (Constraint, ConvexConstraint):
+        return inner  # type: ignore[return-value]
     if isinstance(inner, FamilyOn):
         raise ModelError(
             f"{c} is given by functions, which are code, and no file holds that. Write the constraint with an "
@@ -140,80 +152,73 @@ def written_data(model: Written) -> Data:
     """The same of a model as it was at some moment, whatever became of it since."""
     ends = np.cumsum([0] + [v.size for v in model.variables]).tolist()
     places = zip(model.variables, ends, ends[1:], strict=False)
-    bounds = {v: (model.lower[a:b], model.upper[a:b]) for v, a, b in places}
-    statements: list[Any] = [*model.rows, *(c for _, group in model.groups for c in group), *model.applied]
-    return problem_data(model.name, Objective(model.objective, model.maximise), statements, bounds, model.values)
+    bounds = {v: (model.lower[a:b], model.upper[a:b]) for v, a, b in places if not v.hidden}
+    statements: list[Any] = [*model.rows, *(c for group in model.groups for c in group), *model.applied]
+    if isinstance(model.objective, Height):
+        statements = [c for c in statements if not _bounds_height(c, model.objective)]
+    return problem_data(model.name, goal_of(model.objective, model.maximise), statements, bounds, model.values)
 
 
-def _variable(v: Variable, *bounds: Array) -> Data:
+def _bounds_height(c: Constraint | ForAll | FamilyOn, height: Height) -> bool:
+    """Whether a statement is there because of an objective."""
+    body = c.constraint.body if isinstance(c, ForAll) else c.body
+    return any(t.variable is height.variable for t in body.terms)
+
+
+def _variable(v: Variable, order: Mapping[Index, int], *bounds: Array) -> Data:
+    lower, upper = ([e if np.isfinite(e) else None for e in end.tolist()] for end in bounds)
+    ends = {"lower": lower, "upper": upper}
+    if type(v) is Coefficients:
+        seen = [[order[i], k] for i, k in v.rule.entries]
+        return {"name": v.name, "shape": list(v.shape[:-1]), **ends, "sees": seen, "degree": v.rule.degree}
     more = [name.lstrip("_") for name, value in v.__getstate__().items() if name not in STATE and value is not False]
     demand(
         type(v) is Variable, f"A file has no word for {type(v).__name__}, as {v.name} is. Pickle the problem instead."
     )
     demand(not more, f"{v.name} is {', '.join(more)}, for which a file has no word. Pickle the problem instead.")
-    lower, upper = ([e if np.isfinite(e) else None for e in end.tolist()] for end in bounds)
-    kind = {"integer": v.integer, "boolean": v.boolean}
-    return {"name": v.name, "shape": list(v.shape), "lower": lower, "upper": upper, **kind}
+    return {"name": v.name, "shape": list(v.shape), **ends, "integer": v.integer, "boolean": v.boolean}
 
 
-def _body(body: Affine, writer: Writer, place: dict[Variable, int]) -> Data:
-    return {
-        "shape": list(body.shape),
-        "terms": [
-            {
-                "variable": place[t.variable],
-                "rows": t.rows.tolist(),
-                "columns": t.columns.tolist(),
-                "coefficient": writer.place(t.coefficient),
-                "rest": None if t.rest is None else t.rest.ravel().tolist(),
-            }
-            for t in body.terms
-        ],
-        "constants": [
-            {
-                "rows": c.rows.tolist(),
-                "value": [str(v) if np.isinf(v) else v for v in c.numbers.value.ravel().tolist()],
-                "rest": None if c.numbers.rest is None else c.numbers.rest.ravel().tolist(),
-            }
-            for c in body.constants
-        ],
-        "varying": None if body.varying is None else writer.place(body.varying),
-    }
-
-
-def read_problem(data: Any) -> tuple[Objective, list[Constraint | ForAll], str]:
+def read_problem(data: Any) -> tuple[Goal, list[Constraint | ForAll], str]:
     """What a problem is made of: its objective, its constraints, and its name."""
     known = isinstance(data, dict) and data.get("format") == FORMAT and data.get("version") == VERSION
     demand(known, f"it has not the format {FORMAT}, version {VERSION}, which this version of lsip reads.")
     conform(data, schema(), "it")
-    arrays = [c["body"] for c in data["constraints"]] + [p for p in data["parameters"] if p["value"] is None]
-    demand(sum(prod(a["shape"]) for a in arrays) <= TUNING.most_numbers, "its arrays are too large for a file.")
-    variables = [_read_variable(v) for v in data["variables"]]
+    unset = [p["shape"] for p in data["parameters"] if p["value"] is None]
+    demand(sum(map(prod, unset)) <= TUNING.most_numbers, "its arrays are too large for a file.")
     parameters = [_read_parameter(p) for p in data["parameters"]]
     indices = [Index(i["name"], read_domain(i["domain"])) for i in data["indices"]]
-    steps = read_steps(data["steps"], indices, parameters)
-
-    def body(given: Data) -> Affine:
-        return _read_body(given, variables, steps)
-
-    objective = body(data["objective"])
-    demand(objective.size == 1 and not objective.indices(), "the objective is more than one number without an index.")
-    constraints = [_read_constraint(c, body(c["body"]), indices) for c in data["constraints"]]
-    return Objective(objective, data["maximise"]), constraints, data["name"]
+    variables = [_read_variable(v, indices) for v in data["variables"]]
+    read = FormulaReader(variables, read_steps(data["steps"], indices, parameters))
+    given = data["objective"]
+    over = _indices(given.get("over", []), indices)
+    expression: Quantity = read.convex(given["convex"]) if "convex" in given else read.affine(given)
+    constraints = [_read_constraint(c, read, indices) for c in data["constraints"]]
+    return Goal(expression, data["maximise"], over), constraints, data["name"]
 
 
-def _read_variable(data: Data) -> Variable:
-    size = prod(data["shape"])
-    demand(
-        all(len(data[end]) == size for end in ("lower", "upper")), f"{data['name']} needs {size} bounds on each side."
-    )
-    shape = tuple(data["shape"])
-    lower, upper = (
-        np.array([none if v is None else v for v in data[end]], dtype=float).reshape(shape)
+def _read_variable(data: Data, indices: Sequence[Index]) -> Variable:
+    shape, seen, degree = tuple(data["shape"]), data.get("sees"), data.get("degree", 0)
+    size = prod(shape)
+    if seen is not None:
+        demand(0 < degree <= TUNING.most_exponent, f"{data['name']} has a degree beyond 1 to {TUNING.most_exponent}.")
+        size *= comb(len(seen) + degree, degree) if seen else 1
+    fits = all(len(data[end]) == size for end in ("lower", "upper"))
+    demand(fits, f"{data['name']} needs {size} bounds on each side.")
+    bounds = [
+        np.array([none if v is None else v for v in data[end]], dtype=float)
         for end, none in (("lower", -np.inf), ("upper", np.inf))
-    )
-    kind = {word: data[word] for word in ("integer", "boolean")}
-    return Variable(shape, name=data["name"], lower=lower, upper=upper, **kind)
+    ]
+    if seen is None:
+        lower, upper = (end.reshape(shape) for end in bounds)
+        kind = {word: data[word] for word in ("integer", "boolean")}
+        return Variable(shape, name=data["name"], lower=lower, upper=upper, **kind)
+    known = all(i < len(indices) and k < indices[i].domain.dim for i, k in seen)
+    demand(known, f"{data['name']} sees an entry of an index that there is not.")
+    entries = [indices[i][k] if indices[i].shape else indices[i] for i, k in seen]
+    found = Rule(shape, of=entries or None, name=data["name"], degree=degree).coefficients
+    found.lower, found.upper = (end.reshape(found.shape) for end in bounds)
+    return found
 
 
 def _read_parameter(data: Data) -> Parameter:
@@ -224,55 +229,34 @@ def _read_parameter(data: Data) -> Parameter:
     )
 
 
-def _read_body(data: Data, variables: Sequence[Variable], steps: Sequence[Expression]) -> Affine:
-    shape = tuple(data["shape"])
-    size, varying = prod(shape), data["varying"]
-    demand(varying is None or varying < len(steps), "a formula is made by no step.")
-    terms = []
-    for t in data["terms"]:
-        demand(t["variable"] < len(variables) and t["coefficient"] < len(steps), "a term has no variable, or no step.")
-        variable, coefficient = variables[t["variable"]], steps[t["coefficient"]]
-        fits = len(t["rows"]) == len(t["columns"]) == coefficient.size and coefficient.shape == (coefficient.size,)
-        demand(fits and (t["rest"] is None or len(t["rest"]) == coefficient.size), "a term has parts of other lengths.")
-        rows, columns = _places(t["rows"], size), _places(t["columns"], variable.size)
-        known = isinstance(coefficient, Constant) and not coefficient.rounded
-        demand(t["rest"] is None or known, "only numbers have a rest.")
-        terms.append(Term(variable, rows, columns, coefficient, _rest(t["rest"])))
-    constants = []
-    for c in data["constants"]:
-        value = np.array([INFINITE[v] if isinstance(v, str) else v for v in c["value"]], dtype=float)
-        fits = len(c["rows"]) == len(value) and (c["rest"] is None or len(c["rest"]) == len(value))
-        demand(fits, "constants have parts of other lengths.")
-        constants.append(Scattered(_places(c["rows"], size), Kept(value, _rest(c["rest"]))))
-    offset = None if varying is None else steps[varying]
-    demand(offset is None or offset.shape == shape, "a formula has another shape than what it is part of.")
-    body = Affine(shape, tuple(terms), offset, tuple(constants))
-    body.origin = Row.typed(body)
-    return body
+def _indices(places: list[int], indices: Sequence[Index]) -> tuple[Index, ...]:
+    demand(all(i < len(indices) for i in places), "a constraint, or the objective, has an index that there is not.")
+    demand(len(set(places)) == len(places), "a constraint, or the objective, has an index twice.")
+    return tuple(indices[i] for i in places)
 
 
-def _places(values: list[int], end: int) -> Any:
-    demand(all(v < end for v in values), "a place is outside of its array.")
-    return np.array(values, dtype=np.intp)
-
-
-def _rest(values: list[float] | None) -> Any:
-    return None if values is None else np.array(values, dtype=float)
-
-
-def _read_constraint(data: Data, body: Affine, indices: Sequence[Index]) -> Constraint | ForAll:
-    demand(body.size and any(t.rows.size for t in body.terms), "a constraint has no element, or no variable in it.")
-    ends = [v for c in body.constants for v in c.numbers.value[np.isinf(c.numbers.value)].tolist()]
-    demand(not any(v > 0 or data["equality"] for v in ends), "a constraint cannot hold, since no number is infinite.")
-    constraint = Constraint(body, data["equality"], ("==" if data["equality"] else "<=", body, 0.0))
+def _read_constraint(data: Data, read: FormulaReader, indices: Sequence[Index]) -> Constraint | ForAll:
+    constraint = _read_convex(read.convex(data["convex"])) if "convex" in data else _read_affine(data, read)
     if data["name"] is not None:
         constraint = constraint.named(data["name"])
-    if not data["indices"]:
+    found = _indices(data["indices"], indices)
+    if not found:
         return constraint
-    demand(max(data["indices"]) < len(indices), "a constraint has an index that there is not.")
-    found = tuple(indices[i] for i in data["indices"])
-    demand(len(set(found)) == len(found), "a constraint has an index twice.")
-    bounded = all(i.domain.bounded for i in found) and not data["equality"]
+    bounded = all(i.domain.bounded for i in found) and not constraint.equality
     demand(bounded, "a constraint for all index points is an equality, or over an unbounded set.")
-    check_indices(str(constraint), found, body.indices())
+    check_indices(str(constraint), found, constraint.indices)
     return ForAll(found, constraint)
+
+
+def _read_affine(data: Data, read: FormulaReader) -> Constraint:
+    body, equality = read.affine(data["body"]), data["equality"]
+    demand(body.size and any(t.rows.size for t in body.terms), "a constraint has no element, or no variable in it.")
+    ends = [v for c in body.constants for v in c.numbers.value[np.isinf(c.numbers.value)].tolist()]
+    demand(not any(v > 0 or equality for v in ends), "a constraint cannot hold, since no number is infinite.")
+    return Constraint(body, equality, ("==" if equality else "<=", body, 0.0))
+
+
+def _read_convex(body: Convex) -> Constraint:
+    some = body.size and any(t.rows.size for part in body.parts for t in part.terms)
+    demand(some, "a convex constraint has no element, or no variable in it.")
+    return at_most_zero(body, ("<=", body, 0.0))

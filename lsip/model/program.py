@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -42,6 +43,12 @@ STORAGE = StorageTuning()
 
 class FixedMatrix(sparse.csr_matrix):  # type: ignore[misc]  # which has no types
     """The finite rows of a program: its arrays are read-only, and no entry can be set; one of a copy can."""
+
+    @staticmethod
+    @lru_cache(maxsize=16)
+    def none(n: int) -> FixedMatrix:
+        """No rows, of so many columns."""
+        return FixedMatrix.of(sparse.csr_matrix((0, n)))
 
     @staticmethod
     def of(matrix: Table) -> FixedMatrix:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.convex_rows import Height
 from ..expressions.graph import Index
 from ..expressions.printing import latex, text
 from .compilation import single
@@ -22,7 +23,11 @@ class Objective:
     expression: Affine
     maximise: bool
     epigraph: tuple[Constraint | ForAll, ...] = ()
-    over: tuple[Index, ...] = ()  # the indices whose worst value counts
+
+    @property
+    def over(self) -> tuple[Index, ...]:
+        """The indices whose worst value counts."""
+        return self.expression.over if isinstance(self.expression, Height) else ()
 
     def __str__(self) -> str:
         return f"{'maximize' if self.maximise else 'minimize'} {text(self.expression)}{_worst_over(self.over)}"
@@ -83,7 +88,7 @@ class ForAll:
         return worst_violation(program, flat(variables, known), tol)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
-        where = ", ".join(f"{i.name} ∈ {i.domain}" for i in self.indices)
+        where = ", ".join(f"{i.name} ∈ {i.declared.domain}" for i in self.indices)
         return f"{self.constraint}   for all {where}"
 
     __repr__ = __str__
@@ -106,11 +111,11 @@ def check_indices(constraint: object, indices: Sequence[Index], found: Sequence[
 
 
 def _sets(indices: tuple[Index, ...]) -> str:
-    return ", ".join(rf"{latex(i)} \in {i.domain.latex()}" for i in indices)
+    return ", ".join(rf"{latex(i)} \in {i.declared.domain.latex()}" for i in indices)
 
 
 def _worst_over(indices: tuple[Index, ...]) -> str:
-    return f"   at its worst over {', '.join(f'{i.name} ∈ {i.domain}' for i in indices)}" if indices else ""
+    return f"   at its worst over {', '.join(f'{i.name} ∈ {i.declared.domain}' for i in indices)}" if indices else ""
 
 
 def titled(constraint: Constraint | ForAll) -> str:

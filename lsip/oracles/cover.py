@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deadline import check
 from ..domains import Cell
 from ..domains.proven import LOST
 from ..expressions.chart import Chart
@@ -165,9 +166,10 @@ class Cover:
         size = _at_once(self.p * self.width)
         if len(lower) <= 1.5 * size:
             return self._batch(lower, upper, pieces)
-        starts = range(0, len(lower), size)
-        each = (None if pieces is None else pieces[i : i + size] for i in starts)
-        batches = [self._batch(lower[i : i + size], upper[i : i + size], p) for i, p in zip(starts, each, strict=True)]
+        batches = []
+        for part in (slice(i, i + size) for i in range(0, len(lower), size)):
+            check("branch-and-bound")
+            batches.append(self._batch(lower[part], upper[part], None if pieces is None else pieces[part]))
         return {key: np.concatenate([batch[key] for batch in batches]) for key in batches[0]}
 
     def _batch(self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from .certificate import Array, Ints, Support
 from .dual import Dual, Weighed, charges, loose_columns, weigh
 from .linear_algebra import exact_sums
 from .linear_program import linear_program
+from .merging import merged
 from .rows import Mask, Rows, centres, settled
 
 
@@ -169,7 +170,8 @@ def _searched(
                 best = candidate, weighed
             if float(weighed.charge.sum()) <= allowed and weighed.lower >= found.base - allowed:
                 return candidate, weighed
-        return _best(best, _exactly(program, c, dual, rows, centre, loose, wide))
+        best = _best(best, _exactly(program, c, dual, rows, centre, loose, wide))
+        return best or _at_centres(program, c, dual, centre, loose, wide)
     except OutOfTime:  # what was found before counts
         return best
 
@@ -188,6 +190,17 @@ def _exactly(
     proposals = _proposals(program, c, dual, rows, centre, loose, ends, wide)
     weighed = [(each, weigh(c, its_rows, each, centre)) for each, its_rows in islice(proposals, TUNING.exact_tries)]
     return _best(*((each, found) for each, found in weighed if found is not None))
+
+
+def _at_centres(
+    program: Program, c: Array, dual: Dual, centre: Array, loose: Mask, wide: _Wide
+) -> tuple[Dual, Weighed] | None:
+    """The dual with atoms merged that stand for one, and what that proves."""
+    made = merged(program, c, dual, wide.spare, np.flatnonzero(loose))
+    if made is None:
+        return None
+    made, its_rows = _trimmed(made, Rows.of(program, made.support), made.basis)
+    return _best((made, found)) if (found := weigh(c, its_rows, made, centre)) is not None else None
 
 
 def _tried(

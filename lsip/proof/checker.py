@@ -26,9 +26,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache, partial, reduce
 from itertools import combinations, islice, pairwise, product
-from math import prod
+from math import isfinite, prod
+from operator import mul
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -221,6 +222,14 @@ class Formula:
             demand(isinstance(known[i], fmpq) or ball(known[i]).is_finite(), "A function may not be defined.")
         return known
 
+    def numbers(self, steps: list[int], y: Sequence[Value]) -> list[Value]:
+        """Some of the values; nan where they may not be defined."""
+        try:
+            known = self.values(self.order(steps), y)
+        except CheckError:
+            return [NAN] * len(steps)
+        return [known[i] for i in steps]
+
     def never_negative(self, step: int) -> bool:
         """Whether a step is proven to be nonnegative on the index set, though rounded ranges reach below 0."""
         if step not in self.signs:
@@ -245,37 +254,35 @@ class Formula:
 
 
 class Piece(NamedTuple):
-    """A part of an index set: the image of a box of parameters."""
+    """A part of an index set: the image of a box of parameters, but for where one of the numbers in `cut` is negative."""
 
     lower: Point
     upper: Point
     place: Callable[[Sequence[Value]], list[Value]]
+    cut: Callable[[Sequence[Value]], list[Value]] = lambda y: []
 
 
 class IndexSet(NamedTuple):
-    """An index set: pieces that cover it, and whether it holds a rational point."""
+    """An index set: pieces that cover it, and numbers (`sides`) none of which is negative at its points, and only there."""
 
     dim: int
     pieces: list[Piece]
-    holds: Callable[[Point], bool]
+    sides: Callable[[Sequence[Value]], list[Value]]
+
+    def holds(self, y: Point) -> bool:
+        return all(v >= 0 for v in self.sides(y))
 
 
 def read_set(data: dict[str, Any]) -> IndexSet:
     """An index set by its name and arguments."""
     kind, given = data["kind"], data["arguments"]
-    counts: dict[str, int | None] = {"Simplex": 1, "Finite": 1, "Product": None, "Union": None}
-    counts |= dict.fromkeys(("Interval", "Box", "Ball", "Ellipsoid", "Polytope"), 2)
+    counts: dict[str, int | None] = dict.fromkeys(("Simplex", "Finite", "Region"), 1)
+    counts |= dict.fromkeys(("Interval", "Box", "Ball", "Ellipsoid", "Polytope", "Budget"), 2)
+    counts |= dict.fromkeys(("Product", "Union", "Intersection"))
     familiar(kind in counts, f"The index set {str(kind)[:60]} is not known.")
     readable(counts[kind] in (None, len(given)), "An index set has other arguments.")
     if kind in ("Interval", "Box"):
-        lower, upper = (tuple(numbers([end] if kind == "Interval" else end)) for end in given)
-        demand(all(a <= b for a, b in zip(lower, upper, strict=True)), "An index set is empty.")
-        inside = lambda y: all(a <= v <= b for a, v, b in zip(lower, y, upper, strict=True))  # noqa: E731
-        return IndexSet(len(lower), [Piece(lower, upper, list)], inside)
-    if kind == "Finite":
-        points = [tuple(numbers(point)) for point in given[0]]
-        readable(len({len(p) for p in points}) == 1, "A finite index set needs points of one length.")
-        return IndexSet(len(points[0]), [triangle([point]) for point in points], points.__contains__)
+        return box_set(*(tuple(numbers([end] if kind == "Interval" else end)) for end in given))
     if kind == "Ball":
         radius, places = number(given[1]), range(len(given[0]))
         demand(radius > 0, "A ball has no radius.")
@@ -285,14 +292,39 @@ def read_set(data: dict[str, Any]) -> IndexSet:
     if kind == "Simplex":  # the convex hull of the unit vectors
         corners = [tuple(fmpq(int(i == j)) for j in range(given[0])) for i in range(whole(given[0], 4))]
         readable(corners, "A simplex has no corner.")
-        return IndexSet(len(corners), [triangle(corners)], lambda y: min(y) >= 0 and sum(y, ZERO) == 1)
+        return IndexSet(len(corners), [triangle(corners)], lambda y: [*y, sum(y, ZERO) - 1, 1 - sum(y, ZERO)])
     if kind == "Polytope":
-        return polygon([numbers(row) for row in given[0]], numbers(given[1], len(given[0])))
-    parts = [read_set(part) for part in given]
+        return polytope([numbers(row) for row in given[0]], numbers(given[1], len(given[0])))
+    if kind == "Budget":
+        signs = [list(map(fmpq, row)) for row in product((-1, 1), repeat=whole(given[0], 4))]
+        return polytope([*axes(len(signs[0])), *signs], [ONE] * 2 * len(signs[0]) + [number(given[1])] * len(signs))
+    points = [tuple(numbers(point)) for point in given[0]] if kind == "Finite" else []
+    parts = [box_set(y, y) for y in points] if points else [read_set(part) for part in given]
     readable(parts and (kind == "Product" or len({p.dim for p in parts}) == 1), "No set to put together.")
+    first, *others = parts
     if kind == "Product":
         return product_set(parts)
-    return IndexSet(parts[0].dim, [p for part in parts for p in part.pieces], lambda y: any(p.holds(y) for p in parts))
+    if kind in ("Finite", "Union"):
+        least: Callable[[Point], Value] = lambda y: [-reduce(largest, [-v for v in p.sides(y)]) for p in parts]  # noqa: E731
+        return IndexSet(first.dim, [p for part in parts for p in part.pieces], lambda y: [reduce(largest, least(y))])
+    if kind == "Region":
+        formula = Formula(data["steps"], first)
+        inside = [whole(i, len(formula.steps)) for i in data["inside"]]
+        others = [first._replace(sides=partial(formula.numbers, inside))]
+
+    def cut(more: Callable[[Sequence[Value]], list[Value]], y: Sequence[Value]) -> list[Value]:
+        return [*more(y), *(v for part in others for v in part.sides(y))]
+
+    pieces = [piece._replace(cut=partial(cut, piece.cut)) for piece in first.pieces]
+    return IndexSet(first.dim, pieces, partial(cut, first.sides))
+
+
+def box_set(lower: Point, upper: Point) -> IndexSet:
+    """The points between two."""
+    ends = list(zip(lower, upper, strict=True))
+    demand(all(a <= b for a, b in ends), "An index set is empty.")
+    sides = lambda y: [s for v, (a, b) in zip(y, ends, strict=True) for s in (v - a, b - v)]  # noqa: E731
+    return IndexSet(len(ends), [Piece(lower, upper, list)], sides)
 
 
 def ellipsoid(centre: Point, shape: list[list[fmpq]]) -> IndexSet:
@@ -300,14 +332,13 @@ def ellipsoid(centre: Point, shape: list[list[fmpq]]) -> IndexSet:
     half = fmpq(63, 40)  # more than a quarter of a turn; as distances may be negative, half of all directions do
     n = range(len(centre))
     readable([len(row) for row in shape] == [len(n)] * len(n), "The shape of an ellipsoid does not fit its centre.")
-    demand(
-        shape == [list(column) for column in zip(*shape, strict=True)], "The shape of an ellipsoid is not symmetric."
-    )
+    demand(shape == list(map(list, zip(*shape, strict=True))), "The shape of an ellipsoid is not symmetric.")
     root: list[list[Number]] = [[ZERO] * len(n) for _ in n]
     for i, j in ((a, b) for a in n for b in range(a + 1)):  # Cholesky's factor, which no other matrices have
         left = shape[i][j] - sum((root[i][k] * root[j][k] for k in range(j)), ZERO)
         demand(i > j or left > 0, "An ellipsoid is flat, or none.")
         root[i][j] = left / root[j][j] if i > j else applied("sqrt", None, left)
+    inverse = [dict(enumerate(row)) for row in fmpq_mat(shape).inv().tolist()]
 
     def place(s: Sequence[Value]) -> list[Value]:
         unit = [s[0]]
@@ -315,12 +346,11 @@ def ellipsoid(centre: Point, shape: list[list[fmpq]]) -> IndexSet:
             unit = [v * turn.cos() for v in unit] + [s[0] * turn.sin()]
         return [c + sum((root[i][k] * unit[k] for k in range(i)), root[i][i] * unit[i]) for i, c in enumerate(centre)]
 
-    def inside(y: Point) -> bool:
+    def sides(y: Sequence[Value]) -> list[Value]:
         away = [v - c for v, c in zip(y, centre, strict=True)]
-        steps = solved([dict(enumerate(row)) for row in shape], away)
-        return bool(sum((a * b for a, b in zip(away, steps, strict=True)), ZERO) <= 1)
+        return [1 - sum((a * at(row, away) for a, row in zip(away, inverse, strict=True)), ZERO)]
 
-    return IndexSet(len(n), [Piece((-ONE, *[-half] * (len(n) - 1)), (ONE, *[half] * (len(n) - 1)), place)], inside)
+    return IndexSet(len(n), [Piece((-ONE, *[-half] * (len(n) - 1)), (ONE, *[half] * (len(n) - 1)), place)], sides)
 
 
 def triangle(corners: Sequence[Point]) -> Piece:
@@ -336,37 +366,53 @@ def triangle(corners: Sequence[Point]) -> Piece:
     return Piece((ZERO,) * (len(corners) - 1), (ONE,) * (len(corners) - 1), place)
 
 
-def polygon(rows: list[list[fmpq]], sides: list[fmpq], most: int = 40) -> IndexSet:
-    """The points y of the plane with rows y <= sides, cut into triangles that meet in one corner."""
-    familiar(all(len(row) == 2 for row in rows), "Polytopes are known in the plane only.")
-    familiar(len(rows) <= most, f"Polytopes with more than {most} rows are not known.")
-    table, corners = [(dict(enumerate(row)), b) for row, b in zip(rows, sides, strict=True)], list[Point]()
-    holds: Callable[[Point], bool] = lambda y: all(at(row, y) <= b for row, b in table)  # noqa: E731
-    for (u, s), (v, t) in combinations(table, 2):
-        det = u[0] * v[1] - u[1] * v[0]
-        corner = ((s * v[1] - u[1] * t) / det, (u[0] * t - s * v[0]) / det) if det != 0 else ()
-        if corner and corner not in corners and holds(corner):
-            corners.append(corner)
-    edges = {edge for row, b in table if len(edge := tuple(v for v in corners if at(row, v) == b)) == 2}
-    closed = len(corners) > 2 and len(edges) == len(corners)  # it would be a chain of one edge less if it were open
-    familiar(closed, "Polytopes that are empty, flat or without bounds are not known.")
-    return IndexSet(2, [triangle([corners[0], *edge]) for edge in edges if corners[0] not in edge], holds)
+def axes(m: int) -> list[list[fmpq]]:
+    """The directions of all axes, and the opposite ones."""
+    return [[fmpq(sign * int(i == j)) for j in range(m)] for i in range(m) for sign in (-1, 1)]
+
+
+def vertices(rows: list[list[fmpq]], sides: list[fmpq]) -> set[Point]:
+    """The points of rows y <= sides at which as many rows as y has coordinates hold with equality, and only there."""
+    found = set[Point]()
+    for chosen in combinations(zip(rows, sides, strict=True), len(rows[0])):
+        if (matrix := fmpq_mat([row for row, _ in chosen])).det() != 0:
+            y = tuple(matrix.solve(fmpq_mat([[b] for _, b in chosen])).entries())
+            found |= {y} if all(at(dict(enumerate(row)), y) <= b for row, b in zip(rows, sides, strict=True)) else set()
+    return found
+
+
+def polytope(rows: list[list[fmpq]], sides: list[fmpq], most: int = 40) -> IndexSet:
+    """The points y with rows y <= sides, cut into triangles or what corresponds to them."""
+    m, table = len(rows[0]), [(dict(enumerate(row)), b) for row, b in zip(rows, sides, strict=True)]
+    familiar(m <= 3 and len(rows) <= most, f"Polytopes with more than 3 coordinates or {most} rows are not known.")
+    ways = vertices([*rows, *axes(m)], [ZERO] * len(rows) + [ONE] * 2 * m)  # on which one may go on for ever
+    corners = vertices(rows, sides)
+    familiar(corners and ways == {(ZERO,) * m}, "Polytopes that are empty or without bounds are not known.")
+
+    def cover(face: frozenset[Point]) -> list[list[Point]]:
+        """From one corner to all faces of a face that are without it."""
+        first = min(face)
+        others = {part for row, b in table if first not in (part := frozenset(v for v in face if at(row, v) == b))}
+        largest = [part for part in others if part and not any(part < other for other in others)]
+        return [[first, *part] for other in largest for part in cover(other)] or [[first]]
+
+    pieces = [triangle(part) for part in cover(frozenset(corners))]
+    return IndexSet(m, pieces, lambda y: [b - at(row, y) for row, b in table])
 
 
 def product_set(parts: list[IndexSet]) -> IndexSet:
     """The points whose consecutive coordinates lie in each of the parts."""
 
-    def place(chosen: tuple[Piece, ...], s: Sequence[Value]) -> list[Value]:
-        left = iter(s)
-        return [v for piece in chosen for v in piece.place(list(islice(left, len(piece.lower))))]
+    def each(functions: list[Any], sizes: list[int], values: Sequence[Value]) -> list[Value]:
+        left = iter(values)
+        return [v for f, size in zip(functions, sizes, strict=True) for v in f(list(islice(left, size)))]
 
-    def inside(y: Point) -> bool:
-        left = iter(y)
-        return all(part.holds(tuple(islice(left, part.dim))) for part in parts)
-
-    every = product(*(part.pieces for part in parts))
-    pieces = [Piece(sum((p.lower for p in c), ()), sum((p.upper for p in c), ()), partial(place, c)) for c in every]
-    return IndexSet(sum(part.dim for part in parts), pieces, inside)
+    dims, pieces = [part.dim for part in parts], list[Piece]()
+    for chosen in product(*(part.pieces for part in parts)):
+        lower, upper, places, cuts = zip(*chosen, strict=True)
+        place = partial(each, places, list(map(len, lower)))
+        pieces.append(Piece(sum(lower, ()), sum(upper, ()), place, partial(each, cuts, dims)))
+    return IndexSet(sum(dims), pieces, partial(each, [part.sides for part in parts], dims))
 
 
 @cache
@@ -384,31 +430,57 @@ def directions(m: int, terms: int) -> tuple[list[tuple[int, ...]], list[tuple[li
     return lines, tables
 
 
+def leaning(slope: list[float], walls: list[list[float]], rounds: int = 60) -> list[fmpq]:
+    """Multipliers, none negative, for walls that take from a slope as much as they can."""
+    found = [0.0] * len(walls)
+    for i, wall in rounds * list(enumerate(walls)):
+        step = max(-found[i], -sum(map(mul, slope, wall)) / max(sum(map(mul, wall, wall)), 1e-300))
+        found[i] += step
+        slope = [a + step * b for a, b in zip(slope, wall, strict=True)]
+    return [fmpq(*w.as_integer_ratio()) if isfinite(w) else ZERO for w in found]
+
+
 def examined(formula: Formula, order: list[int], piece: Piece, box: Box) -> list[Box] | None:
     """What is left to look at: nothing where the function, the last step, is at most 0; None where it is above."""
     centre, radius, depth = box
     m = len(active := [i for i, r in enumerate(radius) if r > 0])
     ctx.prec, ctx.cap = TUNING.fine if depth > TUNING.deep or not active else TUNING.coarse, 2
+    everywhere = [arb(c, r) if r > 0 else c for c, r in zip(centre, radius, strict=True)]
+    ranges = list(map(ball, piece.cut(piece.place(everywhere))))
+    loose, weights = [i for i, v in enumerate(ranges) if not v >= 0], dict[int, fmpq]()
+    if any(v < 0 for v in ranges):
+        return []
     if not active:
         return [] if ball(formula.values(order, piece.place(centre))[order[-1]]) <= 0 else None
 
-    def along(line: Sequence[Any], terms: int, everywhere: bool = False) -> list[arb]:
+    def value(y: list[Value]) -> Value:
+        """The function, or what is no less where no cut is negative."""
+        cuts = piece.cut(y) if weights else []
+        return sum((w * cuts[i] for i, w in weights.items()), formula.values(order, y)[order[-1]])
+
+    def along(line: Sequence[Any], terms: int, start: Sequence[Value] = centre, what: Any = value) -> list[arb]:
         """The Taylor coefficients at the centre, or over the box, along a line; nan where it may not be defined."""
-        ctx.cap = terms
-        s: list[Value] = [arb(c, r) if everywhere and r > 0 else arb(c) for c, r in zip(centre, radius, strict=True)]
+        ctx.cap, s = terms, list(map(ball, start))
         for i, d in zip(active, line, strict=True):
             s[i] = arb_series([s[i], d * arb(radius[i])], terms) if isinstance(d, arb) or d else s[i]
         try:
-            found = formula.values(order, piece.place(s))[order[-1]]
+            found = what(piece.place(s))
         except CheckError:
             return [NAN] * terms
         return [found[k] if isinstance(found, arb_series) else ball(found) * (k == 0) for k in range(terms)]
 
+    units = [[int(i == j) for j in range(m)] for i in range(m)]
+    if loose:  # f <= f + w g where g >= 0: with weights for which it is flat where f is largest at the edge of a cut
+        functions = [value, *(lambda y, i=i: piece.cut(y)[i] for i in loose)]
+        slope, *walls = ([float(along(u, 2, what=f)[1].mid()) for u in units] for f in functions)
+        ends = [[(1, c - r == a), (-1, c + r == b)] for c, r, a, b in zip(centre, radius, piece.lower, piece.upper)]
+        walls += [[sign * v for v in u] for u, i in zip(units, active, strict=True) for sign, met in ends[i] if met]
+        weights |= {i: w for i, w in zip(loose, leaning(slope, walls), strict=False) if w}
     terms = TUNING.terms[m - 1]
     lines, tables = directions(m, terms)
-    first, wide = along(lines[0], terms), along([1] if m == 1 else [arb(0, 1)] * m, terms + 1, everywhere=True)
-    if first[0] > 0 or wide[0] <= 0:
-        return None if first[0] > 0 else []
+    first, wide = along(lines[0], terms), along([1] if m == 1 else [arb(0, 1)] * m, terms + 1, everywhere)
+    if wide[0] <= 0 or (first[0] > 0 and not loose):
+        return [] if wide[0] <= 0 else None
     rest = wide[terms].abs_upper()
     if rest.is_finite() and first[0] + rest <= 0:
         series, taylor = [first, *(along(line, terms) for line in lines[1:])], Taylor()
@@ -420,11 +492,11 @@ def examined(formula: Formula, order: list[int], piece: Piece, box: Box) -> list
     i = max(active, key=lambda i: radius[i] / (piece.upper[i] - piece.lower[i]))
     parts = [(sign * radius[i] / 2, radius[i] / 2, depth + 1) for sign in (-1, 1)]
     if not rest.is_finite() or depth > TUNING.early:
-        slopes = [wide[1]] if m == 1 else [along([int(i == j) for j in range(m)], 2, True)[1] for i in range(m)]
+        slopes = [wide[1]] if m == 1 else [along(u, 2, everywhere)[1] for u in units]
         if first[0] + sum((v.abs_upper() for v in slopes), arb(0)) <= 0:
             return []
         known = [(k, 1 if v >= 0 else -1) for k, v in zip(active, slopes, strict=True) if v >= 0 or v <= 0]
-        if known:  # the largest value is on one face
+        if known and not loose:  # the largest value is on one face
             i, sign = known[0]
             parts = [(sign * radius[i], ZERO, depth)]
     around: Callable[[Point, fmpq], Point] = lambda old, new: (*old[:i], new, *old[i + 1 :])  # noqa: E731

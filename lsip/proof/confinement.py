@@ -37,14 +37,14 @@ class ConfinementTuning:
     ----------
     guesses
         Of what free columns add, relative to the gap that the multipliers leave; tried in turn.
-    halvings
+    quarterings
         Of the way from an atom to the end of the box around its index set, until a point of the set is found there.
     passes
         In which bounds imply further bounds.
     """
 
     guesses: tuple[float, ...] = (1.0, 1e3)
-    halvings: int = 12
+    quarterings: int = 7
     passes: int = 8
 
 
@@ -95,7 +95,7 @@ def _implied(sides: Sides, lower: Array, upper: Array) -> tuple[Array, Array]:
     """Bounds that follow, until no more variables become bounded: how narrowly does not matter."""
     for _ in range(TUNING.passes):
         before = np.isinf(lower).sum() + np.isinf(upper).sum()
-        lower, upper, _ = sides.tightened(lower, upper, 1)
+        lower, upper = sides.implied(lower, upper)
         if np.isinf(lower).sum() + np.isinf(upper).sum() == before:
             break
     return lower, upper
@@ -178,10 +178,10 @@ def _ways(domain: Domain, points: Array, atom: Ints, axis: Ints, sign: float) ->
     start = points[atom, axis]
     end = upper[axis] if sign > 0 else lower[axis]
     way, todo = np.zeros(len(atom)), np.flatnonzero(sign * (end - start) > 0)
-    for step in range(TUNING.halvings):
+    for step in range(TUNING.quarterings):
         if not len(todo):
             break
-        there = np.clip(start[todo] + (end[todo] - start[todo]) * 0.5**step, lower[axis[todo]], upper[axis[todo]])
+        there = np.clip(start[todo] + (end[todo] - start[todo]) * 0.25**step, lower[axis[todo]], upper[axis[todo]])
         moved = points[atom[todo]]
         moved[np.arange(len(todo)), axis[todo]] = there
         known = domain.contains(moved, 0.0)

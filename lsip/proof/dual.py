@@ -166,6 +166,9 @@ def _refined(rows: Rows, c: Array, dual: Dual) -> Interval | None:
             for i, v in zip(basis, centres(correction).tolist(), strict=True):
                 exact[i] += Fraction(v)
         left = [Fraction(float(c[j])) + _column(table, exact, j) for j in columns]
+        if not any(left):  # they are the exact ones
+            correction = Interval(np.zeros(len(basis)), np.zeros(len(basis)))
+            break
         lo, hi = np.array([neighbours(-v.numerator, v.denominator) for v in left]).T
         correction = solve(*_block(rows, dual), Interval(lo, hi))
         if correction is None:
@@ -177,6 +180,19 @@ def _refined(rows: Rows, c: Array, dual: Dual) -> Interval | None:
         lower[i] = neighbours(*(exact[i] + Fraction(low)).as_integer_ratio())[0]
         upper[i] = neighbours(*(exact[i] + Fraction(high)).as_integer_ratio())[1]
     return Interval(lower, upper)
+
+
+def left_over(rows: Rows, c: Array, weights: Array, columns: Ints) -> Array | None:
+    """What weighted rows leave over of the objective in some columns, computed in rational numbers, if they are known.
+
+    It is none if there are too many columns for that.
+    """
+    used = np.flatnonzero(weights != 0)
+    table = rows.fractions(used) if len(columns) <= TUNING.most_exact else None
+    if table is None:
+        return None
+    exact = {i: Fraction(float(weights[i])) for i in used.tolist()}
+    return np.array([float(Fraction(float(c[j])) + _column(table, exact, j)) for j in columns.tolist()])
 
 
 def _column(table: list[dict[int, Fraction]], weights: dict[int, Fraction], column: int) -> Fraction:

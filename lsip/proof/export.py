@@ -13,7 +13,7 @@ which JSON spells without loss; a missing bound is null. Everything is about the
     direction   of unboundedness, or null
 
 A family holds the rows coefficients . x[columns] <= rhs, one for each list of columns and for every index point of
-its domain {kind, arguments}. `coefficients` and `rhs` name steps, one for each column and one for each row. A step is
+its domain {kind, arguments}; that of a Region has `steps` besides, and `inside`, those that are nowhere negative on it. `coefficients` and `rhs` name steps, one for each column and one for each row. A step is
 an operation {op, args} on the numbers that steps before it found, and finds one number:
 
     index       the coordinate `coordinate` of the index point
@@ -63,6 +63,7 @@ from ..expressions.graph import (
 from ..expressions.index_sets import domain_data
 from ..expressions.monomials import Monomials
 from ..expressions.region import Region
+from ..expressions.tape import Tape
 from ..model.families import RowFamily
 from ..model.program import Program
 from ..model.status import Status
@@ -185,8 +186,11 @@ def _entries(matrix: sparse.csr_matrix) -> list[list[list[Any]]]:
     return [pairs[a:b] for a, b in pairwise(ends)]
 
 
-def _no_formulas(region: Region) -> Data:
-    raise ModelError(f"The format of proofs has no formulas in index sets, as in {region}.")
+def _inequalities(region: Region) -> Data:
+    """What cuts a set, as steps, and which of them are nowhere negative on it."""
+    steps, values = _Steps.of(region.tape)
+    used, (inside,) = steps.used(values)
+    return {"steps": used, "inside": inside}
 
 
 def _family(family: RowFamily) -> Data:
@@ -196,16 +200,12 @@ def _family(family: RowFamily) -> Data:
             f"{family.name} is given by functions without a formula. A proof about it cannot be exported, because the "
             "checker could not evaluate it; write the constraint with an lsip.Index."
         )
-    steps = _Steps(tape.offsets)
-    known: dict[int, list[int]] = {}
-    for i, node, args in tape.written.steps():
-        known[i] = steps.read(node, [known[a] for a in args])
-    values, (rows, width) = known[tape.written.output], family.columns.shape
+    (steps, values), (rows, width) = _Steps.of(tape), family.columns.shape
     rhs = values[rows * width :]
     used, (coefficients, rhs) = steps.used(values[: rows * width], rhs if len(rhs) == rows else rhs * rows)
     return {
         "name": family.name,
-        "domain": domain_data(family.domain, _no_formulas),
+        "domain": domain_data(family.domain, _inequalities),
         "columns": family.columns.tolist(),
         "steps": used,
         "coefficients": [coefficients[i * width : (i + 1) * width] for i in range(rows)],
@@ -218,6 +218,14 @@ class _Steps:
 
     def __init__(self, offsets: dict[Index, int]) -> None:
         self.offsets, self.steps, self.known = offsets, list[Data](), dict[Any, int]()
+
+    @staticmethod
+    def of(tape: Tape) -> tuple[_Steps, list[int]]:
+        """The steps of formulas, and the places of their numbers."""
+        steps, known = _Steps(tape.offsets), dict[int, list[int]]()
+        for i, node, args in tape.written.steps():
+            known[i] = steps.read(node, [known[a] for a in args])
+        return steps, known[tape.written.output]
 
     def step(self, op: str, *args: int, **extra: Extra) -> int:
         """The place of a step."""

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..deadline import check
+from ..model.families import RowFamily
 from ..model.program import Program
 from ..oracles import Oracle, Separation, Violation, is_prover, prover, tuned
 from .certificate import Array, TrustAssumption
@@ -28,7 +29,7 @@ class Bounds:
             sentence
             for family, oracle, found in zip(program.families, oracles, separations, strict=True)
             if found.bound != np.inf
-            for sentence in _trusts(family.name, oracle, found)
+            for sentence in _trusts(family, oracle, found)
         ]
         values = tuple(np.inf if np.isnan(found.bound) else float(found.bound) for found in separations)
         return Bounds(values, tuple(dict.fromkeys(trusts)))
@@ -39,12 +40,12 @@ class Bounds:
         return max(self.values, default=-np.inf)
 
 
-def _trusts(name: str, oracle: Oracle, found: Separation) -> list[TrustAssumption]:
+def _trusts(family: RowFamily, oracle: Oracle, found: Separation) -> list[TrustAssumption]:
     """What a bound rests on besides lsip's own arithmetic, in sentences."""
     if is_prover(oracle):
         return [TrustAssumption(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in found.trusts]
     word = (
-        f"The violation of {name} is bounded by the word of the oracle {type(oracle).__name__}, which is not checked."
+        f"The violation of {family.name} is bounded by the word of the oracle {type(oracle).__name__}, which is not checked."
     )
     return [TrustAssumption(word)]
 

@@ -52,16 +52,30 @@ class Sides:
         Bounds imply further bounds; where they do not within a few passes, they seldom do.
         """
         sources: dict[tuple[int, bool], int] = {}
+        source = np.append(self.source, -1)
         for _ in range(passes):
-            new_lower, new_upper, low, high = self._pass(lower, upper)
-            sources |= {(j, False): int(low[j]) for j in np.flatnonzero(new_lower > lower).tolist()}
-            sources |= {(j, True): int(high[j]) for j in np.flatnonzero(new_upper < upper).tolist()}
+            least, most = self._said(lower, upper)
+            new_lower, new_upper = self._kept(lower, upper, least, most)
+            low, high = _first(self.column, -least, len(lower)), _first(self.column, most, len(lower))
+            sources |= {(j, False): int(source[low[j]]) for j in np.flatnonzero(new_lower > lower).tolist()}
+            sources |= {(j, True): int(source[high[j]]) for j in np.flatnonzero(new_upper < upper).tolist()}
             if (new_lower == lower).all() and (new_upper == upper).all():
                 break
             lower, upper = new_lower, new_upper
         return lower, upper, np.unique(np.array(list(sources.values()), dtype=np.intp))
 
-    def _pass(self, lower: Array, upper: Array) -> tuple[Array, Array, Ints, Ints]:
+    def implied(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Bounds of every x that keeps all rows, in one pass."""
+        return self._kept(lower, upper, *self._said(lower, upper))
+
+    def _kept(self, lower: Array, upper: Array, least: Array, most: Array) -> tuple[Array, Array]:
+        """The narrower of bounds and of what is said of each x."""
+        new_upper, new_lower = upper.copy(), lower.copy()
+        np.minimum.at(new_upper, self.column, most)
+        np.maximum.at(new_lower, self.column, least)
+        return new_lower, new_upper
+
+    def _said(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """What each row says of each x, all others being where they make least of the sum."""
         i, j, a = self.row, self.column, self.a
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
@@ -79,13 +93,7 @@ class Sides:
             room = up(room + terms[i] * (EPS * (size[i] + np.abs(self.side[i])) + TINY), 2.0)
             most = np.where(known & positive, up(np.maximum(room / a.lo, room / a.hi), 2.0), np.inf)
             least = np.where(known & negative, down(np.minimum(room / a.lo, room / a.hi), 2.0), -np.inf)
-        most, least = np.where(np.isnan(most), np.inf, most), np.where(np.isnan(least), -np.inf, least)
-        high, low = _first(j, most, len(lower)), _first(j, -least, len(lower))
-        new_upper, new_lower = upper.copy(), lower.copy()
-        np.minimum.at(new_upper, j, most)
-        np.maximum.at(new_lower, j, least)
-        source = np.append(self.source, -1)
-        return new_lower, new_upper, source[low], source[high]
+        return np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
 
 
 def _entries(matrix: Matrix, i: Ints, j: Ints) -> Array:

@@ -112,7 +112,7 @@ class Rows:
                 return None
             for k, row, columns in zip(some, rows, family.columns[component].tolist(), strict=True):
                 entries = found.setdefault(mine[k], {})
-                for j, v in zip(columns, row, strict=False):  # the rhs is last, and has no column
+                for j, v in zip(columns, row, strict=True):
                     entries[j] = entries.get(j, Fraction(0)) + v
         for i in chosen - found.keys():
             part = program.A[[i - self.atoms]].tocoo()

@@ -45,6 +45,8 @@ class ScalingTuning:
     ----------
     accuracy, iterations
         Of the fit of factors in large models.
+    most_table
+        Rows times columns up to which the fit is exact, by a table.
     nothing
         Right-hand sides smaller than bounds of variables by so many powers of two say nothing.
     farthest
@@ -53,6 +55,7 @@ class ScalingTuning:
 
     accuracy: float = 1e-8
     iterations: int = 200
+    most_table: int = 1_000_000
     nothing: int = 60
     farthest: int = 400
 
@@ -80,8 +83,10 @@ class Scaling:
         if self.trivial:
             return program
         d, r, s = self.columns, self.rows, self.objective
-        A = program.A.copy()
-        A.data = A.data * np.repeat(r, np.diff(A.indptr)) * d[A.indices]  # in place: explicit zeros are kept
+        A = program.A
+        if A.nnz:
+            A = A.copy()
+            A.data = A.data * np.repeat(r, np.diff(A.indptr)) * d[A.indices]  # in place: explicit zeros are kept
         return replace(
             program,
             c=s * (program.c * d),
@@ -301,21 +306,48 @@ def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, columns: int) -> tuple
     """
     rows = len(sides)
     told = np.flatnonzero((sides > 0) & np.isfinite(sides))
+    if min(rows, columns) <= STORAGE.most_dense and rows * columns <= TUNING.most_table:
+        return _eliminated(i, j, entry, told, np.log2(sides[told]), (rows, columns))
+    from scipy.sparse.linalg import lsqr
+
     every, right = np.arange(len(i)), len(i) + np.arange(len(told))
     at, of = np.concatenate([every, every, right]), np.concatenate([i, rows + j, told])
-    shape = (len(i) + len(told), rows + columns)
     target = -np.concatenate([entry, np.log2(sides[told])])
-    if shape[1] <= STORAGE.most_dense and shape[0] <= 20 * STORAGE.most_dense:
-        table = np.zeros(shape)
-        table[at, of] = 1.0
-        found = np.linalg.lstsq(table, target, rcond=None)[0]
-    else:
-        from scipy.sparse.linalg import lsqr
-
-        matrix = sparse.csr_matrix((np.ones(len(at)), (at, of)), shape)
-        afford(TUNING.iterations * matrix.nnz / PACE.sparse, "units")  # two products each
-        found = lsqr(matrix, target, atol=TUNING.accuracy, btol=TUNING.accuracy, iter_lim=TUNING.iterations)[0]
+    matrix = sparse.csr_matrix((np.ones(len(at)), (at, of)), (len(target), rows + columns))
+    afford(TUNING.iterations * matrix.nnz / PACE.sparse, "units")  # two products each
+    found = lsqr(matrix, target, atol=TUNING.accuracy, btol=TUNING.accuracy, iter_lim=TUNING.iterations)[0]
     return found[:rows], found[rows:]
+
+
+def _eliminated(
+    i: Ints, j: Ints, entry: Array, told: Ints, level: Array, shape: tuple[int, int]
+) -> tuple[Array, Array]:
+    """The shortest solution of these least squares, by their normal equations: of rows and columns, the more go first.
+
+    Where no right-hand side is told, what rows gain columns may lose; there the exponents of those that stay are held
+    together by a term that vanishes at the solution.
+    """
+    table = np.bincount(i * shape[1] + j, minlength=shape[0] * shape[1]).astype(float).reshape(shape)
+    counts = [np.bincount(i, minlength=shape[0]) + np.bincount(told, minlength=shape[0]), table.sum(axis=0)]
+    target = [-np.bincount(i, entry, shape[0]), -np.bincount(j, entry, shape[1])]
+    np.subtract.at(target[0], told, level)
+    parts = _parts(i, j, *shape)
+    stay, go = (0, 1) if shape[0] <= shape[1] else (1, 0)
+    across = table if stay == 0 else table.T
+    share = across / np.maximum(counts[go], 1.0)
+    loose = ~np.isin(parts[stay], parts[0][told])
+    system = np.diag(np.where(counts[stay] > 0, counts[stay], 1.0)) - share @ across.T
+    system += loose[:, None] & loose & (parts[stay][:, None] == parts[stay])
+    found = [np.zeros(0), np.zeros(0)]
+    found[stay] = np.linalg.solve(system, target[stay] - share @ target[go])
+    found[go] = (target[go] - across.T @ found[stay]) / np.maximum(counts[go], 1.0)
+    used = counts[0] > 0, counts[1] > 0
+    for part in np.setdiff1d(parts[0][used[0]], parts[0][told]):
+        ours = [(parts[k] == part) & used[k] for k in (0, 1)]
+        shift = (found[0][ours[0]].sum() - found[1][ours[1]].sum()) / (ours[0].sum() + ours[1].sum())
+        found[0][ours[0]] -= shift
+        found[1][ours[1]] += shift
+    return found[0], found[1]
 
 
 def _entries(program: Program) -> tuple[Ints, Ints, Array, Array]:
@@ -455,7 +487,7 @@ class ScaledFamily:
         found = self.inner.fractions(y, component)
         if found is None:
             return None
-        factors = [[Fraction(v) for v in row] for row in self._rows.tolist()]
+        factors = [[Fraction(v) for v in row] for row in self._rows[:, :-1].tolist()]
         return [[u * v for u, v in zip(row, factors[c], strict=True)] for row, c in zip(found, component, strict=True)]
 
     def polynomial(self, component: int, weights: Array) -> Polynomial | None:

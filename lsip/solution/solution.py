@@ -684,9 +684,10 @@ def _rows(support: tuple[Support, ...]) -> list[list[Any]]:
 def merge(program: Program, support: tuple[Support, ...], least: float = 1e-9) -> tuple[ActivePoint, ...]:
     """The dual measure for a reader: atoms that lie close together are one, heaviest first, without the lightest."""
     groups: dict[tuple[int, int], list[Support]] = {}
+    weight = sum(max(s.multiplier, 0.0) for s in support)
     for s in sorted(support, key=lambda s: -s.multiplier):
-        if s.multiplier <= 0:
-            continue
+        if s.multiplier * len(support) <= least * weight:  # nor would all that follow together be shown
+            break
         rows = program.families[s.family]
         domain = rows.visible
         near = (1e-3 * (domain.upper - domain.lower) + 1e-12)[: rows.shown]

@@ -13,25 +13,31 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import OutOfTime
+from ..expressions.interval import TINY
 from ..model.program import Layout, Program
 from ..oracles import Separation
 from ..oracles.base import Ints
 from ..oracles.distinct import distinct
 from ..proof.certificate import Array, Support
 from ..proof.dual import Dual
-from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_lower, reproven
+from ..proof.prove import Feasible, Lower, floor_share, own_terms, reproven
 from ..proof.scaling import Scaling, scaled, scaling_of
 from ..solution.solution import Solution
 from .conditioning import Conditioning
-from .newton import cluster, polish
+from .newton import cluster, movable, polish
 from .options import Options
 from .relaxation import Relaxation, counted
-from .rows import Known
+from .rows import Known, cut_rows, cuts_at
 from .state import End, Proposal, State
 from .tuning import NewtonTuning
+Mask = NDArray[np.bool_]
+
+# The exchange that begins with some index points; the atoms of an earlier proof are tried first in its own.
+Exchange = Callable[[Sequence[Support], tuple[Support, ...]], Relaxation]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +64,9 @@ class Earlier:
     def points(self, program: Program, tuning: NewtonTuning) -> tuple[Support, ...]:
         """Index points to begin with: those of the proof, and cuts that are not next to one of them.
 
-        In large models, Newton's method seldom finds the last digits, and cuts on both sides of a maximiser do.
+        In large models, Newton's method seldom finds the last digits, and cuts on both sides of a maximiser do. Of many
+        cuts, those with least room at the last point say most about the next one; from solve to solve they would pile
+        up otherwise.
         """
         every, kept = (*self.support, *self.cuts), list[int]()
         apart = tuning.apart if program.n <= tuning.few else 0.0
@@ -68,7 +76,12 @@ class Earlier:
                 y, component = np.array([every[i].point for i in mine]), np.array([every[i].component for i in mine])
                 radius = apart * (family.domain.upper - family.domain.lower)
                 kept += mine[distinct(y, -mine.astype(float), component, radius, len(mine))].tolist()
-        return tuple(every[i] for i in sorted(kept))
+        chosen = [every[i] for i in sorted(kept)]
+        if self.x is None or len(chosen) <= (most := tuning.held + tuning.held_a_column * program.n):
+            return tuple(chosen)
+        rows, rhs = cut_rows(program, chosen)
+        room = (rhs - rows @ self.x) / np.maximum(abs(rows) @ np.abs(self.x) + np.abs(rhs), TINY)
+        return tuple(chosen[i] for i in np.sort(room.argsort(kind="stable")[:most]))
 
     @staticmethod
     def of(solution: Solution, program: Program) -> Earlier:
@@ -108,20 +121,18 @@ def _variables(layout: Layout) -> tuple[int, ...]:
 
 def _moves(before: Layout, now: Layout) -> Callable[[Support], Support | None]:
     """Where an atom of one layout stands in another; None where its constraint is gone."""
-    owners: dict[int, list[Any]] = {}
+    there: dict[tuple[int, int], tuple[int, int]] = {}
     for statement, place in before.places.items():
-        if place.family is not None:
-            owners.setdefault(place.family, []).append((place, statement))
+        other = now.places.get(statement)
+        if place.family is not None and other is not None and other.family is not None:
+            for i in range(place.end - place.start):
+                there[place.family, place.start + i] = other.family, other.start + i
 
     def moved(s: Support) -> Support | None:
-        for place, statement in owners.get(s.family, ()):
-            if place.start <= s.component < place.end and statement in now.places:
-                there = now.places[statement]
-                component = there.start + s.component - place.start
-                if (there.family, component) == (s.family, s.component):
-                    return s
-                return None if there.family is None else Support(there.family, component, s.point, s.multiplier)
-        return None
+        place = there.get((s.family, s.component))
+        if place is None or place == (s.family, s.component):
+            return None if place is None else s
+        return Support(*place, s.point, s.multiplier)
 
     return moved
 
@@ -142,7 +153,7 @@ def _at_bounds(before: Program, now: Program, x: Array) -> Array:
     return np.clip(x, now.lower, now.upper)
 
 
-def resumed(given: Program, options: Options, otherwise: Callable[[Sequence[Support]], Relaxation]) -> Relaxation:
+def resumed(given: Program, options: Options, otherwise: Exchange) -> Relaxation:
     """A try to end with the earlier answer of `options.warm_start`, or what there is `otherwise`."""
     warm = options.warm_start
     assert warm is not None
@@ -150,9 +161,11 @@ def resumed(given: Program, options: Options, otherwise: Callable[[Sequence[Supp
     known = earlier.x is not None and warm.certified and np.isfinite(warm.upper - warm.lower)
     known = known and sum(s.multiplier for s in earlier.support) > 0
     if not (known and options.polish and isinstance(kept, Kept)):
-        return otherwise(earlier.points(given, options.tuning.newton))
+        return otherwise(earlier.points(given, options.tuning.newton), earlier.support)
     made = Resumed(given, options, earlier, kept, otherwise)
-    return made.otherwise() if (earlier.grown and made.broken()) or not made.polished() else made
+    if earlier.grown:
+        made.look()
+    return made if made.polished() else made.otherwise()
 
 
 @dataclass
@@ -176,29 +189,29 @@ class Resumed(Relaxation):
         options: Options,
         earlier: Earlier,
         kept: Kept,
-        otherwise: Callable[[Sequence[Support]], Relaxation],
+        otherwise: Exchange,
     ) -> None:
         known, x = kept.scaling, np.asarray(earlier.x)
         value = known.objective * float(given.c @ x + given.constant)
         self.relative = abs(value) >= options.tuning.newton.telling and known.suits(given)
         units = (known.apply(given), known) if self.relative else (scaled(given), scaling_of(given))
         super().__init__(*units, options)
-        self.earlier, self.kept, self._otherwise = earlier, kept, otherwise
+        self.given, self.earlier, self.kept, self._otherwise = given, earlier, kept, otherwise
         self.held = Tried(list(earlier.cuts), kept.scale)
         factors, s = self.scaling.families, self.scaling.objective
         support = tuple(a.weighing(a.multiplier * s / float(factors[a.family][a.component])) for a in earlier.support)
         rows = earlier.rows * s / self.scaling.rows if len(earlier.rows) else earlier.rows
+        self.proof = support
         self.first = self.point = Proposal(x / self.scaling.columns, support=support, rows=rows)
+        self.entering: tuple[Support, ...] = ()  # atoms that it does not know yet
         self.stands = False  # whether its atoms are those of the earlier proof, one by one
 
-    def broken(self) -> bool:
-        """Whether the earlier point breaks a constraint, as a few points show; Newton's method knows old ones only."""
-        state = self.begin()
-        found = self.sample(state, state.proposal)
-        for f, separation in enumerate(found or ()):
-            worst = zip(separation.points, separation.components, separation.values, strict=True)
-            self.held.add([Support(f, int(c), y, 0.0) for y, c, v in worst if v > 0])
-        return found is not None or self.program.finite_violation(state.x) > state.margin
+    def look(self) -> None:
+        """Let constraints that the earlier point breaks, as a few points show, hold the next one: they may be new."""
+        x = self.first.x
+        found = [self._tried(f, x) for f in range(len(self.program.families))]
+        self.entering = tuple(cuts_at(found, self.begin().margin))
+        self.held.add(list(self.entering))
 
     def begin(self) -> State:
         """The earlier point, with a margin that costs what it may."""
@@ -218,23 +231,57 @@ class Resumed(Relaxation):
         holding = tuple(support[i] for i in heavy)
         merged = cluster(self.program, holding, [])
         self.stands = len(merged) == len(holding)  # no maximiser is in two parts
-        first = replace(self.first, support=holding if self.stands else merged)
-        basis = self.kept.conditioning.basis()
-        moved = self.kept.scaling.columns / self.scaling.columns
-        if (moved != 1).any():
-            basis = sparse.diags(moved) @ basis
+        first = replace(self.first, support=(*(holding if self.stands else merged), *self.entering))
         try:
-            found = polish(self.program, first, self.begin().margin, basis, tuning.steps, np.inf, tuning.trusted)
+            found = self._settled(first)
         except OutOfTime:
             return False
         if found is None:
             return False
+        self.stands = self.stands and not self.entering and len(found.support) == len(holding)
         if self.stands:
             for i, s in zip(heavy, found.support, strict=True):
                 support[i] = s
             found = replace(found, support=tuple(support))
         self.point = found
         return True
+
+    def _settled(self, first: Proposal) -> Proposal | None:
+        """Where Newton's method leads; variables and atoms that hold the solution change sides, one time after another.
+
+        A variable that comes to a bound stays there, one that the objective pulls off its bound leaves it, and an atom
+        whose multiplier would be negative is no atom of the answer.
+        """
+        program, tuning, margin = self.program, self.tuning.newton, self.begin().margin
+        basis = self.kept.conditioning.basis()
+        moved = self.kept.scaling.columns / self.scaling.columns
+        if (moved != 1).any():
+            basis = sparse.diags(moved) @ basis
+        free = movable(program, first.x)
+        for _ in range(tuning.changes):
+            found = polish(program, first, margin, basis, tuning.steps, np.inf, tuning.trusted, free)
+            if found is None:
+                return None
+            atoms = tuple(s for s in found.support if s.multiplier > 0)
+            stay = free & movable(program, found.x)
+            if len(atoms) == len(found.support) and (stay == free).all():
+                stay = free | self._pulled(found, free)
+                if (stay == free).all():
+                    return found
+            first, free = replace(found, support=atoms), stay
+        return None
+
+    def _pulled(self, point: Proposal, free: Mask) -> Mask:
+        """Which variables at their bounds would gain by leaving them."""
+        if free.all():
+            return ~free
+        program, tiny = self.program, self.tuning.newton.light
+        rows, _ = cut_rows(program, list(point.support))
+        weights = np.array([s.multiplier for s in point.support])
+        cost = program.c + rows.T @ weights + program.A.T @ point.rows
+        room = tiny * (np.abs(program.c) + abs(rows).T @ weights)
+        low = (point.x < 0.5 * program.lower + 0.5 * program.upper) | np.isinf(program.upper)
+        return ~free & (program.lower < program.upper) & np.where(low, cost < -room, cost > room)
 
     def outline(self) -> tuple[str, str]:
         return f"{counted(self.program.n, 'variable')}, solved again", ", Newton's method from the last answer"
@@ -246,11 +293,6 @@ class Resumed(Relaxation):
         x = self.point.x
         state.accept(replace(self.point, value=self.value(x)), 1.0, own_terms(self.program, x, _total(self.point)))
         return state.proposal
-
-    def sample(self, state: State, point: Proposal) -> list[Separation] | None:
-        """A violation that a few points show is no proof's business."""
-        found = [self._tried(f, point.x) for f in range(len(self.program.families))]
-        return found if max((s.worst for s in found), default=-np.inf) > state.margin else None
 
     def _tried(self, f: int, x: Array) -> Separation:
         """The worst of a few points."""
@@ -265,16 +307,15 @@ class Resumed(Relaxation):
     def otherwise(self) -> Relaxation:
         """The exchange, with what was found here."""
         new = self.held.cuts[len(self.earlier.cuts) :]
-        return self._otherwise((*self.earlier.points(self.program, self.tuning.newton), *new))
+        return self._otherwise((*self.earlier.points(self.given, self.tuning.newton), *new), self.earlier.support)
 
     def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
-        share, spare = self.tuning.proof_share * allowed, (*self.first.support, *self.earlier.cuts)
         if self.stands and self.earlier.basis is not None:
             dual = Dual(proposal.support, proposal.rows, *self.earlier.basis)
-            found = reproven(self.program, dual, centre, share)
+            found = reproven(self.program, dual, centre, self.tuning.proof_share * allowed)
             if found is not None:
                 return found
-        return prove_lower(self.program, proposal.support, proposal.rows, centre, self.units(centre), share, spare)
+        return super().lower(proposal, centre, allowed)
 
     def units(self, x: Array) -> Array:
         found: Array = np.abs(x) + self.kept.units * self.kept.scaling.columns / self.scaling.columns

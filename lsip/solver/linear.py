@@ -34,15 +34,17 @@ class LinearRelaxation(Relaxation):
 
     held: LinearMaster
 
-    def __init__(self, given: Program, options: Options, earlier: Sequence[Support] = ()) -> None:
-        """Index points of an `earlier` answer are among the first."""
+    def __init__(
+        self, given: Program, options: Options, earlier: Sequence[Support] = (), proof: tuple[Support, ...] = ()
+    ) -> None:
+        """Index points of an `earlier` answer are among the first, and the atoms of its `proof` in the next one."""
         super().__init__(scaled(given), scaling_of(given), options)
-        self.held = LinearMaster(self.program, self.oracles, options, earlier)
+        self.held, self.proof = LinearMaster(self.program, self.oracles, options, earlier), proof
         self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None
         self.flat = Centre(self.held)
         chosen: list[Accelerator] = [Behind()] if all(is_instant(oracle) for oracle in self.oracles) else []
-        chosen += [self.flat, Newton(self.held, options.tuning.newton)] if options.polish else [self.flat]
+        chosen += [self.flat, Newton(self.held, options.tuning.newton, 1 if proof else 2)] if options.polish else [self.flat]
         self.accelerators = (*chosen, occasionally)
 
     def outline(self) -> tuple[str, str]:

@@ -70,9 +70,10 @@ class Default(Exchange):
 
     def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
         """Solve a problem this way, with a progress table if `verbose`."""
+        began = time.perf_counter()
         given = compiled(problem)
         if given.integer.any() or not expected_faster(given, self):
-            return super().solve(problem, verbose=verbose)
+            return drive(_begun(given, self, problem, time.perf_counter() - began), verbose)
         return drive(Run(given, self, lambda _: CounterpartRelaxation(given, self), problem), verbose)
 
 
@@ -120,7 +121,10 @@ def opened(problem: Program | Compilable, method: Options) -> Steps:
     """A solve that is about to begin."""
     began = time.perf_counter()
     given = compiled(problem)
-    compiling = time.perf_counter() - began
+    return _begun(given, method, problem, time.perf_counter() - began)
+
+
+def _begun(given: Program, method: Options, problem: Program | Compilable, compiling: float) -> Steps:
     if given.integer.any():
         return IntegerRun(given, method, linear_run, problem)
     return linear_run(given, method, problem, compiling=compiling)

@@ -19,6 +19,7 @@ from scipy import sparse
 from ..deadline import PACE, afford, afford_factors, check
 from ..domains import Domain
 from ..errors import OutOfTime
+from ..expressions.interval import TINY
 from ..masters.base import Matrix
 from ..model.families import RowFamily, contract
 from ..model.program import STORAGE, Program
@@ -42,11 +43,14 @@ class Newton:
         The finite program, whose cuts and coordinates it uses.
     tuning
         When to try, and how long.
+    due
+        The iteration from which on it is tried: the first relaxation knows little, unless index points of an earlier
+        answer are in it.
     """
 
-    def __init__(self, held: LinearMaster, tuning: NewtonTuning) -> None:
+    def __init__(self, held: LinearMaster, tuning: NewtonTuning, due: int = 2) -> None:
         self.program, self.held, self.tuning = held.program, held, tuning
-        self.wanted, self.due, self.tried = worth_polishing(held.program, tuning.widest), 2, 0
+        self.wanted, self.due, self.tried = worth_polishing(held.program, tuning.widest), due, 0
 
     def __call__(self, run: Search, separations: list[Separation]) -> End | None:
         """The end, if the point that Newton finds is one."""
@@ -116,12 +120,15 @@ def polish(
     steps: int,
     near: float = 0.25,
     trusted: float = 0.0,
+    free: NDArray[np.bool_] | None = None,
 ) -> Proposal | None:
     """Polish an approximate solution by so many steps at most; None when the reduced system is not well posed.
 
     `basis` (n, n), dense or sparse, gives well-scaled coordinates: x = basis z. A slope that would carry a point
     farther than `near`, relative to the index set, belongs to a kink or a curved boundary: the point stays. Where
-    residuals are at most `trusted`, one step more is the last, and nobody measures what it leaves.
+    residuals are at most `trusted`, one step more is the last, and nobody measures what it leaves. With the variables
+    that are `free` given, the others stay, and a step that leads to a bound is the last one as well; before one that
+    makes multipliers negative, the atom whose multiplier vanishes first has none.
     """
     if not 0 < len(first.support) <= program.n:
         return None
@@ -135,7 +142,7 @@ def polish(
     active = np.flatnonzero(np.abs(row_multipliers) > 1e-9 * (1 + np.abs(row_multipliers).max(initial=0.0)))
     finite = program.A[active] if sparse.issparse(basis) else program.A.toarray()[active]
     side = np.where(row_multipliers[active] > 0, program.row_upper[active], program.row_lower[active])
-    free = basis[:, np.flatnonzero(_movable(program, x))]
+    span = basis[:, np.flatnonzero(movable(program, x) if free is None else free)]
     mu = row_multipliers[active]
     starts, least = np.cumsum([len(y) for _, _, y in places])[:-1], np.inf
     best: tuple[Array, Array, Array, Places] | None = None
@@ -161,7 +168,7 @@ def polish(
         residual = np.concatenate([-margin - g, side - finite @ x])
         stationary = program.c + a.T @ weight + finite.T @ mu
         still = _times(inverse, slopes)
-        error = sum(float(np.abs(v).max(initial=0.0)) for v in (free.T @ stationary, residual, still))
+        error = sum(float(np.abs(v).max(initial=0.0)) for v in (span.T @ stationary, residual, still))
         if error < least and weight.min() >= -1e-9 * weight.max():
             least, best = error, (x, weight, mu, places)
         elif best is not None:
@@ -169,22 +176,35 @@ def polish(
         if error <= 1e-13 * (1 + np.abs(program.c).max(initial=0.0) + np.abs(g).max(initial=0.0)):
             break
         # J' (lambda_i (-H_i)^-1) J is the curvature that moving points give to x.
-        move_free, rows_free = jac @ free, rows @ free
-        right = np.concatenate([-free.T @ (program.c + jac.T @ _times(moving, slopes)), residual])
+        move_free, rows_free = jac @ span, rows @ span
+        right = np.concatenate([-span.T @ (program.c + jac.T @ _times(moving, slopes)), residual])
         step = _solve(move_free.T @ _times(moving, move_free), rows_free, right)
         if step is None:
             return None
-        dx, weight, mu = np.split(step, [free.shape[1], free.shape[1] + len(support)])
-        dx = free @ dx
+        before = weight
+        dx, weight, mu = np.split(step, [span.shape[1], span.shape[1] + len(support)])
+        if free is not None and weight.min() < -1e-9 * weight.max():
+            return found(x, _without_one(before, weight), mu, places)
+        dx = span @ dx
         change = np.split(_times(inverse, slopes + jac @ dx), np.cumsum([y.size for _, _, y in places])[:-1])
         places = [
             (family, component, family.domain.project(y + part.reshape(y.shape)))
             for (family, component, y), part in zip(places, change, strict=True)
         ]
-        x = np.clip(x + dx, program.lower, program.upper)
-        if error <= trusted:
-            return found(x, weight, mu, places) if weight.min() >= -1e-9 * weight.max() else None
+        there = x + dx
+        x = np.clip(there, program.lower, program.upper)
+        if error <= trusted or (free is not None and (x != there).any()):
+            return found(x, weight, mu, places)
     return None if best is None else found(*best)
+
+
+def _without_one(before: Array, after: Array) -> Array:
+    """Multipliers on the way to others, some of which are negative, where the first of these vanishes."""
+    share = np.where(after < 0, before / np.maximum(before - after, TINY), np.inf)
+    gone = share.argmin()
+    weight = before + share[gone] * (after - before)
+    weight[gone] = 0.0
+    return weight
 
 
 def _times(blocks: list[Array], right: Matrix) -> Matrix:
@@ -241,7 +261,7 @@ def _solve_sparse(curvature: Matrix, rows: sparse.csr_matrix, right: Array) -> A
     return solution if np.isfinite(solution).all() else None
 
 
-def _movable(program: Program, x: Array) -> NDArray[np.bool_]:
+def movable(program: Program, x: Array) -> NDArray[np.bool_]:
     """Variables that do not sit at one of their bounds."""
     near = 1e-9 * (1 + np.abs(x))
     return (x > program.lower + near) & (x < program.upper - near)
@@ -277,8 +297,11 @@ def _local(n: int, places: Places, x: Array, near: float) -> tuple[Matrix, Array
 
 def _interior(y: Array, domain: Domain) -> NDArray[np.bool_]:
     """Which points (k, m) are away from the curved or slanted part of their domain's boundary."""
+    cells = domain.cells()
+    if len(cells) == 1 and cells[0].inside is None:
+        return np.ones(len(y), dtype=bool)
     result, found = np.zeros((2, len(y)), dtype=bool)
-    for cell in domain.cells():
+    for cell in cells:
         boxes = (cell.lower <= y[:, None]) & (y[:, None] <= cell.upper)  # (k, boxes, m)
         here = np.any(boxes.all(axis=2), axis=1) & ~found
         found |= here
@@ -291,6 +314,9 @@ def _interior(y: Array, domain: Domain) -> NDArray[np.bool_]:
 
 def _inverted(h: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Inverses of symmetric matrices (k, m, m), and which of them are positive definite; others mean nothing."""
+    if h.shape[-1] == 1:
+        proper = h[:, 0, 0] > 1e-300
+        return 1.0 / np.where(proper[:, None, None], h, 1.0), proper
     w, v = np.linalg.eigh(h)
     proper = w[:, 0] > 1e-10 * np.maximum(np.abs(w[:, -1]), 1e-300)
     return np.einsum("kij,kj,klj->kil", v, 1.0 / np.where(proper[:, None], w, 1.0), v), proper

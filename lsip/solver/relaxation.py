@@ -75,6 +75,7 @@ class Relaxation(ABC):
 
     held: Held
     accelerators: tuple[Accelerator, ...] = ()  # tried after every iteration, in this order
+    proof: tuple[Support, ...] = ()  # the atoms of an earlier one
     accuracy: ClassVar[float] = 1e-14  # of x, relative to its size: smaller moves are none
     negligible: ClassVar[float] = 1e-9  # the share of all multipliers below which an atom is no active point
     escape: ClassVar[str] = ""  # what to say where the box that stands in for infinite bounds cannot grow any more
@@ -209,9 +210,17 @@ class Relaxation(ABC):
         return prove_feasible(self.program, point.x, known, seconds=seconds, oracles=self.oracles)
 
     def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
-        """What the multipliers of a proposal prove about the optimum."""
-        share, spare = self.tuning.proof_share * allowed, tuple(self.held.cuts)
-        return prove_lower(self.program, proposal.support, proposal.rows, centre, self.units(centre), share, spare)
+        """What the multipliers of a proposal prove about the optimum, with the atoms of an earlier proof if these will do.
+
+        Those are few, and cuts are many.
+        """
+        program, share, units = self.program, self.tuning.proof_share * allowed, self.units(centre)
+        if self.proof:
+            found = prove_lower(program, proposal.support, proposal.rows, centre, units, share, self.proof)
+            if np.isinf(found.radius) and found.value >= self.value(centre) - allowed:
+                return found
+        every = (*self.proof, *self.held.cuts)
+        return prove_lower(program, proposal.support, proposal.rows, centre, units, share, every)
 
     def contradiction(self, proposal: Proposal, x: Array) -> Certificate | None:
         """A proof that no point is feasible, from multipliers whose combination contradicts itself."""

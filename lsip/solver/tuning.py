@@ -165,8 +165,12 @@ class NewtonTuning(Configuration):
     apart, few
         How far cuts of an earlier solve have to be from others, relative to the index set, to be used again, in models
         of so few variables.
+    held, held_a_column
+        Cuts of an earlier solve that are used again at most, in all models and for every variable.
     trusted
         Residuals of a step from an earlier answer, from which the next one squares them to nothing.
+    changes
+        Times that variables may come to their bounds or leave them on the way from an earlier answer, and atoms go.
     tried
         Index points at which the point that Newton finds from an earlier answer is tried before any proof.
     """
@@ -179,7 +183,10 @@ class NewtonTuning(Configuration):
     telling: Positive = 1e-5
     apart: Share = 1e-3
     few: Count = 100
+    held: Count = 20
+    held_a_column: Count = 4
     trusted: Share = 1e-7
+    changes: Count = 4
     tried: Count = 64
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,7 +36,8 @@ class PPO:
     step_size
         Of Adam, for a learning rate of one.
     divergence
-        The passes end when the policy has moved this far; None lets them all be made. With a penalty, what it aims at.
+        The passes end when the policy has moved this far, as the first part of the next one shows; None lets them all
+        be made. With a penalty, what it aims at.
     penalty
         "kl" adds beta times the mean divergence from the old policy, as in the paper: beta is doubled after an update
         that moved more than 1.5 times `divergence`, and halved after one that moved less than 1 / 1.5 of it.
@@ -90,21 +91,18 @@ class PPO:
         pull = (
             None if beta is None else beta * (gains != 0).any()
         )  # where nothing gains, rounding must not move, either
-        moved, loss = torch.zeros_like(gains[0]), torch.zeros_like(gains[0])
-        for _ in range(self.epochs):
-            parts = self._parts(len(gains), rng, seen.device)
-            for part in parts:
-                log_probs, back = backprop.log_probabilities(policy, seen[part], batch.actions[part])
-                share = batch.weights[part] * len(parts)
-                slope, loss = self._surrogate(torch.exp(log_probs - old[part]), gains[part], share)
-                back(slope)
-                self._extra(policy, seen[part], {k: v[part] for k, v in before.items()}, share, pull)
-                flat.adam(memory, self.step_size * rate, self.most)
-            with torch.no_grad():
-                change = backprop.log_probabilities(policy, seen, batch.actions)[0] - old
-                moved = batch.weights @ (torch.expm1(change) - change)
-            if self.divergence is not None and not self.penalty and bool(moved > self.divergence):
+        limit, loss = None if self.penalty else self.divergence, torch.zeros_like(gains[0])
+        for again, count, part in self._parts(len(gains), rng, seen.device):
+            log_probs, back = backprop.log_probabilities(policy, seen[part], batch.actions[part])
+            change, share = log_probs - old[part], batch.weights[part] * count
+            if again and limit is not None and bool(_moved(change, share) > limit):
                 break
+            slope, loss = self._surrogate(torch.exp(change), gains[part], share)
+            back(slope)
+            self._extra(policy, seen[part], {k: v[part] for k, v in before.items()}, share, pull)
+            flat.adam(memory, self.step_size * rate, self.most)
+        with torch.no_grad():
+            moved = _moved(backprop.log_probabilities(policy, seen, batch.actions)[0] - old, batch.weights)
         if beta is not None and self.divergence is not None:
             up, down = moved > 1.5 * self.divergence, moved < self.divergence / 1.5
             memory["beta"] = beta * torch.where(up, 2.0, torch.where(down, 0.5, 1.0))
@@ -131,7 +129,17 @@ class PPO:
         if self.entropy:
             (-self.entropy * (share @ policy.entropy(seen))).backward()  # type: ignore[no-untyped-call]
 
-    def _parts(self, count: int, rng: np.random.Generator, device: torch.device) -> Sequence[Tensor]:
-        order = torch.as_tensor(rng.permutation(count), device=device)
-        parts = self.minibatches if self.minibatch is None else -(-count // self.minibatch)
-        return torch.tensor_split(order, min(parts, count))
+    def _parts(
+        self, samples: int, rng: np.random.Generator, device: torch.device
+    ) -> Iterator[tuple[bool, int, Tensor]]:
+        """All parts of all passes: whether one begins a pass that is not the first, of how many it is, its samples."""
+        count = min(self.minibatches if self.minibatch is None else -(-samples // self.minibatch), samples)
+        for epoch in range(self.epochs):
+            order = torch.as_tensor(rng.permutation(samples), device=device)
+            for i, part in enumerate(torch.tensor_split(order, count)):
+                yield epoch > 0 and i == 0, count, part
+
+
+def _moved(change: Tensor, weights: Tensor) -> Tensor:
+    """The mean divergence from the old policy, of samples whose log-probabilities have changed so much."""
+    return weights @ (torch.expm1(change) - change)

@@ -18,7 +18,22 @@ from .base import Batch, check_counts
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
-NOISE = 1e-12  # advantages below this, relative to the values they are differences of, are rounding
+
+
+@dataclass(frozen=True)
+class SamplingTuning:
+    """What counts as an advantage.
+
+    Parameters
+    ----------
+    noise
+        Advantages below this, relative to the values that they are differences of, are rounding.
+    """
+
+    noise: float = 1e-12
+
+
+TUNING = SamplingTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +96,7 @@ class Paths:
         rewards = criterion[states[:-1], actions[:-1]]
         values = _critic(states, rewards, len(policy), gamma)
         advantages = gae(rewards, values[states[:-1]], values[states[-1]], gamma, self.trace)
-        if np.abs(advantages).max() <= NOISE * (1 + np.abs(criterion).max()) / (1 - gamma):
+        if np.abs(advantages).max() <= TUNING.noise * (1 + np.abs(criterion).max()) / (1 - gamma):
             advantages = np.zeros_like(advantages)  # no action is better than another
         weights = np.repeat(gamma ** np.arange(self.horizon), self.paths)
         return Sample(states[:-1].ravel(), actions[:-1].ravel(), advantages.ravel(), weights / weights.sum())

@@ -3,6 +3,7 @@
 from .forall import ForAll, forall
 from .index import Index
 from .problem import Problem
+from .rule import Rule
 from .solution import ConvexSolution, ModelSolution
 
-__all__ = ["ConvexSolution", "ForAll", "Index", "ModelSolution", "Problem", "forall"]
+__all__ = ["ConvexSolution", "ForAll", "Index", "ModelSolution", "Problem", "Rule", "forall"]

@@ -23,6 +23,7 @@ from ...masters.base import is_sparse
 from ...validation import numbers
 from .index import IndexExpression
 from .package import Leaf, Node, cp
+from .rule import Rule, decided
 
 Array = NDArray[np.float64]
 BACKEND = "SCIPY"  # CVXPY's canonicalisation that knows arrays of any dimension
@@ -46,7 +47,8 @@ class Layout:
 
     @staticmethod
     def of(variables: list[Leaf]) -> Layout:
-        return Layout(tuple(variables), Variable(max(sum(v.size for v in variables), 1), name="x"))
+        leaves = decided(variables)
+        return Layout(tuple(leaves), Variable(max(sum(v.size for v in leaves), 1), name="x"))
 
     @property
     def starts(self) -> dict[int, int]:
@@ -55,7 +57,9 @@ class Layout:
         return {v.id: int(start) for v, start in zip(self.variables, sizes, strict=False)}
 
     def part(self, variable: Leaf) -> Affine:
-        """One variable as a vector."""
+        """One variable, or rule, as a vector."""
+        if isinstance(variable, Rule) and variable.indices:
+            return variable.rows(self.whole, self.starts[variable.behind.id])
         start = self.starts[variable.id]
         part: Affine = self.whole.gather(np.arange(start, start + variable.size))
         return part
@@ -82,7 +86,7 @@ class Layout:
 
     def values(self) -> Array:
         """The variables' current values."""
-        return np.concatenate([dense(v.value).ravel(order="F") for v in self.variables])
+        return np.concatenate([dense(v._value_impl()).ravel(order="F") for v in self.variables])
 
     def split(self, x: Array) -> dict[int, Array]:
         """A long vector as one array a variable, by its CVXPY id."""

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from ...cones import Cone, Exponential, Power, SecondOrder, Semidefinite
 from ...errors import ModelError
-from .affine import Layout
+from .affine import BACKEND, Layout
 from .package import Objective, Relation, cp
 
 Array = NDArray[np.float64]
@@ -63,7 +63,9 @@ class Canonical:
         probe = layout.vector() <= 0
         problem = cp.Problem(objective, [*finite, probe])
         with _continuous(problem.variables()):
-            data, chain, inverse = problem.get_problem_data(JUDGE, solver_opts=dict(FORM))
+            deep = any(v.ndim > 2 for v in problem.variables())  # such as the coefficients of a matrix of rules
+            backend = BACKEND if deep else None
+            data, chain, inverse = problem.get_problem_data(JUDGE, canon_backend=backend, solver_opts=dict(FORM))
         A, dims = sparse.csr_matrix(data["A"]), data["dims"]
         steps = tuple(zip(chain.reductions, inverse, strict=True))
         # Which rows are the probe's: number all multipliers, and let CVXPY say which ones it would give to the probe.

@@ -19,10 +19,11 @@ from .affine import dense, fixed
 from .families import agree, proven_violation
 from .index import Index, IndexCondition, IndexExpression
 from .package import Canonicalised, Leaf, Node, Relation, cp
+from .rule import Rule, decided, rules_in
 
 Array = NDArray[np.float64]
-Rule = Callable[[Any], Any]  # from an index, or from a point, to a constraint or a list of them
-Given = Relation | Rule | Sequence["Given"]
+Function = Callable[[Any], Any]  # from an index, or from a point, to a constraint or a list of them
+Given = Relation | Function | Sequence["Given"]
 Lipschitz = float | tuple[float, float] | None
 
 
@@ -42,7 +43,7 @@ class ForAll:
         self,
         indices: tuple[Formula, ...],
         constraint: Relation | None,
-        rule: Rule | None = None,
+        rule: Function | None = None,
         lipschitz: Lipschitz = None,
     ) -> None:
         self.indices, self.constraint, self.rule = indices, constraint, rule
@@ -91,8 +92,8 @@ class ForAll:
         return fixed(_body(relation))
 
     def variables(self) -> list[Leaf]:
-        """The CVXPY variables in it."""
-        return self._sample().variables()
+        """The CVXPY variables in it, those behind rules included."""
+        return decided(self._sample().variables())
 
     def parameters(self) -> list[Leaf]:
         """The user's own CVXPY parameters in it."""
@@ -161,14 +162,18 @@ def forall(index: Index | Domain | Sequence[Index], constraint: Given, *, lipsch
     return _declared(indices, constraint)
 
 
-def _declared(indices: tuple[Index, ...], constraint: object) -> ForAll:
-    """A constraint with the index in it, checked."""
+def _declared(indices: tuple[Index, ...], constraint: object) -> ForAll | Relation:
+    """A constraint with the index in it, checked; one of rules that see nothing is finite, and stays as it is."""
     if isinstance(constraint, IndexCondition):
         raise ModelError(f"{constraint} has no decision variable in it, so there is nothing to constrain.")
     relation = _checked(constraint, str(constraint))
     formulas: tuple[Any, ...] = tuple(i.formula for i in indices)
     parts = [p for p in relation.parameters() if isinstance(p, IndexExpression)]
-    check_indices(str(relation), formulas, [f for p in parts for f in p.formula.indices()])
+    rules = rules_in(relation.variables())
+    if not parts and not rules and any(isinstance(v, Rule) for v in relation.variables()):
+        return relation
+    seen = [i for rule in rules for i in rule.indices]
+    check_indices(str(relation), formulas, [*(f for p in parts for f in p.formula.indices()), *seen])
     for part in relation.args:
         _refuse_vanishing(part)
     return ForAll(formulas, relation)
@@ -237,7 +242,7 @@ def _body(constraint: Relation) -> Node:
     return -constraint.args[0] if isinstance(constraint, cp.constraints.nonpos.NonNeg) else constraint.expr
 
 
-def _from_rule(index: Index, rule: Rule, lipschitz: Lipschitz) -> Any:
+def _from_rule(index: Index, rule: Function, lipschitz: Lipschitz) -> Any:
     """Call the rule with the index itself; if it wants numbers, or tells them something else, it is a black box."""
     try:
         constraint = rule(index)
@@ -258,7 +263,7 @@ def _listed(constraints: Any) -> list[Any]:
     return constraints if isinstance(constraints, list) else [constraints]
 
 
-def _black_box(index: Formula, rule: Rule, lipschitz: Lipschitz, traced: Exception) -> Any:
+def _black_box(index: Formula, rule: Function, lipschitz: Lipschitz, traced: Exception) -> Any:
     point = index.domain.spread(1)[0]
     try:
         sample = rule(float(point[0]) if index.domain.scalar else point)
@@ -270,7 +275,11 @@ def _black_box(index: Formula, rule: Rule, lipschitz: Lipschitz, traced: Excepti
     _refuse_none(sample, str(point))
     several = isinstance(sample, list | tuple)
     for one in sample if several else [sample]:
-        _checked(one, str(one))
+        for rule in rules_in(_checked(one, str(one)).variables()):
+            raise ModelError(
+                f"{rule} is a decision rule, and needs a constraint with a formula of the index, not one at a point: "
+                f"write forall({rule.indices[0].name}, …) with the constraint itself."
+            )
     count = len(sample) if several else 1
 
     def part(k: int) -> ForAll:

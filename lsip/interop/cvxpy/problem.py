@@ -29,6 +29,7 @@ from .index import IndexExpression
 from .interior import Interior
 from .master import Master
 from .package import Node, cp
+from .rule import decided, rules_in
 from .solution import ConvexSolution, ModelSolution
 
 NAMES = {  # how CVXPY calls the ends of a solve
@@ -39,6 +40,8 @@ NAMES = {  # how CVXPY calls the ends of a solve
     Status.NO_INTERIOR: "optimal_inaccurate",
     Status.STALLED: "optimal_inaccurate",
 }
+
+LINEAR = (*Exchange.__dataclass_fields__, "method")  # options of models whose finite part is linear
 
 
 class Problem:
@@ -97,9 +100,8 @@ class Problem:
         return Problem(self.objective, self.constraints, name=self.name)
 
     def variables(self) -> list[Any]:
-        """The CVXPY variables."""
-        found = {v.id: v for part in (self.objective, *self.constraints) for v in part.variables()}
-        return list(found.values())
+        """The CVXPY variables, with the coefficients of rules."""
+        return decided(v for part in (self.objective, *self.constraints) for v in part.variables())
 
     def parameters(self) -> list[Any]:
         """The user's CVXPY parameters; change their values and solve again."""
@@ -127,8 +129,9 @@ class Problem:
             Print the progress table.
         options
             `tol` (relative gap; 1e-8 for linear models, 1e-6 for others, whose solvers are less accurate), `oracle`,
-            `max_iterations`, `time_limit`, `seed`, `callback`; for linear models all fields of `lsip.Exchange`. All
-            other keywords go to the CVXPY solver, as in CVXPY's `solve`.
+            `max_iterations`, `time_limit`, `seed`, `callback`; for linear models `method`, an `lsip.Exchange` or an
+            `lsip.Counterpart`, and all fields of these. All other keywords go to the CVXPY solver, as in CVXPY's
+            `solve`.
 
         Returns
         -------
@@ -153,7 +156,7 @@ class Problem:
         present = status in cp.settings.SOLUTION_PRESENT
         # The dual values are those of the proof.
         carrier.canonical.store(present, found.x[:-1], carrier.multipliers(found.certificate))
-        values = {v.id: dense(v.value) for v in self.variables()} if present else {}
+        values = {v.id: dense(v._value_impl()) for v in self.variables()} if present else {}
         return self._keep(replace(found, values=values, written=self), compiled, status)
 
     def compile(self) -> Program:
@@ -171,12 +174,13 @@ class Problem:
         return Carrier.of(canonical, compiled, isinstance(self.objective, cp.Maximize), self.name), compiled
 
     def _exchange(self, carrier: Carrier, verbose: bool, options: dict[str, Any]) -> ModelSolution:
-        """By lsip's own exchange: the finite part is linear."""
-        unknown = ", ".join(k for k in options if k not in Exchange.__dataclass_fields__)
+        """By lsip's own methods: the finite part is linear."""
+        unknown = ", ".join(k for k in options if k not in LINEAR)
         if unknown:
-            known = ", ".join(Exchange.__dataclass_fields__)
-            raise ModelError(f"Unknown option {unknown}; the options of a linear model are {known} and verbose.")
-        found = solve(carrier.program, None, verbose=verbose, **options)
+            raise ModelError(
+                f"Unknown option {unknown}; the options of a linear model are {', '.join(LINEAR)} and verbose."
+            )
+        found = solve(carrier.program, options.pop("method", None), verbose=verbose, **options)
         self._statistics("HIGHS", found)
         return ModelSolution(**{f.name: getattr(found, f.name) for f in fields(Solution)})
 
@@ -184,7 +188,7 @@ class Problem:
         """By the exchange with a convex solver."""
         ours = {k: v for k, v in options.items() if k in OPTIONS}
         theirs = {k: v for k, v in options.items() if k not in ours}
-        linear = ", ".join(k for k in theirs if k in Exchange.__dataclass_fields__)
+        linear = ", ".join(k for k in theirs if k in LINEAR)
         if linear:
             raise ModelError(
                 f"Unknown option {linear} of a convex model; besides those of its solver, the options are "
@@ -264,5 +268,6 @@ def _flatten(items: Iterable[Any]) -> Iterable[Any]:
 
 def _refuse_index(part: Node, name: str, advice: str) -> None:
     found = {f.name for p in part.parameters() if isinstance(p, IndexExpression) for f in p.formula.indices()}
+    found |= {index.name for rule in rules_in(part.variables()) for index in rule.indices}
     if found:
         raise ModelError(f"{name} depends on the index {', '.join(sorted(found))}: {advice}.")

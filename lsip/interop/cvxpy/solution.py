@@ -13,6 +13,7 @@ from ...errors import ModelError
 from ...oracles import Oracle
 from ...solution.solution import Solution
 from .package import cp
+from .rule import Rule, decided, rules_in
 
 Array = NDArray[np.float64]
 
@@ -33,12 +34,19 @@ class ModelSolution(Solution):
         return self.written
 
     def __getitem__(self, item: cp.Expression) -> Any:
-        """The value of a CVXPY variable or expression at this solution, whatever was solved since."""
+        """The value of a CVXPY variable or expression at this solution, whatever was solved since.
+
+        Of a rule, the rule that was found.
+        """
         if not isinstance(item, cp.Expression):
             raise ModelError(f"solution[…] takes a CVXPY variable or expression; got {type(item).__name__}.")
-        missing = [v.name() for v in item.variables() if v.id not in self.values]
+        missing = [v.name() for v in decided(item.variables()) if v.id not in self.values]
         if missing:
             raise ModelError(f"{', '.join(missing)} has no value in this solution ({self.status.name}).")
+        if isinstance(item, Rule):
+            return item.found(self.values[item.behind.id])
+        for rule in rules_in(item.variables()):
+            raise ModelError(f"{item} depends on an index; solution[…] takes the rule {rule} itself, or what has none.")
         if isinstance(item, cp.Variable):
             return self.values[item.id].copy()
         return item.tree_copy({id(v): cp.Constant(self.values[v.id]) for v in item.variables()}).value

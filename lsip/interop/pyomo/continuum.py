@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyomo.core.base.component import Component
     from pyomo.core.base.set import SetData
     from pyomo.core.expr.template_expr import IndexTemplate
-    from pyomo.environ import Constraint
+    from pyomo.environ import Constraint, Var
 
 Array = NDArray[np.float64]
 
@@ -55,9 +55,9 @@ def is_semi_infinite(component: Component) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """A constraint for all values of its ContinuousSets and one member of its ordinary sets."""
+    """A constraint, or a variable, for all values of its ContinuousSets and one member of its ordinary sets."""
 
-    component: Constraint
+    component: Constraint | Var
     sets: tuple[SetData, ...]  # the ContinuousSets, in order of position
     slots: tuple[int, ...]  # their positions among the factors
     members: tuple[tuple[Any, ...], ...]  # what stands at every position, () for a ContinuousSet
@@ -88,6 +88,17 @@ class Piece:
         """What the rule says at a point, of numbers or of symbols."""
         return self.component.rule(self.component.parent_block(), self.key(point))
 
+    def built(self) -> list[tuple[Any, Any]]:
+        """Indices at which Pyomo has built the component, with what it has there."""
+        return list(self.component.items())
+
+    def extend(self, point: Array) -> None:
+        """Make a point one of those at which Pyomo has built the component."""
+        for set_, value in zip(self.sets, point.tolist(), strict=True):
+            if value not in set_:
+                set_.add(value)
+        _ = self.component[self.key(point.tolist())]  # Pyomo calls the rule when it is first asked for an index
+
     def at(self, point: Array) -> str:
         """A point in words."""
         return ", ".join(f"{n} = {v:.6g}" for n, v in zip(self.coordinates, point, strict=True))
@@ -100,13 +111,8 @@ def pieces(component: Constraint) -> Iterator[Piece]:
             f"'{component.name}' is indexed by a ContinuousSet but has no rule, only expressions at listed points; "
             "give it a rule, or index it by an ordinary Set of these points."
         )
-    sets = factors(component)
-    slots = tuple(i for i, s in enumerate(sets) if is_continuum(s))
-    continuous = tuple(sets[i] for i in slots)
-    choices = [((),) if i in slots else tuple(_members(component, s)) for i, s in enumerate(sets)]
-    for members, written in _written(component, slots, choices).items():
-        piece = Piece(component, continuous, slots, members, tuple(written))
-        active = [data.active for _, data in written]
+    for piece in parts(component):
+        active = [data.active for _, data in piece.written]
         if any(active) and not all(active):
             raise ModelError(
                 f"'{piece.name}' is deactivated at some points of a continuum, which changes nothing about the points "
@@ -116,8 +122,18 @@ def pieces(component: Constraint) -> Iterator[Piece]:
             yield piece
 
 
+def parts(component: Constraint | Var) -> Iterator[Piece]:
+    """A component over a ContinuousSet, for each member of its ordinary sets."""
+    sets = factors(component)
+    slots = tuple(i for i, s in enumerate(sets) if is_continuum(s))
+    continuous = tuple(sets[i] for i in slots)
+    choices = [((),) if i in slots else tuple(_members(component, s)) for i, s in enumerate(sets)]
+    for members, written in _written(component, slots, choices).items():
+        yield Piece(component, continuous, slots, members, tuple(written))
+
+
 def _written(
-    component: Constraint, slots: tuple[int, ...], choices: list[tuple[tuple[Any, ...], ...]]
+    component: Constraint | Var, slots: tuple[int, ...], choices: list[tuple[tuple[Any, ...], ...]]
 ) -> dict[tuple[tuple[Any, ...], ...], list[tuple[Array, Any]]]:
     """All combinations of members, each with the points at which Pyomo has already built the constraint."""
     found: dict[tuple[tuple[Any, ...], ...], list[tuple[Array, Any]]] = {members: [] for members in product(*choices)}
@@ -133,7 +149,7 @@ def _written(
     return found
 
 
-def _members(component: Constraint, set_: SetData) -> Iterator[tuple[Any, ...]]:
+def _members(component: Constraint | Var, set_: SetData) -> Iterator[tuple[Any, ...]]:
     if not set_.isfinite():
         raise ModelError(
             f"'{component.name}' is indexed by {set_}, which is neither finite nor a ContinuousSet; a continuum needs "

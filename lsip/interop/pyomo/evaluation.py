@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...errors import ModelError, NotAffineError
 from .columns import ModelVariable
+from .comparison import Value
 from .continuum import Piece
 from .formula import Reader, Untraceable
 
@@ -62,7 +63,7 @@ def sides(piece: Piece, point: Sequence[float | IndexTemplate]) -> Sides | None:
     return Sides(form.lower, form.body, form.upper)
 
 
-def numbers(piece: Piece, point: Array, column: Callable[[ModelVariable], int]) -> Numbers | None:
+def numbers(piece: Piece, point: Array, columns: Callable[[ModelVariable], dict[int, Value]]) -> Numbers | None:
     """The row at a point, from a plain call of the rule; None where it skips."""
     from pyomo.environ import value
 
@@ -75,7 +76,7 @@ def numbers(piece: Piece, point: Array, column: Callable[[ModelVariable], int]) 
         raise ModelError(f"The rule of '{piece.name}' failed at {piece.at(point)} with {what}") from error
     if found is None:
         return None
-    coefficients, constant = linear(found.body, column, f"'{piece.name}' at {piece.at(point)}")
+    coefficients, constant = linear(found.body, columns, f"'{piece.name}' at {piece.at(point)}")
     low = -np.inf if found.lower is None else float(value(found.lower)) - constant
     high = np.inf if found.upper is None else float(value(found.upper)) - constant
     return Numbers(coefficients, low, high)
@@ -88,7 +89,7 @@ _MEMBERS_ONLY = (
 
 
 def linear(
-    expression: NumericValue, column: Callable[[ModelVariable], int], what: str
+    expression: NumericValue, columns: Callable[[ModelVariable], dict[int, Value]], what: str
 ) -> tuple[dict[int, float], float]:
     """Coefficients by column and the constant of a Pyomo expression, by Pyomo's own standard representation.
 
@@ -99,15 +100,15 @@ def linear(
     form = generate_standard_repn(expression, compute_values=True, quadratic=False)
     if not form.is_linear():
         try:
-            row = Reader(column, {}).row(expression)
+            row = Reader(columns, {}).row(expression)
         except Untraceable as reason:
             shown = shortened(str(expression))
             raise NotAffineError(f"{what} is not linear in the variables: {shown}; {reason}.") from reason
         return {j: float(a) for j, a in row.coefficients.items() if a}, float(row.offset)
     coefficients: dict[int, float] = {}
     for variable, coefficient in zip(form.linear_vars, form.linear_coefs, strict=True):
-        j = column(variable)
-        coefficients[j] = coefficients.get(j, 0.0) + float(coefficient)
+        for j, part in columns(variable).items():
+            coefficients[j] = coefficients.get(j, 0.0) + float(coefficient) * float(part)
     return coefficients, float(form.constant)
 
 

@@ -2,33 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...expressions.affine import Affine, Constraint, Term, Variable
-from ...expressions.graph import Index
+from ...expressions.graph import Constant, Expression, Index
 from ...model.families import BlackBoxFamily
+from ...model.identities import matched
 from ...model.problem import Problem, minimize
 from ...model.statements import ForAll
 from .basis import Basis
 from .columns import Columns
 from .continuum import Piece
 from .evaluation import Numbers, numbers
-from .tracing import Formula, Symbols, check_points
+from .tracing import Formula, check_points
 
 Array = NDArray[np.float64]
 UPPER, LOWER = 1, -1  # the signs of a row's sides
+
+
+class Place(Protocol):
+    """Where rows come from: a component of a model, for all values of what it depends on."""
+
+    @property
+    def name(self) -> str:
+        """How it is called in messages."""
+
+    @property
+    def component(self) -> Any:
+        """What Pyomo knows it as."""
+
+    def key(self, point: Sequence[float]) -> Any:
+        """What Pyomo's users call a point of the index set."""
+
+    def built(self) -> list[tuple[Any, Any]]:
+        """Indices at which Pyomo has built the component, with what it has there."""
+
+    def extend(self, point: Array) -> None:
+        """Make a point one of those."""
 
 
 @dataclass(frozen=True, eq=False)
 class Owner:
     """Which side of which piece a row of a family is."""
 
-    piece: Piece
+    piece: Place
     side: int  # UPPER for body <= upper, LOWER for lower <= body
 
     def label(self, both: bool) -> str:
@@ -36,11 +58,11 @@ class Owner:
         return f"{self.piece.name}, {'upper' if self.side == UPPER else 'lower'} side" if both else self.piece.name
 
 
-def declared(formulas: list[tuple[Piece, Formula]], symbols: Symbols, n: int) -> list[tuple[Any, tuple[Owner, ...]]]:
-    """Families of formulas, with the owner of every row; constraints over the same ContinuousSets share one."""
+def declared(formulas: list[tuple[Place, Formula]], n: int) -> list[tuple[Any, tuple[Owner, ...]]]:
+    """Families of formulas, with the owner of every row; constraints over the same indices share one."""
     groups: dict[tuple[Index, ...], list[_Line]] = {}
     for piece, formula in formulas:
-        groups.setdefault(symbols.of(piece)[0], []).extend(_lines(piece, formula))
+        groups.setdefault(formula.indices, []).extend(_lines(piece, formula))
     if not groups:
         return []
     x = Variable(n, name="x")
@@ -62,7 +84,7 @@ class _Line:
     offset: Any
 
 
-def _lines(piece: Piece, formula: Formula) -> list[_Line]:
+def _lines(piece: Place, formula: Formula) -> list[_Line]:
     """body - upper <= 0 and lower - body <= 0, as far as there are such sides."""
     body, found = formula.body, []
     both = formula.upper is not None and formula.lower is not None
@@ -87,6 +109,25 @@ def _affine(x: Variable, lines: list[_Line]) -> Affine:
     offsets = [basis.weights(line.offset) for line in lines]
     term = Term(x, np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp), basis.combine(weights))
     return Affine((len(lines),), (term,), basis.combine(offsets))
+
+
+def identity(place: Place, formula: Formula, n: int) -> list[tuple[dict[int, float], float]]:
+    """An equality for all indices as those of coefficients: rows over n columns, and their right-hand sides."""
+    offset = formula.body.offset - formula.upper
+    line = _Line(Owner(place, UPPER), place.name, formula.body.coefficients, offset)
+    equality = Constraint(_affine(Variable(n, name="x"), [line]), True, ("name", place.name))
+    found = matched(formula.indices, equality).body
+    rows = [(dict[int, float](), -side) for side in np.broadcast_to(_known(found.offset), found.shape).tolist()]
+    for term in found.terms:
+        for i, j, value in zip(term.rows.tolist(), term.columns.tolist(), _known(term.coefficient), strict=True):
+            rows[i][0][j] = rows[i][0].get(j, 0.0) + float(value)
+    return rows
+
+
+def _known(formula: Expression) -> Array:
+    """The numbers of what depends on no index."""
+    assert isinstance(formula, Constant)
+    return np.asarray(formula.value)
 
 
 class Incomplete(Exception):  # noqa: N818 - a signal to compile again, never shown

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import LSIPError
-from ...expressions.graph import Expression, Index
+from ...expressions.graph import Expression
 from .columns import ModelVariable
 from .comparison import Comparison, Value, choose, compare
+from .recourse import Function
 
 if TYPE_CHECKING:
     from pyomo.core.expr.base import ExpressionBase
@@ -78,16 +79,19 @@ class Reader:
 
     Parameters
     ----------
-    column
-        The column of a variable that is not fixed.
-    indices
-        The index of the language for every `IndexTemplate`, by its id.
+    columns
+        The columns that a variable that is not fixed consists of, with their coefficients.
+    leaves
+        What stands for an `IndexTemplate`, or for an uncertain parameter, by its id.
+    functions
+        The variables over ContinuousSets that are rules, by their ids.
     looked_up
         Filled with every `p[t]` that was resolved through the rule of p.
     """
 
-    column: Callable[[ModelVariable], int]
-    indices: dict[int, Index]
+    columns: Callable[[ModelVariable], dict[int, Value]]
+    leaves: dict[int, Value]
+    functions: dict[int, Function] = field(default_factory=dict)
     looked_up: list[str] = field(default_factory=list)
     _known: dict[int, tuple[NumericValue, Read]] = field(default_factory=dict)  # nodes with their values, by id
 
@@ -99,7 +103,7 @@ class Reader:
             raise Untraceable(str(error)) from error
         if isinstance(value, Comparison | tuple | bool | np.bool_):
             raise Untraceable(f"{expression} is a condition, not a number")
-        return _row(value)
+        return as_row(value)
 
     def _walk(self, expression: NumericValue) -> Any:
         from pyomo.core.expr.visitor import StreamBasedExpressionVisitor
@@ -120,7 +124,7 @@ class Reader:
 
     def _leaf(self, node: ExpressionBase | None, child: NumericValue, position: int) -> tuple[bool, Read | None]:
         """(False, value) for a leaf or what is known already, (True, None) for what has to be descended into."""
-        from pyomo.core.expr.template_expr import GetItemExpression, IndexTemplate
+        from pyomo.core.expr.template_expr import GetItemExpression
 
         if isinstance(child, int | float | np.number):
             return False, float(child)
@@ -128,16 +132,31 @@ class Reader:
             return False, self._known[id(child)][1]
         if isinstance(child, GetItemExpression):
             self.looked_up.append(str(child))
-            return False, self._remember(child, self._walk(_looked_up(child)))
+            return False, self._remember(child, self._item(child))
         if child.is_expression_type():
             return True, None
-        if isinstance(child, IndexTemplate):
-            return False, self.indices[id(child)]
+        if id(child) in self.leaves:
+            return False, self.leaves[id(child)]
         if child.is_variable_type() and not child.is_fixed():
-            return False, Row({self.column(child): 1.0})
+            return False, Row(dict(self.columns(child)))
         if child.is_numeric_type():
             return False, float(child())
         raise Untraceable(f"{child} is not a number")
+
+    def _item(self, item: GetItemExpression) -> Any:
+        """What `p[t]` is: a rule, for a variable, and what its own rule says, for a Param or an Expression."""
+        function = self.functions.get(id(item.arg(0)))
+        if function is None:
+            return self._walk(_looked_up(item))
+        try:
+            rule, values = function.split(tuple(item.args)[1:])
+            own = all(getattr(v, "_set", s) is s for v, s in zip(values, function.sets, strict=True))
+            known = [self.leaves[id(v)] if id(v) in self.leaves else float(v) for v in values]
+        except (KeyError, TypeError):
+            own = False
+        if not own:
+            raise Untraceable(f"{item} is a decision rule at something else than its own index")
+        return Row(rule.row(known))
 
 
 def _looked_up(item: GetItemExpression) -> NumericValue:
@@ -147,12 +166,12 @@ def _looked_up(item: GetItemExpression) -> NumericValue:
     from pyomo.environ import Param
 
     component, key = item.arg(0), tuple(item.args)[1:]
-    rule: Any = getattr(component, "_rule", None)
     sets = list(component.index_set().subsets(expand_all_set_operators=False))
     fits = len(sets) == len(key) and all(
         k._set is s if isinstance(k, IndexTemplate) else not hasattr(k, "is_expression_type")
         for k, s in zip(key, sets, strict=True)
     )
+    rule: Any = getattr(component, "_rule", None)
     known = rule is not None and not rule.contains_indices()  # rather than values at listed points
     if component.ctype in (Param, NamedExpression) and known and fits:
         return rule(component.parent_block(), key[0] if len(key) == 1 else key)
@@ -178,7 +197,7 @@ def _operations() -> dict[type[ExpressionBase], Callable[[ExpressionBase, list[A
     from pyomo.core.expr import relational_expr as relational
 
     return {
-        numeric.SumExpression: lambda node, data: _total(data),
+        numeric.SumExpression: lambda node, data: total(data),
         numeric.NegationExpression: lambda node, data: data[0].scaled(-1.0) if isinstance(data[0], Row) else -data[0],
         numeric.ProductExpression: lambda node, data: _times(*data),
         numeric.DivisionExpression: lambda node, data: _over(*data),
@@ -196,15 +215,17 @@ def _operations() -> dict[type[ExpressionBase], Callable[[ExpressionBase, list[A
     }
 
 
-def _row(value: Term) -> Row:
+def as_row(value: Term) -> Row:
+    """A number or a formula as a row without variables."""
     return value if isinstance(value, Row) else Row({}, value)
 
 
-def _total(data: Iterable[Term]) -> Term:
+def total(data: Iterable[Term]) -> Term:
+    """The sum, whose numbers are rounded once."""
     coefficients: dict[int, list[Value]] = {}
     offsets: list[Value] = []
     for value in data:
-        row = _row(value)
+        row = as_row(value)
         for j, a in row.coefficients.items():
             coefficients.setdefault(j, []).append(a)
         offsets.append(row.offset)
@@ -296,7 +317,7 @@ def _choice(condition: Truth, a: Term, b: Term) -> Term:
         return a if condition else b
     if not isinstance(condition, Comparison):
         raise Untraceable("Expr_if needs an inequality as its condition")
-    yes, no = _row(a), _row(b)
+    yes, no = as_row(a), as_row(b)
     columns = {**yes.coefficients, **no.coefficients}
     coefficients = {j: choose(condition, yes.coefficients.get(j, 0.0), no.coefficients.get(j, 0.0)) for j in columns}
     offset = choose(condition, yes.offset, no.offset)

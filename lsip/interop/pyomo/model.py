@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from ...errors import ModelError, NotAffineError
 from ...model.program import Program
-from .columns import Columns
-from .continuum import Piece, factors, is_continuum, is_semi_infinite, pieces
+from .columns import Columns, ModelVariable
+from .comparison import Value
+from .continuum import Piece, factors, is_continuum, is_semi_infinite, parts, pieces
 from .evaluation import linear
-from .families import BlackBox, Owner, declared
+from .families import BlackBox, Owner, Place, declared, identity
+from .formula import Row
+from .recourse import Function, Recourse
 from .tracing import Formula, Symbols, trace
 
 if TYPE_CHECKING:
     from pyomo.core.base.block import BlockData
     from pyomo.core.base.component import Component
     from pyomo.core.base.constraint import ConstraintData
-    from pyomo.environ import Constraint
+    from pyomo.core.base.objective import ObjectiveData
+    from pyomo.environ import Constraint, Var
 
 
 @dataclass(eq=False)
@@ -33,31 +37,38 @@ class Reading:
     maximise: bool
     objective: tuple[dict[int, float], float]
     finite: list[tuple[ConstraintData, dict[int, float], float, float]]  # constraint, coefficients, lower, upper
-    symbols: Symbols
-    formulas: list[tuple[Piece, Formula]]
-    boxes: list[BlackBox]
-    skipped: list[Piece]
+    symbols: Symbols = field(default_factory=lambda: Symbols({}))
+    formulas: list[tuple[Place, Formula]] = field(default_factory=list)
+    equalities: list[tuple[Place, Formula]] = field(default_factory=list)  # for all indices
+    boxes: list[BlackBox] = field(default_factory=list)
+    skipped: list[Piece] = field(default_factory=list)
+    functions: dict[int, Function] = field(default_factory=dict)  # variables over ContinuousSets, by id
+    rules: list[tuple[Any, Any, Recourse]] = field(default_factory=list)  # a variable, and which of its members
+    dependent: list[tuple[ModelVariable, dict[int, Value]]] = field(default_factory=list)  # values to load, as rows
 
     def compile(self) -> tuple[Program, list[tuple[Owner, ...]]]:
         """The program, and the owners of the rows of its families."""
         n = len(self.columns.variables)
-        found = declared(self.formulas, self.symbols, n)
+        found = declared(self.formulas, n)
         found += [pair for box in self.boxes for pair in box.families()]
         n = len(self.columns.variables)
         lower, upper = self.columns.bounds()
         sign = -1.0 if self.maximise else 1.0
         cost = np.zeros(n)
         cost[list(self.objective[0])] = list(self.objective[0].values())
+        rows = [(c.name, row, low, high) for c, row, low, high in self.finite]
+        for place, formula in self.equalities:
+            rows += [(place.name, row, side, side) for row, side in identity(place, formula, n)]
         program = Program(
             c=sign * cost,
             constant=sign * self.objective[1],
             lower=lower,
             upper=upper,
-            A=_matrix([row for _, row, _, _ in self.finite], n),
-            row_lower=np.array([low for _, _, low, _ in self.finite]),
-            row_upper=np.array([high for _, _, _, high in self.finite]),
+            A=_matrix([row for _, row, _, _ in rows], n),
+            row_lower=np.array([low for _, _, low, _ in rows]),
+            row_upper=np.array([high for _, _, _, high in rows]),
             families=tuple(family for family, _ in found),
-            row_labels=tuple(c.name for c, _, _, _ in self.finite),
+            row_labels=tuple(name for name, _, _, _ in rows),
             maximise=self.maximise,
             name=self.name,
             integer=self.columns.integer(),
@@ -72,25 +83,71 @@ def _matrix(rows: list[dict[int, float]], n: int) -> sparse.csr_matrix:
     return sparse.csr_matrix((values, columns, starts), shape=(len(rows), n))
 
 
-def read(model: BlockData) -> Reading:
-    """Take a Pyomo model apart; says what it cannot hold, and what to do about it."""
-    _check(model)
-    columns, symbols = Columns(), Symbols({})
-    maximise, objective = _objective(model, columns)
-    finite = list(_finite(model, columns))
-    name = "Pyomo model" if model.name == "unknown" else str(model.name)  # Pyomo calls unnamed models so
-    reading = Reading(name, columns, maximise, objective, finite, symbols, [], [], [])
-    for component in _constraints(model):
+def read(model: BlockData, degree: int | None = None) -> Reading:
+    """Take a Pyomo model apart; says what it cannot hold, and what to do about it.
+
+    With a `degree`, variables over ContinuousSets are decision rules of that degree.
+    """
+    check(model, degree)
+    reading = Reading(title(model), Columns(), False, ({}, 0.0), [])
+    if degree is not None:
+        for variable in variables_over_continua(model):
+            _adjust(variable, degree, reading)
+    sense = objective_of(model)
+    reading.maximise = is_maximised(sense)
+    reading.objective = linear(sense.expr, reading.columns, f"The objective '{sense.name}'")
+    reading.finite += _finite(model, reading.columns)
+    for component in constraints(model):
         if is_semi_infinite(component):
             for piece in pieces(component):
                 _take(piece, reading)
+    columns = reading.columns
     if not columns.variables:
         raise ModelError(f"Model '{model.name}' has no variable that is not fixed, so there is nothing to decide.")
     return reading
 
 
+def title(model: BlockData) -> str:
+    """How a model is called."""
+    return "Pyomo model" if model.name == "unknown" else str(model.name)  # Pyomo calls unnamed models so
+
+
+def _adjust(variable: Var, degree: int, reading: Reading) -> None:
+    """Let a variable over a ContinuousSet be a rule, whose bounds hold for all of its values."""
+    function = Function(variable, tuple(s for s in factors(variable) if is_continuum(s)), {})
+    for piece in parts(variable):
+        rule = Recourse.of(piece.name, piece.coordinates, degree, reading.columns)
+        members = tuple(part for member in piece.members for part in member)
+        slots = [i for i, member in enumerate(piece.members) for _ in member or (0,)]
+        function.rules[tuple(k for k, i in enumerate(slots) if i in piece.slots), members] = rule
+        reading.rules.append((variable, members[0] if len(members) == 1 else members or None, rule))
+        lower, upper = _common_bounds(piece)
+        if lower is not None or upper is not None:
+            indices, _ = reading.symbols.of(piece)
+            reading.formulas.append((piece, Formula(indices, Row(rule.row(indices)), lower, upper)))
+    reading.functions[id(variable)] = reading.columns.functions[id(variable)] = function
+
+
+def _common_bounds(piece: Piece) -> tuple[float | None, float | None]:
+    """The bounds of a variable over a ContinuousSet, which are the same at all of its points."""
+    data = [data for _, data in piece.written]
+    wrong = (
+        "is fixed at some of its points; write a constraint there"
+        if any(v.is_fixed() for v in data)
+        else "is whole, and a rule is not; let it be continuous"
+        if not all(v.is_continuous() for v in data)
+        else "has bounds that differ from point to point; write them as a constraint over the ContinuousSet"
+        if len({v.bounds for v in data}) > 1
+        else None
+    )
+    if wrong is not None:
+        raise ModelError(f"Variable '{piece.name}' is a decision rule, and {wrong}.")
+    found: tuple[float | None, float | None] = data[0].bounds
+    return found
+
+
 def _take(piece: Piece, reading: Reading) -> None:
-    found = trace(piece, reading.columns, reading.symbols)
+    found = trace(piece, reading.columns, reading.symbols, reading.functions)
     if found is None:
         reading.skipped.append(piece)
     elif isinstance(found, str):
@@ -108,14 +165,32 @@ def _box(piece: Piece, columns: Columns, reason: str) -> BlackBox:
         raise ModelError(f"{error} It has to be asked for numbers because {reason}.") from error
 
 
-def _constraints(model: BlockData) -> Iterator[Constraint]:
+def constraints(model: BlockData) -> Iterator[Constraint]:
+    """All constraints of a model that are switched on."""
     from pyomo.environ import Constraint
 
     yield from model.component_objects(Constraint, active=True, descend_into=True)
 
 
-def _objective(model: BlockData, columns: Columns) -> tuple[bool, tuple[dict[int, float], float]]:
-    from pyomo.environ import Objective, maximize
+def variables_over_continua(model: BlockData) -> Iterator[Var]:
+    """All variables of a model that are functions."""
+    from pyomo.environ import Var
+
+    for variable in model.component_objects(Var, active=True, descend_into=True):
+        if is_semi_infinite(variable):
+            yield variable
+
+
+def is_maximised(objective: ObjectiveData) -> bool:
+    """Whether the objective is to be large."""
+    from pyomo.environ import maximize
+
+    return bool(objective.sense == maximize)
+
+
+def objective_of(model: BlockData) -> ObjectiveData:
+    """The objective of a model, which has one."""
+    from pyomo.environ import Objective
 
     found = list(model.component_data_objects(Objective, active=True, descend_into=True))
     if len(found) != 1:
@@ -124,13 +199,12 @@ def _objective(model: BlockData, columns: Columns) -> tuple[bool, tuple[dict[int
         raise ModelError(
             f"Model '{model.name}' must have exactly one active objective, and has {len(found)}: {advice}."
         )
-    (objective,) = found
-    return objective.sense == maximize, linear(objective.expr, columns, f"The objective '{objective.name}'")
+    return found[0]
 
 
 def _finite(model: BlockData, columns: Columns) -> Iterator[tuple[ConstraintData, dict[int, float], float, float]]:
     """The rows of constraints over ordinary sets; those without a variable only if they are broken."""
-    for component in _constraints(model):
+    for component in constraints(model):
         if is_semi_infinite(component):
             continue
         for data in component.values():
@@ -148,7 +222,8 @@ def _finite(model: BlockData, columns: Columns) -> Iterator[tuple[ConstraintData
 # ---- what a model may hold -------------------------------------------------------------------------------------------
 
 
-def _check(model: object) -> None:
+def check(model: object, degree: int | None = None) -> None:
+    """Refuse what is not a linear program with a continuum of constraints and, given a `degree`, decision rules."""
     from pyomo.core.base.block import BlockData
 
     if not isinstance(model, BlockData):
@@ -158,19 +233,21 @@ def _check(model: object) -> None:
     for block in model.block_data_objects(active=True, descend_into=True):
         for ctype in block.collect_ctypes(active=None, descend_into=False):
             for component in block.component_objects(ctype, descend_into=False):
-                _admit(component)
+                _admit(component, degree)
 
 
-def _admit(component: Component) -> None:
-    """Refuse what is not a linear program with a continuum of constraints."""
+def _admit(component: Component, degree: int | None) -> None:
     from pyomo import dae
     from pyomo.environ import Block, Constraint, Expression, Objective, Param, Suffix, Var
 
     kind = component.ctype
     if kind in (dae.DerivativeVar, dae.Integral):
         raise ModelError(f"'{component.name}' is of the type {kind.__name__}. {_DYNAMIC}")
-    if kind is Var and component.is_indexed() and is_semi_infinite(component):
-        raise ModelError(f"Variable '{component.name}' is indexed by the ContinuousSet {_sets(component)}. {_DYNAMIC}")
+    if kind is Var and degree is None and component.is_indexed() and is_semi_infinite(component):
+        raise ModelError(
+            f"Variable '{component.name}' is indexed by the ContinuousSet {_sets(component)}. {_DYNAMIC} If it may be "
+            "an affine function of its index, a decision rule, solve with decision_rule_order=1."
+        )
     if kind in (Block, Objective) and component.is_indexed() and is_semi_infinite(component) and component.active:
         raise ModelError(
             f"'{component.name}' is a {kind.__name__} indexed by the ContinuousSet {_sets(component)}: only "

@@ -11,11 +11,12 @@ from ...errors import LSIPError
 from ...model.status import Status
 from ...proof.rows import point_rows
 from ...solution.solution import Solution
-from .continuum import Piece
-from .families import UPPER, Owner
+from .columns import ModelVariable
+from .families import UPPER, Owner, Place
 from .model import Reading
 
 if TYPE_CHECKING:
+    from pyomo.common.collections import ComponentMap
     from pyomo.core.base.block import BlockData
     from pyomo.environ import Suffix
     from pyomo.opt import SolverResults
@@ -73,15 +74,22 @@ class Answer:
         """(constraint, dual): the rate at which the objective changes with the right-hand side."""
         multipliers = self.solution.certificate.row_multipliers
         found = multipliers if len(multipliers) else np.zeros(len(self.reading.finite))
-        return [(row[0], 0.0 - self.sign * float(m)) for row, m in zip(self.reading.finite, found, strict=True)]
+        return [(row[0], 0.0 - self.sign * float(m)) for row, m in zip(self.reading.finite, found, strict=False)]
 
-    def active(self) -> dict[int, tuple[Any, dict[Any, float]]]:
-        """By id: a constraint over a ContinuousSet, and its duals at the active points, by index."""
-        pieces = [p for p, _ in self.reading.formulas] + [b.piece for b in self.reading.boxes] + self.reading.skipped
-        found: dict[int, tuple[Any, dict[Any, float]]] = {id(p.component): (p.component, {}) for p in pieces}
+    def active(self) -> dict[int, tuple[Place, dict[Any, float]]]:
+        """By id: a place of a constraint over a continuum, and its duals at the active points, by index."""
+        from pyomo.environ import Constraint
+
+        reading = self.reading
+        places = [*(p for p, _ in reading.formulas), *(b.piece for b in reading.boxes), *reading.skipped]
+        found: dict[int, tuple[Place, dict[Any, float]]] = {
+            id(p.component): (p, {}) for p in places if p.component.ctype is Constraint
+        }
         for point in self.solution.active:
             owner = self.owners[point.family][point.component]
-            key = _key(owner.piece, point.point)
+            if id(owner.piece.component) not in found:  # bounds of rules, and the objective
+                continue
+            key = owner.piece.key(point.point.tolist())
             duals = found[id(owner.piece.component)][1]
             side = -self.sign if owner.side == UPPER else self.sign
             duals[key] = duals.get(key, 0.0) + side * point.multiplier
@@ -96,42 +104,57 @@ class Answer:
             reduced = reduced + program.A.T @ certificate.row_multipliers
         return np.asarray(self.sign * reduced)
 
+    def values(self) -> list[tuple[ModelVariable, float]]:
+        """Every variable of the model that was met, with its value; that of a rule is what it says at a point."""
+        x = self.solution.x.tolist()
+        found = [(variable, x[j]) for j, variable in self.reading.columns.plain]
+        each = [(data, f.row(data)) for f in self.reading.functions.values() for data in f.component.values()]
+        rows = [*self.reading.dependent, *each]
+        return found + [(v, sum(float(a) * x[j] for j, a in row.items())) for v, row in rows]
+
+    def rules(self) -> ComponentMap:
+        """The decision rules that were found, by variable; a dictionary for one with members of ordinary sets."""
+        from pyomo.common.collections import ComponentMap
+
+        found, x = ComponentMap(), self.solution.x
+        if not np.isfinite(x).all():
+            return found
+        for variable, member, rule in self.reading.rules:
+            if member is None:
+                found[variable] = rule.found(x)
+            else:
+                found.setdefault(variable, {})[member] = rule.found(x)
+        return found
+
     # ---- into the model ----------------------------------------------------------------------------------------------
 
     def load(self, model: BlockData, add_active_points: bool) -> None:
         """Put values into the variables, and duals and reduced costs into the suffixes that ask for them."""
         from pyomo.core.staleflag import StaleFlagManager
 
+        if add_active_points:
+            for point in self.solution.active:
+                self.owners[point.family][point.component].piece.extend(point.point)
         StaleFlagManager.mark_all_as_stale()
-        for variable, value in zip(self.reading.columns.variables, self.solution.x.tolist(), strict=True):
+        for variable, value in self.values():
             variable.set_value(value, skip_validation=True)
         StaleFlagManager.mark_all_as_stale(delayed=True)
-        if add_active_points:
-            self._add_points()
         dual, rc = (_suffix(model, name) for name in ("dual", "rc"))
         if dual is not None:
             self._load_duals(dual)
         if rc is not None:
             rc.clear()
-            for variable, value in zip(self.reading.columns.variables, self.reduced_costs().tolist(), strict=True):
-                rc[variable] = value
-
-    def _add_points(self) -> None:
-        """Make the active points members of their ContinuousSets, so that the constraint has data there."""
-        for point in self.solution.active:
-            piece = self.owners[point.family][point.component].piece
-            for set_, value in zip(piece.sets, point.point.tolist(), strict=True):
-                if value not in set_:
-                    set_.add(value)
-            _ = piece.component[_key(piece, point.point)]  # Pyomo calls the rule when it is first asked for an index
+            costs = self.reduced_costs().tolist()
+            for j, variable in self.reading.columns.plain:
+                rc[variable] = costs[j]
 
     def _load_duals(self, dual: Suffix) -> None:
         dual.clear()
         for constraint, value in self.finite_duals():
             dual[constraint] = value
-        for component, duals in self.active().values():
-            dual[component] = duals
-            for key, data in component.items():
+        for place, duals in self.active().values():
+            dual[place.component] = duals
+            for key, data in place.built():
                 dual[data] = duals.get(key, 0.0)
 
     # ---- for those who load later ------------------------------------------------------------------------------------
@@ -155,7 +178,7 @@ class Answer:
         results.problem.number_of_integer_variables = whole
         results.problem.number_of_continuous_variables = program.n - whole
         results.problem.number_of_constraints = len(self.reading.finite) + sum(len(o) for o in self.owners)
-        results.lsip = solution
+        results.lsip, results.rules = solution, self.rules()
         return results
 
     def store(self, results: SolverResults) -> None:
@@ -166,18 +189,16 @@ class Answer:
         stored, names = Stored(), SymbolMap()
         stored.gap = abs(self.solution.certificate.upper - self.solution.certificate.lower)
         costs = self.reduced_costs().tolist()
-        for variable, value, cost in zip(self.reading.columns.variables, self.solution.x.tolist(), costs, strict=True):
+        for variable, value in self.values():
             names.addSymbol(variable, variable.name)
-            stored.variable[variable.name] = {"Value": value, "Rc": cost}
+            stored.variable[variable.name] = {"Value": value}
+        for j, variable in self.reading.columns.plain:
+            stored.variable[variable.name]["Rc"] = costs[j]
         for constraint, value in self.finite_duals():
             names.addSymbol(constraint, constraint.name)
             stored.constraint[constraint.name] = {"Dual": value}
         results.solution.insert(stored)
         results._smap, results._smap_id = names, id(names)
-
-
-def _key(piece: Piece, point: Array) -> Any:
-    return piece.key(tuple(point.tolist()))
 
 
 def _suffix(model: BlockData, name: str) -> Suffix | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MissingExtraError, ModelError
@@ -13,19 +14,20 @@ from ...solver.method import Exchange, solve
 from .families import Incomplete
 from .model import Reading, read
 from .results import Answer, NoSolutionError
+from .robust import Declaration, order_of, read_robust
 
 if TYPE_CHECKING:
     from pyomo.core.base.block import BlockData
     from pyomo.opt import SolverResults
 
 logger = logging.getLogger("pyomo.solvers.lsip")  # below Pyomo's own, which formats what it is told
-IGNORED = (
-    "keepfiles",
-    "symbolic_solver_labels",
-    "report_timing",
-    "warmstart",
-)  # there are no files, and values are no start
-OWN = ("add_active_points",)
+IGNORED = {  # there are no files, values are no start, and no solver of nonlinear programs is asked
+    *("keepfiles", "symbolic_solver_labels", "report_timing", "warmstart"),
+    *("local_solver", "global_solver", "backup_local_solvers", "backup_global_solvers", "solve_master_globally"),
+    *("bypass_local_separation", "bypass_global_separation", "robust_feasibility_tolerance", "progress_logger"),
+    *("separation_priority_order", "subproblem_file_directory", "p_robustness"),
+}
+OWN = ("add_active_points", "method", *(f.name for f in fields(Declaration)))
 
 
 class LSIPSolver:
@@ -34,9 +36,11 @@ class LSIPSolver:
     Parameters
     ----------
     options
-        The fields of `lsip.Exchange` (`tol`, `oracle`, `master`, `max_iterations`, `time_limit`, …) and
-        `add_active_points`; by keyword, or in a dictionary `options=`. They can be changed later in `options`, or for
-        one solve as keywords of `solve`.
+        The fields of `lsip.Exchange` (`tol`, `oracle`, `master`, `max_iterations`, `time_limit`, …), `method`,
+        `add_active_points`, `decision_rule_order`, and what PyROS is told about a robust model: `uncertain_params`,
+        `uncertainty_set`, `first_stage_variables`, `second_stage_variables`, `objective_focus`,
+        `nominal_uncertain_param_vals`. By keyword, or in a dictionary `options=`. They can be changed later in
+        `options`, or for one solve as keywords of `solve`.
 
     Examples
     --------
@@ -114,14 +118,21 @@ class LSIPSolver:
         Returns
         -------
         SolverResults
-            Pyomo's, with the `lsip.Solution` as `results.lsip`.
+            Pyomo's, with the `lsip.Solution` as `results.lsip`, and decision rules by variable as `results.rules`.
         """
         started = time.perf_counter()
-        chosen = {**self.options, **(options or {}), **{k: v for k, v in keywords.items() if k not in IGNORED}}
+        given = {**self.options, **(options or {}), **keywords}
+        chosen = {k: v for k, v in given.items() if k not in IGNORED}
         if timelimit is not None:
             chosen["time_limit"] = timelimit
         add_active_points = bool(chosen.pop("add_active_points", False))
-        answer = solved(read(model), tee, _checked(chosen))
+        robust = Declaration.taken(chosen)
+        if robust is None:
+            order = chosen.pop("decision_rule_order", None)
+            reading = read(model, None if order is None else order_of(order))
+        else:
+            reading = read_robust(model, robust)
+        answer = solved(reading, tee, _checked(chosen))
         results = answer.results(time.perf_counter() - started)
         if not load_solutions:
             if answer.loadable:
@@ -141,7 +152,7 @@ class LSIPSolver:
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
     known = Exchange.__dataclass_fields__
-    unknown = [k for k in options if k not in known]
+    unknown = [k for k in options if k not in known and k != "method"]
     if unknown:
         raise ModelError(
             f"Unknown option {', '.join(unknown)}; the options of the solver lsip are {', '.join([*known, *OWN])}, and "
@@ -157,10 +168,11 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
 
 def solved(reading: Reading, tee: bool, options: dict[str, Any]) -> Answer:
     """Solve a model that was read, with the fields of `lsip.Exchange`."""
+    method = options.pop("method", None)
     while True:  # ends, because a model has finitely many variables
         program, owners = reading.compile()
         try:
-            solution = solve(program, None, verbose=tee, **options)
+            solution = solve(program, method, verbose=tee, **options)
         except Incomplete:
             continue
         return Answer(reading, owners, solution)

@@ -18,17 +18,20 @@ from ...expressions.graph import Index, Join, as_expression
 from ...expressions.tape import Tape
 from ...model.callables import TRACES
 from .columns import Columns
+from .comparison import Value
 from .continuum import Piece
 from .evaluation import Numbers, Sides, first_line, numbers, sides
 from .formula import Reader, Row, Untraceable
+from .recourse import Function
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """lower <= body <= upper in the language; no side at all where the rule skips."""
+    """lower <= body <= upper for all indices, in the language; no side at all where the rule skips."""
 
+    indices: tuple[Index, ...]
     body: Row
     lower: Any  # a number, an index expression, or None
     upper: Any
@@ -56,13 +59,14 @@ class Symbols:
         return tuple(index for index, _ in pairs), tuple(template for _, template in pairs)
 
 
-def trace(piece: Piece, columns: Columns, symbols: Symbols) -> Formula | str | None:
+def trace(piece: Piece, columns: Columns, symbols: Symbols, functions: dict[int, Function]) -> Formula | str | None:
     """The formula of a piece, None where its rule always skips, or the reason why it has none."""
     indices, templates = symbols.of(piece)
-    reader = Reader(columns, {id(template): index for index, template in zip(indices, templates, strict=True)})
+    leaves: dict[int, Value] = {id(template): index for index, template in zip(indices, templates, strict=True)}
+    reader = Reader(columns, leaves, functions)
     try:
         found = sides(piece, templates)
-        formula = None if found is None else _formula(found, reader)
+        formula = None if found is None else _formula(found, reader, indices)
     except ModelError:
         raise
     except Untraceable as reason:
@@ -72,9 +76,9 @@ def trace(piece: Piece, columns: Columns, symbols: Symbols) -> Formula | str | N
     return _compare(formula, piece, indices, columns, bool(reader.looked_up))
 
 
-def _formula(found: Sides, reader: Reader) -> Formula:
+def _formula(found: Sides, reader: Reader, indices: tuple[Index, ...]) -> Formula:
     lower, upper = (None if side is None else reader.row(side).offset for side in (found.lower, found.upper))
-    return Formula(reader.row(found.body), lower, upper)
+    return Formula(indices, reader.row(found.body), lower, upper)
 
 
 def _explain(error: Exception, piece: Piece) -> str:

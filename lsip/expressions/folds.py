@@ -1,0 +1,146 @@
+"""Indices together with their parts above breakpoints, for rules in pieces.
+
+Such a rule is affine in these parts. `forall` puts the index with its parts in the place of the index, wherever a
+constraint has a rule in pieces; over a box that is the same constraint, over other sets it is a stronger one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import index as whole
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from ..domains import Budget
+from ..domains.folded import Breaks, folded
+from ..errors import ModelError
+from ..validation import Data, numbers, shown
+from .affine import Affine, Constraint
+from .graph import Expression, Gather, Index, Join
+from .operands import Ints
+from .substitution import substituted
+
+Pieces = int | Data
+
+
+class Folded(Index):
+    """An index z, followed by the parts of its entries above their breakpoints."""
+
+    def __init__(self, of: Index, breaks: Breaks) -> None:
+        self.of, self.breaks = of, breaks
+        super().__init__(of.name, folded(of.domain, breaks))
+
+    @property
+    def declared(self) -> Index:
+        return self.of
+
+    @property
+    def data(self) -> Expression:
+        """The index itself, in its shape."""
+        return Gather(self, np.arange(self.of.domain.dim).reshape(self.of.shape))
+
+    @property
+    def spelled(self) -> Expression:
+        """All of its coordinates as formulas in the index itself."""
+        z = self.of if self.of.shape else self.of.reshape(1)
+        parts = [np.clip(z[j], *ends) - ends[0] for j in range(len(self.breaks)) for ends in self.limits(j)]
+        return Join((z, *parts))
+
+    def parts(self, entry: int) -> Ints:
+        """Where the parts of an entry stand."""
+        start = self.of.domain.dim + sum(map(len, self.breaks[:entry]))
+        return np.arange(start, start + len(self.breaks[entry]))
+
+    def limits(self, entry: int) -> list[tuple[float, float]]:
+        """Between which numbers the parts of an entry lie."""
+        ends = (*self.breaks[entry], float(self.of.domain.upper[entry]))
+        return list(zip(ends[:-1], ends[1:], strict=True))
+
+
+_known: WeakValueDictionary[tuple[int, Breaks], Folded] = WeakValueDictionary()  # each holds its index
+
+
+def fold(index: Index, pieces: Pieces) -> Folded:
+    """The index with its parts, the same for the same pieces."""
+    key = (id(index), _breaks(index, pieces))
+    found = _known.get(key)
+    if found is None:
+        found = _known[key] = Folded(index, key[1])
+    return found
+
+
+def is_affine(pieces: Pieces) -> bool:
+    """Whether there is one piece only; a ModelError where it is not a number of them, nor breakpoints."""
+    if np.ndim(pieces):
+        return False
+    try:
+        count = whole(pieces)  # type: ignore[arg-type]
+    except TypeError:
+        count = 0
+    if count < 1:
+        raise ModelError(
+            f"`pieces` of a rule is how many there are in every entry, 1 for an affine rule, or a list of the points "
+            f"where they meet; got {shown(pieces)}."
+        )
+    return count == 1
+
+
+def _breaks(index: Index, pieces: Pieces) -> Breaks:
+    """The breakpoints inside the range of every entry. Those of a budget have 0 among them, where |z| bends."""
+    lower, upper = index.domain.lower, index.domain.upper
+    if np.ndim(pieces):
+        given = np.unique(numbers(pieces, "`pieces` of a rule").ravel())
+        each = [given] * len(lower)
+    else:
+        count = whole(pieces)  # type: ignore[arg-type]
+        shares = np.arange(1, count) / count
+        each = [a + (b - a) * shares for a, b in zip(lower, upper, strict=True)]
+    if isinstance(index.domain, Budget):
+        each = [np.union1d(points, [0.0]) for points in each]
+    found = tuple(
+        tuple(p for p in points.tolist() if a < p < b) for points, a, b in zip(each, lower, upper, strict=True)
+    )
+    if not any(found):
+        raise ModelError(
+            f"No entry of {index.name} has its range around a point of `pieces`, {shown(pieces)}: they range from "
+            f"{lower.min():.6g} to {upper.max():.6g}."
+        )
+    return found
+
+
+def unfolded(indices: tuple[Index, ...], constraint: Constraint) -> tuple[tuple[Index, ...], Constraint]:
+    """A constraint that has rules in pieces, for all indices with their parts; any other as it is."""
+    folds: dict[int, Folded] = {}
+    for found in constraint.indices:
+        if not isinstance(found, Folded) or all(found.of is not i for i in indices):
+            continue
+        other = folds.setdefault(id(found.of), found)
+        if other is not found:
+            raise ModelError(
+                f"{constraint} has rules of {found.name} with different pieces. Give all rules in pieces that stand in "
+                "one constraint the same `pieces`."
+            )
+    if not folds:
+        return indices, constraint
+    if type(constraint) is not Constraint:
+        raise ModelError(f"{constraint} is convex, and has a rule in pieces: only affine constraints take those.")
+    body = constraint.body
+    for folded_index in folds.values():
+        body = _instead(body, folded_index.of, folded_index.data)
+    return tuple(folds.get(id(i), i) for i in indices), replace(constraint, body=body)
+
+
+def spelled(body: Affine) -> Affine:
+    """With formulas in the index in the place of its parts: rules in pieces as the functions that they are."""
+    for found in body.indices():
+        if isinstance(found, Folded):
+            body = _instead(body, found, found.spelled)
+    return body
+
+
+def _instead(body: Affine, index: Index, other: Expression) -> Affine:
+    """With another expression in the place of an index."""
+    terms = tuple(replace(t, coefficient=substituted(t.coefficient, index, other)) for t in body.terms)
+    varying = None if body.varying is None else substituted(body.varying, index, other)
+    return Affine(body.shape, terms, varying, body.constants)

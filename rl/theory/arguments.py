@@ -1,0 +1,57 @@
+"""What the calculators accept."""
+
+from __future__ import annotations
+
+import math
+import operator
+from numbers import Real
+from typing import SupportsFloat, SupportsIndex
+
+from lsip import ModelError
+
+
+def count(name: str, value: SupportsIndex) -> int:
+    """A whole number from 1 on."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise ModelError(f"`{name}` must be a whole number; got {value!r}. Give an int.") from None
+    if count < 1:
+        raise ModelError(f"`{name}` must be at least 1; got {count}. Give the number of elements or dimensions.")
+    return count
+
+
+def _real(value: object) -> float:
+    """A number as it is, and nan for anything else, which is in no range."""
+    return float(value) if isinstance(value, Real) else math.nan
+
+
+def positive(name: str, value: float) -> float:
+    """A finite number above 0."""
+    if not 0 < _real(value) < math.inf:
+        raise ModelError(f"`{name}` must be positive and finite; got {value}. Give a number above 0.")
+    return float(value)
+
+
+def probability(name: str, value: float) -> float:
+    """A number between 0 and 1."""
+    if not 0 < _real(value) < 1:
+        raise ModelError(f"`{name}` is a probability, strictly between 0 and 1; got {value}. Try 0.05.")
+    return float(value)
+
+
+def discount(gamma: float) -> float:
+    """A number from 0 on, below 1."""
+    if not 0 <= _real(gamma) < 1:
+        raise ModelError(f"`gamma` must satisfy 0 <= gamma < 1; got {gamma}. Undiscounted problems are not covered.")
+    return float(gamma)
+
+
+def size(value: SupportsFloat) -> float:
+    """A finite number from 1 on."""
+    size = float(value)
+    if not 1 <= size < math.inf:
+        raise ModelError(
+            f"A number of samples or iterations must be finite and at least 1; got {size:g}. Ask for less accuracy."
+        )
+    return size
