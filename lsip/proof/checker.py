@@ -174,6 +174,7 @@ class Formula:
 
     def __init__(self, data: list[dict[str, Any]], domain: IndexSet, most_power: int = 1000) -> None:
         self.pieces, self.signs = domain.pieces, dict[int, bool]()  # signs: whether a step is never negative
+        self.order = cache(self.needed)
         self.steps, self.total = list[tuple[str, tuple[int, ...], Any]](), list[bool]()  # total: defined everywhere
         for step in data:
             name, args, extra = step["op"], tuple(whole(a, len(self.steps)) for a in step["args"]), step.get("ends")
@@ -198,18 +199,17 @@ class Formula:
         terms = [(w, a) for w, a in pairs if not (w == 0 and self.total[a]) and self.steps[a] != ("constant", (), ZERO)]
         return self.append("linear", tuple(a for _, a in terms), [(w, ball(w)) for w, _ in terms])
 
-    def order(self, roots: Sequence[int]) -> list[int]:
+    def needed(self, roots: tuple[int, ...]) -> list[int]:
         """The steps that some steps need, in order."""
         found = set(roots)
         for i in range(max(roots), -1, -1):
             found |= set(self.steps[i][1]) if i in found else set()
         return sorted(found)
 
-    def values(self, order: list[int], y: Sequence[Value]) -> dict[int, Value]:
-        """The values of steps where the index is a rational point, a ball or a series; an error if undefined there."""
-        exact, most_bits = all(isinstance(v, fmpq) for v in y), TUNING.most_bits
-        known: dict[int, Value] = {}
-        for i in order:
+    def values(self, roots: Sequence[int], y: Sequence[Value]) -> list[Value]:
+        """The values of steps where the index is a rational point, a ball or a series; nan if one may be undefined."""
+        exact, most_bits, known = all(isinstance(v, fmpq) for v in y), TUNING.most_bits, dict[int, Value]()
+        for i in self.order(tuple(roots)):
             name, args, extra = self.steps[i]
             if name in ("index", "constant"):
                 known[i] = y[extra] if name == "index" else extra if exact else arb(extra)
@@ -219,16 +219,9 @@ class Formula:
                 known[i] = OPERATIONS[name](extra, *(known[a] for a in args))
             if isinstance(known[i], fmpq) and known[i].height_bits() > most_bits:
                 known[i] = arb(known[i])
-            demand(isinstance(known[i], fmpq) or ball(known[i]).is_finite(), "A function may not be defined.")
-        return known
-
-    def numbers(self, steps: list[int], y: Sequence[Value]) -> list[Value]:
-        """Some of the values; nan where they may not be defined."""
-        try:
-            known = self.values(self.order(steps), y)
-        except CheckError:
-            return [NAN] * len(steps)
-        return [known[i] for i in steps]
+            if not isinstance(known[i], fmpq) and not ball(known[i]).is_finite():
+                return [NAN] * len(roots)
+        return [known[i] for i in roots]
 
     def never_negative(self, step: int) -> bool:
         """Whether a step is proven to be nonnegative on the index set, though rounded ranges reach below 0."""
@@ -240,13 +233,13 @@ class Formula:
 
     def never_positive(self, root: int) -> bool:
         """Whether a step is proven to be at most 0 on the whole index set."""
-        count, order, most, deepest = 0, self.order([root]), TUNING.most_boxes, TUNING.deepest
+        count, most, deepest = 0, TUNING.most_boxes, TUNING.deepest
         for piece in self.pieces:
             ends = list(zip(piece.lower, piece.upper, strict=True))
             work: list[Box] = [(tuple((a + b) / 2 for a, b in ends), tuple((b - a) / 2 for a, b in ends), 0)]
             while work:
                 box, count = work.pop(), count + 1
-                parts = examined(self, order, piece, box) if count <= most and box[2] <= deepest else None
+                parts = examined(self, root, piece, box) if count <= most and box[2] <= deepest else None
                 if parts is None:
                     return False
                 work += parts
@@ -276,43 +269,49 @@ class IndexSet(NamedTuple):
 def read_set(data: dict[str, Any]) -> IndexSet:
     """An index set by its name and arguments."""
     kind, given = data["kind"], data["arguments"]
-    counts: dict[str, int | None] = dict.fromkeys(("Simplex", "Finite", "Region"), 1)
-    counts |= dict.fromkeys(("Interval", "Box", "Ball", "Ellipsoid", "Polytope", "Budget"), 2)
-    counts |= dict.fromkeys(("Product", "Union", "Intersection"))
-    familiar(kind in counts, f"The index set {str(kind)[:60]} is not known.")
-    readable(counts[kind] in (None, len(given)), "An index set has other arguments.")
-    if kind in ("Interval", "Box"):
-        return box_set(*(tuple(numbers([end] if kind == "Interval" else end)) for end in given))
-    if kind == "Ball":
-        radius, places = number(given[1]), range(len(given[0]))
-        demand(radius > 0, "A ball has no radius.")
-        return ellipsoid(tuple(numbers(given[0])), [[radius**2 * int(i == j) for j in places] for i in places])
-    if kind == "Ellipsoid":
-        return ellipsoid(tuple(numbers(given[0])), [numbers(row) for row in given[1]])
-    if kind == "Simplex":  # the convex hull of the unit vectors
-        corners = [tuple(fmpq(int(i == j)) for j in range(given[0])) for i in range(whole(given[0], 4))]
-        readable(corners, "A simplex has no corner.")
-        return IndexSet(len(corners), [triangle(corners)], lambda y: [*y, sum(y, ZERO) - 1, 1 - sum(y, ZERO)])
-    if kind == "Polytope":
-        return polytope([numbers(row) for row in given[0]], numbers(given[1], len(given[0])))
-    if kind == "Budget":
-        signs = [list(map(fmpq, row)) for row in product((-1, 1), repeat=whole(given[0], 4))]
-        return polytope([*axes(len(signs[0])), *signs], [ONE] * 2 * len(signs[0]) + [number(given[1])] * len(signs))
-    points = [tuple(numbers(point)) for point in given[0]] if kind == "Finite" else []
-    parts = [box_set(y, y) for y in points] if points else [read_set(part) for part in given]
+    match kind, given:
+        case "Interval", [a, b]:
+            return box_set((number(a),), (number(b),))
+        case "Box", [lower, upper]:
+            return box_set(tuple(numbers(lower)), tuple(numbers(upper)))
+        case "Ball", [centre, radius]:
+            demand(number(radius) > 0, "A ball has no radius.")
+            places = range(len(centre))
+            return ellipsoid(numbers(centre), [[number(radius) ** 2 * int(i == j) for j in places] for i in places])
+        case "Ellipsoid", [centre, shape]:
+            return ellipsoid(numbers(centre), [numbers(row, len(centre)) for row in shape])
+        case "Polytope", [rows, sides]:
+            return polytope([numbers(row) for row in rows], numbers(sides, len(rows)))
+        case "Simplex", [m]:
+            ends = [[-ONE * int(i == j) for j in range(m)] for i in range(whole(m, 4))]
+            return polytope([*ends, [ONE] * m, [-ONE] * m], [ZERO] * m + [ONE, -ONE])
+        case "Budget", [m, most]:
+            signs = [list(map(fmpq, row)) for row in product((-1, 1), repeat=whole(m, 4))]
+            return polytope([*axes(m), *signs], [ONE] * 2 * m + [number(most)] * len(signs))
+        case "Finite", [points]:
+            parts = [box_set(tuple(numbers(y)), tuple(numbers(y))) for y in points]
+        case ("Product" | "Union" | "Intersection", _) | ("Region", [_]):
+            parts = [read_set(part) for part in given]
+        case _:
+            familiar(False, f"The index set {str(kind)[:60]}, with such arguments, is not known.")
     readable(parts and (kind == "Product" or len({p.dim for p in parts}) == 1), "No set to put together.")
-    first, *others = parts
     if kind == "Product":
         return product_set(parts)
+    first, *others = parts
     if kind in ("Finite", "Union"):
-        least: Callable[[Point], Value] = lambda y: [-reduce(largest, [-v for v in p.sides(y)]) for p in parts]  # noqa: E731
+        least: Callable[[Any], Value] = lambda y: [-reduce(largest, [-v for v in p.sides(y)]) for p in parts]  # noqa: E731
         return IndexSet(first.dim, [p for part in parts for p in part.pieces], lambda y: [reduce(largest, least(y))])
     if kind == "Region":
         formula = Formula(data["steps"], first)
         inside = [whole(i, len(formula.steps)) for i in data["inside"]]
-        others = [first._replace(sides=partial(formula.numbers, inside))]
+        others = [first._replace(sides=partial(formula.values, inside))]
+    return intersection(first, others)
 
-    def cut(more: Callable[[Sequence[Value]], list[Value]], y: Sequence[Value]) -> list[Value]:
+
+def intersection(first: IndexSet, others: list[IndexSet]) -> IndexSet:
+    """The pieces of a set, cut by others."""
+
+    def cut(more: Callable[[Any], list[Value]], y: Sequence[Value]) -> list[Value]:
         return [*more(y), *(v for part in others for v in part.sides(y))]
 
     pieces = [piece._replace(cut=partial(cut, piece.cut)) for piece in first.pieces]
@@ -327,7 +326,7 @@ def box_set(lower: Point, upper: Point) -> IndexSet:
     return IndexSet(len(ends), [Piece(lower, upper, list)], sides)
 
 
-def ellipsoid(centre: Point, shape: list[list[fmpq]]) -> IndexSet:
+def ellipsoid(centre: list[fmpq], shape: list[list[fmpq]]) -> IndexSet:
     """What L makes of the unit ball, L L' = shape, in polar coordinates: a distance, an angle in a plane, one above."""
     half = fmpq(63, 40)  # more than a quarter of a turn; as distances may be negative, half of all directions do
     n = range(len(centre))
@@ -440,8 +439,8 @@ def leaning(slope: list[float], walls: list[list[float]], rounds: int = 60) -> l
     return [fmpq(*w.as_integer_ratio()) if isfinite(w) else ZERO for w in found]
 
 
-def examined(formula: Formula, order: list[int], piece: Piece, box: Box) -> list[Box] | None:
-    """What is left to look at: nothing where the function, the last step, is at most 0; None where it is above."""
+def examined(formula: Formula, root: int, piece: Piece, box: Box) -> list[Box] | None:
+    """What is left to look at: nothing where the function, a step, is at most 0; None where it is above."""
     centre, radius, depth = box
     m = len(active := [i for i, r in enumerate(radius) if r > 0])
     ctx.prec, ctx.cap = TUNING.fine if depth > TUNING.deep or not active else TUNING.coarse, 2
@@ -451,22 +450,19 @@ def examined(formula: Formula, order: list[int], piece: Piece, box: Box) -> list
     if any(v < 0 for v in ranges):
         return []
     if not active:
-        return [] if ball(formula.values(order, piece.place(centre))[order[-1]]) <= 0 else None
+        return [] if ball(formula.values([root], piece.place(centre))[0]) <= 0 else None
 
-    def value(y: list[Value]) -> Value:
+    def value(y: Sequence[Value]) -> Value:
         """The function, or what is no less where no cut is negative."""
         cuts = piece.cut(y) if weights else []
-        return sum((w * cuts[i] for i, w in weights.items()), formula.values(order, y)[order[-1]])
+        return sum((w * cuts[i] for i, w in weights.items()), formula.values([root], y)[0])
 
     def along(line: Sequence[Any], terms: int, start: Sequence[Value] = centre, what: Any = value) -> list[arb]:
         """The Taylor coefficients at the centre, or over the box, along a line; nan where it may not be defined."""
         ctx.cap, s = terms, list(map(ball, start))
         for i, d in zip(active, line, strict=True):
             s[i] = arb_series([s[i], d * arb(radius[i])], terms) if isinstance(d, arb) or d else s[i]
-        try:
-            found = what(piece.place(s))
-        except CheckError:
-            return [NAN] * terms
+        found = what(piece.place(s))
         return [found[k] if isinstance(found, arb_series) else ball(found) * (k == 0) for k in range(terms)]
 
     units = [[int(i == j) for j in range(m)] for i in range(m)]
@@ -487,7 +483,7 @@ def examined(formula: Formula, order: list[int], piece: Piece, box: Box) -> list
         for degree, (exponents, inverse) in enumerate(tables):
             for e, row in zip(exponents, inverse, strict=True):
                 taylor[e] = sum((a * part[degree] for a, part in zip(row, series, strict=False)), arb(0))
-        if stays_below(taylor, -rest, m, TUNING.parts + len(order)):
+        if stays_below(taylor, -rest, m, TUNING.parts + len(formula.order((root,)))):
             return []
     i = max(active, key=lambda i: radius[i] / (piece.upper[i] - piece.lower[i]))
     parts = [(sign * radius[i] / 2, radius[i] / 2, depth + 1) for sign in (-1, 1)]
@@ -616,8 +612,8 @@ class Family:
     def row(self, i: int, y: Point) -> Side:
         """One row at a rational index point, and its sides."""
         columns, steps, side = self.rows[i]
-        values = self.formula.values(self.formula.order([*steps, side]), y)
-        return combined([(values[k], {j: ONE}) for j, k in zip(columns, steps, strict=True)]), None, values[side]
+        *values, most = self.formula.values([*steps, side], y)
+        return combined([(v, {j: ONE}) for j, v in zip(columns, values, strict=True)]), None, most
 
 
 class Model:
