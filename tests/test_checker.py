@@ -207,6 +207,9 @@ def test_exit_codes(honest: dict[str, Data], tmp_path: Path, capfd: pytest.Captu
         assert cli.main(["check", str(path)]) == 2, text[:20]
         assert "Traceback" not in capfd.readouterr().err
     assert cli.main(["check", str(tmp_path / "absent.json")]) == 2
+    told = capfd.readouterr().err
+    assert "There is no file" in told
+    assert "Errno" not in told
 
 
 @pytest.mark.parametrize(
