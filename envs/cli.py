@@ -58,7 +58,7 @@ def reproduce(options: argparse.Namespace) -> int:
         return _list(EXPERIMENTS, options.json)
     chosen = list(EXPERIMENTS) if options.name == "all" else [options.name]
     if not set(chosen) <= set(EXPERIMENTS):
-        raise lsip.ModelError(
+        raise lsip.UsageError(
             f"There is no figure or table named {options.name!r}; the names are {', '.join(EXPERIMENTS)} and all."
         )
     _prepare(options.out)

@@ -117,7 +117,7 @@ def find(name: str) -> Task:
     if ":" in name:
         return _own(name)
     if name not in TASKS:
-        raise lsip.ModelError(
+        raise lsip.UsageError(
             f"There is no task named {name!r}; the tasks are {', '.join(TASKS)}, and module:function for one of yours."
         )
     return TASKS[name]

@@ -16,7 +16,16 @@ from .domains import (
     Simplex,
     Union,
 )
-from .errors import LSIPError, MissingExtraError, ModelError, NotAffineError, NotConvexError, OutOfTime, ProofError
+from .errors import (
+    LSIPError,
+    MissingExtraError,
+    ModelError,
+    NotAffineError,
+    NotConvexError,
+    OutOfTime,
+    ProofError,
+    UsageError,
+)
 from .expressions import (
     Constraint,
     Convex,
@@ -81,6 +90,7 @@ __all__ = [
     "Status",
     "Tuning",
     "Union",
+    "UsageError",
     "Variable",
     "WorstViolation",
     "ambiguity",

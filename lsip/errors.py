@@ -9,6 +9,10 @@ class ModelError(LSIPError, ValueError):
     """A model, domain or option that cannot mean anything: wrong shape, empty set, undefined coefficient."""
 
 
+class UsageError(ModelError):
+    """A word on the command line that a command does not know; the message says which ones it does."""
+
+
 class NotAffineError(ModelError, TypeError):
     """An expression that is not affine in the decision variables."""
 

@@ -296,15 +296,18 @@ def test_a_model_may_import_its_neighbours(model: Model, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("arguments", "code", "expected"),
     [
-        (["solve", "no_such_model.py"], "no file no_such_model.py"),
-        (["solve", "."], ". is a directory"),
-        (["catalogue", "no such problem anywhere"], "No problem of the catalogue"),
+        (["solve", "no_such_model.py"], 1, "no file no_such_model.py"),
+        (["solve", "."], 1, ". is a directory"),
+        (["check", "no_such_proof.json"], 2, "no file no_such_proof.json"),
+        (["catalogue", "no such problem anywhere"], 2, "No problem of the catalogue"),
     ],
 )
-def test_what_does_not_exist_is_told(arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(arguments) == 1
+def test_what_does_not_exist_is_told(
+    arguments: list[str], code: int, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(arguments) == code
     err = capsys.readouterr().err
     assert_one_paragraph(err)
     assert expected in err

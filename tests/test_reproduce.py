@@ -105,7 +105,7 @@ def test_all_writes_every_figure_with_its_numbers(declared, small, capsys, tmp_p
 
 
 def test_a_wrong_name_is_answered_with_the_right_ones(declared, capsys, tmp_path):
-    assert cli.main(["reproduce", "sewage_hat", "--out", str(tmp_path / "out")]) == 1
+    assert cli.main(["reproduce", "sewage_hat", "--out", str(tmp_path / "out")]) == 2
     err = capsys.readouterr().err
     assert_one_paragraph(err)
     assert "sewage_heat" in err

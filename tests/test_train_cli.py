@@ -370,7 +370,7 @@ def test_other_pictures_are_refused_before_the_agent_is_read(tmp_path, capsys):
     "words", [("train", "shp"), ("evaluate", "a.zip", "--task", "shp"), ("render", "a.zip", "--task", "shp")]
 )
 def test_an_unknown_task_is_answered_with_the_known_ones(capsys, words):
-    assert run(*words) == 1
+    assert run(*words) == 2
     err = capsys.readouterr().err
     assert_one_paragraph(err)
     assert "the tasks are ship, spraying, pendulum, cartpole" in err

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ..errors import ModelError
-from .arguments import FAILED, SOLVED, WRONG_USAGE, Commands, add_command, fail
+from ..errors import ModelError, UsageError
+from .arguments import FAILED, SOLVED, Commands, add_command
 
 COUNTS = {
     "tries": "how many random models (soundness) or mutants (check)",
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         return SOLVED
     if not (checkout / "benchmarks" / f"{options.name}.py").is_file():  # Asking for the list imports all of them.
         names = ", ".join(_listed(checkout))
-        return fail(f"There is no benchmark called {options.name!r}; choose from {names}.", WRONG_USAGE)
+        raise UsageError(f"There is no benchmark called {options.name!r}; choose from {names}.")
     words = [options.name, *(f"--{flag}" for flag in ("json", "quick") if getattr(options, flag))]
     words += [f"--{flag}={given}" for flag in COUNTS if (given := getattr(options, flag)) is not None]
     if options.only is not None:

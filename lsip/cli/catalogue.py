@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ModelError
+from ..errors import UsageError
 from ..progress import Bar
 from .arguments import SOLVED, Commands, add_command, fail
 from .models import own
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
     found = search(" ".join(options.text), options.tag)
     if not found:
-        raise ModelError("No problem of the catalogue matches; `lsip catalogue` lists them all.")
+        raise UsageError("No problem of the catalogue matches; `lsip catalogue` lists them all.")
     if options.solve:
         return _solve(found, options.json)
     if options.json:

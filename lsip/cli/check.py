@@ -8,7 +8,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from ..errors import MissingExtraError
+from ..errors import MissingExtraError, UsageError
 from .arguments import Commands, add_command
 
 CHECKER = Path(__file__).resolve().parent.parent / "proof" / "checker.py"
@@ -35,5 +35,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the checker by its path, in an interpreter that knows nothing of lsip."""
     if find_spec("flint") is None:
         raise MissingExtraError("The checker needs python-flint: pip install 'lsip[check]'.")
+    if not options.proof.is_file():
+        raise UsageError(f"There is no file {options.proof}; solution.export('proof.json') writes a proof.")
     sys.stdout.flush()
     return subprocess.run([sys.executable, "-I", str(CHECKER), str(options.proof)], check=False).returncode

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from ..errors import LSIPError, ModelError
+from ..errors import LSIPError, ModelError, UsageError
 from ..info import info
 from ..installed import stranger
 from . import bench, catalogue, check, demo, solve
-from .arguments import EXIT_CODES, INTERRUPTED, SOLVED, Commands, Parser, fail
+from .arguments import EXIT_CODES, FAILED, INTERRUPTED, SOLVED, WRONG_USAGE, Commands, Parser, fail
 
 LEARNING = ("reproduce", "train", "evaluate", "render")  # commands of lsip-rl, a distribution of its own
 
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except LSIPError as error:
-        return fail(str(error))
+        return fail(str(error), WRONG_USAGE if isinstance(error, UsageError) else FAILED)
     except KeyboardInterrupt:
         return fail("Interrupted.", INTERRUPTED)
     except BrokenPipeError:

@@ -26,9 +26,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache, partial, reduce
-from itertools import combinations, islice, pairwise, product
-from math import isfinite, prod
+from functools import cache, partial
+from itertools import chain, combinations, islice, pairwise, product
+from math import prod
 from operator import mul
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,6 +45,7 @@ Side = tuple[Row, Any, Any]  # a row with its lower and its upper side, None whe
 Point = tuple[fmpq, ...]
 Taylor = dict[tuple[int, ...], arb]  # coefficients of a polynomial by their exponents
 Box = tuple[Point, Point, int]  # centre, half-widths, halvings so far
+Piece = tuple[Point, Point, Callable[[Sequence[Value]], list[Value]]]  # lower and upper ends of a box, and its image
 
 
 class CheckError(Exception):
@@ -58,19 +59,14 @@ def demand(ok: object, why: str, code: int = 1) -> None:
 
 
 class CheckerTuning(NamedTuple):
-    """How hard is tried before something is not proven, and, last, what is taken for rounding: the answer rests on it.
+    """How hard is tried before something is not proven; and, last, what is taken for rounding, on which it rests.
 
-    Parameters
-    ----------
-    coarse, fine, most_bits
-        Bits of balls: in branch-and-bound, and elsewhere or in tiny boxes; of fractions, that become balls beyond.
-    early, deep, deepest, most_boxes
-        Halvings of a box until slopes are looked at, it is tiny, nothing more is tried; boxes for one row of a family.
-    terms, parts
-        Of a Taylor expansion, by number of coordinates; into which it is cut, beside one for every step of a formula.
-    rounding, modest
-        The share of the terms of a row that is taken for the rounding of its data: 16 units in the last place. How many
-        times as large as its entries the parts that make it up may be, lest anything follow from anything.
+    Balls have `coarse` bits in branch-and-bound, and `fine` ones elsewhere and in tiny boxes; fractions with more than
+    `most_bits` become balls. After `early` halvings of a box slopes are looked at, after `deep` ones it is tiny, after
+    `deepest` nothing more is tried, nor after `most_boxes` for one row of a family. Taylor expansions have so many
+    `terms`, by number of coordinates, and are cut into `parts`, beside one for every step of a formula. `rounding` is
+    the share of the terms of a row that is taken for the rounding of its data, 16 units in the last place; what makes
+    up a row may be `modest` times as large as its entries, lest anything follow from anything.
     """
 
     coarse: int = 128
@@ -110,13 +106,6 @@ def whole(value: Any, end: int) -> int:
     return value
 
 
-def positions(value: list[Any], end: int) -> list[int]:
-    """Different whole numbers below `end`."""
-    found = [whole(v, end) for v in value]
-    readable(len(set(found)) == len(found), "A position is named twice.")
-    return found
-
-
 def ball(u: Value) -> arb:
     """A number as a ball; of a series, the range."""
     return u[0] if isinstance(u, arb_series) else u if isinstance(u, arb) else arb(u)
@@ -145,14 +134,6 @@ def largest(a: Value, b: Value) -> Value:
     return flat(value, slopes[0].union(slopes[1])) if arb_series in (type(a), type(b)) else value
 
 
-def weighed(weights: list[tuple[Number, arb]], *values: Value) -> Value:
-    """A sum of multiples; fractions of fractions."""
-    total: Value = ZERO
-    for v, (exact, enclosed) in zip(values, weights, strict=True):
-        total = v * (exact if isinstance(v, fmpq) else enclosed) + total
-    return total
-
-
 OPERATIONS: dict[str, Callable[..., Value]] = {  # of what a step has beside its arguments, and these
     "add": lambda _, first, *others: sum(others, first),
     "multiply": lambda _, a, b: a * b,
@@ -161,7 +142,7 @@ OPERATIONS: dict[str, Callable[..., Value]] = {  # of what a step has beside its
     "absolute": lambda _, a: largest(a, -a),
     "maximum": lambda _, a, b: largest(a, b),
     "power": lambda k, a: a ** int(k),
-    "linear": weighed,
+    "linear": lambda weights, *values: sum(map(mul, values, weights), ZERO),
     "between": lambda ends: ball(number(ends[0])).union(ball(number(ends[1]))),
     **{name: partial(applied, name) for name in ("sin", "cos", "tan", "exp", "log", "sqrt", "erf", "erfc")},
     **{f"arc{name}": partial(applied, f"a{name}") for name in ("sin", "cos", "tan")},
@@ -174,6 +155,7 @@ class Formula:
 
     def __init__(self, data: list[dict[str, Any]], domain: IndexSet, most_power: int = 1000) -> None:
         self.pieces, self.signs = domain.pieces, dict[int, bool]()  # signs: whether a step is never negative
+        self.order = cache(self.needed)
         self.steps, self.total = list[tuple[str, tuple[int, ...], Any]](), list[bool]()  # total: defined everywhere
         for step in data:
             name, args, extra = step["op"], tuple(whole(a, len(self.steps)) for a in step["args"]), step.get("ends")
@@ -182,12 +164,12 @@ class Formula:
                 extra = step["exponent"]
                 familiar(extra in range(most_power + 1), f"The exponent {str(extra)[:60]} is not known.")
             elif name == "linear":
-                extra = [(w, ball(w)) for w in numbers(step["weights"], len(args))]
+                extra = numbers(step["weights"], len(args))
             elif name in ("index", "constant"):
                 extra = whole(step["coordinate"], domain.dim) if name == "index" else number(step["value"])
             self.append(name, args, extra)
 
-    def append(self, name: str, args: tuple[int, ...], extra: fmpq | int | list[tuple[Number, arb]] | None) -> int:
+    def append(self, name: str, args: tuple[int, ...], extra: fmpq | int | list[Number] | None) -> int:
         self.total.append(name not in PARTIAL and all(self.total[a] for a in args))
         self.steps.append((name, args, extra))
         return len(self.steps) - 1
@@ -196,20 +178,19 @@ class Formula:
         """The function sum of weights times steps, without what is 0 wherever it is defined, and defined everywhere."""
         pairs = zip(weights, steps, strict=True)
         terms = [(w, a) for w, a in pairs if not (w == 0 and self.total[a]) and self.steps[a] != ("constant", (), ZERO)]
-        return self.append("linear", tuple(a for _, a in terms), [(w, ball(w)) for w, _ in terms])
+        return self.append("linear", tuple(a for _, a in terms), [w for w, _ in terms])
 
-    def order(self, roots: Sequence[int]) -> list[int]:
+    def needed(self, roots: tuple[int, ...]) -> list[int]:
         """The steps that some steps need, in order."""
         found = set(roots)
         for i in range(max(roots), -1, -1):
             found |= set(self.steps[i][1]) if i in found else set()
         return sorted(found)
 
-    def values(self, order: list[int], y: Sequence[Value]) -> dict[int, Value]:
-        """The values of steps where the index is a rational point, a ball or a series; an error if undefined there."""
-        exact, most_bits = all(isinstance(v, fmpq) for v in y), TUNING.most_bits
-        known: dict[int, Value] = {}
-        for i in order:
+    def values(self, roots: Sequence[int], y: Sequence[Value]) -> list[Value]:
+        """The values of steps where the index is a rational point, a ball or a series; nan if one may be undefined."""
+        exact, most_bits, known = all(isinstance(v, fmpq) for v in y), TUNING.most_bits, dict[int, Value]()
+        for i in self.order(tuple(roots)):
             name, args, extra = self.steps[i]
             if name in ("index", "constant"):
                 known[i] = y[extra] if name == "index" else extra if exact else arb(extra)
@@ -219,16 +200,9 @@ class Formula:
                 known[i] = OPERATIONS[name](extra, *(known[a] for a in args))
             if isinstance(known[i], fmpq) and known[i].height_bits() > most_bits:
                 known[i] = arb(known[i])
-            demand(isinstance(known[i], fmpq) or ball(known[i]).is_finite(), "A function may not be defined.")
-        return known
-
-    def numbers(self, steps: list[int], y: Sequence[Value]) -> list[Value]:
-        """Some of the values; nan where they may not be defined."""
-        try:
-            known = self.values(self.order(steps), y)
-        except CheckError:
-            return [NAN] * len(steps)
-        return [known[i] for i in steps]
+            if not isinstance(known[i], fmpq) and not ball(known[i]).is_finite():
+                return [NAN] * len(roots)
+        return [known[i] for i in roots]
 
     def never_negative(self, step: int) -> bool:
         """Whether a step is proven to be nonnegative on the index set, though rounded ranges reach below 0."""
@@ -240,98 +214,71 @@ class Formula:
 
     def never_positive(self, root: int) -> bool:
         """Whether a step is proven to be at most 0 on the whole index set."""
-        count, order, most, deepest = 0, self.order([root]), TUNING.most_boxes, TUNING.deepest
+        count, most, deepest = 0, TUNING.most_boxes, TUNING.deepest
         for piece in self.pieces:
-            ends = list(zip(piece.lower, piece.upper, strict=True))
+            ends = list(zip(*piece[:2], strict=True))
             work: list[Box] = [(tuple((a + b) / 2 for a, b in ends), tuple((b - a) / 2 for a, b in ends), 0)]
             while work:
                 box, count = work.pop(), count + 1
-                parts = examined(self, order, piece, box) if count <= most and box[2] <= deepest else None
+                parts = examined(self, root, piece, box) if count <= most and box[2] <= deepest else None
                 if parts is None:
                     return False
                 work += parts
         return True
 
 
-class Piece(NamedTuple):
-    """A part of an index set: the image of a box of parameters, but for where one of the numbers in `cut` is negative."""
-
-    lower: Point
-    upper: Point
-    place: Callable[[Sequence[Value]], list[Value]]
-    cut: Callable[[Sequence[Value]], list[Value]] = lambda y: []
-
-
 class IndexSet(NamedTuple):
-    """An index set: pieces that cover it, and numbers (`sides`) none of which is negative at its points, and only there."""
+    """An index set: pieces that cover it, and whether it holds a rational point."""
 
     dim: int
     pieces: list[Piece]
-    sides: Callable[[Sequence[Value]], list[Value]]
-
-    def holds(self, y: Point) -> bool:
-        return all(v >= 0 for v in self.sides(y))
+    holds: Callable[[Sequence[fmpq]], bool]
 
 
 def read_set(data: dict[str, Any]) -> IndexSet:
     """An index set by its name and arguments."""
     kind, given = data["kind"], data["arguments"]
-    counts: dict[str, int | None] = dict.fromkeys(("Simplex", "Finite", "Region"), 1)
-    counts |= dict.fromkeys(("Interval", "Box", "Ball", "Ellipsoid", "Polytope", "Budget"), 2)
-    counts |= dict.fromkeys(("Product", "Union", "Intersection"))
-    familiar(kind in counts, f"The index set {str(kind)[:60]} is not known.")
-    readable(counts[kind] in (None, len(given)), "An index set has other arguments.")
-    if kind in ("Interval", "Box"):
-        return box_set(*(tuple(numbers([end] if kind == "Interval" else end)) for end in given))
-    if kind == "Ball":
-        radius, places = number(given[1]), range(len(given[0]))
-        demand(radius > 0, "A ball has no radius.")
-        return ellipsoid(tuple(numbers(given[0])), [[radius**2 * int(i == j) for j in places] for i in places])
-    if kind == "Ellipsoid":
-        return ellipsoid(tuple(numbers(given[0])), [numbers(row) for row in given[1]])
-    if kind == "Simplex":  # the convex hull of the unit vectors
-        corners = [tuple(fmpq(int(i == j)) for j in range(given[0])) for i in range(whole(given[0], 4))]
-        readable(corners, "A simplex has no corner.")
-        return IndexSet(len(corners), [triangle(corners)], lambda y: [*y, sum(y, ZERO) - 1, 1 - sum(y, ZERO)])
-    if kind == "Polytope":
-        return polytope([numbers(row) for row in given[0]], numbers(given[1], len(given[0])))
-    if kind == "Budget":
-        signs = [list(map(fmpq, row)) for row in product((-1, 1), repeat=whole(given[0], 4))]
-        return polytope([*axes(len(signs[0])), *signs], [ONE] * 2 * len(signs[0]) + [number(given[1])] * len(signs))
-    points = [tuple(numbers(point)) for point in given[0]] if kind == "Finite" else []
-    parts = [box_set(y, y) for y in points] if points else [read_set(part) for part in given]
+    match kind, given:
+        case "Interval" | "Box", [_, _]:
+            return box_set(*(tuple(numbers([end] if kind == "Interval" else end)) for end in given))
+        case "Ball", [centre, radius]:
+            demand(number(radius) > 0, "A ball has no radius.")
+            places = range(len(centre))
+            return ellipsoid(numbers(centre), [[number(radius) ** 2 * int(i == j) for j in places] for i in places])
+        case "Ellipsoid", [centre, shape]:
+            return ellipsoid(numbers(centre), [numbers(row, len(centre)) for row in shape])
+        case "Polytope", [rows, sides]:
+            return polytope([numbers(row) for row in rows], numbers(sides, len(rows)))
+        case "Simplex", [m]:
+            ends = [[-ONE * int(i == j) for j in range(m)] for i in range(whole(m, 4))]
+            return polytope([*ends, [ONE] * m, [-ONE] * m], [ZERO] * m + [ONE, -ONE])
+        case "Budget", [m, most]:  # sums of some coordinates, with signs, are at most that, and as many
+            rows = [list(map(fmpq, signs)) for signs in product((-1, 0, 1), repeat=whole(m, 4)) if any(signs)]
+            return polytope(rows, [min(sum(map(abs, row)), number(most)) for row in rows])
+        case "Finite", [points]:
+            parts = [box_set(tuple(numbers(y)), tuple(numbers(y))) for y in points]
+        case "Product" | "Union", _:
+            parts = [read_set(part) for part in given]
+        case _:
+            familiar(False, f"The index set {str(kind)[:60]}, with such arguments, is not known.")
     readable(parts and (kind == "Product" or len({p.dim for p in parts}) == 1), "No set to put together.")
-    first, *others = parts
     if kind == "Product":
         return product_set(parts)
-    if kind in ("Finite", "Union"):
-        least: Callable[[Point], Value] = lambda y: [-reduce(largest, [-v for v in p.sides(y)]) for p in parts]  # noqa: E731
-        return IndexSet(first.dim, [p for part in parts for p in part.pieces], lambda y: [reduce(largest, least(y))])
-    if kind == "Region":
-        formula = Formula(data["steps"], first)
-        inside = [whole(i, len(formula.steps)) for i in data["inside"]]
-        others = [first._replace(sides=partial(formula.numbers, inside))]
-
-    def cut(more: Callable[[Sequence[Value]], list[Value]], y: Sequence[Value]) -> list[Value]:
-        return [*more(y), *(v for part in others for v in part.sides(y))]
-
-    pieces = [piece._replace(cut=partial(cut, piece.cut)) for piece in first.pieces]
-    return IndexSet(first.dim, pieces, partial(cut, first.sides))
+    return IndexSet(parts[0].dim, [p for part in parts for p in part.pieces], lambda y: any(p.holds(y) for p in parts))
 
 
 def box_set(lower: Point, upper: Point) -> IndexSet:
     """The points between two."""
     ends = list(zip(lower, upper, strict=True))
     demand(all(a <= b for a, b in ends), "An index set is empty.")
-    sides = lambda y: [s for v, (a, b) in zip(y, ends, strict=True) for s in (v - a, b - v)]  # noqa: E731
-    return IndexSet(len(ends), [Piece(lower, upper, list)], sides)
+    inside = lambda y: all(a <= v <= b for v, (a, b) in zip(y, ends, strict=True))  # noqa: E731
+    return IndexSet(len(ends), [(lower, upper, list)], inside)
 
 
-def ellipsoid(centre: Point, shape: list[list[fmpq]]) -> IndexSet:
+def ellipsoid(centre: list[fmpq], shape: list[list[fmpq]]) -> IndexSet:
     """What L makes of the unit ball, L L' = shape, in polar coordinates: a distance, an angle in a plane, one above."""
     half = fmpq(63, 40)  # more than a quarter of a turn; as distances may be negative, half of all directions do
     n = range(len(centre))
-    readable([len(row) for row in shape] == [len(n)] * len(n), "The shape of an ellipsoid does not fit its centre.")
     demand(shape == list(map(list, zip(*shape, strict=True))), "The shape of an ellipsoid is not symmetric.")
     root: list[list[Number]] = [[ZERO] * len(n) for _ in n]
     for i, j in ((a, b) for a in n for b in range(a + 1)):  # Cholesky's factor, which no other matrices have
@@ -346,11 +293,11 @@ def ellipsoid(centre: Point, shape: list[list[fmpq]]) -> IndexSet:
             unit = [v * turn.cos() for v in unit] + [s[0] * turn.sin()]
         return [c + sum((root[i][k] * unit[k] for k in range(i)), root[i][i] * unit[i]) for i, c in enumerate(centre)]
 
-    def sides(y: Sequence[Value]) -> list[Value]:
+    def inside(y: Sequence[fmpq]) -> bool:
         away = [v - c for v, c in zip(y, centre, strict=True)]
-        return [1 - sum((a * at(row, away) for a, row in zip(away, inverse, strict=True)), ZERO)]
+        return bool(sum((a * at(row, away) for a, row in zip(away, inverse, strict=True)), ZERO) <= 1)
 
-    return IndexSet(len(n), [Piece((-ONE, *[-half] * (len(n) - 1)), (ONE, *[half] * (len(n) - 1)), place)], sides)
+    return IndexSet(len(n), [((-ONE, *[-half] * (len(n) - 1)), (ONE, *[half] * (len(n) - 1)), place)], inside)
 
 
 def triangle(corners: Sequence[Point]) -> Piece:
@@ -363,30 +310,22 @@ def triangle(corners: Sequence[Point]) -> Piece:
             found = [b + s[k] * v for b, v in zip(steps[k], found, strict=True)]
         return found
 
-    return Piece((ZERO,) * (len(corners) - 1), (ONE,) * (len(corners) - 1), place)
+    return (ZERO,) * (len(corners) - 1), (ONE,) * (len(corners) - 1), place
 
 
-def axes(m: int) -> list[list[fmpq]]:
-    """The directions of all axes, and the opposite ones."""
-    return [[fmpq(sign * int(i == j)) for j in range(m)] for i in range(m) for sign in (-1, 1)]
-
-
-def vertices(rows: list[list[fmpq]], sides: list[fmpq]) -> set[Point]:
-    """The points of rows y <= sides at which as many rows as y has coordinates hold with equality, and only there."""
-    found = set[Point]()
-    for chosen in combinations(zip(rows, sides, strict=True), len(rows[0])):
-        if (matrix := fmpq_mat([row for row, _ in chosen])).det() != 0:
-            y = tuple(matrix.solve(fmpq_mat([[b] for _, b in chosen])).entries())
-            found |= {y} if all(at(dict(enumerate(row)), y) <= b for row, b in zip(rows, sides, strict=True)) else set()
-    return found
+def vertices(table: list[tuple[Row, fmpq]], m: int) -> set[Point]:
+    """The points y with row y <= side for all, at which m of these that determine y hold with equality."""
+    systems = [(fmpq_mat([list(row.values()) for row, _ in c]), [[b] for _, b in c]) for c in combinations(table, m)]
+    points = {tuple(matrix.solve(fmpq_mat(right)).entries()) for matrix, right in systems if matrix.det() != 0}
+    return {y for y in points if all(at(row, y) <= b for row, b in table)}
 
 
 def polytope(rows: list[list[fmpq]], sides: list[fmpq], most: int = 40) -> IndexSet:
     """The points y with rows y <= sides, cut into triangles or what corresponds to them."""
     m, table = len(rows[0]), [(dict(enumerate(row)), b) for row, b in zip(rows, sides, strict=True)]
     familiar(m <= 3 and len(rows) <= most, f"Polytopes with more than 3 coordinates or {most} rows are not known.")
-    ways = vertices([*rows, *axes(m)], [ZERO] * len(rows) + [ONE] * 2 * m)  # on which one may go on for ever
-    corners = vertices(rows, sides)
+    limits = [({j: fmpq(sign * int(i == j)) for j in range(m)}, ONE) for i in range(m) for sign in (-1, 1)]
+    corners, ways = vertices(table, m), vertices([*((row, ZERO) for row, _ in table), *limits], m)  # ways without end
     familiar(corners and ways == {(ZERO,) * m}, "Polytopes that are empty or without bounds are not known.")
 
     def cover(face: frozenset[Point]) -> list[list[Point]]:
@@ -397,22 +336,22 @@ def polytope(rows: list[list[fmpq]], sides: list[fmpq], most: int = 40) -> Index
         return [[first, *part] for other in largest for part in cover(other)] or [[first]]
 
     pieces = [triangle(part) for part in cover(frozenset(corners))]
-    return IndexSet(m, pieces, lambda y: [b - at(row, y) for row, b in table])
+    return IndexSet(m, pieces, lambda y: all(at(row, y) <= b for row, b in table))
 
 
 def product_set(parts: list[IndexSet]) -> IndexSet:
     """The points whose consecutive coordinates lie in each of the parts."""
 
-    def each(functions: list[Any], sizes: list[int], values: Sequence[Value]) -> list[Value]:
+    def each(functions: Sequence[Any], sizes: Sequence[int], values: Sequence[Value]) -> list[Any]:
         left = iter(values)
-        return [v for f, size in zip(functions, sizes, strict=True) for v in f(list(islice(left, size)))]
+        return [f(list(islice(left, size))) for f, size in zip(functions, sizes, strict=True)]
 
-    dims, pieces = [part.dim for part in parts], list[Piece]()
-    for chosen in product(*(part.pieces for part in parts)):
-        lower, upper, places, cuts = zip(*chosen, strict=True)
-        place = partial(each, places, list(map(len, lower)))
-        pieces.append(Piece(sum(lower, ()), sum(upper, ()), place, partial(each, cuts, dims)))
-    return IndexSet(sum(dims), pieces, partial(each, [part.sides for part in parts], dims))
+    def piece(lower: Sequence[Point], upper: Sequence[Point], places: Sequence[Any]) -> Piece:
+        return sum(lower, ()), sum(upper, ()), lambda s: list(chain(*each(places, list(map(len, lower)), s)))
+
+    dims = [part.dim for part in parts]
+    pieces = [piece(*zip(*chosen, strict=True)) for chosen in product(*(part.pieces for part in parts))]
+    return IndexSet(sum(dims), pieces, lambda y: all(each([part.holds for part in parts], dims, y)))
 
 
 @cache
@@ -430,73 +369,44 @@ def directions(m: int, terms: int) -> tuple[list[tuple[int, ...]], list[tuple[li
     return lines, tables
 
 
-def leaning(slope: list[float], walls: list[list[float]], rounds: int = 60) -> list[fmpq]:
-    """Multipliers, none negative, for walls that take from a slope as much as they can."""
-    found = [0.0] * len(walls)
-    for i, wall in rounds * list(enumerate(walls)):
-        step = max(-found[i], -sum(map(mul, slope, wall)) / max(sum(map(mul, wall, wall)), 1e-300))
-        found[i] += step
-        slope = [a + step * b for a, b in zip(slope, wall, strict=True)]
-    return [fmpq(*w.as_integer_ratio()) if isfinite(w) else ZERO for w in found]
-
-
-def examined(formula: Formula, order: list[int], piece: Piece, box: Box) -> list[Box] | None:
-    """What is left to look at: nothing where the function, the last step, is at most 0; None where it is above."""
-    centre, radius, depth = box
+def examined(formula: Formula, root: int, piece: Piece, box: Box) -> list[Box] | None:
+    """What is left to look at: nothing where the function, a step, is at most 0; None where it is above."""
+    (lower, upper, place), (centre, radius, depth) = piece, box
     m = len(active := [i for i, r in enumerate(radius) if r > 0])
     ctx.prec, ctx.cap = TUNING.fine if depth > TUNING.deep or not active else TUNING.coarse, 2
-    everywhere = [arb(c, r) if r > 0 else c for c, r in zip(centre, radius, strict=True)]
-    ranges = list(map(ball, piece.cut(piece.place(everywhere))))
-    loose, weights = [i for i, v in enumerate(ranges) if not v >= 0], dict[int, fmpq]()
-    if any(v < 0 for v in ranges):
-        return []
     if not active:
-        return [] if ball(formula.values(order, piece.place(centre))[order[-1]]) <= 0 else None
+        return [] if ball(formula.values([root], place(centre))[0]) <= 0 else None
 
-    def value(y: list[Value]) -> Value:
-        """The function, or what is no less where no cut is negative."""
-        cuts = piece.cut(y) if weights else []
-        return sum((w * cuts[i] for i, w in weights.items()), formula.values(order, y)[order[-1]])
-
-    def along(line: Sequence[Any], terms: int, start: Sequence[Value] = centre, what: Any = value) -> list[arb]:
+    def along(line: Sequence[Any], terms: int, everywhere: bool = False) -> list[arb]:
         """The Taylor coefficients at the centre, or over the box, along a line; nan where it may not be defined."""
-        ctx.cap, s = terms, list(map(ball, start))
+        ctx.cap = terms
+        s: list[Value] = [arb(c, r) if everywhere and r > 0 else arb(c) for c, r in zip(centre, radius, strict=True)]
         for i, d in zip(active, line, strict=True):
             s[i] = arb_series([s[i], d * arb(radius[i])], terms) if isinstance(d, arb) or d else s[i]
-        try:
-            found = what(piece.place(s))
-        except CheckError:
-            return [NAN] * terms
+        (found,) = formula.values([root], place(s))
         return [found[k] if isinstance(found, arb_series) else ball(found) * (k == 0) for k in range(terms)]
 
-    units = [[int(i == j) for j in range(m)] for i in range(m)]
-    if loose:  # f <= f + w g where g >= 0: with weights for which it is flat where f is largest at the edge of a cut
-        functions = [value, *(lambda y, i=i: piece.cut(y)[i] for i in loose)]
-        slope, *walls = ([float(along(u, 2, what=f)[1].mid()) for u in units] for f in functions)
-        ends = [[(1, c - r == a), (-1, c + r == b)] for c, r, a, b in zip(centre, radius, piece.lower, piece.upper)]
-        walls += [[sign * v for v in u] for u, i in zip(units, active, strict=True) for sign, met in ends[i] if met]
-        weights |= {i: w for i, w in zip(loose, leaning(slope, walls), strict=False) if w}
     terms = TUNING.terms[m - 1]
     lines, tables = directions(m, terms)
-    first, wide = along(lines[0], terms), along([1] if m == 1 else [arb(0, 1)] * m, terms + 1, everywhere)
-    if wide[0] <= 0 or (first[0] > 0 and not loose):
-        return [] if wide[0] <= 0 else None
+    first, wide = along(lines[0], terms), along([1] if m == 1 else [arb(0, 1)] * m, terms + 1, everywhere=True)
+    if first[0] > 0 or wide[0] <= 0:
+        return None if first[0] > 0 else []
     rest = wide[terms].abs_upper()
     if rest.is_finite() and first[0] + rest <= 0:
         series, taylor = [first, *(along(line, terms) for line in lines[1:])], Taylor()
         for degree, (exponents, inverse) in enumerate(tables):
             for e, row in zip(exponents, inverse, strict=True):
                 taylor[e] = sum((a * part[degree] for a, part in zip(row, series, strict=False)), arb(0))
-        if stays_below(taylor, -rest, m, TUNING.parts + len(order)):
+        if stays_below(taylor, -rest, m, TUNING.parts + len(formula.order((root,)))):
             return []
-    i = max(active, key=lambda i: radius[i] / (piece.upper[i] - piece.lower[i]))
+    i = max(active, key=lambda i: radius[i] / (upper[i] - lower[i]))
     parts = [(sign * radius[i] / 2, radius[i] / 2, depth + 1) for sign in (-1, 1)]
     if not rest.is_finite() or depth > TUNING.early:
-        slopes = [wide[1]] if m == 1 else [along(u, 2, everywhere)[1] for u in units]
+        slopes = [wide[1]] if m == 1 else [along([int(i == j) for j in range(m)], 2, True)[1] for i in range(m)]
         if first[0] + sum((v.abs_upper() for v in slopes), arb(0)) <= 0:
             return []
         known = [(k, 1 if v >= 0 else -1) for k, v in zip(active, slopes, strict=True) if v >= 0 or v <= 0]
-        if known and not loose:  # the largest value is on one face
+        if known:  # the largest value is on one face
             i, sign = known[0]
             parts = [(sign * radius[i], ZERO, depth)]
     around: Callable[[Point, fmpq], Point] = lambda old, new: (*old[:i], new, *old[i + 1 :])  # noqa: E731
@@ -531,9 +441,8 @@ def stays_below(taylor: Taylor, limit: arb, m: int, most: int) -> bool:
 
 
 def highest(taylor: Taylor, m: int) -> arb:
-    """An upper bound of a polynomial on the cube [-1, 1]^m."""
-    # Beyond the second degree, terms count with their size. A variable in which the rest is concave may be completed to
-    # a square, and goes; of all such bounds the best counts.
+    """An upper bound of a polynomial on the cube [-1, 1]^m; beyond the second degree, terms count with their size."""
+    # A variable in which the rest is concave may be completed to a square, and goes; of all bounds the best counts.
     unit = [tuple(int(i == j) for j in range(m)) for i in range(m)]
     slope = [taylor[u] for u in unit]
     bend = {(i, j): taylor[tuple(map(sum, zip(unit[i], unit[j], strict=True)))] for i in range(m) for j in range(m)}
@@ -616,8 +525,8 @@ class Family:
     def row(self, i: int, y: Point) -> Side:
         """One row at a rational index point, and its sides."""
         columns, steps, side = self.rows[i]
-        values = self.formula.values(self.formula.order([*steps, side]), y)
-        return combined([(values[k], {j: ONE}) for j, k in zip(columns, steps, strict=True)]), None, values[side]
+        *values, most = self.formula.values([*steps, side], y)
+        return combined([(v, {j: ONE}) for j, v in zip(columns, values, strict=True)]), None, most
 
 
 class Model:
@@ -632,7 +541,7 @@ class Model:
         self.families = [Family(family, len(self.c)) for family in data["families"]]
         self.sides: list[Side] = list(zip(self.rows, self.below, self.above, strict=True))
         self.equal = {i for i, (row, a, b) in enumerate(self.sides) if row and a is not None and a == b}
-        self.dependent = positions(dependent, len(self.rows))
+        self.dependent = [whole(i, len(self.rows)) for i in dependent]
         demand(set(self.dependent) <= self.equal, "Rows that are no equalities are said to follow from others.")
         self.independent = sorted(self.equal - set(self.dependent))
         self.replaced = {i: self.follow(i) for i in self.dependent}
@@ -698,7 +607,7 @@ def lower_bound(model: Model, measure: dict[str, Any], c: list[fmpq], z: list[fm
         weights.append(number(atom["multiplier"]))
     table += [model.replaced.get(i, row) for i, row in enumerate(model.sides)]
     weights += numbers(measure["rows"], len(model.rows))
-    balanced, basis = positions(measure["balanced"], len(c)), positions(measure["basis"], len(table))
+    balanced, basis = [whole(j, len(c)) for j in measure["balanced"]], [whole(k, len(table)) for k in measure["basis"]]
     demand(len(basis) == len(balanced), "As many multipliers as columns have to balance.")
     weights = [ZERO if k in basis else w for k, w in enumerate(weights)]
     reduced = combined([(ONE, dict(enumerate(c))), *((w, table[k][0]) for k, w in enumerate(weights) if w != 0)])
@@ -743,19 +652,18 @@ def check(data: dict[str, Any]) -> str:
     readable(known, f"This is no file of the format {FORMAT}, version {VERSION}.")
     ctx.prec, ctx.cap = TUNING.fine, 2
     status, tol, atol = data["status"], number(data["tol"]), number(data["atol"])
-    readable(status in ("OPTIMAL", "INFEASIBLE", "UNBOUNDED"), "The status is none that claims a proof.")
+    ends = {"OPTIMAL": [True, True], "INFEASIBLE": [False, False], "UNBOUNDED": [False, True]}  # that are finite
+    readable(status in ends, "The status is none that claims a proof.")
     demand(0 < tol < 1 and atol >= 0, "The tolerances are not between 0 and 1, and at least 0.")
     lower, upper = numbers([data["claim"]["lower"], data["claim"]["upper"]], 2, True)
+    demand([lower is not None, upper is not None] == ends[status], "The bounds do not fit the status.")
     model, n = Model(data["model"], data["point"]["dependent"]), len(data["model"]["c"])
     zero = [ZERO] * n
     demand(status == "OPTIMAL" or not model.dependent, "This must not rest on equalities up to rounding.")
     if status == "INFEASIBLE":
-        demand(lower is None and upper is None, "There are bounds of what does not exist.")
         demand(lower_bound(model, data["measure"], zero, zero) > 0, "The constraints do not contradict each other.")
         return "proven: no point satisfies all constraints"
-    demand(upper is not None, "There is no upper bound.")
-    demand((lower is None) == (status == "UNBOUNDED"), "The status does not fit the lower bound.")
-    if lower is not None and upper is not None:
+    if status == "OPTIMAL":
         demand(0 <= upper - lower <= max(tol * abs(upper), atol), "The gap is not closed, or the bounds are reversed.")
         least = (lower_bound(model, data["measure"], model.c, z) for z in (zero, numbers(data["point"]["x"], n)))
         demand(any(v + model.constant >= lower for v in least), "The lower bound is more than the multipliers prove.")

@@ -13,7 +13,7 @@ which JSON spells without loss; a missing bound is null. Everything is about the
     direction   of unboundedness, or null
 
 A family holds the rows coefficients . x[columns] <= rhs, one for each list of columns and for every index point of
-its domain {kind, arguments}; that of a Region has `steps` besides, and `inside`, those that are nowhere negative on it. `coefficients` and `rhs` name steps, one for each column and one for each row. A step is
+its domain {kind, arguments}. `coefficients` and `rhs` name steps, one for each column and one for each row. A step is
 an operation {op, args} on the numbers that steps before it found, and finds one number:
 
     index       the coordinate `coordinate` of the index point
@@ -186,11 +186,8 @@ def _entries(matrix: sparse.csr_matrix) -> list[list[list[Any]]]:
     return [pairs[a:b] for a, b in pairwise(ends)]
 
 
-def _inequalities(region: Region) -> Data:
-    """What cuts a set, as steps, and which of them are nowhere negative on it."""
-    steps, values = _Steps.of(region.tape)
-    used, (inside,) = steps.used(values)
-    return {"steps": used, "inside": inside}
+def _no_formulas(region: Region) -> Data:
+    raise ModelError(f"The format of proofs has no formulas in index sets, as in {region}.")
 
 
 def _family(family: RowFamily) -> Data:
@@ -205,7 +202,7 @@ def _family(family: RowFamily) -> Data:
     used, (coefficients, rhs) = steps.used(values[: rows * width], rhs if len(rhs) == rows else rhs * rows)
     return {
         "name": family.name,
-        "domain": domain_data(family.domain, _inequalities),
+        "domain": domain_data(family.domain, _no_formulas),
         "columns": family.columns.tolist(),
         "steps": used,
         "coefficients": [coefficients[i * width : (i + 1) * width] for i in range(rows)],
