@@ -331,7 +331,7 @@ ATTEMPTS = {
     "order": (changed(decision_rule_order=lambda m: 3), "`decision_rule_order` is 0, 1 or 2"),
     "focus": (changed(objective_focus=lambda m: "best"), "`objective_focus` is nominal or worst_case"),
     "twice": (changed(first_stage_variables=lambda m: [m.stock, m.ship]), "in the first and in the second stage"),
-    "no stage": (changed(second_stage_variables=lambda m: []), "too few equalities to determine them"),
+    "no stage": (changed(second_stage_variables=lambda m: []), "equalities must determine them, and there are too few"),
     "text": (changed(first_stage_variables=lambda m: "stock"), "`first_stage_variables` takes components"),
     "free variable": (changed(uncertain_params=lambda m: [m.stock]), "cannot be uncertain"),
     "future": (
