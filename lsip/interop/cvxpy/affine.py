@@ -110,7 +110,7 @@ def fixed(expression: Node) -> Node:
 
 def read_affine(expression: Node, layout: Layout) -> Affine:
     """A CVXPY expression that is affine in the variables as a vector (column by column) in lsip's language."""
-    rules = {id(rule): rule.stand_in for rule in rules_in(expression.variables())}
+    rules: dict[int, Node] = {id(rule): rule.stand_in for rule in rules_in(expression.variables())}
     return _read(fixed(expression.tree_copy(rules) if rules else expression), layout)
 
 
