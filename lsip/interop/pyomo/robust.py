@@ -25,6 +25,7 @@ from .comparison import Value
 from .continuum import is_semi_infinite
 from .evaluation import shortened
 from .formula import Reader, Row, Untraceable, as_row, total
+from .implied import largest_coefficient, spread_points
 from .model import Reading, check, constraints, is_maximised, objective_of, title
 from .recourse import Recourse
 from .tracing import Formula
@@ -175,6 +176,11 @@ def read_robust(model: BlockData, given: Declaration) -> Reading:
         reading.rules.append((variable, None, rule))
         reading.dependent.append((variable, nominal_rows[-1]))
         lines.append(bounds)
+        if image.domain is not None and isinstance(bounds.lower, float) and isinstance(bounds.upper, float):
+            points = spread_points(image.domain, len(rule.columns))
+            places = np.array([image.at(point) for point in points])[:, seen]
+            most = max(-bounds.lower, bounds.upper)
+            reading.confined.append((rule, largest_coefficient(rule, places, most)))
     for line in lines:
         _take(line, rows, reading, index, image)
     if given.worst_case:
