@@ -148,6 +148,60 @@ def test_supports_that_are_triangles_and_discs():
     assert least(loss, tol=1e-5).value == pytest.approx(0.25 * sqrt(2), rel=1e-4)
 
 
+SUPPORTS: dict[str, tuple[lsip.Domain, Any]] = {  # with the cone over each: all (w, a) with w / a in the set
+    "box": (lsip.Box([-1] * 4, [1] * 4), lambda cp, w, a: [w <= a, w >= -a]),
+    "ball": (lsip.Ball([0] * 4, 1.5), lambda cp, w, a: [cp.norm(w) <= 1.5 * a]),
+    "simplex": (lsip.Simplex(4), lambda cp, w, a: [w >= 0, cp.sum(w) == a]),
+    "ball and box": (
+        lsip.Ball([0] * 4, 1.5) & lsip.Box([-1] * 4, [1] * 4),
+        lambda cp, w, a: [cp.norm(w) <= 1.5 * a, w <= a, w >= -a],
+    ),
+}
+
+
+def worst_by_moving(x: Any, pieces: Any, samples: Any, radius: float, norm: float, cone: Any) -> float:
+    """The largest expectation at x, by where the mass of each sample goes, piece by piece: a program of cones."""
+    cp = pytest.importorskip("cvxpy")
+    n, m = samples.shape
+    rows, gain, paid = [], 0, 0
+    for sample in samples:
+        share = cp.Variable(len(pieces), nonneg=True)
+        rows.append(cp.sum(share) == 1)
+        for k, (slope, height) in enumerate(pieces):
+            moved = cp.Variable(m)
+            rows += cone(cp, moved, share[k])
+            gain += (slope * x) @ moved + height * share[k]
+            paid += cp.norm(moved - sample * share[k], norm)
+    return float(cp.Problem(cp.Maximize(gain / n), [*rows, paid / n <= radius]).solve(solver=cp.CLARABEL))
+
+
+@pytest.mark.parametrize(
+    ("norm", "support"), [(2, "box"), (2, "ball"), (2, "simplex"), (1, "ball"), (np.inf, "ball"), (2, "ball and box")]
+)
+def test_four_dimensions_agree_with_moving_the_mass(norm, support):
+    domain, cone = SUPPORTS[support]
+    drawn = np.random.default_rng(5).normal(0.1, 0.3, (2 if "and" in support else 6, 4))  # intersections take long
+    samples, pieces = domain.project(drawn), ((-1.0, 0.0), (-3.0, -0.1))
+    x, z = lsip.Variable(4, name="x", lower=0), lsip.Index("z", domain)
+    bound = lsip.worst_expectation([a * (x @ z) + b for a, b in pieces], Wasserstein(samples, 0.15, norm))
+    found = least(bound, x.sum() == 1, tol=1e-6)
+    assert found.value == pytest.approx(worst_by_moving(found[x], pieces, samples, 0.15, norm, cone), abs=2e-6)
+
+
+def test_ten_dimensions_with_the_norm_2():
+    samples = np.random.default_rng(1).normal(0, 0.2, (20, 10))
+    x, z = lsip.Variable(10, name="x", lower=0), lsip.Index("z", lsip.Box([-1] * 10, [1] * 10))
+    bound = lsip.worst_expectation([-(x @ z), -3 * (x @ z) - 0.1], Wasserstein(samples, 0.1, norm=2))
+    found = least(bound, x.sum() == 1, tol=1e-6)
+    assert found.value == pytest.approx(0.10456499, abs=1e-6)  # by CVXPY, with the dual of every sample
+
+
+def test_losses_with_a_bend_still_take_the_norm_2():
+    """|ξ|² is 2 in a corner of [-1, 1]², √2 from the middle: so much of the mass as 1/2 pays for goes there."""
+    loss = lsip.worst_expectation([(PLANE * PLANE).sum()], Wasserstein([[0.0, 0.0]], 0.5, norm=2))
+    assert least(loss, tol=1e-5).value == pytest.approx(2 * 0.5 / sqrt(2), abs=1e-4)
+
+
 @pytest.mark.parametrize("norm", [1, 2, np.inf])
 def test_supports_without_ends_cost_the_steepest_slope(norm):
     """Without a support, a loss with the slope c costs the radius times the dual norm of c."""

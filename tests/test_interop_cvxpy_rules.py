@@ -144,6 +144,16 @@ def test_printing() -> None:
     assert str(forall(Z, later <= X[0])) == "r(z) ≤ x[0]   for all z ∈ [0, 1]²"
 
 
+def test_whole_numbers_now_and_a_rule_later() -> None:
+    """A single integer beside a rule: the least whole number above 1.5."""
+    rule, most = Rule(of=T, name="rule"), cp.Variable(integer=True, name="most")
+    solution = Problem(cp.Minimize(most), forall(T, [rule >= 0.75 * T, rule <= most])).solve()
+    assert most.value == 2
+    assert solution.upper - solution.lower <= 1e-6
+    assert solution[rule](2.0) >= 1.5 - 1e-9
+
+
+LINE = Index("s", lsip.Interval(-np.inf, np.inf))
 OTHER = lsip.Index("z", lsip.Box([0, 0], [1, 1]))
 ATTEMPTS = {
     "formula": (lambda: Rule(of=2 * Z), "and 2 z is a formula"),
@@ -173,6 +183,13 @@ ATTEMPTS = {
     "empty set": (lambda: Index("z", lsip.Polytope([[1.0], [-1]], [0, -1])), "empty"),
     "unbounded set": (lambda: Index("z", lsip.Polytope([[1.0]], [0])), "bounded"),
     "expression": (lambda: newsvendor()[0].solve()[later + 1], "has no value in this solution"),
+    "attribute": (lambda: Rule(of=Z, nonneg=True), "no attributes of CVXPY"),
+    "value": (lambda: setattr(later, "value", 1), "is what a solve finds"),
+    "cp.Problem": (lambda: cp.Problem(cp.Minimize(X[0]), [X[0] >= later]).solve(), "cp.Problem does not know"),
+    "unbounded index": (
+        lambda: Problem(cp.Minimize(X[0]), [forall(LINE, Rule(of=LINE) + X[0] >= LINE)]).solve(),
+        "is unbounded",
+    ),
     "method": (
         lambda: Problem(cp.Minimize(cp.norm(X)), [forall(Z, later + X[0] >= Z[0])]).solve(method=lsip.Counterpart()),
         "Unknown option method of a convex model",

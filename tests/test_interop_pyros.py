@@ -16,6 +16,9 @@ pyo = pytest.importorskip("pyomo.environ")
 pyros = pytest.importorskip("pyomo.contrib.pyros")
 
 import lsip.interop.pyomo  # noqa: E402
+from lsip.interop.pyomo.columns import Columns  # noqa: E402
+from lsip.interop.pyomo.implied import largest_coefficient  # noqa: E402
+from lsip.interop.pyomo.recourse import Recourse  # noqa: E402
 
 NOMINAL = np.array([10.0, 12, 8])
 BOX = [(8.0, 12.0), (10.0, 15.0), (6.0, 9.0)]
@@ -250,6 +253,64 @@ def test_states_have_the_degree_that_their_equalities_give_them() -> None:
     np.testing.assert_allclose(results.rules[m.y].coefficients, [0, 1, 1], atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_random_models_with_states_agree_with_their_corners(seed: int) -> None:
+    """y = (A + q Q) x + B z + C q, y <= b, over a box: coefficients of no special kind, and free states."""
+    rng = np.random.default_rng(seed)
+    A, Q, B, C = (np.round(rng.normal(size=shape), 2) for shape in ((4, 3), (4, 3, 2), (4, 2), (4, 2)))
+    b, c, d, low = (np.round(rng.uniform(*ends), 2) for ends in ((1, 3, 4), (-1, 1, 3), (-1, 1, 2), (-1, 0, 2)))
+    m = pyo.ConcreteModel()
+    m.q = pyo.Param(range(2), initialize=dict(enumerate(low)), mutable=True)
+    m.x, m.z, m.y = pyo.Var(range(3), bounds=(-3, 4)), pyo.Var(range(2), bounds=(-5, 5)), pyo.Var(range(4))
+
+    @m.Constraint(range(4))
+    def state(m: Any, i: int) -> Any:
+        moved = [float(A[i, j]) + sum(float(Q[i, j, k]) * m.q[k] for k in range(2)) for j in range(3)]
+        later = sum(float(B[i, k]) * m.z[k] + float(C[i, k]) * m.q[k] for k in range(2))
+        return m.y[i] == sum(moved[j] * m.x[j] for j in range(3)) + later
+
+    m.limit = pyo.Constraint(range(4), rule=lambda m, i: m.y[i] <= float(b[i]))
+    cost = sum(float(c[j]) * m.x[j] for j in range(3)) + sum(float(d[k]) * m.z[k] for k in range(2))
+    m.cost = pyo.Objective(expr=cost + 0.5 * m.y[0])
+    results = pyo.SolverFactory("lsip").solve(
+        m,
+        uncertain_params=m.q,
+        uncertainty_set=pyros.BoxSet(np.stack([low, low + 1], axis=1)),
+        first_stage_variables=m.x,
+        second_stage_variables=m.z,
+        decision_rule_order=1,
+        objective_focus="worst_case",
+    )
+    x, start, slopes, worst = cp.Variable(3), cp.Variable(2), cp.Variable((2, 2)), cp.Variable()
+    rows = [x >= -3, x <= 4]
+    for corner in product((0, 1), repeat=2):
+        q = low + corner
+        z = start + slopes @ q
+        y = (A + Q @ q) @ x + B @ z + C @ q
+        rows += [z >= -5, z <= 5, y <= b, c @ x + d @ z + 0.5 * y[0] <= worst]
+    assert results.lsip.certified
+    assert results.lsip.value == pytest.approx(cp.Problem(cp.Minimize(worst), rows).solve(solver=cp.HIGHS), rel=1e-6)
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_bounds_of_decisions_bound_coefficients(degree: int) -> None:
+    """Of polynomials of size 1 on a box, the largest coefficients that a linear program finds."""
+    from scipy.optimize import linprog
+
+    columns = Columns()
+    rule, box = Recourse.of("r", ("a", "b"), degree, columns), lsip.Box([1, -1], [2, 3])
+    places = box.spread(4 * len(rule.columns) + 1)
+    most = largest_coefficient(rule, places, 1.0)
+    monomials = np.prod(places[:, None, :] ** rule.exponents, axis=-1)
+    for k in range(len(rule.columns)):
+        cost = -np.eye(len(rule.columns))[k]
+        found = linprog(cost, np.vstack([monomials, -monomials]), np.ones(2 * len(places)), bounds=(None, None))
+        assert -found.fun <= most
+    assert most < 1e3
+    assert largest_coefficient(rule, places[:1], 1.0) == np.inf
+    assert largest_coefficient(rule, np.ones((20, 2)), 1.0) == np.inf
+
+
 def test_whole_numbers_now_and_rules_later() -> None:
     m = warehouse()
     for i in m.I:
@@ -331,7 +392,7 @@ ATTEMPTS = {
     "order": (changed(decision_rule_order=lambda m: 3), "`decision_rule_order` is 0, 1 or 2"),
     "focus": (changed(objective_focus=lambda m: "best"), "`objective_focus` is nominal or worst_case"),
     "twice": (changed(first_stage_variables=lambda m: [m.stock, m.ship]), "in the first and in the second stage"),
-    "no stage": (changed(second_stage_variables=lambda m: []), "too few equalities to determine them"),
+    "no stage": (changed(second_stage_variables=lambda m: []), "equalities must determine them, and there are too few"),
     "text": (changed(first_stage_variables=lambda m: "stock"), "`first_stage_variables` takes components"),
     "free variable": (changed(uncertain_params=lambda m: [m.stock]), "cannot be uncertain"),
     "future": (

@@ -86,18 +86,15 @@ class Pieces:
         """Every piece with an expression in the place of the index."""
         return [_substituted(piece, self.index, other) for piece in self.pieces]
 
-    def slopes(self) -> list[Affine]:
-        """The gradients (m,) of all pieces, which have to be affine in the index."""
+    def slopes(self) -> list[Affine] | None:
+        """The gradients (m,) of all pieces; None where one is not affine in the index."""
         m = self.index.domain.dim
         found = []
         for piece in self.pieces:
             formulas = (piece.offset, *(t.coefficient for t in piece.terms))
             known = Polynomials.of(Tape(formulas, (self.index,)))
             if known is None or any(sum(e) > 1 for terms in known.terms for e in terms):
-                raise ModelError(
-                    f"Without bounds on {self.index.name}, a loss has to be affine in it; {shown(text(piece))} is not. "
-                    "Let the index range over a bounded set."
-                )
+                return None
             values = at_points(piece, self.index, np.vstack([np.zeros(m), np.eye(m)]))
             found.append(values[1:] - values[0])
         return found

@@ -20,7 +20,7 @@ import numpy as np
 from ..domains import Ball, Box, Domain, Polytope, Simplex
 from ..domains import Interval as Segment
 from ..errors import ModelError
-from ..expressions.affine import Variable
+from ..expressions.affine import Affine, Variable
 from ..expressions.enclosed import known
 from ..expressions.graph import Expression, Index
 from ..integrals.integral import samples_of
@@ -41,8 +41,8 @@ class Wasserstein:
     radius
         The distance, at least 0.
     norm
-        In which distances of points are measured: 1, 2 or np.inf. With 1 and np.inf, and polyhedral supports,
-        constraints are separated by formulas; with 2, or over a ball, by branch-and-bound, in few dimensions.
+        In which distances of points are measured: 1, 2 or np.inf. Losses that are affine, over a convex support, give
+        constraints that are affine in an index, for any norm; others are enclosed, in few dimensions.
 
     The support is the set over which the index of the loss ranges; it may be unbounded, for affine losses.
     """
@@ -71,8 +71,12 @@ class Wasserstein:
         price, n = Variable(name=fresh("λ"), lower=0), float(len(points))
         shares = Variable(len(points), name=fresh("s"))  # s_i / N, so that all numbers are doubles
         value = self.radius * price + shares.sum()
+        slopes = loss.slopes()
         if not domain.bounded:
-            return UpperBound(value, [*(n * shares >= at for at in loss.at(points)), *self._steepest(loss, price)])
+            there = [n * shares >= at for at in loss.at(points)]
+            return UpperBound(value, [*there, *self._steepest(loss.index, slopes, price)])
+        if slopes is not None and domain.convex and (self.norm == 2 or halfspaces(domain) is None):
+            return UpperBound(value, self._tilted(loss, slopes, points, n * shares, price))
         rows, cube = dict[Index, list[Any]](), _cube(loss.index)
         for i, point in enumerate(points):
             index, place, distance = self._around(loss.index, point, cube)
@@ -80,25 +84,43 @@ class Wasserstein:
             rows.setdefault(index, []).extend(above)
         return UpperBound(value, [forall(index, above) for index, above in rows.items()])
 
-    def _steepest(self, loss: Pieces, price: Variable) -> list[Any]:
-        """No loss may rise faster than moving costs: its slope has a dual norm of at most λ."""
-        if not np.isinf(loss.index.domain.lower).all() or not np.isinf(loss.index.domain.upper).all():
+    def _steepest(self, index: Index, slopes: list[Affine] | None, price: Variable) -> list[Any]:
+        """No loss may rise faster than moving costs."""
+        if slopes is None:
             raise ModelError(
-                f"The support {loss.index.domain} has some ends and lacks others; bound it, or let all be infinite."
+                f"Without bounds on {index.name}, a loss has to be affine in it, and this one is not. Let the index "
+                "range over a bounded set."
             )
-        found: list[Any] = []
-        for slope in loss.slopes():
-            if not slope.terms and not slope.offset_matters:
-                continue
-            if self.norm == 1:
-                found += [slope <= price, -slope <= price]
-            elif self.norm == 2:
-                u = Index(fresh("u"), Ball(np.zeros(slope.size), 1.0))
-                found.append(forall(u, slope @ u <= price))
-            else:
-                size = Variable(slope.size, name=fresh("size"))
-                found += [slope <= size, -slope <= size, size.sum() <= price]
+        if not np.isinf(index.domain.lower).all() or not np.isinf(index.domain.upper).all():
+            raise ModelError(
+                f"The support {index.domain} has some ends and lacks others; bound it, or let all be infinite."
+            )
+        steep = [slope for slope in slopes if slope.terms or slope.offset_matters]
+        return [row for slope in steep for row in self._at_most(slope, price)]
+
+    def _tilted(self, loss: Pieces, slopes: list[Affine], points: Array, bound: Affine, price: Variable) -> list[Any]:
+        """The same by duality, for losses that are affine and a convex support: two rows that are affine in an index.
+
+        The largest l(ξ) - λ ‖ξ - ξ_i‖ is the least l(ξ_i) + z . (v - ξ_i) for all v of the support, over all z from
+        which the slope of l differs by at most λ, in the dual norm.
+        """
+        index, found = loss.index, list[Any]()
+        near = Index(fresh(index.name), index.domain)
+        for slope, there in zip(slopes, loss.at(points), strict=True):
+            tilt = Variable(points.shape, name=fresh("z"))
+            found.append(forall(near, bound >= there + (tilt * (near.reshape((-1,)) - points)).sum(axis=1)))
+            found += self._at_most(slope - tilt, price)
         return found
+
+    def _at_most(self, slope: Affine, price: Variable) -> list[Any]:
+        """That slopes, (m,) or (N, m), have a dual norm of at most λ."""
+        if self.norm == 1:
+            return [slope <= price, -slope <= price]
+        if self.norm == 2:
+            u = Index(fresh("u"), Ball(np.zeros(slope.shape[-1]), 1.0))
+            return [forall(u, slope @ u <= price)]
+        size = Variable(slope.shape, name=fresh("size"))
+        return [slope <= size, -slope <= size, size.sum(axis=-1) <= price]
 
     def _around(self, index: Index, point: Array, cube: Index) -> tuple[Index, Any, Any]:
         """An index, ξ as a function of it, and a function of it whose least value is the distance from a sample."""

@@ -23,7 +23,7 @@ from ...masters.base import is_sparse
 from ...validation import numbers
 from .index import IndexExpression
 from .package import Leaf, Node, cp
-from .rule import Rule, decided
+from .rule import StandIn, decided, rules_in
 
 Array = NDArray[np.float64]
 BACKEND = "SCIPY"  # CVXPY's canonicalisation that knows arrays of any dimension
@@ -58,8 +58,8 @@ class Layout:
 
     def part(self, variable: Leaf) -> Affine:
         """One variable, or rule, as a vector."""
-        if isinstance(variable, Rule) and variable.indices:
-            return variable.rows(self.whole, self.starts[variable.behind.id])
+        if isinstance(variable, StandIn):
+            return variable.rule.rows(self.whole, self.starts[variable.rule.behind.id])
         start = self.starts[variable.id]
         part: Affine = self.whole.gather(np.arange(start, start + variable.size))
         return part
@@ -81,7 +81,7 @@ class Layout:
         """The elements that have an attribute."""
         marks = [np.zeros(v.shape, dtype=bool) for v in self.variables]
         for v, mark in zip(self.variables, marks, strict=True):
-            mark[tuple(getattr(v, f"{kind}_idx"))] = bool(v.attributes[kind])
+            mark[tuple(getattr(v, f"{kind}_idx")) if v.shape else ()] = bool(v.attributes[kind])
         return np.concatenate([mark.ravel(order="F") for mark in marks])
 
     def values(self) -> Array:
@@ -110,7 +110,8 @@ def fixed(expression: Node) -> Node:
 
 def read_affine(expression: Node, layout: Layout) -> Affine:
     """A CVXPY expression that is affine in the variables as a vector (column by column) in lsip's language."""
-    return _read(fixed(expression), layout)
+    rules: dict[int, Node] = {id(rule): rule.stand_in for rule in rules_in(expression.variables())}
+    return _read(fixed(expression.tree_copy(rules) if rules else expression), layout)
 
 
 def _read(e: Node, layout: Layout) -> Affine:

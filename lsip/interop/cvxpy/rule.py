@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ModelError
+from ...errors import FixedError, ModelError
 from ...expressions.affine import Affine, Variable
 from ...expressions.decision_rule import DecisionRule
 from ...expressions.graph import Expression
@@ -59,8 +59,15 @@ class Rule(cp.Variable):  # type: ignore[misc]
         self, shape: int | tuple[int, ...] = (), *, of: Any = None, name: str | None = None, **options: Any
     ) -> None:
         _refuse_other(of)
-        self.meaning = Meaning(shape, of=unwrap(of), name=name, **options)
+        try:
+            self.meaning = Meaning(shape, of=unwrap(of), name=name, **options)
+        except TypeError as error:
+            raise ModelError(
+                f"A decision rule takes what lsip.Rule takes, and no attributes of CVXPY: {error}. Write these as "
+                "constraints, such as forall(z, rule >= 0)."
+            ) from error
         super().__init__(self.meaning.shape, name=str(self.meaning))
+        self.stand_in = StandIn(self)
         whole = self.meaning.coefficients
         self.behind: Any = cp.Variable(whole.shape, name=whole.name) if self.indices else self
         self.coefficients: Any = self.behind if self.indices else cp.reshape(self, whole.shape, order="C")
@@ -78,6 +85,19 @@ class Rule(cp.Variable):  # type: ignore[misc]
         found = self.behind._value_impl()
         return None if found is None else self.found(found)
 
+    @value.setter
+    def value(self, given: object) -> None:
+        raise FixedError(f"The value of the rule {self} is what a solve finds. Set that of its `coefficients` instead.")
+
+    def canonicalize(self) -> Any:
+        """Refused, unless it sees nothing: to cp.Problem it would be a variable, the same for all indices."""
+        if self.indices:
+            raise ModelError(
+                f"{self} is a decision rule, and cp.Problem does not know what it sees: use it within forall, in a "
+                "Problem of lsip.interop.cvxpy."
+            )
+        return super().canonicalize()
+
     def _value_impl(self) -> Any:
         return self._value  # numbers, for expressions with a rule that sees nothing
 
@@ -92,6 +112,14 @@ class Rule(cp.Variable):  # type: ignore[misc]
         terms = tuple(replace(t, variable=whole, columns=start + place[t.columns]) for t in self.meaning.terms)
         found: Affine = Affine(shape, terms).gather(np.arange(self.size).reshape(shape).ravel(order="F"))
         return found
+
+
+class StandIn(cp.Variable):  # type: ignore[misc]
+    """What CVXPY is given in the place of a rule when rows are read."""
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(rule.shape)
+        self.rule = rule
 
 
 def rules_in(variables: Iterable[Leaf]) -> list[Rule]:

@@ -17,6 +17,7 @@ from .continuum import Piece, factors, is_continuum, is_semi_infinite, parts, pi
 from .evaluation import linear
 from .families import BlackBox, Owner, Place, declared, identity
 from .formula import Row
+from .implied import largest_coefficient, spread_points, through_equalities
 from .recourse import Function, Recourse
 from .tracing import Formula, Symbols, trace
 
@@ -44,6 +45,7 @@ class Reading:
     skipped: list[Piece] = field(default_factory=list)
     functions: dict[int, Function] = field(default_factory=dict)  # variables over ContinuousSets, by id
     rules: list[tuple[Any, Any, Recourse]] = field(default_factory=list)  # a variable, and which of its members
+    confined: list[tuple[Recourse, float]] = field(default_factory=list)  # bounds of all coefficients of rules
     dependent: list[tuple[ModelVariable, dict[int, Value]]] = field(default_factory=list)  # values to load, as rows
 
     def compile(self) -> tuple[Program, list[tuple[Owner, ...]]]:
@@ -59,6 +61,10 @@ class Reading:
         rows = [(c.name, row, low, high) for c, row, low, high in self.finite]
         for place, formula in self.equalities:
             rows += [(place.name, row, side, side) for row, side in identity(place, formula, n)]
+        for rule, most in self.confined:
+            lower[list(rule.columns)], upper[list(rule.columns)] = -most, most
+        every = {j for _, _, rule in self.rules for j in rule.columns}
+        through_equalities([(row, low, high) for _, row, low, high in rows], lower, upper, every)
         program = Program(
             c=sign * cost,
             constant=sign * self.objective[1],
@@ -125,6 +131,9 @@ def _adjust(variable: Var, degree: int, reading: Reading) -> None:
         if lower is not None or upper is not None:
             indices, _ = reading.symbols.of(piece)
             reading.formulas.append((piece, Formula(indices, Row(rule.row(indices)), lower, upper)))
+        if lower is not None and upper is not None:
+            places = spread_points(piece.domain, len(rule.columns))
+            reading.confined.append((rule, largest_coefficient(rule, places, max(-lower, upper))))
     reading.functions[id(variable)] = reading.columns.functions[id(variable)] = function
 
 

@@ -25,6 +25,7 @@ from .comparison import Value
 from .continuum import is_semi_infinite
 from .evaluation import shortened
 from .formula import Reader, Row, Untraceable, as_row, total
+from .implied import largest_coefficient, spread_points
 from .model import Reading, check, constraints, is_maximised, objective_of, title
 from .recourse import Recourse
 from .tracing import Formula
@@ -175,6 +176,11 @@ def read_robust(model: BlockData, given: Declaration) -> Reading:
         reading.rules.append((variable, None, rule))
         reading.dependent.append((variable, nominal_rows[-1]))
         lines.append(bounds)
+        if image.domain is not None and isinstance(bounds.lower, float) and isinstance(bounds.upper, float):
+            points = spread_points(image.domain, len(rule.columns))
+            places = np.array([image.at(point) for point in points])[:, seen]
+            most = max(-bounds.lower, bounds.upper)
+            reading.confined.append((rule, largest_coefficient(rule, places, most)))
     for line in lines:
         _take(line, rows, reading, index, image)
     if given.worst_case:
@@ -191,6 +197,8 @@ def read_robust(model: BlockData, given: Declaration) -> Reading:
 
 def _parameters(given: Declaration) -> tuple[list[Any], Image, list[float]]:
     """The uncertain parameters, their set, and their nominal values."""
+    from pyomo.environ import value
+
     params, image = list(_data(given.uncertain_params, "uncertain_params")), image_of(given.uncertainty_set)
     for p in params:
         if not (p.is_fixed() if p.is_variable_type() else p.parent_component().mutable):
@@ -200,7 +208,7 @@ def _parameters(given: Declaration) -> tuple[list[Any], Image, list[float]]:
             f"There are {len(params)} uncertain parameters, and the uncertainty set has {len(image.origin)} dimensions."
         )
     chosen = given.nominal_uncertain_param_vals
-    nominal = [p.value for p in params] if chosen is None or not len(chosen) else list(chosen)
+    nominal = [value(p, exception=False) for p in params] if chosen is None or not len(chosen) else list(chosen)
     if len(nominal) != len(params) or any(v is None or not np.isfinite(v) for v in nominal):
         raise ModelError(f"The nominal parameters are {len(params)} finite numbers; got {shown(nominal)}.")
     if not given.worst_case and not given.uncertainty_set.point_in_set(nominal):
@@ -254,8 +262,8 @@ def _state_degree(
     if not known or sparse.csgraph.structural_rank(table) < len(states):
         names = ", ".join(f"'{variables[k].name}'" for k in states)
         raise ModelError(
-            f"{shortened(names)} in neither stage: states, and there are too few equalities to determine them. List "
-            "variables that are decided in first_stage_variables or second_stage_variables."
+            f"In neither stage are {shortened(names)}, so that equalities must determine them, and there are too few. "
+            "List variables that are decided in first_stage_variables or second_stage_variables."
         )
     most = 0
     for line in known:
@@ -266,7 +274,7 @@ def _state_degree(
                     "uncertain parameters, so that it is no polynomial of them: substitute it."
                 )
         parts = [(a, order if k in later else 0) for k, a in line.body.coefficients.items() if k not in place]
-        for value, more in [*parts, (line.body.offset, 0), (line.upper or 0.0, 0)]:
+        for value, more in [*parts, (line.body.offset, 0), (line.upper, 0)]:
             degree = _degree(value, index)
             if degree is None:
                 raise ModelError(
@@ -277,7 +285,7 @@ def _state_degree(
     return most
 
 
-def _degree(value: Value, index: Index) -> int | None:
+def _degree(value: Value | None, index: Index) -> int | None:
     """The degree of a polynomial in the index; None for what is none."""
     if not isinstance(value, Expression):
         return 0

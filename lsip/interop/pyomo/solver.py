@@ -25,7 +25,7 @@ IGNORED = {  # there are no files, values are no start, and no solver of nonline
     *("keepfiles", "symbolic_solver_labels", "report_timing", "warmstart"),
     *("local_solver", "global_solver", "backup_local_solvers", "backup_global_solvers", "solve_master_globally"),
     *("bypass_local_separation", "bypass_global_separation", "robust_feasibility_tolerance", "progress_logger"),
-    *("separation_priority_order", "subproblem_file_directory", "p_robustness"),
+    *("separation_priority_order", "subproblem_file_directory"),
 }
 OWN = ("add_active_points", "method", *(f.name for f in fields(Declaration)))
 
