@@ -147,7 +147,7 @@ def cells(pairs: Sequence[tuple[str, str]], seeds: range, share: float, keep: Pa
                 continue
             done.append(plain(cell(name, method, seed, steps)))
             if keep is not None:
-                write_numbers(keep, {"machine": plain(machine()), "cells": done})
+                write_numbers(keep, plain({"machine": machine(), "rows": compared(done), "cells": done}))
     return done
 
 
