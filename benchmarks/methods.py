@@ -62,7 +62,7 @@ class Arena:
 ARENAS = {
     "sewage": Arena(2_000, 0, 0),
     "ship": Arena(300_000, 64, 201),
-    "spraying": Arena(300_000, 64, 201),
+    "spraying": Arena(300_000, 64, 201, rate=0.3, each=0.3),
     "pendulum": Arena(400_000, 2_048, 271, rate=0.01, each=0.002),
     "cartpole": Arena(300_000, 256, 181),
 }
