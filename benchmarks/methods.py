@@ -62,7 +62,7 @@ class Arena:
 ARENAS = {
     "sewage": Arena(2_000, 0, 0),
     "ship": Arena(300_000, 64, 201),
-    "spraying": Arena(300_000, 64, 201),
+    "spraying": Arena(300_000, 64, 201, rate=0.3, each=0.3),
     "pendulum": Arena(400_000, 2_048, 271, rate=0.01, each=0.002),
     "cartpole": Arena(300_000, 256, 181),
 }
@@ -147,7 +147,7 @@ def cells(pairs: Sequence[tuple[str, str]], seeds: range, share: float, keep: Pa
                 continue
             done.append(plain(cell(name, method, seed, steps)))
             if keep is not None:
-                write_numbers(keep, {"machine": plain(machine()), "cells": done})
+                write_numbers(keep, plain({"machine": machine(), "rows": compared(done), "cells": done}))
     return done
 
 

@@ -21,6 +21,7 @@ extensions = [
     "command_help",
     "gallery_cards",
     "house_map",
+    "learning_methods",
     "mathml",
     "plain_docstrings",
     "public_names",

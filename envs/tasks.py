@@ -79,7 +79,14 @@ class Task:
 
 TASKS: dict[str, Task] = {
     "ship": Task("Ship Route Planning", "lsip/ShipRoute-v0", _ship, steps=300_000),
-    "spraying": Task("Agricultural Spraying", "lsip/Spraying-v0", _spraying, steps=500_000),
+    "spraying": Task(
+        "Agricultural Spraying",
+        "lsip/Spraying-v0",
+        _spraying,
+        steps=300_000,
+        # Every place of crop and strip lies near its bound, so that a policy must come to rest, a little inside of it.
+        settings={"eta": -0.01, "log_std": -1.5, "learning_rate": rl.Linear(1e-3, 1e-5)},
+    ),
     "pendulum": Task(
         "A pendulum with a limit for every angle",
         _pendulums,

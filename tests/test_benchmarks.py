@@ -252,10 +252,17 @@ def test_peers_agree_and_are_timed() -> None:
     assert found["summary"]["robust_programs"] == 2
 
 
-def test_methods_are_compared_on_the_same_terms() -> None:
+def test_methods_are_compared_on_the_same_terms(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    done = run("methods", "--quick", "--only", "cartpole: EPO,cartpole: CRPO", "--json", "--seed", "3")
+    asked = ["methods", "--quick", "--only", "cartpole: EPO,cartpole: CRPO", "--json", "--seed", "3"]
+    asked += ["--keep", str(tmp_path / "kept.json")]
+    done = run(*asked)
     assert done.returncode == 0, done.stderr
+    kept = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))
+    assert [kept[part] for part in ("cells", "rows")] == [json.loads(done.stdout)[part] for part in ("cells", "rows")]
+    again = run(*asked)
+    assert json.loads(again.stdout)["cells"] == kept["cells"]
+    assert "seed 3" not in again.stderr  # nothing was run again
     rows = json.loads(done.stdout)["rows"]
     assert [row["method"] for row in rows] == ["EPO", "CRPO"]
     assert len({(row["environment"], row["seeds"], row["steps"]) for row in rows}) == 1

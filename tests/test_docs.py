@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -25,6 +26,7 @@ pytest.importorskip("latex2mathml", reason="The site needs its tools: pip instal
 sys.path += [str(DOCS / "_ext"), str(DOCS)]
 import catalogue_tables  # noqa: E402
 import house_map  # noqa: E402
+import learning_methods  # noqa: E402
 import mathml  # noqa: E402
 import plain_docstrings  # noqa: E402
 import public_names  # noqa: E402
@@ -149,6 +151,18 @@ def test_the_pictures_of_the_gallery_follow_from_its_code(tmp_path, monkeypatch)
     monkeypatch.setattr(gallery, "FIGURES", tmp_path)
     gallery.main()
     assert len(list(tmp_path.glob("*.png"))) == 2 * len(gallery.DRAWN)
+
+
+def test_methods_of_learning_are_told_with_their_seeds():
+    row = {"environment": "ship", "method": "EPO", "steps": 300_000, "seeds": 2, "found_feasible": 1}
+    row |= {"mean_return": 2.27, "lowest_return": 2.25, "mean_violation": -0.0012, "worst_violation": 0.0003}
+    told = ("ship, 300,000 steps", "EPO", "2", "2.27 (2.25)", "−0.0012 (0.0003)", "1 of 2")
+    assert learning_methods.cells(row) == told
+    assert learning_methods.cells(row | {"seeds": 1})[2:5] == ("1", "2.27", "−0.0012")
+    kept = json.loads((DOCS / "figures" / "methods.json").read_text(encoding="utf-8"))
+    counted = Counter((each["environment"], each["method"]) for each in kept["cells"])
+    assert {(each["environment"], each["method"]): each["seeds"] for each in kept["rows"]} == counted
+    assert len({environment for environment, _ in counted}) == 5
 
 
 def test_problems_of_the_catalogue_are_told_in_groups():

@@ -22,11 +22,18 @@ import rl
 torch = pytest.importorskip("torch")
 
 from rl.si_cppo import SICPPO  # noqa: E402
-from rl.state import (
-    Report,
-    State,
+from rl.state import Report, State  # noqa: E402
+from tests.test_si_cppo import (  # noqa: E402
+    STEPS,
+    TWO,
+    Pull,
+    agent,
+    assert_same_reports,
+    assert_same_run,
+    force,
+    limit,
+    rows_of,
 )
-from tests.test_si_cppo import STEPS, TWO, Pull, agent, assert_same_reports, assert_same_run, force, limit, rows_of  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU here")
