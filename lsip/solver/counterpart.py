@@ -11,6 +11,7 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from ..domains.lifted import lifted
 from ..expressions.interval import TINY
@@ -18,11 +19,12 @@ from ..masters.clarabel import ConeProgram, available
 from ..masters.whole import WholeProgram
 from ..model.counterpart import counterpart, unsuited
 from ..model.program import Compilable, Program, compiled
+from ..model.status import Status
 from ..oracles import Separation
-from ..proof.certificate import Array, Support
+from ..proof.certificate import Array, Ints, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
-from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_confined
+from ..proof.prove import Feasible, Lower, floor_share, infeasible, own_terms, prove_confined
 from ..proof.scaling import scaled, scaling_of
 from ..solution.solution import Solution
 from .again import Tried
@@ -160,14 +162,14 @@ class CounterpartRelaxation(Relaxation):
             whole = WholeProgram(finite.lower, finite.upper, finite.A, state.tol)
         central = finite.central()
         toll, inner = (finite.A.T @ central)[:n], np.flatnonzero(central)
-        robust = np.concatenate([np.arange(b.first, b.first + len(b.inner)) for b in finite.blocks])
+        robust = self._robust()
         push, state.margin = state.tol / len(robust), TUNING.first * state.tol
         for _ in range(TUNING.most_tried):
             # Pushed away from every row a little, the multipliers that balance this are those of the program itself.
             cost = np.concatenate([self.program.c + push * toll, finite.c[n:]])
             found = whole.solve(cost, *finite.kept_by(state.margin))
             if found is None:
-                return state.proposal
+                return self._contradiction(state) or state.proposal
             x = np.clip(found.x[:n], self.program.lower, self.program.upper)
             # Half of the push makes up for multipliers that the solver leaves below zero, half is atoms of its own.
             middle, _ = self._atoms(0.5 * push * central)
@@ -190,6 +192,32 @@ class CounterpartRelaxation(Relaxation):
             state.margin = max(state.margin, TUNING.least_margin, 2 * worst)
         state.accept(point)
         return point
+
+    def _contradiction(self, state: State) -> End | None:
+        """The end, if every point is proven to break a robust row: the multipliers of the least violation say how.
+
+        That program has solutions, whatever the rows are.
+        """
+        finite, robust = self.finite, self._robust()
+        if finite.cones:
+            return None
+        one = sparse.csr_array(
+            (-np.ones(len(robust)), (robust, np.zeros(len(robust), dtype=int))), (len(finite.row_upper), 1)
+        )
+        A = sparse.hstack([finite.A, one], format="csr")
+        program = WholeProgram(np.append(finite.lower, 0.0), np.append(finite.upper, np.inf), A, state.tol)
+        found = program.solve(np.append(np.zeros(len(finite.c)), 1.0), finite.row_lower, finite.row_upper)
+        if found is None or found.x[-1] <= state.tol:
+            return None
+        support, rows = self._atoms(found.multipliers)
+        certificate = infeasible(
+            self.program, support, rows, found.x[: self.program.n], self._atoms(finite.central())[0]
+        )
+        return None if certificate is None else End(Status.INFEASIBLE, certificate=certificate)
+
+    def _robust(self) -> Ints:
+        """The rows of the counterpart that families begin with."""
+        return np.concatenate([np.arange(b.first, b.first + len(b.inner)) for b in self.finite.blocks])
 
     def separate(self, point: Proposal, margin: float, left: float = np.inf, seed: int = 0) -> list[Separation]:
         """What each oracle finds; the point of the counterpart is looked at once."""
