@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -232,3 +233,45 @@ def test_unbounded_with_an_equality():
     rows = [x[0] + x[1] == 0, lsip.forall(z, x[0] * z[0] <= z[1] + 1)]
     solution = lsip.Problem(lsip.minimize(x[0]), rows).solve(method=lsip.Counterpart(), verbose=False)
     assert solution.status is lsip.Status.UNBOUNDED
+
+
+@pytest.mark.parametrize("periods", [6, 12])
+def test_rules_that_no_coefficients_make_feasible_are_proven_so_at_once(periods: int) -> None:
+    """Demand that the capacity cannot follow: the multipliers of the least violation contradict each other."""
+    z, worst = Index("z", lsip.Box([-1] * periods, [1] * periods)), Variable(name="worst")
+    make = [Rule(3, of=z[:t], name=f"make{t}") for t in range(periods)]
+    wave, stock, rows = 1 + 0.5 * np.sin(np.pi * np.arange(periods) / 12), 500.0, []
+    for t in range(periods):
+        stock = stock + make[t].sum() - 1000 * wave[t] * (1 + 0.2 * z[t])
+        rows += [make[t] >= 0, make[t] <= 467, stock >= 500, stock <= 2000]
+    problem = Problem(minimize(worst), [forall(z, [*rows, sum(m.sum() for m in make) <= worst])])
+    solution = problem.solve(method=Counterpart(), verbose=False)
+    assert solution.status is lsip.Status.INFEASIBLE
+    assert solution.certified
+    solution.verify()
+    assert not solution.history  # no exchange was needed
+
+
+def test_a_small_optimum_is_reached_to_the_gap_that_was_asked_for() -> None:
+    """A gap is relative to the value also where that is far from 1; what is left to an exchange takes long."""
+    n, i = 150, np.arange(1, 151)
+    mean, spread = 1.15 + i * 0.05 / 150, 0.05 / 450 * np.sqrt(2 * i * n * (n + 1))
+    down, x, k = Index("down", lsip.Box([0] * n, [1] * n)), Variable(n, name="x", lower=0), Variable(name="k", lower=0)
+    rows = [forall(down, (mean - spread * down) @ x >= 1.17 - k * down.sum()), x.sum() == 1]
+    solution = Problem(minimize(k), rows).solve(method=Counterpart(tol=1e-6), verbose=False)
+    assert solution.certified
+    assert solution.gap <= 1e-6
+    assert len(solution.history) == 1
+    assert solution.value == pytest.approx(0.0011582806228486206, rel=2e-6)  # of the counterpart's own linear program
+
+
+def test_what_a_counterpart_proves_is_kept_by_the_exchange_after_it() -> None:
+    """Rules over a simplex, whose coefficients are not unique: bounds do not fall behind those of the first step."""
+    y, worst = Index("y", lsip.Simplex(4)), Variable(name="worst")
+    rule = Rule(3, of=y, name="rule")
+    rows = [rule >= np.array([[1, 2, 3, 4], [2, 0, 1, 0], [0, 1, 0, 3.0]]) @ y, rule.sum() <= worst]
+    solution = Problem(minimize(worst), [forall(y, rows)]).solve(method=Counterpart(), verbose=False)
+    assert solution.certified
+    uppers = [h.upper for h in solution.history]
+    assert all(a >= b - 1e-12 for a, b in pairwise(uppers))
+    assert solution.value == pytest.approx(7.0, abs=1e-6)

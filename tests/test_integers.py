@@ -505,3 +505,21 @@ def test_a_point_is_known_early():
     assert 0.8 * solution.upper <= solution.lower <= solution.value
     assert solution.max_violation <= 0
     assert solution.violation_proven
+
+
+def test_rules_of_what_is_not_built_vanish() -> None:
+    """Location and transport of Zeng and Zhao (2013): the published optimum, which an affine rule reaches."""
+    sides = np.r_[np.ones(3), np.zeros(3), 1.8, 1.2]
+    g = lsip.Index("g", lsip.Polytope(np.vstack([np.eye(3), -np.eye(3), np.ones((1, 3)), [[1, 1, 0]]]), sides))
+    is_open, built = lsip.Variable(3, name="open", integer=True, lower=0, upper=1), lsip.Variable(3, name="b", lower=0)
+    moved, spent = lsip.Rule((3, 3), of=g, name="moved"), lsip.Variable(name="spent")
+    ship = np.array([[22.0, 33, 24], [33, 23, 30], [20, 25, 27]])
+    rows = [(ship * moved).sum() <= spent, moved.sum(axis=1) <= built, moved >= 0]
+    rows += [moved.sum(axis=0) >= np.array([206.0, 274, 220]) + 40 * g]
+    cost = np.array([400.0, 414, 326]) @ is_open + np.array([18.0, 25, 20]) @ built + spent
+    problem = lsip.Problem(lsip.minimize(cost), [lsip.forall(g, rows), built <= 800 * is_open])
+    solution = problem.solve(verbose=False)
+    assert solution.max_violation <= 0
+    assert solution.gap <= 1e-6
+    assert solution.value == pytest.approx(33680.0, rel=2e-6)
+    assert solution["open"].tolist() == [1, 0, 1]

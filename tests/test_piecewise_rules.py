@@ -25,7 +25,7 @@ def absolute_values(domain: Domain, pieces: Any) -> tuple[Problem, list[Rule], I
 
 @pytest.mark.parametrize("method", [lsip.Counterpart(), lsip.Exchange()], ids=["counterpart", "exchange"])
 def test_pieces_are_strictly_better_under_a_budget(method: Any) -> None:
-    """An affine rule above |z| on [-1, 1] is 1 somewhere in the middle; |z| itself has the budget as its largest sum."""
+    """An affine rule above |z| on [-1, 1] is 1 in the middle; |z| itself has the budget as its largest sum."""
     found = []
     for pieces in (1, 2):
         problem, y, z = absolute_values(Budget(2, 1.0), pieces)

@@ -1,8 +1,8 @@
 """Robust models with integers, with ambiguous distributions and with targets: in our language, and in RSOME.
 
 Sources: RSOME's examples (knapsack, satisficing, Wasserstein portfolio), JuMPeR's tests (portfolio over a ball), the
-location and transport of Zeng & Zhao (2013) and a supply chain of two echelons. Data are those of the sources, or drawn as
-they say.
+location and transport of Zeng & Zhao (2013) and a supply chain of two echelons. Data are those of the sources, or drawn
+as they say.
 """
 
 from __future__ import annotations
@@ -163,7 +163,8 @@ def portfolio_target_rsome(n: int = 150) -> float:
 
 def _returns(samples: int, n: int) -> Any:
     rng = np.random.RandomState(3)
-    return np.clip(rng.normal(0, 0.02, (samples, 1)) + rng.normal(0.03, 0.025, (samples, n)) * np.arange(1, n + 1), -1, 1)
+    own = rng.normal(0.03, 0.025, (samples, n)) * np.arange(1, n + 1)
+    return np.clip(rng.normal(0, 0.02, (samples, 1)) + own, -1, 1)
 
 
 def portfolio_wasserstein(samples: int = 30, n: int = 10, radius: float = 0.02) -> Problem:

@@ -289,4 +289,4 @@ CASES: dict[str, Case] = {
     "control_affine": Case(lambda: control(True), lambda: control_rsome(True)),
 }
 QUICK = ("portfolio", "newsvendor_affine", "inventory_6", "lot_sizing_5", "vehicles", "warehouse_static")
-SLOW = ("inventory_60", "lot_sizing_20", "lot_sizing_30", "vehicles_sample_ball")  # measured once
+SLOW = ("inventory_60", "lot_sizing_20", "lot_sizing_30", "supply_chain_20")  # measured once

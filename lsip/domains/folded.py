@@ -10,6 +10,7 @@ entry is taken by itself, within the set: these are more points than there are, 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ModelError
 from .base import Array, Domain
@@ -25,8 +26,8 @@ def folded(domain: Domain, breaks: Breaks) -> Polytope:
     """The points of a set, followed by their parts above each breakpoint: first those of z[0], then of z[1], …."""
     if not isinstance(domain, Interval | Box | Budget | Polytope):
         raise ModelError(
-            f"Rules in pieces are of data in an Interval, a Box, a Budget or a Polytope; got {domain}. Take one of these "
-            "that holds all of it."
+            f"Rules in pieces are of data in an Interval, a Box, a Budget or a Polytope; got {domain}. Take one of "
+            "these that holds all of it."
         )
     m, size = domain.dim, domain.dim + sum(map(len, breaks))
     rows: list[Array] = []
@@ -35,7 +36,7 @@ def folded(domain: Domain, breaks: Breaks) -> Polytope:
     start = m
     for j, inner in enumerate(breaks):
         ends = np.array([domain.lower[j], *inner, domain.upper[j]])
-        places = start + np.arange(len(inner))
+        places = start + np.arange(len(inner), dtype=np.intp)
         above[j, places[np.array(inner) >= 0]] = 1.0
         for row, side in _chain(size, j, places, ends):
             rows.append(row)
@@ -50,7 +51,7 @@ def folded(domain: Domain, breaks: Breaks) -> Polytope:
     return Polytope(np.array(rows), np.array(sides))
 
 
-def _chain(size: int, j: int, places: Array, ends: Array) -> list[tuple[Array, float]]:
+def _chain(size: int, j: int, places: NDArray[np.intp], ends: Array) -> list[tuple[Array, float]]:
     """The rows for entry j, whose parts stand at these places: no part begins before the one below it is full.
 
     Widths are rounded; the sides are raised by more than that can matter.

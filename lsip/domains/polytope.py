@@ -136,7 +136,7 @@ class Polytope(Domain):
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
         """A linear program each; its multipliers w >= 0 prove d · y <= w · b + (d - w A) · y."""
         towards = Directions.of(as_points(d, self.dim))
-        moving = towards.unit.any(axis=1)
+        moving: NDArray[np.bool_] = (towards.unit != 0).any(axis=1)
         points, tops = np.tile(self.deepest, (len(moving), 1)), np.zeros(len(moving))
         if moving.any():
             unit = towards.unit[moving]

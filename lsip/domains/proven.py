@@ -58,6 +58,8 @@ def sum_bounds(terms: Array) -> tuple[Array, Array]:
     """Lower and upper bounds of the sums of `terms` (..., n) along the last axis: the neighbouring floats, mostly."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = correction = doubt = np.zeros(terms.shape[:-1])
+        if not total.size:
+            return total, total
         for k in range(terms.shape[-1]):
             total, error = two_sum(total, terms[..., k])
             correction, left = two_sum(correction, error)

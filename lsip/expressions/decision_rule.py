@@ -135,9 +135,10 @@ class DecisionRule:
 
     def _monomial(self, k: int, tex: bool) -> str:
         if k >= len(self.exponents):
-            entry, lower, upper = self.parts[k - len(self.exponents)]
-            inside = f"{self._entry(entry, tex)}, {number(lower, tex)}, {number(upper, tex)}"
-            less = f" - {number(lower, tex)}" if lower > 0 else f" + {number(-lower, tex)}" if lower < 0 else ""
+            part = self.parts[k - len(self.exponents)]
+            inside = ", ".join([self._entry(part.entry, tex), number(part.lower, tex), number(part.upper, tex)])
+            size = number(abs(part.lower), tex)
+            less = f" - {size}" if part.lower > 0 else f" + {size}" if part.lower < 0 else ""
             clipped = rf"\operatorname{{clip}}\left({inside}\right)" if tex else f"clip({inside})"
             return f"({clipped}{less})" if less else clipped
         parts = []

@@ -7,6 +7,7 @@ constraint has a rule in pieces; over a box that is the same constraint, over ot
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from operator import index as whole
 from weakref import WeakValueDictionary
 
@@ -17,7 +18,7 @@ from ..domains.folded import Breaks, folded
 from ..errors import ModelError
 from ..validation import Data, numbers, shown
 from .affine import Affine, Constraint
-from .graph import Expression, Gather, Index, Join
+from .graph import Expression, Gather, Index, Join, as_expression
 from .operands import Ints
 from .substitution import substituted
 
@@ -44,8 +45,8 @@ class Folded(Index):
     def spelled(self) -> Expression:
         """All of its coordinates as formulas in the index itself."""
         z = self.of if self.of.shape else self.of.reshape(1)
-        parts = [np.clip(z[j], *ends) - ends[0] for j in range(len(self.breaks)) for ends in self.limits(j)]
-        return Join((z, *parts))
+        each = [(z[j], *ends) for j in range(len(self.breaks)) for ends in self.limits(j)]
+        return Join((z, *(as_expression(np.clip(entry, a, b)) - a for entry, a, b in each)))
 
     def parts(self, entry: int) -> Ints:
         """Where the parts of an entry stand."""
@@ -55,7 +56,7 @@ class Folded(Index):
     def limits(self, entry: int) -> list[tuple[float, float]]:
         """Between which numbers the parts of an entry lie."""
         ends = (*self.breaks[entry], float(self.of.domain.upper[entry]))
-        return list(zip(ends[:-1], ends[1:], strict=True))
+        return list(pairwise(ends))
 
 
 _known: WeakValueDictionary[tuple[int, Breaks], Folded] = WeakValueDictionary()  # each holds its index
@@ -72,7 +73,7 @@ def fold(index: Index, pieces: Pieces) -> Folded:
 
 def is_affine(pieces: Pieces) -> bool:
     """Whether there is one piece only; a ModelError where it is not a number of them, nor breakpoints."""
-    if np.ndim(pieces):
+    if np.ndim(np.asarray(pieces)):
         return False
     try:
         count = whole(pieces)  # type: ignore[arg-type]
@@ -89,7 +90,7 @@ def is_affine(pieces: Pieces) -> bool:
 def _breaks(index: Index, pieces: Pieces) -> Breaks:
     """The breakpoints inside the range of every entry. Those of a budget have 0 among them, where |z| bends."""
     lower, upper = index.domain.lower, index.domain.upper
-    if np.ndim(pieces):
+    if np.ndim(np.asarray(pieces)):
         given = np.unique(numbers(pieces, "`pieces` of a rule").ravel())
         each = [given] * len(lower)
     else:

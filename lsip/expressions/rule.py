@@ -139,9 +139,9 @@ def _degree(degree: int) -> int:
 
 
 def _parts(entries: tuple[Entry, ...], degree: int, pieces: Pieces) -> tuple[tuple[Expression, ...], tuple[Part, ...]]:
-    """What of the entries lies above their breakpoints: as expressions, and for which entries, between which numbers."""
+    """What of the entries lies above their breakpoints: as expressions, and of which entries, between which numbers."""
     if degree != 1:
-        raise ModelError(f"A rule has a `degree` or `pieces`, not both; got degree {degree} and {shown(pieces)} pieces.")
+        raise ModelError(f"A rule has a `degree` or `pieces`, not both; got degree {degree}, pieces {shown(pieces)}.")
     each = [(fold(i, pieces), k) for i, k in entries]
     parts = tuple(Gather(f, f.parts(k)) for f, k in each if len(f.parts(k)))
     return parts, tuple(Part(j, *ends) for j, (f, k) in enumerate(each) for ends in f.limits(k))

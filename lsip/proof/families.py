@@ -44,10 +44,8 @@ def _trusts(family: RowFamily, oracle: Oracle, found: Separation) -> list[TrustA
     """What a bound rests on besides lsip's own arithmetic, in sentences."""
     if is_prover(oracle):
         return [TrustAssumption(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in found.trusts]
-    word = (
-        f"The violation of {family.name} is bounded by the word of the oracle {type(oracle).__name__}, which is not checked."
-    )
-    return [TrustAssumption(word)]
+    word = f"is bounded by the word of the oracle {type(oracle).__name__}, which is not checked."
+    return [TrustAssumption(f"The violation of {family.name} {word}")]
 
 
 class _Unknown:

@@ -187,7 +187,10 @@ class Run:
                 return end
             other = self.relaxation.otherwise()
             if other is not None:
-                self._open(other, self.state.history)
+                before, same = self.state, other.program is self.program
+                self._open(other, before.history)
+                if same:  # what is proven of the program stays so
+                    self.state.incumbent, self.state.proven = before.incumbent, before.proven
                 continue
             self.relaxation.forget(self.state)
             with self.clock.on("proof"):

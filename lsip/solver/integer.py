@@ -14,10 +14,12 @@ from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..deadline import check
 from ..errors import OutOfTime, ProofError
 from ..masters import MasterError, master_name
+from ..model.peaks import largest
 from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..proof.certificate import Array, BoundAssumption, Certificate, Support, TreeAssumption
@@ -237,16 +239,17 @@ class IntegerRun:
             return found
         tiny = np.abs(found.x) <= self.tuning.near * np.abs(found.x).max()
         tiny &= (fixed.lower < fixed.upper) & (fixed.lower <= 0) & (fixed.upper >= 0)
-        if not tiny.any():
-            return found
         self._learn(found)
-        pinned = replace(fixed, lower=np.where(tiny, 0.0, fixed.lower), upper=np.where(tiny, 0.0, fixed.upper))
-        again = drive(self.opened(pinned, options, None, self.telling), verbose=False)
-        self.clock.took(again.effort.seconds)
-        if not np.isfinite(again.certificate.upper):
-            return found
-        bounded = replace(again.certificate, lower=found.certificate.lower, radius=found.certificate.radius)
-        return replace(again, certificate=bounded)
+        for zero in (_vanishing(fixed, tiny), tiny):
+            if not zero.any():
+                continue
+            pinned = replace(fixed, lower=np.where(zero, 0.0, fixed.lower), upper=np.where(zero, 0.0, fixed.upper))
+            again = drive(self.opened(pinned, options, None, self.telling), verbose=False)
+            self.clock.took(again.effort.seconds)
+            if np.isfinite(again.certificate.upper):
+                bounded = replace(again.certificate, lower=found.certificate.lower, radius=found.certificate.radius)
+                return replace(again, certificate=bounded)
+        return found
 
     def _proven(self, fixed: Program, found: Solution) -> Solution:
         """The same with its point proven to be feasible after all: one without room may still be."""
@@ -440,3 +443,16 @@ class IntegerRun:
             kept=None if relaxed is None else relaxed.kept,
             effort=Effort.now(self.options.given(), self.clock.split()),
         )
+
+
+def _vanishing(program: Program, tiny: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which of the variables that are nearly zero stand in a row whose variables all are, or are fixed there.
+
+    Others are zero by chance, and a rule that may not move them has less room.
+    """
+    gone, found = tiny | ((program.lower == 0) & (program.upper == 0)), np.zeros_like(tiny)
+    for family in program.families:
+        used = largest(family)[0] > 0
+        dead = (gone[family.columns] | ~used).all(axis=1)
+        found[family.columns[dead][used[dead]]] = True
+    return found & tiny
