@@ -18,6 +18,7 @@ from scipy import sparse
 
 from ..errors import OutOfTime
 from ..expressions.interval import TINY
+from ..masters.base import is_sparse
 from ..model.program import Layout, Program
 from ..oracles import Separation
 from ..oracles.base import Ints
@@ -34,6 +35,7 @@ from .relaxation import Relaxation, counted
 from .rows import Known, cut_rows, cuts_at
 from .state import End, Proposal, State
 from .tuning import NewtonTuning
+
 Mask = NDArray[np.bool_]
 
 # The exchange that begins with some index points; the atoms of an earlier proof are tried first in its own.
@@ -121,18 +123,13 @@ def _variables(layout: Layout) -> tuple[int, ...]:
 
 def _moves(before: Layout, now: Layout) -> Callable[[Support], Support | None]:
     """Where an atom of one layout stands in another; None where its constraint is gone."""
-    there: dict[tuple[int, int], tuple[int, int]] = {}
-    for statement, place in before.places.items():
-        other = now.places.get(statement)
-        if place.family is not None and other is not None and other.family is not None:
-            for i in range(place.end - place.start):
-                there[place.family, place.start + i] = other.family, other.start + i
+    there = before.moves(now)
 
     def moved(s: Support) -> Support | None:
         place = there.get((s.family, s.component))
         if place is None or place == (s.family, s.component):
             return None if place is None else s
-        return Support(*place, s.point, s.multiplier)
+        return s.at(*place)
 
     return moved
 
@@ -204,7 +201,7 @@ class Resumed(Relaxation):
         self.stands = False  # whether its atoms are those of the earlier proof, one by one
 
     def _entering(self, x: Array) -> tuple[Support, ...]:
-        """Constraints that a point breaks, as a few index points show, where there are some that Newton does not know."""
+        """Constraints that a point breaks, as a few index points show, where some are new."""
         if not self.earlier.grown:
             return ()
         found = [self._tried(f, x) for f in range(len(self.program.families))]
@@ -260,7 +257,7 @@ class Resumed(Relaxation):
             atoms = point.support
             if len(atoms) >= self.program.n:
                 rows, _ = cut_rows(self.program, [*atoms, new])
-                rows = rows.toarray() if sparse.issparse(rows) else rows
+                rows = rows.toarray() if is_sparse(rows) else rows
                 weights = np.array([s.multiplier for s in atoms])
                 share = np.linalg.lstsq(rows[:-1].T, rows[-1], rcond=None)[0]  # the new row, made of the others
                 step = np.where(share > 0, weights / np.where(share > 0, share, 1.0), np.inf)
