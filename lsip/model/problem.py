@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
@@ -41,20 +40,6 @@ from .worst_violation import Values, WorstViolation, flat, worst_violation
 Statements = Statement | NDArray[np.bool_] | Sequence["Statements"]
 
 
-@dataclass(frozen=True)
-class ProblemTuning:
-    """How constraints are asked about without an objective.
-
-    Parameters
-    ----------
-    slack
-        What the epigraph variable of an objective is then: as large as anything in a model may be.
-    """
-
-    slack: float = 1e100
-
-
-TUNING = ProblemTuning()
 Value = Affine | Convex | Expression | float | NDArray[Any]  # what an objective may be
 
 
@@ -407,17 +392,15 @@ class Problem(Solvable):
         >>> print(f"{worst.value:.4f} at t = {worst.point[0]:.4f}, nowhere more than {worst.bound:.4f}")
         0.1221 at t = 0.5010, nowhere more than 0.1221
         """
-        every = np.concatenate([flat(self.variables, x), self._unseen()])
-        return worst_violation(self.compile(), every, tol, time_limit)
+        hidden = np.zeros(sum(v.size for v in self._hidden))  # of epigraphs in finite rows, and of no consequence
+        every = np.concatenate([flat(self.variables, x), hidden])
+        return worst_violation(self._constrained(), every, tol, time_limit)
 
-    def _unseen(self) -> NDArray[np.float64]:
-        """Epigraph variables: that of an objective is so large that no index point breaks what it bounds.
-
-        Others are in finite rows only, and may be anything.
-        """
-        goal = self.objective.expression.terms[0].variable if self.objective.epigraph else None
-        large = -TUNING.slack if self.objective.maximise else TUNING.slack
-        return np.concatenate([np.zeros(0), *(np.full(v.size, large if v is goal else 0.0) for v in self._hidden)])
+    def _constrained(self) -> Program:
+        """The program without what bounds a convex objective, which is no constraint."""
+        if not self.objective.epigraph:
+            return self.compile()
+        return self._written(self.constraints).compile()
 
     def data(self) -> dict[str, Any]:
         """The problem as plain data, as `save` writes it; a ModelError says what cannot be written that way."""
@@ -454,9 +437,11 @@ class Problem(Solvable):
 
     def written(self) -> Written:
         """The model as it stands now."""
-        values = current(self.parameters)
+        return self._written(self._statements())
+
+    def _written(self, statements: Sequence[Constraint | ForAll | FamilyOn]) -> Written:
+        values, variables = current(self.parameters), (*self.variables, *self._hidden)
         groups: dict[tuple[Index, ...], list[Constraint | ForAll]] = {}
-        statements, variables = self._statements(), (*self.variables, *self._hidden)
         for c in statements:
             if isinstance(c, ForAll) or (isinstance(c, Constraint) and c.directions):
                 groups.setdefault((*c.indices, *c.directions), []).append(c)
