@@ -19,7 +19,7 @@ from ..expressions.convex_rows import convex_objective, enclosed_objective
 from ..expressions.graph import Condition, Expression, Index
 from ..expressions.naming import name_matrices, names_in, recall
 from ..expressions.operators import Operators, Statement, bare
-from ..expressions.parameter import Parameter, current
+from ..expressions.parameter import Parameter, current, parameters_in
 from ..expressions.printing import latex, text
 from ..expressions.rule import Coefficients
 from ..files import blamed, read_json, write_json
@@ -255,8 +255,14 @@ class Problem(Solvable):
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters in its objective and constraints."""
-        return tuple(dict.fromkeys(p for affine in self._affine() for p in affine.parameters))
+        """The parameters in its objective and constraints, and in the bounds of its variables."""
+        formulas = parameters_in(*self._moving_bounds())
+        return tuple(dict.fromkeys([*(p for affine in self._affine() for p in affine.parameters), *formulas]))
+
+    def _moving_bounds(self) -> list[Expression]:
+        """Bounds of variables that are formulas of parameters."""
+        variables = {t.variable: None for affine in self._affine() for t in affine.terms}
+        return [end for v in variables for end in v.bounds if isinstance(end, Expression)]
 
     def add(self, constraint: Statements | ForAll | FamilyOn) -> None:
         """Add a constraint, or a list of them; the next solve starts from the last one."""
@@ -404,6 +410,11 @@ class Problem(Solvable):
 
     def data(self) -> dict[str, Any]:
         """The problem as plain data, as `save` writes it; a ModelError says what cannot be written that way."""
+        if moving := self._moving_bounds():
+            raise ModelError(
+                f"A file has numbers for the bounds of variables, and no parameters; got {text(moving[0])}. Write the "
+                "bound as a constraint."
+            )
         bounds = {v: (v.lower, v.upper) for v in self.variables}
         return problem_data(self.name, self.objective, self.constraints, bounds, {p: p.value for p in self.parameters})
 
@@ -520,8 +531,10 @@ def _bounds(v: Variable, tex: bool = False) -> list[str]:
     """The bounds of a variable, as a reader would write them."""
     shown = []
     show = latex if tex else text
-    for bound, symbol, none in ((v.lower, ">=", -np.inf), (v.upper, "<=", np.inf)):
-        if (bound != none).any():
+    for bound, symbol, none in zip(v.bounds, (">=", "<="), (-np.inf, np.inf), strict=True):
+        if isinstance(bound, Expression):
+            shown.append(show((symbol, v, bound)))
+        elif (bound != none).any():
             shown.append(show((symbol, v, bound[0] if (bound == bound[0]).all() else bound)))
     if v.integer:
         values = latex_power([r"\mathbb{Z}"] * v.size) if tex else power(["ℤ"] * v.size)
