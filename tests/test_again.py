@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lsip
+from lsip.model.fingerprint import fingerprint
 from lsip.oracles.memory import TUNING as MEMORY
 from lsip.solver.again import Earlier, Resumed
 
@@ -33,7 +34,8 @@ def assert_same(problem: lsip.Problem, anew: lsip.Problem) -> lsip.Solution:
     assert found.certified
     if found.status is lsip.Status.OPTIMAL:
         assert found.value == pytest.approx(known.value, rel=3e-8, abs=3e-8)
-        assert_feasible(problem.compile(), found)
+        assert_feasible(found.program, found)
+    assert fingerprint(found._joined().program) == fingerprint(problem.compile())
     found.verify()
     return found
 
@@ -291,3 +293,118 @@ def test_kept_boxes_bound_what_there_is_now(domain: lsip.Domain) -> None:
         ]  # type: ignore[union-attr]
         assert worst.bound >= max(v.max() for v in shown) - 1e-12
         assert worst.bound <= worst.value + 1e-5
+
+
+def test_later_constraints_stay_apart_until_they_are_many(tmp_path: Any) -> None:
+    """The families of earlier ones are used as they are; a file tells of the model, not of how it came about."""
+    curves = [np.cos((1 + i / 2) * t) + i / 50 for i in range(6)]
+    problem, x, _ = envelope(*curves[:4])
+    problem.solve(verbose=False)
+    family = problem.compile().families[0]
+    for i, families in ((4, 2), (5, 1)):
+        problem.add(lsip.forall(t, t**powers @ x >= curves[i]))
+        found: Any = problem.solve(verbose=False)
+        assert found.certified
+        assert len(found.program.families) == families
+        assert (family in found.program.families) == (families == 2)
+        found.save(tmp_path / "s.npz")
+        anew = envelope(*curves[: i + 1])[0]
+        loaded = lsip.Solution.load(tmp_path / "s.npz", anew)
+        assert loaded.certified
+        assert loaded.value == found.value == pytest.approx(anew.solve(verbose=False).value, rel=3e-8)
+        assert loaded.active[0].constraint == found.active[0].constraint
+        assert lsip.Solution.load(tmp_path / "s.npz").problem is not None  # and by itself
+    assert len(problem.compile().families) == 1  # as a new problem has it
+    problem.remove(problem.constraints[-2])
+    assert_same(problem, envelope(*curves[:4], curves[5])[0])
+
+
+def test_bounds_and_new_constraints_hold_the_next_answer_at_once() -> None:
+    """A variable that comes to its bound, one that leaves it, an atom in the place of another: no relaxation."""
+    p = lsip.Parameter(name="p", value=1.0)
+
+    def build(limit: Any) -> tuple[lsip.Problem, lsip.Variable]:
+        x = lsip.Variable(4, name="x", lower=0, upper=1)
+        near = np.exp(-8 * (t - np.array([0.1, 0.35, 0.6, 0.95])) ** 2)
+        return lsip.Problem(lsip.maximize(x @ [1, 1.1, 0.9, 1]), [lsip.forall(t, near @ x <= limit * (1 + t / 4))]), x
+
+    problem, x = build(p)
+    problem.solve(verbose=False)
+    sides, steps = set(), []
+    for value in np.linspace(1.0, 1.6, 13)[1:]:
+        p.value = value
+        steps.append(len(assert_same(problem, build(value)[0]).history))
+        sides.add(tuple(np.isclose(x.value, 0) | np.isclose(x.value, 1)))
+    assert len(sides) > 2
+    assert sum(step == 1 for step in steps) >= 10
+    rising, z, _ = envelope(np.cos(t))
+    rising.solve(verbose=False)
+    steps = []
+    for i in range(1, 9):
+        rising.add(lsip.forall(t, t**powers @ z >= np.cos((1 + i / 4) * t) + i / 200))
+        anew = envelope(*(np.cos((1 + k / 4) * t) + k / 200 for k in range(i + 1)))[0]
+        steps.append(len(assert_same(rising, anew).history))
+    assert sum(step == 1 for step in steps) >= 5
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_changes(seed: int) -> None:
+    """Whatever changes from solve to solve, the answer is that of solving anew, with a proof of its own."""
+    rng = np.random.default_rng(seed)
+    p = lsip.Parameter(2, name="p", value=[1.0, 1.0])
+    y = lsip.Index("y", lsip.Box([0, 0], [1, 1]))
+    rates, shifts = rng.uniform(0.5, 3, 12), rng.uniform(0, 0.5, 12)
+
+    def rows(x: lsip.Variable, q: Any, kinds: list[int]) -> list[Any]:
+        near = [np.exp(-rates[k] * ((y[0] - k / 12) ** 2 + q[0] * y[1] ** 2)) for k in kinds]
+        curve = [
+            lsip.forall(t, x[0] + x[1] * t + x[2] * t**2 >= q[1] * np.sin(rates[k] * t) + shifts[k]) for k in kinds
+        ]
+        each = zip(kinds, near, curve, strict=True)
+        return [lsip.forall(y, x.sum() * a <= 4 + q[1] * y[0]) if k % 3 == 2 else c for k, a, c in each]
+
+    def build(q: Any, kinds: list[int], lower: Any) -> tuple[lsip.Problem, lsip.Variable, list[Any]]:
+        x = lsip.Variable(3, name="x", lower=lower, upper=3)
+        made = rows(x, q, kinds)
+        return lsip.Problem(lsip.minimize(x[0] + 0.7 * x[1] + 0.4 * x[2]), made), x, made
+
+    kinds = [0, 1, 2]
+    problem, x, made = build(p, kinds, -3.0)
+    held = dict(zip(kinds, made, strict=True))
+    problem.solve(verbose=False)
+    for _ in range(8):
+        what = rng.choice(["rhs", "coefficient", "add", "remove", "bounds"])
+        if what == "rhs":
+            p.value = p.value + np.array([0, rng.uniform(-0.2, 0.3)])
+        elif what == "coefficient":
+            p.value = p.value * np.array([rng.uniform(0.7, 1.4), 1])
+        elif what == "bounds":
+            x.lower = rng.uniform(-3, 0.2, 3)
+        elif what == "remove" and len(held) > 1:
+            problem.remove(held.pop(int(rng.choice(sorted(held)))))
+        elif spare := sorted(set(range(12)) - set(held)):
+            new = int(rng.choice(spare))
+            held[new] = rows(x, p, [new])[0]
+            problem.add(held[new])
+        assert_same(problem, build(p.value, list(held), x.lower)[0])
+
+
+def test_a_tape_with_other_values_is_that_of_a_new_one() -> None:
+    p = lsip.Parameter(2, name="p", value=[1.0, 2.0])
+
+    def build(q: Any) -> lsip.Problem:
+        x = lsip.Variable(2, name="x")
+        inner = np.exp(q[0] * t) + np.sqrt(q[1] + 1)
+        return lsip.Problem(lsip.minimize(x[0]), [lsip.forall(t, x[0] * inner + np.sin(q[1] * t) * x[1] >= q[0] * t)])
+
+    problem = build(p)
+    lower, upper = np.linspace(0, 0.9, 10)[:, None], np.linspace(0.1, 1, 10)[:, None]
+    for value in ([1.0, 2.0], [0.3, 2.0], [0.3, -0.5], [-7.0, 1e-300]):
+        p.value, other = value, lsip.Parameter(2, name="p", value=value)
+        ours, theirs = (each.compile().families[0].tape for each in (problem, build(other)))  # type: ignore[attr-defined]
+        assert np.array_equal(ours.values(lower), theirs.values(lower))
+        for one, two in zip(ours.quadratics(lower, upper)[0], theirs.quadratics(lower, upper)[0], strict=True):
+            assert np.array_equal(one, two)
+        one, two = ours.enclose(lower, upper), theirs.enclose(lower, upper)
+        assert np.array_equal(one.lo, two.lo)
+        assert np.array_equal(one.hi, two.hi)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -213,3 +214,55 @@ def test_what_is_rewritten_with_numbers_takes_no_parameter() -> None:
         lsip.forall(far, x[0] + x[1] * far >= p * far)
     with pytest.raises(lsip.ModelError, match="Index sets take numbers"):
         lsip.Box([0, 0], [1, 1]).where(lambda y: y[0] >= p * y[1])
+
+
+def test_bounds_of_variables_with_parameters() -> None:
+    cap, t = lsip.Parameter(2, name="cap", value=[1.0, 2.0]), lsip.Index("t", lsip.Interval(0, 1))
+    x = lsip.Variable(2, name="x", lower=-cap, upper=2 * cap)
+    problem = lsip.Problem(lsip.maximize(x[0] + 0.3 * x[1]), [lsip.forall(t, x[0] * (1 + t) + x[1] * np.exp(t) <= 4)])
+    assert problem.parameters == (cap,)
+    assert "x ≥ -cap" in str(problem)
+    for value in ([1.0, 2.0], [1.1, 2.0], [0.2, 0.1], [3.0, 1.0]):
+        cap.value = value
+        z = lsip.Variable(2, name="z", lower=-np.array(value), upper=2 * np.array(value))
+        same = lsip.Problem(lsip.maximize(z[0] + 0.3 * z[1]), [lsip.forall(t, z[0] * (1 + t) + z[1] * np.exp(t) <= 4)])
+        known, found = same.solve(verbose=False), problem.solve(verbose=False)
+        assert found.certified  # type: ignore[attr-defined]
+        assert found.value == pytest.approx(known.value, rel=3e-8)
+        assert (x.lower == z.lower).all()
+        assert (x.upper == z.upper).all()
+    again = pickle.loads(pickle.dumps(problem))
+    assert again.solve(verbose=False).value == pytest.approx(problem.value, rel=3e-8)
+    with pytest.raises(lsip.ModelError, match=r"A file has numbers for the bounds.*as a constraint"):
+        problem.data()
+    cap.value = -1
+    with pytest.raises(lsip.ModelError, match=r"lower bound 1\.0 exceeds upper bound -2\.0"):
+        problem.solve(verbose=False)
+    x.lower, x.upper = -1, cap + 3
+    assert x.lower.tolist() == [-1, -1]
+    assert x.upper.tolist() == [2, 2]
+    x.upper = 5
+    assert problem.parameters == ()
+
+
+@pytest.mark.parametrize(
+    ("bound", "message"),
+    [
+        (lsip.Parameter(3, name="p"), r"must broadcast to \(2,\); got \(3,\)"),
+        (lsip.Index("t", lsip.Interval(0, 1)), "depends on the index t"),
+        (lsip.Variable(2, name="z"), "write z as a constraint"),
+        (np.nan, "holds nan"),
+    ],
+    ids=["shape", "index", "variable", "nan"],
+)
+def test_what_is_no_bound(bound: Any, message: str) -> None:
+    with pytest.raises(lsip.ModelError, match=message):
+        lsip.Variable(2, name="x", lower=bound)
+
+
+def test_a_bound_needs_a_value_when_it_is_needed() -> None:
+    x = lsip.Variable(name="x", upper=lsip.Parameter(name="q"))
+    with pytest.raises(lsip.ModelError, match="The parameter q has no value"):
+        lsip.Problem(lsip.maximize(x)).solve(verbose=False)
+    with pytest.raises(lsip.ModelError, match=r"q is a parameter: write q\.value"):
+        lsip.Interval(0, lsip.Parameter(name="q", value=1))  # type: ignore[arg-type]

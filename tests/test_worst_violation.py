@@ -70,3 +70,19 @@ def test_points_that_do_not_fit_are_refused() -> None:
     z = lsip.Variable(name="z", lower=0)
     with pytest.raises(lsip.ModelError, match="no constraint over an index"):
         lsip.Problem(lsip.minimize(z), [z >= 1]).worst_violation([1.0])
+
+
+def test_an_objective_is_no_constraint() -> None:
+    """What bounds a convex objective over an index is not asked about, and beside it nothing changes."""
+    x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    objective = lsip.minimize(np.abs(x[0] + x[1] * t - np.exp(t)), over=t)
+    with pytest.raises(lsip.ModelError, match="no constraint over an index"):
+        lsip.Problem(objective).worst_violation([1.0, 1.7])
+    limit = lsip.forall(t, x[0] + x[1] * t <= 2 + t / 2)
+    convex, plain = lsip.Problem(objective, [limit]), lsip.Problem(lsip.minimize(x[0]), [limit])
+    for point in ([1.0, 1.7], [0.0, 0.0]):
+        one, other = (problem.worst_violation(point) for problem in (convex, plain))
+        assert (one.value, one.bound, one.constraint) == (other.value, other.bound, other.constraint)
+        assert abs(one.value) < 3
+    concave = lsip.Problem(lsip.maximize(np.minimum(x[0], 1 - x[1] * t), over=t), [limit])
+    assert concave.worst_violation([1.0, 1.7]).value == pytest.approx(plain.worst_violation([1.0, 1.7]).value)

@@ -31,6 +31,7 @@ from .operators import RULES, Operators, Statement, operand
 from .parameter import Parameter, parameters_in
 from .printing import Item, latex, text
 from .sums import Kept, Scattered, together, totals
+from .tape import constant_value
 from .triplets import moved
 
 if TYPE_CHECKING:
@@ -285,7 +286,8 @@ class Variable(Affine, Generic[Value]):
     name
         How it prints.
     lower, upper
-        Bounds, numbers or arrays of that shape; free by default. They can be assigned later, between two solves.
+        Bounds, numbers or arrays of that shape, or formulas of parameters; free by default. They can be assigned later,
+        between two solves.
     integer
         Whether its values are whole numbers.
     boolean
@@ -307,7 +309,12 @@ class Variable(Affine, Generic[Value]):
 
     @overload
     def __init__(
-        self: Variable[float], shape: tuple[()] = (), *, name: str | None = None, lower: Data = ..., upper: Data = ...
+        self: Variable[float],
+        shape: tuple[()] = (),
+        *,
+        name: str | None = None,
+        lower: Data | Expression = ...,
+        upper: Data | Expression = ...,
     ) -> None: ...
 
     @overload
@@ -316,8 +323,8 @@ class Variable(Affine, Generic[Value]):
         shape: int | tuple[int, ...],
         *,
         name: str | None = None,
-        lower: Data = ...,
-        upper: Data = ...,
+        lower: Data | Expression = ...,
+        upper: Data | Expression = ...,
     ) -> None: ...
 
     def __init__(
@@ -325,8 +332,8 @@ class Variable(Affine, Generic[Value]):
         shape: int | tuple[int, ...] = (),
         *,
         name: str | None = None,
-        lower: Data = -np.inf,
-        upper: Data = np.inf,
+        lower: Data | Expression = -np.inf,
+        upper: Data | Expression = np.inf,
         integer: bool = False,
         boolean: bool = False,
     ) -> None:
@@ -342,7 +349,7 @@ class Variable(Affine, Generic[Value]):
         self.shape = tuple(int(s) for s in given)
         self.number = next(_NUMBER)
         self.name = name if name is not None else f"x{self.number}"
-        self._lower, self._upper = self._bounds(lower, upper)
+        self._lower, self._upper = self._ends(lower, upper)
         self._value = None
         self._complete()
 
@@ -360,26 +367,72 @@ class Variable(Affine, Generic[Value]):
         """Variables that are made from now on come after it, in problems and in the names that they are given."""
         global _NUMBER
         _NUMBER = count(max(next(_NUMBER), state["number"] + 1))
-        vars(self).update({**state, "_lower": kept(state["_lower"]), "_upper": kept(state["_upper"])})
+        ends = {name: state[name] for name in ("_lower", "_upper")}
+        fixed = {name: end if isinstance(end, Expression) else kept(end) for name, end in ends.items()}
+        vars(self).update({**state, **fixed})
         self._complete()
 
     @property
     def lower(self) -> Array:
-        """Lower bounds, flat; assign a number, or an array of its shape."""
-        return self._lower
+        """Lower bounds, flat; assign a number, an array of its shape, or a formula of parameters."""
+        return self._now()[0]
 
     @lower.setter
-    def lower(self, value: Data) -> None:
-        object.__setattr__(self, "_lower", self._bounds(value, self._upper.reshape(self.shape))[0])
+    def lower(self, value: Data | Expression) -> None:
+        object.__setattr__(self, "_lower", self._ends(value, self._shaped(self._upper))[0])
 
     @property
     def upper(self) -> Array:
-        """Upper bounds, flat; assign a number, or an array of its shape."""
-        return self._upper
+        """Upper bounds, flat; assign a number, an array of its shape, or a formula of parameters."""
+        return self._now()[1]
 
     @upper.setter
-    def upper(self, value: Data) -> None:
-        object.__setattr__(self, "_upper", self._bounds(self._lower.reshape(self.shape), value)[1])
+    def upper(self, value: Data | Expression) -> None:
+        object.__setattr__(self, "_upper", self._ends(self._shaped(self._lower), value)[1])
+
+    @property
+    def bounds(self) -> tuple[Array | Expression, Array | Expression]:
+        """Lower and upper ones as they were given: numbers, flat, or formulas of parameters."""
+        return self._lower, self._upper
+
+    def _shaped(self, end: Array | Expression) -> Array | Expression:
+        return end if isinstance(end, Expression) else end.reshape(self.shape)
+
+    def _now(self) -> tuple[Array, Array]:
+        """What the bounds are for the values that parameters have."""
+        ends = self._lower, self._upper
+        if not any(isinstance(end, Expression) for end in ends):
+            return ends  # type: ignore[return-value]
+        found = (constant_value(e) if isinstance(e, Expression) else e.reshape(self.shape) for e in ends)
+        low, high = found
+        return self._bounds(low, high)  # type: ignore[arg-type]
+
+    def _ends(self, *ends: Data | Expression) -> tuple[Array | Expression, ...]:
+        """Bounds as they are kept; those with parameters are known when these have values."""
+        formulas = [self._formula(end, label) for end, label in zip(ends, ("lower", "upper"), strict=True)]
+        none = (-np.inf, np.inf)
+        known = (e if f is None else nothing for e, f, nothing in zip(ends, formulas, none, strict=True))
+        fixed = self._bounds(*known)  # type: ignore[arg-type]
+        return tuple(e if f is None else f for e, f in zip(fixed, formulas, strict=True))
+
+    def _formula(self, end: Data | Expression, label: str) -> Expression | None:
+        """A bound as a formula of parameters; None where it is numbers."""
+        if isinstance(end, Affine):
+            raise ModelError(
+                f"`{label}` of {self.name} is a bound, without variables; write {text(end)} as a constraint."
+            )
+        if not isinstance(end, Expression):
+            return None
+        if end.indices():
+            raise ModelError(
+                f"`{label}` of {self.name} depends on the index {end.indices()[0].name}; write it as a constraint, "
+                "with forall."
+            )
+        try:
+            np.broadcast_to(np.empty(end.shape), self.shape)
+        except ValueError:
+            raise ModelError(f"`{label}` of {self.name} must broadcast to {self.shape}; got {end.shape}.") from None
+        return end
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in ("lower", "upper"):
@@ -388,8 +441,10 @@ class Variable(Affine, Generic[Value]):
             super().__setattr__(name, value)
 
     def _repr_html_(self) -> str:
-        ends = zip(self._lower.tolist(), self._upper.tolist(), strict=True)
-        bounds = [f"{a:.6g} to {b:.6g}" for a, b in ends]
+        if any(isinstance(end, Expression) for end in self.bounds):
+            bounds = [" to ".join(map(text, self.bounds))]
+        else:
+            bounds = [f"{a:.6g} to {b:.6g}" for a, b in zip(self.lower.tolist(), self.upper.tolist(), strict=True)]
         facts = [("shape", self.shape), ("bounds", bounds[0] if len(set(bounds)) == 1 else ", ".join(bounds[:6]))]
         value: Any = self._value
         facts += [("value", text(value))] if value is not None else []

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from itertools import count
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelError
+from ..errors import ConversionError, ModelError
 from ..html import card, table
 from ..validation import Array, Data, kept, numbers, shown
 from .graph import Expression, Gather, Join
@@ -88,6 +88,9 @@ class Parameter(Expression):
         if not np.isfinite(found).all():
             raise ModelError(f"`value` of {self.name} must be finite; got {shown(value)}.")
         return kept(found)
+
+    def _no_number(self, *_: object) -> NoReturn:
+        raise ConversionError(f"Numbers are needed here, and {self} is a parameter: write {self}.value.")
 
     def key(self) -> None:
         return None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import is_
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -172,6 +173,15 @@ class Written:
     upper: Array
     values: Values
     families: Groups = ()  # the parts of groups that a program has families of, where these stayed apart
+
+    @property
+    def together(self) -> Written:
+        """The same, as a new problem would be compiled: itself, where no constraints stayed apart."""
+        pairs = zip(self.groups, self.families or self.groups, strict=False)
+        same = len(self.groups) == len(self.families) and all(
+            len(a) == len(b) and all(map(is_, a, b)) for a, b in pairs
+        )
+        return self if same else replace(self, families=())
 
     def same(self, other: object) -> bool:
         """Whether it says the same as another one: the same statements, equal bounds, equal values."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
@@ -21,7 +20,7 @@ from ..expressions.folds import unfolded
 from ..expressions.graph import Condition, Expression, Index
 from ..expressions.naming import name_matrices, names_in, recall
 from ..expressions.operators import Operators, Statement, bare
-from ..expressions.parameter import Parameter, current
+from ..expressions.parameter import Parameter, current, parameters_in
 from ..expressions.printing import latex, text
 from ..expressions.rule import Coefficients
 from ..files import blamed, read_json, write_json
@@ -42,20 +41,6 @@ from .worst_violation import Values, WorstViolation, flat, worst_violation
 Statements = Statement | NDArray[np.bool_] | Sequence["Statements"]
 
 
-@dataclass(frozen=True)
-class ProblemTuning:
-    """How constraints are asked about without an objective.
-
-    Parameters
-    ----------
-    slack
-        What the epigraph variable of an objective is then: as large as anything in a model may be.
-    """
-
-    slack: float = 1e100
-
-
-TUNING = ProblemTuning()
 Value = Affine | Convex | Expression | float | NDArray[Any]  # what an objective may be
 
 
@@ -272,8 +257,14 @@ class Problem(Solvable):
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters in its objective and constraints."""
-        return tuple(dict.fromkeys(p for affine in self._affine() for p in affine.parameters))
+        """The parameters in its objective and constraints, and in the bounds of its variables."""
+        formulas = parameters_in(*self._moving_bounds())
+        return tuple(dict.fromkeys([*(p for affine in self._affine() for p in affine.parameters), *formulas]))
+
+    def _moving_bounds(self) -> list[Expression]:
+        """Bounds of variables that are formulas of parameters."""
+        variables = {t.variable: None for affine in self._affine() for t in affine.terms}
+        return [end for v in variables for end in v.bounds if isinstance(end, Expression)]
 
     def add(self, constraint: Statements | ForAll | FamilyOn) -> None:
         """Add a constraint, or a list of them; the next solve starts from the last one."""
@@ -409,20 +400,23 @@ class Problem(Solvable):
         >>> print(f"{worst.value:.4f} at t = {worst.point[0]:.4f}, nowhere more than {worst.bound:.4f}")
         0.1221 at t = 0.5010, nowhere more than 0.1221
         """
-        every = np.concatenate([flat(self.variables, x), self._unseen()])
-        return worst_violation(self.compile(), every, tol, time_limit)
+        hidden = np.zeros(sum(v.size for v in self._hidden))  # of epigraphs in finite rows, and of no consequence
+        every = np.concatenate([flat(self.variables, x), hidden])
+        return worst_violation(self._constrained(), every, tol, time_limit)
 
-    def _unseen(self) -> NDArray[np.float64]:
-        """Epigraph variables: that of an objective is so large that no index point breaks what it bounds.
-
-        Others are in finite rows only, and may be anything.
-        """
-        goal = self.objective.expression.terms[0].variable if self.objective.epigraph else None
-        large = -TUNING.slack if self.objective.maximise else TUNING.slack
-        return np.concatenate([np.zeros(0), *(np.full(v.size, large if v is goal else 0.0) for v in self._hidden)])
+    def _constrained(self) -> Program:
+        """The program without what bounds a convex objective, which is no constraint."""
+        if not self.objective.epigraph:
+            return self.compile()
+        return self._written(self.constraints).compile()
 
     def data(self) -> dict[str, Any]:
         """The problem as plain data, as `save` writes it; a ModelError says what cannot be written that way."""
+        if moving := self._moving_bounds():
+            raise ModelError(
+                f"A file has numbers for the bounds of variables, and no parameters; got {text(moving[0])}. Write the "
+                "bound as a constraint."
+            )
         bounds = {v: (v.lower, v.upper) for v in self.variables}
         goal = goal_of(self.objective.expression, self.objective.maximise)
         return problem_data(self.name, goal, self.constraints, bounds, {p: p.value for p in self.parameters})
@@ -457,9 +451,11 @@ class Problem(Solvable):
 
     def written(self) -> Written:
         """The model as it stands now."""
-        values = current(self.parameters)
+        return self._written(self._statements())
+
+    def _written(self, statements: Sequence[Constraint | ForAll | FamilyOn]) -> Written:
+        values, variables = current(self.parameters), (*self.variables, *self._hidden)
         groups: dict[tuple[Index, ...], list[Constraint | ForAll]] = {}
-        statements, variables = self._statements(), (*self.variables, *self._hidden)
         for c in statements:
             if isinstance(c, ForAll) or (isinstance(c, Constraint) and c.directions):
                 groups.setdefault((*c.indices, *c.directions), []).append(c)
@@ -538,8 +534,10 @@ def _bounds(v: Variable, tex: bool = False) -> list[str]:
     """The bounds of a variable, as a reader would write them."""
     shown = []
     show = latex if tex else text
-    for bound, symbol, none in ((v.lower, ">=", -np.inf), (v.upper, "<=", np.inf)):
-        if (bound != none).any():
+    for bound, symbol, none in zip(v.bounds, (">=", "<="), (-np.inf, np.inf), strict=True):
+        if isinstance(bound, Expression):
+            shown.append(show((symbol, v, bound)))
+        elif (bound != none).any():
             shown.append(show((symbol, v, bound[0] if (bound == bound[0]).all() else bound)))
     if v.integer:
         values = latex_power([r"\mathbb{Z}"] * v.size) if tex else power(["ℤ"] * v.size)

@@ -93,6 +93,16 @@ class Layout:
     owner: object
     places: Mapping[Any, Place]
 
+    def moves(self, other: Layout) -> dict[tuple[int, int], tuple[int, int]]:
+        """Where rows of families (family, row) stand in another layout, but for those whose constraints are gone."""
+        found: dict[tuple[int, int], tuple[int, int]] = {}
+        for statement, place in self.places.items():
+            there = other.places.get(statement)
+            if place.family is not None and there is not None and there.family is not None:
+                for i in range(place.end - place.start):
+                    found[place.family, place.start + i] = there.family, there.start + i
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class Program(Solvable):

@@ -53,6 +53,10 @@ class Support:
         """The same atom with another multiplier."""
         return Support(self.family, self.component, self.point, multiplier)
 
+    def at(self, family: int, component: int) -> Support:
+        """The same atom where the row stands in another program."""
+        return Support(family, component, self.point, self.multiplier)
+
     @property
     def place(self) -> tuple[int, int, bytes]:
         """Which row it is; the same for copies."""

@@ -497,7 +497,8 @@ class Solution:
 
         The problem is in it as it was solved, wherever `Problem.save` can write it.
         """
-        c = self.certificate
+        joined = self._joined()
+        c = joined.certificate
         facts = {
             "status": self.status.name,
             "kind": c.kind,
@@ -505,15 +506,15 @@ class Solution:
             "seconds": self.seconds,
             "tol": self.tol,
             "atol": self.atol,
-            "model": fingerprint(self.program),
+            "model": fingerprint(joined.program),
             "problem": self._written(),
             "evidence": self.evidence,
             "effort": self.effort.facts(),
             "assumptions": [[type(a).__name__, a] for a in c.assumptions],
             "support": _rows(c.support),
             "confined": c.confined,
-            "cuts": _rows(self.cuts),
-            "active": [[a.constraint, a.point.tolist(), a.multiplier, a.family, a.component] for a in self.active],
+            "cuts": _rows(joined.cuts),
+            "active": [[a.constraint, a.point.tolist(), a.multiplier, a.family, a.component] for a in joined.active],
             "history": [
                 [h.iteration, h.value, h.lower, h.upper, h.violation, h.bound, h.cuts, h.rows, h.seconds]
                 for h in self.history
@@ -534,6 +535,40 @@ class Solution:
         }
         with whole_file(path, "solution.npz") as part, part.open("wb") as stream:
             np.savez(stream, facts=np.array(json.dumps(facts)), **arrays)  # type: ignore[arg-type]
+
+    def _joined(self) -> Solution:
+        """The same of the program as a new problem has it, where constraints that came later stayed apart."""
+        layout = self.program.layout
+        written = None if layout is None else layout.written
+        if layout is None or not isinstance(written, Written) or written.together is written:
+            return self
+        program, c = written.together.compile(), self.certificate
+        assert program.layout is not None
+        there = layout.moves(program.layout)
+
+        def most(values: tuple[float, ...]) -> tuple[float, ...]:
+            found = [-np.inf] * len(program.families)
+            for (before, _), (now, _) in there.items():
+                found[now] = max(found[now], values[before])
+            return tuple(found)
+
+        def moved(atoms: tuple[Support, ...]) -> tuple[Support, ...]:
+            return tuple(s.at(*there[s.family, s.component]) for s in atoms)
+
+        places = [there[a.family, a.component] for a in self.active]
+        return replace(
+            self,
+            program=program,
+            certificate=replace(
+                c,
+                support=moved(c.support),
+                violation=most(c.violation) if c.violation else (),
+                drift=most(c.drift) if c.drift else (),
+            ),
+            cuts=moved(self.cuts),
+            active=tuple(replace(a, family=f, component=i) for a, (f, i) in zip(self.active, places, strict=True)),
+            oracles=(),
+        )
 
     def _written(self) -> dict[str, Any] | None:
         """The problem as plain data, as it was solved; None where there is none that can be written."""

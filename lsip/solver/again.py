@@ -18,6 +18,7 @@ from scipy import sparse
 
 from ..errors import OutOfTime
 from ..expressions.interval import TINY
+from ..masters.base import is_sparse
 from ..model.program import Layout, Program
 from ..oracles import Separation
 from ..oracles.base import Ints
@@ -34,6 +35,7 @@ from .relaxation import Relaxation, counted
 from .rows import Known, cut_rows, cuts_at
 from .state import End, Proposal, State
 from .tuning import NewtonTuning
+
 Mask = NDArray[np.bool_]
 
 # The exchange that begins with some index points; the atoms of an earlier proof are tried first in its own.
@@ -121,18 +123,13 @@ def _variables(layout: Layout) -> tuple[int, ...]:
 
 def _moves(before: Layout, now: Layout) -> Callable[[Support], Support | None]:
     """Where an atom of one layout stands in another; None where its constraint is gone."""
-    there: dict[tuple[int, int], tuple[int, int]] = {}
-    for statement, place in before.places.items():
-        other = now.places.get(statement)
-        if place.family is not None and other is not None and other.family is not None:
-            for i in range(place.end - place.start):
-                there[place.family, place.start + i] = other.family, other.start + i
+    there = before.moves(now)
 
     def moved(s: Support) -> Support | None:
         place = there.get((s.family, s.component))
         if place is None or place == (s.family, s.component):
             return None if place is None else s
-        return Support(*place, s.point, s.multiplier)
+        return s.at(*place)
 
     return moved
 
@@ -163,8 +160,6 @@ def resumed(given: Program, options: Options, otherwise: Exchange) -> Relaxation
     if not (known and options.polish and isinstance(kept, Kept)):
         return otherwise(earlier.points(given, options.tuning.newton), earlier.support)
     made = Resumed(given, options, earlier, kept, otherwise)
-    if earlier.grown:
-        made.look()
     return made if made.polished() else made.otherwise()
 
 
@@ -203,15 +198,16 @@ class Resumed(Relaxation):
         rows = earlier.rows * s / self.scaling.rows if len(earlier.rows) else earlier.rows
         self.proof = support
         self.first = self.point = Proposal(x / self.scaling.columns, support=support, rows=rows)
-        self.entering: tuple[Support, ...] = ()  # atoms that it does not know yet
         self.stands = False  # whether its atoms are those of the earlier proof, one by one
 
-    def look(self) -> None:
-        """Let constraints that the earlier point breaks, as a few points show, hold the next one: they may be new."""
-        x = self.first.x
+    def _entering(self, x: Array) -> tuple[Support, ...]:
+        """Constraints that a point breaks, as a few index points show, where some are new."""
+        if not self.earlier.grown:
+            return ()
         found = [self._tried(f, x) for f in range(len(self.program.families))]
-        self.entering = tuple(cuts_at(found, self.begin().margin))
-        self.held.add(list(self.entering))
+        entering = tuple(cuts_at(found, self.begin().margin))
+        self.held.add(list(entering))
+        return entering
 
     def begin(self) -> State:
         """The earlier point, with a margin that costs what it may."""
@@ -231,20 +227,47 @@ class Resumed(Relaxation):
         holding = tuple(support[i] for i in heavy)
         merged = cluster(self.program, holding, [])
         self.stands = len(merged) == len(holding)  # no maximiser is in two parts
-        first = replace(self.first, support=(*(holding if self.stands else merged), *self.entering))
-        try:
-            found = self._settled(first)
-        except OutOfTime:
+        found: Proposal | None = replace(self.first, support=holding if self.stands else merged)
+        entering = self._entering(self.first.x)
+        self.stands = self.stands and not entering
+        for _ in range(self.tuning.newton.changes):
+            assert found is not None
+            try:
+                found = self._settled(self._entered(found, entering))
+            except OutOfTime:
+                return False
+            if found is None:
+                return False
+            entering = self._entering(found.x)
+            if not entering:
+                break
+        else:
             return False
-        if found is None:
-            return False
-        self.stands = self.stands and not self.entering and len(found.support) == len(holding)
+        self.stands = self.stands and len(found.support) == len(holding)
         if self.stands:
             for i, s in zip(heavy, found.support, strict=True):
                 support[i] = s
             found = replace(found, support=tuple(support))
         self.point = found
         return True
+
+    def _entered(self, point: Proposal, entering: tuple[Support, ...]) -> Proposal:
+        """The point with more atoms, each in the place of another one where there are as many as variables."""
+        for new in entering:
+            atoms = point.support
+            if len(atoms) >= self.program.n:
+                rows, _ = cut_rows(self.program, [*atoms, new])
+                rows = rows.toarray() if is_sparse(rows) else rows
+                weights = np.array([s.multiplier for s in atoms])
+                share = np.linalg.lstsq(rows[:-1].T, rows[-1], rcond=None)[0]  # the new row, made of the others
+                step = np.where(share > 0, weights / np.where(share > 0, share, 1.0), np.inf)
+                gone = int(step.argmin())
+                moved = np.maximum(weights - step[gone] * share, 0.0) if share[gone] > 0 else weights
+                each = zip(atoms, moved.tolist(), strict=True)
+                atoms = tuple(s.weighing(v) for i, (s, v) in enumerate(each) if i != gone)
+                new = new.weighing(float(step[gone])) if share[gone] > 0 else new
+            point = replace(point, support=(*atoms, new))
+        return point
 
     def _settled(self, first: Proposal) -> Proposal | None:
         """Where Newton's method leads; variables and atoms that hold the solution change sides, one time after another.

@@ -44,7 +44,9 @@ class LinearRelaxation(Relaxation):
         self.result: MasterResult | None = None
         self.flat = Centre(self.held)
         chosen: list[Accelerator] = [Behind()] if all(is_instant(oracle) for oracle in self.oracles) else []
-        chosen += [self.flat, Newton(self.held, options.tuning.newton, 1 if proof else 2)] if options.polish else [self.flat]
+        chosen.append(self.flat)
+        if options.polish:
+            chosen.append(Newton(self.held, options.tuning.newton, 1 if proof else 2))
         self.accelerators = (*chosen, occasionally)
 
     def outline(self) -> tuple[str, str]:

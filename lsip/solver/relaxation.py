@@ -210,9 +210,9 @@ class Relaxation(ABC):
         return prove_feasible(self.program, point.x, known, seconds=seconds, oracles=self.oracles)
 
     def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
-        """What the multipliers of a proposal prove about the optimum, with the atoms of an earlier proof if these will do.
+        """What the multipliers of a proposal prove about the optimum.
 
-        Those are few, and cuts are many.
+        The atoms of an earlier proof are few, and tried first; cuts are many.
         """
         program, share, units = self.program, self.tuning.proof_share * allowed, self.units(centre)
         if self.proof:
