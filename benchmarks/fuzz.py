@@ -36,12 +36,23 @@ FLOOD = 2**30  # bytes that a call may need beyond those before it
 EVERY = 500  # tries between two lines of progress
 OUTCOMES = ("survived", "explained", "raw", "hung", "crashed", "memory")
 HUGE = ("2**63", "10**400", "1e308", "inf", "times 1e300", "with 1e308", "with inf", "np.uint64")
-WORK = (  # parameters that say how much is to be done
-    "copies count cuts n epochs episodes every evaluate_every evaluation_episodes horizon iterations log_every max_boxes "
-    "max_episode_steps max_iterations max_samples most_costs most_routes most_steps halvings minibatches num_envs "
-    "optimiser_steps paths per_axis per_pair points resamples rounds sample samples starts steps time_limit total_steps "
-    "patience"
-).split()
+WORK = {  # parameters that say how much is to be done
+    *("copies", "count", "cuts", "epochs", "episodes", "evaluate_every", "evaluation_episodes", "every", "halvings"),
+    *("horizon", "iterations", "max_boxes", "max_episode_steps", "max_iterations", "max_samples", "minibatches"),
+    *(
+        "most_costs",
+        "most_routes",
+        "most_steps",
+        "n",
+        "num_envs",
+        "paths",
+        "patience",
+        "per_axis",
+        "per_pair",
+        "points",
+    ),
+    *("resamples", "rounds", "sample", "samples", "starts", "steps", "time_limit", "total_steps"),
+}
 
 
 def measure(seed: int, only: str | None) -> Iterator[dict[str, Any]]:
@@ -109,7 +120,9 @@ def theirs(error: BaseException) -> bool:
     last = frames[-1]
     if "harness/fuzz" in last.filename.replace("\\", "/"):
         return last.name != "first"
-    binding = isinstance(error, TypeError) and ("unexpected keyword" in str(error) or "positional argument" in str(error))
+    binding = isinstance(error, TypeError) and (
+        "unexpected keyword" in str(error) or "positional argument" in str(error)
+    )
     return binding and last.filename.replace("\\", "/").endswith("benchmarks/fuzz.py")
 
 
@@ -149,7 +162,9 @@ def run_all(seeds: list[int], only: str | None, jobs: int) -> list[dict[str, Any
             for found in pool.map(one, seeds):
                 done.append(found)
                 if found["outcome"] not in ("survived", "explained"):
-                    say(f"{found['outcome']}: {found['seed']}: {found.get('call')}({found.get('given')}): {found['error']}")
+                    say(
+                        f"{found['outcome']}: {found['seed']}: {found.get('call')}({found.get('given')}): {found['error']}"
+                    )
                 if len(done) % EVERY == 0:
                     counts = Counter(d["outcome"] for d in done)
                     say(f"[{len(done)}/{len(seeds)}] " + ", ".join(f"{counts[o]} {o}" for o in OUTCOMES))

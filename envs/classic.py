@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import lsip
 import rl
+from lsip.validation import numbers
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -170,7 +171,7 @@ class PendulumVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         none = np.zeros(self.num_envs, dtype=np.bool_)
         if self._steps == self.max_episode_steps:
             return self.reset()[0], np.zeros(self.num_envs), none, none, {}
-        found, one = np.asarray(actions, dtype=float), self.one
+        found, one = numbers(actions, "Torques", nan=True), self.one
         if found.shape != (self.num_envs, 1):
             raise lsip.ModelError(f"Actions are one torque a pendulum, ({self.num_envs}, 1); got {found.shape}.")
         torques = found[:, 0].clip(-one.max_torque, one.max_torque)

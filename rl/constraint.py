@@ -136,7 +136,12 @@ class SemiInfiniteCost:
         candidates: Callable[[Steps], ArrayLike] | None = None,
     ) -> SemiInfiniteCost:
         """Finitely many costs of an environment, each a function of observations and actions with values (B,)."""
-        if len(costs) != len(bounds) or not costs:
+        for name, given in (("costs", costs), ("bounds", bounds)):
+            if not isinstance(given, list | tuple | np.ndarray):
+                raise lsip.ModelError(f"`{name}` are a list; got {validation.shown(given)}.")
+        for i, each in enumerate(costs):
+            validation.function(f"costs[{i}]", each, "observations", "actions")
+        if len(costs) != len(bounds) or not len(costs):
             raise lsip.ModelError(f"Each cost needs one bound; got {len(costs)} costs and {len(bounds)} bounds.")
         limits = np.array([validation.number(f"bounds[{i}]", b) for i, b in enumerate(bounds)])
 
@@ -392,7 +397,12 @@ def _array(cost: Cost) -> lsip.Expression | Array | Function:
     """Lists of numbers or of expressions as arrays; anything else as it is."""
     if isinstance(cost, lsip.Expression) or callable(cost):
         return cost
-    table = np.asarray(cost)
+    if not isinstance(cost, list | tuple | np.ndarray):
+        return validation.array("cost", cost)
+    try:
+        table = np.asarray(cost)
+    except ValueError:
+        raise lsip.ModelError("`cost` must be an array; got lists of unequal lengths.") from None
     if table.dtype != object:
         return validation.array("cost", table)
     if not table.ndim or not any(isinstance(entry, lsip.Expression) for entry in table.flat):

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 import lsip
+from lsip.validation import file_name as check_file_name
 
 from . import validation
 
@@ -90,6 +91,7 @@ class Dataset:
         """Count the transitions of a CSV file with columns s, a, s'; a header line is allowed."""
         validation.count("states", states)
         validation.count("actions", actions)
+        check_file_name("path", path)
         try:
             lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
@@ -167,8 +169,7 @@ class Dataset:
         no proof supports; it is there to replicate experiments that did so.
         """
         delta = validation.number("delta", delta, "probability")
-        if denominator not in ("pair", "triple"):
-            raise lsip.ModelError(f'`denominator` is "pair" or "triple"; got {denominator!r}.')
+        validation.choice("denominator", denominator, ("pair", "triple"))
         n = self.visits[:, :, None] if denominator == "pair" else self.counts
         known = np.broadcast_to(n > 0, self.counts.shape)
         n = np.maximum(n, 1)
@@ -215,7 +216,7 @@ class OptimisticSet:
     @classmethod
     def known(cls, P: ArrayLike) -> OptimisticSet:
         """The set that holds P alone."""
-        P = np.asarray(P, dtype=float)
+        P = validation.array("P", P)
         return cls(P, np.zeros_like(P))
 
     @property
@@ -225,7 +226,7 @@ class OptimisticSet:
 
     def contains(self, P: ArrayLike, slack: float = 1e-12) -> bool:
         """Whether a model (S, A, S) lies in the set."""
-        P = np.asarray(P, dtype=float)
+        P, slack = validation.array("P", P), validation.number("slack", slack)
         if P.shape != self.lower.shape:
             raise lsip.ModelError(f"A model of this set has shape {self.lower.shape}; got {P.shape}.")
         return bool(((self.lower - slack <= P) & (self.upper + slack >= P)).all())

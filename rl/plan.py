@@ -222,6 +222,7 @@ def plan(
     began, mdp = time.perf_counter(), as_model(mdp)
     limit = options.get("time_limit")
     if limit is not None:
+        validation.number("time_limit", limit, "nonnegative")
         options["time_limit"] = limit - min(KEPT * limit, MOST_KEPT)
     entries = mdp.rows if isinstance(mdp.rows, np.ndarray) else mdp.rows.data
     if _choose(method, int(np.count_nonzero(entries))) == "decompose":

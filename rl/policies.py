@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 
 def pick_device(device: str | torch.device = "auto") -> torch.device:
     """The device of that name; "auto" is the first GPU of CUDA where there is one, else the CPU."""
+    if not isinstance(device, str | torch.device):
+        raise lsip.ModelError(f'`device` is "auto", "cpu", "cuda", "cuda:0" or "mps"; got {validation.shown(device)}.')
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -114,12 +116,20 @@ def layers(sizes: Sequence[int], activation: type[nn.Module] = nn.Tanh) -> nn.Se
     return nn.Sequential(*parts)
 
 
+def _sizes(observations: int, hidden: Sequence[int], actions: int) -> list[int]:
+    """The sizes of all layers."""
+    if not isinstance(hidden, list | tuple):
+        raise lsip.ModelError(f"`hidden` are the sizes of layers, as in (64, 64); got {validation.shown(hidden)}.")
+    inner = [validation.count("hidden", size) for size in hidden]
+    return [validation.count("observations", observations), *inner, validation.count("actions", actions)]
+
+
 class MLPCategorical(Categorical):
     """A network from observations (N, k) to logits."""
 
     def __init__(self, observations: int, actions: int, hidden: Sequence[int] = (64, 64)) -> None:
         super().__init__()
-        self.net = layers([observations, *hidden, actions])
+        self.net = layers(_sizes(observations, hidden, actions))
         _start_small(self.net)
 
     def logits(self, observations: Tensor) -> Tensor:
@@ -133,9 +143,9 @@ class MLPGaussian(Policy):
         self, observations: int, actions: int, hidden: Sequence[int] = (64, 64), log_std: float = -0.5
     ) -> None:
         super().__init__()
-        self.net = layers([observations, *hidden, actions])
+        self.net = layers(_sizes(observations, hidden, actions))
         _start_small(self.net)
-        self.log_std = nn.Parameter(torch.full((actions,), float(log_std)))
+        self.log_std = nn.Parameter(torch.full((actions,), validation.number("log_std", log_std)))
 
     def describe(self, observations: Tensor) -> dict[str, Tensor]:
         mean = self.net(observations)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import lsip
+from lsip.validation import numbers
 
 from . import checkpoint as checkpoints
 from . import validation
@@ -194,8 +195,7 @@ class SICPO(Learner):
         "uniform" is drawn from the good set, as in the algorithm; "best" has the highest estimated reward in it;
         "average" is the mean of its last 100 members; "last" is the last iterate, good or not.
         """
-        if choice not in CHOICES:
-            raise lsip.ModelError(f"`choice` is one of {', '.join(CHOICES)}; got {choice!r}.")
+        validation.choice("choice", choice, CHOICES)
         kept = self.state.drawn if choice == "uniform" else self.state.best
         if choice == "last" or kept is None:
             return self.world.table()
@@ -211,14 +211,13 @@ class SICPO(Learner):
         self, states: ArrayLike, *, deterministic: bool = False, choice: str = "uniform", seed: Seed = None
     ) -> NDArray[np.intp]:
         """Actions for states: drawn from the policy, or its most likely ones; `choice` as in `choose`."""
-        given = np.asarray(states)
-        if (
-            not np.issubdtype(given.dtype, np.integer)
-            or (given < 0).any()
-            or (given >= self.specification.states).any()
-        ):
-            raise lsip.ModelError(f"States are integers from 0 to {self.specification.states - 1}; got {states!r}.")
-        rows = self.choose(choice)[given]
+        validation.flag("deterministic", deterministic)
+        given = numbers(states, "States", nan=True)
+        if not (given == np.floor(given)).all() or (given < 0).any() or (given >= self.specification.states).any():
+            raise lsip.ModelError(
+                f"States are whole, from 0 to {self.specification.states - 1}; got {validation.shown(states)}."
+            )
+        rows = self.choose(choice)[given.astype(np.intp)]
         self._warn(choice)
         if deterministic:
             return rows.argmax(axis=-1)

@@ -392,7 +392,7 @@ class SICPPO(Learner):
             env = _made(path, name)
         agent = cls.__new__(cls)
         options: dict[str, Any] = {"device": device, "tensorboard": tensorboard, "workers": workers, "policy": policy}
-        SICPPO.__init__(agent, env, constraint or _own(env), kept, seed=seed, **made, **options)
+        SICPPO.__init__(agent, env, _own(env) if constraint is None else constraint, kept, seed=seed, **made, **options)
         agent.learning_rate = rate
         agent._restore(path, facts, arrays)
         return agent

@@ -436,7 +436,10 @@ def policy_of(occupancy: Array, least: float = 1e-12) -> Array:
 
     States that are visited less than `least` carry no information; there, every action gets the same probability.
     """
-    q = np.maximum(occupancy, 0.0)
+    q = np.maximum(validation.array("occupancy", occupancy), 0.0)
+    if q.ndim != 2 or not q.size:
+        raise lsip.ModelError(f"An occupancy measure has the shape (S, A); got {q.shape}.")
+    validation.number("least", least)
     total = q.sum(axis=1, keepdims=True)
     seen = total > least
     return np.where(seen, q / np.where(seen, total, 1.0), 1 / q.shape[1])

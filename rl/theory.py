@@ -30,6 +30,7 @@ from numbers import Real
 from typing import SupportsFloat, SupportsIndex
 
 from lsip import ModelError
+from lsip.validation import Flag, checked, double, shown
 
 LARGEST = math.log(sys.float_info.max)
 REGULAR = "if a maximiser lies that deep in Y (Assumption_regular_maxima)"
@@ -74,7 +75,7 @@ class IndexSet:
         _count("dimension", self.dimension)
         _positive("diameter", self.diameter)
         _positive("lipschitz", self.lipschitz)
-        if self.interior != math.inf:
+        if _real(self.interior) != math.inf:
             _positive("interior", self.interior)
         if self.volume is not None:
             _positive("volume", self.volume)
@@ -108,8 +109,8 @@ class PolicyClass:
             _positive(name, getattr(self, name))
         for name, least in (("smoothness", 0.0), ("bias", 0.0), ("mismatch", 1.0)):
             value = getattr(self, name)
-            if not least <= value < math.inf:
-                raise ModelError(f"`{name}` must be finite and at least {least:g}; got {value}. See `PolicyClass`.")
+            if not least <= _real(value) < math.inf:
+                raise ModelError(f"`{name}` must be finite and at least {least:g}; got {shown(value)}.")
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,7 @@ def optimistic_delta(states: int, actions: int, failure: float) -> Bound:
 # --- samples for SI-CRL -------------------------------------------------------------------------------------------
 
 
+@checked(sharp=Flag)
 def samples_two_successors(
     states: int, actions: int, *, gamma: float, eps: float, delta: float, sharp: bool = False
 ) -> Bound:
@@ -187,6 +189,7 @@ def samples_two_successors(
     return _bound(_times(each, states, actions), "samples", "Theorem_Sample_Complexity", note=note)
 
 
+@checked(sharp=Flag)
 def samples_general(states: int, actions: int, *, gamma: float, eps: float, delta: float, sharp: bool = False) -> Bound:
     """Samples n from a generative model that make the modified SI-CRL (eps, delta)-optimal, whatever the successors.
 
@@ -212,6 +215,7 @@ def samples_general(states: int, actions: int, *, gamma: float, eps: float, delt
     )
 
 
+@checked(sharp=Flag)
 def samples_measure(
     states: int, actions: int, *, gamma: float, eps: float, delta: float, nu_min: float, sharp: bool = False
 ) -> Bound:
@@ -245,6 +249,7 @@ def samples_measure(
     )
 
 
+@checked(sharp=Flag)
 def error_two_successors(
     states: int, actions: int, *, gamma: float, n: SupportsFloat, delta: float, sharp: bool = False
 ) -> Bound:
@@ -260,6 +265,7 @@ def error_two_successors(
     )
 
 
+@checked(sharp=Flag)
 def error_general(
     states: int, actions: int, *, gamma: float, n: SupportsFloat, delta: float, sharp: bool = False
 ) -> Bound:
@@ -273,6 +279,7 @@ def error_general(
     )
 
 
+@checked(sharp=Flag)
 def error_measure(
     states: int, actions: int, *, gamma: float, n: SupportsFloat, delta: float, nu_min: float, sharp: bool = False
 ) -> Bound:
@@ -310,6 +317,7 @@ def binary_tree(states: int, actions: int, gamma: float) -> BinaryTree:
 # --- iterations of SI-CRL -----------------------------------------------------------------------------------------
 
 
+@checked(index=IndexSet, sharp=Flag)
 def iterations_sicrl(
     states: int, actions: int, index: IndexSet, *, gamma: float, eps: float, sharp: bool = False
 ) -> Bound:
@@ -336,6 +344,7 @@ def iterations_sicrl(
     return _bound(value, "iterations", "Lemma_Iteration_Comlexity_General", note=note)
 
 
+@checked(index=IndexSet, sharp=Flag)
 def grid_size_sicrl(
     states: int,
     actions: int,
@@ -371,6 +380,7 @@ def grid_size_sicrl(
     return _bound(value, "points", "Theorem_Iteration_Complexity_Random_Search", note=REGULAR)
 
 
+@checked(index=IndexSet, sharp=Flag)
 def pga_steps_sicrl(
     states: int, actions: int, index: IndexSet, *, gamma: float, eps: float, sharp: bool = False
 ) -> Bound:
@@ -388,6 +398,7 @@ def pga_steps_sicrl(
     return _pga_steps(index, log_beta, eps, "Theorem_Iteration_Complexity_Projected_GD")
 
 
+@checked(index=IndexSet)
 def packing_number(index: IndexSet, *, separation: float) -> Bound:
     """The most points in Y that are pairwise more than `separation` apart in the sup norm.
 
@@ -397,6 +408,7 @@ def packing_number(index: IndexSet, *, separation: float) -> Bound:
     return _bound(_power(sides, index.dimension), "points", "Lemma_Iteration_Comlexity_General")
 
 
+@checked(index=IndexSet)
 def grid_size(index: IndexSet, *, radius: float, failure: float) -> Bound:
     """Uniform points M of which one is within `radius` of a given point, but for a probability of `failure`.
 
@@ -411,6 +423,7 @@ def grid_size(index: IndexSet, *, radius: float, failure: float) -> Bound:
 # --- SI-CPO -------------------------------------------------------------------------------------------------------
 
 
+@checked(policy=PolicyClass)
 def tolerance_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
     """The tolerance eta = eps + 4 (1 - gamma)^(-3/2) sqrt(mismatch * bias) of SI-CPO.
 
@@ -428,6 +441,7 @@ def tolerance_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
     return _bound(value, "discounted cost", "Lemma_reward_bound", note=note)
 
 
+@checked(policy=PolicyClass)
 def iterations_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
     """Iterations T of SI-CPO with alpha = 1/sqrt(T), of the order of eps^-2 (1 - gamma)^-6.
 
@@ -442,6 +456,7 @@ def iterations_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
     return _bound(value, "iterations", "Lemma_reward_bound")
 
 
+@checked(policy=PolicyClass)
 def learning_rate_sicpo(
     policy: PolicyClass, *, gamma: float, eps: float, iterations: SupportsFloat | None = None
 ) -> Bound:
@@ -450,6 +465,7 @@ def learning_rate_sicpo(
     return _bound(math.exp(-log_t / 2), "step size", "Theorem_random_search_SICPO")
 
 
+@checked(policy=PolicyClass)
 def horizon_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
     """The length H of the paths of SI-CPO, in steps.
 
@@ -467,6 +483,7 @@ def horizon_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
     return _bound(_whole(_log(max(0.0, steps))), "steps", "Lemma_SGD_convergence")
 
 
+@checked(index=IndexSet, policy=PolicyClass)
 def evaluation_paths_sicpo(
     policy: PolicyClass,
     index: IndexSet,
@@ -497,6 +514,7 @@ def evaluation_paths_sicpo(
     return _bound(value, "paths an iteration", "Lemma_WHP_Bound_Evaluation_Uniform_y")
 
 
+@checked(policy=PolicyClass)
 def sgd_steps_sicpo(
     policy: PolicyClass,
     *,
@@ -530,6 +548,7 @@ def sgd_steps_sicpo(
     return _bound(value, "steps an iteration", "Lemma_SGD_convergence", exact=False, note=note)
 
 
+@checked(index=IndexSet, policy=PolicyClass)
 def grid_size_sicpo(
     policy: PolicyClass,
     index: IndexSet,
@@ -555,6 +574,7 @@ def grid_size_sicpo(
     return _bound(value, "points", "Lemma_constraint_violation_random_search", note=REGULAR)
 
 
+@checked(index=IndexSet)
 def pga_steps_sicpo(index: IndexSet, *, gamma: float, eps: float) -> Bound:
     """Steps T_PGA of every projected subgradient ascent in SI-CPO, for c_y concave and u_y convex in y.
 
@@ -565,6 +585,7 @@ def pga_steps_sicpo(index: IndexSet, *, gamma: float, eps: float) -> Bound:
     return _pga_steps(index, log_beta, eps, "Lemma_constraint_violation_PGA")
 
 
+@checked(index=IndexSet, policy=PolicyClass)
 def interactions_sicpo(
     policy: PolicyClass,
     index: IndexSet,
@@ -630,10 +651,10 @@ def _error(
 
 def _least_share(states: int, actions: int, nu_min: float) -> float:
     most = 1 / (_count("states", states) * _count("actions", actions))
-    if not 0 < nu_min <= most * (1 + 1e-9):
+    if not 0 < _real(nu_min) <= most * (1 + 1e-9):
         raise ModelError(
-            f"`nu_min` must be the smallest probability of a pair, in (0, 1/(|S||A|)] = (0, {most:g}]; got {nu_min}. "
-            "Every pair must be drawn: leave out pairs that never occur, or count them in nu."
+            f"`nu_min` must be the smallest probability of a pair, in (0, 1/(|S||A|)] = (0, {most:g}]; got "
+            f"{shown(nu_min)}. Every pair must be drawn: leave out pairs that never occur, or count them in nu."
         )
     return float(nu_min)
 
@@ -749,7 +770,7 @@ def _count(name: str, value: SupportsIndex) -> int:
     try:
         count = operator.index(value)
     except TypeError:
-        raise ModelError(f"`{name}` must be a whole number; got {value!r}. Give an int.") from None
+        raise ModelError(f"`{name}` must be a whole number; got {shown(value)}. Give an int.") from None
     if count < 1:
         raise ModelError(f"`{name}` must be at least 1; got {count}. Give the number of elements or dimensions.")
     return count
@@ -757,31 +778,32 @@ def _count(name: str, value: SupportsIndex) -> int:
 
 def _real(value: object) -> float:
     """A number as it is, and nan for anything else, which is in no range."""
-    return float(value) if isinstance(value, Real) else math.nan
+    return double(value) if isinstance(value, Real) else math.nan
 
 
 def _positive(name: str, value: float) -> float:
     if not 0 < _real(value) < math.inf:
-        raise ModelError(f"`{name}` must be positive and finite; got {value}. Give a number above 0.")
+        raise ModelError(f"`{name}` must be positive and finite; got {shown(value)}. Give a number above 0.")
     return float(value)
 
 
 def _probability(name: str, value: float) -> float:
     if not 0 < _real(value) < 1:
-        raise ModelError(f"`{name}` is a probability, strictly between 0 and 1; got {value}. Try 0.05.")
+        raise ModelError(f"`{name}` is a probability, strictly between 0 and 1; got {shown(value)}. Try 0.05.")
     return float(value)
 
 
 def _discount(gamma: float) -> float:
     if not 0 <= _real(gamma) < 1:
-        raise ModelError(f"`gamma` must satisfy 0 <= gamma < 1; got {gamma}. Undiscounted problems are not covered.")
+        raise ModelError(f"`gamma` must satisfy 0 <= gamma < 1; got {shown(gamma)}. Discount the problem.")
     return float(gamma)
 
 
 def _size(value: SupportsFloat) -> float:
-    size = float(value)
+    size = _real(value)
     if not 1 <= size < math.inf:
         raise ModelError(
-            f"A number of samples or iterations must be finite and at least 1; got {size:g}. Ask for less accuracy."
+            f"A number of samples or iterations must be finite and at least 1; got {shown(value)}. "
+            "Ask for less accuracy."
         )
     return size

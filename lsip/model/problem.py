@@ -505,6 +505,8 @@ def _check_names(names: Iterable[str], kind: str) -> None:
 
 
 def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll | FamilyOn]:
+    if not isinstance(items, Iterable):
+        raise ModelError(f"Constraints are a list; got {shown(items)}.")
     for item in map(bare, items):
         if isinstance(item, list | tuple):
             yield from _flatten(item)

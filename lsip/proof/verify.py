@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ..kernel.native import by_reference, kernel
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Oracle
+from ..validation import shown
 from .certificate import Array, Certificate, DataAssumption, Support, TreeAssumption
 from .confinement import confined
 from .dual import Dual, Weighed, weigh
@@ -114,8 +116,8 @@ def check_numbers(program: Program, certificate: Certificate, tol: float) -> Non
         raise ProofError("A bound or the radius is nan.")
     if len(certificate.violation) not in (0, len(program.families)):
         raise ProofError(f"There are {len(program.families)} families, and {len(certificate.violation)} violations.")
-    if not 0 < tol < 1:
-        raise ProofError(f"The tolerance is a relative gap between 0 and 1, not {tol!r}.")
+    if not isinstance(tol, Real) or not 0 < tol < 1:
+        raise ProofError(f"The tolerance is a relative gap between 0 and 1, not {shown(tol)}.")
     for name, positions, most in (
         ("dependent", certificate.dependent, program.A.shape[0]),
         ("balanced", certificate.balanced, n),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from types import ModuleType
@@ -21,16 +20,32 @@ from rl import baselines, plotting, rules, theory
 
 from . import specimens as own
 
-MODULES = (lsip, bases, catalogue, oracles, ambiguity, rl, baselines, plotting, rules, theory, envs, classic, envs.paper)
+MODULES = (
+    lsip,
+    bases,
+    catalogue,
+    oracles,
+    ambiguity,
+    rl,
+    baselines,
+    plotting,
+    rules,
+    theory,
+    envs,
+    classic,
+    envs.paper,
+)
 MODULES += (ship, spraying)
 # Public names that nobody calls with arguments of their own.
-VALUES = (  # what calls return, as plain data
-    "ActivePoint Bound BinaryTree Choice Constraint Convex DecisionRule Decomposition Discretised Effort Entry Guarantee "
-    "Iterate Learned Memory Objective Plan Program Separation Solution Status UpperBound Worst WorstViolation"
-).split()
-SEAMS = (  # what others implement; none of them does anything
-    "Ambiguity Domain EnclosableViolation Expression Oracle Rows Rule Simulator Timed Violation Region"
-).split()
+VALUES = {  # what calls return, as plain data
+    *("ActivePoint", "BinaryTree", "Bound", "Choice", "Constraint", "Convex", "DecisionRule", "Decomposition"),
+    *("Discretised", "Effort", "Entry", "Guarantee", "Iterate", "Learned", "Memory", "Objective", "Plan", "Program"),
+    *("Separation", "Solution", "Status", "UpperBound", "Worst", "WorstViolation"),
+}
+SEAMS = {  # what others implement; none of them does anything
+    *("Ambiguity", "Domain", "EnclosableViolation", "Expression", "Oracle", "Region", "Rows", "Rule", "Simulator"),
+    *("Timed", "Violation"),
+}
 
 
 class Call(NamedTuple):
@@ -73,12 +88,31 @@ def made() -> Iterator[tuple[str, Callable[[], Call]]]:
     yield "lsip.Tuning", lambda: call(lsip.Tuning)
     yield "lsip.Union", lambda: call(lsip.Union, lsip.Interval(0, 1), lsip.Interval(2, 3))
     yield "lsip.Variable", lambda: call(lsip.Variable, shape=2)
-    for name in "AdaptiveSearch BranchAndBound Grid Multistart ProjectedSubgradient RandomSearch SupportFunction".split():
-        yield f"lsip.oracles.{name}", lambda kind=getattr(oracles, name): call(kind)
+    for kind in (
+        oracles.AdaptiveSearch,
+        oracles.BranchAndBound,
+        oracles.Grid,
+        oracles.Multistart,
+        oracles.ProjectedSubgradient,
+        oracles.RandomSearch,
+        oracles.SupportFunction,
+    ):
+        yield f"lsip.oracles.{kind.__name__}", lambda kind=kind: call(kind)
     yield "lsip.ambiguity.Moments", lambda: call(ambiguity.Moments, mean=np.zeros(2), covariance=np.eye(2))
     yield "lsip.ambiguity.Wasserstein", lambda: call(ambiguity.Wasserstein, samples=POINTS.copy(), radius=0.1)
-    for name in "NPG PPO TRPO BatchedSearch CertifyTuning Exact MonteCarlo PolicyGradient RayRollouts SICPPOConfig".split():
-        yield f"rl.{name}", lambda kind=getattr(rl, name): call(kind)
+    for kind in (
+        rl.NPG,
+        rl.PPO,
+        rl.TRPO,
+        rl.BatchedSearch,
+        rl.CertifyTuning,
+        rl.Exact,
+        rl.MonteCarlo,
+        rl.PolicyGradient,
+        rl.RayRollouts,
+        rl.SICPPOConfig,
+    ):
+        yield f"rl.{kind.__name__}", lambda kind=kind: call(kind)
     yield "rl.TemporalDifference", lambda: call(rl.TemporalDifference)
     yield "rl.BinaryModel", lambda: call(rl.BinaryModel, specification=own.mdp().specification)
     yield "rl.Dataset", lambda: call(rl.Dataset, counts=np.ones((3, 2, 3), dtype=np.int64))
@@ -92,7 +126,10 @@ def made() -> Iterator[tuple[str, Callable[[], Call]]]:
     yield "rl.SICPO", lambda: call(rl.SICPO, problem=own.mdp(), **own.quick())
     yield "rl.SICPPO", lambda: call(rl.SICPPO, env=own.ships(), constraint=ship.constraint(), **own.small())
     yield "rl.SemiInfiniteCost", lambda: call(rl.SemiInfiniteCost, lsip.Interval(0, 1), own.price, 2.5)
-    yield "rl.Specification", lambda: call(rl.Specification, r=own.mdp().r, constraint=own.mdp().specification.constraint)
+    yield (
+        "rl.Specification",
+        lambda: call(rl.Specification, r=own.mdp().r, constraint=own.mdp().specification.constraint),
+    )
     yield "rl.WorstCost", lambda: call(rl.WorstCost, gym.make("lsip/ShipRoute-v0"), constraint=ship.constraint())
     yield "rl.WorstPoint", lambda: call(rl.WorstPoint, constraint=ship.constraint())
     yield "rl.InfeasibleError", lambda: call(rl.InfeasibleError, message="none")
@@ -102,8 +139,8 @@ def made() -> Iterator[tuple[str, Callable[[], Call]]]:
         "rl.baselines.PPOLagrangian",
         lambda: call(baselines.PPOLagrangian, env=own.ships(), constraint=ship.constraint(), **own.small()),
     )
-    for name in "Switch Exchange Lagrangian".split():
-        yield f"rl.rules.{name}", lambda kind=getattr(rules, name): call(kind)
+    for kind in (rules.Switch, rules.Exchange, rules.Lagrangian):
+        yield f"rl.rules.{kind.__name__}", lambda kind=kind: call(kind)
     yield "rl.theory.IndexSet", lambda: call(theory.IndexSet, dimension=2, diameter=1.0, lipschitz=1.0)
     yield "rl.theory.PolicyClass", lambda: call(theory.PolicyClass, 2, 1.0, 1.0, 1.0, 1.0)
     for kind in (classic.Angles, classic.Distances, ship.ShipRoute, spraying.Spraying):
@@ -143,12 +180,12 @@ def functions() -> Iterator[tuple[str, Callable[[], Call]]]:
     yield "lsip.catalogue.search", lambda: call(catalogue.search, text="fir")
     yield "lsip.catalogue.names", lambda: call(catalogue.names)
     yield "lsip.catalogue.entries", lambda: call(catalogue.entries)
-    for name in "is_costly is_instant is_prover tuned".split():
-        yield f"lsip.oracles.{name}", lambda f=getattr(oracles, name): call(f, oracle=oracles.BranchAndBound())
-    for name in "pick_oracle prover".split():
-        yield f"lsip.oracles.{name}", lambda f=getattr(oracles, name): call(f, family=own.problem().compile().families[0])
-    for name in "sought supremum".split():
-        yield f"lsip.oracles.{name}", lambda f=getattr(oracles, name): call(f, violation=own.violation())
+    for kind in (oracles.is_costly, oracles.is_instant, oracles.is_prover, oracles.tuned):
+        yield f"lsip.oracles.{kind.__name__}", lambda f=kind: call(f, oracle=oracles.BranchAndBound())
+    for kind in (oracles.pick_oracle, oracles.prover):
+        yield f"lsip.oracles.{kind.__name__}", lambda f=kind: call(f, family=own.rows())
+    for kind in (oracles.sought, oracles.supremum):
+        yield f"lsip.oracles.{kind.__name__}", lambda f=kind: call(f, violation=own.violation())
     yield "lsip.ambiguity.hoeffding", lambda: call(ambiguity.hoeffding, m=3, risk=0.1)
     yield "rl.certify", lambda: call(rl.certify, problem=own.mdp(), evidence=own.plan())
     yield "rl.plan", lambda: call(rl.plan, mdp=own.mdp(), time_limit=1.0)
@@ -169,8 +206,8 @@ def functions() -> Iterator[tuple[str, Callable[[], Call]]]:
     yield "rl.plotting.interquartile", lambda: call(plotting.interquartile, values=np.eye(3), resamples=10)
     yield "rl.plotting.mean_and_error", lambda: call(plotting.mean_and_error, values=np.eye(3))
     yield from _theory()
-    for name in "drone load_balancing sewage".split():
-        yield f"envs.{name}", lambda f=getattr(envs, name): call(f)
+    for kind in (envs.drone, envs.load_balancing, envs.sewage):
+        yield f"envs.{kind.__name__}", lambda f=kind: call(f)
     yield "envs.paper.sewage", lambda: call(envs.paper.sewage)
     yield "envs.paper.ship", lambda: call(envs.paper.ship, copies=2)
     yield "envs.ship.constraint", lambda: call(ship.constraint)
@@ -183,11 +220,19 @@ def functions() -> Iterator[tuple[str, Callable[[], Call]]]:
     yield "envs.spraying.violations", lambda: call(spraying.violations, np.zeros((6, 2)), np.zeros(5), np.zeros((3, 2)))
     yield "envs.spraying.optimised_route", lambda: call(spraying.optimised_route, steps=3, starts=1)
     yield "envs.spraying.reference_route", lambda: call(spraying.reference_route)
-    yield "envs.spraying.draw", lambda: call(spraying.draw, own.axes(), np.zeros((5, 2)), np.zeros(5))
+    yield "envs.spraying.draw", lambda: call(spraying.draw, own.axes(), np.zeros((6, 2)), np.zeros(5))
 
 
 def _theory() -> Iterator[tuple[str, Callable[[], Call]]]:
-    given: dict[str, Any] = {"states": 3, "actions": 2, "gamma": 0.9, "eps": 0.1, "delta": 0.1, "n": 1000, "nu_min": 0.1}
+    given: dict[str, Any] = {
+        "states": 3,
+        "actions": 2,
+        "gamma": 0.9,
+        "eps": 0.1,
+        "delta": 0.1,
+        "n": 1000,
+        "nu_min": 0.1,
+    }
     given |= {"failure": 0.1, "separation": 0.1, "radius": 0.1, "index": own.sets(), "policy": own.policies()}
     for name, function in _public(theory):
         if inspect.isfunction(function):
@@ -211,11 +256,12 @@ def methods() -> Iterator[tuple[str, Callable[[], Call]]]:
         ):
             yield f"{name}.{method}", lambda make=make, m=method, g=given: call(getattr(make(), m), **g)
     x = own.variable
-    for symbol, argument in own.OPERATORS.items():
-        yield f"Variable {symbol}", lambda f=getattr(operator, symbol), a=argument: call(partial(f, x()), a)
-        yield f"Index {symbol}", lambda f=getattr(operator, symbol), a=argument: call(partial(f, own.vector()), a)
+    for function, argument in own.OPERATORS.items():
+        symbol = function.__name__
+        yield f"Variable {symbol}", lambda f=function, a=argument: call(partial(f, x()), a)
+        yield f"Index {symbol}", lambda f=function, a=argument: call(partial(f, own.vector()), a)
     yield "Variable.reshape", lambda: call(x().reshape, 1, 2)
-    for method in "sum mean max min".split():
+    for method in ["sum", "mean", "max", "min"]:
         yield f"Variable.{method}", lambda m=method: call(getattr(x(), m), axis=0)
     yield "Variable.dot", lambda: call(x().dot, UNIT.copy())
     yield "Constraint.named", lambda: call((x()[0] <= 1).named, name="least")
@@ -247,9 +293,9 @@ def methods() -> Iterator[tuple[str, Callable[[], Call]]]:
     ):
         yield f"Solution.{method}", lambda m=method, g=given: call(getattr(own.solution(), m), **g)
     yield "Solution.load", lambda: call(lsip.Solution.load, path=own.saved())
-    for method in "policy value state_values q_values advantage occupancy worst_violation".split():
+    for method in ["policy", "value", "state_values", "q_values", "advantage", "occupancy", "worst_violation"]:
         yield f"SICMDP.{method}", lambda m=method: call(getattr(own.mdp(), m), policy=own.uniform())
-    for method in "cost_values violations".split():
+    for method in ["cost_values", "violations"]:
         yield f"SICMDP.{method}", lambda m=method: call(getattr(own.mdp(), m), own.uniform(), y=np.full((1, 2), 0.5))
     yield "SICMDP.sample", lambda: call(own.mdp().sample, n=20, seed=0)
     yield "Dataset.optimistic_set", lambda: call(own.data().optimistic_set, delta=0.1)

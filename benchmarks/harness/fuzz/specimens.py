@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -72,11 +73,17 @@ def saved_problem() -> Path:
 
 
 def family() -> lsip.Family:
-    return lsip.Family(lsip.Interval(0, 1), lambda y: -np.stack([np.ones(len(y)), y[:, 0]], 1), lambda y: -(y[:, 0] ** 2))
+    return lsip.Family(
+        lsip.Interval(0, 1), lambda y: -np.stack([np.ones(len(y)), y[:, 0]], 1), lambda y: -(y[:, 0] ** 2)
+    )
 
 
 def violation() -> Any:
     return problem().compile().violation(0, np.array([0.5, 1.0]))
+
+
+def rows() -> Any:
+    return problem().compile().families[0]
 
 
 @cache
@@ -255,8 +262,9 @@ DOMAINS: dict[str, Any] = {
     "Simplex": lambda: lsip.Simplex(2),
     "Union": lambda: lsip.Interval(0, 1) | lsip.Interval(2, 3),
 }
-OPERATORS: dict[str, Any] = {name: np.array([1.0, 2.0]) for name in "add sub mul truediv matmul le ge eq".split()}
-OPERATORS |= {"pow": 2, "getitem": 0}
+TERMS = (operator.add, operator.sub, operator.mul, operator.truediv, operator.matmul)
+OPERATORS: dict[Any, Any] = dict.fromkeys((*TERMS, operator.le, operator.ge, operator.eq), np.array([1.0, 2.0]))
+OPERATORS |= {operator.pow: 2, operator.getitem: 0}
 VECTORS = (
     ("ShipRouteVector", ships, (4, 1)),
     ("SprayingVector", lambda: spraying.SprayingVector(4), (4, 3)),
