@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import lsip
 import rl
-from lsip.validation import numbers
+from lsip.validation import numbers, whole
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -150,8 +150,7 @@ class PendulumVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 
     def __init__(self, num_envs: int = 1, *, max_episode_steps: int = 200) -> None:
         for name, count in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
-            if not isinstance(count, int | np.integer) or count < 1:
-                raise lsip.ModelError(f"`{name}` must be a positive integer; got {count!r}.")
+            whole(name, count, 1)
         self.num_envs, self.max_episode_steps = int(num_envs), int(max_episode_steps)
         self.one: Any = gymnasium.make("Pendulum-v1").unwrapped  # which has the constants
         self.single_observation_space, self.single_action_space = self.one.observation_space, self.one.action_space

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 import lsip
 import rl
 from lsip.domains import as_points
-from lsip.validation import Natural, checked, numbers, shown
+from lsip.validation import Natural, checked, flag, numbers, shown, whole
 
 from . import pictures
 
@@ -101,6 +101,7 @@ class ShipRoute(gymnasium.Env[Single, Single]):
 
     def __init__(self, *, symmetric: bool = False, render_mode: str | None = None) -> None:
         self.render_mode = pictures.mode(render_mode)
+        flag("symmetric", symmetric)
         self.symmetric, self.periodic_actions = bool(symmetric), not symmetric
         self.observation_space, self.action_space = _spaces(self.symmetric)
         self.positions: list[tuple[float, float]] = []  # s_0, …, s_t of this episode
@@ -176,9 +177,9 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 
     def __init__(self, num_envs: int = 1, *, max_episode_steps: int = MAX_STEPS, symmetric: bool = False) -> None:
         for name, count in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
-            if not isinstance(count, int | np.integer) or count < 1:
-                raise lsip.ModelError(f"`{name}` must be a positive integer; got {count!r}.")
+            whole(name, count, 1)
         self.num_envs, self.max_episode_steps = int(num_envs), int(max_episode_steps)
+        flag("symmetric", symmetric)
         self.symmetric, self.periodic_actions = bool(symmetric), not symmetric
         self.single_observation_space, self.single_action_space = _spaces(self.symmetric)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)

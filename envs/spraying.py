@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 import lsip
 import rl
 from lsip.domains import as_points
-from lsip.validation import Finite, Natural, Seed, checked, numbers
+from lsip.validation import Finite, Natural, Seed, checked, numbers, whole
 
 from . import pictures
 
@@ -103,8 +103,7 @@ class SprayingVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 
     def __init__(self, num_envs: int = 1, *, max_episode_steps: int = MAX_STEPS) -> None:
         for name, count in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
-            if not isinstance(count, int | np.integer) or count < 1:
-                raise lsip.ModelError(f"`{name}` must be a positive integer; got {count!r}.")
+            whole(name, count, 1)
         self.num_envs, self.max_episode_steps = int(num_envs), int(max_episode_steps)
         self.single_observation_space, self.single_action_space = _spaces()
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)

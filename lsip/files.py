@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from .errors import LSIPError, ModelError, ProofError
+from .validation import shown
 
 __all__ = ["blamed", "check_file", "make_folder", "read_arrays", "read_json", "whole_file", "write_json"]
 
@@ -37,8 +38,14 @@ DAMAGED = (
 def check_file(path: str | os.PathLike[str], example: str) -> Path:
     """The path of a file that can be made, or an error that says why not; `example` is a name it could have."""
     if not isinstance(path, str | os.PathLike):
-        raise ModelError(f"A file name such as {example!r} is needed; got {path!r}.")
+        raise ModelError(f"A file name such as {example!r} is needed; got {shown(path)}.")
     target = Path(path)
+    try:
+        os.stat(target)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:  # too long a name, or one with a zero in it
+        raise ModelError(f"{shown(str(target))} cannot be the name of a file: {error}.") from None
     if target.is_dir():
         raise ModelError(f"{target} is a directory; name a file in it, such as {target / example}.")
     folder = target.resolve().parent

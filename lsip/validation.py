@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial, wraps
-from math import fsum
+from math import fsum, prod
 from numbers import Integral, Rational, Real
 from types import NoneType, UnionType
 from typing import (
@@ -37,6 +37,7 @@ from scipy import sparse
 from .errors import LSIPError, ModelError
 
 __all__ = [
+    "NO_NUMBERS",
     "Configuration",
     "Count",
     "Data",
@@ -56,6 +57,7 @@ __all__ = [
     "choice",
     "double",
     "file_name",
+    "fits",
     "flag",
     "generator",
     "having",
@@ -68,6 +70,7 @@ __all__ = [
     "refuse_wrapped",
     "shown",
     "whole",
+    "words",
 ]
 
 
@@ -93,6 +96,7 @@ Array = NDArray[np.float64]
 Scalar: TypeAlias = float | np.floating | np.integer | np.bool_ | Real | Decimal
 Data: TypeAlias = Scalar | Foreign | Sequence["Data"]  # what users write for numbers; `numbers` reads it
 OBJECT = np.dtype(object)
+NO_NUMBERS = (bool, np.timedelta64)  # though Python and NumPy call them integers
 CONSECUTIVE = 2**53  # all integers up to here are doubles
 
 KINDS = {  # NumPy's kinds of data that are no real numbers, and what to do
@@ -107,14 +111,14 @@ KINDS |= dict.fromkeys("ST", KINDS["U"])
 
 def whole(name: str, value: object, least: int) -> None:
     """Refuse what is not a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, Integral) or value < least:
         hint = f"; write {int(value)}" if isinstance(value, float) and value.is_integer() and value >= least else ""
         raise ModelError(f"`{name}` must be a whole number, at least {least}; got {shown(value)}{hint}.")
 
 
 def real(name: str, value: object, meaning: str, allowed: Callable[[float], bool]) -> None:
     """Refuse what is not a number that is `allowed`; `meaning` says what it should be."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not allowed(double(value)):
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, Real) or not allowed(double(value)):
         raise ModelError(f"`{name}` {meaning}; got {shown(value)}.")
 
 
@@ -163,7 +167,7 @@ def generator(name: str, value: object) -> None:
     several: Any = value if integers or isinstance(value, list | tuple) else [value]
     for item in several if value is not None else ():
         number = isinstance(item, int | np.integer)
-        if not isinstance(item, allowed) or (number and (isinstance(item, bool) or item < 0)):
+        if not isinstance(item, allowed) or isinstance(item, NO_NUMBERS) or (number and item < 0):
             raise ModelError(
                 f"`{name}` must be a whole number, at least 0, a list of them, None or a NumPy generator; "
                 f"got {shown(value)}."
@@ -267,17 +271,16 @@ def numbers(value: object, what: str, *, nan: bool = False) -> Array:
             array = _listed(value, what) if isinstance(value, list | tuple) else _read(value, what)
         except RecursionError:
             raise ModelError(f"{what} must be an array of real numbers; got lists in lists without end.") from None
-    if not nan and _any_nan(array, what):
+    fits(what, *array.shape)
+    if not nan and np.isnan(array).any():
         raise ModelError(f"{what} must be numbers; got nan{'' if array.size == 1 else ' among them'}.")
     return array
 
 
-def _any_nan(array: Array, what: str) -> bool:
-    """Whether a number is missing; an array may say that it is larger than any memory, if it repeats itself."""
-    try:
-        return bool(np.isnan(array).any())
-    except MemoryError:
-        raise ModelError(f"{what} must fit into memory; got an array of shape {array.shape}.") from None
+def fits(what: str, *shape: int, most: int = 2**36) -> None:
+    """Refuse arrays of more numbers than machines hold; views that repeat themselves may claim to be larger."""
+    if prod(shape) > most:
+        raise ModelError(f"{what} must fit into memory; got an array of {shown(prod(shape))} numbers.")
 
 
 def kept(array: Array) -> Array:

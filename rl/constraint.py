@@ -99,6 +99,7 @@ class SemiInfiniteCost:
         candidates: Callable[[Steps], ArrayLike] | None = None,
         tensors: bool = False,
     ) -> None:
+        validation.flag("tensors", tensors)
         self.tensors = bool(tensors)
         self.gamma, self.candidates = validation.number("gamma", gamma, "share"), candidates
         self.range = None if range is None else _ordered(range)
@@ -379,7 +380,9 @@ def _read_domain(domain: lsip.Domain | lsip.Index, cost: Cost, bound: Bound) -> 
             )
         return (index, domain.domain) if index is None else (domain, domain.domain)
     if not isinstance(domain, lsip.Domain):
-        raise lsip.ModelError(f"`domain` must be an index set such as lsip.Box([0, 0], [1, 1]); got {domain!r}.")
+        raise lsip.ModelError(
+            f"`domain` must be an index set such as lsip.Box([0, 0], [1, 1]); got {validation.shown(domain)}."
+        )
     if index is not None and index.domain != domain:
         raise lsip.ModelError(f"The index {index.name} lives on {index.domain}, but `domain` is {domain}.")
     return index, domain

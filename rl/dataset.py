@@ -13,6 +13,7 @@ from scipy import sparse
 
 import lsip
 from lsip.validation import file_name as check_file_name
+from lsip.validation import mask
 
 from . import validation
 
@@ -44,14 +45,18 @@ class Dataset:
     possible: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        n = np.asarray(self.counts)
+        n = self.counts if type(self.counts) is np.ndarray else np.asarray(validation.array("counts", self.counts))
+        if isinstance(self.counts, list | tuple) and (n == np.floor(n)).all():
+            n = n.astype(np.int64)
         if n.ndim != 3 or n.shape[0] != n.shape[2] or not n.size:
             raise lsip.ModelError(f"`counts` must have shape (S, A, S); got {n.shape}.")
         if not np.issubdtype(n.dtype, np.integer) or (n < 0).any():
             raise lsip.ModelError("`counts` must be nonnegative integers.")
         object.__setattr__(self, "counts", n.astype(np.int64))
         if self.possible is not None:
-            object.__setattr__(self, "possible", np.asarray(self.possible, dtype=bool))
+            object.__setattr__(self, "possible", mask(self.possible, "`possible`"))
+            if self.possible is None:
+                raise lsip.ModelError("`possible` is an array of True and False, of the shape of `counts`.")
         if self.possible is not None and (self.possible.shape != n.shape or n[~self.possible].any()):
             raise lsip.ModelError(
                 "`possible` must have the shape of `counts` and allow every transition that was seen."
@@ -62,18 +67,15 @@ class Dataset:
         """Count transitions: an array (n, 3) of (s, a, s'), or three arrays of length n."""
         validation.count("states", states)
         validation.count("actions", actions)
-        try:
-            table = np.asarray(transitions)
-        except ValueError:
-            raise lsip.ModelError("`transitions` must be an array (n, 3) of (s, a, s').") from None
+        validation.fits("The counts of all transitions", states, actions, states)
+        table = validation.array("transitions", transitions)
         columns = isinstance(transitions, tuple) and len(transitions) == 3 and np.ndim(transitions[0]) == 1
         if table.ndim == 2 and table.shape[0] == 3 and (columns or table.shape[1] != 3):
             table = table.T
         if table.ndim != 2 or table.shape[1] != 3:
             raise lsip.ModelError(f"`transitions` must have shape (n, 3), rows (s, a, s'); got {table.shape}.")
-        numbers = np.issubdtype(table.dtype, np.number) and bool(np.isfinite(table).all())
-        whole = table.astype(np.int64) if numbers else np.zeros(table.shape, dtype=np.int64)
-        if not numbers or not np.array_equal(whole, table):
+        whole = table.astype(np.int64)
+        if not np.array_equal(whole, table):
             raise lsip.ModelError("`transitions` must hold integers: states and actions are counted from 0.")
         shape = (states, actions, states)
         outside = (whole < 0) | (whole >= np.array(shape))

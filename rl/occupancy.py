@@ -109,6 +109,8 @@ def planning_program(mdp: SICMDP) -> OccupancyProgram:
 
 def optimistic_program(spec: Specification, models: OptimisticSet, form: str = "sparse") -> OccupancyProgram:
     """The extended LSIP over a set of models; `form="literal"` writes it in z, as in the paper."""
+    if not isinstance(models, OptimisticSet):
+        raise lsip.ModelError(f"`models` is an rl.OptimisticSet; got {validation.shown(models)}.")
     validation.choice("form", form, ("sparse", "literal"))
     return _sparse_program(spec, models) if form == "sparse" else _literal_program(spec, models)
 

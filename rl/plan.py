@@ -283,8 +283,7 @@ def read_plan(program: OccupancyProgram, solution: Solved) -> Plan:
 
 
 def _choose(method: str, entries: int) -> str:
-    if method not in METHODS:
-        raise lsip.ModelError(f"`method` is one of {', '.join(METHODS)}; got {method!r}.")
+    validation.choice("method", method, tuple(METHODS))
     return method if method != "auto" else "decompose" if entries > LARGE else "lp"
 
 

@@ -100,6 +100,7 @@ class SoftmaxTable(Categorical):
         super().__init__()
         validation.count("states", states)
         validation.count("actions", actions)
+        validation.fits("A table of states and actions", states, actions)
         self.theta = nn.Parameter(torch.zeros(states, actions, dtype=torch.float64))
 
     def logits(self, observations: Tensor) -> Tensor:
@@ -121,7 +122,10 @@ def _sizes(observations: int, hidden: Sequence[int], actions: int) -> list[int]:
     if not isinstance(hidden, list | tuple):
         raise lsip.ModelError(f"`hidden` are the sizes of layers, as in (64, 64); got {validation.shown(hidden)}.")
     inner = [validation.count("hidden", size) for size in hidden]
-    return [validation.count("observations", observations), *inner, validation.count("actions", actions)]
+    sizes = [validation.count("observations", observations), *inner, validation.count("actions", actions)]
+    for before, after in pairwise(sizes):
+        validation.fits("A layer of a network", before, after)
+    return sizes
 
 
 class MLPCategorical(Categorical):

@@ -119,7 +119,12 @@ class SICPO(Learner):
     ) -> None:
         search = lsip.oracles.RandomSearch(points=100) if oracle is None else oracle
         super().__init__(
-            rule or Switch(eta, switch), NPG() if update is None else update, search, learning_rate, seed, fallback
+            Switch(eta, switch) if rule is None else rule,
+            NPG() if update is None else update,
+            search,
+            learning_rate,
+            seed,
+            fallback,
         )
         way = MonteCarlo() if evaluation is None else evaluation
         self.world = TabularWorld(problem, way, policy, features, pick_device(device))

@@ -104,7 +104,7 @@ class SICPPO(Learner):
         rate = c.learning_rate if c.learning_rate is not None else 1e-3 if update is None else 1.0
         search = _searcher(constraint) if oracle is None else oracle
         super().__init__(
-            rule or Switch(c.eta, c.switch, c.only_arrived),
+            Switch(c.eta, c.switch, c.only_arrived) if rule is None else rule,
             c.update() if update is None else update,
             search,
             rate,
@@ -151,6 +151,7 @@ class SICPPO(Learner):
 
         While no evaluation has found a policy feasible it is the current one, with a `NoGoodPolicyWarning`.
         """
+        validation.flag("deterministic", deterministic)
         space = self.world.space
         given, shape = validation.array("observation", observation), tuple(space.shape or ())
         single = given.shape == shape
@@ -184,6 +185,7 @@ class SICPPO(Learner):
 
     def episodes(self, count: int, seed: int, *, deterministic: bool = True) -> Episodes:
         """Fresh episodes of the policy that `predict` uses: exactly so many, the same for the same seed."""
+        validation.flag("deterministic", deterministic)
         self._warn()
         with self._using_best() as player:
             played = self.world.episodes(player, validation.count("count", count), validation.seed(seed), deterministic)
@@ -302,6 +304,7 @@ class SICPPO(Learner):
         `oracle` looks for it instead of the training's own. The report's `margin` is what chance may add to the
         violation at its worst point, with the confidence of the config; `certify` speaks about all points.
         """
+        validation.flag("deterministic", deterministic)
         seed, chosen = validation.seed(seed), self.oracle if oracle is None else validation.oracle(oracle)
         count = self.env.num_envs if episodes is None else validation.count("episodes", episodes)
         played = self.world.played(self.world.episodes(self.world.player(self.state), count, seed, deterministic))

@@ -410,7 +410,9 @@ def read_policy(policy: PolicyLike, states: int, actions: int) -> Array:
     What has a policy, such as a `Plan`, stands for it.
     """
     bare: Any = getattr(policy, "policy", policy)  # an array, or what can be made one
-    given = np.asarray(bare)
+    given = bare if isinstance(bare, np.ndarray) else validation.array("policy", bare)
+    if isinstance(bare, list | tuple) and (given == np.floor(given)).all() and given.shape == (states,):
+        given = given.astype(np.intp)
     if given.shape == (states,) and np.issubdtype(given.dtype, np.integer):
         if (given < 0).any() or (given >= actions).any():
             raise lsip.ModelError(f"A deterministic policy has actions 0 to {actions - 1}; got {given.tolist()}.")
@@ -428,6 +430,7 @@ def uniform_policy(states: int, actions: int) -> Array:
     """Every action with the same probability."""
     validation.count("states", states)
     validation.count("actions", actions)
+    validation.fits("A policy", states, actions)
     return np.full((states, actions), 1 / actions)
 
 

@@ -30,7 +30,7 @@ from numbers import Real
 from typing import SupportsFloat, SupportsIndex
 
 from lsip import ModelError
-from lsip.validation import Flag, checked, double, shown
+from lsip.validation import NO_NUMBERS, Flag, checked, double, shown
 
 LARGEST = math.log(sys.float_info.max)
 REGULAR = "if a maximiser lies that deep in Y (Assumption_regular_maxima)"
@@ -778,7 +778,7 @@ def _count(name: str, value: SupportsIndex) -> int:
 
 def _real(value: object) -> float:
     """A number as it is, and nan for anything else, which is in no range."""
-    return double(value) if isinstance(value, Real) else math.nan
+    return double(value) if isinstance(value, Real) and not isinstance(value, NO_NUMBERS) else math.nan
 
 
 def _positive(name: str, value: float) -> float:

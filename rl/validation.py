@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import lsip
-from lsip.validation import Seed, double, having, numbers
+from lsip.validation import NO_NUMBERS, Seed, double, having, numbers
 from lsip.validation import choice as choice
+from lsip.validation import fits as fits
 from lsip.validation import flag as flag
 from lsip.validation import generator as check_seed
 from lsip.validation import shown as described
@@ -34,14 +35,14 @@ def number(name: str, value: object, kind: str = "finite") -> float:
     """A number of one of these ranges, as Python's float."""
     wanted, holds = RANGES[kind]
     plain = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    if not isinstance(plain, Real) or not holds(double(plain)):
+    if isinstance(plain, np.timedelta64) or not isinstance(plain, Real) or not holds(double(plain)):
         raise lsip.ModelError(f"`{name}` {wanted}; got {shown(value)}.")
     return float(plain)
 
 
 def count(name: str, value: object, least: int = 1) -> int:
     """An integer that is large enough."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, int | np.integer) or value < least:
         wanted = "a positive integer" if least == 1 else f"an integer, at least {least}"
         raise lsip.ModelError(f"`{name}` must be {wanted}; got {shown(value)}.")
     return int(value)

@@ -281,7 +281,7 @@ def getitem(u: Symbol, key: Key) -> Symbol:
     key = np.asarray(key) if hasattr(key, "__array__") else key  # without the labels of a table
     try:
         index = _positions(u.shape)[key]
-    except IndexError as error:
+    except (IndexError, OverflowError) as error:
         raise ModelError(f"{u} has shape {u.shape}: {error}.") from None
     result = gathered(u, np.asarray(index))
     result.origin = ("getitem", u, key)
@@ -383,7 +383,7 @@ def _last(u: Symbol, axis: Axis) -> tuple[Symbol, Shape]:
     """Bring the reduced axes to the end as one; returns the rearranged operand of shape (*rest, k)."""
     try:
         axes = tuple(range(u.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, u.ndim)
-    except (TypeError, ValueError) as error:  # NumPy's AxisError is one too
+    except (TypeError, ValueError, OverflowError) as error:  # NumPy's AxisError is one too
         raise ModelError(f"`axis` is a whole number, or several; {u} has shape {u.shape}: {error}.") from None
     rest = tuple(a for a in range(u.ndim) if a not in axes)
     shape = tuple(u.shape[a] for a in rest)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..domains import Domain
-from ..validation import choice, whole
+from ..validation import choice, having, whole
 from .attained import attained, discrete_points, unproven
 from .base import Array, Separation, Violation
 from .differences import derivatives
@@ -50,6 +50,7 @@ class Multistart:
 
     def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The distinct maxima found, worst first. Deterministic: `seed` plays no part, nor does `target`."""
+        having("violation", violation, "values", "problem.compile().violation(0, x)")
         domain = violation.domain
         width = domain.upper - domain.lower
         points, components = self._starts(violation)

@@ -76,6 +76,8 @@ def verify(
         _verify_unbounded(program, certificate)
         return
     terms = _verify_lower(program, certificate, expected is not None)
+    if atol is not None and (not isinstance(atol, Real) or not atol >= 0):
+        raise ProofError(f"The absolute gap is a number >= 0, not {shown(atol)}.")
     least = (
         least_gap(program, tol, terms, certificate.x, certificate.support) if atol is None else units.objective * atol
     )

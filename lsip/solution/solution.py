@@ -42,6 +42,7 @@ from ..proof.certificate import (
 from ..proof.verify import check_numbers, verify
 from ..schema import Either, Schema, conform, flag, missing, text
 from ..schema import whole as whole_number
+from ..validation import flag as check_flag
 from ..validation import real, whole
 from .effort import Effort
 from .model_file import write_relaxation
@@ -585,6 +586,7 @@ class Solution:
         Models are compared by what they contain, not by their names; functions without a formula by their values at a
         few points.
         """
+        check_flag("verify", verify)
         program = None if problem is None else compiled(problem)
         data = read_arrays(path, WHAT)
         with blamed(path, WHAT):

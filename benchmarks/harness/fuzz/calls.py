@@ -356,7 +356,6 @@ def _public(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 def parameters(function: Callable[..., Any]) -> list[str]:
     """The names that may be given; those of a typed dictionary too."""
-    function = getattr(function, "__wrapped__", function)
     found = []
     for p in inspect.signature(function).parameters.values():
         if p.kind is p.VAR_KEYWORD:
