@@ -27,7 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 
 import lsip
 import rl
-from lsip.validation import numbers, whole
+from lsip.validation import numbers
+from rl import validation
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -150,7 +151,7 @@ class PendulumVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 
     def __init__(self, num_envs: int = 1, *, max_episode_steps: int = 200) -> None:
         for name, count in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
-            whole(name, count, 1)
+            validation.count(name, count)
         self.num_envs, self.max_episode_steps = int(num_envs), int(max_episode_steps)
         self.one: Any = gymnasium.make("Pendulum-v1").unwrapped  # which has the constants
         self.single_observation_space, self.single_action_space = self.one.observation_space, self.one.action_space

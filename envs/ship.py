@@ -29,7 +29,8 @@ from numpy.typing import ArrayLike, NDArray
 import lsip
 import rl
 from lsip.domains import as_points
-from lsip.validation import Natural, checked, flag, numbers, shown, whole
+from lsip.validation import Natural, checked, flag, numbers, shown
+from rl import validation
 
 from . import pictures
 
@@ -177,7 +178,7 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 
     def __init__(self, num_envs: int = 1, *, max_episode_steps: int = MAX_STEPS, symmetric: bool = False) -> None:
         for name, count in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
-            whole(name, count, 1)
+            validation.count(name, count)
         self.num_envs, self.max_episode_steps = int(num_envs), int(max_episode_steps)
         flag("symmetric", symmetric)
         self.symmetric, self.periodic_actions = bool(symmetric), not symmetric

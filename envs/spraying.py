@@ -27,7 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 import lsip
 import rl
 from lsip.domains import as_points
-from lsip.validation import Finite, Natural, Seed, checked, numbers, whole
+from lsip.validation import Finite, Natural, Seed, checked, numbers
+from rl import validation
 
 from . import pictures
 
@@ -103,7 +104,7 @@ class SprayingVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 
     def __init__(self, num_envs: int = 1, *, max_episode_steps: int = MAX_STEPS) -> None:
         for name, count in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
-            whole(name, count, 1)
+            validation.count(name, count)
         self.num_envs, self.max_episode_steps = int(num_envs), int(max_episode_steps)
         self.single_observation_space, self.single_action_space = _spaces()
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)

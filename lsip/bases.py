@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .domains import Interval
 from .errors import ModelError
-from .expressions.operators import Operators
 from .validation import numbers, shown, whole
 
 
@@ -110,8 +109,8 @@ def _mapped(t: ArrayLike, domain: Interval | tuple[float, float] | None) -> Any:
 
 def _read(t: ArrayLike) -> Any:
     """An expression as it is, of this language or of another door; anything else as numbers."""
-    foreign = hasattr(t, "__array_function__") and not isinstance(t, np.ndarray | np.generic)
-    return t if foreign or isinstance(t, Operators) else numbers(t, "`t`", nan=True)
+    symbolic = hasattr(t, "__array_function__") and not isinstance(t, np.ndarray | np.generic)
+    return t if symbolic else numbers(t, "`t`", nan=True)
 
 
 def _pair(ends: Sequence[float]) -> NDArray[np.float64]:

@@ -139,7 +139,10 @@ def flag(name: str, value: object) -> None:
 def choice(name: str, value: object, among: Sequence[str]) -> None:
     """Refuse what is none of some words."""
     if not isinstance(value, str) or value not in among:
-        raise ModelError(f"`{name}` must be one of {', '.join(among)}; got {shown(value)}.")
+        named = (
+            " or ".join(f'"{word}"' for word in among) if len(among) == 2 else f"one of {', '.join(map(repr, among))}"
+        )
+        raise ModelError(f"`{name}` is {named}; got {shown(value)}.")
 
 
 def words(name: str, value: object) -> None:
@@ -166,12 +169,9 @@ def generator(name: str, value: object) -> None:
     integers = type(value) is np.ndarray and value.ndim == 1 and value.dtype.kind in "iu"
     several: Any = value if integers or isinstance(value, list | tuple) else [value]
     for item in several if value is not None else ():
-        number = isinstance(item, int | np.integer)
-        if not isinstance(item, allowed) or isinstance(item, NO_NUMBERS) or (number and item < 0):
-            raise ModelError(
-                f"`{name}` must be a whole number, at least 0, a list of them, None or a NumPy generator; "
-                f"got {shown(value)}."
-            )
+        negative = isinstance(item, int | np.integer) and item < 0
+        if not isinstance(item, allowed) or isinstance(item, NO_NUMBERS) or negative:
+            raise ModelError(f"`{name}` must be an integer, at least 0, None or a NumPy generator; got {shown(value)}.")
 
 
 Count = Annotated[int, partial(whole, least=0)]

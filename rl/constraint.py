@@ -400,10 +400,11 @@ def _array(cost: Cost) -> lsip.Expression | Array | Function:
     """Lists of numbers or of expressions as arrays; anything else as it is."""
     if isinstance(cost, lsip.Expression) or callable(cost):
         return cost
-    if not isinstance(cost, list | tuple | np.ndarray):
-        return validation.array("cost", cost)
+    given: Any = cost
+    if not isinstance(given, list | tuple | np.ndarray):
+        return validation.array("cost", given)
     try:
-        table = np.asarray(cost)
+        table = np.asarray(given)
     except ValueError:
         raise lsip.ModelError("`cost` must be an array; got lists of unequal lengths.") from None
     if table.dtype != object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,8 +45,9 @@ class Dataset:
     possible: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        n = self.counts if type(self.counts) is np.ndarray else np.asarray(validation.array("counts", self.counts))
-        if isinstance(self.counts, list | tuple) and (n == np.floor(n)).all():
+        given: Any = self.counts
+        n = given if type(given) is np.ndarray else validation.array("counts", given)
+        if isinstance(given, list | tuple) and (n == np.floor(n)).all():
             n = n.astype(np.int64)
         if n.ndim != 3 or n.shape[0] != n.shape[2] or not n.size:
             raise lsip.ModelError(f"`counts` must have shape (S, A, S); got {n.shape}.")
@@ -68,7 +69,10 @@ class Dataset:
         validation.count("states", states)
         validation.count("actions", actions)
         validation.fits("The counts of all transitions", states, actions, states)
-        table = validation.array("transitions", transitions)
+        try:
+            table = validation.array("transitions", transitions)
+        except lsip.ModelError as error:
+            raise lsip.ModelError(f"`transitions` must be an array (n, 3) of (s, a, s'). {error}") from None
         columns = isinstance(transitions, tuple) and len(transitions) == 3 and np.ndim(transitions[0]) == 1
         if table.ndim == 2 and table.shape[0] == 3 and (columns or table.shape[1] != 3):
             table = table.T

@@ -778,7 +778,7 @@ def _count(name: str, value: SupportsIndex) -> int:
 
 def _real(value: object) -> float:
     """A number as it is, and nan for anything else, which is in no range."""
-    return double(value) if isinstance(value, Real) and not isinstance(value, NO_NUMBERS) else math.nan
+    return double(value) if not isinstance(value, NO_NUMBERS) and isinstance(value, Real) else math.nan
 
 
 def _positive(name: str, value: float) -> float:
@@ -800,7 +800,10 @@ def _discount(gamma: float) -> float:
 
 
 def _size(value: SupportsFloat) -> float:
-    size = _real(value)
+    try:
+        size = math.nan if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        size = math.nan
     if not 1 <= size < math.inf:
         raise ModelError(
             f"A number of samples or iterations must be finite and at least 1; got {shown(value)}. "

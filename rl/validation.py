@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import lsip
-from lsip.validation import NO_NUMBERS, Seed, double, having, numbers
+from lsip.validation import NO_NUMBERS, double, numbers
+from lsip.validation import Seed as Seed
 from lsip.validation import choice as choice
 from lsip.validation import fits as fits
 from lsip.validation import flag as flag
@@ -58,7 +59,8 @@ def array(name: str, value: ArrayLike) -> NDArray[np.float64]:
 
 def part(name: str, value: Part, method: str, example: str) -> Part:
     """An object with the method that it is needed for: not a name, a number or a class."""
-    having(name, value, method, example)
+    if isinstance(value, type) or not callable(getattr(value, method, None)):
+        raise lsip.ModelError(f"`{name}` must have a method `{method}`, as {example} has; got {shown(value)}.")
     return value
 
 
