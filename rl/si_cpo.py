@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import lsip
+from lsip.schema import Schema, text, whole
 from lsip.validation import numbers
 
 from . import checkpoint as checkpoints
@@ -17,18 +18,25 @@ from . import validation
 from .certify import Guarantee, certify
 from .errors import NoGoodPolicyWarning
 from .evaluation import Evaluation, MonteCarlo, check_model
-from .learner import Callback, Course, Learner, rebuilt
+from .learner import SETTINGS, Callback, Course, Learner, by_path, described, rebuilt
 from .policies import Categorical, flat_parameters, pick_device, set_flat_parameters
 from .rules import Rule, Switch
 from .schedules import Schedule
 from .sicmdp import SICMDP
 from .simulator import Simulator, rollout
+from .state import is_part
 from .tabular import TabularWorld
 from .updates import NPG, Update
 from .validation import Seed
 
 Array = NDArray[np.float64]
 CHOICES = ("uniform", "best", "average", "last")
+
+FACTS: dict[str, Schema] = {  # of a file, beside its arrays
+    "kind": text,
+    "settings": {**SETTINGS, "evaluation": described, "policy": (text, whole), "shape": (whole, whole)},
+    "state": by_path,
+}
 
 
 class Parts(TypedDict, total=False):
@@ -280,7 +288,7 @@ class SICPO(Learner):
                 f"A loaded run keeps its own {', '.join(other)}; `load` takes {', '.join(Parts.__annotations__)} and "
                 "device. To go on otherwise, set the attribute afterwards: agent.eta = …"
             )
-        facts, arrays = checkpoints.read(path, "SICPO")
+        facts, arrays = checkpoints.read(path, "SICPO", FACTS, is_part)
         with checkpoints.reading(path, "SICPO"):
             settings = facts["settings"]
             (name, size), (states, actions) = settings["policy"], settings["shape"]

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 import lsip
+from lsip.schema import Either, Schema, missing, text
 
 from . import checkpoint as checkpoints
 from . import validation
@@ -24,7 +26,7 @@ from .constraint import SemiInfiniteCost
 from .episode_violation import EpisodeViolation
 from .episodic import EpisodicWorld, innermost
 from .errors import NoGoodPolicyWarning
-from .learner import Callback, Course, Learner, rebuilt
+from .learner import SETTINGS, Callback, Course, Learner, by_path, rebuilt
 from .logs import Row, check_folder
 from .policies import Policy, flat_parameters, pick_device, set_flat_parameters
 from .rollouts import AnyEnv, Episodes
@@ -32,13 +34,19 @@ from .rules import Rule, Switch
 from .schedules import at
 from .separation import TUNING, separate
 from .si_cppo_config import Settings, SICPPOConfig
-from .state import Kept, Report
+from .state import Kept, Report, is_part
 from .updates import PPO, Update
 
 if TYPE_CHECKING:
     from .rollouts_ray import RayRollouts
 
 Array = NDArray[Any]
+
+FACTS: dict[str, Schema] = {  # of a file, beside its arrays
+    "kind": text,
+    "settings": {**SETTINGS, "env": Either(text, missing), "config": by_path},
+    "state": by_path,
+}
 
 
 class SICPPO(Learner):
@@ -383,7 +391,7 @@ class SICPPO(Learner):
         begins with a seeded reset, so that no state of an environment belongs to a run. Device and workers do not,
         either; on another processor, sums may be rounded otherwise.
         """
-        facts, arrays = checkpoints.read(path, cls.kind)
+        facts, arrays = checkpoints.read(path, cls.kind, FACTS, is_part)
         given = {"update": update, "oracle": oracle, "fallback": fallback, "rule": rule}
         with checkpoints.reading(path, cls.kind):
             settings = facts["settings"]
@@ -391,6 +399,9 @@ class SICPPO(Learner):
             made = rebuilt(settings, given, ("update", "oracle", "fallback", "rule", "learning_rate"))
             rate, seed, name = made.pop("learning_rate"), settings["seed"], settings["env"]
             kept = SICPPOConfig(**{**config, "hidden": tuple(config["hidden"])})
+            held = sum(array.size for array in arrays.values())
+            if sum(before * after for before, after in pairwise(kept.hidden)) > held:
+                raise ValueError(f"its networks have layers {kept.hidden}, but it holds {held} numbers")
         if env is None:
             env = _made(path, name)
         agent = cls.__new__(cls)
