@@ -37,7 +37,7 @@ MOST_AXES = 32  # of an array, in the oldest NumPy
 
 DAMAGED = (
     ValueError,  # also ModelError, JSONDecodeError and UnicodeDecodeError
-    KeyError,
+    LookupError,  # also KeyError and IndexError
     TypeError,
     AttributeError,
     EOFError,

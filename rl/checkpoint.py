@@ -27,7 +27,7 @@ EXAMPLE = "agent.npz"  # what a file could be called
 DAMAGED = (
     OSError,
     ValueError,
-    KeyError,
+    LookupError,  # also KeyError and IndexError
     TypeError,
     AttributeError,
     EOFError,
