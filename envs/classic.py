@@ -27,6 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 
 import lsip
 import rl
+from lsip.validation import numbers
+from rl import validation
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -149,8 +151,7 @@ class PendulumVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 
     def __init__(self, num_envs: int = 1, *, max_episode_steps: int = 200) -> None:
         for name, count in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
-            if not isinstance(count, int | np.integer) or count < 1:
-                raise lsip.ModelError(f"`{name}` must be a positive integer; got {count!r}.")
+            validation.count(name, count)
         self.num_envs, self.max_episode_steps = int(num_envs), int(max_episode_steps)
         self.one: Any = gymnasium.make("Pendulum-v1").unwrapped  # which has the constants
         self.single_observation_space, self.single_action_space = self.one.observation_space, self.one.action_space
@@ -170,7 +171,7 @@ class PendulumVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         none = np.zeros(self.num_envs, dtype=np.bool_)
         if self._steps == self.max_episode_steps:
             return self.reset()[0], np.zeros(self.num_envs), none, none, {}
-        found, one = np.asarray(actions, dtype=float), self.one
+        found, one = numbers(actions, "Torques", nan=True), self.one
         if found.shape != (self.num_envs, 1):
             raise lsip.ModelError(f"Actions are one torque a pendulum, ({self.num_envs}, 1); got {found.shape}.")
         torques = found[:, 0].clip(-one.max_torque, one.max_torque)

@@ -12,10 +12,12 @@ from dataclasses import replace
 from typing import Any
 
 import rl
+from lsip.validation import Count, Flag, Natural, checked
 
 from .experiments.sewage_si_cpo import PAPER
 
 
+@checked(seed=Count, printed=Flag)
 def sewage(seed: int = 0, *, printed: bool = False) -> dict[str, Any]:
     """Discharge of Sewage with SI-CPO: 8 outfalls, 4 actions, NPG with K_sgd = 1000, K_eval = 100,000, M = 100.
 
@@ -39,6 +41,7 @@ def sewage(seed: int = 0, *, printed: bool = False) -> dict[str, Any]:
     return {"problem": PAPER.environment(seed), "oracle": PAPER.search, **options}
 
 
+@checked(seed=Count, copies=Natural)
 def ship(seed: int = 0, *, copies: int = 100) -> dict[str, Any]:
     """Ship Route Planning with SI-CPPO: two layers of 512, Adam at 1e-4, 400 episodes an iteration.
 

@@ -10,14 +10,15 @@ import numpy as np
 
 import lsip
 import rl
+from lsip.validation import shown
 
 MODES = ["rgb_array"]
 
 
 def mode(wanted: str | None) -> str | None:
     """A render mode, checked."""
-    if wanted not in (None, *MODES):
-        raise lsip.ModelError(f'`render_mode` is None or "rgb_array"; got {wanted!r}.')
+    if wanted is not None and (not isinstance(wanted, str) or wanted not in MODES):
+        raise lsip.ModelError(f'`render_mode` is None or "rgb_array"; got {shown(wanted)}.')
     return wanted
 
 

@@ -67,18 +67,19 @@ def sewage(
     """
     validation.count("states", states)
     validation.count("actions", actions)
+    validation.fits("The transition probabilities", states, actions, states)
     validation.number("region", region, "positive")
     validation.number("slack", slack, "amount")
     validation.number("gamma", gamma, "discount")
+    validation.choice("transitions", transitions, ("dirichlet", "normalised"))
+    validation.flag("switching_cost", switching_cost)
     rng = validation.generator(seed)
     outfalls = rng.uniform(0, region, size=(states, 2))
     if transitions == "dirichlet":
         P = rng.dirichlet(np.ones(states), size=(states, actions))
-    elif transitions == "normalised":
+    else:
         P = rng.uniform(size=(states, actions, states))
         P /= P.sum(axis=2, keepdims=True)
-    else:
-        raise lsip.ModelError(f'`transitions` is "dirichlet" or "normalised"; got {transitions!r}.')
     s = np.arange(states)
     r = P[s, :, s] if switching_cost else rng.uniform(size=(states, actions))
 

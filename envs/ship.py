@@ -28,6 +28,9 @@ from numpy.typing import ArrayLike, NDArray
 
 import lsip
 import rl
+from lsip.domains import as_points
+from lsip.validation import Natural, checked, flag, numbers, shown
+from rl import validation
 
 from . import pictures
 
@@ -99,6 +102,7 @@ class ShipRoute(gymnasium.Env[Single, Single]):
 
     def __init__(self, *, symmetric: bool = False, render_mode: str | None = None) -> None:
         self.render_mode = pictures.mode(render_mode)
+        flag("symmetric", symmetric)
         self.symmetric, self.periodic_actions = bool(symmetric), not symmetric
         self.observation_space, self.action_space = _spaces(self.symmetric)
         self.positions: list[tuple[float, float]] = []  # s_0, …, s_t of this episode
@@ -122,7 +126,7 @@ class ShipRoute(gymnasium.Env[Single, Single]):
         return observation, reward + PRIZE if arrived else reward, arrived, False, {}
 
     def _heading(self, action: ArrayLike) -> float:
-        found = np.asarray(action, dtype=float)
+        found = numbers(action, "A heading", nan=True)
         if found.shape != (1,):
             raise lsip.ModelError(f"An action is one heading, shape (1,); got shape {found.shape}.")
         heading = float(found[0])
@@ -174,9 +178,9 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 
     def __init__(self, num_envs: int = 1, *, max_episode_steps: int = MAX_STEPS, symmetric: bool = False) -> None:
         for name, count in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
-            if not isinstance(count, int | np.integer) or count < 1:
-                raise lsip.ModelError(f"`{name}` must be a positive integer; got {count!r}.")
+            validation.count(name, count)
         self.num_envs, self.max_episode_steps = int(num_envs), int(max_episode_steps)
+        flag("symmetric", symmetric)
         self.symmetric, self.periodic_actions = bool(symmetric), not symmetric
         self.single_observation_space, self.single_action_space = _spaces(self.symmetric)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -189,6 +193,8 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Single, dict[str, Any]]:
         super().reset(seed=seed)
+        if options is not None and not isinstance(options, dict):
+            raise lsip.ModelError(f"`options` is a dictionary, or None; got {shown(options)}.")
         mask = (options or {}).get("reset_mask")
         if mask is None:
             mask = np.ones(self.num_envs, dtype=np.bool_)
@@ -231,7 +237,7 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         return constraint()
 
     def _headings(self, actions: ArrayLike) -> Array:
-        found = np.asarray(actions, dtype=float)
+        found = numbers(actions, "Headings", nan=True)
         if found.shape != (self.num_envs, 1):
             raise lsip.ModelError(f"Actions are one heading a ship, shape ({self.num_envs}, 1); got {found.shape}.")
         headings: Array = found[:, 0]
@@ -253,6 +259,7 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 # ---- the constraint --------------------------------------------------------------------------------------------------
 
 
+@checked(most=Natural)
 def constraint(*, gamma: float = 1.0, most: int = 500) -> rl.SemiInfiniteCost:
     """The continuum of constraints: c_y(s) and u_y for all places y of the sea.
 
@@ -272,8 +279,6 @@ def constraint(*, gamma: float = 1.0, most: int = 500) -> rl.SemiInfiniteCost:
     >>> c.steps(np.array([[0.1, 0.0]]), np.zeros((1, 6)), np.zeros((1, 1))).round(4).tolist()
     [[0.1353]]
     """
-    if most < 1:
-        raise lsip.ModelError(f"`most` is a number of positions, at least 1; got {most!r}.")
 
     def candidates(observations: NDArray[Any]) -> Array:
         places = np.asarray(observations, dtype=float)[:, :2]
@@ -335,7 +340,7 @@ def route(headings: ArrayLike) -> tuple[Array, float]:
     """
     ship, total = ShipRoute(), 0.0
     ship.reset()
-    for heading in np.ravel(headings)[:MAX_STEPS]:
+    for heading in numbers(headings, "Headings").ravel()[:MAX_STEPS]:
         _, reward, arrived, _, _ = ship.step([heading])
         total += reward
         if arrived:
@@ -345,8 +350,8 @@ def route(headings: ArrayLike) -> tuple[Array, float]:
 
 def violations(positions: ArrayLike, y: ArrayLike) -> Array:
     """V_{c_y} - u_y at places y (N, 2) for a route s_0, …, s_T (T + 1, 2); its last position pollutes no more."""
-    places = np.asarray(y, dtype=float)
-    return _pollution(places, np.asarray(positions, dtype=float)[:-1]).sum(axis=1) - _bound(places)
+    places = as_points(y, 2)
+    return _pollution(places, as_points(positions, 2)[:-1]).sum(axis=1) - _bound(places)
 
 
 def reference_routes() -> dict[str, Array]:
@@ -369,9 +374,10 @@ def _along_curve() -> Array:
     return np.array(headings)
 
 
+@checked(axes=rl.plotting.Panel)
 def draw(axes: Any, positions: Array) -> None:
     """The route, the MPA and D over a map of (V_{c_y} - u_y)_+."""
-    side = np.linspace(0, 1, MESH)
+    side, positions = np.linspace(0, 1, MESH), as_points(positions, 2)
     mesh = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     heat = rl.plotting.heat(violations(positions, mesh), "positive").reshape(MESH, MESH)
     axes.pcolormesh(side, side, heat, shading="gouraud", cmap="OrRd", vmin=0.0, vmax=HOT)

@@ -26,6 +26,9 @@ from numpy.typing import ArrayLike, NDArray
 
 import lsip
 import rl
+from lsip.domains import as_points
+from lsip.validation import Finite, Natural, Seed, checked, numbers
+from rl import validation
 
 from . import pictures
 
@@ -70,7 +73,7 @@ def _observed(positions: Array, steps: NDArray[np.int64]) -> Single:
 
 def _taken(actions: ArrayLike, count: int) -> Array:
     """Actions (n, 3) as they are carried out."""
-    found = np.asarray(actions, dtype=float)
+    found = numbers(actions, "Actions", nan=True)
     if found.shape != (count, 3):
         raise lsip.ModelError(f"Actions are (drive, steer, flow) for each vehicle, ({count}, 3); got {found.shape}.")
     if not np.isfinite(found).all():
@@ -101,8 +104,7 @@ class SprayingVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 
     def __init__(self, num_envs: int = 1, *, max_episode_steps: int = MAX_STEPS) -> None:
         for name, count in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
-            if not isinstance(count, int | np.integer) or count < 1:
-                raise lsip.ModelError(f"`{name}` must be a positive integer; got {count!r}.")
+            validation.count(name, count)
         self.num_envs, self.max_episode_steps = int(num_envs), int(max_episode_steps)
         self.single_observation_space, self.single_action_space = _spaces()
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -259,7 +261,7 @@ def route(actions: ArrayLike) -> tuple[Array, Array, float]:
     """
     vehicle, total = Spraying(), 0.0
     vehicle.reset()
-    for action in np.asarray(actions, dtype=float)[:MAX_STEPS]:
+    for action in as_points(actions, 3)[:MAX_STEPS]:
         _, reward, arrived, _, _ = vehicle.step(action)
         total += reward
         if arrived:
@@ -269,11 +271,19 @@ def route(actions: ArrayLike) -> tuple[Array, Array, float]:
 
 def violations(positions: ArrayLike, flows: ArrayLike, y: ArrayLike) -> Array:
     """V_{c_y} - u_y at places y (N, 2) of crop and strip, for a route s_0, …, s_T and its flows (T,)."""
-    steps, places = np.asarray(positions, dtype=float)[:-1], np.asarray(y, dtype=float)
-    actions = np.column_stack([np.zeros((len(steps), 2)), np.asarray(flows, dtype=float)])
-    return _cost(places, steps, actions).sum(axis=1) - _bound(places)
+    places = as_points(y, 2)
+    return _cost(places, *_steps(positions, flows)).sum(axis=1) - _bound(places)
 
 
+def _steps(positions: ArrayLike, flows: ArrayLike) -> tuple[Array, Array]:
+    """Positions (T, 2) from which a route sprayed, and its actions (T, 3)."""
+    places, sprayed = as_points(positions, 2), numbers(flows, "Flows")
+    if sprayed.shape != (len(places) - 1,):
+        raise lsip.ModelError(f"A route of {len(places)} positions has {len(places) - 1} flows; got {sprayed.shape}.")
+    return places[:-1], np.column_stack([np.zeros((len(sprayed), 2)), sprayed])
+
+
+@checked(steps=Natural, margin=Finite, starts=Natural, seed=Seed)
 def optimised_route(steps: int, *, margin: float = 1e-3, starts: int = 3, seed: int = 0) -> Array:
     """Actions (steps, 3) of a good open-loop route with so many steps, by sequential quadratic programming.
 
@@ -325,12 +335,13 @@ def reference_route() -> Array:
     return np.array(REFERENCE)
 
 
+@checked(axes=rl.plotting.Panel)
 def draw(axes: Any, positions: Array, flows: Array) -> None:
     """The route over the dose of every place; circles are as large as what was sprayed there."""
     side = np.linspace(0, 1, MESH)
     mesh = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    actions = np.column_stack([np.zeros((len(flows), 2)), flows])
-    dose = np.abs(_cost(mesh, positions[: len(flows)], actions)).sum(axis=1).reshape(MESH, MESH)
+    positions, (sprayed, actions) = as_points(positions, 2), _steps(positions, flows)
+    dose = np.abs(_cost(mesh, sprayed, actions)).sum(axis=1).reshape(MESH, MESH)
     axes.pcolormesh(side, side, dose, shading="gouraud", cmap="Greens", vmin=0.0, vmax=HOT)
     axes.contour(side, side, dose, levels=[MOST, LEAST], colors=["#b91c1c", "#047857"], linewidths=1.0)
     left, right = EDGES
@@ -339,5 +350,5 @@ def draw(axes: Any, positions: Array, flows: Array) -> None:
     axes.text(left + 0.02, CROP - 0.02, "crop", va="top", color="#047857")
     axes.text(0.02, STRIP + 0.02, "protected strip", va="bottom", color="#b91c1c")
     axes.plot(*positions.T, "-", color=rl.plotting.BLUE, linewidth=1.5, clip_on=False)
-    axes.scatter(*positions[: len(flows)].T, s=10 + 60 * flows, color=rl.plotting.BLUE, clip_on=False, zorder=3)
+    axes.scatter(*sprayed.T, s=10 + 60 * actions[:, 2], color=rl.plotting.BLUE, clip_on=False, zorder=3)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="$y_1$", ylabel="$y_2$")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -10,8 +9,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 import lsip
 import rl
@@ -172,9 +169,8 @@ def loaded(
     if not path.exists():
         raise lsip.ModelError(f"There is no file {path}; `lsip train` writes one.")
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as data:
-            if json.loads(str(data["facts"]))["kind"] == "PPOLagrangian":
-                load = rl.baselines.PPOLagrangian.load
+        if rl.checkpoint.facts(path, "SICPPO").get("kind") == "PPOLagrangian":
+            load = rl.baselines.PPOLagrangian.load
         return load(path, env, constraint, device=device, tensorboard=log, workers=workers)
     except lsip.LSIPError:
         raise

@@ -239,9 +239,12 @@ def _workers(options: argparse.Namespace) -> rl.RayRollouts | None:
 
 
 def _watch(agent: rl.SICPPO, report: Report, *, steps: int, show: bool, interrupted: list[bool]) -> bool:
-    """After an iteration: a line where there is no bar; and before the run stops, its last policy is judged too."""
+    """After an iteration: a line where there is no bar; and at the end of the run, its last policy is judged too.
+
+    A run that is interrupted judges nothing more, so that it goes on as if it had never stopped.
+    """
     stops = bool(interrupted) or agent.total_steps >= steps
-    if stops and agent.iteration % EVALUATE_EVERY:
+    if agent.total_steps >= steps and agent.iteration % EVALUATE_EVERY:
         agent.judge()
     if show and (stops or agent.iteration % SHOW_EVERY == 0):
         text = f"{agent.total_steps:>11,} steps  return {report.reward:8.3f}  violation {report.violation:+9.4f}"
@@ -251,7 +254,7 @@ def _watch(agent: rl.SICPPO, report: Report, *, steps: int, show: bool, interrup
 
 @contextmanager
 def _interruptible() -> Iterator[list[bool]]:
-    """The first Ctrl-C is noted, so that the iteration can end and be saved; the second one stops at once."""
+    """The first Ctrl-C or SIGTERM is noted, so that the iteration can end and be saved; the second stops at once."""
     pressed: list[bool] = []
     if threading.current_thread() is not threading.main_thread():  # there, Python does not hear of signals
         yield pressed
@@ -263,8 +266,9 @@ def _interruptible() -> Iterator[list[bool]]:
         pressed.append(True)
         print("\nFinishing this iteration; Ctrl-C once more stops at once.", file=sys.stderr, flush=True)
 
-    before = signal.signal(signal.SIGINT, note)
+    before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield pressed
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)

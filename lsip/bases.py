@@ -35,6 +35,7 @@ def monomial(t: ArrayLike, degree: int) -> Any:
     array([1.   , 0.5  , 0.25 , 0.125])
     """
     whole("degree", degree, 0)
+    t = _read(t)
     base: Any = np.expand_dims(t, -1) if np.ndim(t) else t
     return base ** np.arange(degree + 1.0)
 
@@ -97,12 +98,19 @@ def _averages(degree: int) -> NDArray[np.float64]:
 
 def _mapped(t: ArrayLike, domain: Interval | tuple[float, float] | None) -> Any:
     """t, with the domain mapped to [-1, 1]."""
+    t = _read(t)
     if domain is None:
         return t
     ends = [domain.lower[0], domain.upper[0]] if isinstance(domain, Interval) else domain
     low, high = (float(v) for v in _pair(ends))
     u: Any = t
     return (u - (low + high) / 2) / ((high - low) / 2)
+
+
+def _read(t: ArrayLike) -> Any:
+    """An expression as it is, of this language or of another door; anything else as numbers."""
+    symbolic = hasattr(t, "__array_function__") and not isinstance(t, np.ndarray | np.generic)
+    return t if symbolic else numbers(t, "`t`", nan=True)
 
 
 def _pair(ends: Sequence[float]) -> NDArray[np.float64]:

@@ -5,24 +5,39 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 from typing import Any, NoReturn
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import numpy as np
 from numpy.lib import format as npy
+from numpy.typing import NDArray
 
 from .errors import LSIPError, ModelError, ProofError
+from .validation import shown
 
-__all__ = ["blamed", "check_file", "make_folder", "read_arrays", "read_json", "whole_file", "write_json"]
+__all__ = [
+    "blamed",
+    "check_file",
+    "make_folder",
+    "read_arrays",
+    "read_facts",
+    "read_json",
+    "whole_file",
+    "write_json",
+    "writing",
+]
 
+
+FACTS = "facts"  # the array that holds plain data
+MOST_AXES = 32  # of an array, in the oldest NumPy
 
 DAMAGED = (
     ValueError,  # also ModelError, JSONDecodeError and UnicodeDecodeError
-    KeyError,
+    LookupError,  # also KeyError and IndexError
     TypeError,
     AttributeError,
     EOFError,
@@ -37,13 +52,21 @@ DAMAGED = (
 def check_file(path: str | os.PathLike[str], example: str) -> Path:
     """The path of a file that can be made, or an error that says why not; `example` is a name it could have."""
     if not isinstance(path, str | os.PathLike):
-        raise ModelError(f"A file name such as {example!r} is needed; got {path!r}.")
+        raise ModelError(f"A file name such as {example!r} is needed; got {shown(path)}.")
     target = Path(path)
+    try:
+        os.stat(target)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:  # too long a name, or one with a zero in it
+        raise ModelError(f"{shown(str(target))} cannot be the name of a file: {error}.") from None
     if target.is_dir():
         raise ModelError(f"{target} is a directory; name a file in it, such as {target / example}.")
     folder = target.resolve().parent
     if not folder.is_dir():
         raise ModelError(f"There is no directory {folder} to write {target.name} to; make it first.")
+    if not os.access(folder, os.W_OK):
+        raise ModelError(f"{target} cannot be written: the directory {folder} is read-only. Name a file elsewhere.")
     return target
 
 
@@ -66,12 +89,20 @@ def whole_file(path: str | os.PathLike[str], example: str) -> Iterator[Path]:
     target = check_file(path, example)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
-        yield part
-        part.replace(target)
-    except OSError as error:
-        raise ModelError(f"{target} cannot be written: {error.strerror or error}.") from error
+        with writing(target):
+            yield part
+            part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """While a file is written, what the system refuses is said with its name."""
+    try:
+        yield
+    except OSError as error:
+        raise ModelError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
 def write_json(path: str | os.PathLike[str], example: str, data: object) -> None:
@@ -91,28 +122,54 @@ def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number")
 
 
-def read_arrays(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
-    """The arrays of an .npz file, by name. What they claim to hold is compared with what is there before it is read."""
-    with blamed(path, what), ZipFile(path) as archive:
+def read_facts(path: str | os.PathLike[str], what: str) -> Any:
+    """The plain data beside the arrays of an .npz file; nothing else of it is read."""
+    with blamed(path, what):
+        return json.loads(str(_read(path, lambda name: name == FACTS, "U")[FACTS]))
+
+
+def read_arrays(path: str | os.PathLike[str], what: str, wanted: Callable[[str], bool]) -> dict[str, Any]:
+    """The arrays of numbers in an .npz file that are `wanted`, by name; others are not read.
+
+    What they claim to hold is compared with what is there before any memory is asked for.
+    """
+    with blamed(path, what):
+        return _read(path, wanted, "biuf")
+
+
+def _read(path: str | os.PathLike[str], wanted: Callable[[str], bool], kinds: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if not is_zipfile(path):
+        raise ValueError("it is not an .npz file")
+    with ZipFile(path) as archive:
         members = archive.infolist()
         if sum(m.file_size for m in members) > Path(path).stat().st_size or any(m.compress_type for m in members):
             raise ValueError("it claims to hold more than there is")
-        found = {}
         for member in members:
-            with archive.open(member) as stream:
-                version = npy.read_magic(stream)
-                if version not in ((1, 0), (2, 0)):
-                    raise ValueError(f"it has arrays of version {version}")
-                header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-                shape, fortran, dtype = header(stream)
-                if dtype.hasobject:
-                    raise ValueError("it holds pickled objects, which may be code")
-                data = stream.read()
-                if prod(shape) * dtype.itemsize != len(data):
-                    raise ValueError("an array has another size than it says")
-                array = np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C")
-                found[member.filename.removesuffix(".npy")] = array.copy()
-        return found
+            name = member.filename.removesuffix(".npy")
+            if wanted(name):
+                if name in found:
+                    raise ValueError(f"it holds {name} twice")
+                with archive.open(member) as stream:
+                    found[name] = _array(stream, member.file_size, name, kinds)
+    return found
+
+
+def _array(stream: Any, size: int, name: str, kinds: str) -> NDArray[Any]:
+    """One array, of the kinds that NumPy has letters for."""
+    version = npy.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"it has arrays of version {version}")
+    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, fortran, dtype = header(stream)
+    if dtype.hasobject:
+        raise ValueError("it holds pickled objects, which may be code")
+    if dtype.kind not in kinds:
+        raise ValueError(f"{name} holds {dtype}, which is not what it should")
+    if len(shape) > MOST_AXES or any(n < 0 for n in shape) or prod(shape) * dtype.itemsize != size - stream.tell():
+        raise ValueError("an array has another size than it says")
+    data = bytearray(stream.read())
+    return np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C")
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from .files import check_file, whole_file
 from .model.status import Status
 from .oracles.attained import attained, is_box
 from .solution.views import view
+from .validation import choice, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,8 +110,8 @@ def plot_solution(
     target = None if path is None else check_file(path, "picture.png")
     if solution.status is Status.INFEASIBLE and kind != "convergence":
         raise ModelError("The problem is infeasible: there is no solution that could be drawn.")
-    if kind not in (None, *get_args(Kind)):
-        raise ModelError(f'`kind` must be "violation", "variables" or "convergence"; got {kind!r}.')
+    if kind is not None:
+        choice("kind", kind, get_args(Kind))
     with mpl.rc_context(STYLE):
         if kind == "convergence":
             figure = _figure(1, 2)
@@ -190,8 +191,8 @@ def _families(solution: Solution, family: int | str | None) -> list[int]:
         if family not in names:
             raise ModelError(f"There is no family named {family!r}; the names are {', '.join(names)}.")
         return [names.index(family)]
-    if not 0 <= family < len(families):
-        raise ModelError(f"`family` must be between 0 and {len(families) - 1}, or a name; got {family}.")
+    if isinstance(family, bool) or not isinstance(family, int | np.integer) or not 0 <= family < len(families):
+        raise ModelError(f"`family` must be between 0 and {len(families) - 1}, or a name; got {shown(family)}.")
     return [family]
 
 

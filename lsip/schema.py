@@ -14,7 +14,20 @@ from typing import Any, TypeAlias
 
 from .errors import ModelError
 
-__all__ = ["Either", "Schema", "Tagged", "conform", "demand", "flag", "missing", "number", "text", "whole"]
+__all__ = [
+    "Either",
+    "Schema",
+    "Tagged",
+    "anything",
+    "conform",
+    "demand",
+    "double",
+    "flag",
+    "missing",
+    "number",
+    "text",
+    "whole",
+]
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,11 @@ def number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53
 
 
+def double(value: object) -> bool:
+    """A number, an infinity or nan."""
+    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53)
+
+
 def whole(value: object) -> bool:
     """A whole number, not negative."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
@@ -56,6 +74,11 @@ def text(value: object) -> bool:
 def flag(value: object) -> bool:
     """True or false."""
     return isinstance(value, bool)
+
+
+def anything(value: object) -> bool:
+    """Anything: it has a schema of its own."""
+    return True
 
 
 def missing(value: object) -> bool:

@@ -6,13 +6,29 @@ that it was given, so what does not mean real numbers that are doubles is refuse
 
 from __future__ import annotations
 
+import inspect
+import os
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
-from math import fsum
+from functools import partial, wraps
+from math import fsum, prod
 from numbers import Integral, Rational, Real
-from typing import Annotated, Any, Protocol, SupportsFloat, TypeAlias, TypeGuard, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Protocol,
+    SupportsFloat,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +37,30 @@ from scipy import sparse
 from .errors import LSIPError, ModelError
 
 __all__ = [
+    "NO_NUMBERS",
     "Configuration",
     "Count",
     "Data",
     "Distance",
     "Factor",
+    "FileName",
+    "Finite",
+    "Flag",
     "Natural",
     "Positive",
     "Seconds",
+    "Seed",
     "Share",
     "Sparse",
+    "Words",
+    "checked",
+    "choice",
+    "double",
+    "file_name",
+    "fits",
+    "flag",
+    "generator",
+    "having",
     "is_sparse",
     "kept",
     "mask",
@@ -40,6 +70,7 @@ __all__ = [
     "refuse_wrapped",
     "shown",
     "whole",
+    "words",
 ]
 
 
@@ -65,6 +96,7 @@ Array = NDArray[np.float64]
 Scalar: TypeAlias = float | np.floating | np.integer | np.bool_ | Real | Decimal
 Data: TypeAlias = Scalar | Foreign | Sequence["Data"]  # what users write for numbers; `numbers` reads it
 OBJECT = np.dtype(object)
+NO_NUMBERS = (bool, np.timedelta64)  # though Python and NumPy call them integers
 CONSECUTIVE = 2**53  # all integers up to here are doubles
 
 KINDS = {  # NumPy's kinds of data that are no real numbers, and what to do
@@ -79,15 +111,67 @@ KINDS |= dict.fromkeys("ST", KINDS["U"])
 
 def whole(name: str, value: object, least: int) -> None:
     """Refuse what is not a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, Integral) or value < least:
         hint = f"; write {int(value)}" if isinstance(value, float) and value.is_integer() and value >= least else ""
-        raise ModelError(f"`{name}` must be a whole number, at least {least}; got {value!r}{hint}.")
+        raise ModelError(f"`{name}` must be a whole number, at least {least}; got {shown(value)}{hint}.")
 
 
 def real(name: str, value: object, meaning: str, allowed: Callable[[float], bool]) -> None:
     """Refuse what is not a number that is `allowed`; `meaning` says what it should be."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not allowed(float(value)):
-        raise ModelError(f"`{name}` {meaning}; got {value!r}.")
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, Real) or not allowed(double(value)):
+        raise ModelError(f"`{name}` {meaning}; got {shown(value)}.")
+
+
+def double(value: Real) -> float:
+    """The nearest double, or nan where it is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.nan
+
+
+def flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ModelError(f"`{name}` is True or False; got {shown(value)}.")
+
+
+def choice(name: str, value: object, among: Sequence[str]) -> None:
+    """Refuse what is none of some words."""
+    if not isinstance(value, str) or value not in among:
+        named = (
+            " or ".join(f'"{word}"' for word in among) if len(among) == 2 else f"one of {', '.join(map(repr, among))}"
+        )
+        raise ModelError(f"`{name}` is {named}; got {shown(value)}.")
+
+
+def words(name: str, value: object) -> None:
+    """Refuse what is no text."""
+    if not isinstance(value, str):
+        raise ModelError(f"`{name}` must be text; got {shown(value)}.")
+
+
+def having(name: str, value: object, method: str, example: str) -> None:
+    """Refuse what has not the method that it is needed for: names, numbers, classes."""
+    if isinstance(value, type) or not callable(getattr(value, method, None)):
+        raise ModelError(f"`{name}` must have a method `{method}`, as {example} has; got {shown(value)}.")
+
+
+def file_name(name: str, value: object) -> None:
+    """Refuse what cannot be the name of a file."""
+    if not isinstance(value, str | os.PathLike) or "\0" in os.fspath(value):
+        raise ModelError(f"`{name}` must be the name of a file; got {shown(value)}.")
+
+
+def generator(name: str, value: object) -> None:
+    """Refuse what NumPy makes no random numbers of."""
+    allowed = (int, np.integer, np.random.SeedSequence, np.random.BitGenerator, np.random.Generator)
+    integers = type(value) is np.ndarray and value.ndim == 1 and value.dtype.kind in "iu"
+    several: Any = value if integers or isinstance(value, list | tuple) else [value]
+    for item in several if value is not None else ():
+        negative = isinstance(item, int | np.integer) and item < 0
+        if not isinstance(item, allowed) or isinstance(item, NO_NUMBERS) or negative:
+            raise ModelError(f"`{name}` must be an integer, at least 0, None or a NumPy generator; got {shown(value)}.")
 
 
 Count = Annotated[int, partial(whole, least=0)]
@@ -97,6 +181,13 @@ Positive = Annotated[float, partial(real, meaning="is a positive number", allowe
 Distance = Annotated[float, partial(real, meaning="is a number >= 0", allowed=lambda v: v >= 0)]
 Seconds = Annotated[float, partial(real, meaning="is a number of seconds", allowed=lambda v: v >= 0)]
 Factor = Annotated[float, partial(real, meaning="is a factor above 1", allowed=lambda v: v > 1)]
+Finite = Annotated[float, partial(real, meaning="is a finite number", allowed=lambda v: -np.inf < v < np.inf)]
+Flag = Annotated[bool, flag]
+Words = Annotated[str, words]
+FileName = Annotated[str | os.PathLike[str], file_name]
+RandomState: TypeAlias = np.random.SeedSequence | np.random.BitGenerator | np.random.Generator
+Seed = Annotated[int | Sequence[int] | RandomState | None, generator]
+Made = TypeVar("Made")
 
 
 class Configuration:
@@ -109,18 +200,62 @@ class Configuration:
 
 def _check_field(name: str, value: Any, kind: Any) -> None:
     """Refuse what is not of the kind that an annotation says."""
-    if get_origin(kind) is tuple:
-        kinds = get_args(kind)
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is tuple:
         if not isinstance(value, tuple) or not value:
-            raise ModelError(f"`{name}` is a tuple of numbers; got {value!r}.")
-        if ... not in kinds and len(value) != len(kinds):
-            raise ModelError(f"`{name}` is a tuple of {len(kinds)} numbers; got {value!r}.")
+            raise ModelError(f"`{name}` is a tuple of numbers; got {shown(value)}.")
+        if ... not in parts and len(value) != len(parts):
+            raise ModelError(f"`{name}` is a tuple of {len(parts)} numbers; got {shown(value)}.")
         for item in value:
-            _check_field(name, item, kinds[0])
-    elif get_origin(kind) is Annotated:
+            _check_field(name, item, parts[0])
+    elif origin is Annotated:
         kind.__metadata__[0](name, value)
+    elif origin is Literal:
+        choice(name, value, parts)
+    elif origin in (Union, UnionType) and parts[-1] is NoneType:
+        if value is not None:
+            _check_field(name, value, parts[0])
     elif not isinstance(value, kind):
-        raise ModelError(f"`{name}` is an lsip.solver.{kind.__name__}; got {value!r}.")
+        raise ModelError(f"`{name}` is {_named(kind)}; got {shown(value)}.")
+
+
+def _named(kind: type) -> str:
+    """How one gets an object of a class: by the name that the package gives it."""
+    home = kind.__module__.partition(".")[0]
+    return f"an lsip.solver.{kind.__name__}" if home == "lsip" else f"a {home}.{kind.__name__}"
+
+
+def checked(**kinds: Any) -> Callable[[Made], Made]:
+    """A function that looks at some of its arguments first: by name, the kinds that they must be of.
+
+    Kinds are those of this module, classes, words that may be chosen (`Literal`), and any of them `| None`.
+
+    >>> @checked(steps=Natural, way=Literal["up", "down"])
+    ... def walk(steps, way="up"):
+    ...     return steps if way == "up" else -steps
+    >>> walk(3, "down")
+    -3
+    >>> walk(2.0)
+    Traceback (most recent call last):
+    lsip.errors.ModelError: `steps` must be a whole number, at least 1; got 2.0; write 2.
+    """
+
+    def decorate(function: Any) -> Any:
+        order = list(inspect.signature(function).parameters)
+        places = [(order.index(name), name, kind) for name, kind in kinds.items()]
+
+        @wraps(function)
+        def inner(*given: Any, **named: Any) -> Any:
+            for place, name, kind in places:
+                if place < len(given):
+                    _check_field(name, given[place], kind)
+                elif name in named:
+                    _check_field(name, named[name], kind)
+            return function(*given, **named)
+
+        return inner
+
+    return decorate
 
 
 def numbers(value: object, what: str, *, nan: bool = False) -> Array:
@@ -132,10 +267,20 @@ def numbers(value: object, what: str, *, nan: bool = False) -> Array:
         array: Array = value
     else:
         refuse_wrapped(value, what)
-        array = _listed(value, what) if isinstance(value, list | tuple) else _read(value, what)
+        try:
+            array = _listed(value, what) if isinstance(value, list | tuple) else _read(value, what)
+        except RecursionError:
+            raise ModelError(f"{what} must be an array of real numbers; got lists in lists without end.") from None
+    fits(what, *array.shape)
     if not nan and np.isnan(array).any():
         raise ModelError(f"{what} must be numbers; got nan{'' if array.size == 1 else ' among them'}.")
     return array
+
+
+def fits(what: str, *shape: int, most: int = 2**36) -> None:
+    """Refuse arrays of more numbers than machines hold; views that repeat themselves may claim to be larger."""
+    if prod(shape) > most:
+        raise ModelError(f"{what} must fit into memory; got an array of {shown(prod(shape))} numbers.")
 
 
 def kept(array: Array) -> Array:

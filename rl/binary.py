@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from .dataset import Dataset
-from .sicmdp import SICMDP, Specification, as_model, as_specification
+from .sicmdp import SICMDP, Specification, as_model, as_specification, read_policy
 
 Array = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ class BinaryModel:
         """A policy of the original model in the larger one."""
         old = self.original
         extra = np.full((old.states * old.actions * self.nodes, old.actions), 1 / old.actions)
-        return np.concatenate([np.asarray(policy, dtype=float), extra])
+        return np.concatenate([read_policy(policy, *old.r.shape), extra])
 
     def occupancy(self, larger: Array) -> Array:
         """q(s, a) of the original model, of sum one, from that of the larger one."""

@@ -5,29 +5,34 @@ from __future__ import annotations
 import io
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, is_zipfile
+from zipfile import BadZipFile
 
 import numpy as np
 
 import lsip
-from lsip.files import check_file, read_arrays, whole_file
+from lsip.files import check_file, read_arrays, read_facts, whole_file
+from lsip.schema import Either, Schema, anything, conform, missing, text
+
+Facts = dict[str, Any]
+Arrays = dict[str, Any]
 
 EXAMPLE = "agent.npz"  # what a file could be called
 
 DAMAGED = (
     OSError,
     ValueError,
-    KeyError,
+    LookupError,  # also KeyError and IndexError
     TypeError,
     AttributeError,
     EOFError,
     NotImplementedError,
+    OverflowError,
     RuntimeError,
     BadZipFile,
     zlib.error,
@@ -43,24 +48,24 @@ def write(path: str | Path, facts: dict[str, Any], arrays: dict[str, Any]) -> No
         part.write_bytes(buffer.getvalue())
 
 
-def read(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The facts and arrays of a file of this kind; ModelError if it is none."""
-    facts, arrays = parts(path, kind)
-    with reading(path, kind):
-        if facts["kind"] != kind:
-            raise ValueError(f"it was written by {facts['kind']}")
-    return facts, arrays
+def read(path: str | Path, kind: str, schema: Schema, wanted: Callable[[str], bool]) -> tuple[Facts, Arrays]:
+    """The facts and the wanted arrays of a file of this kind; ModelError if it is none, or they are not as declared."""
+    found = facts(path, kind)
+    with reading(path, kind, found):
+        if found["kind"] != kind:
+            raise ValueError(f"it was written by {found['kind']}")
+        conform(found, schema, "it")
+        return found, read_arrays(path, f"a file written by {kind}.save", wanted)
 
 
-def parts(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The facts and arrays of a file; ModelError if it cannot be of this kind."""
+def facts(path: str | Path, kind: str) -> Facts:
+    """The plain data of a file; ModelError if it cannot be of this kind."""
     check_exists(path, kind)
     with reading(path, kind):
-        if not is_zipfile(path):
-            raise ValueError("it is not an .npz file")
-        arrays = read_arrays(path, f"a file written by {kind}.save")
-        facts = json.loads(str(arrays.pop("facts")))
-    return facts, arrays
+        found = read_facts(path, f"a file written by {kind}.save")
+        if not isinstance(found, dict):
+            raise ValueError("it holds no names")
+        return found
 
 
 @contextmanager
@@ -122,9 +127,10 @@ def rebuild(described: Any, homes: Iterable[Any], what: str) -> Any:
     """The part that `describe` described, from the modules where it may live."""
     if not isinstance(described, dict):
         return described
+    conform(described, {"name": text, "fields": Either(anything, missing)}, what)
     for home in homes:
         kind = getattr(home, described["name"], None)
-        if isinstance(kind, type) and described["fields"] is not None:
+        if is_dataclass(kind) and isinstance(kind, type) and described["fields"] is not None:
             return kind(**described["fields"])
     raise lsip.ModelError(f"The checkpoint used a {described['name']} of your own; give it: load(…, {what}=…).")
 

@@ -99,6 +99,7 @@ class SemiInfiniteCost:
         candidates: Callable[[Steps], ArrayLike] | None = None,
         tensors: bool = False,
     ) -> None:
+        validation.flag("tensors", tensors)
         self.tensors = bool(tensors)
         self.gamma, self.candidates = validation.number("gamma", gamma, "share"), candidates
         self.range = None if range is None else _ordered(range)
@@ -136,7 +137,12 @@ class SemiInfiniteCost:
         candidates: Callable[[Steps], ArrayLike] | None = None,
     ) -> SemiInfiniteCost:
         """Finitely many costs of an environment, each a function of observations and actions with values (B,)."""
-        if len(costs) != len(bounds) or not costs:
+        for name, given in (("costs", costs), ("bounds", bounds)):
+            if not isinstance(given, list | tuple | np.ndarray):
+                raise lsip.ModelError(f"`{name}` are a list; got {validation.shown(given)}.")
+        for i, each in enumerate(costs):
+            validation.function(f"costs[{i}]", each, "observations", "actions")
+        if len(costs) != len(bounds) or not len(costs):
             raise lsip.ModelError(f"Each cost needs one bound; got {len(costs)} costs and {len(bounds)} bounds.")
         limits = np.array([validation.number(f"bounds[{i}]", b) for i, b in enumerate(bounds)])
 
@@ -374,7 +380,9 @@ def _read_domain(domain: lsip.Domain | lsip.Index, cost: Cost, bound: Bound) -> 
             )
         return (index, domain.domain) if index is None else (domain, domain.domain)
     if not isinstance(domain, lsip.Domain):
-        raise lsip.ModelError(f"`domain` must be an index set such as lsip.Box([0, 0], [1, 1]); got {domain!r}.")
+        raise lsip.ModelError(
+            f"`domain` must be an index set such as lsip.Box([0, 0], [1, 1]); got {validation.shown(domain)}."
+        )
     if index is not None and index.domain != domain:
         raise lsip.ModelError(f"The index {index.name} lives on {index.domain}, but `domain` is {domain}.")
     return index, domain
@@ -392,7 +400,13 @@ def _array(cost: Cost) -> lsip.Expression | Array | Function:
     """Lists of numbers or of expressions as arrays; anything else as it is."""
     if isinstance(cost, lsip.Expression) or callable(cost):
         return cost
-    table = np.asarray(cost)
+    given: Any = cost
+    if not isinstance(given, list | tuple | np.ndarray):
+        return validation.array("cost", given)
+    try:
+        table = np.asarray(given)
+    except ValueError:
+        raise lsip.ModelError("`cost` must be an array; got lists of unequal lengths.") from None
     if table.dtype != object:
         return validation.array("cost", table)
     if not table.ndim or not any(isinstance(entry, lsip.Expression) for entry in table.flat):

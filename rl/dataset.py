@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 import lsip
+from lsip.validation import file_name as check_file_name
+from lsip.validation import mask
 
 from . import validation
 
@@ -43,14 +45,19 @@ class Dataset:
     possible: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        n = np.asarray(self.counts)
+        given: Any = self.counts
+        n = given if type(given) is np.ndarray else validation.array("counts", given)
+        if isinstance(given, list | tuple) and (n == np.floor(n)).all():
+            n = n.astype(np.int64)
         if n.ndim != 3 or n.shape[0] != n.shape[2] or not n.size:
             raise lsip.ModelError(f"`counts` must have shape (S, A, S); got {n.shape}.")
         if not np.issubdtype(n.dtype, np.integer) or (n < 0).any():
             raise lsip.ModelError("`counts` must be nonnegative integers.")
         object.__setattr__(self, "counts", n.astype(np.int64))
         if self.possible is not None:
-            object.__setattr__(self, "possible", np.asarray(self.possible, dtype=bool))
+            object.__setattr__(self, "possible", mask(self.possible, "`possible`"))
+            if self.possible is None:
+                raise lsip.ModelError("`possible` is an array of True and False, of the shape of `counts`.")
         if self.possible is not None and (self.possible.shape != n.shape or n[~self.possible].any()):
             raise lsip.ModelError(
                 "`possible` must have the shape of `counts` and allow every transition that was seen."
@@ -61,18 +68,18 @@ class Dataset:
         """Count transitions: an array (n, 3) of (s, a, s'), or three arrays of length n."""
         validation.count("states", states)
         validation.count("actions", actions)
+        validation.fits("The counts of all transitions", states, actions, states)
         try:
-            table = np.asarray(transitions)
-        except ValueError:
-            raise lsip.ModelError("`transitions` must be an array (n, 3) of (s, a, s').") from None
+            table = validation.array("transitions", transitions)
+        except lsip.ModelError as error:
+            raise lsip.ModelError(f"`transitions` must be an array (n, 3) of (s, a, s'). {error}") from None
         columns = isinstance(transitions, tuple) and len(transitions) == 3 and np.ndim(transitions[0]) == 1
         if table.ndim == 2 and table.shape[0] == 3 and (columns or table.shape[1] != 3):
             table = table.T
         if table.ndim != 2 or table.shape[1] != 3:
             raise lsip.ModelError(f"`transitions` must have shape (n, 3), rows (s, a, s'); got {table.shape}.")
-        numbers = np.issubdtype(table.dtype, np.number) and bool(np.isfinite(table).all())
-        whole = table.astype(np.int64) if numbers else np.zeros(table.shape, dtype=np.int64)
-        if not numbers or not np.array_equal(whole, table):
+        whole = table.astype(np.int64)
+        if not np.array_equal(whole, table):
             raise lsip.ModelError("`transitions` must hold integers: states and actions are counted from 0.")
         shape = (states, actions, states)
         outside = (whole < 0) | (whole >= np.array(shape))
@@ -90,6 +97,7 @@ class Dataset:
         """Count the transitions of a CSV file with columns s, a, s'; a header line is allowed."""
         validation.count("states", states)
         validation.count("actions", actions)
+        check_file_name("path", path)
         try:
             lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
@@ -167,8 +175,7 @@ class Dataset:
         no proof supports; it is there to replicate experiments that did so.
         """
         delta = validation.number("delta", delta, "probability")
-        if denominator not in ("pair", "triple"):
-            raise lsip.ModelError(f'`denominator` is "pair" or "triple"; got {denominator!r}.')
+        validation.choice("denominator", denominator, ("pair", "triple"))
         n = self.visits[:, :, None] if denominator == "pair" else self.counts
         known = np.broadcast_to(n > 0, self.counts.shape)
         n = np.maximum(n, 1)
@@ -215,7 +222,7 @@ class OptimisticSet:
     @classmethod
     def known(cls, P: ArrayLike) -> OptimisticSet:
         """The set that holds P alone."""
-        P = np.asarray(P, dtype=float)
+        P = validation.array("P", P)
         return cls(P, np.zeros_like(P))
 
     @property
@@ -225,7 +232,7 @@ class OptimisticSet:
 
     def contains(self, P: ArrayLike, slack: float = 1e-12) -> bool:
         """Whether a model (S, A, S) lies in the set."""
-        P = np.asarray(P, dtype=float)
+        P, slack = validation.array("P", P), validation.number("slack", slack)
         if P.shape != self.lower.shape:
             raise lsip.ModelError(f"A model of this set has shape {self.lower.shape}; got {P.shape}.")
         return bool(((self.lower - slack <= P) & (self.upper + slack >= P)).all())

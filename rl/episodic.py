@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import lsip
 
-from . import backprop
+from . import backprop, validation
 from .constraint import SemiInfiniteCost
 from .episode_violation import EpisodeViolation
 from .flat import Flat
@@ -82,6 +82,10 @@ class EpisodicWorld:
         size, m, c = width(self.space), self.constraint.domain.dim, self.config
         with torch.random.fork_rng():
             torch.manual_seed(seed)
+            if self.given is not None and not isinstance(self.given, nn.Module):
+                raise lsip.ModelError(
+                    f"`policy` is a network, such as rl.MLPGaussian(…); got {validation.shown(self.given)}."
+                )
             policy = self._policy(size) if self.given is None else self.given
             reward, cost = layers([size, *c.hidden, 1]), layers([size + m, *c.hidden, 1])
         return State(
@@ -282,7 +286,7 @@ def _open(workers: Literal["ray"] | RayRollouts | None, env: AnyEnv, rounds: int
         return None
     from .rollouts_ray import RayRollouts
 
-    settings = RayRollouts() if workers == "ray" else workers
+    settings = RayRollouts() if isinstance(workers, str) and workers == "ray" else workers
     if not isinstance(settings, RayRollouts):
-        raise lsip.ModelError(f'`workers` is None, "ray" or an rl.RayRollouts; got {workers!r}.')
+        raise lsip.ModelError(f'`workers` is None, "ray" or an rl.RayRollouts; got {validation.shown(workers)}.')
     return settings.open(env, rounds)

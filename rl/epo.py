@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import lsip
+
+from . import validation
 from .constraint import SemiInfiniteCost
 from .rules import Exchange
 from .si_cpo import SICPO
@@ -43,6 +46,8 @@ def EPO(
     """
     if constraint is None:
         return SICPO(problem, rule=Exchange(0.01 if eta is None else eta, rate, merge), **options)
+    if config is not None and not isinstance(config, SICPPOConfig):
+        raise lsip.ModelError(f"`config` is an rl.SICPPOConfig; got {validation.shown(config)}.")
     settings = config or SICPPOConfig()
     rule = Exchange(settings.eta if eta is None else eta, rate, merge)
     return SICPPO(problem, constraint, settings, rule=rule, **options)

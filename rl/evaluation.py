@@ -61,8 +61,7 @@ class MonteCarlo:
     def __post_init__(self) -> None:
         validation.count("paths", self.paths)
         validation.count("horizon", self.horizon)
-        if self.mode not in ("auto", "population", "paths"):
-            raise lsip.ModelError(f'`mode` is "auto", "population" or "paths"; got {self.mode!r}.')
+        validation.choice("mode", self.mode, ("auto", "population", "paths"))
 
     @property
     def needs_model(self) -> bool:

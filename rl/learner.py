@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 import lsip
+from lsip.schema import Schema, whole
 
 from . import batched_search, rules, schedules, updates, validation
 from . import checkpoint as checkpoints
@@ -232,6 +233,25 @@ class Learner(ABC):
             raise lsip.ModelError(
                 f"{path} was made for other observations, actions or index sets than these: {error.__cause__}."
             ) from error
+
+
+def described(value: object) -> bool:
+    """A number, nothing, or a part by its name and fields."""
+    if isinstance(value, dict):
+        return set(value) == {"name", "fields"} and isinstance(value["name"], str)
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def by_path(value: object) -> bool:
+    """Plain data by their paths."""
+    return isinstance(value, dict)
+
+
+SETTINGS: dict[str, Schema] = {
+    "seed": whole,
+    "learning_rate": described,
+    **dict.fromkeys(("rule", "update", "oracle", "fallback"), described),
+}
 
 
 def rebuilt(settings: Mapping[str, Any], given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lsip
-from lsip.files import whole_file
+from lsip.files import whole_file, writing
 
 if TYPE_CHECKING:
     from .state import State
@@ -59,14 +59,16 @@ class Log:
         row = {"run": self._run, **row}
         if self._stream is None:
             self._names = self._begun(list(row))
-            self._stream = self._path.open("a", newline="", encoding="utf-8")
+            with writing(self._path):
+                self._stream = self._path.open("a", newline="", encoding="utf-8")
             self._writer = csv.DictWriter(self._stream, fieldnames=self._names, extrasaction="ignore")
-        self._writer.writerow(row)
-        if self._board is not None:
-            when = int(row["steps"] if "steps" in row else row["iteration"])
-            for name, value in row.items():
-                if name not in ("run", "iteration", "steps") and value != "":
-                    self._board.add_scalar(name, float(value), when)
+        with writing(self._path):
+            self._writer.writerow(row)
+            if self._board is not None:
+                when = int(row["steps"] if "steps" in row else row["iteration"])
+                for name, value in row.items():
+                    if name not in ("run", "iteration", "steps") and value != "":
+                        self._board.add_scalar(name, float(value), when)
 
     def _begun(self, names: list[str]) -> list[str]:
         """The columns of the file, which has them all now, and no row that is written again."""
@@ -84,13 +86,15 @@ class Log:
         """Put on disk what has been written."""
         for part in (self._stream, self._board):
             if part is not None:
-                part.flush()
+                with writing(self._path):
+                    part.flush()
 
     def close(self) -> None:
         """Finish the files."""
         for part in (self._stream, self._board):
             if part is not None:
-                part.close()
+                with writing(self._path):
+                    part.close()
         self._stream = self._board = None
 
 
@@ -110,7 +114,8 @@ def _open_board(path: Path, state: State) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None  # the CSV file holds the same numbers
-    return SummaryWriter(str(path), purge_step=state.steps + 1 if state.steps else state.iteration)
+    with writing(path):
+        return SummaryWriter(str(path), purge_step=state.steps + 1 if state.steps else state.iteration)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from scipy import sparse
 import lsip
 from lsip.expressions import Affine
 
+from . import validation
 from .dataset import OptimisticSet
 from .sicmdp import SICMDP, Specification, horizon
 
@@ -124,11 +125,10 @@ def planning_program(mdp: SICMDP) -> OccupancyProgram:
 
 def optimistic_program(spec: Specification, models: OptimisticSet, form: str = "sparse") -> OccupancyProgram:
     """The extended LSIP over a set of models; `form="literal"` writes it in z, as in the paper."""
-    if form == "sparse":
-        return _sparse_program(spec, models)
-    if form == "literal":
-        return _literal_program(spec, models)
-    raise lsip.ModelError(f'`form` is "sparse" or "literal"; got {form!r}.')
+    if not isinstance(models, OptimisticSet):
+        raise lsip.ModelError(f"`models` is an rl.OptimisticSet; got {validation.shown(models)}.")
+    validation.choice("form", form, ("sparse", "literal"))
+    return _sparse_program(spec, models) if form == "sparse" else _literal_program(spec, models)
 
 
 def _sparse_program(spec: Specification, models: OptimisticSet) -> OccupancyProgram:

@@ -242,6 +242,7 @@ def plan(
     began, mdp = time.perf_counter(), as_model(mdp)
     limit = options.get("time_limit")
     if limit is not None:
+        validation.number("time_limit", limit, "nonnegative")
         options["time_limit"] = limit - min(TUNING.kept * limit, TUNING.most_kept)
     entries = mdp.rows if isinstance(mdp.rows, np.ndarray) else mdp.rows.data
     if _choose(method, int(np.count_nonzero(entries))) == "decompose":
@@ -302,8 +303,7 @@ def read_plan(program: OccupancyProgram, solution: Solved) -> Plan:
 
 
 def _choose(method: str, entries: int) -> str:
-    if method not in METHODS:
-        raise lsip.ModelError(f"`method` is one of {', '.join(METHODS)}; got {method!r}.")
+    validation.choice("method", method, tuple(METHODS))
     return method if method != "auto" else "decompose" if entries > TUNING.large else "lp"
 
 

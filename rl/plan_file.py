@@ -10,6 +10,7 @@ import numpy as np
 
 import lsip
 from lsip.proof import Certificate, Support, TrustAssumption
+from lsip.schema import Schema, double, text, whole
 from lsip.solver import Atom
 
 from . import checkpoint
@@ -25,6 +26,18 @@ LEARNED = (
     "Only the plan of a known model can be saved; what was learned belongs to its data. Keep those, as in "
     "np.save('counts.npy', data.counts), and learn from rl.Dataset(counts) again."
 )
+ARRAYS = ("x", "weights", "points", "radii", "box", "actions", "row_multipliers", "violation")
+FACTS: dict[str, Schema] = {  # of a mixture, beside its arrays
+    "kind": text,
+    "status": text,
+    "numbers": (double,) * 5,
+    "oracle": text,
+    "calls": whole,
+    "assumptions": [text],
+    "support": [(whole, whole, [double], double)],
+    "active": [(text, [double], double, whole, whole)],
+    "history": [(whole, *(double,) * 5, whole, whole, double)],
+}
 STEP = ("iteration", "value", "lower", "upper", "violation", "bound", "cuts", "rows", "seconds")
 
 
@@ -43,8 +56,8 @@ def load(path: str | Path, mdp: SICMDP) -> Plan:
     """The plan of a known model, with its proof checked."""
     from .plan import mixture_problem, proven_value, read_mixture, read_plan
 
-    facts, arrays = checkpoint.parts(path, KIND)
-    if facts.get("kind") == KIND:
+    if checkpoint.facts(path, KIND).get("kind") == KIND:
+        facts, arrays = checkpoint.read(path, KIND, FACTS, ARRAYS.__contains__)
         maximise = Maximiser(mdp.specification, KnownModel(mdp))
         with checkpoint.reading(path, KIND, facts):
             solution = _decomposition(facts, arrays, mixture_problem(maximise), maximise)

@@ -6,14 +6,31 @@ The only file of `rl` that knows matplotlib, which is imported when a picture is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import lsip
+from lsip.domains import as_points
+from lsip.files import check_file, whole_file
+from lsip.validation import (
+    FileName,
+    Finite,
+    Flag,
+    Natural,
+    Positive,
+    Seed,
+    Words,
+    checked,
+    choice,
+    having,
+    numbers,
+    shown,
+)
 
 from .dataset import Matrix
 from .sicmdp import SICMDP, PolicyLike
@@ -25,6 +42,11 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Colouring = str | Callable[[Array], Array]
+
+Picture = Annotated[Any, partial(having, method="savefig", example="rl.plotting.figure()")]
+Panel = Annotated[Any, partial(having, method="pcolormesh", example="figure.gca()")]
+Image = Annotated[Any, partial(having, method="get_cmap", example="a panel's collections[0]")]
+Limits = tuple[Finite, Finite]
 
 FLOOR = 5e-6  # violations far below this one look like none in the paper's colouring
 COLOURINGS = ("log", "positive", "signed")
@@ -48,6 +70,7 @@ STYLE: dict[str, Any] = {
 }
 
 
+@checked(columns=Natural, size=tuple[Positive, Positive])
 def figure(columns: int = 1, *, size: tuple[float, float] = (5.6, 4.6)) -> Figure:
     """A figure with a row of panels, `figure.axes`, outside pyplot: no window opens. `size` is that of one panel.
 
@@ -72,13 +95,15 @@ def figure(columns: int = 1, *, size: tuple[float, float] = (5.6, 4.6)) -> Figur
     return made
 
 
+@checked(picture=Picture)
 def save(picture: Figure, path: str | Path) -> Path:
-    """Write a figure; the ending of the name chooses the format."""
+    """Write a figure, whole or not at all; the ending of the name chooses the format."""
     formats = picture.canvas.get_supported_filetypes()
-    target = Path(path)
+    target = check_file(path, "picture.png")
     if target.suffix.lstrip(".").lower() not in formats:
         raise lsip.ModelError(f"Pictures can be saved as {', '.join(sorted(formats))}; got the name {target.name}.")
-    picture.savefig(target, dpi=STYLE["savefig.dpi"])
+    with whole_file(target, "picture.png") as part:
+        picture.savefig(part, dpi=STYLE["savefig.dpi"], format=target.suffix.lstrip(".").lower())
     return target
 
 
@@ -98,18 +123,21 @@ def heat(violation: ArrayLike, colouring: Colouring = "log") -> Array:
     >>> heat([-1.0, 0.0, 5e-6, 5e-3]).round(3).tolist()
     [0.0, 0.0, 0.693, 6.909]
     """
-    v = np.asarray(violation, dtype=float)
+    v = numbers(violation, "`violation`", nan=True)
     if callable(colouring):
-        return np.asarray(colouring(v), dtype=float)
+        found = numbers(colouring(v), "What a colouring makes of violations", nan=True)
+        if found.shape != v.shape:
+            raise lsip.ModelError(f"A colouring gives a number for each violation, {v.shape}; got {found.shape}.")
+        return found
+    choice("colouring", colouring, COLOURINGS)
     if colouring == "log":
         return np.log(np.maximum(v, 0.0) + FLOOR) - np.log(FLOOR)
     if colouring == "positive":
         return np.maximum(v, 0.0)
-    if colouring == "signed":
-        return v
-    raise lsip.ModelError(f"`colouring` is one of {', '.join(COLOURINGS)}, or a function; got {colouring!r}.")
+    return v
 
 
+@checked(mdp=SICMDP, axes=Panel | None, arrows=Flag, bar=Flag, title=Words, limits=Limits | None, path=FileName | None)
 def violation_map(
     mdp: SICMDP,
     policy: PolicyLike,
@@ -159,9 +187,8 @@ def violation_map(
         if arrows:
             _arrows(target, np.asarray(outfalls), mdp.chain(policy))
         target.plot(*np.asarray(outfalls).T, "o", color=OUTFALL, markeredgecolor="black", zorder=4, label="outfalls")
-    marks = np.asarray([] if points is None else points, dtype=float)
-    if len(marks):
-        marks = np.atleast_2d(marks)
+    if points is not None and np.size(points):
+        marks = as_points(points, 2)
         style: dict[str, Any] = {"markersize": 8, "markeredgewidth": 2, "zorder": 5, "clip_on": False}
         target.plot(*marks.T, "x", color=CROSS, label="index points", **style)
     target.set(xlabel="$y_1$", ylabel="$y_2$", xlim=u[[0, -1]], ylim=v[[0, -1]], aspect="equal")
@@ -171,6 +198,7 @@ def violation_map(
     return _done(drawn, path)
 
 
+@checked(drawn=Picture, image=Image)
 def colour_bar(drawn: Figure, image: ScalarMappable, panels: Sequence[Axes], colouring: Colouring = "log") -> None:
     """One colour scale beside panels that share it; `image` is what a panel drew first, `panel.collections[0]`."""
     names = {
@@ -178,10 +206,15 @@ def colour_bar(drawn: Figure, image: ScalarMappable, panels: Sequence[Axes], col
         "positive": r"$(V_{c_y}-u_y)_+$",
         "signed": r"$V_{c_y}-u_y$",
     }
+    if not isinstance(panels, list | tuple) or not panels:
+        raise lsip.ModelError(f"`panels` are a list of axes; got {shown(panels)}.")
+    for panel in panels:
+        having("panels", panel, "get_figure", "figure.gca()")
     beside = drawn.colorbar(image, ax=list(panels), shrink=0.85, pad=0.02)
     beside.set_label(names.get(colouring, "") if isinstance(colouring, str) else "")
 
 
+@checked(mdp=SICMDP, axes=Panel | None, label=Words, title=Words, path=FileName | None)
 def violation_curve(
     mdp: SICMDP,
     policy: PolicyLike,
@@ -205,9 +238,8 @@ def violation_curve(
     with np.errstate(invalid="ignore"):
         target.fill_between(y[:, 0], 0, values, where=values > 0, color=RED, alpha=0.3, linewidth=0)
     target.axhline(0, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-    marks = np.asarray([] if points is None else points, dtype=float)
-    if len(marks):
-        marks = marks.reshape(-1, 1)
+    if points is not None and np.size(points):
+        marks = as_points(points, 1)
         target.plot(marks[:, 0], mdp.violations(policy, marks), "x", color=CROSS, markersize=8, markeredgewidth=2)
     target.set(xlabel="$y$", ylabel="$V_{c_y} - u_y$")
     target.set_title(title, loc="left")
@@ -216,6 +248,7 @@ def violation_curve(
     return _done(drawn, path)
 
 
+@checked(axes=Panel | None, xlabel=Words, ylabel=Words, title=Words, path=FileName | None)
 def curves(
     series: Mapping[str, tuple[ArrayLike, ArrayLike]],
     axes: Axes | None = None,
@@ -234,7 +267,7 @@ def curves(
         are logarithmic.
     """
     drawn, target = _target(axes)
-    for i, (label, (x, values)) in enumerate(series.items()):
+    for i, (label, x, values) in enumerate(_lines(series)):
         mean, error = mean_and_error(values)
         low = np.minimum(error, 0.9 * mean)  # a bar that would reach zero has no end on a logarithmic axis
         style: dict[str, Any] = {"color": LINES[i % len(LINES)], "marker": MARKERS[i % len(MARKERS)]}
@@ -243,6 +276,7 @@ def curves(
     return _labelled(drawn, target, title, path)
 
 
+@checked(resamples=Natural, seed=Seed)
 def interquartile(values: ArrayLike, *, resamples: int = 2000, seed: int = 0) -> tuple[Array, Array, Array]:
     """Interquartile mean over seeds (k,) of values (seeds, k), and the ends of its 95 % bootstrap interval.
 
@@ -254,7 +288,7 @@ def interquartile(values: ArrayLike, *, resamples: int = 2000, seed: int = 0) ->
     >>> float(middle[0]), bool(low[0] <= 2.5 <= high[0])
     (2.5, True)
     """
-    table = np.atleast_2d(np.asarray(values, dtype=float))
+    table = _table(values)
     rng = np.random.default_rng(seed)
     again = table[rng.integers(len(table), size=(resamples, len(table)))]  # (resamples, seeds, k)
     low, high = np.quantile(_middle(again), [0.025, 0.975], axis=0)
@@ -268,6 +302,7 @@ def _middle(values: Array) -> Array:
     return np.sort(values, axis=-2)[..., cut : count - cut, :].mean(axis=-2)
 
 
+@checked(axes=Panel | None, xlabel=Words, ylabel=Words, title=Words, path=FileName | None)
 def bands(
     series: Mapping[str, tuple[ArrayLike, ArrayLike]],
     axes: Axes | None = None,
@@ -279,7 +314,7 @@ def bands(
 ) -> Figure:
     """Learning curves: interquartile means over seeds with 95 % bootstrap intervals; for `series` see `curves`."""
     drawn, target = _target(axes)
-    for i, (label, (x, values)) in enumerate(series.items()):
+    for i, (label, x, values) in enumerate(_lines(series)):
         middle, low, high = interquartile(values)
         colour = LINES[i % len(LINES)]
         target.plot(x, middle, label=label, color=colour, linewidth=1.6)
@@ -297,12 +332,33 @@ def mean_and_error(values: ArrayLike) -> tuple[Array, Array]:
     >>> mean.tolist(), error.tolist()
     ([2.0, 5.0], [1.0, 0.0])
     """
-    table = np.atleast_2d(np.asarray(values, dtype=float))
+    table = _table(values)
     known = np.isfinite(table)
     count = known.sum(axis=0)
     mean = np.where(known, table, 0.0).sum(axis=0) / np.where(count > 0, count, np.nan)
     spread = np.where(known, (table - mean) ** 2, 0.0).sum(axis=0) / np.maximum(count - 1, 1)
     return mean, np.sqrt(spread / np.maximum(count, 1))
+
+
+def _table(values: ArrayLike) -> Array:
+    """Values (seeds, k)."""
+    table = np.atleast_2d(numbers(values, "Values of seeds", nan=True))
+    if table.ndim != 2 or not len(table):
+        raise lsip.ModelError(f"Values of seeds have the shape (seeds, k); got {table.shape}.")
+    return table
+
+
+def _lines(series: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Iterator[tuple[str, Array, Array]]:
+    """Labels, abscissas (k,) and values (seeds, k) of lines."""
+    if not isinstance(series, Mapping):
+        raise lsip.ModelError(f"Lines are a dictionary of their labels, each with (x, values); got {shown(series)}.")
+    for label, pair in series.items():
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise lsip.ModelError(f"The line {shown(label)} is a pair (x, values); got {shown(pair)}.")
+        x, values = numbers(pair[0], "Abscissas"), _table(pair[1])
+        if x.shape != values.shape[1:]:
+            raise lsip.ModelError(f"Values of the line {shown(label)} are (seeds, {x.size}); got {values.shape}.")
+        yield str(label), x, values
 
 
 def _target(axes: Axes | None) -> tuple[Figure, Axes]:

@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 
 def pick_device(device: str | torch.device = "auto") -> torch.device:
     """The device of that name; "auto" is the first GPU of CUDA where there is one, else the CPU."""
+    if not isinstance(device, str | torch.device):
+        raise lsip.ModelError(f'`device` is "auto", "cpu", "cuda", "cuda:0" or "mps"; got {validation.shown(device)}.')
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -98,6 +100,7 @@ class SoftmaxTable(Categorical):
         super().__init__()
         validation.count("states", states)
         validation.count("actions", actions)
+        validation.fits("A table of states and actions", states, actions)
         self.theta = nn.Parameter(torch.zeros(states, actions, dtype=torch.float64))
 
     def logits(self, observations: Tensor) -> Tensor:
@@ -121,12 +124,23 @@ def layers(sizes: Sequence[int], activation: type[nn.Module] = Tanh) -> nn.Seque
     return nn.Sequential(*parts)
 
 
+def _sizes(observations: int, hidden: Sequence[int], actions: int) -> list[int]:
+    """The sizes of all layers."""
+    if not isinstance(hidden, list | tuple):
+        raise lsip.ModelError(f"`hidden` are the sizes of layers, as in (64, 64); got {validation.shown(hidden)}.")
+    inner = [validation.count("hidden", size) for size in hidden]
+    sizes = [validation.count("observations", observations), *inner, validation.count("actions", actions)]
+    for before, after in pairwise(sizes):
+        validation.fits("A layer of a network", before, after)
+    return sizes
+
+
 class MLPCategorical(Categorical):
     """A network from observations (N, k) to logits."""
 
     def __init__(self, observations: int, actions: int, hidden: Sequence[int] = (64, 64)) -> None:
         super().__init__()
-        self.net = layers([observations, *hidden, actions])
+        self.net = layers(_sizes(observations, hidden, actions))
         _start_small(self.net)
 
     def logits(self, observations: Tensor) -> Tensor:
@@ -140,9 +154,9 @@ class MLPGaussian(Policy):
         self, observations: int, actions: int, hidden: Sequence[int] = (64, 64), log_std: float = -0.5
     ) -> None:
         super().__init__()
-        self.net = layers([observations, *hidden, actions])
+        self.net = layers(_sizes(observations, hidden, actions))
         _start_small(self.net)
-        self.log_std = nn.Parameter(torch.full((actions,), float(log_std)))
+        self.log_std = nn.Parameter(torch.full((actions,), validation.number("log_std", log_std)))
 
     def describe(self, observations: Tensor) -> dict[str, Tensor]:
         mean = self.net(observations)

@@ -18,6 +18,7 @@ from gymnasium.vector import VectorEnv
 
 import lsip
 
+from . import validation
 from .player import Player
 from .rollouts import AnyEnv, Episodes, as_vector
 
@@ -63,16 +64,13 @@ class RayRollouts:
     tries: int = 3
 
     def __post_init__(self) -> None:
-        if self.actors is not None and (not isinstance(self.actors, int) or self.actors < 1):
-            raise lsip.ModelError(f"`actors` must be a positive integer; got {self.actors!r}.")
-        if not isinstance(self.tries, int) or self.tries < 1:
-            raise lsip.ModelError(f"`tries` must be a positive integer; got {self.tries!r}.")
-        if not self.patience > 0:
-            raise lsip.ModelError(f"`patience` must be positive; got {self.patience!r}.")
-        if not self.cpus > 0:
-            raise lsip.ModelError(f"`cpus` must be positive; got {self.cpus!r}.")
+        if self.actors is not None:
+            validation.count("actors", self.actors)
+        validation.count("tries", self.tries)
+        validation.number("patience", self.patience, "positive")
+        validation.number("cpus", self.cpus, "positive")
         if self.make is not None and not callable(self.make):
-            raise lsip.ModelError(f"`make` must be a function that makes an environment; got {self.make!r}.")
+            raise lsip.ModelError(f"`make` must be a function without arguments; got {validation.shown(self.make)}.")
 
     def open(self, env: AnyEnv, rounds: int) -> RayPool:
         """Start the actors, each with an environment like this one, for so many rounds an iteration."""

@@ -12,8 +12,6 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-import lsip
-
 from . import validation
 from .separation import Found
 
@@ -73,8 +71,8 @@ class Switch:
     def __post_init__(self) -> None:
         validation.number("eta", self.eta)
         validation.number("merge", self.merge, "share")
-        if self.switch not in ("worst", "set"):
-            raise lsip.ModelError(f'`switch` is "worst" or "set"; got {self.switch!r}.')
+        validation.choice("switch", self.switch, ("worst", "set"))
+        validation.flag("only_arrived", self.only_arrived)
 
     def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
         good = found.value <= self.eta

@@ -10,24 +10,33 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import lsip
+from lsip.schema import Schema, text, whole
+from lsip.validation import numbers
 
 from . import checkpoint as checkpoints
 from . import validation
 from .certify import Guarantee, certify
 from .errors import NoGoodPolicyWarning
 from .evaluation import Evaluation, MonteCarlo, check_model
-from .learner import Callback, Course, Learner, rebuilt
+from .learner import SETTINGS, Callback, Course, Learner, by_path, described, rebuilt
 from .policies import Categorical, flat_parameters, pick_device, set_flat_parameters
 from .rules import Rule, Switch
 from .schedules import Schedule
 from .sicmdp import SICMDP
 from .simulator import Simulator, rollout
+from .state import is_part
 from .tabular import TabularWorld
 from .updates import NPG, Update
 from .validation import Seed
 
 Array = NDArray[np.float64]
 CHOICES = ("uniform", "best", "average", "last")
+
+FACTS: dict[str, Schema] = {  # of a file, beside its arrays
+    "kind": text,
+    "settings": {**SETTINGS, "evaluation": described, "policy": (text, whole), "shape": (whole, whole)},
+    "state": by_path,
+}
 
 
 class Parts(TypedDict, total=False):
@@ -118,7 +127,12 @@ class SICPO(Learner):
     ) -> None:
         search = lsip.oracles.RandomSearch(points=100) if oracle is None else oracle
         super().__init__(
-            rule or Switch(eta, switch), NPG() if update is None else update, search, learning_rate, seed, fallback
+            Switch(eta, switch) if rule is None else rule,
+            NPG() if update is None else update,
+            search,
+            learning_rate,
+            seed,
+            fallback,
         )
         way = MonteCarlo() if evaluation is None else evaluation
         self.world = TabularWorld(problem, way, policy, features, pick_device(device))
@@ -194,8 +208,7 @@ class SICPO(Learner):
         "uniform" is drawn from the good set, as in the algorithm; "best" has the highest estimated reward in it;
         "average" is the mean of its last 100 members; "last" is the last iterate, good or not.
         """
-        if choice not in CHOICES:
-            raise lsip.ModelError(f"`choice` is one of {', '.join(CHOICES)}; got {choice!r}.")
+        validation.choice("choice", choice, CHOICES)
         kept = self.state.drawn if choice == "uniform" else self.state.best
         if choice == "last" or kept is None:
             return self.world.table()
@@ -211,14 +224,13 @@ class SICPO(Learner):
         self, states: ArrayLike, *, deterministic: bool = False, choice: str = "uniform", seed: Seed = None
     ) -> NDArray[np.intp]:
         """Actions for states: drawn from the policy, or its most likely ones; `choice` as in `choose`."""
-        given = np.asarray(states)
-        if (
-            not np.issubdtype(given.dtype, np.integer)
-            or (given < 0).any()
-            or (given >= self.specification.states).any()
-        ):
-            raise lsip.ModelError(f"States are integers from 0 to {self.specification.states - 1}; got {states!r}.")
-        rows = self.choose(choice)[given]
+        validation.flag("deterministic", deterministic)
+        given = numbers(states, "States", nan=True)
+        if not (given == np.floor(given)).all() or (given < 0).any() or (given >= self.specification.states).any():
+            raise lsip.ModelError(
+                f"States are whole, from 0 to {self.specification.states - 1}; got {validation.shown(states)}."
+            )
+        rows = self.choose(choice)[given.astype(np.intp)]
         self._warn(choice)
         if deterministic:
             return rows.argmax(axis=-1)
@@ -276,7 +288,7 @@ class SICPO(Learner):
                 f"A loaded run keeps its own {', '.join(other)}; `load` takes {', '.join(Parts.__annotations__)} and "
                 "device. To go on otherwise, set the attribute afterwards: agent.eta = …"
             )
-        facts, arrays = checkpoints.read(path, "SICPO")
+        facts, arrays = checkpoints.read(path, "SICPO", FACTS, is_part)
         with checkpoints.reading(path, "SICPO", facts):
             settings = facts["settings"]
             (name, size), (states, actions) = settings["policy"], settings["shape"]

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 import lsip
+from lsip.schema import Either, Schema, missing, text
 
 from . import checkpoint as checkpoints
 from . import validation
@@ -24,7 +26,7 @@ from .constraint import SemiInfiniteCost
 from .episode_violation import EpisodeViolation
 from .episodic import EpisodicWorld, innermost
 from .errors import NoGoodPolicyWarning
-from .learner import Callback, Course, Learner, rebuilt
+from .learner import SETTINGS, Callback, Course, Learner, by_path, rebuilt
 from .logs import Row, check_folder
 from .policies import Policy, flat_parameters, pick_device, set_flat_parameters
 from .rollouts import AnyEnv, Episodes
@@ -32,13 +34,19 @@ from .rules import Rule, Switch
 from .schedules import at
 from .separation import TUNING, separate
 from .si_cppo_config import Settings, SICPPOConfig
-from .state import Kept, Report
+from .state import Kept, Report, is_part
 from .updates import PPO, Update
 
 if TYPE_CHECKING:
     from .rollouts_ray import RayRollouts
 
 Array = NDArray[Any]
+
+FACTS: dict[str, Schema] = {  # of a file, beside its arrays
+    "kind": text,
+    "settings": {**SETTINGS, "env": Either(text, missing), "config": by_path},
+    "state": by_path,
+}
 
 
 class SICPPO(Learner):
@@ -104,7 +112,7 @@ class SICPPO(Learner):
         rate = c.learning_rate if c.learning_rate is not None else 1e-3 if update is None else 1.0
         search = _searcher(constraint) if oracle is None else oracle
         super().__init__(
-            rule or Switch(c.eta, c.switch, c.only_arrived),
+            Switch(c.eta, c.switch, c.only_arrived) if rule is None else rule,
             c.update() if update is None else update,
             search,
             rate,
@@ -151,6 +159,7 @@ class SICPPO(Learner):
 
         While no evaluation has found a policy feasible it is the current one, with a `NoGoodPolicyWarning`.
         """
+        validation.flag("deterministic", deterministic)
         space = self.world.space
         given, shape = validation.array("observation", observation), tuple(space.shape or ())
         single = given.shape == shape
@@ -184,6 +193,7 @@ class SICPPO(Learner):
 
     def episodes(self, count: int, seed: int, *, deterministic: bool = True) -> Episodes:
         """Fresh episodes of the policy that `predict` uses: exactly so many, the same for the same seed."""
+        validation.flag("deterministic", deterministic)
         self._warn()
         with self._using_best() as player:
             played = self.world.episodes(player, validation.count("count", count), validation.seed(seed), deterministic)
@@ -302,6 +312,7 @@ class SICPPO(Learner):
         `oracle` looks for it instead of the training's own. The report's `margin` is what chance may add to the
         violation at its worst point, with the confidence of the config; `certify` speaks about all points.
         """
+        validation.flag("deterministic", deterministic)
         seed, chosen = validation.seed(seed), self.oracle if oracle is None else validation.oracle(oracle)
         count = self.env.num_envs if episodes is None else validation.count("episodes", episodes)
         played = self.world.played(self.world.episodes(self.world.player(self.state), count, seed, deterministic))
@@ -380,7 +391,7 @@ class SICPPO(Learner):
         begins with a seeded reset, so that no state of an environment belongs to a run. Device and workers do not,
         either; on another processor, sums may be rounded otherwise.
         """
-        facts, arrays = checkpoints.read(path, cls.kind)
+        facts, arrays = checkpoints.read(path, cls.kind, FACTS, is_part)
         given = {"update": update, "oracle": oracle, "fallback": fallback, "rule": rule}
         with checkpoints.reading(path, cls.kind, facts):
             settings = facts["settings"]
@@ -388,11 +399,14 @@ class SICPPO(Learner):
             made = rebuilt(settings, given, ("update", "oracle", "fallback", "rule", "learning_rate"))
             rate, seed, name = made.pop("learning_rate"), settings["seed"], settings["env"]
             kept = SICPPOConfig(**{**config, "hidden": tuple(config["hidden"])})
+            held = sum(array.size for array in arrays.values())
+            if sum(before * after for before, after in pairwise(kept.hidden)) > held:
+                raise ValueError(f"its networks have layers {kept.hidden}, but it holds {held} numbers")
         if env is None:
             env = _made(path, name)
         agent = cls.__new__(cls)
         options: dict[str, Any] = {"device": device, "tensorboard": tensorboard, "workers": workers, "policy": policy}
-        SICPPO.__init__(agent, env, constraint or _own(env), kept, seed=seed, **made, **options)
+        SICPPO.__init__(agent, env, _own(env) if constraint is None else constraint, kept, seed=seed, **made, **options)
         agent.learning_rate = rate
         agent._restore(path, facts, arrays)
         return agent

@@ -194,6 +194,7 @@ def si_crl(
         validation.number("tolerance", tolerance, "amount")
     if iterations is not None:
         validation.count("iterations", iterations)
+    validation.flag("two_successors", two_successors)
     if two_successors:
         binary = BinaryModel(specification)
         inner = si_crl(
@@ -257,6 +258,9 @@ def si_crl_steps(
     default = lsip.oracles.BranchAndBound() if enclosable else lsip.oracles.Multistart()
     chosen = default if oracle is None else validation.oracle(oracle)
     given: dict[str, Any] = {**options}
+    for name in ("polish", "sample_first", "start", "tol", "oracle"):
+        if name in given:
+            raise lsip.ModelError(f"`{name}` is chosen by the algorithm; leave it out.")
     method = lsip.Exchange(oracle=OnePoint(chosen), start=[first], polish=False, sample_first=False, tol=1e-9, **given)
     points, steps = list(first), lsip.exchange(program.problem, method)
     while True:

@@ -427,7 +427,9 @@ def read_policy(policy: PolicyLike, states: int, actions: int) -> Array:
     What has a policy, such as a `Plan`, stands for it.
     """
     bare: Any = getattr(policy, "policy", policy)  # an array, or what can be made one
-    given = np.asarray(bare)
+    given = bare if isinstance(bare, np.ndarray) else validation.array("policy", bare)
+    if isinstance(bare, list | tuple) and (given == np.floor(given)).all() and given.shape == (states,):
+        given = given.astype(np.intp)
     if given.shape == (states,) and np.issubdtype(given.dtype, np.integer):
         if (given < 0).any() or (given >= actions).any():
             raise lsip.ModelError(f"A deterministic policy has actions 0 to {actions - 1}; got {given.tolist()}.")
@@ -445,6 +447,7 @@ def uniform_policy(states: int, actions: int) -> Array:
     """Every action with the same probability."""
     validation.count("states", states)
     validation.count("actions", actions)
+    validation.fits("A policy", states, actions)
     return np.full((states, actions), 1 / actions)
 
 
@@ -453,7 +456,10 @@ def policy_of(occupancy: Array, least: float = 1e-12) -> Array:
 
     States that are visited less than `least` carry no information; there, every action gets the same probability.
     """
-    q = np.maximum(occupancy, 0.0)
+    q = np.maximum(validation.array("occupancy", occupancy), 0.0)
+    if q.ndim != 2 or not q.size:
+        raise lsip.ModelError(f"An occupancy measure has the shape (S, A); got {q.shape}.")
+    validation.number("least", least)
     total = q.sum(axis=1, keepdims=True)
     seen = total > least
     return np.where(seen, q / np.where(seen, total, 1.0), 1 / q.shape[1])

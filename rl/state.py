@@ -138,6 +138,11 @@ def pack(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
     return facts, arrays
 
 
+def is_part(name: str) -> bool:
+    """Whether an array of a file belongs to a state, by its path."""
+    return name.split(BETWEEN)[0] in {f.name for f in fields(State)}
+
+
 def unpack(state: State, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Fill a new state of the same problem with what was packed."""
     tree: dict[str, Any] = {}

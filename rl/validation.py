@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from numbers import Real
 from typing import TypeVar
 
@@ -11,10 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import lsip
-from lsip.validation import numbers
+from lsip.validation import NO_NUMBERS, double, numbers
+from lsip.validation import Seed as Seed
+from lsip.validation import choice as choice
+from lsip.validation import fits as fits
+from lsip.validation import flag as flag
+from lsip.validation import generator as check_seed
+from lsip.validation import shown as described
 
 Part = TypeVar("Part")
-Seed = int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None
 
 RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
     "finite": ("must be a finite number", lambda v: bool(np.isfinite(v))),
@@ -31,14 +36,14 @@ def number(name: str, value: object, kind: str = "finite") -> float:
     """A number of one of these ranges, as Python's float."""
     wanted, holds = RANGES[kind]
     plain = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    if not isinstance(plain, Real) or not holds(float(plain)):
+    if isinstance(plain, np.timedelta64) or not isinstance(plain, Real) or not holds(double(plain)):
         raise lsip.ModelError(f"`{name}` {wanted}; got {shown(value)}.")
     return float(plain)
 
 
 def count(name: str, value: object, least: int = 1) -> int:
     """An integer that is large enough."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, int | np.integer) or value < least:
         wanted = "a positive integer" if least == 1 else f"an integer, at least {least}"
         raise lsip.ModelError(f"`{name}` must be {wanted}; got {shown(value)}.")
     return int(value)
@@ -75,12 +80,8 @@ def seed(value: object) -> int:
 
 def generator(value: Seed) -> np.random.Generator:
     """A NumPy generator, from all that NumPy makes one of."""
-    try:
-        return np.random.default_rng(value)
-    except (TypeError, ValueError):
-        raise lsip.ModelError(
-            f"`seed` must be an integer, at least 0, None or a NumPy generator; got {shown(value)}."
-        ) from None
+    check_seed("seed", value)
+    return np.random.default_rng(value)
 
 
 def call(name: str, function: Callable[..., object], *arguments: str) -> None:
@@ -109,5 +110,4 @@ def shown(value: object) -> str:
     """A value for a message, in a few words."""
     if isinstance(value, type):
         return f"the class {value.__name__} (make one of it: {value.__name__}(…))"
-    text = repr(value)
-    return text if len(text) <= 60 and "\n" not in text else f"an object of type {type(value).__name__}"
+    return described(value)

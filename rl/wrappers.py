@@ -70,7 +70,16 @@ class WorstPoint:
 
     def add(self, observations: ArrayLike, actions: ArrayLike) -> None:
         """Take note of a whole episode, o_0, …, o_{T-1} and a_0, …, a_{T-1}, and choose y again."""
-        self._recent.append((np.asarray(observations), np.asarray(actions)))
+        seen, done = validation.array("observations", observations), validation.array("actions", actions)
+        if not seen.ndim or not done.ndim or len(seen) != len(done) or not len(seen):
+            raise lsip.ModelError(
+                f"An episode has an action for each observation; got shapes {done.shape} and {seen.shape}."
+            )
+        if self._recent and (seen.shape[1:], done.shape[1:]) != tuple(part.shape[1:] for part in self._recent[0]):
+            raise lsip.ModelError(
+                f"Observations and actions have other shapes than before: {seen.shape} and {done.shape}."
+            )
+        self._recent.append((seen, done))
         violation = EpisodeViolation(self.constraint, _padded(self._recent))
         found = violation.found(self.oracle, 0.0, self._rng)
         before = float(violation.values(self.y[None, :])[0, 0])
@@ -157,6 +166,7 @@ class WorstCost(gymnasium.Wrapper[Any, Any, Any, Any]):
             raise lsip.ModelError(f"`point` has its own {', '.join(sorted(options))}; give them to WorstPoint.")
         if point is not None and point.constraint is not constraint:
             raise lsip.ModelError("`point` was made for another constraint; share the same object.")
+        validation.flag("relative", relative)
         self.constraint, self.relative = constraint, bool(relative)
         self.point = point or WorstPoint(constraint, **options)
         self.y: Array = self.point.y

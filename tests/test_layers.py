@@ -49,7 +49,7 @@ ONLY = {  # every room of lsip, the innermost first: all that it may import from
     "lsip.version": set(),
     "lsip.deadline": {"lsip.errors"},
     "lsip.validation": {"lsip.errors"},
-    "lsip.files": {"lsip.errors"},
+    "lsip.files": {"lsip.errors", "lsip.validation"},
     "lsip.html": set(),
     "lsip.schema": {"lsip.errors"},
     "lsip.kernel": set(),

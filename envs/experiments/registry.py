@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lsip.files import whole_file
 from rl import plotting
 
 if TYPE_CHECKING:
@@ -47,5 +48,6 @@ def written(out: Path, name: str, picture: Figure, numbers: dict[str, Any], line
 
 def write_numbers(path: Path, numbers: dict[str, Any]) -> Path:
     """The numbers of a figure as JSON."""
-    path.write_text(json.dumps(numbers, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    with whole_file(path, "numbers.json") as part:
+        part.write_text(json.dumps(numbers, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return path

@@ -53,8 +53,7 @@ class Wasserstein:
 
     def __init__(self, samples: Data, radius: float, norm: float = 1) -> None:
         real("radius", radius, "is a number >= 0", lambda v: 0 <= v < np.inf)
-        if norm not in (1, 2, np.inf):
-            raise ModelError(f"`norm` is 1, 2 or np.inf; got {norm!r}.")
+        real("norm", norm, "is 1, 2 or np.inf", lambda v: v in (1, 2, np.inf))
         points = numbers(samples, "`samples`")
         if points.size == 0 or points.ndim not in (1, 2):
             raise ModelError(f"`samples` have the shape (N, m), or (N,) for numbers; got {points.shape}.")

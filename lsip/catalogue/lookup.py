@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from ..errors import ModelError
+from ..validation import Words, checked, shown
 from .entry import REGISTRY, Entry
 
 
@@ -19,6 +20,7 @@ def names() -> tuple[str, ...]:
     return tuple(REGISTRY)
 
 
+@checked(name=Words)
 def get(name: str) -> Entry:
     """The problem of that name; a `ModelError` suggests similar names when there is none."""
     if name in REGISTRY:
@@ -29,13 +31,17 @@ def get(name: str) -> Entry:
     raise ModelError(f"The catalogue has no problem named {name!r}. {advice}")
 
 
+@checked(text=Words)
 def search(text: str = "", tags: str | Iterable[str] = ()) -> tuple[Entry, ...]:
     """The problems that mention every word of `text` and carry all of `tags`.
 
     Words are looked for in names, titles, sources, notes, tags and statuses, whatever their case.
     """
     words = text.lower().split()
-    wanted = {tags} if isinstance(tags, str) else set(tags)
+    given = (tags,) if isinstance(tags, str) else tags
+    if not isinstance(given, list | tuple | set | frozenset) or not all(isinstance(tag, str) for tag in given):
+        raise ModelError(f"`tags` are words, one or a list of them; got {shown(tags)}.")
+    wanted = set(given)
 
     def matches(entry: Entry) -> bool:
         fields = (entry.name, entry.title, entry.source, entry.note, entry.status, *entry.tags)

@@ -10,10 +10,13 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import signal
 import sys
 import textwrap
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
@@ -33,8 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        options = _parsed(arguments)
-        code: int = options.run(options)
+        with _terminable():
+            options = _parsed(arguments)
+            code: int = options.run(options)
         sys.stdout.flush()
         return code
     except LSIPError as error:
@@ -55,6 +59,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"Something went wrong inside lsip ({type(error).__name__}: {error}, at {Path(where.filename).name} line "
             f"{where.lineno}). This is a bug worth reporting, with the command and the model."
         )
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """A SIGTERM ends a command as Ctrl-C does: with what is known so far. Only the main thread hears signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:

@@ -8,6 +8,7 @@ from .ellipsoid import Ellipsoid
 from .finite import Finite
 from .intersection import Intersection
 from .interval import Interval
+from .points import as_points
 from .polytope import Polytope
 from .product import Product
 from .simplex import Simplex
@@ -27,4 +28,5 @@ __all__ = [
     "Product",
     "Simplex",
     "Union",
+    "as_points",
 ]

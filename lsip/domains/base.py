@@ -16,13 +16,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..validation import Count, Distance, Natural, Seed, checked
 from .points import additive_recurrence, as_points, distinct
 from .proven import Directions, raised
 
 Array = NDArray[np.float64]
-Seed = int | np.random.Generator
 Method = Literal["__call__", "reduce", "reduceat", "accumulate", "outer", "at"]  # of a ufunc
 
+# What the arguments of methods are, of every index set.
+CHECKED = {
+    "contains": checked(tol=Distance),
+    "sample": checked(n=Count, seed=Seed),
+    "spread": checked(n=Natural),
+    "grid": checked(per_axis=Natural),
+}
 COMBINED: dict[str, Callable[..., Domain]] = {}  # what *, |, & and where make; each enters itself
 
 
@@ -69,6 +76,12 @@ class Domain(ABC):
 
     scalar: ClassVar[bool] = False  # True when the index is a number t rather than a vector y
     convex: ClassVar[bool] = False  # True when it is known to hold the line between any two of its points
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name, check in CHECKED.items():
+            if name in vars(cls):
+                setattr(cls, name, check(vars(cls)[name]))
 
     lower: Array  # (m,), the bounding box: tight, but for the rounding that makes it hold the whole set
     upper: Array  # (m,)
@@ -169,14 +182,17 @@ class Domain(ABC):
         """
         return None
 
+    @CHECKED["sample"]
     def sample(self, n: int, seed: Seed = 0) -> Array:
         """Draw `n` uniform points, shape (n, m); the same seed gives the same points."""
         return self.place(np.random.default_rng(seed).random((n, self.parameters)))
 
+    @CHECKED["spread"]
     def spread(self, n: int) -> Array:
         """Give about `n` points that cover the domain evenly, the same at every call."""
         return distinct(self.place(additive_recurrence(n, self.parameters)))
 
+    @CHECKED["grid"]
     def grid(self, per_axis: int) -> Array:
         """Points of the uniform grid on the bounding box that belong to the domain, shape (N, m).
 
@@ -278,9 +294,7 @@ def no_witness(y: Array) -> tuple[Array, Array]:
 
 
 def check_grid(per_axis: int, dim: int, most: int = 50_000_000) -> None:
-    """Refuse grids that mean nothing, or whose points are more than `most` and would not fit in memory."""
-    if per_axis < 1:
-        raise ModelError(f"A grid needs at least one point per axis; got per_axis={per_axis}.")
+    """Refuse grids whose points are more than `most` and would not fit in memory."""
     if float(per_axis) ** dim > most:
         raise ModelError(
             f"A grid of {per_axis} points per axis in dimension {dim} has {float(per_axis) ** dim:.1e} points, "

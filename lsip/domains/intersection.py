@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..validation import shown
 from .base import COMBINED, Array, Cell, Domain, Seed, Vector, as_points, box_support, no_witness
 from .box import Box
 from .consensus import Agreement, agree
@@ -84,11 +85,12 @@ class Intersection(Domain):
     _basis: Array  # (m, k), directions along the set, as long as it is wide, about
 
     def __init__(self, *members: Domain) -> None:
-        flat = tuple(dict.fromkeys(part for d in members for part in _parts(d)))
-        if len(flat) < 2 or not all(_usable(d) for d in flat):
+        known = all(isinstance(d, Domain) for d in members)
+        flat = tuple(dict.fromkeys(part for d in members for part in _parts(d))) if known else members
+        if not known or len(flat) < 2 or not all(_usable(d) for d in flat):
             raise ModelError(
                 "An intersection needs two or more convex sets, as in Ball([0, 0], 1) & Box([0, 0], [1, 1]); got "
-                f"{', '.join(map(str, flat)) or 'none'}. Cut others by inequalities: domain.where(lambda y: …)."
+                f"{', '.join(map(shown, flat)) or 'none'}. Cut others by inequalities: domain.where(lambda y: …)."
             )
         lower, upper = np.max([d.lower for d in flat], axis=0), np.min([d.upper for d in flat], axis=0)
         if (lower > upper).any():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from ..validation import numbers
+from ..validation import numbers, shown
 
 Array = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def constant(values: ArrayLike, name: str, ndim: int, *, bounded: bool = True) -
         kind = ("a number", "a vector", "a matrix")[ndim]
         raise ModelError(f"`{name}` must be {kind}; got shape {array.shape}.")
     if np.isnan(array).any() or (bounded and np.isinf(array).any()):
-        raise ModelError(f"`{name}` must be finite, because index sets are bounded; got {values!r}.")
+        raise ModelError(f"`{name}` must be finite, because index sets are bounded; got {shown(values)}.")
     if np.abs(array[np.isfinite(array)]).max(initial=0.0) > TUNING.farthest:
         raise ModelError(
             f"`{name}` must stay below {TUNING.farthest:g}, so that distances can be squared; "

@@ -106,7 +106,7 @@ def _sparse_map(a: Expression | sparse.csr_array, b: Expression | sparse.csr_arr
 def _common(*operands: Expression) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*(o.shape for o in operands))
-    except ValueError:
+    except (ValueError, RuntimeError):  # NumPy knows up to 32 axes here
         shapes = " and ".join(str(o.shape) for o in operands)
         raise ModelError(f"Shapes {shapes} do not broadcast together in {', '.join(map(str, operands))}.") from None
 
@@ -281,7 +281,7 @@ def getitem(u: Symbol, key: Key) -> Symbol:
     key = np.asarray(key) if hasattr(key, "__array__") else key  # without the labels of a table
     try:
         index = _positions(u.shape)[key]
-    except IndexError as error:
+    except (IndexError, OverflowError) as error:
         raise ModelError(f"{u} has shape {u.shape}: {error}.") from None
     result = gathered(u, np.asarray(index))
     result.origin = ("getitem", u, key)
@@ -383,8 +383,8 @@ def _last(u: Symbol, axis: Axis) -> tuple[Symbol, Shape]:
     """Bring the reduced axes to the end as one; returns the rearranged operand of shape (*rest, k)."""
     try:
         axes = tuple(range(u.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, u.ndim)
-    except ValueError as error:  # NumPy's AxisError is one too
-        raise ModelError(f"{u} has shape {u.shape}: {error}.") from None
+    except (TypeError, ValueError, OverflowError) as error:  # NumPy's AxisError is one too
+        raise ModelError(f"`axis` is a whole number, or several; {u} has shape {u.shape}: {error}.") from None
     rest = tuple(a for a in range(u.ndim) if a not in axes)
     shape = tuple(u.shape[a] for a in rest)
     index = np.transpose(np.arange(u.size).reshape(u.shape), rest + axes).reshape(*shape, -1)

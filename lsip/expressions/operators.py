@@ -345,7 +345,7 @@ def operand(value: object) -> Symbolic | Array:
     if isinstance(value, Statement):
         value.refuse()
     if isinstance(value, list | tuple):
-        if any(map(_symbolic, value)):
+        if _holds_some(value):
             return FUNCTION_RULES[np.stack]([operand(v) for v in value])
     elif _symbolic(value):
         refuse_wrapped(value, WHAT)
@@ -355,13 +355,21 @@ def operand(value: object) -> Symbolic | Array:
     return kept(numbers(value, WHAT))
 
 
+def _holds_some(value: list[object] | tuple[object, ...]) -> bool:
+    try:
+        return any(map(_symbolic, value))
+    except RecursionError:
+        raise ModelError(f"{WHAT} must be an array of real numbers; got lists in lists without end.") from None
+
+
 def _symbolic(value: object) -> bool:
     """Whether it is, or holds, an expression or a comparison."""
     if isinstance(bare(value), Operators | Statement):
         return True
     if isinstance(value, list | tuple):
         return any(map(_symbolic, value))
-    return getattr(value, "dtype", None) == OBJECT and any(map(_symbolic, np.asarray(value).ravel()))
+    kind = getattr(value, "dtype", None)
+    return isinstance(kind, np.dtype) and kind == OBJECT and any(map(_symbolic, np.asarray(value).ravel()))
 
 
 def as_objects(expression: Indexed, dtype: DTypeLike | None, frame: FrameType | None) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from ..domains.base import COMBINED, Array, Seed, Vector, as_points, no_witness
 from ..domains.intersection import intersect
 from ..domains.points import constant
 from ..errors import ModelError
+from ..validation import shown
 from .graph import Condition, Constant, Expression, Index, Linear, as_expression
 from .inequalities import Inequalities
 from .parameter import parameters_in
@@ -353,7 +355,13 @@ def cut(domain: Domain, rule: Rule) -> Domain:
 def _asked(rule: Rule, index: Index) -> tuple[Condition, ...]:
     """The inequalities that a function of the index gives."""
     if not callable(rule):
-        raise ModelError(f"where takes a function of the index, as in domain.where(lambda y: y[0] >= 0); got {rule!r}.")
+        raise ModelError(f"where takes a function, as in domain.where(lambda y: y[0] >= 0); got {shown(rule)}.")
+    try:
+        inspect.signature(rule).bind(index)
+    except TypeError as error:
+        raise ModelError(f"where takes a function of the index alone; of the one given: {error}.") from None
+    except ValueError:  # of compiled functions, nothing is known
+        pass
     given = rule(index)
     found = tuple(given) if isinstance(given, list | tuple) else (given,)
     for condition in found:

@@ -220,7 +220,11 @@ def spline(f: Any, u: Any) -> Any:
         raise ModelError(f"lsip.spline takes a spline of scipy.interpolate first, then an index; got {shown(f)}.")
     if not isinstance(u, Operators):
         theirs = None if isinstance(u, np.ndarray | np.generic) else getattr(u, "__array_function__", None)
-        return f(u) if theirs is None else theirs(spline, (type(u),), (f, u), {})  # an index of another door
+        return (
+            f(numbers(u, "What a spline is evaluated at", nan=True))
+            if theirs is None
+            else theirs(spline, (type(u),), (f, u), {})
+        )  # an index of another door
     extrapolate = f.extrapolate
     if extrapolate == "periodic":
         raise ModelError("A periodic spline is none here: write lsip.spline(f, u % period) of one that is not.")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelError
+from ..errors import LSIPError, ModelError
 from .base import Array, MasterError, MasterResult
 
 METHODS = ("add", "drop", "solve", "centre", "best_margin")
@@ -31,25 +31,34 @@ class Checked:
         self._n, self._rows, self._cuts = n, rows, 0
 
     def add(self, rows: Any, rhs: Array) -> None:
-        self._opened.add(rows, rhs)
+        self._asked("add", rows, rhs)
         self._cuts += len(rhs)
 
     def drop(self, keep: NDArray[np.bool_]) -> None:
-        self._opened.drop(keep)
+        self._asked("drop", keep)
         self._cuts = int(keep.sum())
 
     def solve(self, margin: float) -> MasterResult:
-        return self._checked("solve(margin)", self._opened.solve(margin))
+        return self._checked("solve(margin)", self._asked("solve", margin))
 
     def best_margin(self, most: float) -> MasterResult:
-        return self._checked("best_margin(most)", self._opened.best_margin(most))
+        return self._checked("best_margin(most)", self._asked("best_margin", most))
 
     def centre(self, margin: float) -> Array | None:
-        z = self._opened.centre(margin)
+        z = self._asked("centre", margin)
         if z is None:
             return None
         self._check_shape("centre(margin)", "a point or None", z, self._n)
         return z if np.isfinite(z).all() else None
+
+    def _asked(self, method: str, *given: Any) -> Any:
+        """What a method says; whatever else it raises means that the solver has failed."""
+        try:
+            return getattr(self._opened, method)(*given)
+        except LSIPError:
+            raise
+        except Exception as error:
+            raise MasterError(f"The master {self._name} failed: {type(error).__name__}: {error}.") from error
 
     def _checked(self, call: str, result: Any) -> MasterResult:
         if not isinstance(result, MasterResult):
@@ -64,9 +73,15 @@ class Checked:
         for field, size in sizes.items():
             values = getattr(result, field)
             self._check_shape(call, f"`{field}`", values, size)
-            if not np.isfinite(values).all():
-                raise MasterError(f"`{field}` of the master {self._name} is not finite.")
+            self._check_finite(field, values)
+        if result.status == "optimal":
+            for field in ("slack", "objective"):
+                self._check_finite(field, getattr(result, field))
         return result
+
+    def _check_finite(self, field: str, values: Any) -> None:
+        if np.asarray(values).dtype.kind not in "biuf" or not np.isfinite(values).all():
+            raise MasterError(f"`{field}` of the master {self._name} is not finite.")
 
     def _check_shape(self, call: str, what: str, values: Any, size: int) -> None:
         if np.shape(values) != (size,):

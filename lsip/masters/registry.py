@@ -45,7 +45,7 @@ def open_master(master: str | MasterFactory) -> MasterFactory:
     if isinstance(master, str):
         return _named(master)
     _check_factory(master)
-    return partial(_opened, master)
+    return partial(_opened, master, master_name(master))
 
 
 def open_integer_master(master: str | MasterFactory) -> IntegerMasterFactory:
@@ -83,7 +83,7 @@ def _named(name: str) -> MasterFactory:
         raise MissingExtraError(f"The master {master!r} needs {door.package}: pip install 'lsip[{master}]'.")
     made: Any = getattr(import_module(door.module), door.attribute)
     factory: MasterFactory = partial(made, solver=solver) if solver else made
-    return factory
+    return partial(_opened, factory, name)
 
 
 def _check_factory(master: Any) -> None:
@@ -106,6 +106,6 @@ def _check_factory(master: Any) -> None:
         ) from error
 
 
-def _opened(factory: MasterFactory, *data: Any) -> Master:
-    """The program that a factory of the user's opens, under observation."""
-    return Checked(factory(*data), master_name(factory), len(data[0]), data[3].shape[0])
+def _opened(factory: MasterFactory, name: str, *data: Any) -> Master:
+    """The program that a factory opens, under observation: solvers fail, and those of users may do anything."""
+    return Checked(factory(*data), name, len(data[0]), data[3].shape[0])

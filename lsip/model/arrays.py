@@ -39,7 +39,7 @@ def read_arrays(
     """The fields of the program that `Program.from_arrays` makes, checked."""
     cost = _vector(c, "c")
     n = len(cost)
-    if sense not in ("min", "max"):
+    if not isinstance(sense, str) or sense not in ("min", "max"):
         raise ModelError(f'`sense` must be "min" or "max"; got {sense!r}.')
     sign = -1.0 if sense == "max" else 1.0
     upper_rows, right = _rows(A_ub, b_ub, n, "ub")

@@ -24,7 +24,7 @@ from ..expressions.parameter import Parameter, current, parameters_in
 from ..expressions.printing import latex, text
 from ..expressions.rule import Coefficients
 from ..files import blamed, read_json, write_json
-from ..validation import shown
+from ..validation import shown, words
 from .callables import FamilyOn
 from .compilation import Parts, Written, grouped
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
@@ -121,10 +121,12 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
     """
     indices = (index,) if isinstance(index, Index) else tuple(index) if isinstance(index, list | tuple) else ()
     if not indices or not all(isinstance(i, Index) for i in indices):
-        raise ModelError(f"forall needs an Index or a tuple of them first; got {index!r}.")
+        raise ModelError(f"forall needs an Index or a tuple of them first; got {shown(index)}.")
     if len({i.name for i in indices}) < len(indices):
         names = ", ".join(i.name for i in indices)
         raise ModelError(f"forall was given the same index twice, or two of one name: {names}. Give each its own name.")
+    if name is not None:
+        words("name", name)
     constraint = bare(constraint)
     if isinstance(constraint, list | tuple):
         return [forall(indices, c, name=name and f"{name}[{i}]") for i, c in enumerate(constraint)]
@@ -507,6 +509,8 @@ def _check_names(names: Iterable[str], kind: str) -> None:
 
 
 def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll | FamilyOn]:
+    if not isinstance(items, Iterable):
+        raise ModelError(f"Constraints are a list; got {shown(items)}.")
     for item in map(bare, items):
         if isinstance(item, list | tuple):
             yield from _flatten(item)

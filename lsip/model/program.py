@@ -17,6 +17,7 @@ from scipy import sparse
 from ..cones import ConeRows
 from ..errors import ModelError
 from ..masters.rows import Sides
+from ..validation import shown
 from .arrays import Pairs, Table, read_arrays
 from .callables import Family
 from .families import DirectedFamily, FamilyViolation, RowFamily, Seen, SeenViolation
@@ -273,7 +274,7 @@ def compiled(problem: Program | Compilable) -> Program:
     if not isinstance(problem, Program) and hasattr(problem, "compile"):
         program = problem.compile()
     if not isinstance(program, Program):
-        raise ModelError(f"An lsip.Problem or an lsip.Program is needed; got {problem!r}.")
+        raise ModelError(f"An lsip.Problem or an lsip.Program is needed; got {shown(problem)}.")
     if program.cones is not None:
         raise ModelError(
             f"{program.name} has a finite part that is convex, not linear: it is solved through lsip.interop.cvxpy."

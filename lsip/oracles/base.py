@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domains import Cell, Domain
+from ..validation import Distance, Seconds, checked
 
 if TYPE_CHECKING:
     from ..expressions.interval import Interval
@@ -281,6 +282,7 @@ class Timed(Protocol):
         """The same oracle, ending after `seconds`; values so `near` below the target count as violations."""
 
 
+@checked(seconds=Seconds, near=Distance)
 def tuned(oracle: Oracle, *, seconds: float = np.inf, near: float = 0.0) -> Oracle:
     """The oracle with that much time and room, if it can make use of them."""
     return oracle.within(seconds, near) if isinstance(oracle, Timed) else oracle

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..domains import Domain
+from ..errors import ModelError
+from ..validation import checked, shown
 from .adaptive_search import AdaptiveSearch
 from .base import Oracle, Rows, is_instant
 from .branch_and_bound import BranchAndBound
@@ -36,8 +38,11 @@ class ChoiceTuning:
 TUNING = ChoiceTuning()
 
 
+@checked(domain=Domain | None)
 def prover(family: Rows, domain: Domain | None = None) -> Oracle | None:
     """The oracle that can prove something about the family, over its domain or a part of it; None if there is none."""
+    if not hasattr(family, "enclosable"):
+        raise ModelError(f"A family of rows is needed, such as problem.compile().families[0]; got {shown(family)}.")
     domain = family.domain if domain is None else domain
     if family.linear is not None and domain.support(np.zeros((1, domain.dim))) is not None:
         return SupportFunction()

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..domains import Domain
-from ..errors import ModelError
-from ..validation import whole
+from ..validation import choice, having, whole
 from .attained import attained, discrete_points, unproven
 from .base import Array, Separation, Violation
 from .differences import derivatives
@@ -47,11 +46,11 @@ class Multistart:
     def __post_init__(self) -> None:
         whole("starts", self.starts, 1)
         whole("sample", self.sample, 1)
-        if self.method not in get_args(Method):
-            raise ModelError(f"`method` must be one of {', '.join(get_args(Method))}; got {self.method!r}.")
+        choice("method", self.method, get_args(Method))
 
     def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The distinct maxima found, worst first. Deterministic: `seed` plays no part, nor does `target`."""
+        having("violation", violation, "values", "problem.compile().violation(0, x)")
         domain = violation.domain
         width = domain.upper - domain.lower
         points, components = self._starts(violation)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..deadline import left
+from ..errors import ModelError
+from ..validation import shown
 from .adaptive_search import AdaptiveSearch
 from .base import Directed, EnclosableViolation, Separation, is_instant
 from .branch_and_bound import BranchAndBound
@@ -40,6 +42,8 @@ def supremum(violation: EnclosableViolation, *, tol: float = 1e-9, max_boxes: in
     A branch-and-bound is asked again and again for something larger than what it found last. If it runs out of boxes,
     the bound is still valid, but not as sharp; nor is it where worst directions are known up to a factor only.
     """
+    if not hasattr(violation, "family"):
+        raise ModelError(f"A violation is needed, such as problem.compile().violation(0, x); got {shown(violation)}.")
     exact = prover(violation.family, violation.domain)
     if exact is not None and is_instant(exact):
         return exact.maximise(violation)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MissingExtraError, ModelError
+from ..errors import MissingExtraError
 from ..model.status import Status
+from ..validation import choice
 from .solution import Solution
 from .views import view
 
@@ -21,8 +22,7 @@ Columns = dict[str, Any]
 @view("to_frame")
 def frame(solution: Solution, what: str) -> pd.DataFrame:
     """One of the tables of a solution."""
-    if what not in TABLES:
-        raise ModelError(f"`what` is one of {', '.join(map(repr, TABLES))}; got {what!r}.")
+    choice("what", what, tuple(TABLES))
     try:
         import pandas as pd
     except ImportError as error:

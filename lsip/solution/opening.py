@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from ..errors import ModelError
-from ..files import blamed, read_arrays, read_json
+from ..files import blamed, read_facts, read_json
 from ..model.problem import Problem
 from ..model.program import Compilable, Program
 from .solution import Solution
@@ -55,7 +54,7 @@ def load(path: str | Path, problem: Program | Compilable | None = None, *, verif
 def _refuse_others(path: str | Path) -> None:
     """Refuse what belongs to another package, and say whose it is."""
     with blamed(path, WHAT):
-        facts = json.loads(str(read_arrays(path, WHAT)["facts"]))
+        facts = read_facts(path, WHAT)
         if isinstance(facts, dict) and "kind" in facts and "evidence" not in facts:
             kind = str(facts["kind"])
             raise ModelError(f"{path} was written by {kind}.save; {kind}.load of that class reads it.")

@@ -19,7 +19,7 @@ from ..expressions.parameter import Values, current
 from ..expressions.rule import Rule
 from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import constant_value
-from ..files import blamed, read_arrays, whole_file, write_json
+from ..files import blamed, read_arrays, read_facts, whole_file, write_json
 from ..model.callables import FamilyOn
 from ..model.compilation import Written
 from ..model.families import Seen
@@ -40,8 +40,9 @@ from ..proof.certificate import (
     TrustAssumption,
 )
 from ..proof.verify import check_numbers, verify
-from ..schema import Either, Schema, conform, flag, missing, text
+from ..schema import Either, Schema, anything, conform, double, flag, missing, text
 from ..schema import whole as whole_number
+from ..validation import flag as check_flag
 from ..validation import real, whole
 from .effort import Effort
 from .model_file import write_relaxation
@@ -59,19 +60,9 @@ WHAT = "a solution written by Solution.save"
 ARRAYS = ("x", "numbers", "rows", "units", "violation", "drift", "direction", "box", *POSITIONS)
 
 
-def double(value: object) -> bool:
-    """A number, an infinity or nan."""
-    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53)
-
-
 def digests(value: object) -> bool:
     """A digest for each part of a model."""
     return isinstance(value, dict) and all(isinstance(part, str) for part in value.values())
-
-
-def anything(value: object) -> bool:
-    """Anything: it has a schema of its own."""
-    return True
 
 
 _ATOMS: Schema = [(whole_number, whole_number, [double], double)]
@@ -620,12 +611,14 @@ class Solution:
         Models are compared by what they contain, not by their names; functions without a formula by their values at a
         few points.
         """
+        check_flag("verify", verify)
         program = None if problem is None else compiled(problem)
-        data = read_arrays(path, WHAT)
+        held = read_facts(path, WHAT)
         with blamed(path, WHAT):
-            facts = {"model": None, "problem": None, **json.loads(str(data["facts"]))}
+            facts = {"model": None, "problem": None, **held}
             conform(facts, FACTS, "it")
-            arrays = {name: data[name] for name in ARRAYS}
+            data = read_arrays(path, WHAT, ARRAYS.__contains__)
+            arrays = {name: _vector(data[name], name) for name in ARRAYS}
             if program is None or problem is None:
                 problem = _stored(path, facts["problem"])
                 program = problem.compile()
@@ -702,6 +695,13 @@ class Solution:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def _vector(array: Any, name: str) -> Any:
+    """An array of a file, which is a row of numbers; positions are whole."""
+    if array.ndim != 1 or (name in POSITIONS and array.size and array.dtype.kind not in "iu"):
+        raise ModelError(f"{name} must be a row of numbers; got {array.dtype} of shape {array.shape}.")
+    return array
 
 
 def _stored(path: str | Path, data: dict[str, Any] | None) -> Problem:

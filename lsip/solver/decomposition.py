@@ -22,6 +22,7 @@ from ..proof.prove import upper_bound
 from ..proof.rows import trusts
 from ..proof.verify import check_numbers
 from ..solution.solution import Solution
+from ..validation import shown
 from .decomposed import DecomposedRelaxation
 from .driver import Run, drive
 from .mixture import Atom, Extreme, Maximise, Rows, beyond, mixture
@@ -44,7 +45,7 @@ class Decomposition(Solution):
         """
         maximise = maximise if maximise is not None else self.maximise
         if not callable(maximise):
-            raise ModelError(f"verify needs the linear maximisation over X as a function; got {maximise!r}.")
+            raise ModelError(f"verify needs the linear maximisation over X as a function; got {shown(maximise)}.")
         program, proof = self.program if self.model is None else self._compiled(), self.certificate
         check_numbers(program, proof, self.tol)
         if proof.row_multipliers.shape != (program.A.shape[0],):
@@ -168,7 +169,7 @@ def decompose(
     patient = Tuning(patience=2**31, frozen=2**31)
     options = Options(oracle, tol=tol, max_iterations=max_iterations, time_limit=time_limit, seed=seed, tuning=patient)
     if not callable(maximise):
-        raise ModelError(f"`maximise` is a function direction -> lsip.Extreme(x, bound); got {maximise!r}.")
+        raise ModelError(f"`maximise` is a function direction -> lsip.Extreme(x, bound); got {shown(maximise)}.")
     program = compiled(problem)
     if program.integer.any():
         raise ModelError("decompose takes no integer variables, since mixtures of its points are not whole.")
@@ -176,6 +177,8 @@ def decompose(
         raise ModelError("decompose takes inequalities beside x in X; equalities belong to the definition of X.")
     if not np.isfinite(np.concatenate([program.lower, program.upper])).all():
         raise ModelError("decompose needs finite bounds on every variable, valid on X: Variable(n, lower=…, upper=…).")
+    if not isinstance(start, list | tuple) or not all(isinstance(point, Extreme) for point in start):
+        raise ModelError(f"`start` is a list of points, lsip.Extreme(x, bound); got {shown(start)}.")
     points = tuple(start)
     run = Run(
         program, options, lambda clock: DecomposedRelaxation(program, maximise, points, options), problem, Decomposition

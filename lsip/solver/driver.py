@@ -32,6 +32,7 @@ from ..solution.effort import Effort
 from ..solution.rounding import above
 from ..solution.solution import Iterate, Solution, merge
 from ..solution.uncertified import searched
+from ..validation import flag
 from .clock import Clock, spent_on
 from .early import EarlyBounds
 from .options import Options
@@ -66,6 +67,7 @@ class Steps(Protocol):
 
 def drive(run: Steps, verbose: bool) -> Solution:
     """Run a solve to its end, with a progress table if `verbose`."""
+    flag("verbose", verbose)
     with ExitStack() as stack:
         table = Table() if verbose else None
         if table:

@@ -14,7 +14,7 @@ from ..oracles import Oracle
 from ..oracles.names import open_oracle
 from ..proof.certificate import Array
 from ..solution.solution import Iterate, Solution
-from ..validation import real, whole
+from ..validation import flag, real, shown, whole
 from .tuning import Tuning
 
 
@@ -45,6 +45,8 @@ class Options:
         if self.atol is not None:
             meaning = "is an absolute gap >= 0, in units of the objective, or None"
             real("atol", self.atol, meaning, lambda v: 0 <= v < np.inf)
+        flag("polish", self.polish)
+        flag("sample_first", self.sample_first)
         whole("max_iterations", self.max_iterations, 1)
         whole("seed", self.seed, 0)
         if self.time_limit is not None:
@@ -54,12 +56,12 @@ class Options:
         if oracle is not None and not isinstance(oracle, Oracle):
             raise ModelError(
                 "`oracle` is a name, such as 'grid', or must have a method maximise(violation, *, target, seed), as "
-                f"lsip.oracles.Grid() has; got {oracle!r}."
+                f"lsip.oracles.Grid() has; got {shown(oracle)}."
             )
         if self.callback is not None and not callable(self.callback):
-            raise ModelError(f"`callback` is a function of an iterate; got {self.callback!r}.")
+            raise ModelError(f"`callback` is a function of an iterate; got {shown(self.callback)}.")
         if self.warm_start is not None and not hasattr(self.warm_start, "cuts"):
-            raise ModelError(f"`warm_start` is a solution of the same or a similar problem; got {self.warm_start!r}.")
+            raise ModelError(f"`warm_start` is the solution of a similar problem; got {shown(self.warm_start)}.")
         open_master(self.master)
 
     @property

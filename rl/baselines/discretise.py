@@ -12,6 +12,7 @@ from scipy import sparse
 
 import lsip
 
+from .. import validation
 from ..dataset import Dataset, OptimisticSet, as_dataset
 from ..errors import InfeasibleError
 from ..occupancy import optimistic_program, planning_program
@@ -84,9 +85,7 @@ def discretise(
 def _grid(domain: lsip.Domain, points: int | ArrayLike) -> Array:
     """The grid of so many points an axis, or the points as they are, checked."""
     if isinstance(points, int | np.integer):
-        if points < 1:
-            raise lsip.ModelError(f"`points` an axis must be at least 1; got {points}.")
-        return domain.grid(int(points))
+        return domain.grid(validation.count("points", points))
     try:
         grid = np.atleast_2d(np.asarray(points, dtype=float))
     except (TypeError, ValueError):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 import lsip
 
+from .. import validation
 from ..constraint import SemiInfiniteCost
 from ..policies import Policy
 from ..rollouts import AnyEnv
@@ -66,6 +67,8 @@ class PPOLagrangian(SICPPO):
         multiplier_rate: float = 0.1,
         **options: Unpack[Options],
     ) -> None:
+        if config is not None and not isinstance(config, SICPPOConfig):
+            raise lsip.ModelError(f"`config` is an rl.SICPPOConfig; got {validation.shown(config)}.")
         eta = options.get("eta", (config or SICPPOConfig()).eta)
         super().__init__(env, constraint, config, rule=Lagrangian(eta, multiplier_rate, multiplier), **options)
 

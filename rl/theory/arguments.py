@@ -8,6 +8,7 @@ from numbers import Real
 from typing import SupportsFloat, SupportsIndex
 
 from lsip import ModelError
+from lsip.validation import NO_NUMBERS, double, shown
 
 
 def count(name: str, value: SupportsIndex) -> int:
@@ -15,43 +16,47 @@ def count(name: str, value: SupportsIndex) -> int:
     try:
         count = operator.index(value)
     except TypeError:
-        raise ModelError(f"`{name}` must be a whole number; got {value!r}. Give an int.") from None
+        raise ModelError(f"`{name}` must be a whole number; got {shown(value)}. Give an int.") from None
     if count < 1:
         raise ModelError(f"`{name}` must be at least 1; got {count}. Give the number of elements or dimensions.")
     return count
 
 
-def _real(value: object) -> float:
+def real(value: object) -> float:
     """A number as it is, and nan for anything else, which is in no range."""
-    return float(value) if isinstance(value, Real) else math.nan
+    return double(value) if not isinstance(value, NO_NUMBERS) and isinstance(value, Real) else math.nan
 
 
 def positive(name: str, value: float) -> float:
     """A finite number above 0."""
-    if not 0 < _real(value) < math.inf:
-        raise ModelError(f"`{name}` must be positive and finite; got {value}. Give a number above 0.")
+    if not 0 < real(value) < math.inf:
+        raise ModelError(f"`{name}` must be positive and finite; got {shown(value)}. Give a number above 0.")
     return float(value)
 
 
 def probability(name: str, value: float) -> float:
     """A number between 0 and 1."""
-    if not 0 < _real(value) < 1:
-        raise ModelError(f"`{name}` is a probability, strictly between 0 and 1; got {value}. Try 0.05.")
+    if not 0 < real(value) < 1:
+        raise ModelError(f"`{name}` is a probability, strictly between 0 and 1; got {shown(value)}. Try 0.05.")
     return float(value)
 
 
 def discount(gamma: float) -> float:
     """A number from 0 on, below 1."""
-    if not 0 <= _real(gamma) < 1:
-        raise ModelError(f"`gamma` must satisfy 0 <= gamma < 1; got {gamma}. Undiscounted problems are not covered.")
+    if not 0 <= real(gamma) < 1:
+        raise ModelError(f"`gamma` must satisfy 0 <= gamma < 1; got {shown(gamma)}. Discount the problem.")
     return float(gamma)
 
 
 def size(value: SupportsFloat) -> float:
     """A finite number from 1 on."""
-    size = float(value)
+    try:
+        size = math.nan if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        size = math.nan
     if not 1 <= size < math.inf:
         raise ModelError(
-            f"A number of samples or iterations must be finite and at least 1; got {size:g}. Ask for less accuracy."
+            f"A number of samples or iterations must be finite and at least 1; got {shown(value)}. "
+            "Ask for less accuracy."
         )
     return size

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import SupportsFloat
 
+from lsip.validation import Flag, checked
+
 from .arguments import count, discount, positive, probability, size
 from .assumptions import IndexSet
 from .bound import Bound, bounded
@@ -14,6 +16,7 @@ from .samples import log_tests
 REGULAR = "if a maximiser lies that deep in Y (Assumption_regular_maxima)"
 
 
+@checked(index=IndexSet, sharp=Flag)
 def iterations_sicrl(
     states: int, actions: int, index: IndexSet, *, gamma: float, eps: float, sharp: bool = False
 ) -> Bound:
@@ -40,6 +43,7 @@ def iterations_sicrl(
     return bounded(value, "iterations", "Lemma_Iteration_Comlexity_General", note=note)
 
 
+@checked(index=IndexSet, sharp=Flag)
 def grid_size_sicrl(
     states: int,
     actions: int,
@@ -75,6 +79,7 @@ def grid_size_sicrl(
     return bounded(value, "points", "Theorem_Iteration_Complexity_Random_Search", note=REGULAR)
 
 
+@checked(index=IndexSet, sharp=Flag)
 def pga_steps_sicrl(
     states: int, actions: int, index: IndexSet, *, gamma: float, eps: float, sharp: bool = False
 ) -> Bound:
@@ -92,6 +97,7 @@ def pga_steps_sicrl(
     return pga_steps(index, log_beta, eps, "Theorem_Iteration_Complexity_Projected_GD")
 
 
+@checked(index=IndexSet)
 def packing_number(index: IndexSet, *, separation: float) -> Bound:
     """The most points in Y that are pairwise more than `separation` apart in the sup norm.
 
@@ -101,6 +107,7 @@ def packing_number(index: IndexSet, *, separation: float) -> Bound:
     return bounded(power(sides, index.dimension), "points", "Lemma_Iteration_Comlexity_General")
 
 
+@checked(index=IndexSet)
 def grid_size(index: IndexSet, *, radius: float, failure: float) -> Bound:
     """Uniform points M of which one is within `radius` of a given point, but for a probability of `failure`.
 

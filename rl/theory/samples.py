@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import SupportsFloat
 
 from lsip import ModelError
+from lsip.validation import Flag, checked, shown
 
-from .arguments import count, discount, positive, probability, size
+from .arguments import count, discount, positive, probability, real, size
 from .bound import Bound, bounded
 from .logarithms import SNAP, times, whole
 
@@ -49,6 +50,7 @@ def optimistic_delta(states: int, actions: int, failure: float) -> Bound:
     return bounded(probability("failure", failure) / tests, "probability", "Theorem_Feasible")
 
 
+@checked(sharp=Flag)
 def samples_two_successors(
     states: int, actions: int, *, gamma: float, eps: float, delta: float, sharp: bool = False
 ) -> Bound:
@@ -82,6 +84,7 @@ def samples_two_successors(
     return bounded(times(each, states, actions), "samples", "Theorem_Sample_Complexity", note=note)
 
 
+@checked(sharp=Flag)
 def samples_general(states: int, actions: int, *, gamma: float, eps: float, delta: float, sharp: bool = False) -> Bound:
     """Samples n from a generative model that make the modified SI-CRL (eps, delta)-optimal, whatever the successors.
 
@@ -107,6 +110,7 @@ def samples_general(states: int, actions: int, *, gamma: float, eps: float, delt
     )
 
 
+@checked(sharp=Flag)
 def samples_measure(
     states: int, actions: int, *, gamma: float, eps: float, delta: float, nu_min: float, sharp: bool = False
 ) -> Bound:
@@ -138,6 +142,7 @@ def samples_measure(
     )
 
 
+@checked(sharp=Flag)
 def error_two_successors(
     states: int, actions: int, *, gamma: float, n: SupportsFloat, delta: float, sharp: bool = False
 ) -> Bound:
@@ -153,6 +158,7 @@ def error_two_successors(
     )
 
 
+@checked(sharp=Flag)
 def error_general(
     states: int, actions: int, *, gamma: float, n: SupportsFloat, delta: float, sharp: bool = False
 ) -> Bound:
@@ -164,6 +170,7 @@ def error_general(
     return _error(tree.states, actions, tree.gap, size(n), probability("delta", delta), sharp, 1 / (1 - gamma), theorem)
 
 
+@checked(sharp=Flag)
 def error_measure(
     states: int, actions: int, *, gamma: float, n: SupportsFloat, delta: float, nu_min: float, sharp: bool = False
 ) -> Bound:
@@ -236,9 +243,9 @@ def _error(
 
 def _least_share(states: int, actions: int, nu_min: float) -> float:
     most = 1 / (count("states", states) * count("actions", actions))
-    if not 0 < nu_min <= most * (1 + 1e-9):
+    if not 0 < real(nu_min) <= most * (1 + 1e-9):
         raise ModelError(
-            f"`nu_min` must be the smallest probability of a pair, in (0, 1/(|S||A|)] = (0, {most:g}]; got {nu_min}. "
-            "Every pair must be drawn: leave out pairs that never occur, or count them in nu."
+            f"`nu_min` must be the smallest probability of a pair, in (0, 1/(|S||A|)] = (0, {most:g}]; got "
+            f"{shown(nu_min)}. Every pair must be drawn: leave out pairs that never occur, or count them in nu."
         )
     return float(nu_min)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import SupportsFloat
 
+from lsip.validation import checked
+
 from .arguments import discount, positive, probability, size
 from .assumptions import IndexSet, PolicyClass
 from .bound import Bound, bounded
@@ -12,6 +14,7 @@ from .index_points import REGULAR, pga_steps, random_points
 from .logarithms import LARGEST, log, log_sum, smallest, whole
 
 
+@checked(policy=PolicyClass)
 def tolerance_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
     """The tolerance eta = eps + 4 (1 - gamma)^(-3/2) sqrt(mismatch * bias) of SI-CPO.
 
@@ -29,6 +32,7 @@ def tolerance_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
     return bounded(value, "discounted cost", "Lemma_reward_bound", note=note)
 
 
+@checked(policy=PolicyClass)
 def iterations_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
     """Iterations T of SI-CPO with alpha = 1/sqrt(T), of the order of eps^-2 (1 - gamma)^-6.
 
@@ -43,6 +47,7 @@ def iterations_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
     return bounded(value, "iterations", "Lemma_reward_bound")
 
 
+@checked(policy=PolicyClass)
 def learning_rate_sicpo(
     policy: PolicyClass, *, gamma: float, eps: float, iterations: SupportsFloat | None = None
 ) -> Bound:
@@ -51,6 +56,7 @@ def learning_rate_sicpo(
     return bounded(math.exp(-log_t / 2), "step size", "Theorem_random_search_SICPO")
 
 
+@checked(policy=PolicyClass)
 def horizon_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
     """The length H of the paths of SI-CPO, in steps.
 
@@ -68,6 +74,7 @@ def horizon_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
     return bounded(whole(log(max(0.0, steps))), "steps", "Lemma_SGD_convergence")
 
 
+@checked(index=IndexSet, policy=PolicyClass)
 def evaluation_paths_sicpo(
     policy: PolicyClass,
     index: IndexSet,
@@ -98,6 +105,7 @@ def evaluation_paths_sicpo(
     return bounded(value, "paths an iteration", "Lemma_WHP_Bound_Evaluation_Uniform_y")
 
 
+@checked(policy=PolicyClass)
 def sgd_steps_sicpo(
     policy: PolicyClass,
     *,
@@ -131,6 +139,7 @@ def sgd_steps_sicpo(
     return bounded(value, "steps an iteration", "Lemma_SGD_convergence", exact=False, note=note)
 
 
+@checked(index=IndexSet, policy=PolicyClass)
 def grid_size_sicpo(
     policy: PolicyClass,
     index: IndexSet,
@@ -156,6 +165,7 @@ def grid_size_sicpo(
     return bounded(value, "points", "Lemma_constraint_violation_random_search", note=REGULAR)
 
 
+@checked(index=IndexSet)
 def pga_steps_sicpo(index: IndexSet, *, gamma: float, eps: float) -> Bound:
     """Steps T_PGA of every projected subgradient ascent in SI-CPO, for c_y concave and u_y convex in y.
 
@@ -166,6 +176,7 @@ def pga_steps_sicpo(index: IndexSet, *, gamma: float, eps: float) -> Bound:
     return pga_steps(index, log_beta, eps, "Lemma_constraint_violation_PGA")
 
 
+@checked(index=IndexSet, policy=PolicyClass)
 def interactions_sicpo(
     policy: PolicyClass,
     index: IndexSet,

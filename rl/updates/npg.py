@@ -18,8 +18,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-import lsip
-
 from .. import validation
 from ..flat import Memory
 from ..policies import Policy, flat_gradient, flat_parameters, set_flat_parameters
@@ -68,8 +66,7 @@ class NPG:
         validation.number("trace", self.trace, "share")
         choices = {"steps": ("decreasing", "constant"), "gradient": ("scaled", "printed"), "solver": ("sgd", "cg")}
         for name, (one, other) in choices.items():
-            if getattr(self, name) not in (one, other):
-                raise lsip.ModelError(f'`{name}` is "{one}" or "{other}"; got {getattr(self, name)!r}.')
+            validation.choice(name, getattr(self, name), (one, other))
 
     @property
     def sampling(self) -> Sampling:

@@ -70,7 +70,7 @@ class PPO:
         validation.number("step_size", self.step_size, "positive")
         validation.number("most", self.most, "positive")
         validation.number("entropy", self.entropy)
-        if self.penalty not in (None, "kl"):
+        if self.penalty is not None and (not isinstance(self.penalty, str) or self.penalty != "kl"):
             raise lsip.ModelError(f'`penalty` is None or "kl"; got {self.penalty!r}.')
         if self.penalty and self.divergence is None:
             raise lsip.ModelError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf, nan
 from typing import Any
@@ -56,11 +56,11 @@ class Answer:
     probed: Vector = ()  # a family: what its violation at the model's probe is proven not to exceed
 
 
-def ask(model: Model, seconds: float) -> Answer:
+def ask(model: Model, seconds: float, by: Callable[[Model, float], Any] = solve) -> Answer:
     """Solve the model with lsip, and have certified answers verified."""
     start = time.perf_counter()
     try:
-        solution = solve(model, seconds)
+        solution = by(model, seconds)
     except lsip.LSIPError as error:
         return Answer(REFUSED, message=f"{type(error).__name__}: {error}", seconds=time.perf_counter() - start)
     spent = time.perf_counter() - start

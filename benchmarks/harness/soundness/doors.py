@@ -14,9 +14,9 @@ from .formulas import Formula
 from .models import Family, Model, Row
 
 
-def solve(model: Model, seconds: float) -> Any:
+def solve(model: Model, seconds: float, **others: Any) -> Any:
     """What lsip makes of the model."""
-    options = {"tol": model.tol, "time_limit": seconds}
+    options = {"tol": model.tol, "time_limit": seconds, **others}
     if model.written is not None:
         return model.written(model, options)
     return {"declared": _declared, "functions": _functions, "cvxpy": _cvxpy, "decomposed": _decomposed}[model.door](

@@ -1,0 +1,201 @@
+"""Short forms of the benchmarks of reliability: malformed calls, mutated files, masters that lie, interrupts, full disks."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+import lsip
+from lsip import validation
+from lsip.masters import MasterError, open_master
+from lsip.masters.highs import HighsMaster
+from lsip.validation import Count, Natural, Seed, checked
+
+pytest.importorskip("torch")
+pytest.importorskip("gymnasium")
+pytest.importorskip("matplotlib")
+
+from benchmarks import files, fuzz, interrupts
+from benchmarks.harness import mutated
+from benchmarks.harness.fuzz import calls, specimens
+from benchmarks.harness.lies import LIES, LyingMaster
+
+# ---- calls -----------------------------------------------------------------------------------------------------------
+
+
+def test_everything_public_is_called() -> None:
+    assert calls.uncovered() == []
+
+
+@pytest.mark.parametrize("part", range(8))
+@pytest.mark.filterwarnings("ignore")
+def test_malformed_calls_are_survived_or_explained(part: int) -> None:
+    found = [dict(entry) for seed in range(40 * part, 40 * part + 40) for entry in [_tried(seed)]]
+    assert [each for each in found if each["outcome"] not in ("survived", "explained")] == []
+
+
+def _tried(seed: int) -> dict[str, Any]:
+    parts: dict[str, Any] = {"seed": seed}
+    for more in fuzz.measure(seed, None):
+        parts |= more
+    return parts
+
+
+@pytest.mark.parametrize("seed", [np.matrix([[1, 2]]), 1.0, "abc", -1, True, [1, -2], np.timedelta64(3, "s")], ids=repr)
+def test_seeds_are_integers_or_generators(seed: Any) -> None:
+    """An np.matrix ended the process, inside of NumPy."""
+    with pytest.raises(lsip.ModelError, match="`seed` must be an integer, at least 0, None or a NumPy generator"):
+        lsip.Interval(0, 1).sample(3, seed)
+
+
+@pytest.mark.parametrize("seed", [0, [1, 2], np.arange(3), np.random.default_rng(0), None], ids=repr)
+def test_seeds_of_every_kind_are_taken(seed: Any) -> None:
+    assert lsip.Interval(0, 1).sample(3, seed).shape == (3, 1)
+
+
+def test_methods_of_every_index_set_check_their_arguments() -> None:
+    for make in specimens.DOMAINS.values():
+        domain = make()
+        for method, wrong in (("sample", -1), ("spread", 0), ("grid", 2.5), ("grid", "3")):
+            with pytest.raises(lsip.ModelError, match="must be a whole number"):
+                getattr(domain, method)(wrong)
+        with pytest.raises(lsip.ModelError, match="`tol` is a number >= 0"):
+            domain.contains(domain.sample(1), tol="small")
+
+
+@checked(n=Natural, way=Literal["up", "down"] | None, seed=Seed, more=Count)
+def walked(n: int, way: str | None = None, *, seed: Any = 0, more: int = 0) -> tuple[Any, ...]:
+    return n, way, seed, more
+
+
+def test_kinds_are_checked_by_place_and_by_name() -> None:
+    assert walked(2, "up", more=1) == (2, "up", 0, 1)
+    assert walked(n=2, way=None) == (2, None, 0, 0)
+    for wrong in (partial(walked, 0), partial(walked, n=0), partial(walked, 1, more=-1), partial(walked, 1, "left")):
+        with pytest.raises(lsip.ModelError):
+            wrong()
+    with pytest.raises(lsip.ModelError, match='`way` is "up" or "down"; got'):
+        walked(1, np.array(["up", "down"]))
+
+
+def test_arrays_that_no_memory_holds_are_refused() -> None:
+    with pytest.raises(lsip.ModelError, match="must fit into memory"):
+        validation.numbers(np.broadcast_to(1.0, (10**6, 10**6)), "They")
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", files.KINDS)
+@pytest.mark.filterwarnings("ignore")
+def test_mutated_files_are_refused_or_read(kind: str) -> None:
+    for seed in range(12):
+        parts: dict[str, Any] = {}
+        for more in files.measure(kind, seed):
+            parts |= more
+        assert parts["outcome"] in ("refused", "equal", "other"), (seed, parts)
+
+
+def test_arrays_that_nobody_asked_for_are_not_read(tmp_path: Path) -> None:
+    whole = mutated._parts(specimens.saved().read_bytes())
+    np.savez(tmp_path / "s.npz", **whole, unknown=np.array([{}], dtype=object))
+    found = lsip.load(tmp_path / "s.npz")
+    assert isinstance(found, lsip.Solution)
+    assert found.certified
+
+
+WRITERS: dict[str, Callable[[Path], Any]] = {
+    "solution.npz": lambda path: specimens.solution().save(path),
+    "problem.json": lambda path: specimens.problem().save(path),
+    "proof.json": lambda path: specimens.solution().export(path),
+    "report.html": lambda path: specimens.solution().report(path),
+    "relaxation.mps": lambda path: specimens.solution().write(path),
+    "violation.png": lambda path: specimens.solution().plot(path),
+    "plan.npz": lambda path: specimens.plan().save(path),
+    "agent.npz": lambda path: specimens.learned().save(path),
+    "curves.png": lambda path: calls.plotting.bands({"a": (np.arange(3), np.eye(3))}, path=path),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_disk_that_is_full_keeps_the_old_file(name: str, tmp_path: Path) -> None:
+    """A limit on the size of files is what a full disk is to a writer."""
+    path = tmp_path / name
+    path.write_text("old")
+    WRITERS[name](tmp_path / f"warm{path.suffix}")  # fonts and the like have their own files
+    (tmp_path / f"warm{path.suffix}").unlink()
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, limits[1]))
+    try:
+        with pytest.raises(lsip.ModelError, match="cannot be written"):
+            WRITERS[name](path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert path.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_folder_that_is_read_only_is_told_before_the_work(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    with pytest.raises(lsip.ModelError, match="is read-only"):
+        WRITERS[name](tmp_path / name)
+
+
+# ---- masters ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", LIES)
+def test_bounds_are_valid_whatever_a_master_says(kind: str) -> None:
+    entry = lsip.catalogue.get("tfi2_tan_n3")
+    for seed, share in enumerate((0.3, 1.0)):
+        liar = LyingMaster(seed, share, (kind,))
+        solution = entry.build().solve(master=liar, verbose=False, time_limit=2)
+        assert not np.isnan([solution.lower, solution.upper]).any()
+        assert solution.lower - 1e-9 <= entry.value <= solution.upper + 1e-9
+        if solution.status is lsip.Status.STALLED and "master" in solution.message:
+            assert "LyingMaster" in solution.message
+        if solution.certified:
+            solution.verify()
+
+
+def test_masters_of_ours_are_observed_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: HighsMaster, margin: float) -> None:
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(HighsMaster, "solve", fail)
+    solution = lsip.catalogue.get("tfi2_tan_n3").build().solve(verbose=False)
+    assert not solution.certified
+    assert "The master highs failed: RuntimeError: no luck." in solution.message
+    from scipy import sparse
+
+    empty = sparse.csr_matrix((0, 1))
+    opened = open_master("highs")(np.ones(1), np.zeros(1), np.ones(1), empty, np.zeros(0), np.zeros(0), 1e-8)
+    with pytest.raises(MasterError, match="The master highs failed"):
+        opened.solve(0.0)
+
+
+# ---- interrupts ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+@pytest.mark.filterwarnings("ignore:This process.*fork:DeprecationWarning")
+@pytest.mark.parametrize("phase", interrupts.PHASES)
+def test_interrupts_leave_nothing_half_done(phase: str) -> None:
+    specimens.mdp(), specimens.solution()
+    for seed in random.Random(phase).sample(range(1000), 2):
+        found = interrupts.attempt(phase, seed)
+        assert found["outcome"] in ("ended", "answered"), found
