@@ -88,6 +88,7 @@ def test_values_and_derivatives_at_points_are_those_of_numpy(formula: lsip.Expre
         with np.errstate(invalid="ignore"):
             size = np.maximum(np.abs(numpys), 1.0)
             close = (np.abs(mine - numpys) <= 1e-9 * size) | ~(np.isfinite(mine) | np.isfinite(numpys))
+            close |= np.isnan(numpys) & (mine == 0)  # along a coordinate on which a root at nought does not depend
         tame = np.isfinite(box.lo) & np.isfinite(box.hi) & (box.hi - box.lo <= 1e-12 * (1 + np.abs(box.hi)))
         assert (close | ~tame).all(), (mine[~close], numpys[~close])
 

@@ -30,12 +30,14 @@ namespace portable {
 #if defined(__x86_64__)
 #pragma GCC push_options
 #pragma GCC target("avx2")
+#define LANES_OF_AVX2
 namespace avx2 {
 #include "arithmetic.inl"
 #include "functions.inl"
 #include "jets.inl"
 #include "polynomials.inl"
 }  // namespace avx2
+#undef LANES_OF_AVX2
 #pragma GCC pop_options
 #endif
 
@@ -92,7 +94,10 @@ static bool sound(const Tape& t) {
         if (n.op == O_SUM && (n.width < 0 || (long)n.width * n.size != argument(0).size)) return false;
         if (n.op == O_JOIN) {
             long total = 0;
-            for (int k = 0; k < n.arguments; k++) total += argument(k).size;
+            for (int k = 0; k < n.arguments; k++) {
+                if (argument(k).depth > n.depth) return false;
+                total += argument(k).size;
+            }
             if (total != n.size) return false;
         }
         if (n.op == O_GATHER) {
@@ -151,6 +156,14 @@ static void lay_out(Tape& t) {
             t.total[order] += (size_t)n.size * t.first[depth + 1];
         }
     }
+    t.seconds.assign(m * m, 0);
+    t.thirds.assign(m * m * m, 0);
+    for (int level = t.first[2]; level < t.first[4]; level++) {
+        const int* a = &t.axes[3 * level];
+        if (level < t.first[3]) t.seconds[a[0] * m + a[1]] = level;
+        else t.thirds[(a[0] * m + a[1]) * m + a[2]] = level;
+    }
+    find_what_varies(t);
 }
 
 // Calls `part(from, to)` for parts of the boxes, of four at least, each on a thread of its own; false without memory.
@@ -179,7 +192,7 @@ template <class Part> static bool share(long count, int threads, Part part) {
     return done;
 }
 
-EXPORT int lsip_kernel_version() { return 2; }
+EXPORT int lsip_kernel_version() { return 3; }
 
 // Which engine is used from now on: 0 the portable one, 1 that for AVX2 where there is such a processor.
 EXPORT int lsip_kernel_choose(int wanted) {
@@ -231,9 +244,9 @@ EXPORT int lsip_quadratics(const void* tape, int order, long count, const double
     const Tape& t = *static_cast<const Tape*>(tape);
     if (order < 2 || order > 3) return 1;
     Boxes boxes{count, lower, upper};
-    Polynomials out{count, width, outputs[0], outputs[1], outputs[2], outputs[3], outputs[4], outputs[5]};
-    Polynomials sides{};
-    if (t.kinks) sides = {count, t.kinks, kinks[0], kinks[1], kinks[2], kinks[3], kinks[4], kinks[5]};
+    const long levels = t.first[order + 1];
+    Polynomials out{levels, width, outputs[0], outputs[1], outputs[2]}, sides{};
+    if (t.kinks) sides = {levels, t.kinks, kinks[0], kinks[1], kinks[2]};
     return share(count, threads, [&](long from, long to) {
 #if defined(__x86_64__)
         if (fast) return avx2::quadratics(t, boxes, order, from, to, out, sides, pieces, straddles);

@@ -20,10 +20,11 @@ static void expand(Run& centre, Run& box, const Node& node, int e, const Four* r
                    long row, long column, int lanes) {
     const Tape& tape = box.tape;
     const int m = tape.dim, two = tape.first[2], three = tape.first[3], end = tape.first[order + 1];
-    const long K = out.outputs, block = out.boxes * K, place = row * K + column;
+    const long K = out.outputs, place = row * K + column, stride = out.levels * K;
+    auto put_level = [&](int level, Four v) { put(out.table + row * stride + level * K + column, stride, lanes, v); };
     Middle v = middle(centre.at(node, 0, e)), flat = middle(box.at(node, 0, e));
     if (node.depth < 1) {
-        put(out.value + place, K, lanes, v.mid);
+        put_level(0, v.mid);
         put(out.error + place, K, lanes, v.rad + v.rad * all(4 * EPS) + all(4 * 0x1p-1074));
         return;  // all else is nought, and was so before
     }
@@ -90,17 +91,14 @@ static void expand(Run& centre, Run& box, const Node& node, int e, const Four* r
     Four value = pick(use0, pick(zeroth < all(INF), flat.mid, all(0.0)), v.mid);
     best = pick(use2, best, pick(use1, first, zeroth));
     double ulps = 64.0 * (m + 2) * (m + 2);
-    put(out.value + place, K, lanes, value);
+    put_level(0, value);
     put(out.error + place, K, lanes, best + (best * all(ulps * EPS) + all(ulps * 0x1p-1074)));
     for (int i = 0; i < m; i++) {
-        put(out.gradient + i * block + place, K, lanes, pick(use0, all(0.0), g[i]));
+        put_level(1 + i, pick(use0, all(0.0), g[i]));
         Four rough = pick(swing[i] < zeroth, swing[i], pick(zeroth < all(INF), zeroth, all(1.0)));
-        put(out.rough + i * block + place, K, lanes, pick(use0, rough, all(0.0)));
+        put(out.rough + (row * m + i) * K + column, m * K, lanes, pick(use0, rough, all(0.0)));
     }
-    for (int l = two; l < three; l++)
-        put(out.hessian + (l - two) * block + place, K, lanes, pick(use2, q[l - two], all(0.0)));
-    for (int l = three; l < end; l++)
-        put(out.third + (l - three) * block + place, K, lanes, pick(use2, q[l - two], all(0.0)));
+    for (int l = two; l < end; l++) put_level(l, pick(use2, q[l - two], all(0.0)));
 }
 
 static void quadratics(const Tape& tape, const Boxes& boxes, int order, long from, long to, const Polynomials& outputs,
