@@ -134,3 +134,12 @@ static inline Interval maximum(Interval a, Interval b) {
 static inline Interval either(Interval a, Interval b) {
     return pick(unknown(a) | unknown(b), nothing_known(), hull(a, b));
 }
+
+struct Middle {
+    Four mid, rad;
+};
+
+static inline Middle middle(Interval a) {
+    Four mid = all(0.5) * a.h - all(0.5) * a.n;
+    return {mid, larger(a.h - mid, mid + a.n)};
+}

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cfenv>
 #include <cmath>
+#include <memory>
 #include <new>
 #include <thread>
 
@@ -24,6 +25,7 @@ namespace portable {
 #include "arithmetic.inl"
 #include "functions.inl"
 #include "jets.inl"
+#include "models.inl"
 #include "polynomials.inl"
 }  // namespace portable
 
@@ -35,6 +37,7 @@ namespace avx2 {
 #include "arithmetic.inl"
 #include "functions.inl"
 #include "jets.inl"
+#include "models.inl"
 #include "polynomials.inl"
 }  // namespace avx2
 #undef LANES_OF_AVX2
@@ -74,8 +77,10 @@ static bool sound(const Tape& t) {
         const Node& n = t.nodes[i];
         if (n.op < 0 || n.op >= OPS || n.size < 0 || n.depth < 0 || n.depth > 3 || n.arguments < 0 || n.args < 0) return false;
         if ((long)n.args + n.arguments > whole) return false;
-        for (int k = 0; k < n.arguments; k++)
-            if (t.whole[n.args + k] < 0 || t.whole[n.args + k] >= (int)i) return false;
+        for (int k = 0; k < n.arguments; k++) {
+            const int a = t.whole[n.args + k];
+            if (a < 0 || a >= (int)i || t.nodes[a].depth > n.depth) return false;
+        }
         auto argument = [&](int k) -> const Node& { return t.nodes[t.whole[n.args + k]]; };
         auto fits = [&](int k) { return argument(k).size == 1 || argument(k).size == n.size; };
         int needed = n.op == O_ADD || n.op == O_MULTIPLY || n.op == O_DIVIDE ? 2 : n.op == O_MAXIMUM ? 3
@@ -87,17 +92,14 @@ static bool sound(const Tape& t) {
                 if (!fits(k)) return false;
         long numbers = n.op == O_CONSTANT ? 3L * n.size : n.op == O_POWER ? n.size : 0;
         if (n.numbers < 0 || n.data < 0 || n.numbers + numbers > real) return false;
-        if (n.op == O_INDEX && (n.offset < 0 || n.offset + n.size > t.dim)) return false;
+        if (n.op == O_INDEX && (n.depth < 1 || n.offset < 0 || n.offset + n.size > t.dim)) return false;
         if (n.op == O_APPLY && (n.function < 0 || n.function >= FUNCTIONS)) return false;
         if (n.op == O_DIVIDE && argument(1).op != O_CONSTANT) return false;
         if ((n.op == O_ABSOLUTE || n.op == O_MAXIMUM) && (n.kink < 0 || n.kink + n.size > t.kinks)) return false;
         if (n.op == O_SUM && (n.width < 0 || (long)n.width * n.size != argument(0).size)) return false;
         if (n.op == O_JOIN) {
             long total = 0;
-            for (int k = 0; k < n.arguments; k++) {
-                if (argument(k).depth > n.depth) return false;
-                total += argument(k).size;
-            }
+            for (int k = 0; k < n.arguments; k++) total += argument(k).size;
             if (total != n.size) return false;
         }
         if (n.op == O_GATHER) {
@@ -164,6 +166,8 @@ static void lay_out(Tape& t) {
         else t.thirds[(a[0] * m + a[1]) * m + a[2]] = level;
     }
     find_what_varies(t);
+    t.modelled = m > 1;
+    for (const Node& n : t.nodes) t.modelled &= n.op != O_MONOMIALS;
 }
 
 // Calls `part(from, to)` for parts of the boxes, of four at least, each on a thread of its own; false without memory.

@@ -30,6 +30,7 @@ const int FIELDS = 12;
 
 struct Tape {
     int dim, output, kinks;
+    bool modelled;  // whether polynomials are carried from node to node, too
     std::vector<Node> nodes;
     std::vector<int> whole;
     std::vector<double> real;
