@@ -50,19 +50,18 @@ struct Models {
         }
         void done(Four more) { models.measure(node, e, doubt + more + all((terms + 3) * EPS) * size); }
     };
+
+    void copy(const Node& node, int e, const Node& u, int k) {
+        at(node, 0, e) = at(u, 0, k);
+        each_level(u, k, [&](int, int level) { at(node, level, e) = at(u, level, k); });
+        reach(node, e) = reach(u, k);
+    }
 };
 
 // Calls `operation(depth, level)` for the slopes and bends that an element can have.
 template <class Operation> void Models::each_level(const Node& node, int e, Operation operation) {
-    int axes[MOST_DIMENSIONS];
-    const int count = tape.axes_of(tape.depends_on(node, e), axes);
-    for (int a = 0; a < count; a++) operation(1, 1 + axes[a]);
-    if (node.depth < 2) return;
-    for (int a = 0; a < count; a++)
-        for (int b = a; b < count; b++) {
-            const int level = tape.second(axes[a], axes[b]);
-            if (tape.varies(node, 2, level, e)) operation(2, level);
-        }
+    const size_t element = node.start[0] + of(node, e), end = tape.starts[element + 1];
+    for (size_t k = tape.starts[element]; k < end; k++) operation(tape.listed[k] < tape.first[2] ? 1 : 2, tape.listed[k]);
 }
 
 // Remember how far slopes and bends reach, and what an element is off by; numbers that underflow are less than the last.
@@ -251,6 +250,13 @@ void Models::forward(const Four* centre, const Four* radius) {
 void Models::step(const Node& node, const Four* centre, const Four* radius) {
     const Node* in[3] = {nullptr, nullptr, nullptr};
     for (int k = 0; k < node.arguments && k < 3; k++) in[k] = &tape.nodes[tape.whole[node.args + k]];
+    if (node.op == O_JOIN) {
+        for (int k = 0, e = 0; k < node.arguments; k++) {
+            const Node& part = tape.nodes[tape.whole[node.args + k]];
+            for (int i = 0; i < part.size; i++) copy(node, e++, part, i);
+        }
+        return;
+    }
     for (int e = 0; e < node.size; e++) switch (node.op) {
         case O_CONSTANT: {
             const double* v = &tape.real[node.numbers + 3 * e];
@@ -277,11 +283,10 @@ void Models::step(const Node& node, const Four* centre, const Four* radius) {
             sum.done(all(apart) * (size(u, e) + reach(u, e).doubt));
             break;
         }
+        case O_GATHER: copy(node, e, *in[0], tape.whole[node.data + e]); break;
         case O_NEGATE:
         case O_ADD:
         case O_DIVIDE:
-        case O_GATHER:
-        case O_JOIN:
         case O_SUM:
         case O_LINEAR: {
             Sum sum(*this, node, e);
@@ -292,12 +297,6 @@ void Models::step(const Node& node, const Four* centre, const Four* radius) {
                 const double* v = &tape.real[in[1]->numbers + 3 * of(*in[1], e)];
                 sum.add(1.0 / v[2], *in[0], e);
                 more = v[0] == v[2] && v[1] == v[2] ? all(2 * EPS) * sum.size + all(2 * EPS) * sum.doubt : all(INF);
-            }
-            if (node.op == O_GATHER) sum.add(1.0, *in[0], tape.whole[node.data + e]);
-            if (node.op == O_JOIN) {
-                int part = 0, k = e;
-                for (; k >= tape.nodes[tape.whole[node.args + part]].size; part++) k -= tape.nodes[tape.whole[node.args + part]].size;
-                sum.add(1.0, tape.nodes[tape.whole[node.args + part]], k);
             }
             if (node.op == O_SUM)
                 for (int k = 0; k < node.width; k++) sum.add(1.0, *in[0], e * node.width + k);

@@ -49,7 +49,7 @@ static bool of_monomial(const Tape& t, const Node& node, int e, int depth, const
     return true;
 }
 
-static bool varies(const Tape& t, const Node& node, int e, int depth, int level) {
+static bool varies(const Tape& t, const Node& node, const std::vector<int>& joined, int e, int depth, int level) {
     const int* axes = &t.axes[3 * (size_t)level];
     const int i = axes[0], j = axes[1], k = axes[2];
     auto in = [&](int argument) -> const Node& { return t.nodes[t.whole[node.args + argument]]; };
@@ -61,12 +61,11 @@ static bool varies(const Tape& t, const Node& node, int e, int depth, int level)
     case O_DIVIDE: return of(0)(depth, level);
     case O_ADD: return of(0)(depth, level) || of(1)(depth, level);
     case O_MULTIPLY: return multiplied(of(0), of(1), depth, level, i, j, k);
-    case O_GATHER: return t.varies(in(0), depth, level, t.whole[node.data + e]);
     case O_JOIN: {
-        int argument = 0;
-        for (; e >= in(argument).size; argument++) e -= in(argument).size;
-        return t.varies(in(argument), depth, level, e);
+        const Node& part = in(joined[2 * e]);
+        return t.varies(part, depth, level, joined[2 * e + 1]);
     }
+    case O_GATHER: return t.varies(in(0), depth, level, t.whole[node.data + e]);
     case O_SUM:
         for (int q = 0; q < node.width; q++)
             if (t.varies(in(0), depth, level, e * node.width + q)) return true;
@@ -94,13 +93,22 @@ void find_what_varies(Tape& t) {
         const Node& node = t.nodes[n];
         t.busy[n * levels] = 1;
         for (int e = 0; e < node.size; e++) t.live[node.start[3] + e] = 1;  // values, whatever they depend on
+        std::vector<int> joined;  // of which argument each element is which one
+        for (int k = 0; node.op == O_JOIN && k < node.arguments; k++)
+            for (int i = 0; i < t.nodes[t.whole[node.args + k]].size; i++) joined.insert(joined.end(), {k, i});
         for (int depth = 1; depth <= node.depth; depth++)
             for (int level = t.first[depth]; level < t.first[depth + 1]; level++)
                 for (int e = 0; e < node.size; e++) {
-                    if (!varies(t, node, e, depth, level)) continue;
+                    if (!varies(t, node, joined, e, depth, level)) continue;
                     t.live[node.start[3] + (size_t)level * node.size + e] = 1;
                     t.busy[n * levels + level] = 1;
                     if (depth == 1) t.depends[node.start[0] + e] |= 1u << (level - 1);
                 }
+        for (int e = 0; e < node.size; e++) {
+            t.starts.push_back(t.listed.size());
+            for (int level = 1; level < t.first[3] && level < t.first[node.depth + 1]; level++)
+                if (t.live[node.start[3] + (size_t)level * node.size + e]) t.listed.push_back(level);
+        }
     }
+    t.starts.push_back(t.listed.size());
 }

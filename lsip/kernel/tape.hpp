@@ -41,6 +41,8 @@ struct Tape {
     std::vector<unsigned char> live;      // of every element of a result, laid out as for order 3: which levels vary
     std::vector<unsigned char> busy;      // (nodes, levels), whether a level varies in some element
     std::vector<unsigned short> depends;  // of every element, a bit for each coordinate
+    std::vector<size_t> starts;           // of every element, where its levels of first and second order are listed
+    std::vector<int> listed;
 
     int second(int i, int j) const { return seconds[i * dim + j]; }
     int third(int i, int j, int k) const { return thirds[(i * dim + j) * dim + k]; }
