@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -200,7 +200,7 @@ class NativeTape:
         second = m * (m + 1) // 2
         ends = np.cumsum([1, m, second, second * (m + 2) // 3 if order == 3 else 0])
         outputs, sides = (
-            [np.zeros((n, ends[-1], count)), np.zeros((n, m, count)), np.zeros((n, count))]
+            (np.zeros((n, ends[-1], count)), np.zeros((n, m, count)), np.zeros((n, count)))
             for count in (self.outputs, self.kinks)
         )
         straddles = np.zeros((n, self.kinks), dtype=bool) if self.kinks else None
@@ -230,7 +230,7 @@ def _parts(table: Array, rough: Array, error: Array, ends: NDArray[np.intp]) -> 
     return [levels[0], *orders, rough.transpose(1, 0, 2), error]
 
 
-def _table(arrays: list[Array]) -> Any:
+def _table(arrays: Sequence[Array]) -> Any:
     return (ctypes.c_void_p * len(arrays))(*map(_at, arrays))
 
 
