@@ -43,6 +43,17 @@ wheel: $(VENV)/.dev
 	$(BIN)/python -c "from setuptools.build_meta import build_sdist, build_wheel; build_sdist('dist'); build_wheel('dist')" > /dev/null
 	@ls dist
 
+# The kernel with checks of every access and operation (AddressSanitizer, UBSan): its tests, and random tapes.
+TAPES ?= 10000
+CHECKED := -g -fsanitize=address,undefined -fno-sanitize-recover=all
+sanitise: $(VENV)/.dev
+	CFLAGS="$(CHECKED)" LDFLAGS="$(CHECKED)" $(BIN)/python setup.py -q build_ext --inplace --force
+	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	$(BIN)/python -c "from benchmarks.kernel import tapes; print(tapes($(TAPES), 0))"
+	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	$(BIN)/python -m pytest -q -n 0 tests/test_kernel.py -k "not environment and not load"
+	$(BIN)/python setup.py -q build_ext --inplace --force
+
 # One stamp an extra: set-up is repeated only when the dependencies or the sources of the compiled kernel change.
 KERNEL := setup.py $(wildcard lsip/kernel/*.cpp lsip/kernel/*.inl lsip/kernel/*.hpp)
 

@@ -132,12 +132,12 @@ def tapes(tries: int, seed: int) -> dict[str, int]:
         known = np.isfinite(theirs.error) & (theirs.error < 1e6 * (1 + size))
         wider += int((~(mine.error <= 2 * theirs.error + 1e-11 * size))[known].sum())
         places = [np.zeros((6, 2)), *rng.uniform(-1, 1, (4, 6, 2)), *rng.choice([-1.0, 1.0], (2, 6, 2))]
-        outside += sum(_outside(tape, mine, lower, upper, d) for d in places)
+        outside += sum(outside_of(tape, mine, lower, upper, d) for d in places)
         boxes += len(lower)
     return {"formulas": tries, "boxes": boxes, "outside": outside, "wider": wider}
 
 
-def _outside(tape: Tape, found: Quadratic, lower: np.ndarray, upper: np.ndarray, d: np.ndarray) -> int:
+def outside_of(tape: Tape, found: Quadratic, lower: np.ndarray, upper: np.ndarray, d: np.ndarray) -> int:
     """How many values at the points d (N, m) of the cube are further from the polynomials than their errors say."""
     centre = 0.5 * lower + 0.5 * upper
     points = np.clip(centre + np.maximum(upper - centre, centre - lower) * d, lower, upper)
