@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test docs lint format wheel clean
+.PHONY: help demo test docs lint format wheel sanitise clean
 
 help:
 	@echo "make demo    solve a two-dimensional problem and draw it"
@@ -16,6 +16,7 @@ help:
 	@echo "make lint    ruff and mypy only"
 	@echo "make format  let ruff rewrite the code"
 	@echo "make wheel   a wheel with the compiled kernel for this platform, and an archive of the sources, in dist/"
+	@echo "make sanitise  the kernel's tests and random tapes under AddressSanitizer and UBSan"
 	@echo "make clean   remove .venv and all caches"
 
 demo: $(VENV)/.plot
