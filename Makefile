@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test versions docs lint format wheel clean
+.PHONY: help demo test versions docs lint format wheel sanitise clean
 
 help:
 	@echo "make demo    solve a two-dimensional problem and draw it"
@@ -17,6 +17,7 @@ help:
 	@echo "make lint    ruff and mypy only"
 	@echo "make format  let ruff rewrite the code"
 	@echo "make wheel   wheels of lsip, with the compiled kernel for this platform, and of lsip-rl, and archives of their sources, in dist/"
+	@echo "make sanitise  the kernel's tests and random tapes under AddressSanitizer and UBSan"
 	@echo "make clean   remove .venv and all caches"
 
 demo: $(VENV)/.plot
@@ -49,6 +50,17 @@ wheel: $(VENV)/.dev
 	$(BUILD) > /dev/null
 	cd lsip-rl && $(BUILD) > /dev/null
 	@ls dist
+
+# The kernel with checks of every access and operation (AddressSanitizer, UBSan): its tests, and random tapes.
+TAPES ?= 10000
+CHECKED := -g -fsanitize=address,undefined -fno-sanitize-recover=all
+sanitise: $(VENV)/.dev
+	CFLAGS="$(CHECKED)" LDFLAGS="$(CHECKED)" $(BIN)/python setup.py -q build_ext --inplace --force
+	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	$(BIN)/python -c "from benchmarks.kernel import tapes; print(tapes($(TAPES), 0))"
+	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	$(BIN)/python -m pytest -q -n 0 tests/test_kernel.py -k "not environment and not load"
+	$(BIN)/python setup.py -q build_ext --inplace --force
 
 # One stamp an extra: set-up is repeated only when the dependencies or the sources of the compiled kernel change.
 KERNEL := setup.py $(wildcard lsip/kernel/*.cpp lsip/kernel/*.inl lsip/kernel/*.hpp)

@@ -7,6 +7,15 @@
 
 struct Interval {
     Four n, h;  // -lo and hi
+
+    Interval() = default;
+    Interval(Four n, Four h) : n(n), h(h) {}
+    Interval(const Interval& a) : n(a.n), h(a.h) {}  // by lanes: compilers copy structures in smaller parts
+    Interval& operator=(const Interval& a) {
+        n = a.n;
+        h = a.h;
+        return *this;
+    }
 };
 typedef Interval Number;  // of which jets are made
 
@@ -46,8 +55,8 @@ static __attribute__((noinline)) Interval multiply_carefully(Interval a, Interva
 }
 
 static inline Interval operator*(Interval a, Interval b) {
-    Four sum = (size_of(a.n) + size_of(a.h)) + (size_of(b.n) + size_of(b.h));
-    if (__builtin_expect(any(~(sum < all(INF))), 0)) return multiply_carefully(a, b);
+    Four widths = (a.n + a.h) + (b.n + b.h);  // no number where an end is none, or where both are infinite and equal
+    if (__builtin_expect(any(~(widths < all(INF))), 0)) return multiply_carefully(a, b);
     Four h = larger(larger(a.n * b.n, a.h * b.h), larger((-a.n) * b.h, a.h * (-b.n)));
     Four n = larger(larger((-a.n) * b.n, (-a.h) * b.h), larger(a.n * b.h, a.h * b.n));
     return {n, h};
@@ -124,4 +133,13 @@ static inline Interval maximum(Interval a, Interval b) {
 
 static inline Interval either(Interval a, Interval b) {
     return pick(unknown(a) | unknown(b), nothing_known(), hull(a, b));
+}
+
+struct Middle {
+    Four mid, rad;
+};
+
+static inline Middle middle(Interval a) {
+    Four mid = all(0.5) * a.h - all(0.5) * a.n;
+    return {mid, larger(a.h - mid, mid + a.n)};
 }

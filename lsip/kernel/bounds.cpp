@@ -143,7 +143,8 @@ EXPORT void lsip_bound(int m, long count, long stride, const double* table, doub
 }
 
 // Coefficients (n, p, levels, width) and errors (n, p, width) from polynomials of outputs, the last p of which are sides.
-EXPORT void lsip_layout(long n, long p, long width, long levels, const double* const* parts, const long* counts,
+// A part has so many levels, each so many doubles after the one before, and so have its boxes.
+EXPORT void lsip_layout(long n, long p, long width, long levels, const double* const* parts, const long (*shapes)[3],
                         const double* error, double rounding, double* table, double* errors) {
     const long inner = width - 1, size = p * inner, K = size + p;
     for (long b = 0; b < n; b++)
@@ -153,8 +154,8 @@ EXPORT void lsip_layout(long n, long p, long width, long levels, const double* c
             for (long k = 0; k < width; k++) sum[k] = 0;
             long level = 0;
             for (int part = 0; part < 4; part++)
-                for (long l = 0; l < counts[part]; l++, level++) {
-                    const double* from = parts[part] + (l * n + b) * K;
+                for (long l = 0; l < shapes[part][0]; l++, level++) {
+                    const double* from = parts[part] + l * shapes[part][1] + b * shapes[part][2];
                     double* to = out + level * width;
                     for (long k = 0; k < inner; k++) to[k] = from[r * inner + k];
                     to[inner] = from[size + r];

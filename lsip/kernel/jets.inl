@@ -1,7 +1,8 @@
 // Jets through a tape, four at a time, of what `Number` stands for: intervals over boxes, or doubles at points.
 //
 // A result has, for each of its elements, a value and derivatives in the m coordinates: gradient, and the entries of
-// second and third derivatives with i <= j (<= k). `depth` is the highest order that is not nought throughout.
+// second and third derivatives with i <= j (<= k). `depth` is the highest order that is not nought throughout. Which
+// entries vary at all is known beforehand (sparsity.cpp): all others are nought from the start, and nobody writes them.
 
 struct Run {
     const Tape& tape;
@@ -22,7 +23,7 @@ struct Run {
 
     void forward();
     void step(const Node& node);
-    void chain(const Node& node, const Node& u, int e, const Number* f);
+    void chain(const Node& node, const Node& u, int e, const Number* f, bool bent_further = true);
     void multiply(const Node& node, const Node& a, const Node& b, int e);
     void choose(const Node& node, const Node& a, const Node& b, const Node& u, int e, bool both_ways);
     void monomials(const Node& node);
@@ -33,10 +34,15 @@ void Run::forward() {
     for (const Node& node : tape.nodes) step(node);
 }
 
-// The same linear operation on values and on all derivatives.
+// The same linear operation on values and on all derivatives that vary.
 template <class Operation> void Run::linear(const Node& node, Operation operation) {
     for (int d = 0; d <= order && d <= node.depth; d++)
-        for (int level = tape.first[d]; level < tape.first[d + 1]; level++) operation(d, level);
+        for (int level = tape.first[d]; level < tape.first[d + 1]; level++) {
+            if (!tape.moves(node, level)) continue;
+            const unsigned char* live = &tape.live[node.start[3] + (size_t)level * node.size];
+            for (int e = 0; e < node.size; e++)
+                if (live[e]) operation(d, level, e);
+        }
 }
 
 static void derivatives(int function, Number u, int order, Number* f) {
@@ -87,70 +93,92 @@ static void derivatives(int function, Number u, int order, Number* f) {
     }
 }
 
-void Run::chain(const Node& node, const Node& u, int e, const Number* f) {
-    const int m = tape.dim;
+void Run::chain(const Node& node, const Node& u, int e, const Number* f, bool bent_further) {
     at(node, 0, e) = f[0];
     if (order < 1 || node.depth < 1) return;
-    Number g[MOST_DIMENSIONS];
-    for (int i = 0; i < m; i++) {
-        g[i] = get(u, 1, 1 + i, e);
-        at(node, 1 + i, e) = f[1] * g[i];
+    int axes[MOST_DIMENSIONS];
+    const int count = tape.axes_of(tape.depends_on(u, e), axes);
+    Number g[MOST_DIMENSIONS], pairs[MOST_DIMENSIONS][MOST_DIMENSIONS];
+    for (int a = 0; a < count; a++) {
+        g[a] = get(u, 1, 1 + axes[a], e);
+        at(node, 1 + axes[a], e) = f[1] * g[a];
     }
     if (order < 2 || node.depth < 2) return;
-    for (int i = 0, level = tape.first[2]; i < m; i++)
-        for (int j = i; j < m; j++, level++) {
-            Number h = f[2] * (i == j ? square(g[i]) : g[i] * g[j]);
-            if (u.depth >= 2) h = h + f[1] * get(u, 2, level, e);
+    for (int a = 0; a < count; a++)
+        for (int b = a; b < count; b++) {
+            const int level = tape.second(axes[a], axes[b]);
+            pairs[a][b] = a == b ? square(g[a]) : g[a] * g[b];
+            Number h = f[2] * pairs[a][b];
+            if (tape.varies(u, 2, level, e)) h = h + f[1] * get(u, 2, level, e);
             at(node, level, e) = h;
         }
     if (order < 3 || node.depth < 3) return;
-    for (int i = 0, level = tape.first[3]; i < m; i++)
-        for (int j = i; j < m; j++)
-            for (int k = j; k < m; k++, level++) {
-                Number t = f[3] * (g[i] * (j == k ? square(g[j]) : g[j] * g[k]));
-                if (u.depth >= 2) {
-                    Number mixed = g[i] * get(u, 2, tape.second(j, k), e) + g[j] * get(u, 2, tape.second(i, k), e) +
-                                     g[k] * get(u, 2, tape.second(i, j), e);
-                    t = t + f[2] * mixed;
-                }
-                if (u.depth >= 3) t = t + f[1] * get(u, 3, level, e);
+    Number steep[MOST_DIMENSIONS];
+    for (int a = 0; a < count && bent_further; a++) steep[a] = f[3] * g[a];
+    for (int a = 0; a < count; a++)
+        for (int b = a; b < count; b++)
+            for (int c = b; c < count; c++) {
+                const int i = axes[a], j = axes[b], k = axes[c], level = tape.third(i, j, k);
+                Number t = exactly(0.0), mixed = exactly(0.0);
+                if (bent_further) t = a == b ? steep[c] * pairs[a][a] : steep[a] * pairs[b][c];
+                const int others[3][2] = {{a, tape.second(j, k)}, {b, tape.second(i, k)}, {c, tape.second(i, j)}};
+                bool some = false;
+                for (auto& [slope, bend] : others)
+                    if (tape.varies(u, 2, bend, e)) {
+                        mixed = mixed + g[slope] * get(u, 2, bend, e);
+                        some = true;
+                    }
+                if (some) t = t + f[2] * mixed;
+                if (tape.varies(u, 3, level, e)) t = t + f[1] * get(u, 3, level, e);
                 at(node, level, e) = t;
             }
 }
 
 void Run::multiply(const Node& node, const Node& a, const Node& b, int e) {
-    const int m = tape.dim;
-    Number u = get(a, 0, 0, e), v = get(b, 0, 0, e);
+    const Number u = get(a, 0, 0, e), v = get(b, 0, 0, e);
     at(node, 0, e) = u * v;
-    for (int d = 1; d <= order && d <= node.depth; d++)
-        for (int level = tape.first[d]; level < tape.first[d + 1]; level++) {
-            Number sum = exactly(0.0);
-            if (b.depth >= d) sum = sum + u * get(b, d, level, e);
-            if (a.depth >= d) sum = sum + v * get(a, d, level, e);
+    int axes[MOST_DIMENSIONS];
+    const int count = tape.axes_of(tape.depends_on(node, e), axes), deep = order < node.depth ? order : node.depth;
+    auto term = [&](Number& sum, const Node& p, int dp, int lp, const Node& q, int dq, int lq) {
+        if (tape.varies(p, dp, lp, e) && tape.varies(q, dq, lq, e)) sum = sum + get(p, dp, lp, e) * get(q, dq, lq, e);
+    };
+    auto ends = [&](int d, int level) {  // one of the two is differentiated, the other is not
+        Number sum = exactly(0.0);
+        if (tape.varies(b, d, level, e)) sum = sum + u * get(b, d, level, e);
+        if (tape.varies(a, d, level, e)) sum = sum + v * get(a, d, level, e);
+        return sum;
+    };
+    for (int x = 0; x < count && deep >= 1; x++) at(node, 1 + axes[x], e) = ends(1, 1 + axes[x]);
+    if (deep < 2) return;
+    for (int x = 0; x < count; x++)
+        for (int y = x; y < count; y++) {
+            const int i = axes[x], j = axes[y], level = tape.second(i, j);
+            Number sum = ends(2, level);
+            if (i == j) {
+                Number cross = exactly(0.0);
+                term(cross, a, 1, 1 + i, b, 1, 1 + i);
+                sum = sum + (cross + cross);
+            } else {
+                term(sum, a, 1, 1 + i, b, 1, 1 + j);
+                term(sum, a, 1, 1 + j, b, 1, 1 + i);
+            }
             at(node, level, e) = sum;
         }
-    if (a.depth < 1 || b.depth < 1) return;
-    if (order >= 2)
-        for (int i = 0, level = tape.first[2]; i < m; i++)
-            for (int j = i; j < m; j++, level++) {
-                Number cross = get(a, 1, 1 + i, e) * get(b, 1, 1 + j, e);
-                cross = i == j ? cross + cross : cross + get(a, 1, 1 + j, e) * get(b, 1, 1 + i, e);
-                at(node, level, e) = at(node, level, e) + cross;
-            }
-    if (order >= 3 && node.depth >= 3)
-        for (int i = 0, level = tape.first[3]; i < m; i++)
-            for (int j = i; j < m; j++)
-                for (int k = j; k < m; k++, level++) {
-                    int jk = tape.second(j, k), ik = tape.second(i, k), ij = tape.second(i, j);
-                    Number sum = at(node, level, e);
-                    const Node* pairs[2][2] = {{&a, &b}, {&b, &a}};
-                    for (auto& p : pairs)
-                        if (p[1]->depth >= 2)
-                            sum = sum + get(*p[0], 1, 1 + i, e) * get(*p[1], 2, jk, e) +
-                                  get(*p[0], 1, 1 + j, e) * get(*p[1], 2, ik, e) +
-                                  get(*p[0], 1, 1 + k, e) * get(*p[1], 2, ij, e);
-                    at(node, level, e) = sum;
+    if (deep < 3) return;
+    for (int x = 0; x < count; x++)
+        for (int y = x; y < count; y++)
+            for (int z = y; z < count; z++) {
+                const int i = axes[x], j = axes[y], k = axes[z], level = tape.third(i, j, k);
+                const int jk = tape.second(j, k), ik = tape.second(i, k), ij = tape.second(i, j);
+                Number sum = ends(3, level);
+                for (int side = 0; side < 2; side++) {
+                    const Node &p = side ? b : a, &q = side ? a : b;
+                    term(sum, p, 1, 1 + i, q, 2, jk);
+                    term(sum, p, 1, 1 + j, q, 2, ik);
+                    term(sum, p, 1, 1 + k, q, 2, ij);
                 }
+                at(node, level, e) = sum;
+            }
 }
 
 // A kink: a where u >= 0 and b elsewhere, or |u|. A piece that is fixed is extended over the whole box.
@@ -186,6 +214,7 @@ void Run::monomials(const Node& node) {
     for (int e = 0; e < node.size; e++)
         for (int d = 0; d <= order && d <= node.depth; d++)
             for (int level = tape.first[d]; level < tape.first[d + 1]; level++) {
+                if (!tape.varies(node, d, level, e)) continue;
                 const int* axes = &tape.axes[3 * level];
                 int left[MOST_DIMENSIONS];
                 for (int i = 0; i < m; i++) left[i] = exponents[e * m + i];
@@ -224,69 +253,59 @@ void Run::step(const Node& node) {
         }
         break;
     case O_NEGATE:
-        linear(node, [&](int d, int l) { for (int e = 0; e < size; e++) at(node, l, e) = -get(*in[0], d, l, e); });
+        linear(node, [&](int d, int l, int e) { at(node, l, e) = -get(*in[0], d, l, e); });
         break;
     case O_ADD:
-        linear(node, [&](int d, int l) {
-            for (int e = 0; e < size; e++) at(node, l, e) = get(*in[0], d, l, e) + get(*in[1], d, l, e);
-        });
+        linear(node, [&](int d, int l, int e) { at(node, l, e) = get(*in[0], d, l, e) + get(*in[1], d, l, e); });
         break;
     case O_DIVIDE:
-        linear(node, [&](int d, int l) {
-            for (int e = 0; e < size; e++) at(node, l, e) = divide(get(*in[0], d, l, e), get(*in[1], 0, 0, e));
-        });
+        linear(node, [&](int d, int l, int e) { at(node, l, e) = divide(get(*in[0], d, l, e), get(*in[1], 0, 0, e)); });
         break;
     case O_MULTIPLY:
         if (in[0] == in[1]) {
             for (int e = 0; e < size; e++) {
                 Number f[4];
                 derivatives(F_SQUARE, get(*in[0], 0, 0, e), order, f);
-                chain(node, *in[0], e, f);
+                chain(node, *in[0], e, f, false);
             }
             break;
         }
         for (int side = 0; side < 2; side++) {  // by constants, which most products are
             const Node &c = *in[side], &u = *in[1 - side];
             if (c.op != O_CONSTANT) continue;
-            linear(node, [&](int d, int l) {
-                for (int e = 0; e < size; e++)
-                    at(node, l, e) = times(&tape.real[c.numbers + 3 * (c.size == 1 ? 0 : e)], get(u, d, l, e));
+            linear(node, [&](int d, int l, int e) {
+                at(node, l, e) = times(&tape.real[c.numbers + 3 * (c.size == 1 ? 0 : e)], get(u, d, l, e));
             });
             return;
         }
         for (int e = 0; e < size; e++) multiply(node, *in[0], *in[1], e);
         break;
     case O_GATHER:
-        linear(node, [&](int d, int l) {
-            for (int e = 0; e < size; e++) at(node, l, e) = get(*in[0], d, l, tape.whole[node.data + e]);
-        });
+        linear(node, [&](int d, int l, int e) { at(node, l, e) = get(*in[0], d, l, tape.whole[node.data + e]); });
         break;
     case O_JOIN:
-        linear(node, [&](int d, int l) {
-            for (int k = 0, e = 0; k < node.arguments; k++) {
-                const Node& part = tape.nodes[tape.whole[node.args + k]];
-                for (int i = 0; i < part.size; i++, e++) at(node, l, e) = get(part, d, l, i);
-            }
-        });
+        for (int k = 0, e = 0; k < node.arguments; k++) {
+            const Node& part = tape.nodes[tape.whole[node.args + k]];
+            linear(part, [&](int, int l, int i) { at(node, l, e + i) = at(part, l, i); });
+            e += part.size;
+        }
         break;
     case O_SUM:
-        linear(node, [&](int d, int l) {
-            for (int e = 0; e < size; e++) {
-                Number sum = exactly(0.0);
-                for (int k = 0; k < node.width; k++) sum = sum + get(*in[0], d, l, e * node.width + k);
-                at(node, l, e) = sum;
-            }
+        linear(node, [&](int d, int l, int e) {
+            Number sum = exactly(0.0);
+            for (int k = e * node.width; k < (e + 1) * node.width; k++)
+                if (tape.varies(*in[0], d, l, k)) sum = sum + get(*in[0], d, l, k);
+            at(node, l, e) = sum;
         });
         break;
     case O_LINEAR:  // rows as in CSR: starts, then columns; entries among the numbers
-        linear(node, [&](int d, int l) {
+        linear(node, [&](int d, int l, int e) {
             const int *starts = &tape.whole[node.data], *columns = starts + size + 1;
-            for (int e = 0; e < size; e++) {
-                Number sum = exactly(0.0);
-                for (int k = starts[e]; k < starts[e + 1]; k++)
+            Number sum = exactly(0.0);
+            for (int k = starts[e]; k < starts[e + 1]; k++)
+                if (tape.varies(*in[0], d, l, columns[k]))
                     sum = sum + scale(tape.real[node.numbers + k], get(*in[0], d, l, columns[k]));
-                at(node, l, e) = sum;
-            }
+            at(node, l, e) = sum;
         });
         break;
     case O_POWER:
@@ -305,7 +324,7 @@ void Run::step(const Node& node) {
         for (int e = 0; e < size; e++) {
             Number f[4];
             derivatives(node.function, get(*in[0], 0, 0, e), order, f);
-            chain(node, *in[0], e, f);
+            chain(node, *in[0], e, f, node.function != F_SQUARE);
         }
         break;
     case O_ABSOLUTE:

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cfenv>
 #include <cmath>
+#include <memory>
 #include <new>
 #include <thread>
 
@@ -24,18 +25,22 @@ namespace portable {
 #include "arithmetic.inl"
 #include "functions.inl"
 #include "jets.inl"
+#include "models.inl"
 #include "polynomials.inl"
 }  // namespace portable
 
 #if defined(__x86_64__)
 #pragma GCC push_options
 #pragma GCC target("avx2")
+#define LANES_OF_AVX2
 namespace avx2 {
 #include "arithmetic.inl"
 #include "functions.inl"
 #include "jets.inl"
+#include "models.inl"
 #include "polynomials.inl"
 }  // namespace avx2
+#undef LANES_OF_AVX2
 #pragma GCC pop_options
 #endif
 
@@ -72,8 +77,10 @@ static bool sound(const Tape& t) {
         const Node& n = t.nodes[i];
         if (n.op < 0 || n.op >= OPS || n.size < 0 || n.depth < 0 || n.depth > 3 || n.arguments < 0 || n.args < 0) return false;
         if ((long)n.args + n.arguments > whole) return false;
-        for (int k = 0; k < n.arguments; k++)
-            if (t.whole[n.args + k] < 0 || t.whole[n.args + k] >= (int)i) return false;
+        for (int k = 0; k < n.arguments; k++) {
+            const int a = t.whole[n.args + k];
+            if (a < 0 || a >= (int)i || t.nodes[a].depth > n.depth) return false;
+        }
         auto argument = [&](int k) -> const Node& { return t.nodes[t.whole[n.args + k]]; };
         auto fits = [&](int k) { return argument(k).size == 1 || argument(k).size == n.size; };
         int needed = n.op == O_ADD || n.op == O_MULTIPLY || n.op == O_DIVIDE ? 2 : n.op == O_MAXIMUM ? 3
@@ -85,7 +92,7 @@ static bool sound(const Tape& t) {
                 if (!fits(k)) return false;
         long numbers = n.op == O_CONSTANT ? 3L * n.size : n.op == O_POWER ? n.size : 0;
         if (n.numbers < 0 || n.data < 0 || n.numbers + numbers > real) return false;
-        if (n.op == O_INDEX && (n.offset < 0 || n.offset + n.size > t.dim)) return false;
+        if (n.op == O_INDEX && (n.depth < 1 || n.offset < 0 || n.offset + n.size > t.dim)) return false;
         if (n.op == O_APPLY && (n.function < 0 || n.function >= FUNCTIONS)) return false;
         if (n.op == O_DIVIDE && argument(1).op != O_CONSTANT) return false;
         if ((n.op == O_ABSOLUTE || n.op == O_MAXIMUM) && (n.kink < 0 || n.kink + n.size > t.kinks)) return false;
@@ -151,6 +158,16 @@ static void lay_out(Tape& t) {
             t.total[order] += (size_t)n.size * t.first[depth + 1];
         }
     }
+    t.seconds.assign(m * m, 0);
+    t.thirds.assign(m * m * m, 0);
+    for (int level = t.first[2]; level < t.first[4]; level++) {
+        const int* a = &t.axes[3 * level];
+        if (level < t.first[3]) t.seconds[a[0] * m + a[1]] = level;
+        else t.thirds[(a[0] * m + a[1]) * m + a[2]] = level;
+    }
+    find_what_varies(t);
+    t.modelled = m > 1;
+    for (const Node& n : t.nodes) t.modelled &= n.op != O_MONOMIALS;
 }
 
 // Calls `part(from, to)` for parts of the boxes, of four at least, each on a thread of its own; false without memory.
@@ -179,7 +196,7 @@ template <class Part> static bool share(long count, int threads, Part part) {
     return done;
 }
 
-EXPORT int lsip_kernel_version() { return 2; }
+EXPORT int lsip_kernel_version() { return 3; }
 
 // Which engine is used from now on: 0 the portable one, 1 that for AVX2 where there is such a processor.
 EXPORT int lsip_kernel_choose(int wanted) {
@@ -231,9 +248,9 @@ EXPORT int lsip_quadratics(const void* tape, int order, long count, const double
     const Tape& t = *static_cast<const Tape*>(tape);
     if (order < 2 || order > 3) return 1;
     Boxes boxes{count, lower, upper};
-    Polynomials out{count, width, outputs[0], outputs[1], outputs[2], outputs[3], outputs[4], outputs[5]};
-    Polynomials sides{};
-    if (t.kinks) sides = {count, t.kinks, kinks[0], kinks[1], kinks[2], kinks[3], kinks[4], kinks[5]};
+    const long levels = t.first[order + 1];
+    Polynomials out{levels, width, outputs[0], outputs[1], outputs[2]}, sides{};
+    if (t.kinks) sides = {levels, t.kinks, kinks[0], kinks[1], kinks[2]};
     return share(count, threads, [&](long from, long to) {
 #if defined(__x86_64__)
         if (fast) return avx2::quadratics(t, boxes, order, from, to, out, sides, pieces, straddles);

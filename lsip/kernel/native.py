@@ -10,17 +10,18 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 2
+VERSION = 3
 FIELDS = (
     "op",
     "size",
@@ -197,9 +198,9 @@ class NativeTape:
         """Polynomials around the outputs and around the arguments of kinks, and which kinks straddle nought."""
         n, m = lower.shape
         second = m * (m + 1) // 2
-        levels = (0, m, second, second * (m + 2) // 3 if order == 3 else 0, m, 0)
+        ends = np.cumsum([1, m, second, second * (m + 2) // 3 if order == 3 else 0])
         outputs, sides = (
-            [np.zeros((n, count) if k in (0, 5) else (levels[k], n, count)) for k in range(6)]
+            (np.zeros((n, ends[-1], count)), np.zeros((n, m, count)), np.zeros((n, count)))
             for count in (self.outputs, self.kinks)
         )
         straddles = np.zeros((n, self.kinks), dtype=bool) if self.kinks else None
@@ -211,7 +212,7 @@ class NativeTape:
         )  # fmt: skip
         if failed:
             raise MemoryError("The kernel has no memory for its results.")
-        return outputs, sides, straddles
+        return _parts(*outputs, ends), _parts(*sides, ends), straddles
 
     def points(self, y: Array, order: int, levels: int = 1) -> Array:
         """Values and derivatives of the outputs at points (N, m): (levels, N, outputs), zeros beyond `order`."""
@@ -222,7 +223,14 @@ class NativeTape:
         return out
 
 
-def _table(arrays: list[Array]) -> Any:
+def _parts(table: Array, rough: Array, error: Array, ends: NDArray[np.intp]) -> list[Array]:
+    """Values, gradients, second and third derivatives (levels, N, K), roughness and errors, as views."""
+    levels = table.transpose(1, 0, 2)
+    orders = [levels[a:b] for a, b in pairwise(ends)]
+    return [levels[0], *orders, rough.transpose(1, 0, 2), error]
+
+
+def _table(arrays: Sequence[Array]) -> Any:
     return (ctypes.c_void_p * len(arrays))(*map(_at, arrays))
 
 
@@ -236,12 +244,13 @@ def bound(table: Array, m: int) -> tuple[Array, Array]:
 
 def layout(parts: list[Array], error: Array, p: int, width: int, rounding: float) -> tuple[Array, Array]:
     """Coefficients (n, p, levels, width) and errors (n, p, width) from polynomials, level by level (levels, n, K)."""
-    parts, error = [np.ascontiguousarray(part) for part in parts], np.ascontiguousarray(error)
-    n, counts = len(error), np.array([len(part) for part in parts], dtype=np.int64)
-    levels = int(counts.sum())
+    parts = [part if part.strides[2] == part.itemsize else np.ascontiguousarray(part) for part in parts]
+    error = np.ascontiguousarray(error)
+    shapes = np.array([(len(part), *(s // part.itemsize for s in part.strides[:2])) for part in parts])
+    n, levels = len(error), int(shapes[:, 0].sum())
     table, errors = np.empty((n, p, levels, width)), np.empty((n, p, width))
     kernel().library.lsip_layout(
-        n, p, width, levels, _table(parts), _at(counts), _at(error), rounding, _at(table), _at(errors)
+        n, p, width, levels, _table(parts), _at(shapes), _at(error), rounding, _at(table), _at(errors)
     )
     return table, errors
 

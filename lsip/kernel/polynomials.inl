@@ -1,14 +1,5 @@
 // Polynomials that enclose the outputs of a tape over boxes.
 
-struct Middle {
-    Four mid, rad;
-};
-
-static inline Middle middle(Interval a) {
-    Four mid = all(0.5) * a.h - all(0.5) * a.n;
-    return {mid, larger(a.h - mid, mid + a.n)};
-}
-
 static inline void put(double* out, long stride, int lanes, Four v) {
     for (int i = 0; i < lanes; i++) out[i * stride] = v[i];
 }
@@ -16,14 +7,15 @@ static inline void put(double* out, long stride, int lanes, Four v) {
 // What lies between a and b, at most.
 static inline Four apart(Four a, Four b) { return larger(a - b, b - a); }
 
-static void expand(Run& centre, Run& box, const Node& node, int e, const Four* r, int order, const Polynomials& out,
-                   long row, long column, int lanes) {
+static void expand(Run& centre, Run& box, Models* models, const Node& node, int e, const Four* r, int order,
+                   const Polynomials& out, long row, long column, int lanes) {
     const Tape& tape = box.tape;
     const int m = tape.dim, two = tape.first[2], three = tape.first[3], end = tape.first[order + 1];
-    const long K = out.outputs, block = out.boxes * K, place = row * K + column;
+    const long K = out.outputs, place = row * K + column, stride = out.levels * K;
+    auto put_level = [&](int level, Four v) { put(out.table + row * stride + level * K + column, stride, lanes, v); };
     Middle v = middle(centre.at(node, 0, e)), flat = middle(box.at(node, 0, e));
     if (node.depth < 1) {
-        put(out.value + place, K, lanes, v.mid);
+        put_level(0, v.mid);
         put(out.error + place, K, lanes, v.rad + v.rad * all(4 * EPS) + all(4 * 0x1p-1074));
         return;  // all else is nought, and was so before
     }
@@ -89,18 +81,31 @@ static void expand(Run& centre, Run& box, const Node& node, int e, const Four* r
     }
     Four value = pick(use0, pick(zeroth < all(INF), flat.mid, all(0.0)), v.mid);
     best = pick(use2, best, pick(use1, first, zeroth));
+    if (models) {
+        const Four doubt = models->reach(node, e).doubt;
+        const Mask better = doubt < or_infinite(best);
+        value = pick(better, models->at(node, 0, e), value);
+        best = pick(better, doubt, best);
+        for (int i = 0; i < m; i++) {
+            const Four slope = tape.varies(node, 1, 1 + i, e) ? models->at(node, 1 + i, e) : all(0.0);
+            g[i] = pick(better, slope, g[i]);
+        }
+        for (int l = two; l < end; l++) {
+            const bool bent = l < three && tape.varies(node, 2, l, e);
+            q[l - two] = pick(better, bent ? models->at(node, l, e) : all(0.0), q[l - two]);
+        }
+        use2 = use2 | better;
+        use0 = use0 & ~better;
+    }
     double ulps = 64.0 * (m + 2) * (m + 2);
-    put(out.value + place, K, lanes, value);
+    put_level(0, value);
     put(out.error + place, K, lanes, best + (best * all(ulps * EPS) + all(ulps * 0x1p-1074)));
     for (int i = 0; i < m; i++) {
-        put(out.gradient + i * block + place, K, lanes, pick(use0, all(0.0), g[i]));
+        put_level(1 + i, pick(use0, all(0.0), g[i]));
         Four rough = pick(swing[i] < zeroth, swing[i], pick(zeroth < all(INF), zeroth, all(1.0)));
-        put(out.rough + i * block + place, K, lanes, pick(use0, rough, all(0.0)));
+        put(out.rough + (row * m + i) * K + column, m * K, lanes, pick(use0, rough, all(0.0)));
     }
-    for (int l = two; l < three; l++)
-        put(out.hessian + (l - two) * block + place, K, lanes, pick(use2, q[l - two], all(0.0)));
-    for (int l = three; l < end; l++)
-        put(out.third + (l - three) * block + place, K, lanes, pick(use2, q[l - two], all(0.0)));
+    for (int l = two; l < end; l++) put_level(l, pick(use2, q[l - two], all(0.0)));
 }
 
 static void quadratics(const Tape& tape, const Boxes& boxes, int order, long from, long to, const Polynomials& outputs,
@@ -108,19 +113,22 @@ static void quadratics(const Tape& tape, const Boxes& boxes, int order, long fro
     const int m = tape.dim;
     Upward rounding;
     Run centre(tape, order - 1), box(tape, order);
+    std::unique_ptr<Models> models;
+    if (tape.modelled) models.reset(new Models(tape, box));
     for (long row = from; row < to; row += 4) {
         int lanes = to - row < 4 ? (int)(to - row) : 4;
-        Four r[MOST_DIMENSIONS];
+        Four c[MOST_DIMENSIONS], r[MOST_DIMENSIONS];
         for (int i = 0; i < m; i++)
             for (int k = 0; k < 4; k++) {
                 long b = (row + (k < lanes ? k : 0)) * m + i;
-                double lo = boxes.lower[b], hi = boxes.upper[b], c = 0.5 * lo + 0.5 * hi;
-                c = c < lo ? lo : c > hi ? hi : c;
-                double up = hi - c, down = c - lo;
+                double lo = boxes.lower[b], hi = boxes.upper[b], mid = 0.5 * lo + 0.5 * hi;
+                mid = mid < lo ? lo : mid > hi ? hi : mid;
+                double up = hi - mid, down = mid - lo;
+                c[i][k] = mid;
                 box.y[i].n[k] = -lo;
                 box.y[i].h[k] = hi;
-                centre.y[i].n[k] = -c;
-                centre.y[i].h[k] = c;
+                centre.y[i].n[k] = -mid;
+                centre.y[i].h[k] = mid;
                 r[i][k] = hi > lo ? (up > down ? up : down) : 0.0;
             }
         for (int k = 0; k < 4; k++) {
@@ -131,12 +139,13 @@ static void quadratics(const Tape& tape, const Boxes& boxes, int order, long fro
         }
         centre.forward();
         box.forward();
+        if (models) models->forward(c, r);
         const Node& last = tape.nodes[tape.output];
-        for (int e = 0; e < last.size; e++) expand(centre, box, last, e, r, order, outputs, row, e, lanes);
+        for (int e = 0; e < last.size; e++) expand(centre, box, models.get(), last, e, r, order, outputs, row, e, lanes);
         long column = 0;
         for (int argument : tape.kink_arguments) {
             const Node& node = tape.nodes[argument];
-            for (int e = 0; e < node.size; e++) expand(centre, box, node, e, r, order, kinks, row, column++, lanes);
+            for (int e = 0; e < node.size; e++) expand(centre, box, models.get(), node, e, r, order, kinks, row, column++, lanes);
         }
     }
 }

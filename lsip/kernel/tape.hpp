@@ -30,28 +30,49 @@ const int FIELDS = 12;
 
 struct Tape {
     int dim, output, kinks;
+    bool modelled;  // whether polynomials are carried from node to node, too
     std::vector<Node> nodes;
     std::vector<int> whole;
     std::vector<double> real;
     std::vector<int> kink_arguments;
     int first[5];           // the first level of every order, and one past the last
     std::vector<int> axes;  // (levels, 3), along which each level is differentiated
+    std::vector<int> seconds, thirds;     // the levels of derivatives along i <= j <= k, by i, j and k
+    std::vector<unsigned char> live;      // of every element of a result, laid out as for order 3: which levels vary
+    std::vector<unsigned char> busy;      // (nodes, levels), whether a level varies in some element
+    std::vector<unsigned short> depends;  // of every element, a bit for each coordinate
+    std::vector<size_t> starts;           // of every element, where its levels of first and second order are listed
+    std::vector<int> listed;
 
-    int second(int i, int j) const {  // i <= j
-        return first[2] + i * dim - i * (i - 1) / 2 + (j - i);
+    int second(int i, int j) const { return seconds[i * dim + j]; }
+    int third(int i, int j, int k) const { return thirds[(i * dim + j) * dim + k]; }
+    bool varies(const Node& node, int depth, int level, int e) const {
+        return depth <= node.depth && live[node.start[3] + (size_t)level * node.size + (node.size == 1 ? 0 : e)];
+    }
+    bool moves(const Node& node, int level) const { return busy[(&node - nodes.data()) * (size_t)first[4] + level]; }
+    unsigned depends_on(const Node& node, int e) const { return depends[node.start[0] + (node.size == 1 ? 0 : e)]; }
+    int axes_of(unsigned mask, int* found) const {
+        int count = 0;
+        for (int i = 0; i < dim; i++)
+            if (mask >> i & 1) found[count++] = i;
+        return count;
     }
     size_t room(int order) const { return nodes.empty() ? 0 : total[order]; }
     size_t total[4];
 };
+
+void find_what_varies(Tape& tape);
 
 struct Boxes {
     long count;
     const double *lower, *upper;  // (count, dim)
 };
 
+// Around every output over every box: coefficients (boxes, levels, outputs), roughness (boxes, dim, outputs) and errors
+// (boxes, outputs), box after box, as they are kept and multiplied.
 struct Polynomials {
-    long boxes, outputs;
-    double *value, *gradient, *hessian, *third, *rough, *error;
+    long levels, outputs;
+    double *table, *rough, *error;
 };
 
 void round_upward();

@@ -14,6 +14,7 @@ from ..domains import Domain
 from ..errors import ModelError, OutOfTime
 from ..expressions.interval import up
 from ..expressions.polynomials import by_powers
+from ..kernel.native import in_use
 from ..validation import real, whole
 from .base import Array, EnclosableViolation, Ints, Separation, Violation, Weighted, can_enclose, unscaled
 from .bernstein import largest, value_at
@@ -32,6 +33,9 @@ class BranchAndBoundTuning:
     ----------
     crowded
         Boxes beyond which a cover is rather begun anew, with expansions of one order more.
+    most_cubic
+        Coordinates of an index up to which the compiled kernel does so. In more, third derivatives are many, and its
+        quadratics are as sharp over the boxes that are small enough.
     least_points
         Points evaluated exactly in each round where derivatives are unbounded, whatever the models say: they can be
         far too low there.
@@ -59,6 +63,7 @@ class BranchAndBoundTuning:
     """
 
     crowded: int = 1500
+    most_cubic: int = 3
     least_points: int = 16
     most_points: int = 64
     first_pace: float = 1000.0
@@ -319,6 +324,7 @@ class _Search:
         if self._expandable(k, len(rows)):
             return self._restart(k, PolynomialCover(self.family, cover.cell))
         crowded = cover.n + 3 * len(rows) > many or (cover.n > many // 8 and len(rows) > 0.9 * cover.n)
+        crowded &= cover.dim <= TUNING.most_cubic or not in_use()
         if cover.order == 2 and not cover.direct and crowded and self.family.differentiable:
             return self._restart(k, Cover(self.family, cover.cell, order=3))
         # On a line, so many boxes mean that rounding, not width, keeps the bound up.

@@ -52,8 +52,8 @@ class CoverTuning:
         Coefficients enclosed at once that cost little more than one; so many are cut to start with and in each round,
         within these limits.
     cached, at_once
-        Coefficients enclosed in one batch by NumPy, because numbers that leave the processor's cache cost twice as
-        much, and by the compiled kernel, which shares large batches among threads.
+        Coefficients enclosed in one batch by NumPy, and doubles of the polynomials around them by the compiled kernel,
+        which shares batches among threads: numbers that leave the processor's cache cost twice as much.
     most_kinks
         Kinks that straddle one box are told apart up to this many: each of them doubles the pieces of the box.
     """
@@ -63,7 +63,7 @@ class CoverTuning:
     most_halvings: int = 4
     cheap: int = 3000
     cached: int = 10_000
-    at_once: int = 1_000_000
+    at_once: int = 500_000
     most_kinks: int = 3
 
 
@@ -132,7 +132,7 @@ class Cover:
             for key in set(self._store) - {"table", "error"}:
                 self._store[key] = self._store[key][: self.n]
             self.p, self.shared = len(was), bool((family.columns == family.columns[0]).all())
-        size, step = self.p * (self.width - 1), _at_once(len(places))
+        size, step = self.p * (self.width - 1), _at_once(len(places), self.levels)
         inner = places < size
         row = np.where(inner, places // max(self.width - 1, 1), places - size)
         column = np.where(inner, places % max(self.width - 1, 1), self.width - 1)
@@ -157,13 +157,18 @@ class Cover:
         return self.p * self.width * self.levels
 
     @property
+    def _at_once(self) -> int:
+        """Boxes that are enclosed in one batch."""
+        return _at_once(self.p * self.width, self.levels)
+
+    @property
     def row_bytes(self) -> int:
         """Memory that one box takes."""
         return 8 * self.p * self.width * (self.levels + 1)
 
     def _rows(self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
         """Enclosures over boxes, laid out as they are kept; boxes with straddling kinks come out in pieces."""
-        size = _at_once(self.p * self.width)
+        size = self._at_once
         if len(lower) <= 1.5 * size:
             return self._batch(lower, upper, pieces)
         batches = []
@@ -368,9 +373,18 @@ class Cover:
         pieces: Any = self.pieces[rows] if "pieces" in self._store else None
         room = np.log2(max(TUNING.cheap / (self.p * self.width * len(rows)), 1.0))
         least = TUNING.least_halvings[min(self.dim, len(TUNING.least_halvings)) - 1]
-        for _ in range(int(np.clip(room, least, TUNING.most_halvings))):
-            lower, upper, spread, pieces = _halve(lower, upper, spread, pieces)
-        return self._replace(rows, self._rows(lower, upper, pieces))
+        halvings = int(np.clip(room, least, TUNING.most_halvings))
+        # Where no part can turn out empty, a few boxes at a time: what is enclosed is put where it stays while it is
+        # still in the processor's cache.
+        step = len(rows) if "side" in self._store else max(self._at_once >> halvings, 1)
+        places = []
+        for start in range(0, len(rows), step):
+            some = slice(start, start + step)
+            parts = lower[some], upper[some], spread[some], None if pieces is None else pieces[some]
+            for _ in range(halvings):
+                parts = _halve(*parts)
+            places.append(self._replace(rows[some], self._rows(parts[0], parts[1], parts[3])))
+        return np.concatenate(places)
 
     def _replace(self, rows: NDArray[np.intp], new: dict[str, Any]) -> NDArray[np.intp]:
         """Put parts in the places of the boxes `rows`, and return where they are."""
@@ -452,9 +466,9 @@ def _levels(quadratic: Quadratic) -> list[Array]:
     return [quadratic.value[None], quadratic.gradient, quadratic.hessian, quadratic.third]
 
 
-def _at_once(numbers: int) -> int:
+def _at_once(numbers: int, levels: int) -> int:
     """Boxes, with so many numbers each, that are enclosed in one batch."""
-    return max((TUNING.at_once if in_use() else TUNING.cached) // max(numbers, 1), 1)
+    return max((TUNING.at_once // levels if in_use() else TUNING.cached) // max(numbers, 1), 1)
 
 
 def shares(sizes: Array) -> Array:
