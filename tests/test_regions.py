@@ -146,3 +146,15 @@ def test_no_point_of_a_random_set_is_above_the_bound(seed: int) -> None:
             Fraction(a) * m for a, m in zip(c[0].tolist(), (y[0] ** 3, y[0] * y[1] ** 2, y[1], y[0]), strict=True)
         )
         assert value + Fraction(0.3) >= 0
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.5, 1.0])
+def test_a_maximum_at_a_cusp_is_proven(slope):
+    """No gradient leads inwards there, and the way to points further inside leaves the set at first."""
+    cusp = lsip.Box([0, -1], [1, 1]).where(lambda y: y[0] ** 3 >= y[1] ** 2)
+    low, high = cusp.witness([[0.0, 0.0]])
+    assert np.abs(np.concatenate([low, high])).max() < 1e-12
+    y, h = lsip.Index("y", cusp), lsip.Variable(name="h")
+    solution = lsip.Problem(lsip.minimize(h), [lsip.forall(y, h >= 1 - y[0] + slope * y[1])]).solve(verbose=False)
+    assert solution.certified, solution.status
+    assert solution.value == pytest.approx(1, abs=1e-7)

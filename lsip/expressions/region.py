@@ -239,19 +239,22 @@ class Region(Domain):
         return kept[:n]
 
     def witness(self, y: ArrayLike) -> tuple[Array, Array]:
-        """Move inwards, by an ulp, two, four, …, until the base and the inequalities are proven to hold."""
+        """Move inwards, by an ulp, two, four, …, until the base and the inequalities are proven to hold.
+
+        At a cusp no inequality says where that is: some axis does, or the way to a point that is known to lie inside.
+        """
         start = self.project(y)
         lower, upper = self._proven(start)
-        inward = self._inward(start)
         nearest = self._points[((start[:, None] - self._points) ** 2).sum(axis=2).argmin(axis=1)] - start
-        for along in (inward, nearest):
-            todo = np.flatnonzero(np.isnan(lower).any(axis=1))
-            for i in range(TUNING.doublings + 1):
+        axes = self._size * np.concatenate([np.eye(self.dim), -np.eye(self.dim)])
+        ways = [self._inward(start), nearest, *(np.broadcast_to(axis, start.shape) for axis in axes)]
+        for i in range(TUNING.doublings + 1):
+            for along in ways:
+                todo = np.flatnonzero(np.isnan(lower).any(axis=1))
                 if not len(todo):
                     return lower, upper
                 step = 2.0 ** (i - TUNING.doublings)
                 lower[todo], upper[todo] = self._proven(start[todo] + step * along[todo])
-                todo = todo[np.isnan(lower[todo]).any(axis=1)]
         return lower, upper
 
     def _proven(self, y: Array) -> tuple[Array, Array]:
