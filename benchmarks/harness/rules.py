@@ -275,7 +275,7 @@ CASES: dict[str, Case] = {
     "inventory_24_pareto": Case(
         lambda: inventory(24, PARETO), lambda: inventory_rsome(24, PARETO), 35076.73675839579, 1e-4
     ),
-    "inventory_60": Case(lambda: inventory(60)),  # RSOME was not done after five minutes
+    "inventory_60": Case(lambda: inventory(60)),  # RSOME was not done after two minutes of the processor
     "lot_sizing_5": Case(lambda: lot_sizing(5), lambda: lot_sizing_rsome(5)),
     "lot_sizing_10": Case(lambda: lot_sizing(10), lambda: lot_sizing_rsome(10)),
     "lot_sizing_20": Case(lambda: lot_sizing(20), lambda: lot_sizing_rsome(20)),
