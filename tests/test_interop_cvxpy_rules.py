@@ -184,6 +184,7 @@ ATTEMPTS = {
     "unbounded set": (lambda: Index("z", lsip.Polytope([[1.0]], [0])), "bounded"),
     "expression": (lambda: newsvendor()[0].solve()[later + 1], "has no value in this solution"),
     "attribute": (lambda: Rule(of=Z, nonneg=True), "no attributes of CVXPY"),
+    "pieces": (lambda: Rule(of=Z, pieces=2), "rule in pieces|takes what lsip.Rule takes"),
     "value": (lambda: setattr(later, "value", 1), "is what a solve finds"),
     "cp.Problem": (lambda: cp.Problem(cp.Minimize(X[0]), [X[0] >= later]).solve(), "cp.Problem does not know"),
     "unbounded index": (
