@@ -11,7 +11,7 @@ static inline Four all(double v) { return Four{v, v, v, v}; }
 static inline Four larger(Four a, Four b) { return a > b ? a : b; }
 static inline Four smaller(Four a, Four b) { return a < b ? a : b; }
 static inline Four size_of(Four a) { return larger(a, -a); }
-#if defined(LANES_OF_AVX2)
+#if defined(LANES_OF_AVX2) && !defined(__clang__)  // which needs the target on the function itself
 static inline bool any(Mask m) { return _mm256_movemask_pd((__m256d)m); }
 #else
 static inline bool any(Mask m) { return m[0] | m[1] | m[2] | m[3]; }
