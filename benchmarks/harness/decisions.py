@@ -1,8 +1,8 @@
 """Robust models with integers, with ambiguous distributions and with targets: in our language, and in RSOME.
 
-After RSOME's examples (knapsack, satisficing, Wasserstein portfolio), JuMPeR's tests (portfolio over a ball), the location
-and transport of Zeng & Zhao (2013) and a supply chain of two echelons; where a source draws its data, ours are drawn
-alike, with seeds of our own. Right is what RSOME finds for the same data in the same run.
+After RSOME's examples (knapsack, satisficing, Wasserstein portfolio), JuMPeR's tests (portfolio over a ball), the
+location and transport of Zeng & Zhao (2013) and a supply chain of two echelons; where a source draws its data, ours
+are drawn alike, with seeds of our own. Right is what RSOME finds for the same data in the same run.
 """
 
 from __future__ import annotations
