@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..domains import Domain
 from ..errors import OutOfTime
 from ..expressions.interval import TINY
 from ..masters.base import is_sparse
@@ -198,6 +199,7 @@ class Resumed(Relaxation):
         rows = earlier.rows * s / self.scaling.rows if len(earlier.rows) else earlier.rows
         self.proof = support
         self.first = self.point = Proposal(x / self.scaling.columns, support=support, rows=rows)
+        self._spread: dict[Domain, Array] = {}  # a few points of every index set
         self.stands = False  # whether its atoms are those of the earlier proof, one by one
 
     def _entering(self, x: Array) -> tuple[Support, ...]:
@@ -319,7 +321,10 @@ class Resumed(Relaxation):
 
     def _tried(self, f: int, x: Array) -> Separation:
         """The worst of a few points."""
-        points = self.program.families[f].domain.spread(self.tuning.newton.tried)
+        domain = self.program.families[f].domain
+        if domain not in self._spread:  # families may share it
+            self._spread[domain] = domain.spread(self.tuning.newton.tried)
+        points = self._spread[domain]
         values = self.program.violation(f, x).values(points)
         worst, component = values.argmax(axis=0), np.arange(values.shape[1])
         return Separation(points[worst], values[worst, component], np.inf, component)

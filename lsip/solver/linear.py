@@ -46,7 +46,7 @@ class LinearRelaxation(Relaxation):
         chosen: list[Accelerator] = [Behind()] if all(is_instant(oracle) for oracle in self.oracles) else []
         chosen.append(self.flat)
         if options.polish:
-            chosen.append(Newton(self.held, options.tuning.newton, 1 if proof else 2))
+            chosen.append(Newton(self.held, options.tuning.newton))
         self.accelerators = (*chosen, occasionally)
 
     def outline(self) -> tuple[str, str]:

@@ -43,14 +43,11 @@ class Newton:
         The finite program, whose cuts and coordinates it uses.
     tuning
         When to try, and how long.
-    due
-        The iteration from which on it is tried: the first relaxation knows little, unless index points of an earlier
-        answer are in it.
     """
 
-    def __init__(self, held: LinearMaster, tuning: NewtonTuning, due: int = 2) -> None:
+    def __init__(self, held: LinearMaster, tuning: NewtonTuning) -> None:
         self.program, self.held, self.tuning = held.program, held, tuning
-        self.wanted, self.due, self.tried = worth_polishing(held.program, tuning.widest), due, 0
+        self.wanted, self.due, self.tried = worth_polishing(held.program, tuning.widest), 2, 0
 
     def __call__(self, run: Search, separations: list[Separation]) -> End | None:
         """The end, if the point that Newton finds is one."""
