@@ -22,11 +22,10 @@ the paper. Where a proof there has a slip, the function uses what the repaired p
 from __future__ import annotations
 
 import math
-import operator
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import SupportsFloat, SupportsIndex
 
 from lsip import ModelError
@@ -767,10 +766,9 @@ def _bound(value: float, units: str, theorem: str, exact: bool = True, note: str
 
 
 def _count(name: str, value: SupportsIndex) -> int:
-    try:
-        count = operator.index(value)
-    except TypeError:
-        raise ModelError(f"`{name}` must be a whole number; got {shown(value)}. Give an int.") from None
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, Integral):
+        raise ModelError(f"`{name}` must be a whole number; got {shown(value)}. Give an int.")
+    count = int(value)
     if count < 1:
         raise ModelError(f"`{name}` must be at least 1; got {count}. Give the number of elements or dimensions.")
     return count
