@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--tries",
         type=int,
         metavar="N",
-        help="how many random models (soundness, tame, masters), calls (fuzz), mutants (check, files), interrupts",
+        help="how many random models, calls, mutants or interrupts",
     )
     parser.add_argument("--seeds", type=int, metavar="N", help="how many learners, a seed each (learn, si_cppo)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="the seed of the first of them, or of all")
