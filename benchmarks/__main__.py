@@ -21,11 +21,14 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--quick", action="store_true", help="few repeats and low limits: a look, not a measurement")
     parser.add_argument(
-        "--tries", type=int, metavar="N", help="how many random models (soundness, tame), or mutants (check)"
+        "--tries",
+        type=int,
+        metavar="N",
+        help="how many random models, calls, mutants or interrupts",
     )
     parser.add_argument("--seeds", type=int, metavar="N", help="how many learners, a seed each (learn, si_cppo)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="the seed of the first of them, or of all")
-    parser.add_argument("--jobs", type=int, default=1, metavar="J", help="processes at a time (soundness)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="J", help="processes at a time (soundness, fuzz)")
     parser.add_argument("--compare", metavar="FILE", help="list what differs from the JSON of an earlier run (record)")
     parser.add_argument("--keep", metavar="FILE", help="add each run to FILE, and do not make those there (methods)")
     given = parser.parse_args(arguments)

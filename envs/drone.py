@@ -92,6 +92,7 @@ def drone(
         raise lsip.ModelError(f"`battery` is a mean power, 0 < battery <= 1; got {battery}.")
     for name, share in (("fade", fade), ("slip", slip), ("gamma", gamma)):
         validation.number(name, share, "discount")
+    validation.fits("The transition probabilities", cells, cells, 2 ** int(tasks) if tasks < 64 else 2**64)
     rng = validation.generator(seed)
     depths = rng.uniform(size=cells)
     places = rng.choice(cells, size=tasks, replace=False)

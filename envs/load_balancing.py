@@ -94,7 +94,7 @@ def load_balancing(
         raise lsip.ModelError(f"`slack` must be above 0, so that there is room, and below 1; got {slack}.")
     for name, share in (("wander", wander), ("handover", handover), ("gamma", gamma)):
         validation.number(name, share, "discount")
-    rng = validation.generator(seed)
+    gamma, rng = float(gamma), validation.generator(seed)
     positions = rng.uniform(0, region, size=(sites, 2))
     prices = rng.uniform(0, 1 - handover, size=sites)
     counts = _spreads(units, sites)

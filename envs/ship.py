@@ -193,7 +193,7 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Single, dict[str, Any]]:
         super().reset(seed=seed)
-        if options is not None and not isinstance(options, dict):
+        if options is not None and type(options) is not dict:
             raise lsip.ModelError(f"`options` is a dictionary, or None; got {shown(options)}.")
         mask = (options or {}).get("reset_mask")
         if mask is None:

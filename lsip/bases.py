@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .domains import Interval
 from .errors import ModelError
-from .validation import numbers, shown, whole
+from .validation import fits, numbers, shown, whole
 
 
 def monomial(t: ArrayLike, degree: int) -> Any:
@@ -35,6 +35,7 @@ def monomial(t: ArrayLike, degree: int) -> Any:
     array([1.   , 0.5  , 0.25 , 0.125])
     """
     whole("degree", degree, 0)
+    fits("A basis", int(degree) + 1, most=2**20)
     t = _read(t)
     base: Any = np.expand_dims(t, -1) if np.ndim(t) else t
     return base ** np.arange(degree + 1.0)
@@ -66,12 +67,13 @@ def chebyshev(t: ArrayLike, degree: int, domain: Interval | tuple[float, float] 
     (0.045017, True)
     """
     whole("degree", degree, 0)
+    fits("A basis", int(degree) + 1, most=2**20)
     u = _mapped(t, domain)
     found = [np.ones(np.shape(u)), u]
-    for k in range(2, degree + 1):
+    for k in range(2, int(degree) + 1):
         half = found[k // 2]
         found.append(2 * np.square(half) - 1 if k % 2 == 0 else 2 * half * found[k // 2 + 1] - u)
-    return np.stack(found[: degree + 1], axis=-1)
+    return np.stack(found[: int(degree) + 1], axis=-1)
 
 
 def legendre(t: ArrayLike, degree: int, domain: Interval | tuple[float, float] | None = None) -> Any:

@@ -176,7 +176,7 @@ def _array(stream: Any, size: int, name: str, kinds: str) -> NDArray[Any]:
 def blamed(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     """While a file is taken apart, whatever goes wrong says that it is not `what` it should be."""
     if not isinstance(path, str | os.PathLike):
-        raise ModelError(f"The name of a file is needed, {what}; got {path!r}.")
+        raise ModelError(f"The name of a file is needed, {what}; got {shown(path)}.")
     try:
         yield
     except OSError as error:

@@ -324,7 +324,10 @@ def is_sparse(value: object) -> TypeGuard[sparse.csr_array]:
 def mask(value: object, what: str) -> NDArray[np.bool_] | None:
     """An array of booleans, or None if it holds anything else."""
     refuse_wrapped(value, what)
-    found = np.asarray(value)
+    try:
+        found = np.asarray(value)
+    except (MemoryError, ValueError):  # a range without end, lists of unequal lengths
+        return None
     return found if found.dtype == bool else None
 
 

@@ -112,7 +112,7 @@ class Dataset:
                 rows.append([int(f) for f in fields])
             except ValueError:
                 raise lsip.ModelError(
-                    f"{path}, line {number}: three integers s, a, s' expected; got {line!r}."
+                    f"{path}, line {number}: three integers s, a, s' expected; got {validation.shown(line)}."
                 ) from None
             if len(fields) == 3 and any(not 0 <= v < n for v, n in zip(rows[-1], most, strict=True)):
                 raise lsip.ModelError(
@@ -120,7 +120,9 @@ class Dataset:
                     f"from 0 to {actions - 1}."
                 )
             if len(fields) != 3:
-                raise lsip.ModelError(f"{path}, line {number}: three integers s, a, s' expected; got {line!r}.")
+                raise lsip.ModelError(
+                    f"{path}, line {number}: three integers s, a, s' expected; got {validation.shown(line)}."
+                )
         if not rows:
             raise lsip.ModelError(f"{path} holds no transition.")
         return cls.from_transitions(rows, states=states, actions=actions)

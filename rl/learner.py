@@ -128,6 +128,7 @@ class Learner(ABC):
 
     def _learn(self, course: Course) -> None:
         """Go on until the goal, an iteration at a time; whatever ends one in between is as if it had not begun."""
+        validation.flag("verbose", course.verbose)
         state = self.state
         log = Log(course.folder, state, tensorboard=course.tensorboard)
         begun, first, started = getattr(state, course.unit), state.iteration, time.perf_counter()

@@ -27,6 +27,7 @@ from lsip.validation import (
     Words,
     checked,
     choice,
+    fits,
     having,
     numbers,
     shown,
@@ -87,6 +88,7 @@ def figure(columns: int = 1, *, size: tuple[float, float] = (5.6, 4.6)) -> Figur
         raise lsip.MissingExtraError(
             'Pictures need matplotlib, which is not installed: pip install "lsip[plot]".'
         ) from error
+    fits("A row of panels", columns, most=1000)
     style: Any = STYLE
     with matplotlib.rc_context(style):
         made = Figure(figsize=(size[0] * columns, size[1]), layout="constrained")

@@ -26,7 +26,9 @@ def pick_device(device: str | torch.device = "auto") -> torch.device:
     try:
         chosen = torch.device(device)
     except (RuntimeError, TypeError):
-        raise lsip.ModelError(f'`device` is "auto", "cpu", "cuda", "cuda:0" or "mps"; got {device!r}.') from None
+        raise lsip.ModelError(
+            f'`device` is "auto", "cpu", "cuda", "cuda:0" or "mps"; got {validation.shown(device)}.'
+        ) from None
     if not {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}.get(chosen.type, True):
         kind = "GPU" if chosen.type == "cuda" else "MPS"
         raise lsip.ModelError(f'`device={device!r}` was asked for, but torch sees no {kind} here; use "auto" or "cpu".')

@@ -95,7 +95,9 @@ class SICPPOConfig:
         except (TypeError, ValueError):
             layers_ = (0,)
         if any(size < 1 for size in layers_):
-            raise lsip.ModelError(f"`hidden` holds the sizes of layers, such as (64, 64); got {self.hidden!r}.")
+            raise lsip.ModelError(
+                f"`hidden` holds the sizes of layers, such as (64, 64); got {validation.shown(self.hidden)}."
+            )
         object.__setattr__(self, "hidden", layers_)
 
     def update(self) -> PPO:

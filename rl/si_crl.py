@@ -195,6 +195,7 @@ def si_crl(
     if iterations is not None:
         validation.count("iterations", iterations)
     validation.flag("two_successors", two_successors)
+    validation.flag("verbose", verbose)
     if two_successors:
         binary = BinaryModel(specification)
         inner = si_crl(

@@ -1,4 +1,4 @@
-"""Short forms of the benchmarks of reliability: malformed calls, mutated files, lying masters, interrupts, disks."""
+"""Short forms of the benchmarks of reliability: calls, files, lying masters, interrupts, full disks."""
 
 from __future__ import annotations
 

@@ -9,10 +9,11 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from ..domains import Ball, Box, Domain
+from ..errors import ModelError
 from ..expressions.affine import Variable
 from ..integrals.integral import samples_of
 from ..integrals.volume import number
-from ..validation import Data, real, whole
+from ..validation import Data, real, shown, whole
 from .losses import Loss, Pieces, UpperBound, averaged, fresh
 
 
@@ -127,6 +128,8 @@ def scenario_count(variables: int, risk: float, confidence: float) -> int:
     high = variables
     while not enough(high):
         high *= 2
+        if high >= 2**53:
+            raise ModelError(f"So small a risk needs more scenarios than can be counted; got {shown(risk)}.")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..validation import shown
 from .base import Array, Cell, Domain, Seed, Vector, as_points
 from .notation import superscript
 from .points import constant
@@ -57,7 +58,9 @@ class Budget(Domain):
         try:
             size = index(m)
         except TypeError:
-            raise ModelError(f"Budget(m, budget) needs the number m of coordinates, an integer; got {m!r}.") from None
+            raise ModelError(
+                f"Budget(m, budget) needs the number m of coordinates, an integer; got {shown(m)}."
+            ) from None
         total = float(constant(budget, "budget", 0))
         if size < 1 or not 0 < total <= size:
             raise ModelError(

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..validation import numbers
 from .base import Array, Cell, Domain, Seed, as_points, check_grid
 from .notation import point
+from .points import TUNING as POINTS
 from .points import constant
 from .proven import Directions, raised
 
@@ -85,7 +86,8 @@ class Finite(Domain):
 
     def project(self, y: ArrayLike) -> Array:
         """Find the nearest of the points."""
-        return self.points[self._nearest(as_points(y, self.dim))[1]]
+        near = as_points(y, self.dim).clip(-POINTS.farthest, POINTS.farthest)  # from further off, all are as far
+        return self.points[self._nearest(near)[1]]
 
     @property
     def parameters(self) -> int:

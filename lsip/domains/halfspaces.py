@@ -127,7 +127,7 @@ class Halfspaces:
         used = w != 0
         most = int(used.sum(axis=1).max(initial=0))
         every = max(TUNING.at_once // ((most + 1) * (self.dim + 1)), 1)
-        parts = [self._bound(d[n : n + every], w[n : n + every], most) for n in range(0, len(d), every)]
+        parts = [self._bound(d[n : n + every], w[n : n + every], most) for n in range(0, max(len(d), 1), every)]
         low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
         return Bound(low[:, :-1], high[:, :-1], high[:, -1])
 

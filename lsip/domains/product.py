@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..validation import shown
 from .base import COMBINED, Array, Cell, Domain, Seed, Vector, as_points, check_grid
 from .notation import latex_power, power
 from .points import constant
@@ -34,7 +35,7 @@ class Product(Domain):
     def __init__(self, *factors: Domain) -> None:
         if not factors or not all(isinstance(f, Domain) for f in factors):
             raise ModelError(
-                f"A product needs domains, Product(Y1, Y2, …); got {', '.join(map(repr, factors)) or 'none'}."
+                f"A product needs domains, Product(Y1, Y2, …); got {', '.join(map(shown, factors)) or 'none'}."
             )
         flat = tuple(part for f in factors for part in (f.factors if isinstance(f, Product) else (f,)))
         self._set(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..validation import shown
 from .base import Array, Cell, Domain, Vector, as_points, check_grid
 from .notation import superscript
 from .points import constant, unit_simplex
@@ -52,7 +53,7 @@ class Simplex(Domain):
         try:
             size = index(m)
         except TypeError:
-            raise ModelError(f"Simplex(m) needs the number m of coordinates, an integer; got {m!r}.") from None
+            raise ModelError(f"Simplex(m) needs the number m of coordinates, an integer; got {shown(m)}.") from None
         if size < 1:
             raise ModelError(f"Simplex(m) needs at least one coordinate; got m={size}.")
         lower = np.full(size, 1.0 if size == 1 else 0.0)

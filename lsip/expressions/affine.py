@@ -606,7 +606,7 @@ def _add(left: Read, right: Read) -> Affine:
     a, b = Affine.of(left), Affine.of(right)
     try:
         shape = np.broadcast_shapes(a.shape, b.shape)
-    except ValueError:
+    except (ValueError, RuntimeError):  # NumPy knows up to 32 axes here
         raise ModelError(f"Cannot add {a} of shape {a.shape} and {b} of shape {b.shape}.") from None
     return Affine.adding(shape, a.broadcast(shape), b.broadcast(shape))
 

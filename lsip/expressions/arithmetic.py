@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import ModelError, NotConvexError
-from ..validation import Array, is_sparse, mask, matrix
+from ..validation import Array, is_sparse, mask, matrix, shown
 from .affine import Affine, Constraint, Read, compare, linear_rule, pairing, refuse
 from .angle import Angle
 from .convex import CURVES, Convex, convex_rule, euclidean, joined, largest, refuse_nested
@@ -281,7 +281,7 @@ def getitem(u: Symbol, key: Key) -> Symbol:
     key = np.asarray(key) if hasattr(key, "__array__") else key  # without the labels of a table
     try:
         index = _positions(u.shape)[key]
-    except (IndexError, OverflowError) as error:
+    except (IndexError, OverflowError, ValueError) as error:
         raise ModelError(f"{u} has shape {u.shape}: {error}.") from None
     result = gathered(u, np.asarray(index))
     result.origin = ("getitem", u, key)
@@ -508,7 +508,7 @@ def norm(u: Symbol, ord: float | None = None, axis: Axis = None, keepdims: bool 
     if keepdims or (matrices and ord is not None):
         raise ModelError("np.linalg.norm is available for vectors (give one `axis`), without keepdims.")
     if ord is not None and not (isinstance(ord, int | float) and ord >= 1):
-        raise ModelError(f"np.linalg.norm needs ord >= 1 or np.inf; got {ord!r}.")
+        raise ModelError(f"np.linalg.norm needs ord >= 1 or np.inf; got {shown(ord)}.")
     if ord in (None, 2) and isinstance(u, Affine):
         result: Any = euclidean(Affine.of(_last(u, axis)[0]))
     elif ord in (None, 2):

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..domains import Domain
 from ..errors import ModelError, NotAffineError
-from ..validation import Data
+from ..validation import Data, shown
 from . import jets
 from .defined import MAYBE, NEVER, SURE, WILD, Doubt, either, silent, vanishing, worst
 from .elementary import Function
@@ -212,7 +212,7 @@ class Index(Expression):
     def __init__(self, name: str, domain: Domain) -> None:
         if not isinstance(domain, Domain):
             raise ModelError(
-                f"An index ranges over a domain, such as Interval(0, 1) or Box([0, 0], [1, 1]); got {domain!r}."
+                f"An index ranges over a domain, such as Interval(0, 1) or Box([0, 0], [1, 1]); got {shown(domain)}."
             )
         self.name = name
         self.domain = domain

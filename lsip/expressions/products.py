@@ -80,7 +80,7 @@ def convolve(a: Given, v: Given, mode: str = "full") -> Symbol:
     if left.ndim != 1 or right.ndim != 1 or not left.size or not right.size:
         raise ModelError(f"np.convolve takes two vectors; got shapes {left.shape} and {right.shape}.")
     if mode not in ("full", "same", "valid"):
-        raise ModelError(f"np.convolve has the modes 'full', 'same' and 'valid'; got {mode!r}.")
+        raise ModelError(f"np.convolve has the modes 'full', 'same' and 'valid'; got {shown(mode)}.")
     n, m = left.size, right.size
     i, j = (part.ravel() for part in np.indices((n, m)))
     ones = sparse.csr_matrix((np.ones(n * m), (i + j, np.arange(n * m))), shape=(n + m - 1, n * m))

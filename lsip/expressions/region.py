@@ -371,7 +371,7 @@ def _asked(rule: Rule, index: Index) -> tuple[Condition, ...]:
         if not isinstance(condition, Condition):
             raise ModelError(
                 "where needs comparisons of index expressions, one or a list of them, as in domain.where(lambda y: "
-                f"y[0] ** 3 >= y[1] ** 2); got {condition!r}."
+                f"y[0] ** 3 >= y[1] ** 2); got {shown(condition)}."
             )
         if condition.strict:
             raise ModelError(f"An index set counts with its boundary: write <= or >= in {condition}.")

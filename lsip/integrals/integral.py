@@ -22,7 +22,7 @@ from ..expressions.parameter import parameters_in
 from ..expressions.polynomials import Polynomial, Polynomials, neighbours
 from ..expressions.printing import text
 from ..expressions.tape import Tape
-from ..validation import Array, numbers
+from ..validation import Array, numbers, shown
 from .distributions import Distribution, read_distribution
 from .quadrature import means
 from .sheet import sheet
@@ -158,7 +158,7 @@ class Integrand:
     def of(expression: object, index: Indices, name: str) -> Integrand:
         indices = (index,) if isinstance(index, Index) else tuple(index) if isinstance(index, list | tuple) else ()
         if not indices or not all(isinstance(i, Index) for i in indices):
-            raise ModelError(f"lsip.{name} needs an Index, or several, after what it is of; got {index!r}.")
+            raise ModelError(f"lsip.{name} needs an Index, or several, after what it is of; got {shown(index)}.")
         affine = spelled(Affine.of(expression))
         for formula in (affine.offset, *(t.coefficient for t in affine.terms)):
             _check_formula(formula, indices, name)

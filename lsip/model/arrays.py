@@ -40,7 +40,7 @@ def read_arrays(
     cost = _vector(c, "c")
     n = len(cost)
     if not isinstance(sense, str) or sense not in ("min", "max"):
-        raise ModelError(f'`sense` must be "min" or "max"; got {sense!r}.')
+        raise ModelError(f'`sense` must be "min" or "max"; got {shown(sense)}.')
     sign = -1.0 if sense == "max" else 1.0
     upper_rows, right = _rows(A_ub, b_ub, n, "ub")
     equal_rows, value = _rows(A_eq, b_eq, n, "eq")
@@ -84,7 +84,7 @@ def _names(names: object, n: int) -> tuple[str, ...]:
         return ()
     found = tuple(names) if not isinstance(names, str) and isinstance(names, Iterable) else ()
     if len(found) != n or len(set(found)) != n or not all(isinstance(name, str) for name in found):
-        raise ModelError(f"`names` must be {n} different strings, one a variable; got {names!r}.")
+        raise ModelError(f"`names` must be {n} different strings, one a variable; got {shown(names)}.")
     return found
 
 

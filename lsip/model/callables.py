@@ -26,7 +26,7 @@ from ..expressions.printing import latex
 from ..expressions.tape import Tape, constant_value
 from ..masters.base import is_sparse
 from ..oracles.attained import discrete_points
-from ..validation import numbers
+from ..validation import numbers, shown
 from .families import BlackBoxFamily, DeclaredFamily
 
 Array = NDArray[np.float64]
@@ -84,7 +84,7 @@ class Family:
 
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Domain):
-            raise ModelError(f"`domain` must be an index set such as lsip.Interval(0, 1); got {self.domain!r}.")
+            raise ModelError(f"`domain` must be an index set such as lsip.Interval(0, 1); got {shown(self.domain)}.")
         for name, function, result in (("a", self.a, "(N, n)"), ("b", self.b, "(N,)")):
             if not callable(function):
                 raise ModelError(
@@ -105,7 +105,7 @@ class Family:
         if not (np.isfinite(pair).all() and (pair >= 0).all()):
             raise ModelError(
                 "`lipschitz` must be a number >= 0 or a pair (L_a, L_b) of them, or None when no constant is known; "
-                f"got {self.lipschitz!r}."
+                f"got {shown(self.lipschitz)}."
             )
         return float(pair[0]), float(pair[1])
 

@@ -22,6 +22,7 @@ from ..expressions.graph import Index
 from ..masters import MasterError
 from ..masters.base import Matrix
 from ..masters.rows import Sides
+from ..validation import NO_NUMBERS
 from .compilation import ONCE
 from .families import RowFamily
 from .program import Program
@@ -240,7 +241,7 @@ def _from_mapping(points: Mapping[Index, Points], families: Sequence[RowFamily])
 
 def _is_number(points: object) -> TypeGuard[int]:
     """Whether `points` says how many, rather than which."""
-    return isinstance(points, int | np.integer) and not isinstance(points, bool)
+    return isinstance(points, int | np.integer) and not isinstance(points, NO_NUMBERS)
 
 
 def _inside(points: Points, family: RowFamily) -> Array:

@@ -299,7 +299,11 @@ class Problem(Solvable):
             if c is which or (isinstance(which, str) and not isinstance(c, FamilyOn) and c.name == which):
                 return c
         names = [c.name for c in self.constraints if not isinstance(c, FamilyOn) and c.name]
-        told = f"called {which!r}; it has {', '.join(names) or 'none with a name'}" if isinstance(which, str) else which
+        told = (
+            f"called {which!r}; it has {', '.join(names) or 'none with a name'}"
+            if isinstance(which, str)
+            else shown(which)
+        )
         raise ModelError(f"The problem has no constraint {told}. Give the object that it was made with, or a name.")
 
     @property
@@ -509,7 +513,7 @@ def _check_names(names: Iterable[str], kind: str) -> None:
 
 
 def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll | FamilyOn]:
-    if not isinstance(items, Iterable):
+    if not isinstance(items, Iterable) or getattr(items, "shape", None) == ():
         raise ModelError(f"Constraints are a list; got {shown(items)}.")
     for item in map(bare, items):
         if isinstance(item, list | tuple):

@@ -43,7 +43,7 @@ from ..proof.verify import check_numbers, verify
 from ..schema import Either, Schema, anything, conform, double, flag, missing, text
 from ..schema import whole as whole_number
 from ..validation import flag as check_flag
-from ..validation import real, whole
+from ..validation import real, shown, whole
 from .effort import Effort
 from .model_file import write_relaxation
 from .rounding import above, below
@@ -349,7 +349,7 @@ class Solution:
             if statement is asked or (isinstance(asked, str) and getattr(statement, "name", None) == asked):
                 return statement
         names = ", ".join(s.name for s in statements if getattr(s, "name", None)) or "no constraint has one"
-        told = f"called {asked!r}; the names are: {names}" if isinstance(asked, str) else str(asked)
+        told = f"called {asked!r}; the names are: {names}" if isinstance(asked, str) else shown(asked)
         raise ModelError(f"The problem that was solved has no constraint {told}.")
 
     def reduced_costs(self, variable: Variable) -> Array | float:
@@ -377,7 +377,7 @@ class Solution:
     def _places(self, variable: Variable) -> slice:
         """Where a variable stands in x."""
         if not any(variable is v for v in self.variables):
-            raise ModelError(f"{variable} is not a variable of this problem.")
+            raise ModelError(f"{shown(variable)} is not a variable of this problem.")
         start = 0
         for v in self.variables:
             if v is variable:

@@ -45,6 +45,8 @@ class Options:
         if self.atol is not None:
             meaning = "is an absolute gap >= 0, in units of the objective, or None"
             real("atol", self.atol, meaning, lambda v: 0 <= v < np.inf)
+        if not isinstance(self.tuning, Tuning):
+            raise ModelError(f"`tuning` is an lsip.Tuning(…); got {shown(self.tuning)}.")
         flag("polish", self.polish)
         flag("sample_first", self.sample_first)
         whole("max_iterations", self.max_iterations, 1)

@@ -92,7 +92,7 @@ def _grid(domain: lsip.Domain, points: int | ArrayLike) -> Array:
         grid = np.zeros((0, 0))
     if grid.ndim != 2 or grid.shape[1] != domain.dim or not len(grid) or not domain.contains(grid).all():
         raise lsip.ModelError(
-            f"`points` is a number an axis, or points (k, {domain.dim}) inside {domain}; got {points!r}."
+            f"`points` is a number, or points (k, {domain.dim}) inside {domain}; got {validation.shown(points)}."
         )
     return grid
 

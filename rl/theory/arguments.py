@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import operator
-from numbers import Real
+from numbers import Integral, Real
 from typing import SupportsFloat, SupportsIndex
 
 from lsip import ModelError
@@ -13,10 +12,9 @@ from lsip.validation import NO_NUMBERS, double, shown
 
 def count(name: str, value: SupportsIndex) -> int:
     """A whole number from 1 on."""
-    try:
-        count = operator.index(value)
-    except TypeError:
-        raise ModelError(f"`{name}` must be a whole number; got {shown(value)}. Give an int.") from None
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, Integral):
+        raise ModelError(f"`{name}` must be a whole number; got {shown(value)}. Give an int.")
+    count = int(value)
     if count < 1:
         raise ModelError(f"`{name}` must be at least 1; got {count}. Give the number of elements or dimensions.")
     return count

@@ -71,7 +71,7 @@ class PPO:
         validation.number("most", self.most, "positive")
         validation.number("entropy", self.entropy)
         if self.penalty is not None and (not isinstance(self.penalty, str) or self.penalty != "kl"):
-            raise lsip.ModelError(f'`penalty` is None or "kl"; got {self.penalty!r}.')
+            raise lsip.ModelError(f'`penalty` is None or "kl"; got {validation.shown(self.penalty)}.')
         if self.penalty and self.divergence is None:
             raise lsip.ModelError(
                 "A penalty aims at a `divergence`: give it, as in rl.PPO(penalty='kl', divergence=0.05)."

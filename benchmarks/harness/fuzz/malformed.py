@@ -100,7 +100,7 @@ ANYTHING: dict[str, Callable[[], Any]] = {
     "a class": lambda: int,
     "our class": lambda: lsip.Box,
     "a module": lambda: np,
-    "a function": lambda: abs,
+    "a function of one": lambda: lambda v: v,
     "a function of nothing": lambda: lambda: None,
     "a function to None": lambda: lambda *a, **k: None,
     "a function to nan": lambda: lambda *a, **k: np.nan,
