@@ -27,7 +27,8 @@ Run = dict[str, Any]
 
 def runs(folder: Path) -> list[Run]:
     """What `python -m benchmarks NAME --json` has left in a folder, by name."""
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    files = sorted(folder.glob("*.json"))
+    found = [{"benchmark": path.stem, **json.loads(path.read_text(encoding="utf-8"))} for path in files]
     return sorted(found, key=lambda run: str(run["benchmark"]))
 
 
