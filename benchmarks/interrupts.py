@@ -17,7 +17,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -117,10 +116,9 @@ def _started(phase: str, folder: Path) -> int:
     """A child in a group of its own; it is forked, but for imports, so that it need not import."""
     work = PHASES[phase]
     if work is None:
-        made = subprocess.Popen(
-            [sys.executable, "-c", "import lsip"], stderr=subprocess.DEVNULL, start_new_session=True
-        )
-        return made.pid
+        silent = [(os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
+        command = [sys.executable, "-c", "import lsip"]
+        return os.posix_spawn(sys.executable, command, os.environ, file_actions=silent, setsid=True)
     child = os.fork()
     if child:
         return child
