@@ -428,7 +428,7 @@ def read_policy(policy: PolicyLike, states: int, actions: int) -> Array:
     """
     bare: Any = getattr(policy, "policy", policy)  # an array, or what can be made one
     given = bare if isinstance(bare, np.ndarray) else validation.array("policy", bare)
-    if isinstance(bare, list | tuple) and (given == np.floor(given)).all() and given.shape == (states,):
+    if isinstance(bare, list | tuple) and all(isinstance(v, int | np.integer) for v in bare):
         given = given.astype(np.intp)
     if given.shape == (states,) and np.issubdtype(given.dtype, np.integer):
         if (given < 0).any() or (given >= actions).any():
