@@ -251,6 +251,7 @@ def time_route(out: Path, full: bool, seeds: int | None, progress: Progress) -> 
     axes.bar(places + 0.2, list(large.values()), 0.4, color=plotting.GREY, label="2 × 512")
     axes.set_xticks(places, list(METHODS))
     axes.set_yscale("log")
+    axes.set_ylim(top=5 * max(large.values()))  # room for the legend
     axes.set_ylabel("seconds of one core an iteration")
     axes.legend()
     return written(out, "time_route", picture, numbers, lines)
