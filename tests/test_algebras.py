@@ -379,7 +379,9 @@ def test_hessians_do_not_depend_on_the_order_of_coordinates(formula: Formula, se
     full[i, j] = full[j, i] = hessian[..., 0]
     other[i, j] = other[j, i] = other_hessian[..., 0]
     known = np.isfinite(full) & np.isfinite(other[np.ix_(np.argsort(swap), np.argsort(swap))])
-    np.testing.assert_allclose(gradient[..., 0], other_gradient[np.argsort(swap), :, 0], rtol=1e-9, atol=1e-12)
+    first, second = gradient[..., 0], other_gradient[np.argsort(swap), :, 0]
+    both = np.isfinite(first) & np.isfinite(second)  # of a product, more is known where no power is of a coordinate
+    np.testing.assert_allclose(np.where(both, first, 0), np.where(both, second, 0), rtol=1e-9, atol=1e-12)
     moved = other[np.ix_(np.argsort(swap), np.argsort(swap))]
     np.testing.assert_allclose(np.where(known, full, 0), np.where(known, moved, 0), rtol=1e-9, atol=1e-12)
 
