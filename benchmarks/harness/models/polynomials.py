@@ -124,7 +124,7 @@ published("momentopt_volume_d20", f"{MOMENT}, volume (order 10)")(lambda: _volum
 
 
 def monomials(powers: list[tuple[int, int]], y: Any) -> Any:
-    return np.stack([y[0] ** i * y[1] ** j + 0 * y[0] for i, j in powers])
+    return np.stack([y[0] ** i * y[1] ** j for i, j in powers])
 
 
 def all_powers(degree: int) -> list[tuple[int, int]]:
