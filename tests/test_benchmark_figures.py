@@ -204,7 +204,14 @@ def test_published_models_are_built() -> None:
 
 # ---- the language ----------------------------------------------------------------------------------------------------
 
-ALIKE = ("boyle_lin_K40", "cohn_elkies_d3_N13", "inventory_T6", "jumper_l2_2", "pyros_cardinality_eq", "yalmip_lyapunov")
+ALIKE = (
+    "boyle_lin_K40",
+    "cohn_elkies_d3_N13",
+    "inventory_T6",
+    "jumper_l2_2",
+    "pyros_cardinality_eq",
+    "yalmip_lyapunov",
+)
 
 
 @pytest.mark.parametrize("name", ALIKE)
