@@ -15,7 +15,7 @@ import lsip
 
 from .harness.clock import timed
 from .harness.figures import machine, median, quantile, ratio, table
-from .harness.models import MODELS
+from .harness.models import MODELS, Model
 from .harness.outcome import digits, outcome
 from .harness.registry import Figures, Options, benchmark, say
 from .harness.worker import Worker
@@ -27,7 +27,11 @@ SHARE = 0.95  # of the models are to be certified
 
 def measure(name: str, limit: float) -> Iterator[dict[str, Any]]:
     """Build and solve one model, and compare."""
-    model = MODELS[name]
+    return compared(MODELS[name], limit)
+
+
+def compared(model: Model, limit: float) -> Iterator[dict[str, Any]]:
+    """What a model came to, in parts."""
     try:
         problem = model.build()
         yield {"built": True}

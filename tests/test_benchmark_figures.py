@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import lsip
-from benchmarks import limits, published, record, resolve, tame, units
+from benchmarks import language, limits, published, record, resolve, tame, units
 from benchmarks.__main__ import main
-from benchmarks.harness.models import MODELS, Claim
+from benchmarks.harness.models import BY_HAND, MODELS, READ, Claim
 from benchmarks.harness.outcome import lp_solves, outcome
 from benchmarks.harness.scaling import Units, drawn, scalable, scaled
 from benchmarks.harness.slow import QUICK, SLOW
@@ -200,6 +200,52 @@ def test_published_models_are_built() -> None:
     for model in list(MODELS.values())[::4]:
         if model.claim.kind != "refused":
             model.build()
+
+
+# ---- the language ----------------------------------------------------------------------------------------------------
+
+ALIKE = (
+    "boyle_lin_K40",
+    "cohn_elkies_d3_N13",
+    "inventory_T6",
+    "jumper_l2_2",
+    "pyros_cardinality_eq",
+    "yalmip_lyapunov",
+)
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_a_model_as_it_reads_has_the_value_of_the_rewritten_one(name: str) -> None:
+    read, rewritten = parts(language.measure(name, 20.0)), parts(published.measure(name, 20.0))
+    assert language.solved(read)
+    assert read["certified"]
+    slack = 1e-6 * abs(float(rewritten["value"]))
+    assert float(read["lower"]) <= float(rewritten["upper"]) + slack
+    assert float(rewritten["lower"]) <= float(read["upper"]) + slack
+
+
+def test_whole_values_are_solved_without_certificate() -> None:
+    found = parts(language.measure("romodel_knapsack_relaxed", 20.0))
+    assert found["status"] == "UNCERTIFIED"
+    assert language.solved(found)
+    assert not language.solved(found | {"upper": repr(2 * float(found["upper"]))})
+    assert not language.solved(found | {"certified": True, "right": False})
+
+
+def test_models_are_written_directly_or_by_hand() -> None:
+    assert set(READ) | set(BY_HAND) <= set(MODELS)
+    assert not set(READ) & set(BY_HAND)
+    assert all(model.build() for model in READ.values())
+
+
+def test_what_cannot_be_written_is_counted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language, "Worker", Here)
+    assert main(["language", "--json", "--quick", "--only", "jumper_l2_2,sipr"]) == 0
+    summary = json.loads(capsys.readouterr().out)["summary"]
+    assert summary["solved"] == 2
+    assert summary["direct_in_published"] + len(READ) + len(summary["by_hand"]) == len(MODELS)
+    assert main(["language", "--quick", "--only", "jumper_l2_2"]) == 0
+    assert "complex variables" in capsys.readouterr().out
 
 
 # ---- records ---------------------------------------------------------------------------------------------------------

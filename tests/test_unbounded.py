@@ -74,6 +74,25 @@ def test_random_polynomials_agree_with_the_definition() -> None:
         assert solution.value == pytest.approx(-least, abs=1e-5)
 
 
+@pytest.mark.parametrize("unit", [2.0**-20, 1e-3, 1.0, 300.0, 1e7])
+def test_the_unit_of_an_unbounded_index_does_not_matter(unit: float) -> None:
+    """c0 + c1 s² >= s far out and near needs c0 + 2 c1 >= √2, and s⁴ is dearer."""
+    c, u = lsip.Variable(3, name="c"), lsip.Index("u", lsip.Interval(unit, inf))
+    s = u / unit
+    solution = solved(lsip.minimize(c @ np.array([1.0, 2.0, 7.0])), lsip.forall(u, c @ s ** np.array([0, 2, 4]) >= s))
+    assert solution.certified
+    solution.verify()
+    assert solution.value == pytest.approx(np.sqrt(2), rel=1e-6)
+
+
+def test_parts_are_named_after_their_length() -> None:
+    u = lsip.Index("u", lsip.Interval(0, inf))
+    rows = [lsip.forall(u, z + u**2 >= 60 * u - 900), lsip.forall(u, z + u**2 >= u)]
+    names = [c.indices[0].name for c in lsip.Problem(lsip.minimize(z), rows).constraints]
+    assert names == ["u/32", "32/u", "u", "1/u"]
+    assert solved(lsip.minimize(z), *rows).value == pytest.approx(0.25)
+
+
 def test_coefficients_are_matched() -> None:
     fit = lsip.forall(q, x[0] + x[1] * q + x[2] * q**2 == (1 + q) * (2 - 3 * q))
     solution = solved(lsip.minimize(x[0]), fit, lsip.forall(q, z >= q))

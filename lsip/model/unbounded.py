@@ -2,7 +2,8 @@
 
 Far out, y = w / s with s between 0 and 1, and one of the w is 1 or -1. A polynomial g of degree d has s^d g(w / s) in
 its place, which is a polynomial in w and s, has the same sign for s > 0, and is continuous: g <= 0 for all y is the
-same as these polynomials <= 0 on boxes. Beside them there is the part near the finite end, or near 0.
+same as these polynomials <= 0 on boxes. Beside them there is the part near the finite end, or near 0. How far that
+part reaches is the length at which lowest and highest powers are alike, so that the unit of y does not matter.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from itertools import accumulate, count
-from math import comb
+from math import comb, log2
 from operator import mul
 from typing import Any
 
@@ -63,10 +64,12 @@ def compactified(indices: tuple[Index, ...], constraint: Constraint) -> list[tup
     parts, offset = found
     axes = [start + int(j) for j in free]
     moved = [[_shifted(p, axes, shifts) for p in part] for part in (*parts, offset)]
+    exponent = _exponent(moved, axes)
+    moved = [[_stretched(p, axes, exponent) for p in part] for part in moved]
     degrees = _degrees(constraint.body, moved, axes)
     others = {i: first for i, first in starts.items() if i is not endless}
     result = []
-    for part in _parts(endless, free, shifts):
+    for part in _parts(endless, free, shifts, exponent):
         body = _body(constraint.body, moved, degrees, axes, start, part, others, endless, free)
         result.append(
             (
@@ -98,6 +101,24 @@ def _shifted(p: Polynomial, axes: list[int], shifts: list[tuple[Fraction, int, b
     return {e: c for e, c in p.items() if c}
 
 
+def _exponent(moved: list[list[Polynomial]], axes: list[int]) -> int:
+    """Of the power of two that is nearest to the length at which lowest and highest powers are alike."""
+    largest: dict[int, Fraction] = {}
+    for e, c in (item for part in moved for p in part for item in p.items()):
+        degree = sum(e[a] for a in axes)
+        largest[degree] = max(abs(c), largest.get(degree, Fraction(0)))
+    if len(largest) < 2:
+        return 0
+    low, high = min(largest), max(largest)
+    ratio = largest[low] / largest[high]
+    return round((log2(ratio.numerator) - log2(ratio.denominator)) / (high - low))
+
+
+def _stretched(p: Polynomial, axes: list[int], exponent: int) -> Polynomial:
+    """A polynomial in 2^exponent w."""
+    return {e: c * Fraction(2) ** (exponent * sum(e[a] for a in axes)) for e, c in p.items()}
+
+
 def _degrees(body: Affine, moved: list[list[Polynomial]], axes: list[int]) -> list[int]:
     """Of every row: its largest degree in the unbounded coordinates."""
     degrees = [0] * body.size
@@ -108,21 +129,21 @@ def _degrees(body: Affine, moved: list[list[Polynomial]], axes: list[int]) -> li
     return degrees
 
 
-def _parts(endless: Index, free: Any, shifts: list[tuple[Fraction, int, bool]]) -> tuple[Part, ...]:
+def _parts(endless: Index, free: Any, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> tuple[Part, ...]:
     """The part near the end, and one for every side on which a coordinate may be the largest; the same for all rows."""
-    if "_parts" not in endless.__dict__:  # kept with the index, as long as it lives
-        endless.__dict__["_parts"] = tuple(_made(endless, free, shifts))
-    found: tuple[Part, ...] = endless.__dict__["_parts"]
-    return found
+    kept: dict[int, tuple[Part, ...]] = endless.__dict__.setdefault("_parts", {})  # as long as the index lives
+    if exponent not in kept:
+        kept[exponent] = tuple(_made(endless, free, shifts, exponent))
+    return kept[exponent]
 
 
-def _made(endless: Index, free: Any, shifts: list[tuple[Fraction, int, bool]]) -> Iterator[Part]:
+def _made(endless: Index, free: Any, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> Iterator[Part]:
     box = endless.domain
     bounded = [j for j in range(box.dim) if j not in free]
     sides = [(-1.0 if both else 0.0, 1.0) for _, _, both in shifts]
     low, high = [float(box.lower[j]) for j in bounded], [float(box.upper[j]) for j in bounded]
     near = Box([*low, *(a for a, _ in sides)], [*high, *(b for _, b in sides)])
-    names = _names(endless, shifts)
+    names = _names(endless, shifts, exponent)
     yield Part(Index(next(names), near), tuple(len(bounded) + k for k in range(len(free))), None)
     for k, (first, _) in enumerate(sides):
         for sign in (1.0, -1.0) if first < 0 else (1.0,):
@@ -133,10 +154,12 @@ def _made(endless: Index, free: Any, shifts: list[tuple[Fraction, int, bool]]) -
             yield Part(Index(next(names), far), shape, far.dim - 1)
 
 
-def _names(endless: Index, shifts: list[tuple[Fraction, int, bool]]) -> Iterator[str]:
-    """What the indices of the parts are called: t and 1/t, where the index is a number."""
+def _names(endless: Index, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> Iterator[str]:
+    """What the indices of the parts are called: t and 1/t, or t/4 and 4/t, where the index is a number."""
+    length = f"{2.0**exponent:.6g}"
+    over = f"/{length}" if exponent else ""
     if not endless.domain.scalar:
-        yield from (f"{endless.name}~{k}" for k in count())
+        yield from (f"{endless.name}{over}~{k}" for k in count())
     ((shift, sign, _),) = shifts
     end, name = f"{float(abs(shift)):.6g}", endless.name
     if shift:
@@ -147,7 +170,7 @@ def _names(endless: Index, shifts: list[tuple[Fraction, int, bool]]) -> Iterator
         )
     elif sign < 0:
         name = f"(-{name})"
-    yield from (name, f"1/{name}", f"-1/{name}")
+    yield from (f"{name}{over}", f"{length}/{name}", f"-{length}/{name}")
 
 
 def _body(

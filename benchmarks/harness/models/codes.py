@@ -65,7 +65,7 @@ def _packing(dimension: int, degree: int, radius: float) -> Problem:
     )
 
 
-for _name, _dimension, _degree, _radius, _density in (
+PACKINGS = (  # name, dimension, degree, radius, density
     ("d3", 3, 9, 1.1, 0.18616),
     ("d8", 8, 12, sqrt(2), 0.06251),
     ("d8_N11", 8, 11, sqrt(2), 0.06251),
@@ -73,7 +73,8 @@ for _name, _dimension, _degree, _radius, _density in (
     ("d4_N11", 4, 11, 1.2, 0.13126),
     ("d3_N13", 3, 13, 1.1, 0.18616),
     ("d24_N21", 24, 21, 2.0, 1.0),
-):
+)
+for _name, _dimension, _degree, _radius, _density in PACKINGS:
     published(f"cohn_elkies_{_name}", PACKING, value(_density, 0.05), "a bound of this degree: within 5 %")(
         lambda d=_dimension, n=_degree, r=_radius: _packing(d, n, r)
     )

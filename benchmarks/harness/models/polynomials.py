@@ -66,7 +66,7 @@ def _least(name: str, polynomial: Any, half: float) -> Problem:
     return Problem(maximize(g), [forall(y, polynomial(y[0], y[1]) >= g)])
 
 
-def _goldstein_price(a: Any, b: Any) -> Any:
+def goldstein_price(a: Any, b: Any) -> Any:
     first = 1 + (a + b + 1) ** 2 * (19 - 14 * a + 3 * a**2 - 14 * b + 6 * a * b + 3 * b**2)
     return first * (30 + (2 * a - 3 * b) ** 2 * (18 - 32 * a + 12 * a**2 + 48 * b - 36 * a * b + 27 * b**2))
 
@@ -75,14 +75,14 @@ def _motzkin(a: Any, b: Any) -> Any:
     return a**4 * b**2 + a**2 * b**4 - 3 * a**2 * b**2 + 1
 
 
-def _yalmip_quartic(a: Any, b: Any) -> Any:
+def yalmip_quartic(a: Any, b: Any) -> Any:
     return (1 + a * b) ** 2 - a * b + (1 - b) ** 2
 
 
-published("goldstein_price", f"{SOS}, goldstein_price", value(3.0, 1e-5))(lambda: _least("y", _goldstein_price, 2.0))
+published("goldstein_price", f"{SOS}, goldstein_price", value(3.0, 1e-5))(lambda: _least("y", goldstein_price, 2.0))
 published("momentopt_motzkin", f"{MOMENT}, polopt", value(0.0, 1e-6))(lambda: _least("y", _motzkin, 1.0))
 published("yalmip_sos_lower", f"{YALMIP}, sumofsquaresprogramming", value(0.75, 1e-6))(
-    lambda: _least("y", _yalmip_quartic, 10.0)
+    lambda: _least("y", yalmip_quartic, 10.0)
 )
 
 
@@ -124,7 +124,7 @@ published("momentopt_volume_d20", f"{MOMENT}, volume (order 10)")(lambda: _volum
 
 
 def monomials(powers: list[tuple[int, int]], y: Any) -> Any:
-    return np.stack([y[0] ** i * y[1] ** j + 0 * y[0] for i, j in powers])
+    return np.stack([y[0] ** i * y[1] ** j for i, j in powers])
 
 
 def all_powers(degree: int) -> list[tuple[int, int]]:
