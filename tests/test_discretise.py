@@ -144,7 +144,7 @@ def test_every_way_to_give_points() -> None:
         ([np.zeros((2, 3)), 3], r"expected shape \(2,\) or \(N, 2\); got \(2, 3\)"),
         ([None, 3], r"give a number of points an axis, or an array \(k, 2\); got None"),
         ([True, 3], "got True"),
-        (0, "at least one point per axis"),
+        (0, "`per_axis` must be a whole number, at least 1; got 0"),
         ([["a", "b"], 3], "must be real numbers"),
     ],
 )

@@ -85,10 +85,6 @@ OTHERWISE: dict[tuple[str, str], tuple[Status, str]] = {
     ),
 }
 
-OTHERWISE["gurobi", "ks_tan_n20"] = (
-    Status.UNCERTIFIED,
-    "monomials of degree 19: rows known to the last digit leave multipliers open that balance exactly",
-)
 OTHERWISE["cvxpy:CLARABEL", "hyperbola_inf"] = (
     Status.STALLED,
     "the infimum lies at infinity, and an interior point on the way there is too rough for a gap of 1e-8",

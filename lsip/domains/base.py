@@ -80,7 +80,7 @@ class Domain(ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         for name, check in CHECKED.items():
-            if name in vars(cls):
+            if callable(vars(cls).get(name)):
                 setattr(cls, name, check(vars(cls)[name]))
 
     lower: Array  # (m,), the bounding box: tight, but for the rounding that makes it hold the whole set
