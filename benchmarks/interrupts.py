@@ -55,7 +55,7 @@ def _solve(folder: Path) -> None:
         solution = entry.build().solve(verbose=False)
         if solution.status.name == "INTERRUPTED":
             found = {"lower": solution.lower, "upper": solution.upper, "value": entry.value}
-            (folder / "answer.json").write_text(json.dumps(found))
+            (folder / "answer.json").write_text(json.dumps(found), encoding="utf-8")
             return
 
 
@@ -63,7 +63,7 @@ def _command(folder: Path) -> None:
     from lsip.cli import main
 
     model = folder / "model.py"
-    model.write_text(f"import lsip\nproblem = lsip.catalogue.get({ENTRY!r}).build()\n")
+    model.write_text(f"import lsip\nproblem = lsip.catalogue.get({ENTRY!r}).build()\n", encoding="utf-8")
     while main(["solve", str(model), "--quiet", "--save", str(folder / "solution.npz")]) == 0:
         pass
 
@@ -178,7 +178,7 @@ def _left(phase: str, folder: Path) -> dict[str, Any]:
         for path in folder.iterdir():
             answered |= path.suffix in (".json", ".npz")
             if path.name == "answer.json":
-                found = json.loads(path.read_text())
+                found = json.loads(path.read_text(encoding="utf-8"))
                 slack = 1e-9 * (1 + abs(found["value"]))
                 if not found["lower"] - slack <= found["value"] <= found["upper"] + slack:
                     return {"outcome": "broken", "words": f"bounds {found}"}

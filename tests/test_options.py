@@ -34,7 +34,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"max_iterations": True}, "`max_iterations` must be a whole number"),
     ({"time_limit": "a"}, "`time_limit` is a number of seconds, or None for no limit; got 'a'"),
     ({"time_limit": -1}, "`time_limit` is a number of seconds"),
-    ({"warm_start": "a"}, "`warm_start` is a solution of the same or a similar problem; got 'a'"),
+    ({"warm_start": "a"}, "`warm_start` is the solution of a similar problem; got 'a'"),
     ({"callback": 3}, "`callback` is a function of an iterate; got 3"),
     ({"oracle": Grid}, r"`oracle` is a class; make one with parentheses: Grid\(\)"),
     ({"oracle": "x"}, r"There is no oracle called 'x'; choose from adaptive, branch-and-bound, grid, .*Grid\(points"),

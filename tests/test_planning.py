@@ -455,7 +455,7 @@ def test_infeasible_models_name_index_points_that_contradict_each_other(method, 
 
 def test_unknown_methods_and_options_are_refused():
     mdp = Model().build()
-    with pytest.raises(lsip.ModelError, match="auto, lp, decompose"):
+    with pytest.raises(lsip.ModelError, match="'auto', 'lp', 'decompose'"):
         rl.plan(mdp, method="simplex")
     with pytest.raises(lsip.ModelError, match="form"):
         rl.plan_optimistically(mdp.specification, rl.OptimisticSet.known(mdp.P), form="dense")

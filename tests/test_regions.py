@@ -110,7 +110,7 @@ def test_regions_are_equal_by_what_they_say() -> None:
         (lambda: Ball([0, 0], 1).where(lambda y: (y[0] - 1) ** 2 + y[1] ** 2 <= 1e-30), "No point is proven"),
         (lambda: Box([0, 0], [1, 1]).where(lambda y: y[0] > y[1]), r"counts with its boundary: write <= or >= in"),
         (lambda: Box([0, 0], [1, 1]).where(lambda y: y[0]), "needs comparisons of index expressions"),
-        (lambda: Box([0, 0], [1, 1]).where([]), "takes a function of the index"),
+        (lambda: Box([0, 0], [1, 1]).where([]), "where takes a function, as in"),
         (lambda: Box([0, 0], [1, 1]).where(lambda y: []), "no comparison"),
         (
             lambda: Box([0, 0], [1, 1]).where(lambda y: y[0] >= lsip.Index("t", Interval(0, 1))),

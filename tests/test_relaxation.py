@@ -114,7 +114,7 @@ def test_rounds_shrink_with_the_time_that_is_left(monkeypatch):
     lsip.oracles.BranchAndBound(seconds=4.5).maximise(program.violation(0, x))
     assert rounds[0][1] == 4
     for left, (_, _, before), (_, most, done) in zip((3.5, 2.5, 1.5, 0.5), rounds, rounds[1:], strict=False):
-        assert most == max(4, int(before * left))
+        assert most == max(4, int(before * slow.round_share * left))
         assert done <= most
     assert len(rounds) == 5
     assert any(wanted > done for wanted, _, done in rounds)

@@ -178,7 +178,7 @@ def line() -> rl.SICMDP:
 @cache
 def table() -> Path:
     path = folder() / "transitions.csv"
-    path.write_text("0,1,2\n1,0,0\n")
+    path.write_text("0,1,2\n1,0,0\n", encoding="utf-8")
     return path
 
 
