@@ -112,8 +112,8 @@ class Cover:
 
         On which side of a kink a box lies has to be found out again, also where no kink is left.
         """
-        apart = isinstance(family, Renewable) and not self.direct and not self.kinks
-        changed = family.renewal(self.cell, before) if apart else None
+        whole = not (self.direct or self.kinks)
+        changed = family.renewal(self.cell, before) if whole and isinstance(family, Renewable) else None
         if changed is not None:
             return self._changed(family, changed)
         lower, upper = self.lower, self.upper
