@@ -295,6 +295,22 @@ def test_kept_boxes_bound_what_there_is_now(domain: lsip.Domain) -> None:
         assert worst.bound <= worst.value + 1e-5
 
 
+def test_boxes_in_pieces_are_whole_again_once_the_kinks_are_gone() -> None:
+    """What cut a box at a kink says nothing about the parts into which it is split for other rows."""
+    x, w = lsip.Variable(2, name="x"), 30.0
+    smooth = lsip.forall(t, x[0] * np.sin(w * t) + x[1] * np.exp(t) <= np.cos(w * t))
+    kinked = lsip.forall(t, x[0] * t + x[1] * abs(np.sin(w * t) - 0.3 * t) <= 1)
+    y, rng = np.linspace(0, 1, 2001), np.random.default_rng(0)
+    for _ in range(5):
+        problem = lsip.Problem(lsip.minimize(x[0]), [smooth, kinked])
+        problem.worst_violation(rng.normal(size=2), tol=1e-3)
+        problem.remove(kinked)
+        for point in rng.normal(size=(4, 2)):
+            worst = problem.worst_violation(point)
+            assert worst.bound >= (point[0] * np.sin(w * y) + point[1] * np.exp(y) - np.cos(w * y)).max() - 1e-12
+            assert worst.bound <= worst.value + 1e-5
+
+
 def test_later_constraints_stay_apart_until_they_are_many(tmp_path: Any) -> None:
     """The families of earlier ones are used as they are; a file tells of the model, not of how it came about."""
     curves = [np.cos((1 + i / 2) * t) + i / 50 for i in range(6)]

@@ -217,6 +217,19 @@ def test_nothing_false_is_known_of_what_is_singular_or_overflows(name: str, orde
         assert not (np.isinf(values) & (found.error < 1e300)).any(), "what overflows is not bounded"
 
 
+@pytest.mark.parametrize("order", [2, 3])
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_terms_below_the_least_double_are_no_terms(degree: int, order: int) -> None:
+    """Derivatives are finite, and times the radius of the box they are not: rounded upward, that is still a number."""
+    t = lsip.Index("t", lsip.Interval(-1e10, 1e10))
+    power = part = 10.0 ** (300 // degree) * t
+    for _ in range(degree - 1):
+        power = power * part
+    tape = Tape((np.stack([power, -power]),), (t,))
+    lower, upper = np.array([[-5e9]] * 4), np.array([[5e9]] * 4)
+    assert (tape.quadratics(lower, upper, None, order)[0].error == np.inf).all()
+
+
 # ---- data that change ------------------------------------------------------------------------------------------------
 
 PLACES = {

@@ -27,7 +27,7 @@ static void expand(Run& centre, Run& box, Models* models, const Node& node, int 
         first = first + (b.rad + apart(b.mid, c.mid)) * r[i];
         swing[i] = (b.rad + size_of(b.mid)) * r[i];
         g[i] = c.mid * r[i];
-        scaling = scaling + size_of(g[i]);
+        scaling = scaling + size_of(c.mid) * r[i];  // infinite, where g is rounded up to the least double
     }
     scaling = scaling * all(8 * EPS);
     second = error;
@@ -40,7 +40,7 @@ static void expand(Run& centre, Run& box, Models* models, const Node& node, int 
         Middle h = middle(box.get(node, 2, l, e));
         second = second + all(a[0] == a[1] ? 0.5 : 1.0) * rr * h.rad;
         q[l - two] = h.mid * rr;
-        sizes = sizes + size_of(q[l - two]);
+        sizes = sizes + size_of(h.mid) * rr;
     }
     first = first + scaling;
     error = error + scaling;
@@ -58,7 +58,7 @@ static void expand(Run& centre, Run& box, Models* models, const Node& node, int 
             Middle h = middle(centre.get(node, 2, l, e));
             fourth = fourth + all(a[0] == a[1] ? 0.5 : 1.0) * rr * h.rad;
             central[l - two] = h.mid * rr;
-            terms = terms + size_of(central[l - two]);
+            terms = terms + size_of(h.mid) * rr;
         }
         for (int l = three; l < end; l++) {
             const int *a = &tape.axes[3 * l];
@@ -68,7 +68,7 @@ static void expand(Run& centre, Run& box, Models* models, const Node& node, int 
             int same = (a[0] == a[1]) + (a[1] == a[2]);
             fourth = fourth + all((same == 2 ? 1.0 / 6.0 : same == 1 ? 0.5 : 1.0) * (1 + 4 * EPS)) * rrr * h.rad;
             q[l - two] = h.mid * rrr;
-            terms = terms + size_of(q[l - two]);
+            terms = terms + size_of(h.mid) * rrr;
         }
         fourth = pick(gone, all(__builtin_nan("")), fourth + terms * all(8 * EPS));
         cubic = fourth <= second;

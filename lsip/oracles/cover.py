@@ -110,9 +110,10 @@ class Cover:
     def renewed(self, family: Rows, before: Hashable) -> Cover:
         """The same boxes, for rows with other numbers than those of the data `before`; this cover is used up.
 
-        On which side of a kink a box lies has to be found out again.
+        On which side of a kink a box lies has to be found out again, also where no kink is left.
         """
-        changed = family.renewal(self.cell, before) if isinstance(family, Renewable) and not self.direct else None
+        whole = not (self.direct or self.kinks)
+        changed = family.renewal(self.cell, before) if whole and isinstance(family, Renewable) else None
         if changed is not None:
             return self._changed(family, changed)
         lower, upper = self.lower, self.upper
