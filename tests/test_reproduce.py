@@ -62,8 +62,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands that pyproject.toml declares, whether or not this version is installed."""
-    table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    """The commands that lsip-rl declares, whether or not this version is installed."""
+    table = tomllib.loads((ROOT / "lsip-rl" / "pyproject.toml").read_text(encoding="utf-8"))
     points = [
         EntryPoint(name, value, "lsip.commands")
         for name, value in table["project"]["entry-points"]["lsip.commands"].items()

@@ -49,7 +49,7 @@ class Rule(cp.Variable):  # type: ignore[misc]
     >>> order = Rule(of=z[:1], name="order")
     >>> meet = forall(z, [order >= z[0] + z[1], order <= z[0] + most])
     >>> print(meet[0])
-    z[0] + z[1] ≤ order(z[:1])   for all z ∈ [0, 1]²
+    (z[0] + z[1]) ≤ order(z[:1])   for all z ∈ [0, 1]²
     >>> solution = Problem(cp.Minimize(most), [*meet, most >= 1]).solve()
     >>> print(round(solution.value, 6), order.value([[0.25], [0.5]]).round(6))
     1.0 [1.25 1.5 ]
