@@ -225,11 +225,9 @@ class SICPO(Learner):
     ) -> NDArray[np.intp]:
         """Actions for states: drawn from the policy, or its most likely ones; `choice` as in `choose`."""
         validation.flag("deterministic", deterministic)
-        given = numbers(states, "States", nan=True)
-        if not (given == np.floor(given)).all() or (given < 0).any() or (given >= self.specification.states).any():
-            raise lsip.ModelError(
-                f"States are whole, from 0 to {self.specification.states - 1}; got {validation.shown(states)}."
-            )
+        given, last = numbers(states, "States", nan=True), self.specification.states - 1
+        if np.asarray(states).dtype.kind not in "iu" or (given < 0).any() or (given > last).any():
+            raise lsip.ModelError(f"States are integers from 0 to {last}; got {validation.shown(states)}.")
         rows = self.choose(choice)[given.astype(np.intp)]
         self._warn(choice)
         if deterministic:

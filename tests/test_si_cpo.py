@@ -212,7 +212,7 @@ def test_the_returned_policy_is_uniform_over_the_good_set():
 
 
 def test_choices_have_names():
-    with pytest.raises(lsip.ModelError, match="uniform, best, average, last; got 'median'"):
+    with pytest.raises(lsip.ModelError, match="'uniform', 'best', 'average', 'last'; got 'median'"):
         agent().choose("median")
 
 
@@ -443,7 +443,8 @@ FOREIGN = {
 def test_a_foreign_file_is_no_checkpoint(what, tmp_path):
     path = tmp_path / "c.npz"
     FOREIGN[what](path)
-    with pytest.raises(lsip.ModelError, match=r"c\.npz is not a file written by SICPO\.save"):
+    ours = r"was written by a version of lsip that did not leave its number"  # as far as it says
+    with pytest.raises(lsip.ModelError, match=rf"c\.npz (is not a file written by SICPO\.save|{ours})"):
         rl.SICPO.load(path, toy())
 
 
@@ -633,7 +634,7 @@ def test_predictions_follow_the_policy(policy):
 
 @pytest.mark.parametrize("states", [[0, 2], -1, [0.0], "a", None, [True]])
 def test_predictions_are_for_states(states):
-    with pytest.raises(lsip.ModelError, match="States are integers from 0 to 1"):
+    with pytest.raises(lsip.ModelError, match=r"States (are integers from 0 to 1|must be real numbers); got"):
         agent().predict(states)
 
 
