@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from .harness.figures import machine, table
+from .harness.figures import counted, machine, table
 from .harness.registry import Figures, Options, benchmark, say
 from .harness.worker import Worker
 
@@ -110,18 +109,14 @@ def run(options: Options) -> Figures:
     finally:
         worker.stop()
 
-    def counted(some: list[dict[str, Any]]) -> dict[str, int]:
-        counts = Counter(d["outcome"] for d in some)
-        return {"tries": len(some), **{o: counts[o] for o in OUTCOMES}}
-
-    summary = counted(done)
+    summary = counted(done, OUTCOMES)
     return {
         "quick": options.quick,
         "machine": before,
         "seconds": time.perf_counter() - start,
         "seed": options.seed,
         "summary": summary,
-        "kinds": [{"kind": n, **counted([d for d in done if d["kind"] == n])} for n in names],
+        "kinds": [{"kind": n, **counted([d for d in done if d["kind"] == n], OUTCOMES)} for n in names],
         "goals": [{"goal": o, "figure": summary[o], "target": 0, "met": summary[o] == 0} for o in OUTCOMES[3:]],
         "findings": [
             {key: d.get(key) for key in ("outcome", "kind", "seed", "way", "error")}

@@ -26,7 +26,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from .harness.figures import machine, table
+from .harness.figures import counted, machine, table
 from .harness.registry import Figures, Options, benchmark, say
 
 TRIES, QUICK = 300, 24
@@ -222,18 +222,14 @@ def run(options: Options) -> Figures:
         if found["outcome"] in OUTCOMES[2:]:
             say("{outcome}: {phase} {seed} {signal}: {words}".format(**found))
 
-    def counted(some: list[dict[str, Any]]) -> dict[str, int]:
-        counts = Counter(d["outcome"] for d in some)
-        return {"tries": len(some), **{o: counts[o] for o in OUTCOMES}}
-
-    summary = counted(done)
+    summary = counted(done, OUTCOMES)
     return {
         "quick": options.quick,
         "machine": before,
         "seconds": time.perf_counter() - start,
         "seed": options.seed,
         "summary": summary,
-        "phases": [{"phase": n, **counted([d for d in done if d["phase"] == n])} for n in names],
+        "phases": [{"phase": n, **counted([d for d in done if d["phase"] == n], OUTCOMES)} for n in names],
         "slowest": max(d["seconds"] for d in done),
         "codes": dict(Counter(str(d["code"]) for d in done)),
         "goals": [{"goal": o, "figure": summary[o], "target": 0, "met": summary[o] == 0} for o in OUTCOMES[2:]],

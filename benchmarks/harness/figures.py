@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
 from enum import Enum
@@ -27,6 +28,12 @@ def quantile(values: Iterable[float | None], q: float) -> float | None:
 def ratio(above: float | None, below: float | None) -> float | None:
     """A quotient, or None where a part is missing."""
     return None if above is None or not below else above / below
+
+
+def counted(done: Sequence[dict[str, Any]], outcomes: Sequence[str]) -> dict[str, int]:
+    """How many tries there were, and how many ended in each outcome."""
+    counts = Counter(d["outcome"] for d in done)
+    return {"tries": len(done), **{o: counts[o] for o in outcomes}}
 
 
 def plain(value: Any) -> Any:
