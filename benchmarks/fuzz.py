@@ -23,7 +23,9 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import chdir, contextmanager
 from queue import SimpleQueue
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from .harness.figures import machine, table
@@ -67,7 +69,8 @@ def measure(seed: int, only: str | None) -> Iterator[dict[str, Any]]:
     yield {"call": label, "given": words}
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     try:
-        function(*positional, **named)
+        with elsewhere():
+            function(*positional, **named)
         outcome, error = "survived", ""
     except LSIPError as raised:
         outcome, error = "explained", f"{type(raised).__name__}: {raised}"
@@ -79,6 +82,13 @@ def measure(seed: int, only: str | None) -> Iterator[dict[str, Any]]:
     if grown * 1024 > FLOOD:
         outcome, error = "memory", f"{grown / 2**20:.1f} GB"
     yield {"outcome": outcome, "error": error[:400], "seconds": time.process_time() - start}
+
+
+@contextmanager
+def elsewhere() -> Iterator[None]:
+    """A working directory that goes afterwards: a name of a file may be any text."""
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder, chdir(folder):
+        yield
 
 
 def chosen(only: str) -> dict[str, Any]:

@@ -8,15 +8,13 @@ solver, so there it is enough that the point is proven to be feasible and that t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
-from .harness.figures import machine, ratio, table
+from .harness.figures import ratio, table
 from .harness.models import BY_HAND, MODELS, READ
-from .harness.registry import Figures, Options, benchmark, say
-from .harness.worker import Worker
-from .published import HARD, LIMIT, QUICK, compared
+from .harness.registry import Figures, Options, benchmark
+from .published import compared, measured
 
 SHARE = 0.1  # of all models are to be written by hand at most
 SAME = 1e-6  # relative, between the bounds of a model with integers
@@ -71,24 +69,4 @@ def show(figures: Figures) -> str:
 
 @benchmark("language", "models of other tools, as their sources read: which can be written, and are solved", show)
 def run(options: Options) -> Figures:
-    names, limit = options.choose(READ), QUICK if options.quick else LIMIT
-    state, models = machine(), []
-    start, worker = time.perf_counter(), Worker(measure)
-    try:
-        for i, name in enumerate(names, 1):
-            known = {"name": name, "source": READ[name].source, "claim": str(READ[name].claim)}
-            found = known | worker.run(name, limit, seconds=HARD * limit)
-            models.append(found | {"solved": solved(found)})
-            say(f"[{i}/{len(names)}] {name}: {found.get('failure') or found['status']}")
-    finally:
-        worker.stop()
-    summary = summarise(models)
-    return {
-        "quick": options.quick,
-        "machine": state,
-        "seconds": time.perf_counter() - start,
-        "time_limit": limit,
-        "goals": goals(summary),
-        "summary": summary,
-        "models": models,
-    }
+    return measured(options, READ, measure, summarise, goals, lambda found: found | {"solved": solved(found)})

@@ -26,6 +26,7 @@ from rl.policies import Categorical, MLPCategorical, MLPGaussian, Policy, Softma
 from rl.updates import Batch
 
 from .harness.figures import machine, median, ratio, table
+from .harness.pictured import PicturedShips, constraint
 from .harness.registry import Figures, Options, benchmark, say
 
 SAMPLES = 1000
@@ -90,11 +91,18 @@ def updates(turns: int) -> list[Figures]:
 
 
 def shares(turns: int) -> list[Figures]:
-    """Where an iteration of SI-CPPO on 64 ships spends its time, at the beginning, by the size of the networks."""
+    """Where an iteration of SI-CPPO on 64 ships spends its time, at the beginning, by the networks.
+
+    A convolutional policy sees pictures of the ships; its critics have two layers of 64 on all pixels.
+    """
     rows = []
-    for name, hidden in SIZES.items():
-        ships = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=64)
-        agent = rl.SICPPO(ships, envs.ship.constraint(), hidden=hidden, episodes=64, minibatch=800, device="cpu")
+    for name in (*SIZES, "convolutional"):
+        ships, options = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=64), {"episodes": 64, "minibatch": 800}
+        agent = (
+            rl.SICPPO(ships, envs.ship.constraint(), hidden=SIZES[name], device="cpu", **options)
+            if name in SIZES
+            else rl.SICPPO(PicturedShips(ships), constraint(), policy=Convolutional(), device="cpu", **options)
+        )
         spent = dict.fromkeys(("play", "batch", "step", "critics"), 0.0)
         places = ((agent.world, "play"), (agent.world, "batch"), (agent.update, "step"), (agent.world, "settle"))
         for part, (owner, method) in zip(spent, places, strict=True):

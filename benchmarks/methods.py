@@ -47,9 +47,11 @@ class Arena:
         Episodes to judge by: few are enough where nothing is random.
     mesh
         Places along an axis of Y.
-    rate, each
-        Of the one multiplier of PPO-Lagrangian, and of each of EPO's several. Where rewards are normalised and the
-        first policies violate a lot, prices must not run ahead of what can be learned.
+    rate, each, gain
+        Of the one multiplier of PPO-Lagrangian, and of each of EPO's several, with its gain. Where rewards are
+        normalised and the first policies violate a lot, prices must not run ahead of what can be learned.
+    every
+        Iterations between two evaluations, of which the best feasible policy is kept.
     """
 
     steps: int
@@ -57,12 +59,14 @@ class Arena:
     mesh: int
     rate: float = 0.1
     each: float = 0.1
+    gain: float = 0.0
+    every: int = 5
 
 
 ARENAS = {
     "sewage": Arena(2_000, 0, 0),
     "ship": Arena(300_000, 64, 201),
-    "spraying": Arena(300_000, 64, 201, rate=0.3, each=0.3),
+    "spraying": Arena(300_000, 64, 201, rate=1.0, each=1.0, gain=10.0, every=1),
     "pendulum": Arena(400_000, 2_048, 271, rate=0.01, each=0.002),
     "cartpole": Arena(300_000, 256, 181),
 }
@@ -96,7 +100,8 @@ def learner(name: str, method: str, seed: int) -> rl.SICPPO:
         options["oracle"] = lsip.oracles.Multistart(starts=4, sample=64)
     env, constraint = task.vector(), task.constraint()
     if method == "EPO":
-        found = rl.EPO(env, constraint, rl.SICPPOConfig(**settings), rate=arena.each, **_without(options, settings))
+        prices = {"rate": arena.each, "gain": arena.gain}
+        found = rl.EPO(env, constraint, rl.SICPPOConfig(**settings), **prices, **_without(options, settings))
         assert isinstance(found, rl.SICPPO)
         return found
     if method == "PPO-Lagrangian":
@@ -113,7 +118,7 @@ def _without(options: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
 def episodic(name: str, method: str, seed: int, steps: int) -> tuple[float, float, bool]:
     """Return and worst violation of the policy that is returned, and whether it was found feasible."""
     arena, agent = ARENAS[name], learner(name, method, seed)
-    agent.learn(steps)
+    agent.learn(steps, evaluate_every=arena.every)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rl.NoGoodPolicyWarning)
         played = agent.world.played(agent.episodes(arena.fresh, 10_000 + seed))

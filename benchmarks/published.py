@@ -8,7 +8,7 @@ were published without a value count among `certified` only. See `harness/models
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import lsip
@@ -18,7 +18,7 @@ from .harness.figures import machine, median, quantile, ratio, table
 from .harness.models import MODELS, Model
 from .harness.outcome import digits, outcome
 from .harness.registry import Figures, Options, benchmark, say
-from .harness.worker import Worker
+from .harness.worker import Measure, Worker
 
 LIMIT, QUICK = 20.0, 3.0  # seconds a model
 HARD = 5  # times the limit, after which the process is stopped
@@ -93,23 +93,29 @@ def show(figures: Figures) -> str:
     return "\n\n".join(parts)
 
 
-@benchmark("published", "models of other tools: published values that come out, and with proof", show)
-def run(options: Options) -> Figures:
-    names = options.choose(MODELS)
-    limit = QUICK if options.quick else LIMIT
-    state, start, models = machine(), time.perf_counter(), []
+def measured(
+    options: Options,
+    models: Mapping[str, Model],
+    measure: Measure,
+    summarise: Callable[[list[Figures]], Figures],
+    goals: Callable[[Figures], list[Figures]],
+    judged: Callable[[Figures], Figures] = lambda found: found,
+) -> Figures:
+    """Models with their sources and claims, one after the other; what is found of each is judged."""
+    names, limit = options.choose(models), QUICK if options.quick else LIMIT
+    state, start, rows = machine(), time.perf_counter(), []
     worker = Worker(measure)
     try:
         for i, name in enumerate(names, 1):
-            known = {"name": name, "source": MODELS[name].source, "claim": str(MODELS[name].claim)}
-            found = known | worker.run(name, limit, seconds=HARD * limit)
-            models.append(found)
+            known = {"name": name, "source": models[name].source, "claim": str(models[name].claim)}
+            found = judged(known | worker.run(name, limit, seconds=HARD * limit))
+            rows.append(found)
             took = f", {found['seconds']:.3g} s" if "seconds" in found else ""
             mark = "" if found.get("right") is not False else ", not right"
             say(f"[{i}/{len(names)}] {name}: {found.get('failure') or found['status']}{took}{mark}")
     finally:
         worker.stop()
-    summary = summarise(models)
+    summary = summarise(rows)
     return {
         "quick": options.quick,
         "machine": state,
@@ -117,5 +123,10 @@ def run(options: Options) -> Figures:
         "time_limit": limit,
         "goals": goals(summary),
         "summary": summary,
-        "models": models,
+        "models": rows,
     }
+
+
+@benchmark("published", "models of other tools: published values that come out, and with proof", show)
+def run(options: Options) -> Figures:
+    return measured(options, MODELS, measure, summarise, goals)

@@ -1,18 +1,22 @@
-"""The page of figures: `python docs/measured.py` writes docs/measured.md from the runs in benchmarks/results/.
+"""The pages of figures: `python docs/measured.py` writes docs/measured.md from the runs in benchmarks/results/.
 
 `python -m benchmarks NAME --json > benchmarks/results/NAME.json` leaves a run there. Nothing on the page is written by
-hand, so that every figure has a command, a machine and a date; tests/test_measured.py compares the page with the runs.
+hand, so that every figure has a command, a machine and a date; nor are the tables of docs/reliability.md, which it
+writes, too. tests/test_measured.py compares both with the runs.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, RESULTS = ROOT / "docs" / "measured.md", ROOT / "benchmarks" / "results"
+TABLES = ROOT / "docs" / "reliability.md"  # its tables stand between <!-- run: NAME --> and <!-- end -->
+PLACE = re.compile(r"<!-- run: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 MOST_NAMES = 8  # in one cell
 NAMES = {"system": "", "python": "Python", "numpy": "NumPy", "scipy": "SciPy", "highs": "HiGHS"}
 HEAD = """# Figures
@@ -64,6 +68,25 @@ def told(run: Run) -> str:
     return f"`{command}`: {', '.join(part.strip() for part in parts)}."
 
 
+def filled(text: str, found: list[Run]) -> str:
+    """A page with the tables of the runs that it names; without a run, it says so."""
+    known = {run["benchmark"]: run for run in found}
+
+    def put(place: re.Match[str]) -> str:
+        name = place.group(1)
+        parts = [_outcomes(known[name]), told(known[name])] if name in known else ["Not run yet."]
+        return "\n".join([f"<!-- run: {name} -->\n", *parts, "\n<!-- end -->"])
+
+    return PLACE.sub(put, text)
+
+
+def _outcomes(run: Run) -> str:
+    """How the tries of a run ended: a row for each kind, where it has kinds, and one for all."""
+    rows = [*run.get("kinds", ()), {"kind": "all", **run["summary"]}] if run.get("kinds") else [run["summary"]]
+    heads = [key for key, value in rows[-1].items() if isinstance(value, int | str)]
+    return table(tuple(heads), ([f"{row[h]:,}" if isinstance(row[h], int) else row[h] for h in heads] for row in rows))
+
+
 def figures(summary: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
     """Numbers and short lists of names, with what they are called; tables within a run are left to the command."""
     for key, value in summary.items() if isinstance(summary, dict) else ():
@@ -104,8 +127,10 @@ def _sentence(title: str) -> str:
 
 
 def main() -> None:
-    """Write the page."""
-    PAGE.write_text(page(runs(RESULTS)), encoding="utf-8", newline="\n")
+    """Write the pages."""
+    found = runs(RESULTS)
+    PAGE.write_text(page(found), encoding="utf-8", newline="\n")
+    TABLES.write_text(filled(TABLES.read_text(encoding="utf-8"), found), encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

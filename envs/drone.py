@@ -85,14 +85,16 @@ def drone(
     >>> mdp
     SICMDP with 8 states, 6 actions, discount 0.9, and a constraint for every y in B((0, 0), 0.5) × [0, 1]
     """
-    cells = _check(rows, columns, tasks)
-    for name, value in (("current", current), ("thickness", thickness)):
-        validation.number(name, value, "positive")
-    if not 0 < validation.number("battery", battery) <= 1:
+    rows, columns, tasks = _check(rows, columns, tasks)
+    cells = rows * columns
+    current = validation.number("current", current, "positive")
+    thickness = validation.number("thickness", thickness, "positive")
+    battery = validation.number("battery", battery)
+    if not 0 < battery <= 1:
         raise lsip.ModelError(f"`battery` is a mean power, 0 < battery <= 1; got {battery}.")
-    for name, share in (("fade", fade), ("slip", slip), ("gamma", gamma)):
-        validation.number(name, share, "discount")
-    validation.fits("The transition probabilities", cells, cells, 2 ** int(tasks) if tasks < 64 else 2**64)
+    shares = {"fade": fade, "slip": slip, "gamma": gamma}
+    fade, slip, gamma = (validation.number(name, share, "discount") for name, share in shares.items())
+    validation.fits("The transition probabilities", cells, cells, 2**tasks if tasks < 64 else 2**64)
     rng = validation.generator(seed)
     depths = rng.uniform(size=cells)
     places = rng.choice(cells, size=tasks, replace=False)
@@ -113,12 +115,12 @@ def drone(
     return mdp
 
 
-def _check(rows: int, columns: int, tasks: int) -> int:
-    for name, count, least in (("rows", rows, 1), ("columns", columns, 1), ("tasks", tasks, 2)):
-        validation.count(name, count, least)
+def _check(rows: int, columns: int, tasks: int) -> tuple[int, int, int]:
+    rows, columns = validation.count("rows", rows), validation.count("columns", columns)
+    tasks = validation.count("tasks", tasks, 2)
     if tasks > rows * columns:
         raise lsip.ModelError(f"A map of {rows} x {columns} cells has no room for {tasks} tasks, each in its own cell.")
-    return rows * columns
+    return rows, columns, tasks
 
 
 def _transitions(rows: int, columns: int, places: NDArray[np.int64], values: Array, slip: float) -> tuple[Array, Array]:

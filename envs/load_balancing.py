@@ -21,8 +21,8 @@ Places are the index set X = [0, region]^2.
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,12 +89,15 @@ def load_balancing(
     >>> mdp.loads[0].tolist()
     [0.0, 0.0, 1.0]
     """
-    _check(sites, units, region=region, reach=reach, snr=snr)
-    if not 0 < validation.number("slack", slack) < 1:
+    sites, units = _check(sites, units)
+    lengths = {"region": region, "reach": reach, "snr": snr}
+    region, reach, snr = (validation.number(name, value, "positive") for name, value in lengths.items())
+    slack = validation.number("slack", slack)
+    if not 0 < slack < 1:
         raise lsip.ModelError(f"`slack` must be above 0, so that there is room, and below 1; got {slack}.")
-    for name, share in (("wander", wander), ("handover", handover), ("gamma", gamma)):
-        validation.number(name, share, "discount")
-    gamma, rng = float(gamma), validation.generator(seed)
+    shares = {"wander": wander, "handover": handover, "gamma": gamma}
+    wander, handover, gamma = (validation.number(name, share, "discount") for name, share in shares.items())
+    rng = validation.generator(seed)
     positions = rng.uniform(0, region, size=(sites, 2))
     prices = rng.uniform(0, 1 - handover, size=sites)
     counts = _spreads(units, sites)
@@ -115,17 +118,17 @@ def load_balancing(
     return mdp
 
 
-def _check(sites: int, units: int, **positive: float) -> None:
-    for name, count, least in (("sites", sites, 2), ("units", units, 1)):
-        validation.count(name, count, least)
-    states = comb(int(units + sites - 1), int(sites - 1))
+def _check(sites: int, units: int) -> tuple[int, int]:
+    sites, units = validation.count("sites", sites, 2), validation.count("units", units)
+    sure = min(units, sites - 1) >= LARGEST  # there is no need to count
+    states = math.inf if sure else math.comb(units + sites - 1, sites - 1)
     if states > LARGEST:
+        ways, many, places = map(validation.shown, (states, units, sites))
         raise lsip.ModelError(
-            f"There are {states} ways to spread {units} units over {sites} sites, and at most {LARGEST} states are "
-            "allowed; choose fewer units or sites."
+            f"There are {'far too many' if sure else ways} ways to spread {many} units over {places} sites, and at "
+            f"most {LARGEST} states are allowed; choose fewer units or sites."
         )
-    for name, value in positive.items():
-        validation.number(name, value, "positive")
+    return sites, units
 
 
 def _spreads(units: int, sites: int) -> NDArray[np.int64]:

@@ -65,12 +65,10 @@ def sewage(
     >>> mdp
     SICMDP with 4 states, 2 actions, discount 0.9, and a constraint for every y in [0, 1]²
     """
-    validation.count("states", states)
-    validation.count("actions", actions)
+    states, actions = validation.count("states", states), validation.count("actions", actions)
     validation.fits("The transition probabilities", states, actions, states)
-    validation.number("region", region, "positive")
-    validation.number("slack", slack, "amount")
-    validation.number("gamma", gamma, "discount")
+    region = validation.number("region", region, "positive")
+    slack, gamma = validation.number("slack", slack, "amount"), validation.number("gamma", gamma, "discount")
     validation.choice("transitions", transitions, ("dirichlet", "normalised"))
     validation.flag("switching_cost", switching_cost)
     rng = validation.generator(seed)

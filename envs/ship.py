@@ -378,6 +378,8 @@ def _along_curve() -> Array:
 def draw(axes: Any, positions: Array) -> None:
     """The route, the MPA and D over a map of (V_{c_y} - u_y)_+."""
     side, positions = np.linspace(0, 1, MESH), as_points(positions, 2)
+    if not len(positions):
+        raise lsip.ModelError("`positions` are those of a route, (N, 2); got none.")
     mesh = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     heat = rl.plotting.heat(violations(positions, mesh), "positive").reshape(MESH, MESH)
     axes.pcolormesh(side, side, heat, shading="gouraud", cmap="OrRd", vmin=0.0, vmax=HOT)

@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from .errors import LSIPError, ModelError, ProofError
-from .validation import shown
+from .validation import MOST_AXES, file_name, shown
 
 __all__ = [
     "blamed",
@@ -33,7 +33,6 @@ __all__ = [
 
 
 FACTS = "facts"  # the array that holds plain data
-MOST_AXES = 32  # of an array, in the oldest NumPy
 
 DAMAGED = (
     ValueError,  # also ModelError, JSONDecodeError and UnicodeDecodeError
@@ -54,12 +53,7 @@ def check_file(path: str | os.PathLike[str], example: str) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise ModelError(f"A file name such as {example!r} is needed; got {shown(path)}.")
     target = Path(path)
-    try:
-        os.stat(target)
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError) as error:  # too long a name, or one with a zero in it
-        raise ModelError(f"{shown(str(target))} cannot be the name of a file: {error}.") from None
+    file_name("path", str(target))
     if target.is_dir():
         raise ModelError(f"{target} is a directory; name a file in it, such as {target / example}.")
     folder = target.resolve().parent
@@ -177,6 +171,7 @@ def blamed(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     """While a file is taken apart, whatever goes wrong says that it is not `what` it should be."""
     if not isinstance(path, str | os.PathLike):
         raise ModelError(f"The name of a file is needed, {what}; got {shown(path)}.")
+    file_name("path", path)
     try:
         yield
     except OSError as error:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from math import fsum, prod
 from numbers import Integral, Rational, Real
 from types import NoneType, UnionType
@@ -46,6 +46,7 @@ __all__ = [
     "FileName",
     "Finite",
     "Flag",
+    "Level",
     "Natural",
     "Positive",
     "Seconds",
@@ -53,6 +54,8 @@ __all__ = [
     "Share",
     "Sparse",
     "Words",
+    "answer",
+    "axes",
     "checked",
     "choice",
     "double",
@@ -61,13 +64,16 @@ __all__ = [
     "flag",
     "generator",
     "having",
+    "is_mapping",
     "is_sparse",
     "kept",
     "mask",
     "matrix",
+    "members",
     "numbers",
     "real",
     "refuse_wrapped",
+    "shape_of",
     "shown",
     "whole",
     "words",
@@ -97,6 +103,7 @@ Scalar: TypeAlias = float | np.floating | np.integer | np.bool_ | Real | Decimal
 Data: TypeAlias = Scalar | Foreign | Sequence["Data"]  # what users write for numbers; `numbers` reads it
 OBJECT = np.dtype(object)
 NO_NUMBERS = (bool, np.timedelta64)  # though Python and NumPy call them integers
+MOST_AXES = 32  # of an array, in the oldest NumPy and in the iterators of all
 CONSECUTIVE = 2**53  # all integers up to here are doubles
 
 KINDS = {  # NumPy's kinds of data that are no real numbers, and what to do
@@ -109,21 +116,26 @@ KINDS = {  # NumPy's kinds of data that are no real numbers, and what to do
 KINDS |= dict.fromkeys("ST", KINDS["U"])
 
 
-def whole(name: str, value: object, least: int) -> None:
-    """Refuse what is not a whole number of at least `least`."""
+def whole(name: str, value: object, least: int) -> int:
+    """A whole number of at least `least`, as Python's int; refuse all else."""
     if isinstance(value, NO_NUMBERS) or not isinstance(value, Integral) or value < least:
         hint = f"; write {int(value)}" if isinstance(value, float) and value.is_integer() and value >= least else ""
         raise ModelError(f"`{name}` must be a whole number, at least {least}; got {shown(value)}{hint}.")
+    return int(value)
 
 
-def real(name: str, value: object, meaning: str, allowed: Callable[[float], bool]) -> None:
-    """Refuse what is not a number that is `allowed`; `meaning` says what it should be."""
-    if isinstance(value, NO_NUMBERS) or not isinstance(value, Real) or not allowed(double(value)):
+def real(name: str, value: object, meaning: str, allowed: Callable[[float], bool]) -> float:
+    """A number that is `allowed`, as Python's float; refuse all else. `meaning` says what it should be."""
+    number = double(value)
+    if number != number or not allowed(number):
         raise ModelError(f"`{name}` {meaning}; got {shown(value)}.")
+    return number
 
 
-def double(value: Real) -> float:
-    """The nearest double, or nan where it is too large for one."""
+def double(value: object) -> float:
+    """The nearest double, or nan where it is too large for one, or no number at all."""
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, Real):
+        return np.nan
     try:
         return float(value)
     except OverflowError:
@@ -151,16 +163,74 @@ def words(name: str, value: object) -> None:
         raise ModelError(f"`{name}` must be text; got {shown(value)}.")
 
 
+def members(name: str, value: object, what: str) -> Iterable[Any]:
+    """What a list holds, one by one, as it may be endless; refuse what cannot be gone through, and text."""
+    text, alone = isinstance(value, str | bytes), getattr(value, "shape", None) == ()
+    if text or alone or is_sparse(value) or not isinstance(value, Iterable):
+        raise ModelError(f"`{name}` must be a list of {what}; got {type(value).__name__}. Put it in a list.")
+    return value
+
+
+def axes(value: Any) -> int:
+    """How many axes data have; -1 for what is no array, as lists of other lengths, and lists in lists without end."""
+    try:
+        return np.ndim(value)
+    except (ValueError, RecursionError):
+        return -1
+
+
+def shape_of(value: object, what: str) -> tuple[int, ...]:
+    """The shape of `what` is declared: a number, or several."""
+    given = tuple(value) if isinstance(value, tuple | list) else (value,)
+    if not all(isinstance(s, int | np.integer) and not isinstance(s, NO_NUMBERS) and s >= 1 for s in given):
+        raise ModelError(f"{what} needs a positive whole size along every axis; got shape {shown(value)}.")
+    shape = tuple(map(int, given))
+    fits(what, *shape)
+    return shape
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether it is a dictionary or the like; sparse matrices of one format say that they are."""
+    return isinstance(value, Mapping) and not is_sparse(value)
+
+
 def having(name: str, value: object, method: str, example: str) -> None:
     """Refuse what has not the method that it is needed for: names, numbers, classes."""
     if isinstance(value, type) or not callable(getattr(value, method, None)):
         raise ModelError(f"`{name}` must have a method `{method}`, as {example} has; got {shown(value)}.")
 
 
+def answer(name: str, function: Callable[..., Any], *arguments: object) -> Any:
+    """What a function of the user's says; it is refused where it cannot be called with such arguments.
+
+    Errors that come from inside of it are the user's own, and pass.
+    """
+    try:
+        return function(*arguments)
+    except Exception as error:
+        inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+        if inside or isinstance(error, LSIPError):
+            raise
+        raise ModelError(
+            f"`{name}` is called with {_numbered(len(arguments))}; {shown(function)} refuses: {error}."
+        ) from error
+
+
+def _numbered(count: int) -> str:
+    return "one argument" if count == 1 else f"{count} arguments"
+
+
 def file_name(name: str, value: object) -> None:
-    """Refuse what cannot be the name of a file."""
-    if not isinstance(value, str | os.PathLike) or "\0" in os.fspath(value):
+    """Refuse what cannot be the name of a file, there or not."""
+    if not isinstance(value, str | os.PathLike):
         raise ModelError(f"`{name}` must be the name of a file; got {shown(value)}.")
+    try:
+        os.stat(value)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, ValueError) as error:  # too long a name, or one with a zero in it
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ModelError(f"{shown(value)} cannot be the name of a file: {why}.") from None
 
 
 def generator(name: str, value: object) -> None:
@@ -181,6 +251,7 @@ Positive = Annotated[float, partial(real, meaning="is a positive number", allowe
 Distance = Annotated[float, partial(real, meaning="is a number >= 0", allowed=lambda v: v >= 0)]
 Seconds = Annotated[float, partial(real, meaning="is a number of seconds", allowed=lambda v: v >= 0)]
 Factor = Annotated[float, partial(real, meaning="is a factor above 1", allowed=lambda v: v > 1)]
+Level = Annotated[float, partial(real, meaning="is a number", allowed=lambda v: v == v)]
 Finite = Annotated[float, partial(real, meaning="is a finite number", allowed=lambda v: -np.inf < v < np.inf)]
 Flag = Annotated[bool, flag]
 Words = Annotated[str, words]
@@ -191,32 +262,44 @@ Made = TypeVar("Made")
 
 
 class Configuration:
-    """A dataclass whose fields are what their annotations say: kinds of numbers, tuples of them, or configurations."""
+    """A dataclass whose fields are what their annotations say: kinds of numbers, tuples of them, or configurations.
+
+    Numbers of other libraries become Python's own.
+    """
 
     def __post_init__(self) -> None:
-        for name, kind in get_type_hints(type(self), include_extras=True).items():
-            _check_field(name, getattr(self, name), kind)
+        own: Any = type(self)
+        for name, kind in _kinds(own).items():
+            given = getattr(self, name)
+            value = _check_field(name, given, kind)
+            if value is not given:
+                object.__setattr__(self, name, value)
 
 
-def _check_field(name: str, value: Any, kind: Any) -> None:
-    """Refuse what is not of the kind that an annotation says."""
+@cache
+def _kinds(configuration: type) -> dict[str, Any]:
+    return get_type_hints(configuration, include_extras=True)
+
+
+def _check_field(name: str, value: Any, kind: Any) -> Any:
+    """A value of the kind that an annotation says; refuse all else."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is tuple:
         if not isinstance(value, tuple) or not value:
             raise ModelError(f"`{name}` is a tuple of numbers; got {shown(value)}.")
         if ... not in parts and len(value) != len(parts):
             raise ModelError(f"`{name}` is a tuple of {len(parts)} numbers; got {shown(value)}.")
-        for item in value:
-            _check_field(name, item, parts[0])
-    elif origin is Annotated:
-        kind.__metadata__[0](name, value)
-    elif origin is Literal:
+        return tuple(_check_field(name, item, parts[0]) for item in value)
+    if origin is Annotated:
+        found = kind.__metadata__[0](name, value)
+        return value if found is None else found
+    if origin is Literal:
         choice(name, value, parts)
     elif origin in (Union, UnionType) and parts[-1] is NoneType:
-        if value is not None:
-            _check_field(name, value, parts[0])
+        return None if value is None else _check_field(name, value, parts[0])
     elif not isinstance(value, kind):
         raise ModelError(f"`{name}` is {_named(kind)}; got {shown(value)}.")
+    return value
 
 
 def _named(kind: type) -> str:
@@ -228,7 +311,8 @@ def _named(kind: type) -> str:
 def checked(**kinds: Any) -> Callable[[Made], Made]:
     """A function that looks at some of its arguments first: by name, the kinds that they must be of.
 
-    Kinds are those of this module, classes, words that may be chosen (`Literal`), and any of them `| None`.
+    Kinds are those of this module, classes, words that may be chosen (`Literal`), and any of them `| None`. Numbers of
+    other libraries become Python's own.
 
     >>> @checked(steps=Natural, way=Literal["up", "down"])
     ... def walk(steps, way="up"):
@@ -248,9 +332,11 @@ def checked(**kinds: Any) -> Callable[[Made], Made]:
         def inner(*given: Any, **named: Any) -> Any:
             for place, name, kind in places:
                 if place < len(given):
-                    _check_field(name, given[place], kind)
+                    value = _check_field(name, given[place], kind)
+                    if value is not given[place]:
+                        given = (*given[:place], value, *given[place + 1 :])
                 elif name in named:
-                    _check_field(name, named[name], kind)
+                    named[name] = _check_field(name, named[name], kind)
             return function(*given, **named)
 
         return inner
@@ -279,8 +365,10 @@ def numbers(value: object, what: str, *, nan: bool = False) -> Array:
 
 def fits(what: str, *shape: int, most: int = 2**36) -> None:
     """Refuse arrays of more numbers than machines hold; views that repeat themselves may claim to be larger."""
-    if prod(shape) > most:
-        raise ModelError(f"{what} must fit into memory; got an array of {shown(prod(shape))} numbers.")
+    if len(shape) > MOST_AXES:
+        raise ModelError(f"{what} must have at most {MOST_AXES} axes, as in most of NumPy; got {len(shape)}.")
+    if prod(map(int, shape)) > most:
+        raise ModelError(f"{what} must fit into memory; got an array of {shown(prod(map(int, shape)))} numbers.")
 
 
 def kept(array: Array) -> Array:
@@ -375,7 +463,8 @@ def _read(value: object, what: str) -> Array:
     except LSIPError:
         raise
     except Exception as error:  # of a foreign class: a tensor that needs its gradient, a frame of mixed columns
-        raise ModelError(f"{what} must be real numbers; got {shown(value)}: {error}.") from None
+        why = str(error) or type(error).__name__
+        raise ModelError(f"{what} must be real numbers; got {shown(value)}: {why}.") from None
     kind = found.dtype.kind
     if kind == "O":
         return np.array([_exact(item, what) for item in found.ravel()], dtype=float).reshape(found.shape)

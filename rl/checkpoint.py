@@ -18,6 +18,7 @@ import numpy as np
 import lsip
 from lsip.files import check_file, read_arrays, read_facts, whole_file
 from lsip.schema import Either, Schema, anything, conform, missing, text
+from lsip.validation import file_name, shown
 
 Facts = dict[str, Any]
 Arrays = dict[str, Any]
@@ -98,7 +99,8 @@ def reading(path: str | Path, kind: str, facts: Any = None) -> Iterator[None]:
 def check_exists(path: object, kind: str) -> None:
     """Refuse what is not a file."""
     if not isinstance(path, str | PathLike):
-        raise lsip.ModelError(f"{kind}.load takes the name of a file; got {path!r}.")
+        raise lsip.ModelError(f"{kind}.load takes the name of a file; got {shown(path)}.")
+    file_name("path", path)
     if not Path(path).exists():
         raise lsip.ModelError(f"There is no file {path}; {kind}.save writes one.")
     if Path(path).is_dir():

@@ -14,6 +14,7 @@ import lsip
 from lsip.expressions import Affine
 from lsip.model import FamilyViolation, Program
 from lsip.solution import above
+from lsip.validation import answer, axes, numbers
 
 from . import validation
 
@@ -107,7 +108,7 @@ class SemiInfiniteCost:
         cost = _array(cost)
         self.index, self.domain = _read_domain(domain, cost, bound)
         given: Any = bound  # a function has no axes, either
-        if np.ndim(given) if not isinstance(bound, lsip.Expression) else bound.ndim:
+        if axes(given) if not isinstance(bound, lsip.Expression) else bound.ndim:
             raise lsip.ModelError("`bound` is one number for every y; a bound with a shape was given.")
         if self.index is not None and (_is_function(cost) or _is_function(bound)):
             raise lsip.ModelError(
@@ -138,7 +139,7 @@ class SemiInfiniteCost:
     ) -> SemiInfiniteCost:
         """Finitely many costs of an environment, each a function of observations and actions with values (B,)."""
         for name, given in (("costs", costs), ("bounds", bounds)):
-            if not isinstance(given, list | tuple | np.ndarray):
+            if not isinstance(given, list | tuple | np.ndarray) or getattr(given, "ndim", 1) == 0:
                 raise lsip.ModelError(f"`{name}` are a list; got {validation.shown(given)}.")
         for i, each in enumerate(costs):
             validation.function(f"costs[{i}]", each, "observations", "actions")
@@ -176,13 +177,13 @@ class SemiInfiniteCost:
             )
         return _finite(found, "bound(y)", y)
 
-    def _computed(self, function: Callable[..., Any], *given: Steps) -> Array:
+    def _computed(self, function: Callable[..., Any], *given: Any) -> Array:
         """What cost or bound give for arrays; those of torch get tensors."""
-        if not self.tensors:
-            return np.asarray(function(*given), dtype=float)
-        import torch
+        if self.tensors:
+            import torch
 
-        return np.asarray(function(*(torch.as_tensor(np.asarray(each)) for each in given)), dtype=float)
+            given = tuple(torch.as_tensor(np.asarray(each)) for each in given)
+        return numbers(answer("cost or bound", function, *given), "What cost or bound give", nan=True)
 
     def for_steps(self) -> SemiInfiniteCost:
         """The constraint itself, if it is one of an environment."""
@@ -227,7 +228,7 @@ class CostTable:
         validation.call("cost", c.cost, "y")
         point = c.domain.project(0.5 * (c.domain.lower + c.domain.upper)[None, :])
         c.bounds(point)  # checks its shape
-        return np.shape(c.cost(point))[1:]
+        return np.shape(answer("cost", c.cost, point))[1:]
 
     @property
     def by_state(self) -> bool:

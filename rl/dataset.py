@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 import lsip
+from lsip.validation import axes, mask
 from lsip.validation import file_name as check_file_name
-from lsip.validation import mask
 
 from . import validation
 
@@ -73,7 +73,7 @@ class Dataset:
             table = validation.array("transitions", transitions)
         except lsip.ModelError as error:
             raise lsip.ModelError(f"`transitions` must be an array (n, 3) of (s, a, s'). {error}") from None
-        columns = isinstance(transitions, tuple) and len(transitions) == 3 and np.ndim(transitions[0]) == 1
+        columns = isinstance(transitions, tuple) and len(transitions) == 3 and axes(transitions[0]) == 1
         if table.ndim == 2 and table.shape[0] == 3 and (columns or table.shape[1] != 3):
             table = table.T
         if table.ndim != 2 or table.shape[1] != 3:

@@ -22,6 +22,7 @@ def EPO(
     eta: float | None = None,
     rate: float = 0.1,
     merge: float = 0.01,
+    gain: float = 0.0,
     **options: Any,
 ) -> SICPO | SICPPO:
     """A learner that follows `rl.rules.Exchange`, with the same updates, evaluations and oracles as all others.
@@ -31,9 +32,10 @@ def EPO(
     problem, constraint, config
         An `rl.SICMDP` or a simulator, as for `rl.SICPO`; or a Gymnasium environment with its constraint and settings,
         as for `rl.SICPPO`.
-    eta, rate, merge
+    eta, rate, merge, gain
         Of the exchange: the violation above which a point joins the working set (0.01, or as the config says), the
-        learning rate of the multipliers, and how near two points count as one.
+        learning rate of the multipliers, how near two points count as one, and how much the violations of now add to
+        the multipliers, which damps their swings.
     options
         All others of `rl.SICPO`, or of `rl.SICPPO`; these also load its files.
 
@@ -45,9 +47,9 @@ def EPO(
     >>> points, multipliers = agent.learn(50).working_set
     """
     if constraint is None:
-        return SICPO(problem, rule=Exchange(0.01 if eta is None else eta, rate, merge), **options)
+        return SICPO(problem, rule=Exchange(0.01 if eta is None else eta, rate, merge, gain), **options)
     if config is not None and not isinstance(config, SICPPOConfig):
         raise lsip.ModelError(f"`config` is an rl.SICPPOConfig; got {validation.shown(config)}.")
     settings = config or SICPPOConfig()
-    rule = Exchange(settings.eta if eta is None else eta, rate, merge)
+    rule = Exchange(settings.eta if eta is None else eta, rate, merge, gain)
     return SICPPO(problem, constraint, settings, rule=rule, **options)

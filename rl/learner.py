@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 import lsip
 from lsip.schema import Schema, whole
+from lsip.validation import answer
 
 from . import batched_search, rules, schedules, updates, validation
 from . import checkpoint as checkpoints
@@ -147,7 +148,8 @@ class Learner(ABC):
                     if course.checkpoint is not None and state.iteration % course.every == 0:
                         log.flush()
                         self.save(course.checkpoint)
-                    stop = bool(course.callback is not None and course.callback(self, report)) or stop
+                    if course.callback is not None:
+                        stop = bool(answer("callback", course.callback, self, report)) or stop
         except BaseException:
             undo()
             raise

@@ -7,12 +7,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lsip
 from lsip.files import whole_file, writing
+from lsip.validation import file_name, shown
 
 if TYPE_CHECKING:
     from .state import State
@@ -24,7 +25,13 @@ Folder = str | PathLike[str] | None
 def check_folder(folder: Folder) -> Folder:
     """The name of a folder for logs, or None for none."""
     if folder is not None and not isinstance(folder, str | PathLike):
-        raise lsip.ModelError(f"Logs go to a folder, given by its name, such as 'runs/first'; got {folder!r}.")
+        raise lsip.ModelError(f"Logs go to a folder, given by its name, such as 'runs/first'; got {shown(folder)}.")
+    if folder is not None:
+        file_name("log", folder)
+        try:
+            fspath(folder).encode()
+        except UnicodeEncodeError:  # half of a character, which systems allow, and TensorBoard does not
+            raise lsip.ModelError(f"The name of a folder for logs must be text; got {shown(folder)}.") from None
     return folder
 
 

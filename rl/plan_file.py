@@ -35,7 +35,6 @@ FACTS: dict[str, Schema] = {  # of a mixture, beside its arrays
     "calls": whole,
     "assumptions": [text],
     "support": [(whole, whole, [double], double)],
-    "active": [(text, [double], double, whole, whole)],
     "history": [(whole, *(double,) * 5, whole, whole, double)],
 }
 STEP = ("iteration", "value", "lower", "upper", "violation", "bound", "cuts", "rows", "seconds")
@@ -80,7 +79,6 @@ def _parts(solution: lsip.Decomposition) -> tuple[dict[str, Any], dict[str, Any]
         "calls": solution.calls,
         "assumptions": list(proof.assumptions),
         "support": [[s.family, s.component, s.point.tolist(), s.multiplier] for s in proof.support],
-        "active": [[a.constraint, a.point.tolist(), a.multiplier, a.family, a.component] for a in solution.active],
         "history": [[getattr(step, name) for name in STEP] for step in solution.history],
     }
     arrays = {
@@ -126,7 +124,6 @@ def _decomposition(
         program=problem.compile(),
         certificate=certificate,
         atoms=tuple(Atom(float(w), x, Greedy(a, None), r) for w, x, a, r in atoms),
-        active=tuple(lsip.ActivePoint(c, np.array(y), v, int(f), int(i)) for c, y, v, f, i in facts["active"]),
         history=tuple(lsip.Iterate(*row) for row in facts["history"]),
         seconds=seconds,
         tol=tol,

@@ -25,10 +25,12 @@ from lsip.validation import (
     Positive,
     Seed,
     Words,
+    answer,
     checked,
     choice,
     fits,
     having,
+    is_mapping,
     numbers,
     shown,
 )
@@ -127,7 +129,7 @@ def heat(violation: ArrayLike, colouring: Colouring = "log") -> Array:
     """
     v = numbers(violation, "`violation`", nan=True)
     if callable(colouring):
-        found = numbers(colouring(v), "What a colouring makes of violations", nan=True)
+        found = numbers(answer("colouring", colouring, v), "What a colouring makes of violations", nan=True)
         if found.shape != v.shape:
             raise lsip.ModelError(f"A colouring gives a number for each violation, {v.shape}; got {found.shape}.")
         return found
@@ -189,8 +191,8 @@ def violation_map(
         if arrows:
             _arrows(target, np.asarray(outfalls), mdp.chain(policy))
         target.plot(*np.asarray(outfalls).T, "o", color=OUTFALL, markeredgecolor="black", zorder=4, label="outfalls")
-    if points is not None and np.size(points):
-        marks = as_points(points, 2)
+    marks = _marks(points, 2)
+    if len(marks):
         style: dict[str, Any] = {"markersize": 8, "markeredgewidth": 2, "zorder": 5, "clip_on": False}
         target.plot(*marks.T, "x", color=CROSS, label="index points", **style)
     target.set(xlabel="$y_1$", ylabel="$y_2$", xlim=u[[0, -1]], ylim=v[[0, -1]], aspect="equal")
@@ -198,6 +200,12 @@ def violation_map(
     if bar:
         colour_bar(drawn, image, [target], colouring)
     return _done(drawn, path)
+
+
+def _marks(points: ArrayLike | None, dim: int) -> Array:
+    """Index points to mark; none, however that is written."""
+    found = np.zeros(0) if points is None else numbers(points, "`points`")
+    return as_points(found, dim) if found.size else np.zeros((0, dim))
 
 
 @checked(drawn=Picture, image=Image)
@@ -240,8 +248,8 @@ def violation_curve(
     with np.errstate(invalid="ignore"):
         target.fill_between(y[:, 0], 0, values, where=values > 0, color=RED, alpha=0.3, linewidth=0)
     target.axhline(0, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-    if points is not None and np.size(points):
-        marks = as_points(points, 1)
+    marks = _marks(points, 1)
+    if len(marks):
         target.plot(marks[:, 0], mdp.violations(policy, marks), "x", color=CROSS, markersize=8, markeredgewidth=2)
     target.set(xlabel="$y$", ylabel="$V_{c_y} - u_y$")
     target.set_title(title, loc="left")
@@ -352,7 +360,7 @@ def _table(values: ArrayLike) -> Array:
 
 def _lines(series: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Iterator[tuple[str, Array, Array]]:
     """Labels, abscissas (k,) and values (seeds, k) of lines."""
-    if not isinstance(series, Mapping):
+    if not is_mapping(series):
         raise lsip.ModelError(f"Lines are a dictionary of their labels, each with (x, values); got {shown(series)}.")
     for label, pair in series.items():
         if not isinstance(pair, list | tuple) or len(pair) != 2:

@@ -128,9 +128,7 @@ def layers(sizes: Sequence[int], activation: type[nn.Module] = Tanh) -> nn.Seque
 
 def _sizes(observations: int, hidden: Sequence[int], actions: int) -> list[int]:
     """The sizes of all layers."""
-    if not isinstance(hidden, list | tuple):
-        raise lsip.ModelError(f"`hidden` are the sizes of layers, as in (64, 64); got {validation.shown(hidden)}.")
-    inner = [validation.count("hidden", size) for size in hidden]
+    inner = validation.sizes("hidden", hidden)
     sizes = [validation.count("observations", observations), *inner, validation.count("actions", actions)]
     for before, after in pairwise(sizes):
         validation.fits("A layer of a network", before, after)
@@ -158,7 +156,7 @@ class MLPGaussian(Policy):
         super().__init__()
         self.net = layers(_sizes(observations, hidden, actions))
         _start_small(self.net)
-        self.log_std = nn.Parameter(torch.full((actions,), validation.number("log_std", log_std)))
+        self.log_std = nn.Parameter(torch.full((actions,), validation.number("log_std", log_std, "logarithm")))
 
     def describe(self, observations: Tensor) -> dict[str, Tensor]:
         mean = self.net(observations)

@@ -96,7 +96,11 @@ class Exchange:
     come down to zero leave it. The finite problem on the set is approached by primal-dual steps on all of it: the
     multipliers follow the violations of their points, lambda_i <- max(0, lambda_i + rate v_i), and the policy follows
 
-        (A_r - sum of lambda_i A_{c_{y_i}}) / (1 + sum of lambda_i).
+        (A_r - sum of p_i A_{c_{y_i}}) / (1 + sum of p_i),   p_i = max(0, lambda_i + gain v_i).
+
+    With `gain` 0 these are the multipliers themselves, which swing around what they are to be: they go on rising while
+    a point is violated, however little. A gain prices the violation of now as well, as an augmented Lagrangian does,
+    and so damps the swings; where all places lie near their bounds at once, nothing is feasible for long without it.
 
     Parameters
     ----------
@@ -106,26 +110,32 @@ class Exchange:
         Of the multipliers.
     merge
         Points that are nearer than this share of the width of Y count as one.
+    gain
+        Of the violations of now; about ten times the rate damps well.
     """
 
     eta: float = 0.01
     rate: float = 0.1
     merge: float = 0.01
+    gain: float = 0.0
 
     def __post_init__(self) -> None:
         validation.number("eta", self.eta)
         validation.number("rate", self.rate, "positive")
         validation.number("merge", self.merge, "share")
+        validation.number("gain", self.gain, "amount")
 
     def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
         joined = found.joined(points, self.merge, above=self.eta)
         before = np.concatenate([prices, np.zeros(len(joined) - len(prices))])
-        after = np.maximum(0.0, before + self.rate * (found.at(joined) - min(self.eta, 0.0)))
+        lacking = found.at(joined) - min(self.eta, 0.0)
+        after = np.maximum(0.0, before + self.rate * lacking)
         stays = after > 0
-        joined, after = joined[stays], after[stays]
-        total, good = 1 + after.sum(), found.value <= self.eta
-        aim = Objective(1 / total, joined, after / total) if len(joined) else Objective(1.0, found.y[None], np.zeros(1))
-        return Choice(aim, good, joined, after)
+        joined, after, lacking = joined[stays], after[stays], lacking[stays]
+        prices = np.maximum(0.0, after + self.gain * lacking)
+        total, good = 1 + prices.sum(), found.value <= self.eta
+        aim = Objective(1 / total, joined, prices / total)
+        return Choice(aim if len(joined) else Objective(1.0, found.y[None], np.zeros(1)), good, joined, after)
 
 
 @dataclass(frozen=True)

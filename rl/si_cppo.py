@@ -260,7 +260,8 @@ class SICPPO(Learner):
             violation is at most `feasible`, with the confidence of the config, is kept as `best`; a policy that would
             be is played once more first, with `confirmation` times the episodes.
         checkpoint, every
-            A file, written every so many iterations and at the end; `load` goes on from it.
+            A file, written every so many iterations and at the end; `load` goes on from it. On Ray it is written after
+            each: when Ray's own process on this machine dies, Ray ends this one, too, and nothing can be done then.
         target
             Stop as soon as a feasible policy returns this much.
         callback
@@ -268,6 +269,7 @@ class SICPPO(Learner):
         """
         goal = int(validation.number("total_steps", total_steps, "positive"))
         validation.count("evaluate_every", evaluate_every)
+        every = validation.count("every", every) if self.world.pool is None else 1
         validation.number("feasible", feasible)
         if target is not None:
             validation.number("target", target)

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
-import lsip
-
 from . import schedules, validation
 from .schedules import Schedule
 from .updates import PPO
@@ -88,17 +86,9 @@ class SICPPOConfig:
         validation.number("eta", self.eta)
         validation.number("gamma", self.gamma, "share")
         validation.number("trace", self.trace, "share")
-        validation.number("log_std", self.log_std)
+        validation.number("log_std", self.log_std, "logarithm")
         validation.number("confidence", self.confidence, "probability")
-        try:
-            layers_ = tuple(int(size) for size in self.hidden)
-        except (TypeError, ValueError):
-            layers_ = (0,)
-        if any(size < 1 for size in layers_):
-            raise lsip.ModelError(
-                f"`hidden` holds the sizes of layers, such as (64, 64); got {validation.shown(self.hidden)}."
-            )
-        object.__setattr__(self, "hidden", layers_)
+        object.__setattr__(self, "hidden", validation.sizes("hidden", self.hidden))
 
     def update(self) -> PPO:
         """The update of SI-CPPO, with a learning rate of one."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import lsip
+from lsip.validation import numbers
 
 from . import plan_file, theory, validation
 from .binary import BinaryModel
@@ -225,12 +226,15 @@ def si_crl(
     steps = si_crl_steps(
         data, specification, delta, oracle=oracle, start=start, form=form, denominator=denominator, **options
     )
+    learned = None
     for learned in steps:
         done = learned.solution
         if verbose:
             print(f"{done.iterations:5d}  value {done.value:.9g}  violation {done.violation:.3g}", flush=True)
         if done.violation <= (tolerance or 0.0) or done.iterations == iterations:
             break
+    if learned is None:
+        raise lsip.OutOfTime("The time limit was too short for the first program of SI-CRL.")
     return learned
 
 
@@ -254,7 +258,8 @@ def si_crl_steps(
     models = data.optimistic_set(delta, denominator=denominator)
     program = optimistic_program(specification, models, form)
     domain = specification.constraint.domain
-    first = domain.project(0.5 * (domain.lower + domain.upper)[None, :]) if start is None else np.atleast_2d(start)
+    centre = 0.5 * (domain.lower + domain.upper)
+    first = domain.project(centre[None, :]) if start is None else np.atleast_2d(numbers(start, "`start`"))
     enclosable = program.problem.compile().families[0].enclosable
     default = lsip.oracles.BranchAndBound() if enclosable else lsip.oracles.Multistart()
     chosen = default if oracle is None else validation.oracle(oracle)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from numbers import Real
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -28,6 +27,7 @@ RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
     "amount": ("must be a number, not negative", lambda v: 0 <= v < np.inf),
     "share": ("must be between 0 and 1", lambda v: 0 <= v <= 1),
     "discount": ("must be at least 0 and below 1", lambda v: 0 <= v < 1),
+    "logarithm": ("is the logarithm of a number, between -40 and 40", lambda v: -40 <= v <= 40),
     "probability": ("is a probability between 0 and 1", lambda v: 0 < v < 1),
 }
 
@@ -36,9 +36,10 @@ def number(name: str, value: object, kind: str = "finite") -> float:
     """A number of one of these ranges, as Python's float."""
     wanted, holds = RANGES[kind]
     plain = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    if isinstance(plain, np.timedelta64) or not isinstance(plain, Real) or not holds(double(plain)):
+    found = double(plain)
+    if not holds(found):
         raise lsip.ModelError(f"`{name}` {wanted}; got {shown(value)}.")
-    return float(plain)
+    return found
 
 
 def count(name: str, value: object, least: int = 1) -> int:
@@ -47,6 +48,13 @@ def count(name: str, value: object, least: int = 1) -> int:
         wanted = "a positive integer" if least == 1 else f"an integer, at least {least}"
         raise lsip.ModelError(f"`{name}` must be {wanted}; got {shown(value)}.")
     return int(value)
+
+
+def sizes(name: str, value: Sequence[int]) -> tuple[int, ...]:
+    """The sizes of the layers of a network."""
+    if not isinstance(value, list | tuple):
+        raise lsip.ModelError(f"`{name}` are the sizes of layers, as in (64, 64); got {shown(value)}.")
+    return tuple(count(name, size) for size in value)
 
 
 def array(name: str, value: ArrayLike) -> NDArray[np.float64]:
@@ -73,7 +81,7 @@ def seed(value: object) -> int:
     """The seed of a run; None draws one, so that the run can be repeated with the seed that it recorded."""
     if value is None:
         return int(np.random.default_rng().integers(2**31))
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**63:
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, int | np.integer) or not 0 <= value < 2**63:
         raise lsip.ModelError(f"`seed` must be an integer, at least 0, or None for a random one; got {shown(value)}.")
     return int(value)
 

@@ -301,7 +301,27 @@ def test_ships_of_the_benchmark_are_certified(monkeypatch: pytest.MonkeyPatch) -
     assert row["good"] is False
 
 
-def test_throughput_and_gradients_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_of_ships_have_the_costs_of_ships() -> None:
+    pytest.importorskip("torch")
+    import gymnasium
+
+    import envs
+    from benchmarks.harness import pictured
+
+    ships = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=3)
+    bare, seen = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=3), pictured.PicturedShips(ships)
+    (plain, _), (drawn, _) = bare.reset(seed=1), seen.reset(seed=1)
+    for heading in (0, 3, 1):
+        plain, drawn = bare.step(np.full((3, 1), heading * np.pi / 6))[0], seen.step(np.full(3, heading))[0]
+        assert seen.observation_space.contains(drawn)
+    y, still = np.array([[0.4, 0.4], [0.9, 0.1]]), np.zeros((3, 1))
+    np.testing.assert_array_equal(
+        pictured.constraint().steps(y, drawn, still), envs.ship.constraint().steps(y, plain, still)
+    )
+    assert drawn[0, 0].argmax() == 36 * round(35 * plain[0, 1]) + round(35 * plain[0, 0])
+
+
+def test_throughput_shares_and_gradients_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     from benchmarks import learn
 
@@ -310,6 +330,10 @@ def test_throughput_and_gradients_are_measured(monkeypatch: pytest.MonkeyPatch) 
     (row,) = learn.throughput(1)
     assert min(row["all_passes"], row["as_configured"]) > 0
     assert row["sb3"] is row["times"] is None
+    shares = learn.shares(1)
+    assert [r["networks"] for r in shares] == ["2 x 8", "convolutional"]
+    for r in shares:
+        assert sum(r[part] for part in ("play", "batch", "step", "critics", "search and rest")) == pytest.approx(1)
     rows = learn.gradients(1)
     assert [r["policy"] for r in rows] == ["Gaussian", "categorical"]
     assert all(r["by_hand"] and r["times"] > 0 for r in rows)

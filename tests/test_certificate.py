@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -553,10 +554,10 @@ def test_the_same_seed_gives_the_same_solution(oracle: Any) -> None:
     def rows(solution: lsip.Solution) -> list[tuple[float, ...]]:
         return [(h.value, h.lower, h.upper, h.violation, h.bound, h.cuts, h.rows) for h in solution.history]
 
-    never = lsip.Exchange(tuning=Tuning(first_shown=1e9))  # bounds that are proven only to be shown go by the clock
+    often = lsip.Exchange(tuning=Tuning(first_lower=1, first_upper=1))  # bounds on the way go by iterations
 
     def solved(seed: int) -> lsip.Solution:
-        return tangent_problem().solve(verbose=False, oracle=oracle, seed=seed, method=never)
+        return tangent_problem().solve(verbose=False, oracle=oracle, seed=seed, method=often)
 
     first, second = solved(3), solved(3)
     np.testing.assert_array_equal(first.x, second.x)
@@ -564,6 +565,29 @@ def test_the_same_seed_gives_the_same_solution(oracle: Any) -> None:
     assert first.status is second.status
     if isinstance(oracle, lsip.oracles.RandomSearch):
         assert rows(solved(4)) != rows(first)
+
+
+def test_bounds_are_proven_on_the_way_without_a_time_limit() -> None:
+    """The gap closes where people see it, row by row; what is proven when depends on iterations, and on no clock."""
+    often = Tuning(first_lower=1, first_upper=2)
+
+    def rows(**options: Any) -> list[tuple[float, float, float]]:
+        method = lsip.Exchange(tuning=often, polish=False, tol=1e-9, **options)
+        solution = tangent_problem().solve(verbose=False, method=method)
+        assert all(h.lower <= solution.upper and h.upper >= solution.lower for h in solution.history)
+        return [(h.value, h.lower, h.upper) for h in solution.history]
+
+    found = rows()
+    assert len(found) > 3
+    lower, upper = (next(i for i, row in enumerate(found) if np.isfinite(row[k])) for k in (1, 2))
+    assert lower == 1  # shown with the iteration after the proof
+    assert 2 <= upper < len(found) - 1
+    assert all(a[1] <= b[1] for a, b in pairwise(found))
+    assert all(a[2] >= b[2] for a, b in pairwise(found))
+    assert rows() == found
+    heard: list[float] = []
+    rows(callback=lambda row: heard.append(row.upper))
+    assert heard[:-1] == [row[2] for row in found][:-1]
 
 
 @pytest.mark.parametrize(

@@ -28,13 +28,13 @@ FACTS: dict[str, str] = {
     "lsip/expressions/sinc.py": "WAVE_ULPS",
     "lsip/expressions/special.py": "ONE_OVER_ROOT_2_PI LEAST_AT LEAST_GAMMA LEAST_LOG POLYGAMMA_ULPS EULER "
     "_AT_ONE _AT_TWO",
-    "lsip/files.py": "MOST_AXES",
     "lsip/integrals/volume.py": "PI",
     "lsip/interop/pyomo/families.py": "UPPER LOWER",
     "lsip/kernel/native.py": "VERSION MOST_DIMENSIONS",
-    "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED UNBOUNDED TIME_LIMIT",
+    "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED UNBOUNDED "
+    "NODE_LIMIT TIME_LIMIT",
     "lsip/progress.py": "WIDTH",
-    "lsip/validation.py": "CONSECUTIVE",
+    "lsip/validation.py": "CONSECUTIVE MOST_AXES",
     "rl/backprop.py": "HALF_LOG_TWO_PI",
     "rl/baselines/crpo.py": "GRIDS",  # of the paper
     "rl/lifted.py": "FUNCTIONS",

@@ -235,7 +235,7 @@ def test_unbounded_with_an_equality():
     assert solution.status is lsip.Status.UNBOUNDED
 
 
-@pytest.mark.parametrize("periods", [6, 12])
+@pytest.mark.parametrize("periods", [6, 12, 24])
 def test_rules_that_no_coefficients_make_feasible_are_proven_so_at_once(periods: int) -> None:
     """Demand that the capacity cannot follow: the multipliers of the least violation contradict each other."""
     z, worst = Index("z", lsip.Box([-1] * periods, [1] * periods)), Variable(name="worst")
@@ -275,3 +275,13 @@ def test_what_a_counterpart_proves_is_kept_by_the_exchange_after_it() -> None:
     uppers = [h.upper for h in solution.history]
     assert all(a >= b - 1e-12 for a, b in pairwise(uppers))
     assert solution.value == pytest.approx(7.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("integer", [False, True])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_a_program_without_an_index_is_its_own_counterpart(integer: bool, bounded: bool) -> None:
+    x = lsip.Variable(2, name="x", lower=0, upper=3, integer=integer)
+    rows = [x[0] + x[1] <= 4] if bounded else []
+    found = lsip.Problem(lsip.maximize(x.sum()), rows).solve(method=lsip.Counterpart(), verbose=False)
+    assert found.certified
+    assert found.value == pytest.approx(4 if bounded else 6, rel=1e-7)

@@ -19,6 +19,7 @@ from lsip.proof.linear_algebra import solve as enclosed_solve
 from lsip.solver import method, relaxation
 from lsip.solver.clock import Clock
 from lsip.solver.state import End
+from lsip.solver.wider import widen
 
 
 def hard(m: int = 3) -> lsip.Problem:
@@ -278,3 +279,24 @@ def test_a_check_that_runs_out_of_time_says_nothing_about_the_proof() -> None:
         found.verify(time_limit=0.0)
     with pytest.raises(lsip.ModelError):
         found.verify(time_limit=-1)
+
+
+def test_a_wider_margin_gives_feasible_points_on_the_way() -> None:
+    """They are proven, keep cuts by less each time, and come closer to the optimum."""
+    run_ = method.opened(hard(), lsip.Exchange(time_limit=600.0, polish=False))
+    steps, found = run_.iterates(), []
+    next(steps)
+    for _ in range(60):
+        margin = run_.state.wider
+        widen(run_)
+        best = run_.state.incumbent
+        if best is not None and (not found or best.upper < found[-1]):
+            found.append(best.upper)
+            assert margin == 0 or run_.state.wider < margin
+        if len(found) > 2:
+            break
+    assert len(found) > 2
+    assert run_.state.relaxed <= found[-1]
+    answer = run_.stop(End(lsip.Status.TIME_LIMIT))
+    assert np.isfinite(answer.upper)
+    answer.verify()

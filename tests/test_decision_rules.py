@@ -117,11 +117,18 @@ def test_the_value_of_a_rule_is_that_of_the_last_solution() -> None:
     assert (solution[sell.coefficients] == sell.value.coefficients).all()
 
 
+def endless() -> list[Any]:
+    inner: list[Any] = []
+    inner.append(inner)
+    return inner
+
+
 ATTEMPTS = {
     "formula": (lambda: Rule(of=2 * Z), "and 2 z is a formula"),
     "number": (lambda: Rule(of=3), "has entries of an index, such as z"),  # type: ignore[arg-type]
     "text": (lambda: Rule(of="z"), "has entries of an index, such as z"),
     "twice": (lambda: Rule(of=[Z[0], Z[:2]]), "has an entry twice"),
+    "endless": (lambda: Rule(of=endless()), "lists in lists without end"),
     "degree": (lambda: Rule(of=Z, degree=0), "degree of a rule is a whole number"),
     "half": (lambda: Rule(of=Z, degree=1.5), "degree of a rule is a whole number"),  # type: ignore[arg-type]
     "many": (lambda: Rule(of=Index("w", Box([0] * 40, [1] * 40)), degree=5), "lower the degree, or let it see less"),
@@ -139,3 +146,22 @@ def test_what_a_rule_cannot_be(name: str) -> None:
     attempt, message = ATTEMPTS[name]
     with pytest.raises(LSIPError, match=message):
         attempt()
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_rules_of_a_whole_simplex_are_written_in_one_way(degree: int) -> None:
+    """Coordinates of a simplex add up to 1: without a constant part a rule says the same, and is bounded by proof."""
+    y, worst = lsip.Index("y", lsip.Simplex(4)), lsip.Variable(name="worst")
+    rule = lsip.Rule(3, of=y, degree=degree, name="rule")
+    need = np.array([[1, 2, 3, 4], [2, 0, 1, 0], [0, 1, 0, 3.0]])
+    problem = lsip.Problem(lsip.minimize(worst), [lsip.forall(y, [rule >= need @ y + 1, rule.sum() <= worst])])
+    if degree == 1:
+        solution = problem.solve(method=lsip.Counterpart(), verbose=False)
+        assert solution.certified
+        assert len(solution.history) == 1
+        assert solution.value == pytest.approx(10.0, abs=1e-6)
+        points = np.random.default_rng(0).dirichlet(np.ones(4), 100)
+        assert (solution[rule](points) >= points @ need.T + 1 - 1e-9).all()
+    assert (rule.coefficients.upper == 0).reshape(3, -1)[0].tolist() == [bool(e.sum() < degree) for e in rule.exponents]
+    part = lsip.Rule(of=y[:3], name="part")
+    assert np.isinf(part.coefficients.upper).all()

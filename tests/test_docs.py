@@ -160,6 +160,7 @@ def test_methods_of_learning_are_told_with_their_seeds():
     told = ("ship, 300,000 steps", "EPO", "2", "2.27 (2.25)", "−0.0012 (0.0003)", "1 of 2")
     assert learning_methods.cells(row) == told
     assert learning_methods.cells(row | {"seeds": 1})[2:5] == ("1", "2.27", "−0.0012")
+    assert learning_methods.spans([3, 4, 5, 9, 20, 21]) == "3 to 5, 9, 20 to 21"
     kept = json.loads((DOCS / "figures" / "methods.json").read_text(encoding="utf-8"))
     counted = Counter((each["environment"], each["method"]) for each in kept["cells"])
     assert {(each["environment"], each["method"]): each["seeds"] for each in kept["rows"]} == counted

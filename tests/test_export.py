@@ -93,8 +93,8 @@ def test_black_boxes_have_no_formula(tmp_path: Path) -> None:
 
 def test_what_the_format_has_no_name_for_is_not_written(tmp_path: Path) -> None:
     z, t = lsip.Variable(name="z"), lsip.Index("t", lsip.Interval(0, 1))
-    y = lsip.Index("y", lsip.Box([0, 0], [1, 1]).where(lambda y: y[0] >= y[1]))
-    for constraint in (lsip.forall(t, z >= np.interp(t, [0, 1], [0, 0.5])), lsip.forall(y, z >= y[1])):
+    y = lsip.Index("y", lsip.Interval(0, 1).where(lambda y: np.interp(y, [0, 1], [0, 0.5]) <= 0.25))
+    for constraint in (lsip.forall(t, z >= np.interp(t, [0, 1], [0, 0.5])), lsip.forall(y, z >= y)):
         solution = lsip.Problem(lsip.minimize(z), [constraint]).solve(verbose=False)
         assert solution.certified
         with pytest.raises(ModelError, match="The format of proofs has no"):

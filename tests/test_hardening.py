@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -19,17 +21,23 @@ import pytest
 import lsip
 from lsip import validation
 from lsip.masters import MasterError, open_master
+from lsip.masters.clarabel import ConeProgram
 from lsip.masters.highs import HighsMaster
+from lsip.masters.highs_integer import HighsIntegerMaster
+from lsip.proof.certificate import TreeAssumption
 from lsip.validation import Count, Natural, Seed, checked
 
 pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 pytest.importorskip("matplotlib")
 
+import envs
+import rl
 from benchmarks import files, fuzz, interrupts
-from benchmarks.harness import mutated
+from benchmarks.harness import mutated, worst_cases
 from benchmarks.harness.fuzz import calls, specimens
-from benchmarks.harness.lies import LIES, LyingMaster
+from benchmarks.harness.lies import INTEGER_LIES, LIES, WHOLE_LIES, Liar, LyingMaster, lying
+from rl import plotting
 
 # ---- calls -----------------------------------------------------------------------------------------------------------
 
@@ -50,6 +58,17 @@ def _tried(seed: int) -> dict[str, Any]:
     for more in fuzz.measure(seed, None):
         parts |= more
     return parts
+
+
+def test_calls_are_made_in_a_folder_that_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Path] = []
+    call = ("write", "path=text", lambda name: made.append(Path(name).resolve()) or Path(name).touch(), ["abc"], {})
+    monkeypatch.setattr(fuzz, "malform", lambda seed, calls: call)
+    monkeypatch.chdir(tmp_path)
+    assert _tried(0)["outcome"] == "survived"
+    assert Path.cwd() == tmp_path
+    assert list(tmp_path.iterdir()) == []
+    assert not made[0].exists()
 
 
 @pytest.mark.parametrize("seed", [np.matrix([[1, 2]]), 1.0, "abc", -1, True, [1, -2], np.timedelta64(3, "s")], ids=repr)
@@ -96,6 +115,81 @@ def test_arrays_that_no_memory_holds_are_refused() -> None:
         validation.numbers(np.broadcast_to(1.0, (10**6, 10**6)), "They")
 
 
+def of_nothing() -> None: ...
+
+
+def failing(violation: Any) -> Any:
+    return violation.missing
+
+
+def test_functions_of_users_are_refused_where_they_cannot_be_called() -> None:
+    wrong: list[Any] = [of_nothing, int, lsip.Box]
+    for each in wrong:
+        with pytest.raises(lsip.ModelError, match=r"`colouring` is called with one argument; .* refuses: "):
+            plotting.heat(np.ones(2), each)
+    with pytest.raises(AttributeError, match="missing"):  # their own errors are theirs
+        plotting.heat(np.ones(2), failing)
+    with pytest.raises(lsip.ModelError, match="`where` is called with one argument"):
+        lsip.Interval(0, 1).where(wrong[0])
+
+
+@dataclass(frozen=True)
+class Paces(validation.Configuration):
+    """A configuration of numbers."""
+
+    share: validation.Share
+    counts: tuple[Natural, ...]
+
+
+def test_numbers_of_other_libraries_become_those_of_python() -> None:
+    paces = Paces(Fraction(1, 2), (np.int8(3), np.uint64(4)))
+    assert [type(v) for v in (paces.share, *paces.counts)] == [float, int, int]
+    assert paces == Paces(0.5, (3, 4))
+    assert type(walked(np.uint64(2))[0]) is int
+    assert type(walked(1, more=np.int8(2))[3]) is int
+    assert envs.sewage(states=3, actions=2, gamma=np.longdouble("0.9")).gamma == 0.9
+    assert lsip.scenario_count(3, risk=Fraction(1, 10), confidence=np.longdouble("0.9")) > 0
+
+
+def test_lists_are_gone_through_one_by_one() -> None:
+    endless: Any = range(10**15)
+    loop: list[Any] = []
+    loop.append(loop)
+    x = lsip.Variable(2)
+    for wrong, match in (
+        (endless, "A constraint was expected"),
+        (loop, "lists in lists without end"),
+        (np.array(1.0), "`constraints` must be a list of constraints; got ndarray"),
+        ("abc", "`constraints` must be a list of constraints; got str"),
+    ):
+        with pytest.raises(lsip.ModelError, match=match):
+            lsip.Problem(lsip.minimize(x[0]), wrong)
+    with pytest.raises(lsip.ModelError, match=r"families\[0\] must be an lsip.Family"):
+        lsip.linsip([1.0], endless)
+    with pytest.raises(lsip.ModelError, match=r"`families` must be a list of lsip\.Family; got ndarray"):
+        lsip.linsip([1.0], np.array(1.0))  # type: ignore[arg-type]
+    with pytest.raises(lsip.ModelError, match="`names` must be 1 different strings"):
+        lsip.Program.from_arrays([1.0], names=endless)
+
+
+@pytest.mark.parametrize("make", [lsip.Simplex, partial(lsip.Budget, budget=1)], ids=["simplex", "budget"])
+def test_points_of_index_sets_fit_into_memory(make: Callable[[Any], Any]) -> None:
+    for wrong in (np.uint64(2**64 - 1), 2**40, 10**400):
+        with pytest.raises(lsip.ModelError, match="must fit into memory"):
+            make(wrong)
+    with pytest.raises(lsip.ModelError, match="at most 32 axes"):
+        lsip.Variable(2) / np.ones((1,) * 33)
+
+
+@pytest.mark.parametrize("oracle", calls.ORACLES, ids=lambda kind: kind.__name__)
+def test_oracles_look_at_what_they_are_given(oracle: Any) -> None:
+    for wrong in ({}, "abc", lsip.Box, None):
+        with pytest.raises(lsip.ModelError, match=r"`violation` is one such as problem.compile\(\).violation"):
+            oracle().maximise(wrong)
+    with pytest.raises(lsip.ModelError, match="`target` is a number; got nan"):
+        oracle().maximise(specimens.violation(), target=float("nan"))
+
+
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
@@ -115,6 +209,25 @@ def test_arrays_that_nobody_asked_for_are_not_read(tmp_path: Path) -> None:
     found = lsip.load(tmp_path / "s.npz")
     assert isinstance(found, lsip.Solution)
     assert found.certified
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "load": lsip.load,
+    "problem": lsip.Problem.load,
+    "solution": lsip.Solution.load,
+    "plan": partial(rl.Plan.load, mdp=specimens.mdp()),
+    "learner": partial(rl.SICPO.load, problem=specimens.mdp()),
+    "table": partial(rl.Dataset.from_csv, states=3, actions=2),
+    "log": lambda name: specimens.learner().learn(1, log=name),
+    "picture": lambda name: specimens.solution().plot(name),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_names_that_no_file_can_have_are_refused(reader: str) -> None:
+    for wrong in ("a\0b", "x" * 100_000, "\udc80\0"):
+        with pytest.raises(lsip.ModelError, match="cannot be the name of a file"):
+            READERS[reader](wrong)
 
 
 WRITERS: dict[str, Callable[[Path], Any]] = {
@@ -174,6 +287,28 @@ def test_bounds_are_valid_whatever_a_master_says(kind: str) -> None:
             assert "LyingMaster" in solution.message
         if solution.certified:
             solution.verify()
+
+
+SOLVERS = [("integer", HighsIntegerMaster, INTEGER_LIES), ("cone", ConeProgram, WHOLE_LIES)]
+
+
+@pytest.mark.parametrize(
+    ("model", "solver", "kind"), [(model, solver, kind) for model, solver, lies in SOLVERS for kind in lies]
+)
+def test_bounds_are_valid_whatever_other_solvers_say(model: str, solver: type, kind: str) -> None:
+    known = worst_cases.draw(model, 3)
+    liar = Liar(0, 1.0, (kind,))
+    with lying(liar, solver):
+        solution = known.problem.solve(method=known.method, verbose=False, time_limit=2)
+    assert liar.told
+    assert not np.isnan([solution.lower, solution.upper]).any()
+    if not any(isinstance(each, TreeAssumption) for each in solution.certificate.trusts):
+        assert solution.lower - 1e-9 <= known.upper
+        assert solution.upper + 1e-9 >= known.lower
+    if solution.status is lsip.Status.STALLED and "master" in solution.message:
+        assert "highs" in solution.message or "Clarabel" in solution.message
+    if solution.certified:
+        solution.verify()
 
 
 def test_masters_of_ours_are_observed_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,6 +72,43 @@ def test_a_robust_knapsack_is_the_best_of_all(budget):
     assert solution[x] @ weight + np.sort(solution[x] * deviation)[-int(budget) :].sum() <= 151.3
 
 
+@pytest.mark.parametrize("method", [lsip.Counterpart(), lsip.Exchange(), None], ids=["counterpart", "exchange", "own"])
+def test_every_method_keeps_whole_variables_whole(method):
+    problem, x, *data = knapsack(12, 2.5, 151.3, 4)
+    solution = solved(problem, method=method)
+    assert on_trust(solution)
+    assert solution.value == best_knapsack(*data, 2.5, 151.3)
+    assert set(solution[x].tolist()) == {0.0, 1.0}
+
+
+def test_counterparts_with_cones_keep_whole_variables_whole():
+    x, z = lsip.Variable(3, name="x", integer=True, lower=0, upper=5), lsip.Index("z", lsip.Ball([0, 0, 0], 1))
+    problem = lsip.Problem(lsip.maximize(x.sum()), [lsip.forall(z, (2 + z) @ x <= 7.9)])
+    pytest.importorskip("clarabel")
+    solution = solved(problem, method=lsip.Counterpart())
+    assert on_trust(solution)
+    every = np.array(list(product(range(6), repeat=3)), dtype=float)
+    fits = 2 * every.sum(axis=1) + np.linalg.norm(every, axis=1) <= 7.9
+    assert solution.value == every[fits].sum(axis=1).max()
+
+
+def test_one_branch_and_bound_where_there_is_a_counterpart():
+    """Rules beside binaries: no exchange of index points, and no second visit."""
+    problem, *_ = facilities(3, 2)
+    solution, other = solved(problem), solved(problem, method=lsip.Exchange())
+    assert on_trust(solution)
+    assert len(solution.history) == 1
+    assert solution.value == pytest.approx(other.value, rel=2e-8)
+    assert solution.active
+
+
+def test_a_best_that_needs_no_integrality_is_proven():
+    x, z = lsip.Variable(4, name="x", boolean=True), lsip.Index("z", lsip.Budget(4, 2))
+    solution = solved(lsip.Problem(lsip.maximize(x.sum()), [lsip.forall(z, (2 + z) @ x <= 10)]))
+    assert solution.status is lsip.Status.OPTIMAL
+    assert solution.value == pytest.approx(4.0)
+
+
 def test_gurobi_says_the_same():
     pytest.importorskip("gurobipy")
     problem, *data = knapsack(12, 3, 151.3, 7)
@@ -251,7 +288,7 @@ def test_a_time_limit_is_kept_with_valid_bounds():
 def test_a_callback_stops_and_steps_can_be_seen():
     problem, *_ = knapsack(12, 2, 150, 1)
     seen = []
-    stopped = problem.solve(verbose=False, callback=lambda i: seen.append(i) or len(seen) == 2)
+    stopped = problem.solve(method=lsip.Exchange(), verbose=False, callback=lambda i: seen.append(i) or len(seen) == 2)
     assert stopped.status is lsip.Status.INTERRUPTED
     assert len(stopped.history) == 2
     steps = list(lsip.exchange(problem))
@@ -523,3 +560,13 @@ def test_rules_of_what_is_not_built_vanish() -> None:
     assert solution.gap <= 1e-6
     assert solution.value == pytest.approx(33680.0, rel=2e-6)
     assert solution["open"].tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("seed", [0, 6])
+def test_no_bound_of_a_branch_and_bound_is_better_than_what_is_attained(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weight, _, worth = (rng.integers(5, 60, 30) for _ in range(3))
+    z, u = lsip.Variable(30, name="z", integer=True, lower=0, upper=5), lsip.Index("u", lsip.Budget(30, 5.5))
+    problem = lsip.Problem(lsip.maximize(worth @ z), [lsip.forall(u, (weight + 3 * u) @ z <= 1001)])
+    found = problem.solve(method=lsip.Counterpart(max_iterations=1), verbose=False)
+    assert found.lower <= worth @ found.x <= found.upper

@@ -50,9 +50,25 @@ def test_a_run_is_told_with_machine_and_date(tmp_path):
     assert whole.endswith("| open | a\\|b |\n")
 
 
-def test_the_page_is_made_from_the_runs():
+def test_tables_are_those_of_runs():
+    run = {**RUN, "benchmark": "fuzz", "summary": {"tries": 20000, "raw": 0}}
+    kinds = {**run, "benchmark": "files", "kinds": [{"kind": "plan", "tries": 5, "raw": 1}]}
+    text = "Calls:\n<!-- run: fuzz -->\nold\n<!-- end -->\nFiles:\n<!-- run: files -->\n<!-- end -->\n"
+    found = measured.filled(text, [run, kinds])
+    assert "old" not in found
+    assert "| tries | raw |\n| --- | --- |\n| 20,000 | 0 |\n" in found
+    assert "| kind | tries | raw |\n| --- | --- | --- |\n| plan | 5 | 1 |\n| all | 20,000 | 0 |\n" in found
+    assert "`python -m benchmarks resolve --quick --json`: 2 cores" in found
+    assert "Not run yet." in measured.filled(text, [])
+    assert measured.filled(found, [run, kinds]) == found
+
+
+def test_the_pages_are_made_from_the_runs():
     """If this fails: `python docs/measured.py`."""
     found = measured.runs(measured.RESULTS)
     assert found
     assert measured.PAGE.read_text(encoding="utf-8") == measured.page(found)
+    tables = measured.TABLES.read_text(encoding="utf-8")
+    assert measured.PLACE.findall(tables) == ["fuzz", "files", "masters", "interrupts"]
+    assert tables == measured.filled(tables, found)
     assert all(run["benchmark"] in benchmarks() and run["machine"]["date"] for run in found)

@@ -213,3 +213,25 @@ def test_what_is_said_of_a_whole_box_holds_on_its_pieces(u: float, v: float, flo
     proven = BranchAndBound(max_boxes=400, seconds=1.0).maximise(violation)
     assert violation.values(sampled(domain, seed)).max() <= proven.bound
     assert violation.values(domain.grid(101)).max() <= proven.bound
+
+
+def test_boxes_to_start_with_are_few_in_many_dimensions() -> None:
+    """Cutting every axis of thirty once would make a thousand million of them; the widest are cut."""
+    m = 30
+    y, x = lsip.Index("y", lsip.Box(np.zeros(m), np.r_[np.ones(m - 1), 5.0])), lsip.Variable(1, name="x")
+    program = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, x[0] >= np.exp(y.sum() / m))]).compile()
+    found = BranchAndBound(max_boxes=600).maximise(program.violation(0, np.array([2 * np.exp(34 / 30)])))
+    assert found.bound <= 0
+    (cover,) = program.families[0].memory.take(program.families[0], program.families[0].domain).covers
+    assert cover.n <= 600
+    assert (cover.upper - cover.lower)[:, -1].max() <= 2.5
+
+
+def test_the_oracle_is_chosen_by_what_a_first_look_costs() -> None:
+    def chosen(m: int) -> str:
+        y, x = lsip.Index("y", lsip.Box(np.zeros(m), np.ones(m))), lsip.Variable(1, name="x")
+        problem = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, x[0] >= np.exp(y.sum()))])
+        return type(lsip.oracles.pick_oracle(problem.compile().families[0])).__name__
+
+    assert [chosen(m) for m in (1, 5, 6)] == ["BranchAndBound"] * 3
+    assert [chosen(m) for m in (9, 30)] == ["Multistart"] * 2

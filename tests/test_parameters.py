@@ -45,7 +45,51 @@ PLACES: dict[str, tuple[Build, Any]] = {
         0.8,
     ),
     "support": (lambda p: rows(lsip.forall(y, x[0] + y @ x[1:] >= p * y[0] - y[1])), 1.7),
+    "equality": (lambda p: rows([equal(p), lsip.forall(t, t**powers @ x >= np.exp(t) - 2)]), 0.6),
+    "equality at points": (lambda p: rows([lsip.forall(few, x[0] + few * x[1] == p * np.exp(few * p))]), 0.8),
+    "half line": (lambda p: rows(lsip.forall(far, x[0] + x[1] * far + x[2] * far**2 >= p * far - p**2)), 1.3),
+    "plane": (lambda p: rows(lsip.forall(wide, x[0] + x[1] * wide[0] + p * wide @ wide >= wide[1])), 0.5),
+    "region": (lambda p: around(lsip.Box([0, 0], [1, 1]).where(lambda y: p * y[0] ** 2 <= y[1])), 0.7),
+    "region of numbers": (lambda p: over(lsip.Interval(0, 2).where(lambda t: np.exp(t) <= 2 + p)), 0.5),
+    "points of a region": (lambda p: over(lsip.Finite([0.0, 0.25, 0.5, 1.0, 2.0]).where(lambda t: t <= p)), 0.6),
+    "region of a union": (lambda p: over((lsip.Interval(0, 1) | lsip.Interval(2, 3)).where(lambda t: t <= 3 * p)), 0.8),
+    "region and a box": (
+        lambda p: around(lsip.Box([0, 0], [2, 2]).where(lambda y: y @ y <= p) & lsip.Box([-1, 0.1], [1, 1])),
+        0.9,
+    ),
+    "region of a region": (
+        lambda p: around(lsip.Box([0, 0], [2, 2]).where(lambda y: y @ y <= p).where(lambda y: y[0] <= y[1])),
+        0.9,
+    ),
+    "region in a product": (
+        lambda p: around(lsip.Interval(0, 1).where(lambda t: t**2 <= p) * lsip.Interval(0, 1)),
+        0.5,
+    ),
+    "two indices": (lambda p: beside(lsip.Index("s", lsip.Interval(0, 1).where(lambda s: s**2 <= p))), 0.5),
 }
+
+
+few = lsip.Index("f", lsip.Finite([0.0, 0.5]))
+far = lsip.Index("u", lsip.Interval(0, np.inf))
+wide = lsip.Index("w", lsip.Box([-np.inf, -np.inf], [np.inf, np.inf]))
+
+
+def equal(p: Any) -> Any:
+    return lsip.forall(t, x[0] + x[1] * t + x[2] * (t - p) ** 2 == np.exp(p) + t / 2 + p**2 * t**2)
+
+
+def over(domain: lsip.Domain) -> lsip.Problem:
+    s = lsip.Index("s", domain)
+    return rows(lsip.forall(s, s**powers @ x >= np.exp(s) - 3 * s**2))
+
+
+def around(domain: lsip.Domain) -> lsip.Problem:
+    b = lsip.Index("b", domain)
+    return rows(lsip.forall(b, x[0] + b @ x[1:] >= np.exp(b[0] * b[1]) + b[0]))
+
+
+def beside(s: lsip.Index) -> lsip.Problem:
+    return rows(lsip.forall((s, t), x[0] + x[1] * s + x[2] * t >= np.exp(s * t)))
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -129,6 +173,38 @@ def test_bounds_from_kept_boxes_hold_for_the_new_values() -> None:
             assert worst.bound <= sampled + 1e-3
 
 
+@pytest.mark.parametrize("name", ["half line", "region of numbers", "points of a region", "equality"])
+def test_walks_of_values_are_walks_of_models(name: str) -> None:
+    """Steps and jumps, there and back: each answer is that of a model that never had other values."""
+    build, value = PLACES[name]
+    rng = np.random.default_rng(len(name))
+    p = lsip.Parameter(name="p", value=value)
+    problem = build(p)
+    for share in (1.0, *rng.uniform(0.4, 1.8, 4), 1.0):
+        p.value = float(share * value)
+        known, again = build(float(share * value)).solve(verbose=False), problem.solve(verbose=False)
+        assert (again.status, again.certified) == (known.status, known.certified)
+        assert again.certified
+        assert again.lower <= known.upper + 1e-12 * abs(known.upper)
+        assert again.upper >= known.lower - 1e-12 * abs(known.lower)
+        again.verify()
+
+
+def test_boxes_of_other_regions_answer_nothing() -> None:
+    p = lsip.Parameter(name="p", value=1.0)
+    b = lsip.Index("b", lsip.Box([0, 0], [2, 2]).where(lambda y: y[0] ** 2 + p * y[1] ** 2 <= 1.5 + p))
+    problem = rows(lsip.forall(b, x[0] + b @ x[1:] >= np.sin(3 * b[0]) * b[1]))
+    point = np.array([0.3, -0.2, 0.1])
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 2, 301)] * 2), axis=-1).reshape(-1, 2)
+    for value in (1.0, 0.25, 3.0, 1.0, -0.5):
+        p.value = value
+        inside = grid[grid[:, 0] ** 2 + value * grid[:, 1] ** 2 <= 1.5 + value]
+        sampled = (np.sin(3 * inside[:, 0]) * inside[:, 1] - point[0] - inside @ point[1:]).max()
+        worst = problem.worst_violation(point)
+        assert sampled - 1e-12 <= worst.bound <= sampled + 2e-2
+        assert worst.value <= worst.bound
+
+
 def test_a_parameter_without_a_value_is_named() -> None:
     q = lsip.Parameter(name="rate")
     problem = rows(lsip.forall(t, x[0] >= q * t))
@@ -205,15 +281,86 @@ def test_a_black_box_takes_no_multiple_of_variables_by_a_parameter() -> None:
         family.on(p * x)
 
 
-def test_what_is_rewritten_with_numbers_takes_no_parameter() -> None:
-    p, x = lsip.Parameter(name="p", value=2.0), lsip.Variable(3, name="x")
-    t, far = lsip.Index("t", lsip.Interval(0, 1)), lsip.Index("s", lsip.Interval(0, np.inf))
-    with pytest.raises(lsip.ModelError, match=r"equality is rewritten.*p\.value"):
-        lsip.forall(t, x[0] + x[1] * t == p + t)
-    with pytest.raises(lsip.ModelError, match=r"unbounded set is rewritten.*p\.value"):
-        lsip.forall(far, x[0] + x[1] * far >= p * far)
-    with pytest.raises(lsip.ModelError, match="Index sets take numbers"):
-        lsip.Box([0, 0], [1, 1]).where(lambda y: y[0] >= p * y[1])
+def test_rewritten_constraints_say_what_parameters_break() -> None:
+    p, x = lsip.Parameter(name="p", value=0.0), lsip.Variable(2, name="x")
+    far = lsip.Index("s", lsip.Interval(0, np.inf))
+    match = lsip.forall(t, x[0] + x[1] * t == 1 + p * t**2)
+    problem = lsip.Problem(lsip.minimize(x.sum()), [match])
+    assert problem.solve(verbose=False).value == pytest.approx(1.0)
+    p.value = 1
+    with pytest.raises(lsip.ModelError, match="no variable on the other can match"):
+        problem.solve(verbose=False)
+    with pytest.raises(lsip.ModelError, match=r"exp\(p\).*parameter of its own"):
+        lsip.Problem(lsip.minimize(x.sum()), [lsip.forall(far, x[0] + x[1] * far >= np.exp(p) * far)]).compile()
+
+
+def test_regions_with_parameters_have_no_points_of_their_own() -> None:
+    p = lsip.Parameter(name="p")
+    cut = lsip.Box([0, 0], [1, 1]).where(lambda y: y[0] >= p * y[1])
+    assert str(cut) == "{y ∈ [0, 1]² : y[0] ≥ p y[1]}"
+    assert cut.dim == 2
+    asked = (cut.cells, lambda: cut.contains([0, 0]), lambda: cut.sample(1), lambda: cut.grid(3), lambda: cut.diameter)
+    for ask in asked:
+        with pytest.raises(lsip.ModelError, match=r"depends on the parameter p.*fixed\(\)"):
+            ask()
+    with pytest.raises(lsip.ModelError, match="The parameter p has no value"):
+        cut.fixed()
+    p.value = 2.0
+    assert cut.fixed().contains([[1, 0.5], [0.5, 1]]).tolist() == [True, False]
+    assert (cut * lsip.Interval(0, 1)).fixed().contains([[1, 0.5, 0.5], [0.5, 1, 0.5]]).tolist() == [True, False]
+    assert lsip.Interval(0, 1).fixed() == lsip.Interval(0, 1)
+    b = lsip.Index("b", cut)
+    problem = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(b, x[0] >= b @ b)])
+    assert problem.discretise({b: 3}).solve().value == problem.discretise(3).solve().value == pytest.approx(1.25)
+    assert problem.parameters == (p,)
+    assert problem.solve(verbose=False).value == pytest.approx(1.25)
+    assert problem.constraints[0].violation({x: [1, 0, 0]}).value == pytest.approx(0.25)
+    p.value = -1.0
+    assert problem.constraints[0].violation({x: [1, 0, 0]}).value == pytest.approx(1)
+    assert problem.solve(verbose=False).value == pytest.approx(2)
+    problem.remove(problem.constraints[0])
+    thin = lsip.Index("b", lsip.Interval(0, 1).where(lambda t: t >= p))
+    problem.add(lsip.forall(thin, x[0] >= thin))
+    p.value = 2.0
+    with pytest.raises(lsip.ModelError, match="is empty"):
+        problem.solve(verbose=False)
+
+
+@pytest.mark.parametrize("place", ["equality", "half line", "region of numbers", "points of a region"])
+def test_rewritten_models_are_kept(place: str, tmp_path: Any) -> None:
+    build, value = PLACES[place]
+    p = lsip.Parameter(name="p", value=value)
+    problem = build(p)
+    answer = problem.solve(verbose=False)
+    problem.save(tmp_path / "problem.json")
+    loaded, copied = lsip.Problem.load(tmp_path / "problem.json"), pickle.loads(pickle.dumps(problem))
+    for other in (loaded, copied):
+        (q,) = other.parameters
+        q.value = 1.1 * value
+        known = build(1.1 * value).solve(verbose=False)
+        again = other.solve(verbose=False)
+        assert again.certified
+        assert again.value == pytest.approx(known.value, rel=3e-8, abs=3e-8)
+    answer.save(tmp_path / "answer.json")
+    lsip.Solution.load(tmp_path / "answer.json").verify()
+
+
+def test_duals_of_rewritten_constraints(tmp_path: Any) -> None:
+    p, far = lsip.Parameter(name="p", value=2.0), lsip.Index("s", lsip.Interval(0, np.inf))
+    x = lsip.Variable(2, name="x")
+    match = lsip.forall(t, x[0] + x[1] * t == p + t, name="match")
+    assert lsip.Problem(lsip.minimize(x.sum()), [match]).solve(verbose=False).dual("match") == pytest.approx([-1, -1])
+    high = lsip.forall(far, x[0] + x[1] * far >= p * far - 1, name="high")
+    answer = lsip.Problem(lsip.minimize(x.sum()), [high]).solve(verbose=False)
+    assert answer.value == pytest.approx(1.0)
+    assert {a.constraint for a in answer.dual(high)} == {"high"}  # type: ignore[union-attr]
+    assert set(answer.dual(high)) == set(answer.active)  # type: ignore[arg-type]
+    assert answer.dual(high) == answer.dual("high")
+    answer.save(tmp_path / "answer.json")
+    loaded = lsip.Solution.load(tmp_path / "answer.json")
+    assert [str(a) for a in loaded.dual("high")] == [str(a) for a in answer.dual("high")]  # type: ignore[union-attr]
+    assert match.violation({x: [2, 2]}).value == pytest.approx(1)
+    assert high.violation({x: [-1, 3]}).value <= 0
 
 
 def test_bounds_of_variables_with_parameters() -> None:

@@ -107,8 +107,8 @@ def test_seconds_are_spent_on_one_part_each() -> None:
 
 
 def test_a_solve_of_whole_numbers_adds_up_what_its_solves_took() -> None:
-    x, u = lsip.Variable(3, name="x", integer=True, lower=0, upper=5), lsip.Index("u", lsip.Budget(3, 1.5))
-    rows = [lsip.forall(u, (np.array([2, 3, 4]) + u) @ x <= 20)]
+    x, u = lsip.Variable(3, name="x", integer=True, lower=0, upper=5), lsip.Index("u", lsip.Box([0] * 3, [1] * 3))
+    rows = [lsip.forall(u, (np.array([2, 3, 4]) + np.sin(u)) @ x <= 20)]
     effort = lsip.Problem(lsip.maximize(x @ [3, 4, 5]), rows).solve(tol=1e-6, verbose=False).effort
     assert effort.options == {"tol": "1e-06"}
     assert all(seconds >= 0 for seconds in effort.seconds.values())

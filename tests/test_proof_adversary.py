@@ -20,7 +20,7 @@ from lsip.oracles.quadratic_bound import bound_quadratics
 from lsip.proof.certificate import Certificate, DataAssumption, Support
 from lsip.proof.families import family_bounds, never_positive
 from lsip.proof.implied_bounds import Sides
-from lsip.proof.linear_algebra import exact_sums, product, solve
+from lsip.proof.linear_algebra import exact_sums, product, solve, vanishing
 from lsip.proof.primal import disagreement
 from lsip.proof.prove import infeasible
 from lsip.proof.ray import prove_ray
@@ -311,6 +311,34 @@ def test_a_sum_that_overflows_on_the_way_is_not_known() -> None:
     assert np.isnan(found.lo).all()
 
 
+@pytest.mark.parametrize("seed", range(120))
+def test_what_cancels_is_zero_only_if_nothing_is_in_doubt(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, unit = 4, 2.0 ** -float(rng.integers(0, (300, 1000)[seed % 2]))
+    A = rng.integers(-3, 4, (rows, 6)).astype(float)
+    w = 2.0 ** -rng.integers(2, 5, rows).astype(float)
+    c = -unit * (w @ A) * (rng.random(6) < 0.7)
+    rad = TINY * rng.integers(0, 3, (rows, 6)) * (rng.random((rows, 6)) < 0.2)
+    spread = EPS * w * (rng.random(rows) < 0.2)
+    none, bounds = np.full(rows, -np.inf), (np.full(6, -np.inf), np.full(6, np.inf))
+    for turned in (np.asarray, sparse.csr_matrix):
+        table = Rows(turned(unit * A), turned(rad), Interval(none, none), Interval(w, w), rows, bounds)
+        found = table.combined(c, Interval(w - spread, w + spread))
+        for sign in (-1, 0, 1):
+            for j in range(6):
+                terms = [
+                    (v + sign * s) * (Fraction(unit * a) + sign * r)
+                    for v, s, a, r in zip(exact(w), exact(spread), A[:, j].tolist(), exact(rad[:, j]), strict=True)
+                ]
+                assert holds(Fraction(float(c[j])) + sum(terms, Fraction(0)), found.lo[j], found.hi[j])
+
+
+def test_a_sum_that_overflows_does_not_vanish() -> None:
+    c, table = np.array([1.7e308, 0.0]), np.array([[1e308, -1e308, -1.7e308], [1.0, -1.0, 0.0]])
+    with np.errstate(all="ignore"):
+        assert vanishing(c, table, np.ones(3)).tolist() == [False, True]
+
+
 # ---- the least doubles -----------------------------------------------------------------------------------------------
 
 
@@ -328,6 +356,15 @@ def test_products_that_underflow_are_not_zero(domain: lsip.Domain, size: float, 
     u = y if domain.scalar else y[0]
     for coefficient in (size * (2 + u), size * np.exp(u)):
         assert supremum(z, lsip.forall(y, coefficient * z[0] <= 0), [x], 0.0 if direction else 1.0) > 0
+
+
+@pytest.mark.parametrize("k", [2, 4, 7])
+@pytest.mark.parametrize("size", [1e-163, 1e-200])
+def test_coefficients_below_the_least_double_do_not_cancel(k: int, size: float) -> None:
+    x, z, t = lsip.Variable(name="x"), lsip.Variable(k, name="z"), lsip.Index("t", lsip.Interval(1, 2))
+    less = (size * t) * (size * t) * x  # as large as one likes, far out
+    rows = [*(lsip.forall(t, less + z[i] >= 1) for i in range(k)), lsip.forall(t, less - z.sum() >= 1)]
+    assert lsip.Problem(lsip.minimize(0 * z[0]), rows).solve(verbose=False).status is not Status.INFEASIBLE
 
 
 def test_what_is_not_there_is_zero() -> None:

@@ -100,7 +100,8 @@ def test_parts_of_si_cpo(options, message):
         ({"gamma": "x"}, "`gamma` must be between 0 and 1; got 'x'"),
         ({"trace": None}, "`trace` must be between 0 and 1; got None"),
         ({"learning_rate": "x"}, "`learning_rate` must be positive; got 'x'"),
-        ({"log_std": "x"}, "`log_std` must be a finite number; got 'x'"),
+        ({"log_std": "x"}, "`log_std` is the logarithm of a number, between -40 and 40; got 'x'"),
+        ({"log_std": 1e308}, r"between -40 and 40; got 1e\+308"),
     ],
 )
 def test_parts_of_si_cppo(options, message):

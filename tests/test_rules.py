@@ -109,6 +109,35 @@ def test_points_with_a_multiplier_of_zero_leave():
     assert alone.objective.reward == 1.0
 
 
+def test_a_gain_prices_the_violations_of_now_and_multipliers_do_not_remember_it():
+    rule, known, before = Exchange(0.0, 0.5, gain=3.0), np.array([[0.5], [0.1]]), np.array([0.3, 0.8])
+    choice = rule.choose(found(0.2, 0.5), known, before, 1.0)  # violations 0.2 and -0.2
+    np.testing.assert_allclose(choice.prices, [0.4, 0.7])
+    prices = np.array([0.4 + 3 * 0.2, 0.7 - 3 * 0.2])
+    np.testing.assert_allclose(choice.objective.prices, prices / (1 + prices.sum()))
+    np.testing.assert_allclose(choice.objective.reward, 1 / (1 + prices.sum()))
+    slack = rule.choose(found(-0.2, 0.5), known, before, 1.0)  # a price is never negative, and its point stays
+    np.testing.assert_allclose(slack.prices, [0.2, 0.5])
+    assert (slack.objective.reward, slack.objective.prices.sum()) == (1.0, 0.0)
+
+
+def swing(rule: Exchange) -> float:
+    """The largest violation, late, where the reward rises by as much as the cost that the policy causes."""
+    points, prices = NONE
+    height, late = 0.2, 0.0
+    for k in range(600):
+        choice = rule.choose(found(height, 0.5), points, prices, 1.0)
+        points, prices = choice.points, choice.prices
+        height += 0.05 * (choice.objective.reward - choice.objective.prices.sum())
+        late = max(late, height if k >= 400 else 0.0)
+    return late
+
+
+def test_a_gain_damps_the_swings_of_multipliers():
+    assert swing(Exchange(0.0, 0.3)) > 0.1
+    assert swing(Exchange(0.0, 0.3, gain=3.0)) < 0.001
+
+
 def test_one_multiplier_prices_the_worst_point():
     first = Lagrangian(0.0, 0.5, 1.0).choose(found(0.2, 0.5), *NONE, 1.0)
     np.testing.assert_allclose(first.prices, [1.1])
@@ -136,6 +165,9 @@ def test_numbers_are_checked(kind):
     if kind is not Switch:
         with pytest.raises(lsip.ModelError, match="rate"):
             kind(rate=0)
+    if kind is Exchange:
+        with pytest.raises(lsip.ModelError, match="`gain`"):
+            kind(gain=-1)
 
 
 # ---- what they learn -------------------------------------------------------------------------------------------------

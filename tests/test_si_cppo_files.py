@@ -23,6 +23,7 @@ torch = pytest.importorskip("torch")
 
 from rl.si_cppo import SICPPO  # noqa: E402
 from rl.state import Report, State  # noqa: E402
+from tests.test_si_cpo_files import assert_the_old_file_stays  # noqa: E402
 from tests.test_si_cppo import (  # noqa: E402
     STEPS,
     TWO,
@@ -165,21 +166,7 @@ def test_a_checkpoint_in_a_new_folder_is_written_or_refused_before_any_work(tmp_
 
 def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
     made, path = saved(tmp_path)
-    before = path.read_bytes()
-    made.learn(made.total_steps + 1)
-
-    def crash(self: Path, *args: Any) -> Any:
-        raise OSError("disk full")
-
-    for step in ("write_bytes", "replace"):
-        with monkeypatch.context() as patch:
-            patch.setattr(Path, step, crash)
-            with pytest.raises(lsip.ModelError, match=r"c\.npz cannot be written: disk full"):
-                made.save(path)
-        assert path.read_bytes() == before
-    made.save(path)
-    assert path.read_bytes() != before
-    assert [p.name for p in tmp_path.iterdir()] == ["c.npz"]
+    assert_the_old_file_stays(made, path, made.total_steps + 1, monkeypatch)
 
 
 @pytest.mark.parametrize(

@@ -473,8 +473,8 @@ GOOD: dict[str, Any] = {"gamma": 0.9, "eps": 0.1, "delta": 0.1}
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: theory.samples_general(0, 4, **GOOD), "`states` must be at least 1; got 0"),
-        (lambda: theory.samples_general(8, 2.5, **GOOD), "`actions` must be a whole number; got 2.5"),  # type: ignore[arg-type]
+        (lambda: theory.samples_general(0, 4, **GOOD), "`states` must be a whole number, at least 1; got 0"),
+        (lambda: theory.samples_general(8, 2.5, **GOOD), "`actions` must be a whole number, at least 1; got 2.5"),  # type: ignore[arg-type]
         (lambda: theory.samples_general(8, 4, **GOOD | {"eps": 0}), "`eps` must be positive and finite; got 0"),
         (lambda: theory.samples_general(8, 4, **GOOD | {"eps": math.nan}), "`eps` must be positive"),
         (lambda: theory.samples_general(8, 4, **GOOD | {"delta": 1}), "`delta` is a probability"),
@@ -484,7 +484,7 @@ GOOD: dict[str, Any] = {"gamma": 0.9, "eps": 0.1, "delta": 0.1}
         (lambda: theory.error_general(8, 4, gamma=0.9, delta=0.1, n=0), "at least 1; got 0"),
         (lambda: theory.error_general(8, 4, gamma=0.9, delta=0.1, n=math.inf), "must be finite"),
         (lambda: theory.optimistic_delta(8, 4, 0.0), "`failure` is a probability"),
-        (lambda: theory.optimistic_failure(8, -1, 0.1), "`actions` must be at least 1; got -1"),
+        (lambda: theory.optimistic_failure(8, -1, 0.1), "`actions` must be a whole number, at least 1; got -1"),
         (lambda: theory.packing_number(INDEX, separation=-1), "`separation` must be positive"),
         (lambda: theory.grid_size(INDEX, radius=0, failure=0.1), "`radius` must be positive"),
         (lambda: theory.sgd_steps_sicpo(SOFTMAX, **GOOD, constant=0), "`constant` must be positive"),

@@ -13,7 +13,7 @@ import lsip
 from lsip.expressions.tape import Tape
 from lsip.model.undefined import where_undefined
 from lsip.progress import summary
-from lsip.solution.uncertified import reason
+from lsip.solution.uncertified import duration, reason, unfinished
 
 H, X = lsip.Variable(name="h"), lsip.Variable(3, name="x")
 T, U = lsip.Index("t", lsip.Interval(0, 1)), lsip.Index("u", lsip.Interval(-1, 1))
@@ -136,3 +136,43 @@ def test_infinite_slopes_at_the_ends_are_no_warning(degree: int) -> None:
 
 def test_a_stalled_solve_says_what_helps() -> None:
     assert "Give bounds on the variables" in lsip.Status.STALLED.value
+
+
+def waves(m: int) -> lsip.Problem:
+    """The least combination of sums of waves, one for every coordinate, above a sum of exponentials."""
+    x, y = lsip.Variable(4, name="x", lower=-10, upper=10), lsip.Index("y", lsip.Box(np.zeros(m), np.ones(m)))
+    basis = np.stack([np.sin(3 * (k + 1) * y).sum() / m for k in range(3)])
+    target = np.exp(y * np.linspace(0.2, 1, m)).sum() / m
+    return lsip.Problem(lsip.minimize(x[0] + 0.5 * x[1:].sum()), [lsip.forall(y, x[0] + basis @ x[1:] >= target)])
+
+
+def test_a_proof_out_of_reach_says_what_it_would_cost() -> None:
+    solution = waves(9).solve(verbose=False, oracle=lsip.oracles.BranchAndBound(max_boxes=6000))
+    assert solution.status is lsip.Status.UNCERTIFIED
+    said = re.search(r"would take about (\S+) boxes more, about .* at the pace of this solve", solution.message)
+    assert said, solution.message
+    assert float(said.group(1)) > 1e5
+    late = unfinished(solution.program, lsip.Status.TIME_LIMIT, (lsip.oracles.Work(3e7, 600.0),))
+    assert late.startswith("Stopped at `time_limit`; the bounds are valid. No violation found")
+    assert "about 3e+07 boxes more, about 10 minutes" in late
+    assert unfinished(solution.program, lsip.Status.TIME_LIMIT, (None,)) == ""
+
+
+def test_what_is_left_of_a_proof_is_about_what_it_takes() -> None:
+    program = waves(6).compile()
+    g, memory = program.violation(0, np.array([2.47, -0.5, -0.5, -0.5])), program.families[0].memory
+    assert lsip.oracles.BranchAndBound().maximise(g).bound <= 0
+    whole = memory.boxes
+    memory.forget()
+    part = lsip.oracles.BranchAndBound(max_boxes=whole // 2).maximise(g)
+    assert part.bound > 0
+    assert part.work is not None, whole
+    assert (whole - memory.boxes) / 8 <= part.work.boxes <= 8 * (whole - memory.boxes), (part.work, whole)
+
+
+def test_how_long_is_said_in_a_unit_that_suits() -> None:
+    assert duration(0.42) == "about 0.4 seconds"
+    assert duration(119) == "about 1e+02 seconds"
+    assert duration(600) == "about 10 minutes"
+    assert duration(36e3) == "about 10 hours"
+    assert duration(3e12) == "more than 10,000 years"

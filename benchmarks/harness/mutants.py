@@ -68,12 +68,18 @@ def _ray() -> lsip.Problem:
     return lsip.Problem(lsip.minimize(-x[0]), [lsip.forall(t, x[1] * t - x[0] <= 1)])
 
 
+def _cut() -> lsip.Problem:
+    x, t = lsip.Variable(name="x"), lsip.Index("t", lsip.Interval(0, 1).where(lambda t: t * t <= 0.25))
+    return lsip.Problem(lsip.minimize(x), [lsip.forall(t, x >= 2 * t - t**2)])
+
+
 EXAMPLES = {
     "hill": Example(_hill, Fraction(1, 4)),
     "chord": Example(_chord, Fraction(1, 2)),
     "row": Example(_row, Fraction(-1)),
     "few": Example(_few, Fraction(9, 8)),
     "share": Example(_share, Fraction(1)),
+    "cut": Example(_cut, Fraction(3, 4)),
     "clash": Example(_clash, None),
     "ray": Example(_ray, None),
 }
@@ -150,11 +156,20 @@ def _places(data: Data, kind: str, rng: random.Random) -> list[tuple[Any, Any]]:
         sides = [model["rows"]["lower"], model["rows"]["upper"], model["lower"], model["upper"]]
         found = [(side, i) for side in sides for i in range(len(side))]
     elif kind == "domain":
-        found = list(_numbers(model["families"][0]["domain"]["arguments"]))
+        found = list(_set_numbers(model["families"][0]["domain"]))
     elif kind == "direction" and data.get("direction"):
         found = [(data["direction"], i) for i in range(len(data["direction"]))]
     rng.shuffle(found)
     return found
+
+
+def _set_numbers(domain: Data) -> Iterator[tuple[Any, Any]]:
+    """The places of all numbers of an index set, and of the inequalities that cut it."""
+    if domain["kind"] != "Region":
+        yield from _numbers(domain["arguments"])
+        return
+    yield from _set_numbers(domain["arguments"][0])
+    yield from ((step, "value") for step in domain["steps"] if step["op"] == "constant")
 
 
 def _numbers(values: list[Any]) -> Iterator[tuple[Any, Any]]:
@@ -221,13 +236,19 @@ def _broken(data: Data, x: list[Fraction], scale: Fraction) -> bool:
 
 def _violations(family: Data, x: list[Fraction], t: Fraction, scale: Fraction) -> list[Fraction]:
     """a(t) x - scale b(t) of every row, by the graph of the file."""
-    known: list[Fraction] = []
-    for step in family["steps"]:
-        known.append(_OPERATIONS[step["op"]](step, [known[i] for i in step["args"]], t))
+    known = _results(family["steps"], t)
     return [
         sum((known[k] * x[j] for j, k in zip(columns, steps, strict=True)), Fraction(0)) - scale * known[side]
         for columns, steps, side in zip(family["columns"], family["coefficients"], family["rhs"], strict=True)
     ]
+
+
+def _results(steps: list[Data], t: Fraction) -> list[Fraction]:
+    """What all steps of a formula find at an index point."""
+    known: list[Fraction] = []
+    for step in steps:
+        known.append(_OPERATIONS[step["op"]](step, [known[i] for i in step["args"]], t))
+    return known
 
 
 _OPERATIONS: dict[str, Callable[[Data, list[Fraction], Fraction], Fraction]] = {
@@ -249,5 +270,8 @@ def _index_points(domain: Data) -> list[Fraction]:
     arguments = domain["arguments"]
     if domain["kind"] == "Finite":
         return [Fraction(point[0]) for point in arguments[0]]
+    if domain["kind"] == "Region":
+        points = [(t, _results(domain["steps"], t)) for t in _index_points(arguments[0])]
+        return [t for t, known in points if all(known[i] >= 0 for i in domain["inside"])]
     low, high = map(Fraction, arguments)
     return [low + (high - low) * k / (POINTS - 1) for k in range(POINTS)] if low <= high else []

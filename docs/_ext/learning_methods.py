@@ -28,6 +28,13 @@ def cells(row: dict[str, Any]) -> tuple[str, ...]:
     return where, row["method"], str(row["seeds"]), returned, violated, f"{row['found_feasible']} of {row['seeds']}"
 
 
+def spans(numbers: list[int]) -> str:
+    """Sorted whole numbers, those that follow each other as one span."""
+    starts = [k for k in numbers if k - 1 not in numbers]
+    ends = [k for k in numbers if k + 1 not in numbers]
+    return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in zip(starts, ends, strict=True))
+
+
 class LearningMethods(SphinxDirective):
     """One row an environment and method, and a sentence about the machine."""
 
@@ -45,7 +52,7 @@ class LearningMethods(SphinxDirective):
         body += [_row(cells(row)) for row in figures["rows"]]
         group += [head, body]
         seeds = sorted({each["seed"] for each in figures["cells"]})
-        told = f"Seeds {seeds[0]} to {seeds[-1]}, {figures['machine']['cores']} cores, {figures['machine']['date']}."
+        told = f"Seeds {spans(seeds)}; {figures['machine']['cores']} cores, {figures['machine']['date']}."
         return [nodes.table("", group, classes=["learning-methods"]), nodes.paragraph(told, told)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +15,6 @@ from ..expressions.enclosed import known
 from ..expressions.graph import Expression, Index
 from ..expressions.polynomials import Polynomials
 from ..expressions.printing import text
-from ..expressions.substitution import substituted
 from ..expressions.tape import Tape
 from ..model import forall
 from ..validation import Array, Data, shown
@@ -125,9 +124,7 @@ def _values(formula: Expression, index: Index, points: Array) -> Expression:
 
 
 def _substituted(piece: Affine, index: Index, other: Expression) -> Affine:
-    terms = tuple(replace(t, coefficient=substituted(t.coefficient, index, other)) for t in piece.terms)
-    varying = None if piece.varying is None else substituted(piece.varying, index, other)
-    found = Affine(piece.shape, terms, varying, piece.constants)
+    found = piece.substituted({index: other})
     found.origin = piece.origin  # it prints as it was written
     return found
 

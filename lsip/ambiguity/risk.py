@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from ..domains import Ball, Box, Domain
+from ..domains.points import coordinates
 from ..errors import ModelError
 from ..expressions.affine import Variable
 from ..integrals.integral import samples_of
@@ -118,18 +119,18 @@ def scenario_count(variables: int, risk: float, confidence: float) -> int:
     447
     """
     whole("variables", variables, 1)
-    real("risk", risk, "is a number between 0 and 1", lambda v: 0 < v < 1)
-    real("confidence", confidence, "is a number between 0 and 1", lambda v: 0 < v < 1)
+    risk = real("risk", risk, "is a number between 0 and 1", lambda v: 0 < v < 1)
+    confidence = real("confidence", confidence, "is a number between 0 and 1", lambda v: 0 < v < 1)
     from scipy.special import bdtr
 
     def enough(n: int) -> bool:
         return bool(bdtr(variables - 1, n, risk) <= 1 - confidence)
 
     high = variables
-    while not enough(high):
-        high *= 2
+    while high >= 2**53 or not enough(high):
         if high >= 2**53:
             raise ModelError(f"So small a risk needs more scenarios than can be counted; got {shown(risk)}.")
+        high *= 2
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -148,8 +149,8 @@ def hoeffding(m: int, risk: float) -> Domain:
     >>> print(lsip.ambiguity.hoeffding(3, 0.3))
     [-1, 1]³ ∩ B((0, 0, 0), 1.55176)
     """
-    whole("m", m, 1)
-    real("risk", risk, "is a number between 0 and 1", lambda v: 0 < v < 1)
+    m = coordinates(whole("m", m, 1), "hoeffding(m, risk)")
+    risk = real("risk", risk, "is a number between 0 and 1", lambda v: 0 < v < 1)
     radius = nextafter(sqrt(2 * log(1 / risk)) * (1 + 1e-15), np.inf)
     box = Box(-np.ones(m), np.ones(m))
     return box if radius * radius >= m else box & Ball(np.zeros(m), radius)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..registered import Registered
 from ..validation import Count, Distance, Natural, Seed, checked
 from .points import additive_recurrence, as_points, distinct
 from .proven import Directions, raised
@@ -30,7 +31,7 @@ CHECKED = {
     "spread": checked(n=Natural),
     "grid": checked(per_axis=Natural),
 }
-COMBINED: dict[str, Callable[..., Domain]] = {}  # what *, |, & and where make; each enters itself
+COMBINED: Registered[Callable[..., Domain]] = Registered()  # what *, |, &, where and fixed make; each enters itself
 
 
 class Vector(Protocol):
@@ -95,6 +96,10 @@ class Domain(ABC):
     def bounded(self) -> bool:
         """Whether no coordinate is infinite; of an Interval and a Box some may be."""
         return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
+
+    def fixed(self) -> Domain:
+        """The set for the values that parameters have now: itself, unless inequalities with parameters cut it."""
+        return COMBINED["fixed"](self)
 
     def _refuse_unbounded(self) -> None:
         """Raise where a set must have ends, to be searched or drawn from."""

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, factorial, sqrt
-from operator import index
 from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from ..validation import shown
 from .base import Array, Cell, Domain, Seed, Vector, as_points
 from .notation import superscript
-from .points import constant
+from .points import constant, coordinates
 from .proven import Directions, add_down, raised, sum_bounds
 
 
@@ -55,12 +53,7 @@ class Budget(Domain):
     budget: float
 
     def __init__(self, m: int, budget: float) -> None:
-        try:
-            size = index(m)
-        except TypeError:
-            raise ModelError(
-                f"Budget(m, budget) needs the number m of coordinates, an integer; got {shown(m)}."
-            ) from None
+        size = coordinates(m, "Budget(m, budget)")
         total = float(constant(budget, "budget", 0))
         if size < 1 or not 0 < total <= size:
             raise ModelError(

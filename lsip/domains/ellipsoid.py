@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..validation import axes
 from .base import Array, Cell, Domain, Vector, as_points
 from .notation import point
 from .points import constant, unit_ball
@@ -61,7 +62,7 @@ class Ellipsoid(Domain):
 
     def __init__(self, centre: ArrayLike, shape: ArrayLike) -> None:
         c = constant(centre, "centre", 1)
-        q = constant(shape, "shape", 1 if np.ndim(shape) == 1 else 2)
+        q = constant(shape, "shape", 1 if axes(shape) == 1 else 2)
         q = constant(np.diag(q**2), "shape", 2) if q.ndim == 1 else q
         if q.shape != (len(c), len(c)) or (q != q.T).any():
             raise ModelError(

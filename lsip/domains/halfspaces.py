@@ -41,6 +41,8 @@ class HalfspacesTuning:
         Rows named in a message.
     at_once
         Numbers that are added up at once, where many directions are bounded.
+    doubt
+        Of sums in floats, relative to their terms: points that keep inequalities by more are inside.
     """
 
     most_rounds: int = 4
@@ -48,6 +50,7 @@ class HalfspacesTuning:
     least_width: float = 1e-200
     farthest: float = 1e30
     most_exact: int = 2000
+    doubt: float = 1e-12
     most_named: int = 6
     at_once: int = 500_000
 
@@ -235,6 +238,9 @@ class Frame:
 
 def outer_box(system: Halfspaces) -> tuple[Array, Array]:
     """A box that is proven to hold the polytope, tight up to rounding; raise if the polytope is empty or unbounded."""
+    told = system.single()
+    if _reached(system, *told):
+        return told
     frame, box = system.unit_frame(), None
     for _ in range(TUNING.most_rounds):
         towards = np.concatenate([-np.eye(system.dim), np.eye(system.dim)])
@@ -257,6 +263,17 @@ def outer_box(system: Halfspaces) -> tuple[Array, Array]:
         frame = finer
     assert box is not None
     return box
+
+
+def _reached(system: Halfspaces, lower: Array, upper: Array) -> bool:
+    """Whether a box that single rows prove is tight: its lowest corner and the corners next to it are points inside."""
+    if not (np.isfinite(lower) & np.isfinite(upper) & (lower < upper)).all():
+        return False
+    corners = lower + np.concatenate([np.zeros((1, system.dim)), np.diag(upper - lower)])
+    others = (system.rows != 0).sum(axis=1) > 1
+    rows, sides = system.rows[others], system.sides[others]
+    size = np.abs(corners) @ np.abs(rows).T + np.abs(sides)
+    return bool((corners @ rows.T + TUNING.doubt * size <= sides).all())
 
 
 def _tightened(

@@ -92,6 +92,8 @@ class Intersection(Domain):
                 "An intersection needs two or more convex sets, as in Ball([0, 0], 1) & Box([0, 0], [1, 1]); got "
                 f"{', '.join(map(shown, flat)) or 'none'}. Cut others by inequalities: domain.where(lambda y: …)."
             )
+        for other in flat[1:]:
+            _check_dimensions(flat[0], other)
         lower, upper = np.max([d.lower for d in flat], axis=0), np.min([d.upper for d in flat], axis=0)
         if (lower > upper).any():
             raise _empty(flat)
@@ -365,10 +367,14 @@ def _on(host: Cell, others: list[Cell], lower: Array, upper: Array) -> Callable[
     return inside
 
 
-def intersect(a: Domain, b: Domain) -> Domain:
-    """The simplest set for a & b."""
+def _check_dimensions(a: Domain, b: Domain) -> None:
     if a.dim != b.dim:
         raise ModelError(f"Sets that meet need one dimension; got {a} of dimension {a.dim}, {b} of dimension {b.dim}.")
+
+
+def intersect(a: Domain, b: Domain) -> Domain:
+    """The simplest set for a & b."""
+    _check_dimensions(a, b)
     if isinstance(b, Union) or (isinstance(b, Finite) and not isinstance(a, Union)):
         a, b = b, a
     if isinstance(a, Union):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from operator import index
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from ..validation import numbers, shown
+from ..validation import fits, numbers, shown
 
 Array = NDArray[np.float64]
 
@@ -22,9 +23,12 @@ class PointsTuning:
     ----------
     farthest
         The largest coordinate of one, so that distances can be squared.
+    most_coordinates
+        Of one point, so that a few of them fit into memory.
     """
 
     farthest: float = 1e100
+    most_coordinates: int = 2**24
 
 
 TUNING = PointsTuning()
@@ -40,11 +44,21 @@ def as_points(y: ArrayLike, dim: int, *, finite: bool = True) -> Array:
     if points.ndim != 2 or points.shape[1] != dim:
         raise ModelError(
             f"Index points of this domain have {dim} coordinate{'s' * (dim != 1)}: "
-            f"expected shape ({dim},) or (N, {dim}); got {np.shape(y)}."
+            f"expected shape ({dim},) or (N, {dim}); got {points.shape}."
         )
     if finite and not np.isfinite(points).all():
         raise ModelError("Index points must be finite; got nan or inf.")
     return points
+
+
+def coordinates(m: object, written: str) -> int:
+    """How many coordinates the points of a set have that is `written` by their number m."""
+    try:
+        size = index(m)  # type: ignore[arg-type]
+    except TypeError:
+        raise ModelError(f"{written} needs the number m of coordinates, an integer; got {shown(m)}.") from None
+    fits("A point of an index set", size, most=TUNING.most_coordinates)
+    return size
 
 
 def constant(values: ArrayLike, name: str, ndim: int, *, bounded: bool = True) -> Array:

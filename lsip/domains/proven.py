@@ -57,17 +57,26 @@ def add_down(a: ArrayLike, b: ArrayLike) -> Array:
 def sum_bounds(terms: Array) -> tuple[Array, Array]:
     """Lower and upper bounds of the sums of `terms` (..., n) along the last axis: the neighbouring floats, mostly."""
     with np.errstate(over="ignore", invalid="ignore"):
-        total = correction = doubt = np.zeros(terms.shape[:-1])
-        if not total.size:
-            return total, total
-        for k in range(terms.shape[-1]):
-            total, error = two_sum(total, terms[..., k])
-            correction, left = two_sum(correction, error)
-            doubt = doubt + np.abs(left)
-        doubt = doubt * (1 + 2.0**-51 * (terms.shape[-1] + 1))
+        if not terms.size:
+            nothing = np.zeros(terms.shape[:-1])
+            return nothing, nothing
+        total, errors = _paired(terms)
+        correction, left = _paired(errors)
+        doubt = np.abs(left).sum(axis=-1) * (1 + 2.0**-51 * (terms.shape[-1] + 1))
         # Exactly, the sum is total + correction + something of size at most doubt.
         total, correction = two_sum(total, correction)
         return add_down(total, add_down(correction, -doubt)), add_up(total, add_up(correction, doubt))
+
+
+def _paired(terms: Array) -> tuple[Array, Array]:
+    """The sums of `terms` (..., n), added up in pairs, and the errors (..., n - 1) of all these sums."""
+    errors = []
+    while (n := terms.shape[-1]) > 1:
+        total, error = two_sum(terms[..., : n // 2], terms[..., n // 2 : 2 * (n // 2)])
+        errors.append(error)
+        terms = np.concatenate([total, terms[..., 2 * (n // 2) :]], axis=-1)
+    none = np.zeros((*terms.shape[:-1], 0))
+    return (terms[..., 0] if n else np.zeros(terms.shape[:-1])), np.concatenate([none, *errors], axis=-1)
 
 
 def dot_bounds(a: Array, b: Array) -> tuple[Array, Array]:

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import factorial, sqrt
-from operator import index
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from ..validation import shown
 from .base import Array, Cell, Domain, Vector, as_points, check_grid
 from .notation import superscript
-from .points import constant, unit_simplex
+from .points import constant, coordinates, unit_simplex
 from .proven import sum_bounds
 
 UNIT = 2.0**-53  # multiples of it between 0 and 1 are floats, and so are their sums and differences there
@@ -50,10 +48,7 @@ class Simplex(Domain):
     convex: ClassVar[bool] = True
 
     def __init__(self, m: int) -> None:
-        try:
-            size = index(m)
-        except TypeError:
-            raise ModelError(f"Simplex(m) needs the number m of coordinates, an integer; got {shown(m)}.") from None
+        size = coordinates(m, "Simplex(m)")
         if size < 1:
             raise ModelError(f"Simplex(m) needs at least one coordinate; got m={size}.")
         lower = np.full(size, 1.0 if size == 1 else 0.0)

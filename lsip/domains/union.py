@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..validation import shown
 from .base import COMBINED, Array, Cell, Domain, Seed, as_points, no_witness
 from .points import choose, constant, distinct
 
@@ -31,7 +32,9 @@ class Union(Domain):
 
     def __init__(self, *members: Domain) -> None:
         if not members or not all(isinstance(d, Domain) for d in members):
-            raise ModelError(f"A union needs domains, Union(Y1, Y2, …); got {', '.join(map(repr, members)) or 'none'}.")
+            raise ModelError(
+                f"A union needs domains, Union(Y1, Y2, …); got {', '.join(map(shown, members)) or 'none'}."
+            )
         flat = tuple(dict.fromkeys(part for d in members for part in (d.members if isinstance(d, Union) else (d,))))
         if len({d.dim for d in flat}) > 1:
             raise ModelError(

@@ -8,6 +8,7 @@ from .convex_rows import psd
 from .decision_rule import DecisionRule
 from .graph import Expression, Index
 from .parameter import Parameter
+from .parametric_region import ParametricRegion
 from .region import Region
 from .rule import Rule
 from .splines import spline
@@ -20,6 +21,7 @@ __all__ = [
     "Expression",
     "Index",
     "Parameter",
+    "ParametricRegion",
     "Region",
     "Rule",
     "Variable",

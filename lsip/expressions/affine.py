@@ -21,7 +21,7 @@ from scipy import sparse
 
 from ..errors import ModelError, NotAffineError
 from ..html import card, table
-from ..validation import Array, Data, is_sparse, kept, numbers, shown
+from ..validation import Array, Data, is_sparse, kept, numbers, shape_of, shown
 from .addends import numbers_in, without_numbers
 from .enclosed import Enclosed
 from .graph import Add, Condition, Constant, Expression, Gather, Index, Join, Linear, Sum, as_expression, full
@@ -30,6 +30,7 @@ from .operands import Ints
 from .operators import RULES, Operators, Statement, operand
 from .parameter import Parameter, parameters_in
 from .printing import Item, latex, text
+from .substitution import substituted
 from .sums import Kept, Scattered, together, totals
 from .tape import constant_value
 from .triplets import moved
@@ -143,6 +144,12 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
         del self.__dict__["_pair"]
 
     @cached_property
+    def width(self) -> int:
+        """How many coefficients a row has at most."""
+        rows = np.concatenate([np.zeros(0, dtype=np.intp), *(t.rows for t in self.terms)])
+        return int(np.bincount(rows).max(initial=0))
+
+    @cached_property
     def offset(self) -> Expression:
         """All that no variable is in: the numbers, added up, and what depends on the index."""
         beside = numbers_in(self.varying) if self.varying is not None else []
@@ -226,6 +233,12 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
             else None
         )
         return Affine((int(starts[-1]),), terms, varying, constants)
+
+    def substituted(self, instead: Mapping[Expression, Expression]) -> Affine:
+        """With other formulas in the places of some."""
+        terms = tuple(replace(t, coefficient=substituted(t.coefficient, instead)) for t in self.terms)
+        varying = None if self.varying is None else substituted(self.varying, instead)
+        return Affine(self.shape, terms, varying, self.constants)
 
     def broadcast(self, shape: tuple[int, ...]) -> Affine:
         if self.shape == shape:
@@ -337,16 +350,13 @@ class Variable(Affine, Generic[Value]):
         integer: bool = False,
         boolean: bool = False,
     ) -> None:
-        given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-        if not all(isinstance(s, int | np.integer) and not isinstance(s, bool) and s >= 1 for s in given):
-            raise ModelError(f"A variable needs a positive whole size along every axis; got shape {shown(shape)}.")
+        self.shape = shape_of(shape, "A variable")
         if name is not None and not isinstance(name, str):
             raise ModelError(f"The name of a variable is text; got {shown(name)}.")
         for word, value in (("integer", integer), ("boolean", boolean)):
             if not isinstance(value, bool | np.bool_):
                 raise ModelError(f"`{word}` is True or False, for all elements of a variable; got {shown(value)}.")
         self.boolean, self.integer = bool(boolean), bool(integer or boolean)
-        self.shape = tuple(int(s) for s in given)
         self.number = next(_NUMBER)
         self.name = name if name is not None else f"x{self.number}"
         self._lower, self._upper = self._ends(lower, upper)
@@ -514,6 +524,11 @@ class Constraint(Statement):
     def indices(self) -> tuple[Index, ...]:
         """The indices that it depends on."""
         return self.body.indices()
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters in it."""
+        return self.body.parameters
 
     @property
     def directions(self) -> tuple[Index, ...]:

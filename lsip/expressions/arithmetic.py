@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import ModelError, NotConvexError
-from ..validation import Array, is_sparse, mask, matrix, shown
+from ..validation import Array, axes, is_sparse, mask, matrix, shown
 from .affine import Affine, Constraint, Read, compare, linear_rule, pairing, refuse
 from .angle import Angle
 from .convex import CURVES, Convex, convex_rule, euclidean, joined, largest, refuse_nested
@@ -281,8 +281,8 @@ def getitem(u: Symbol, key: Key) -> Symbol:
     key = np.asarray(key) if hasattr(key, "__array__") else key  # without the labels of a table
     try:
         index = _positions(u.shape)[key]
-    except (IndexError, OverflowError, ValueError) as error:
-        raise ModelError(f"{u} has shape {u.shape}: {error}.") from None
+    except (IndexError, OverflowError, ValueError, MemoryError) as error:
+        raise ModelError(f"{u} has shape {u.shape}: {str(error) or shown(key)}.") from None
     result = gathered(u, np.asarray(index))
     result.origin = ("getitem", u, key)
     return result
@@ -635,7 +635,7 @@ def cumsum(u: Symbol, axis: int | None = None, **kwargs: object) -> Symbol:
 
 def polyval(p: Any, x: Any) -> Symbol:
     """np.polyval by Horner's rule; coefficients may be numbers, index expressions or variables, the highest first."""
-    coefficients = list(p) if isinstance(p, list | tuple | np.poly1d) or np.ndim(p) == 1 else []
+    coefficients = list(p) if isinstance(p, list | tuple | np.poly1d) or axes(p) == 1 else []
     if not coefficients:
         raise ModelError(f"np.polyval needs a vector of coefficients, the highest power first; got {p}.")
     result = operand_of(coefficients[0]) * np.ones(np.shape(x)) if np.shape(x) else operand_of(coefficients[0])
@@ -676,7 +676,7 @@ def _doubles(dtype: Any, name: str) -> None:
     except TypeError:
         known = False
     if not known:
-        raise ModelError(f"np.{name} makes doubles here; got dtype {dtype!r}. Leave it out; a shape is `shape=…`.")
+        raise ModelError(f"np.{name} makes doubles here; got dtype {shown(dtype)}. Leave it out; a shape is `shape=…`.")
 
 
 def outer_product(a: Given, b: Given) -> Symbol:

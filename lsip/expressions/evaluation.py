@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError
-from ..validation import Array, numbers, shown
+from ..validation import Array, is_mapping, numbers, shown
 from .affine import Affine, Variable
 from .convex import Convex
 from .folds import spelled
@@ -22,7 +22,7 @@ from .tape import Tape
 @register_evaluation
 def evaluate(expression: Symbolic, values: Mapping[Any, Any]) -> Array | float:
     """The numbers of an expression; (N, …) where an index has N points, in the shape of the expression otherwise."""
-    if not isinstance(values, Mapping):
+    if not is_mapping(values):
         raise ModelError(f"`at` takes a mapping such as {{y: points, x: values}}; got {shown(values)}.")
     for key in values:
         if not isinstance(key, Index | Variable | Parameter):

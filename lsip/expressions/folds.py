@@ -16,11 +16,10 @@ import numpy as np
 from ..domains import Budget
 from ..domains.folded import Breaks, folded
 from ..errors import ModelError
-from ..validation import Data, numbers, shown
+from ..validation import Data, fits, numbers, shown
 from .affine import Affine, Constraint
 from .graph import Expression, Gather, Index, Join, as_expression
 from .operands import Ints
-from .substitution import substituted
 
 Pieces = int | Data
 
@@ -73,13 +72,10 @@ def fold(index: Index, pieces: Pieces) -> Folded:
 
 def is_affine(pieces: Pieces) -> bool:
     """Whether there is one piece only; a ModelError where it is not a number of them, nor breakpoints."""
-    if np.ndim(np.asarray(pieces)):
+    count = _count(pieces)
+    if count is None and numbers(pieces, "`pieces` of a rule").ndim:
         return False
-    try:
-        count = whole(pieces)  # type: ignore[arg-type]
-    except TypeError:
-        count = 0
-    if count < 1:
+    if count is None or count < 1:
         raise ModelError(
             f"`pieces` of a rule is how many there are in every entry, 1 for an affine rule, or a list of the points "
             f"where they meet; got {shown(pieces)}."
@@ -87,14 +83,24 @@ def is_affine(pieces: Pieces) -> bool:
     return count == 1
 
 
+def _count(pieces: Pieces) -> int | None:
+    """How many pieces there are, where it is that which is given."""
+    try:
+        count = whole(pieces)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    fits("Where pieces of a rule meet", count, most=10**6)
+    return count
+
+
 def _breaks(index: Index, pieces: Pieces) -> Breaks:
     """The breakpoints inside the range of every entry. Those of a budget have 0 among them, where |z| bends."""
     lower, upper = index.domain.lower, index.domain.upper
-    if np.ndim(np.asarray(pieces)):
+    count = _count(pieces)
+    if count is None:
         given = np.unique(numbers(pieces, "`pieces` of a rule").ravel())
         each = [given] * len(lower)
     else:
-        count = whole(pieces)  # type: ignore[arg-type]
         shares = np.arange(1, count) / count
         each = [a + (b - a) * shares for a, b in zip(lower, upper, strict=True)]
     if isinstance(index.domain, Budget):
@@ -128,7 +134,7 @@ def unfolded(indices: tuple[Index, ...], constraint: Constraint) -> tuple[tuple[
         raise ModelError(f"{constraint} is convex, and has a rule in pieces: only affine constraints take those.")
     body = constraint.body
     for folded_index in folds.values():
-        body = _instead(body, folded_index.of, folded_index.data)
+        body = body.substituted({folded_index.of: folded_index.data})
     return tuple(folds.get(id(i), i) for i in indices), replace(constraint, body=body)
 
 
@@ -136,12 +142,5 @@ def spelled(body: Affine) -> Affine:
     """With formulas in the index in the place of its parts: rules in pieces as the functions that they are."""
     for found in body.indices():
         if isinstance(found, Folded):
-            body = _instead(body, found, found.spelled)
+            body = body.substituted({found: found.spelled})
     return body
-
-
-def _instead(body: Affine, index: Index, other: Expression) -> Affine:
-    """With another expression in the place of an index."""
-    terms = tuple(replace(t, coefficient=substituted(t.coefficient, index, other)) for t in body.terms)
-    varying = None if body.varying is None else substituted(body.varying, index, other)
-    return Affine(body.shape, terms, varying, body.constants)

@@ -5,7 +5,7 @@ A missing end of an interval or a box is null. A set that is cut by inequalities
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,8 @@ from ..domains import (
 from ..errors import ModelError
 from ..schema import Either, Schema, Tagged, demand, missing, number, text, whole
 from .graph import Condition, Index
+from .parameter import Parameter, parameters_in
+from .parametric_region import ParametricRegion, moved_by
 from .plain import Data, Writer, read_steps, step_schema
 from .region import Region
 
@@ -46,6 +48,7 @@ class IndexSetsTuning:
 
 
 TUNING = IndexSetsTuning()
+Cut = Region | ParametricRegion
 KINDS: dict[str, type[Domain]] = {
     kind.__name__: kind
     for kind in (
@@ -86,25 +89,24 @@ def domain_schema() -> Tagged:
     return some
 
 
-def inequalities(region: Region) -> Data:
+def inequalities(region: Cut, parameters: Sequence[Parameter] = ()) -> Data:
     """What cuts a set: the name of the index, steps, and which of their results are nowhere negative."""
     index = region.index
-    writer = Writer([index], [])
+    writer = Writer([index], parameters)
     inside = [writer.place(condition.u) for condition in region.conditions]
     return {"name": index.name, "steps": writer.steps, "inside": inside}
 
 
-def domain_data(domain: Domain, cut: Callable[[Region], Data] = inequalities) -> Data:
+def domain_data(domain: Domain, cut: Callable[[Cut], Data] = inequalities) -> Data:
     """An index set as plain data; `cut` writes the inequalities of a region."""
+    if isinstance(domain, Cut):
+        return {"kind": "Region", "arguments": [domain_data(domain.base, cut)], **cut(domain)}
     if KINDS.get(type(domain).__name__) is not type(domain):
         raise ModelError(f"A file has no word for an index set of your own, {domain!r}. Pickle the problem instead.")
-    kind = type(domain).__name__
-    if isinstance(domain, Region):
-        return {"kind": kind, "arguments": [domain_data(domain.base, cut)], **cut(domain)}
-    return {"kind": kind, "arguments": [_argument(a, cut) for a in domain._arguments()]}
+    return {"kind": type(domain).__name__, "arguments": [_argument(a, cut) for a in domain._arguments()]}
 
 
-def _argument(value: object, cut: Callable[[Region], Data]) -> Any:
+def _argument(value: object, cut: Callable[[Cut], Data]) -> Any:
     if isinstance(value, Domain):
         return domain_data(value, cut)
     if isinstance(value, np.ndarray):
@@ -112,12 +114,12 @@ def _argument(value: object, cut: Callable[[Region], Data]) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def read_domain(data: Data) -> Domain:
+def read_domain(data: Data, parameters: Sequence[Parameter] = ()) -> Domain:
     """The index set; its data have been compared with the schema."""
     demand(
         _coordinates(data) <= TUNING.most_coordinates, f"Index sets have {TUNING.most_coordinates} coordinates at most."
     )
-    return _made(data)
+    return _made(data, parameters)
 
 
 def _coordinates(data: Data) -> int:
@@ -126,19 +128,21 @@ def _coordinates(data: Data) -> int:
     return int(own) + sum(_coordinates(part) for part in given if isinstance(part, dict))
 
 
-def _made(data: Data) -> Domain:
+def _made(data: Data, parameters: Sequence[Parameter]) -> Domain:
     kind, given = data["kind"], data["arguments"]
     if kind in ("Interval", "Box"):
         return KINDS[kind](*(_ends(part, sign) for part, sign in zip(given, (-np.inf, np.inf), strict=True)))
     if kind == "Region":
-        base = _made(given[0])
+        base = _made(given[0], parameters)
         index = Index(data["name"], base)
-        steps = read_steps(data["steps"], [index], [])
+        steps = read_steps(data["steps"], [index], parameters)
         demand(data["inside"] and max(data["inside"]) < len(steps), "A region needs inequalities, made by its steps.")
         inside = [steps[i] for i in data["inside"]]
         demand(all(u.indices() for u in inside), "An inequality of a region does not depend on its index.")
-        return Region(base, index, tuple(Condition(u, False, (">=", u, 0.0)) for u in inside))
-    return KINDS[kind](*(_made(part) if isinstance(part, dict) else part for part in given))
+        conditions = tuple(Condition(u, False, (">=", u, 0.0)) for u in inside)
+        waits = moved_by(base) or parameters_in(*inside)
+        return ParametricRegion(base, index, conditions) if waits else Region(base, index, conditions)
+    return KINDS[kind](*(_made(part, parameters) if isinstance(part, dict) else part for part in given))
 
 
 def _ends(part: Any, missing_end: float) -> Any:

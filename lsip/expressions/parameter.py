@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConversionError, ModelError
 from ..html import card, table
-from ..validation import Array, Data, kept, numbers, shown
+from ..validation import Array, Data, kept, numbers, shape_of, shown
 from .graph import Expression, Gather, Join
 from .printing import text
 
@@ -48,12 +48,9 @@ class Parameter(Expression):
     def __init__(
         self, shape: int | tuple[int, ...] = (), *, name: str | None = None, value: Data | None = None
     ) -> None:
-        given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-        if not all(isinstance(s, int | np.integer) and not isinstance(s, bool) and s >= 1 for s in given):
-            raise ModelError(f"A parameter needs a positive whole size along every axis; got shape {shown(shape)}.")
+        self.shape = shape_of(shape, "A parameter")
         if name is not None and not isinstance(name, str):
             raise ModelError(f"The name of a parameter is text; got {shown(name)}.")
-        self.shape = tuple(int(s) for s in given)
         self.name = name if name is not None else f"p{next(_NUMBER)}"
         self._value: Array | None = None
         self.origin = ("name", self.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,14 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ..domains import Box, Cell, Domain, Finite, Interval, Union
-from ..domains.base import COMBINED, Array, Seed, Vector, as_points, no_witness
+from ..domains.base import Array, Seed, Vector, as_points, no_witness
 from ..domains.intersection import intersect
 from ..domains.points import constant
 from ..errors import ModelError
-from ..validation import shown
+from ..validation import answer, shown
 from .graph import Condition, Constant, Expression, Index, Linear, as_expression
 from .inequalities import Inequalities
-from .parameter import parameters_in
 from .printing import latex, text
 from .substitution import substituted
 from .tape import Tape
@@ -74,9 +72,6 @@ class Region(Domain):
 
     def __init__(self, base: Domain, index: Index, conditions: tuple[Condition, ...]) -> None:
         u = as_expression(np.concatenate([np.reshape(c.u, (-1,)) for c in conditions]))
-        if found := parameters_in(u):
-            names = ", ".join(p.name for p in found)
-            raise ModelError(f"Index sets take numbers, and no parameters; got {names}. Write {found[0].name}.value.")
         inequalities = Inequalities(index, u)
         self._set(base=base, conditions=conditions, _inequalities=inequalities)
         lower, upper = self._outer_box()
@@ -327,7 +322,7 @@ class _Inside:
         y: Any = z if self.cell.place is None else self.cell.place(z)
         index = self.inequalities.index
         if isinstance(y, Expression):
-            own: Any = substituted(self.inequalities.u, index, as_expression(np.reshape(y, index.shape)))
+            own: Any = substituted(self.inequalities.u, {index: as_expression(np.reshape(y, index.shape))})
         else:
             own = self.inequalities.values(np.asarray(y, dtype=float)[None])[0]
         return own if self.cell.inside is None else np.concatenate([self.cell.inside(z), own])
@@ -344,28 +339,22 @@ def _detail(node: Expression) -> object:
 
 
 def cut(domain: Domain, rule: Rule) -> Domain:
-    """What `domain.where(rule)` is: a Region, or the same of the members of a union and of single points."""
+    """What `domain.where(rule)` is for numbers: a Region, or the same of members of a union and of single points."""
     if isinstance(domain, Union):
         return _every([(member, rule) for member in domain.members])
     if isinstance(domain, Region):
         index = domain._inequalities.index
-        return Region(domain.base, index, (*domain.conditions, *_asked(rule, index)))
+        return Region(domain.base, index, (*domain.conditions, *asked(rule, index)))
     index = Index("t" if domain.scalar else "y", domain)
-    conditions = _asked(rule, index)
+    conditions = asked(rule, index)
     return _points(domain, index, conditions) if isinstance(domain, Finite) else Region(domain, index, conditions)
 
 
-def _asked(rule: Rule, index: Index) -> tuple[Condition, ...]:
+def asked(rule: Rule, index: Index) -> tuple[Condition, ...]:
     """The inequalities that a function of the index gives."""
     if not callable(rule):
         raise ModelError(f"where takes a function, as in domain.where(lambda y: y[0] >= 0); got {shown(rule)}.")
-    try:
-        inspect.signature(rule).bind(index)
-    except TypeError as error:
-        raise ModelError(f"where takes a function of the index alone; of the one given: {error}.") from None
-    except ValueError:  # of compiled functions, nothing is known
-        pass
-    given = rule(index)
+    given = answer("where", rule, index)
     found = tuple(given) if isinstance(given, list | tuple) else (given,)
     for condition in found:
         if not isinstance(condition, Condition):
@@ -406,7 +395,7 @@ def _every(parts: list[tuple[Domain, Rule]]) -> Domain:
     found, reason = [], None
     for domain, rule in parts:
         try:
-            found.append(domain.where(rule))
+            found.append(cut(domain, rule))
         except ModelError as error:
             if "is empty: " not in str(error):
                 raise
@@ -430,13 +419,9 @@ def meet(a: Domain, b: Domain) -> Domain:
     if index.shape != a._inequalities.index.shape:
         raise ModelError(f"{a} has a number as its index, and {b} a vector: write both alike, with Interval or Box.")
     conditions = [
-        replace(c, u=substituted(c.u, part._inequalities.index, index))
+        replace(c, u=substituted(c.u, {part._inequalities.index: index}))
         for part in (a, b)
         if isinstance(part, Region)
         for c in part.conditions
     ]
     return Region(base, index, tuple(conditions))
-
-
-COMBINED["where"] = cut
-COMBINED["&"] = meet

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..domains import Simplex
 from ..errors import ModelError
-from ..validation import Array, shown
+from ..validation import MOST_AXES, Array, shown
 from .affine import Affine, Term, Variable
 from .decision_rule import DecisionRule, Part
 from .folds import Pieces, fold, is_affine
@@ -48,7 +49,8 @@ class Rule(Affine):
         of the points where pieces meet. The slope along an entry is another one in each piece.
 
     After a solve, the solution has the rule that was found under it: its coefficients, and a function of data. The
-    coefficients are a variable of the problem, with one more axis: the constant part, then one for each entry.
+    coefficients are a variable of the problem, with one more axis: the constant part, then one for each entry. Of all
+    entries of a `Simplex`, which add up to 1, a rule has no constant part: it is 0.
 
     Examples
     --------
@@ -80,7 +82,8 @@ class Rule(Affine):
         parts, self.parts = ((), ()) if is_affine(pieces) or not entries else _parts(entries, degree, pieces)
         given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
         k = len(exponents) + len(self.parts)
-        self.coefficients = Coefficients(self, (*given, k), name)
+        most = np.where(np.append(_implied(entries, exponents), np.zeros(len(self.parts), dtype=bool)), 0.0, np.inf)
+        self.coefficients = Coefficients(self, (*given, k), name, most)
         self.name, self.entries, self.exponents = self.coefficients.name, entries, exponents
         size = self.coefficients.size // k
         rows, place = np.arange(size), np.arange(size * k).reshape(size, k)
@@ -114,8 +117,8 @@ class Coefficients(Variable):
 
     hint = "Its bounds `lower` and `upper` can be."
 
-    def __init__(self, rule: Rule, shape: tuple[int, ...], name: str | None) -> None:
-        super().__init__(shape, name=name)
+    def __init__(self, rule: Rule, shape: tuple[int, ...], name: str | None, most: Array) -> None:
+        super().__init__(shape, name=name, lower=-most, upper=most)
         self.__dict__["rule"] = rule
 
     rule: Rule
@@ -126,6 +129,19 @@ class Coefficients(Variable):
         rule = self.rule.found(np.zeros(self.shape))
         name = self.name + (f"[{', '.join(map(str, place))}]" if place else "")
         return f"{name}: {rule.monomial(k)}"
+
+
+def _implied(entries: tuple[Entry, ...], exponents: Ints) -> NDArray[np.bool_]:
+    """Monomials (K,) that others say as well: coordinates of a simplex add up to 1, so that 1 is their sum.
+
+    With coefficients of both, a rule could be written in more than one way, and no proof could bound them.
+    """
+    degree, found = exponents.sum(axis=1), np.zeros(len(exponents), dtype=bool)
+    for z in dict.fromkeys(z for z, _ in entries):
+        mine = [j for j, (other, _) in enumerate(entries) if other is z]
+        if isinstance(z.domain, Simplex) and len(mine) == z.domain.dim:
+            found |= degree < degree.max()
+    return found
 
 
 def _degree(degree: int) -> int:
@@ -152,12 +168,14 @@ def _written(of: Seen) -> tuple[Any, ...]:
     return tuple(of) if isinstance(of, list | tuple) else (of,)
 
 
-def _entries(of: Seen) -> tuple[Entry, ...]:
+def _entries(of: Seen, depth: int = 0) -> tuple[Entry, ...]:
     """The entries of indices that a rule sees, in order."""
     if of is None:
         return ()
+    if depth > MOST_AXES:
+        raise ModelError("`of` of a rule is a list of entries of indices; got lists in lists without end.")
     if isinstance(of, list | tuple):
-        found = tuple(entry for part in of for entry in _entries(part))
+        found = tuple(entry for part in of for entry in _entries(part, depth + 1))
     elif isinstance(of, Expression):
         found = tuple(_places(of))
     else:

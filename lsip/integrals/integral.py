@@ -19,6 +19,7 @@ from ..expressions.folds import spelled
 from ..expressions.graph import Expression, Gather, Index, Join
 from ..expressions.interval import Interval
 from ..expressions.parameter import parameters_in
+from ..expressions.parametric_region import moved_by
 from ..expressions.polynomials import Polynomial, Polynomials, neighbours
 from ..expressions.printing import text
 from ..expressions.tape import Tape
@@ -207,7 +208,7 @@ def _check_formula(formula: Expression, indices: tuple[Index, ...], name: str) -
     if other:
         names = ", ".join(i.name for i in indices)
         raise ModelError(f"An {name} over {names} cannot depend on {', '.join(other)} too; list every index.")
-    given = parameters_in(formula)
+    given = (*parameters_in(formula), *(p for i in indices for p in moved_by(i.domain)))
     if given:
         raise ModelError(
             f"An {name} is computed when it is written, and takes no parameter; got {given[0].name}. Multiply it by "

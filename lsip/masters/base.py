@@ -83,8 +83,8 @@ class IntegerMaster(Protocol):
     def add(self, rows: Matrix, rhs: Array) -> None:
         """Append rows `rows x <= rhs`."""
 
-    def solve(self, gap: float, start: Array | None = None) -> IntegerResult:
-        """Minimise c x to a relative gap; a feasible point to `start` from helps."""
+    def solve(self, gap: float, start: Array | None = None, nodes: int | None = None) -> IntegerResult:
+        """Minimise c x to a relative gap, with so many nodes at most; a feasible point to `start` from helps."""
 
 
 class IntegerMasterFactory(Protocol):

@@ -16,6 +16,8 @@ from .base import Array
 from .tuning import MASTERS
 from .whole import WholeAnswer
 
+Rows = NDArray[np.intp]
+
 
 class ConeProgram:
     """Minimise c x where row_lower <= A x <= row_upper, lower <= x <= upper, and some slacks are in second-order cones.
@@ -37,21 +39,16 @@ class ConeProgram:
         self.lower, self.upper, self.A, self.cones, self.tol = lower, upper, sparse.csr_array(A), cones, tol
         self.curved = np.zeros(A.shape[0], dtype=bool)
         self.curved[np.concatenate([np.zeros(0, dtype=np.intp), *cones])] = True
+        self._form: tuple[Any, list[Any], tuple[Rows, Rows, Rows], Rows] | None = None  # as Clarabel has it
 
     def solve(self, c: Array, row_lower: Array, row_upper: Array) -> WholeAnswer | None:
-        """The solution for these costs and sides; None without one."""
+        """The solution for these costs and sides, as finite and as equal as those before; None without one."""
         check("cone program")
-        eye = sparse.eye_array(len(c), format="csr")
-        equal = ~self.curved & (row_lower == row_upper)
-        above, below = (~self.curved & ~equal & np.isfinite(side) for side in (row_upper, row_lower))
+        if self._form is None:
+            self._form = self._written(row_lower, row_upper)
+        matrix, kinds, (equal, above, below), order = self._form
         high, low = np.isfinite(self.upper), np.isfinite(self.lower)
-        order = np.concatenate([np.zeros(0, dtype=np.intp), *self.cones])
-        parts = [self.A[equal], self.A[above], -self.A[below], eye[high], -eye[low], self.A[order]]
         sides = [row_upper[equal], row_upper[above], -row_lower[below], self.upper[high], -self.lower[low]]
-        kinds = [self.clarabel.ZeroConeT(int(equal.sum()))]
-        kinds.append(self.clarabel.NonnegativeConeT(int(above.sum() + below.sum() + high.sum() + low.sum())))
-        kinds += [self.clarabel.SecondOrderConeT(len(rows)) for rows in self.cones]
-        matrix = sparse.csc_matrix(sparse.vstack(parts, format="csc"))
         right = np.concatenate([*sides, row_upper[order]])
         nothing = sparse.csc_matrix((len(c), len(c)))
         found = self.clarabel.DefaultSolver(nothing, c, matrix, right, kinds, self._settings()).solve()
@@ -60,11 +57,41 @@ class ConeProgram:
         if str(found.status) not in ("Solved", "AlmostSolved"):
             return None
         z, multipliers = np.array(found.z), np.zeros(self.A.shape[0])
-        ends = np.cumsum([int(equal.sum()), int(above.sum()), int(below.sum())])
+        ends = np.cumsum([len(equal), len(above), len(below)])
         multipliers[equal], multipliers[above] = z[: ends[0]], z[ends[0] : ends[1]]
         multipliers[below] -= z[ends[1] : ends[2]]
         multipliers[order] = z[len(z) - len(order) :]
         return WholeAnswer(np.array(found.x), multipliers)
+
+    def _written(self, row_lower: Array, row_upper: Array) -> tuple[Any, list[Any], tuple[Rows, Rows, Rows], Rows]:
+        """The matrix, its cones, the rows that are equalities, have an upper and have a lower side, and those in cones.
+
+        All rows are upper sides there: first those of equalities, then inequalities, then bounds, then cones.
+        """
+        same = ~self.curved & (row_lower == row_upper)
+        equal = np.flatnonzero(same)
+        above, below = (np.flatnonzero(~self.curved & ~same & np.isfinite(side)) for side in (row_upper, row_lower))
+        high, low = np.flatnonzero(np.isfinite(self.upper)), np.flatnonzero(np.isfinite(self.lower))
+        order = np.concatenate([np.zeros(0, dtype=np.intp), *self.cones])
+        A, chosen = self.A, np.concatenate([equal, above, below, order])
+        bounds = len(high) + len(low)
+        head = len(chosen) - len(order)
+        # One pass over the entries: where each row of A goes, and with which sign.
+        counts = np.diff(A.indptr)[chosen]
+        entry = np.repeat(A.indptr[:-1][chosen] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        place = np.concatenate([np.arange(head), np.arange(head + bounds, head + bounds + len(order))])
+        sign = np.ones(len(chosen))
+        sign[len(equal) + len(above) : head] = -1.0
+        data = [A.data[entry] * np.repeat(sign, counts), np.ones(len(high)), -np.ones(len(low))]
+        row = [np.repeat(place, counts), np.arange(head, head + bounds)]
+        column = [A.indices[entry], high, low]
+        matrix = sparse.csc_matrix(
+            (np.concatenate(data), (np.concatenate(row), np.concatenate(column))),
+            shape=(len(chosen) + bounds, A.shape[1]),
+        )
+        kinds = [self.clarabel.ZeroConeT(len(equal)), self.clarabel.NonnegativeConeT(head - len(equal) + bounds)]
+        kinds += [self.clarabel.SecondOrderConeT(len(rows)) for rows in self.cones]
+        return matrix, kinds, (equal, above, below), order
 
     def _settings(self) -> Any:
         settings = self.clarabel.DefaultSettings()

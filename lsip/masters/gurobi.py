@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import gurobipy
 
 NO_LICENCE, TOO_LARGE = 10009, 10010  # Gurobi's error codes
-OPTIMAL, INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, UNBOUNDED, TIME_LIMIT = 2, 3, 4, 5, 9  # and its statuses
+OPTIMAL, INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, UNBOUNDED, NODE_LIMIT, TIME_LIMIT = 2, 3, 4, 5, 8, 9  # and its statuses
 
 # A warm dual simplex; with these, Gurobi also has a ray to show for every infeasible model.
 _USUAL: dict[str, Any] = {"Method": 1, "Presolve": 0, "InfUnbdInfo": 1, "Threads": 1}

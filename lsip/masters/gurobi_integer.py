@@ -9,7 +9,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .base import Array, IntegerResult, MasterError, Matrix
-from .gurobi import INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, OPTIMAL, TIME_LIMIT, UNBOUNDED, dispose, new_model, timed
+from .gurobi import (
+    INFEASIBLE,
+    INFEASIBLE_OR_UNBOUNDED,
+    NODE_LIMIT,
+    OPTIMAL,
+    TIME_LIMIT,
+    UNBOUNDED,
+    dispose,
+    new_model,
+    timed,
+)
 from .rows import Sides, scaled
 from .tuning import MASTERS
 
@@ -18,6 +28,7 @@ _ENDS = {
     INFEASIBLE: "infeasible",
     UNBOUNDED: "unbounded",
     INFEASIBLE_OR_UNBOUNDED: "unbounded",
+    NODE_LIMIT: "limit",
     TIME_LIMIT: "limit",
 }
 
@@ -50,9 +61,10 @@ class GurobiIntegerMaster:
             table, right, _ = scaled(rows, rhs)
             self._model.addMConstr(table, self._x, "<", right)
 
-    def solve(self, gap: float, start: Array | None = None) -> IntegerResult:
+    def solve(self, gap: float, start: Array | None = None, nodes: int | None = None) -> IntegerResult:
         model = self._model
         model.setParam("MIPGap", gap)
+        model.setParam("NodeLimit", np.inf if nodes is None else nodes)
         if start is not None:
             self._x.setAttr("Start", start)
         timed(model, "branch and bound")

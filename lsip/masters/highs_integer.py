@@ -18,6 +18,7 @@ _ENDS = {
     highspy.HighsModelStatus.kUnbounded: "unbounded",
     highspy.HighsModelStatus.kUnboundedOrInfeasible: "unbounded",
     highspy.HighsModelStatus.kTimeLimit: "limit",
+    highspy.HighsModelStatus.kSolutionLimit: "limit",  # of nodes
 }
 
 
@@ -54,9 +55,10 @@ class HighsIntegerMaster:
         starts, index = table.indptr[:-1].astype(np.int32), table.indices.astype(np.int32)
         self._highs.addRows(count, none, right, table.nnz, starts, index, table.data)
 
-    def solve(self, gap: float, start: Array | None = None) -> IntegerResult:
+    def solve(self, gap: float, start: Array | None = None, nodes: int | None = None) -> IntegerResult:
         h = self._highs
         h.setOptionValue("mip_rel_gap", gap)
+        h.setOptionValue("mip_max_nodes", highspy.kHighsIInf if nodes is None else nodes)
         if start is not None:
             first = highspy.HighsSolution()
             first.col_value = start.tolist()

@@ -10,8 +10,9 @@ from inspect import isclass, signature
 from typing import Any
 
 from ..errors import MissingExtraError, ModelError
-from .base import IntegerMasterFactory, Master, MasterFactory
-from .checked import Checked
+from ..validation import shown
+from .base import IntegerMaster, IntegerMasterFactory, Master, MasterFactory
+from .checked import Checked, CheckedInteger, observed
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def open_integer_master(master: str | MasterFactory) -> IntegerMasterFactory:
         raise ModelError(f"Whole variables need the branch and bound of master={names}; got {master_name(master)!r}.")
     open_master(master)  # which says what is not installed
     found: IntegerMasterFactory = getattr(import_module(door.integer[0]), door.integer[1])
-    return found
+    return partial(_opened_integer, found, master_name(master))
 
 
 def master_name(master: str | MasterFactory) -> str:
@@ -91,7 +92,7 @@ def _check_factory(master: Any) -> None:
     opens = f"what opens a finite program when it is called with ({', '.join(DATA)})"
     if not callable(master):
         advice = "Give its class, since every solve opens a fresh one." if hasattr(master, "best_margin") else ""
-        raise ModelError(f"`master` is a name, such as 'highs', or {opens}; got {master!r}. {advice}".rstrip())
+        raise ModelError(f"`master` is a name, such as 'highs', or {opens}; got {shown(master)}. {advice}".rstrip())
     try:
         taken = signature(master)
     except ValueError:  # some that are written in C have none
@@ -104,6 +105,10 @@ def _check_factory(master: Any) -> None:
         raise ModelError(
             f"`master` must be {opens}; {master_name(master)} takes ({', '.join(taken.parameters)})."
         ) from error
+
+
+def _opened_integer(factory: IntegerMasterFactory, name: str, *data: Any) -> IntegerMaster:
+    return CheckedInteger(observed(name, factory, *data), name, len(data[0]))
 
 
 def _opened(factory: MasterFactory, name: str, *data: Any) -> Master:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import highspy
 import numpy as np
@@ -12,6 +12,7 @@ from scipy import sparse
 from ..errors import OutOfTime
 from .base import Array
 from .highs import new_highs, timed_run
+from .tuning import MASTERS
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +21,13 @@ class WholeAnswer:
 
     x: Array
     multipliers: Array
+
+
+class Whole(Protocol):
+    """A program with other costs and sides at every solve."""
+
+    def solve(self, c: Array, row_lower: Array, row_upper: Array) -> WholeAnswer | None:
+        """The solution for these costs and sides; None without one."""
 
 
 class WholeProgram:
@@ -31,10 +39,13 @@ class WholeProgram:
         What stays: bounds of variables, and the rows.
     tol
         The gap that is to be reached, relative to the value.
+    inside
+        Whether it is begun from the inside however small it is.
     """
 
-    def __init__(self, lower: Array, upper: Array, A: sparse.csr_array, tol: float) -> None:
+    def __init__(self, lower: Array, upper: Array, A: sparse.csr_array, tol: float, inside: bool = False) -> None:
         self._highs, (self.rows, self.columns), self._begun = new_highs(tol), A.shape, False
+        self._inside = inside or self.rows > MASTERS.simplex_rows
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = self.columns, self.rows
         lp.col_cost_, lp.col_lower_, lp.col_upper_ = np.zeros(self.columns), lower, upper
@@ -44,19 +55,22 @@ class WholeProgram:
         self._highs.passModel(lp)
 
     def solve(self, c: Array, row_lower: Array, row_upper: Array) -> WholeAnswer | None:
-        """The solution for these costs and sides, first from the inside, then from the last one; None without one."""
+        """The solution for these costs and sides; None without one.
+
+        At first, large programs are solved from the inside, which is slower for small ones; then from the last one.
+        """
         h = self._highs
         h.changeColsCost(self.columns, np.arange(self.columns, dtype=np.int32), c)
         for row, sides in enumerate(zip(row_lower.tolist(), row_upper.tolist(), strict=True)):
             h.changeRowBounds(row, *sides)  # all at once only since highspy 1.13
-        found = self._run("ipm") if not self._begun else None
-        self._begun = True
-        return self._run("simplex") if found is None else found
+        inside, self._begun = self._inside and not self._begun, True
+        ways = (("ipm", "on"), ("simplex", "choose")) if inside else (("simplex", "off"), ("ipm", "on"))
+        return self._run(*ways[0]) or self._run(*ways[1])
 
-    def _run(self, solver: str) -> WholeAnswer | None:
+    def _run(self, solver: str, presolve: str) -> WholeAnswer | None:
         h = self._highs
         h.setOptionValue("solver", solver)
-        h.setOptionValue("presolve", "on" if solver == "ipm" else "choose")
+        h.setOptionValue("presolve", presolve)
         status = timed_run(h)
         if status == highspy.HighsModelStatus.kTimeLimit:
             raise OutOfTime("HiGHS ran out of time.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 
 from ..errors import ModelError
 from ..masters.base import is_sparse
-from ..validation import OBJECT, numbers, shown
+from ..validation import OBJECT, members, numbers, shown
 from ..validation import matrix as sparse_matrix
 from .callables import Family, compile_family
 from .families import RowFamily
@@ -46,6 +47,7 @@ def read_arrays(
     equal_rows, value = _rows(A_eq, b_eq, n, "eq")
     lower, upper = _bounds(bounds, n)
     integer = _integer(integrality, lower, upper)
+    listed = enumerate(members("families", families, "lsip.Family"))
     return {
         "c": sign * cost,
         "constant": sign * _constant(constant),
@@ -54,18 +56,12 @@ def read_arrays(
         "A": sparse.vstack([upper_rows, equal_rows], format="csr"),
         "row_lower": np.concatenate([np.full(len(right), -np.inf), value]),
         "row_upper": np.concatenate([right, value]),
-        "families": tuple(_compiled(family, i, n) for i, family in enumerate(_checked(families))),
+        "families": tuple(_compiled(family, i, n) for i, family in listed),
         "row_labels": (*(f"A_ub[{i}]" for i in range(len(right))), *(f"A_eq[{i}]" for i in range(len(value)))),
         "maximise": sense == "max",
         "names": _names(names, n),
         "integer": integer,
     }
-
-
-def _checked(families: object) -> tuple[Any, ...]:
-    if isinstance(families, Family) or not isinstance(families, Iterable):
-        raise ModelError(f"`families` must be a list of lsip.Family; got {type(families).__name__}. Put it in a list.")
-    return tuple(families)
 
 
 def _compiled(family: object, i: int, n: int) -> RowFamily:
@@ -82,7 +78,7 @@ def _compiled(family: object, i: int, n: int) -> RowFamily:
 def _names(names: object, n: int) -> tuple[str, ...]:
     if names is None:
         return ()
-    found = tuple(names) if not isinstance(names, str) and isinstance(names, Iterable) else ()
+    found = () if isinstance(names, str) else tuple(islice(members("names", names, "strings"), n + 1))
     if len(found) != n or len(set(found)) != n or not all(isinstance(name, str) for name in found):
         raise ModelError(f"`names` must be {n} different strings, one a variable; got {shown(names)}.")
     return found

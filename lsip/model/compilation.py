@@ -6,9 +6,9 @@ whatever values parameters have by now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import is_
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -22,7 +22,7 @@ from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term, Variable, enclosed
 from ..expressions.convex_rows import ConvexConstraint
 from ..expressions.graph import Constant, Expression, Gather, Index, Join, Linear, Negate
-from ..expressions.parameter import Values, current, parameters_in
+from ..expressions.parameter import Parameter, Values, current, parameters_in
 from ..expressions.printing import text
 from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import Tape, constant_value
@@ -47,6 +47,8 @@ class Quantified(Protocol):
     @property
     def constraint(self) -> Constraint: ...
     @property
+    def parameters(self) -> tuple[Parameter, ...]: ...
+    @property
     def label(self) -> str: ...
 
 
@@ -70,6 +72,10 @@ class Once:
                 f"{self.label} is an equality with coefficients that no doubles are, such as integrals, and no x is "
                 "proven to satisfy it exactly. Write two inequalities with some room between them."
             )
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return self.constraint.parameters
 
     @property
     def label(self) -> str:
@@ -172,6 +178,7 @@ class Written:
     lower: Array
     upper: Array
     values: Values
+    restated: Mapping[Any, tuple[Any, ...]] = field(default_factory=dict)  # statements, and what is said in their place
     families: Groups = ()  # the parts of groups that a program has families of, where these stayed apart
 
     @property
@@ -261,7 +268,7 @@ class Written:
             maximise=self.maximise,
             name=self.name,
             integer=np.concatenate([np.full(v.size, v.integer) for v in self.variables]),
-            layout=Layout(replace(self, families=families), self.owner, places),
+            layout=Layout(replace(self, families=families), self.owner, places, self.restated),
         )
 
     def _places(
@@ -287,7 +294,7 @@ def single(constraint: Quantified) -> Program:
     variables = tuple(dict.fromkeys(t.variable for t in body.terms))
     n = sum(v.size for v in variables)
     free = np.full(n, np.inf)
-    values = current(body.parameters)
+    values = current(constraint.parameters)
     nothing = Affine((), ())
     return Written(
         None, constraint.label, nothing, False, (), ((constraint,),), (), variables, -free, free, values
@@ -361,7 +368,7 @@ def _told(tape: Tape) -> str:
 
 def grouped(members: Sequence[Quantified]) -> Groups:
     """Constraints over the same indices by the families that they share: all, unless that pads a lot."""
-    widths = [_width(m.constraint.body) for m in members]
+    widths = [m.constraint.body.width for m in members]
     widest = max(widths)
     if _rows(members) * widest <= TUNING.most_padded:
         return (tuple(members),)
@@ -373,12 +380,6 @@ def grouped(members: Sequence[Quantified]) -> Groups:
 
 def _rows(members: Sequence[Quantified]) -> int:
     return sum(m.constraint.body.size for m in members)
-
-
-def _width(body: Affine) -> int:
-    """How many coefficients a row has at most."""
-    rows = np.concatenate([np.zeros(0, dtype=np.intp), *(t.rows for t in body.terms)])
-    return int(np.bincount(rows).max(initial=0))
 
 
 def family_of(members: tuple[Quantified, ...], offsets: Offsets, values: Values, parts: Parts) -> DeclaredFamily:

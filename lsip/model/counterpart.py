@@ -51,14 +51,16 @@ class FiniteCounterpart:
     finite: int  # rows of the program itself
     cones: tuple[Ints, ...] = ()  # rows of each second-order cone
 
-    def kept_by(self, margin: float) -> tuple[Array, Array]:
-        """Both sides of the rows, where inequalities are kept by a margin."""
-        lower, upper = self.row_lower.copy(), self.row_upper.copy()
-        loose = upper[: self.finite] - lower[: self.finite] > 4 * margin
-        lower[: self.finite][loose] += margin
-        upper[: self.finite][loose] -= margin
+    def kept_by(self, margin: float | Array, free: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """Both sides of the rows, where inequalities that a free variable (n,) has a part in are kept by a margin."""
+        lower, upper, most = self.row_lower.copy(), self.row_upper.copy(), np.broadcast_to(margin, len(self.row_upper))
+        moved = abs(self.A) @ np.append(free, np.zeros(len(self.c) - len(free))) > 0
+        loose = moved[: self.finite] & (upper[: self.finite] - lower[: self.finite] > 4 * most[: self.finite])
+        lower[: self.finite] += most[: self.finite] * loose
+        upper[: self.finite] -= most[: self.finite] * loose
         for block in self.blocks:
-            upper[block.first : block.first + len(block.inner)] -= margin
+            own = np.arange(block.first, block.first + len(block.inner))
+            upper[own] -= most[own] * (moved[own] | (moved[block.inner] & (block.inner >= 0)).any(axis=1))
         return lower, upper
 
     def idle(self) -> NDArray[np.bool_]:

@@ -22,7 +22,7 @@ from ..expressions.graph import Index
 from ..masters import MasterError
 from ..masters.base import Matrix
 from ..masters.rows import Sides
-from ..validation import NO_NUMBERS
+from ..validation import NO_NUMBERS, axes, is_mapping
 from .compilation import ONCE
 from .families import RowFamily
 from .program import Program
@@ -200,12 +200,12 @@ def _split(points: Chosen, families: Sequence[RowFamily]) -> list[Points]:
         given = iter(_split(points, [family for family, single in zip(families, alone, strict=True) if not single]))
         return [1 if single else next(given) for single in alone]
     count = len(families)
-    if isinstance(points, Mapping):
+    if is_mapping(points):
         return _from_mapping(points, families)
     if _is_number(points):
         return [points] * count
     first = points[0] if isinstance(points, list | tuple) and len(points) == 1 else None
-    if count == 1 and not (isinstance(first, np.ndarray | list | tuple) and np.ndim(first) == 2):
+    if count == 1 and not _is_table(first):
         return [cast(Points, points)]  # a list of numbers, or of points, is an array
     if not isinstance(points, list | tuple) or len(points) != count:
         got = f"{len(points)} entries" if isinstance(points, list | tuple) else f"one {type(points).__name__}"
@@ -214,6 +214,13 @@ def _split(points: Chosen, families: Sequence[RowFamily]) -> list[Points]:
             f"array (k, m) for each; got {got}."
         )
     return list(points)
+
+
+def _is_table(value: object) -> bool:
+    """Whether it is an array (k, m), or written as one."""
+    if isinstance(value, list | tuple):
+        return any(isinstance(row, list | tuple) or axes(row) == 1 for row in value)
+    return isinstance(value, np.ndarray) and value.ndim == 2
 
 
 def _from_mapping(points: Mapping[Index, Points], families: Sequence[RowFamily]) -> list[Points]:
@@ -231,7 +238,7 @@ def _from_mapping(points: Mapping[Index, Points], families: Sequence[RowFamily])
             what = f"no points are given for {', '.join(missing)}" if missing else "it has functions, no index"
             raise ModelError(f"{family.name}: {what}; give points for every index, or a list with one entry a family.")
         each = [
-            i.domain.grid(int(y)) if _is_number(y) else as_points(y, i.domain.dim)
+            i.domain.fixed().grid(int(y)) if _is_number(y) else as_points(y, i.domain.dim)
             for i, y in ((i, points[i]) for i in family.indices)
         ]
         places = np.meshgrid(*(np.arange(len(y)) for y in each), indexing="ij")

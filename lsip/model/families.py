@@ -23,7 +23,8 @@ from ..expressions.graph import Constant, Expression, Index, Join, Linear, picke
 from ..expressions.interval import EPS, Interval, down, up
 from ..expressions.jets import tetrahedron, triangle
 from ..expressions.lanes import enclose_lanes, evaluate_lanes
-from ..expressions.parameter import Values, depending
+from ..expressions.parameter import Values, current, depending
+from ..expressions.parametric_region import at_values, moved_by
 from ..expressions.polynomials import Polynomial, Polynomials
 from ..expressions.slopes import Slopes
 from ..expressions.tape import Quadratic, Tape
@@ -140,7 +141,8 @@ class DeclaredFamily:
     ) -> None:
         """Name and labels may be functions: a formula is long to write, and seldom read."""
         self._name, self._labels = name, labels
-        self.indices, self.domain, self.columns = indices, domain, columns
+        self.indices, self.written_domain, self.columns = indices, domain, columns
+        self.domain = at_values(domain, current(moved_by(domain)) if values is None else values)
         self.coordinates = tuple(
             i.name if i.domain.scalar else f"{i.name}[{k}]" for i in indices for k in range(i.domain.dim)
         )
@@ -166,13 +168,13 @@ class DeclaredFamily:
 
     def bound(self, values: Values) -> DeclaredFamily:
         """The family for these values of its parameters; it shares its memory, which keeps the data of boxes apart."""
-        tape = self.tape.bound(values)
-        if tape is self.tape:
+        tape, domain = self.tape.bound(values), at_values(self.written_domain, values)
+        if tape is self.tape and domain is self.domain:
             return self
         other = self._alike()
         for found in FOUND_OUT:
             other.__dict__.pop(found, None)
-        other.tape = tape
+        other.tape, other.domain = tape, domain
         return other
 
     def _alike(self) -> Self:

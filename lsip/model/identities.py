@@ -15,14 +15,19 @@ from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term
 from ..expressions.chart import Chart
 from ..expressions.graph import Constant, Expression, Index
+from ..expressions.parameter import Values
+from ..expressions.parametric_region import at_values
 from ..expressions.polynomials import Polynomial, Polynomials
 from ..expressions.printing import text
 from ..expressions.tape import Tape
 
 
-def matched(indices: tuple[Index, ...], constraint: Constraint) -> Constraint:
-    """The equality of all coefficients; an error where it is not known what the equality means."""
-    domains = [i.domain for i in indices]
+def matched(indices: tuple[Index, ...], constraint: Constraint, values: Values) -> Constraint:
+    """The equality of all coefficients; an error where it is not known what the equality means.
+
+    Index sets are those for these `values` of parameters.
+    """
+    domains = [at_values(i.domain, values) for i in indices]
     domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
     if isinstance(domain, Finite):
         return _at_points(indices, constraint, domain)
@@ -37,7 +42,7 @@ def matched(indices: tuple[Index, ...], constraint: Constraint) -> Constraint:
 
 
 def polynomials_of(
-    body: Affine, indices: tuple[Index, ...], domain: Domain | None = None
+    body: Affine, indices: tuple[Index, ...], domain: Domain | None = None, values: Values | None = None
 ) -> tuple[list[list[Polynomial]], list[Polynomial]] | None:
     """The coefficients of every term and the offsets of all rows as polynomials; None if some are not.
 
@@ -50,7 +55,7 @@ def polynomials_of(
         if others or cell.place is None or (cell.lower == cell.upper).any():
             return None
         chart = Chart(cell, indices)
-    tape = Tape(outputs, indices) if chart is None else Tape(outputs, chart.indices, chart.instead)
+    tape = Tape(outputs, indices, None, values) if chart is None else Tape(outputs, chart.indices, chart.instead)
     found = Polynomials.of(tape)
     if found is None:
         return None

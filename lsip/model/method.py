@@ -19,6 +19,7 @@ from ..expressions.convex import Convex
 from ..expressions.graph import Expression
 from ..masters import MasterFactory
 from ..oracles import Oracle
+from ..registered import Registered
 from .status import Status
 
 Array = NDArray[np.float64]
@@ -228,15 +229,15 @@ class Solvable:
 
 
 Choose = Callable[[tuple[Any, ...], Any, dict[str, Any]], Method[Any]]
-_CHOOSE: list[Choose] = []
+_CHOOSE: Registered[Choose] = Registered()
 
 
 def register_solver(choose: Choose) -> Choose:
     """Let `solve` ask this function for a method, given its positional arguments, its `method` and its options."""
-    _CHOOSE[:] = [choose]
+    _CHOOSE["solve"] = choose
     return choose
 
 
 def chosen_method(given: tuple[object, ...], method: Method[Model] | None, options: dict[str, object]) -> Method[Model]:
     """The method that these arguments of `solve` mean."""
-    return _CHOOSE[0](given, method, options)
+    return _CHOOSE["solve"](given, method, options)

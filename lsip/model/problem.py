@@ -24,17 +24,16 @@ from ..expressions.parameter import Parameter, current, parameters_in
 from ..expressions.printing import latex, text
 from ..expressions.rule import Coefficients
 from ..files import blamed, read_json, write_json
-from ..validation import shown, words
+from ..validation import MOST_AXES, members, shown, words
 from .callables import FamilyOn
 from .compilation import Parts, Written, grouped
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
-from .identities import matched
 from .method import Answer, Method, Solvable
 from .problem_file import WHAT, goal_of, problem_data, read_problem
 from .program import Program
+from .restated import Restated
 from .statements import ForAll, Objective, check_indices, titled
 from .status import Status
-from .unbounded import compactified
 from .worst_violation import Values, WorstViolation, flat, worst_violation
 
 # One, or lists of them; NumPy's annotations take a comparison of what its functions give for an array.
@@ -129,7 +128,10 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
         words("name", name)
     constraint = bare(constraint)
     if isinstance(constraint, list | tuple):
-        return [forall(indices, c, name=name and f"{name}[{i}]") for i, c in enumerate(constraint)]
+        try:
+            return [forall(indices, c, name=name and f"{name}[{i}]") for i, c in enumerate(constraint)]
+        except RecursionError:
+            raise ModelError("forall takes a constraint or a list of them; got lists in lists without end.") from None
     if isinstance(constraint, Condition):
         raise ModelError(f"{text(constraint)} has no decision variable in it, so there is nothing to constrain.")
     if not isinstance(constraint, Constraint):
@@ -147,18 +149,7 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
             f"{text(constraint)} cannot be proven over an unbounded set. Bound the set of {indices[0].name}, or write "
             "the constraint with polynomials in it and without norms."
         )
-    if (constraint.equality or endless) and constraint.body.parameters:
-        names = ", ".join(sorted(p.name for p in constraint.body.parameters))
-        reason = "over an unbounded set" if endless else "that is an equality"
-        raise ModelError(
-            f"{text(constraint)}: a constraint for all {indices[0].name} {reason} is rewritten with numbers, and takes "
-            f"no parameter; got {names}. Write its value, {names}.value, and the constraint again when that changes."
-        )
-    if constraint.equality:
-        return matched(indices, constraint)
-    if endless:
-        return [ForAll(*part) for part in compactified(indices, constraint)]
-    return ForAll(indices, constraint)
+    return Restated.of(indices, constraint) if constraint.equality or endless else ForAll(indices, constraint)
 
 
 def _instead(given: object) -> str:
@@ -259,9 +250,10 @@ class Problem(Solvable):
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters in its objective and constraints, and in the bounds of its variables."""
-        formulas = parameters_in(*self._moving_bounds())
-        return tuple(dict.fromkeys([*(p for affine in self._affine() for p in affine.parameters), *formulas]))
+        """The parameters in its objective, constraints and index sets, and in the bounds of its variables."""
+        found = [p for affine in self._affine() for p in affine.parameters]
+        sets = [p for c in self._statements() if isinstance(c, ForAll) for p in c.parameters]
+        return tuple(dict.fromkeys([*found, *sets, *parameters_in(*self._moving_bounds())]))
 
     def _moving_bounds(self) -> list[Expression]:
         """Bounds of variables that are formulas of parameters."""
@@ -461,8 +453,12 @@ class Problem(Solvable):
 
     def _written(self, statements: Sequence[Constraint | ForAll | FamilyOn]) -> Written:
         values, variables = current(self.parameters), (*self.variables, *self._hidden)
-        groups: dict[tuple[Index, ...], list[Constraint | ForAll]] = {}
+        restated = {c: c.said(values) for c in statements if isinstance(c, Restated)}
+        said: list[Constraint | ForAll | FamilyOn] = []
         for c in statements:
+            said += restated[c] if isinstance(c, Restated) else (c,)
+        groups: dict[tuple[Index, ...], list[Constraint | ForAll]] = {}
+        for c in said:
             if isinstance(c, ForAll) or (isinstance(c, Constraint) and c.directions):
                 groups.setdefault((*c.indices, *c.directions), []).append(c)
         return Written(
@@ -470,13 +466,14 @@ class Problem(Solvable):
             name=self.name,
             objective=self.objective.expression,
             maximise=self.objective.maximise,
-            rows=tuple(c for c in statements if isinstance(c, Constraint) and not c.directions),
+            rows=tuple(c for c in said if isinstance(c, Constraint) and not c.directions),
             groups=tuple(group for members in groups.values() for group in grouped(members)),
-            applied=tuple(c for c in statements if isinstance(c, FamilyOn)),
+            applied=tuple(c for c in said if isinstance(c, FamilyOn)),
             variables=variables,
             lower=np.concatenate([v.lower for v in variables]),
             upper=np.concatenate([v.upper for v in variables]),
             values=values,
+            restated=restated,
         )
 
     def __str__(self) -> str:
@@ -512,12 +509,12 @@ def _check_names(names: Iterable[str], kind: str) -> None:
         seen.add(name)
 
 
-def _flatten(items: Iterable[Any]) -> Iterable[Constraint | ForAll | FamilyOn]:
-    if not isinstance(items, Iterable) or getattr(items, "shape", None) == ():
-        raise ModelError(f"Constraints are a list; got {shown(items)}.")
-    for item in map(bare, items):
+def _flatten(items: Iterable[Any], depth: int = 0) -> Iterable[Constraint | ForAll | FamilyOn]:
+    if depth > MOST_AXES:
+        raise ModelError("Constraints are a list; got lists in lists without end.")
+    for item in map(bare, members("constraints", items, "constraints")):
         if isinstance(item, list | tuple):
-            yield from _flatten(item)
+            yield from _flatten(item, depth + 1)
         elif isinstance(item, ForAll | FamilyOn):
             yield item
         elif isinstance(item, Constraint):

@@ -18,6 +18,7 @@ before anything is made of it, and then with itself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import comb, prod
 from typing import Any, NamedTuple
 
@@ -29,15 +30,17 @@ from ..expressions.affine import Affine, Constraint, Variable
 from ..expressions.convex import Convex
 from ..expressions.convex_rows import ConvexConstraint, Height, at_most_zero
 from ..expressions.graph import Index
-from ..expressions.index_sets import domain_data, domain_schema, read_domain
+from ..expressions.index_sets import domain_data, domain_schema, inequalities, read_domain
 from ..expressions.parameter import Parameter
 from ..expressions.plain import TUNING, Data, Writer, read_steps, step_schema
 from ..expressions.printing import text as printed
 from ..expressions.rule import Coefficients, Rule
 from ..schema import Either, Schema, conform, demand, flag, missing, number, text, whole
+from ..validation import is_mapping
 from .callables import FamilyOn
 from .compilation import Written
 from .formula_file import AFFINE, CONVEX, FormulaReader, FormulaWriter
+from .restated import Restated
 from .statements import ForAll, check_indices
 
 Array = NDArray[np.float64]
@@ -96,7 +99,7 @@ def problem_data(
     indices = list(dict.fromkeys([*quantified, *goal.over, *seen]))
     order = {index: i for i, index in enumerate(indices)}
     steps = Writer(indices, tuple(values))
-    write = FormulaWriter(steps, tuple(bounds))
+    write, cut = FormulaWriter(steps, tuple(bounds)), partial(inequalities, parameters=tuple(values))
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -107,7 +110,7 @@ def problem_data(
             {"name": p.name, "shape": list(p.shape), "value": None if value is None else np.ravel(value).tolist()}
             for p, value in values.items()
         ],
-        "indices": [{"name": i.name, "domain": domain_data(i.domain)} for i in indices],
+        "indices": [{"name": i.name, "domain": domain_data(i.domain, cut)} for i in indices],
         "objective": write.affine(goal.expression)
         if isinstance(goal.expression, Affine)
         else {"convex": write.convex(goal.expression), "over": [order[i] for i in goal.over]},
@@ -153,7 +156,9 @@ def written_data(model: Written) -> Data:
     ends = np.cumsum([0] + [v.size for v in model.variables]).tolist()
     places = zip(model.variables, ends, ends[1:], strict=False)
     bounds = {v: (model.lower[a:b], model.upper[a:b]) for v, a, b in places if not v.hidden}
-    statements: list[Any] = [*model.rows, *(c for group in model.groups for c in group), *model.applied]
+    as_written = {part: c for c, said in model.restated.items() for part in said}
+    every = [*model.rows, *(c for group in model.groups for c in group), *model.applied]
+    statements: list[Any] = list(dict.fromkeys(as_written.get(c, c) for c in every))
     if isinstance(model.objective, Height):
         statements = [c for c in statements if not _bounds_height(c, model.objective)]
     return problem_data(model.name, goal_of(model.objective, model.maximise), statements, bounds, model.values)
@@ -181,13 +186,13 @@ def _variable(v: Variable, order: Mapping[Index, int], *bounds: Array) -> Data:
 
 def read_problem(data: Any) -> tuple[Goal, list[Constraint | ForAll], str]:
     """What a problem is made of: its objective, its constraints, and its name."""
-    known = isinstance(data, dict) and data.get("format") == FORMAT and data.get("version") == VERSION
+    known = is_mapping(data) and data.get("format") == FORMAT and data.get("version") == VERSION
     demand(known, f"it has not the format {FORMAT}, version {VERSION}, which this version of lsip reads.")
     conform(data, schema(), "it")
     unset = [p["shape"] for p in data["parameters"] if p["value"] is None]
     demand(sum(map(prod, unset)) <= TUNING.most_numbers, "its arrays are too large for a file.")
     parameters = [_read_parameter(p) for p in data["parameters"]]
-    indices = [Index(i["name"], read_domain(i["domain"])) for i in data["indices"]]
+    indices = [Index(i["name"], read_domain(i["domain"], parameters)) for i in data["indices"]]
     variables = [_read_variable(v, indices) for v in data["variables"]]
     read = FormulaReader(variables, read_steps(data["steps"], indices, parameters))
     given = data["objective"]
@@ -242,10 +247,10 @@ def _read_constraint(data: Data, read: FormulaReader, indices: Sequence[Index]) 
     found = _indices(data["indices"], indices)
     if not found:
         return constraint
-    bounded = all(i.domain.bounded for i in found) and not constraint.equality
-    demand(bounded, "a constraint for all index points is an equality, or over an unbounded set.")
     check_indices(str(constraint), found, constraint.indices)
-    return ForAll(found, constraint)
+    bounded = all(i.domain.bounded for i in found)
+    demand(bounded or not constraint.directions, "a constraint over an unbounded set is not affine.")
+    return ForAll(found, constraint) if bounded and not constraint.equality else Restated.of(found, constraint)
 
 
 def _read_affine(data: Data, read: FormulaReader) -> Constraint:

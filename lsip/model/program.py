@@ -93,6 +93,7 @@ class Layout:
     written: Compilable  # makes an equal program, in which nothing is known yet
     owner: object
     places: Mapping[Any, Place]
+    restated: Mapping[Any, tuple[Any, ...]] = field(default_factory=dict)  # statements, by those in their place
 
     def moves(self, other: Layout) -> dict[tuple[int, int], tuple[int, int]]:
         """Where rows of families (family, row) stand in another layout, but for those whose constraints are gone."""

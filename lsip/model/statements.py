@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from numpy.typing import ArrayLike
 
@@ -11,6 +12,8 @@ from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
 from ..expressions.convex_rows import Height
 from ..expressions.graph import Index
+from ..expressions.parameter import Parameter
+from ..expressions.parametric_region import moved_by
 from ..expressions.printing import latex, text
 from .compilation import single
 from .worst_violation import WorstViolation, flat, worst_violation
@@ -63,6 +66,12 @@ class ForAll:
     def label(self) -> str:
         """Its name, or its formula."""
         return self.constraint.label
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters in its formula, and in its index sets."""
+        sets = (p for i in self.indices for p in moved_by(i.domain))
+        return tuple(dict.fromkeys([*self.constraint.parameters, *sets]))
 
     @property
     def where(self) -> str:

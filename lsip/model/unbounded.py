@@ -23,6 +23,7 @@ from ..domains import Box, Interval
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term, enclosed
 from ..expressions.graph import Expression, Index, as_expression
+from ..expressions.parameter import Values
 from ..expressions.polynomials import Polynomial
 from ..expressions.printing import text
 from ..expressions.sums import Kept
@@ -40,8 +41,13 @@ class Part:
     scale: int | None  # the place of s in the index; None for the part near the end
 
 
-def compactified(indices: tuple[Index, ...], constraint: Constraint) -> list[tuple[tuple[Index, ...], Constraint]]:
-    """Constraints over bounded sets that together mean the same as one over sets of which one is not."""
+def compactified(
+    indices: tuple[Index, ...], constraint: Constraint, values: Values
+) -> list[tuple[tuple[Index, ...], Constraint]]:
+    """Constraints over bounded sets that together mean the same as one over sets of which one is not.
+
+    Parameters have these `values`.
+    """
     unbounded = [i for i in indices if not i.domain.bounded]
     (endless, *more) = unbounded
     if more or not isinstance(endless.domain, Interval | Box):
@@ -49,12 +55,13 @@ def compactified(indices: tuple[Index, ...], constraint: Constraint) -> list[tup
             f"{text(constraint)}: only one index may be unbounded, and its set must be an Interval or a Box; got "
             f"{', '.join(f'{i.name} ∈ {i.domain}' for i in unbounded)}. Put all unbounded coordinates into one Box."
         )
-    found = polynomials_of(constraint.body, indices)
+    found = polynomials_of(constraint.body, indices, None, values)
     if found is None:
+        own = " Make a function of parameters, such as exp(p), a parameter of its own." if values else ""
         raise ModelError(
             f"{text(constraint)} for all {endless.name} ∈ {endless.domain}: over an unbounded set, both sides have to "
             "be polynomials in the index, of which the highest powers decide far out. Substitute a bounded index, such "
-            f"as {endless.name} = s / (1 - s), and multiply with what makes both sides finite; or bound the set."
+            f"as {endless.name} = s / (1 - s), and multiply with what makes both sides finite; or bound the set.{own}"
         )
     starts = dict(zip(indices, accumulate((i.domain.dim for i in indices), initial=0), strict=False))
     start = starts[endless]
@@ -142,16 +149,20 @@ def _made(endless: Index, free: Any, shifts: list[tuple[Fraction, int, bool]], e
     bounded = [j for j in range(box.dim) if j not in free]
     sides = [(-1.0 if both else 0.0, 1.0) for _, _, both in shifts]
     low, high = [float(box.lower[j]) for j in bounded], [float(box.upper[j]) for j in bounded]
-    near = Box([*low, *(a for a, _ in sides)], [*high, *(b for _, b in sides)])
+    near = _box([*low, *(a for a, _ in sides)], [*high, *(b for _, b in sides)])
     names = _names(endless, shifts, exponent)
     yield Part(Index(next(names), near), tuple(len(bounded) + k for k in range(len(free))), None)
     for k, (first, _) in enumerate(sides):
         for sign in (1.0, -1.0) if first < 0 else (1.0,):
             rest = [side for i, side in enumerate(sides) if i != k]
-            far = Box([*low, *(a for a, _ in rest), 0.0], [*high, *(b for _, b in rest), 1.0])
+            far = _box([*low, *(a for a, _ in rest), 0.0], [*high, *(b for _, b in rest), 1.0])
             others = iter(range(len(bounded), len(bounded) + len(rest)))
             shape = tuple(sign if i == k else next(others) for i in range(len(free)))
             yield Part(Index(next(names), far), shape, far.dim - 1)
+
+
+def _box(lower: list[float], upper: list[float]) -> Box | Interval:
+    return Interval(*lower, *upper) if len(lower) == 1 else Box(lower, upper)
 
 
 def _names(endless: Index, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> Iterator[str]:
@@ -186,7 +197,7 @@ def _body(
 ) -> Affine:
     """The rows on one part."""
     bounded = [j for j in range(endless.domain.dim) if j not in free]
-    z = part.index
+    z: Any = np.reshape(part.index, (-1,))
     places: dict[int, Any] = {start + j: z[k] for k, j in enumerate(bounded)}
     places |= {axis: z[w] if isinstance(w, int) else w for axis, w in zip(axes, part.shape, strict=True)}
     for index, first in others.items():

@@ -12,7 +12,7 @@ from ..deadline import within
 from ..errors import ModelError, OutOfTime
 from ..expressions import Variable
 from ..oracles import EnclosableViolation, Separation, prover, sought, supremum
-from ..validation import numbers, real
+from ..validation import is_mapping, numbers, real
 from .program import Program
 
 Array = NDArray[np.float64]
@@ -76,7 +76,7 @@ def _worst_violation(program: Program, x: Array, tol: float) -> WorstViolation:
 
 def flat(variables: Sequence[Variable], x: Values) -> Array:
     """All variables as one vector: from one, or from a mapping {variable: values}."""
-    if isinstance(x, Mapping):
+    if is_mapping(x):
         missing = [v.name for v in variables if v not in x]
         if missing or len(x) > len(variables):
             names = ", ".join(v.name for v in variables)

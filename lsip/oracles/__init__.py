@@ -1,7 +1,7 @@
 """Separation oracles: each maximises a `Violation` over its domain, one method a file."""
 
 from .adaptive_search import AdaptiveSearch
-from .base import EnclosableViolation, Oracle, Rows, Separation, Timed, Violation, is_costly, is_instant, tuned
+from .base import EnclosableViolation, Oracle, Rows, Separation, Timed, Violation, Work, is_costly, is_instant, tuned
 from .branch_and_bound import BranchAndBound
 from .choice import is_prover, pick_oracle, prover
 from .grid import Grid
@@ -27,6 +27,7 @@ __all__ = [
     "SupportFunction",
     "Timed",
     "Violation",
+    "Work",
     "is_costly",
     "is_instant",
     "is_prover",

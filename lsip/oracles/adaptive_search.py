@@ -9,7 +9,7 @@ import numpy as np
 
 from ..validation import real, whole
 from .attained import discrete_points
-from .base import EnclosableViolation, Separation, Violation
+from .base import EnclosableViolation, Separation, Violation, maximises
 from .branch_and_bound import BranchAndBound
 from .distinct import distinct
 from .estimated import EstimatedViolation, stencil
@@ -75,6 +75,7 @@ class AdaptiveSearch:
         """The same search, ending after `seconds` at the latest, with `near` as given."""
         return replace(self, seconds=min(self.seconds, seconds), near=near)
 
+    @maximises
     def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The distinct maxima found, worst first, and an estimate of the supremum. Deterministic."""
         if not isinstance(violation, EnclosableViolation) or discrete_points(violation.domain) is not None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..domains import Cell, Domain
-from ..validation import Distance, Seconds, checked
+from ..errors import ModelError
+from ..validation import Distance, Level, Seconds, Seed, checked, shown
 
 if TYPE_CHECKING:
     from ..expressions.interval import Interval
@@ -29,6 +30,13 @@ Enclosure = Callable[[Array, Array, Pieces, int], tuple["Quadratic", "Quadratic 
 OWN_WORD = "the bound is the oracle's own word"
 
 
+class Work(NamedTuple):
+    """What is left of a proof, about: boxes that would still have to be enclosed, and the seconds that they take."""
+
+    boxes: float
+    seconds: float
+
+
 @dataclass(frozen=True, eq=False)
 class Separation:
     """The worst index points found, and what is proven about all the others."""
@@ -40,6 +48,7 @@ class Separation:
     rows: tuple[Array, Array] | None = None  # coefficients (k, K) and rhs (k,) of those rows, if they are known already
     trusts: tuple[str, ...] = (OWN_WORD,)  # what a finite bound takes on trust; empty where lsip itself has proven it
     estimate: float = np.inf  # what the supremum probably does not exceed: a guess that nothing is proven from
+    work: Work | None = None  # what a proof that ended before its target would still have taken, about
 
     @property
     def worst(self) -> float:
@@ -63,6 +72,19 @@ class Violation(Protocol):
 
     def derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
         """Value (N,), gradient (N, m) and Hessian (N, m, m) of one component a point; None for a black box."""
+
+
+def check_violation(name: str, value: object) -> None:
+    """Refuse what is no violation: names, numbers, classes."""
+    if isinstance(value, type) or not all(hasattr(value, part) for part in ("domain", "components", "values")):
+        raise ModelError(f"`{name}` is one such as problem.compile().violation(0, x); got {shown(value)}.")
+
+
+def check_enclosable(name: str, value: object) -> None:
+    """Refuse what is no violation whose rows are known."""
+    check_violation(name, value)
+    if not hasattr(value, "family"):
+        raise ModelError(f"`{name}` must know its rows, as problem.compile().violation(0, x) does; got {shown(value)}.")
 
 
 class AffineForm(Protocol):
@@ -286,6 +308,9 @@ class Timed(Protocol):
 def tuned(oracle: Oracle, *, seconds: float = np.inf, near: float = 0.0) -> Oracle:
     """The oracle with that much time and room, if it can make use of them."""
     return oracle.within(seconds, near) if isinstance(oracle, Timed) else oracle
+
+
+maximises = checked(violation=Annotated[Any, check_violation], target=Level, seed=Seed)  # what is given to an oracle
 
 
 def is_instant(oracle: Oracle) -> bool:

@@ -16,13 +16,26 @@ from ..expressions.interval import up
 from ..expressions.polynomials import by_powers
 from ..kernel.native import in_use
 from ..validation import real, whole
-from .base import Array, EnclosableViolation, Ints, Separation, Violation, Weighted, can_enclose, unscaled
+from .base import (
+    Array,
+    EnclosableViolation,
+    Ints,
+    Separation,
+    Violation,
+    Weighted,
+    Work,
+    can_enclose,
+    maximises,
+    unscaled,
+)
 from .bernstein import largest, value_at
 from .cover import Cover
 from .distinct import distinct
 from .memory import TUNING as MEMORY
 from .memory import Partition
 from .polynomial_cover import PolynomialCover, expansions
+from .work import TUNING as WORK
+from .work import boxes_left
 
 
 @dataclass(frozen=True)
@@ -123,6 +136,7 @@ class BranchAndBound:
         """The same search, ending after `seconds` at the latest, with `near` as given."""
         return replace(self, seconds=min(self.seconds, seconds), near=near)
 
+    @maximises
     def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The distinct maximisers found, worst first, and a proven bound. Deterministic: `seed` plays no part."""
         if not can_enclose(violation):
@@ -164,6 +178,9 @@ class _Search:
         self.alert = target - options.near
         self.polynomials: dict[int, list[Fraction] | None] = {}  # g in rational numbers, a component
         self.expandable: dict[int, bool] = {}  # whether they can be expanded on the boxes of a cover
+        self.enclosed, self.seconds = 0, 0.0  # boxes that were made by splitting, and what they took
+        self.needed: float | None = None  # how many would be in all, if that was estimated
+        self.estimate_at: float = WORK.first  # as soon as there are so many
 
     def begin(self, k: int) -> None:
         """Bound all boxes of a cover, and look where they promise most."""
@@ -233,12 +250,15 @@ class _Search:
             beat(f"branch-and-bound, {sum(cover.n for cover in self.covers)} boxes")
             try:
                 split = sum(self._split(k, rows, most) for k, rows in enumerate(open_rows) if len(rows))
+                if self.enclosed >= self.estimate_at or not split:
+                    self._estimate()
             except OutOfTime:
                 break
             if not split:
                 break
             began, now = now, time.perf_counter()
             pace = split / max(now - began, 1e-9)
+            self.seconds += now - began
             rounds += 1
 
     @property
@@ -339,6 +359,7 @@ class _Search:
         before = cover.n
         spread = cover.influence(self.weights, rows)
         children = cover.refine(rows, spread)
+        self.enclosed += len(children)
         bound, points, model = self._bounds(cover, children)
         # Children replaced their parents in place; the others moved to the end, or the tail closed up.
         old = self.bounds[k]
@@ -391,7 +412,26 @@ class _Search:
         return self._answer(y[chosen], g[chosen], component[chosen], bound)
 
     def _answer(self, y: Array, g: Array, component: Ints, bound: float) -> Separation:
-        return Separation(y, g, max(bound, float(g.max(initial=-np.inf))), component, trusts=self.trusts)
+        bound = max(bound, float(g.max(initial=-np.inf)))
+        return Separation(y, g, bound, component, trusts=self.trusts, work=self._work(bound))
+
+    def _estimate(self) -> None:
+        """How many boxes a proof would need, where there are many already and nothing is found."""
+        if self.best > self.alert or sum(cover.n for cover in self.covers) < WORK.least:
+            return
+        open_rows = [np.flatnonzero(b.max(axis=1, initial=-np.inf) > self.goal) for b in self.bounds]
+        each = zip(self.covers, open_rows, strict=True)
+        left = sum(boxes_left(self.family, c, rows, self.weights, self.spread, self.goal) for c, rows in each)
+        self.needed, self.estimate_at = self.enclosed + left, WORK.again * self.enclosed
+
+    def _work(self, bound: float) -> Work | None:
+        """What is left of the proof; None where it is done, not known, or stopped by a lack of any bound."""
+        if self.needed is None or self.best > self.alert or not self.goal < bound < np.inf:
+            return None
+        still = sum(int((b.max(axis=1, initial=-np.inf) > self.goal).sum()) for b in self.bounds)
+        boxes = max(self.needed - self.enclosed, 2.0 * still)
+        pace = self.enclosed / self.seconds if self.enclosed else 4 * min(cover.pace for cover in self.covers)
+        return Work(boxes, boxes / pace)
 
     def _climb(self, y: Array, g: Array, component: Ints) -> tuple[Array, Array, Ints]:
         """One Newton step up from every point, kept where it helps."""

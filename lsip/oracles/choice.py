@@ -12,6 +12,7 @@ from ..validation import checked, shown
 from .adaptive_search import AdaptiveSearch
 from .base import Oracle, Rows, is_instant
 from .branch_and_bound import BranchAndBound
+from .cover import first_work
 from .grid import Grid
 from .multistart import Multistart
 from .support_function import SupportFunction
@@ -25,13 +26,16 @@ class ChoiceTuning:
 
     Parameters
     ----------
-    most_dimensions
-        Up to so many coordinates of an index, a branch-and-bound is cheap enough to be asked in every iteration.
+    most_first_work
+        Numbers that the first boxes of an index set may take for every coefficient, if a branch-and-bound is to be
+        asked in every iteration. With more, local searches from a few hundred points are cheaper: they find what
+        violates, and boxes only prove at the end that nothing does. Boxes with six coordinates take 1792, and are
+        faster than searches; with seven, 4608, and both take as long.
     most_searched
         Up to so many, boxes of a black box can be sampled until they are resolved.
     """
 
-    most_dimensions: int = 4
+    most_first_work: int = 2500
     most_searched: int = 3
 
 
@@ -54,9 +58,14 @@ def pick_oracle(family: Rows) -> Oracle:
     chosen = prover(family)
     if chosen is None and dimension(family.visible) <= TUNING.most_searched:
         return AdaptiveSearch()
-    if chosen is None or not (is_instant(chosen) or dimension(family.visible) <= TUNING.most_dimensions):
+    if chosen is None or not (is_instant(chosen) or _first_work(family) <= TUNING.most_first_work):
         return Multistart()
     return chosen
+
+
+def _first_work(family: Rows) -> int:
+    """What the first boxes cost, of the cell where they cost most."""
+    return max((first_work(family, cell) for cell in family.visible.flat_cells()), default=0)
 
 
 def dimension(domain: Domain) -> int:

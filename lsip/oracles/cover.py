@@ -12,6 +12,7 @@ would need boxes of the size of the tolerance.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ class CoverTuning:
     ----------
     first_boxes
         Boxes along each axis to start with, at least and at most.
+    most_first
+        Boxes to start with, in all: where every axis cut once makes more, only the widest axes are cut.
     least_halvings, most_halvings
         Cuts of one box in each round. A round on a few boxes costs as much as one on many: where few are left, more
         cuts save rounds.
@@ -59,6 +62,7 @@ class CoverTuning:
     """
 
     first_boxes: tuple[tuple[int, int], ...] = ((4, 32), (3, 10), (2, 5), (2, 2))
+    most_first: int = 512
     least_halvings: tuple[int, ...] = (3, 2, 2, 1)
     most_halvings: int = 4
     cheap: int = 3000
@@ -602,16 +606,36 @@ def _halve(
     return np.concatenate([lower, right]), np.concatenate([left, upper]), np.concatenate([half, half]), double
 
 
+def first_work(family: Rows, cell: Cell) -> int:
+    """Numbers that the first boxes of a cell take for every coefficient of a family: what a first look costs."""
+    m = cell.lower.shape[1]
+    p, k = family.columns.shape
+    boxes = len(cell.lower) if _cut_already(cell) else math.prod(_first_cuts(cell, TUNING.cheap / (p * (k + 1))))
+    return boxes * (1 + m + len(triangle(m)[0]))
+
+
+def _cut_already(cell: Cell) -> bool:
+    """Whether a cell consists of boxes, or of one that cannot be cut."""
+    return len(cell.lower) > 1 or bool((cell.lower == cell.upper).all())
+
+
+def _first_cuts(cell: Cell, cheap: float) -> list[int]:
+    """Into how many parts a cell that is one box is cut along each axis: about as many in all as are cheap."""
+    width = cell.upper[0] - cell.lower[0]
+    m, wide = len(width), int((width > 0).sum())
+    limits = TUNING.first_boxes[min(m, len(TUNING.first_boxes)) - 1]
+    count = int(np.clip(cheap ** (1.0 / m), *limits))
+    axes = min(wide, int(math.log2(TUNING.most_first) / math.log2(count)))
+    cut = np.argsort(-width, kind="stable")[:axes]
+    return [count if k in cut else 1 for k in range(m)]
+
+
 def _first_boxes(cell: Cell, cheap: float) -> tuple[Array, Array]:
     """A cell that is one box is cut along each axis, into about as many as are cheap."""
-    if len(cell.lower) > 1 or (cell.lower == cell.upper).all():
+    if _cut_already(cell):
         return cell.lower.astype(float), cell.upper.astype(float)
-    m = cell.lower.shape[1]
     edges = []
-    limits = TUNING.first_boxes[min(m, len(TUNING.first_boxes)) - 1]
-    most = int(np.clip(cheap ** (1.0 / m), *limits))
-    for k in range(m):
-        count = most if cell.upper[0, k] > cell.lower[0, k] else 1
+    for k, count in enumerate(_first_cuts(cell, cheap)):
         cuts = np.linspace(cell.lower[0, k], cell.upper[0, k], count + 1)
         edges.append((cuts[:-1], cuts[1:]))
     lower = np.stack([g.ravel() for g in np.meshgrid(*(e[0] for e in edges), indexing="ij")], axis=1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..errors import ModelError
 from ..validation import whole
 from .attained import attained, discrete_points, largest
-from .base import Array, EnclosableViolation, Separation, Violation
+from .base import Array, EnclosableViolation, Separation, Violation, maximises
 from .distinct import distinct
 
 
@@ -49,6 +49,7 @@ class Grid:
             )
         return k
 
+    @maximises
     def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The local maxima of the grid. Deterministic: `seed` plays no part, nor does `target`."""
         domain = violation.domain

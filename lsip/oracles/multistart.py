@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..domains import Domain
-from ..validation import choice, having, whole
+from ..validation import choice, whole
 from .attained import attained, discrete_points, unproven
-from .base import Array, Separation, Violation
+from .base import Array, Separation, Violation, maximises
 from .differences import derivatives
 from .distinct import distinct
 from .trust_region import ascend
@@ -48,9 +48,9 @@ class Multistart:
         whole("sample", self.sample, 1)
         choice("method", self.method, get_args(Method))
 
+    @maximises
     def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The distinct maxima found, worst first. Deterministic: `seed` plays no part, nor does `target`."""
-        having("violation", violation, "values", "problem.compile().violation(0, x)")
         domain = violation.domain
         width = domain.upper - domain.lower
         points, components = self._starts(violation)

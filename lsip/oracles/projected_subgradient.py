@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..validation import real, whole
 from .attained import attained, unproven, worst_component
-from .base import Array, Separation, Violation
+from .base import Array, Separation, Violation, maximises
 from .differences import derivatives
 from .distinct import distinct
 
@@ -40,6 +40,7 @@ class ProjectedSubgradient:
             meaning = "must be positive and finite, or None to estimate it"
             real("lipschitz", self.lipschitz, meaning, lambda v: 0 < v < np.inf)
 
+    @maximises
     def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The average and the best iterate. Deterministic: `seed` plays no part, nor does `target`."""
         domain = violation.domain

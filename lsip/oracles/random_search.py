@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..validation import whole
 from .attained import attained, unproven, worst_component
-from .base import Separation, Violation
+from .base import Separation, Violation, maximises
 from .distinct import distinct
 
 
@@ -27,6 +27,7 @@ class RandomSearch:
     def __post_init__(self) -> None:
         whole("points", self.points, 1)
 
+    @maximises
     def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The worst point of the sample drawn with `seed`; `target` plays no part."""
         sample = violation.domain.sample(self.points, seed)

@@ -15,7 +15,7 @@ import numpy as np
 from ..domains import Domain
 from ..errors import ModelError
 from ..expressions.interval import EPS
-from .base import AffineForm, Array, EnclosableViolation, Separation, Violation
+from .base import AffineForm, Array, EnclosableViolation, Separation, Violation, maximises
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class SupportFunction:
 
     instant: ClassVar[bool] = True
 
+    @maximises
     def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
         """The worst point of every row, worst first. Exact: `seed` plays no part, nor does `target`."""
         if not isinstance(violation, EnclosableViolation) or violation.family.linear is None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..deadline import left
-from ..errors import ModelError
-from ..validation import shown
+from ..validation import Distance, Natural, checked
 from .adaptive_search import AdaptiveSearch
-from .base import Directed, EnclosableViolation, Separation, is_instant
+from .base import Directed, EnclosableViolation, Separation, check_enclosable, check_violation, is_instant
 from .branch_and_bound import BranchAndBound
 from .choice import TUNING as CHOICE
 from .choice import dimension, prover
@@ -36,14 +36,13 @@ class SupremumTuning:
 TUNING = SupremumTuning()
 
 
+@checked(violation=Annotated[Any, check_enclosable], tol=Distance, max_boxes=Natural)
 def supremum(violation: EnclosableViolation, *, tol: float = 1e-9, max_boxes: int = 200_000) -> Separation:
     """Maximise a violation that can be enclosed, until the bound is within `tol` of the largest value found.
 
     A branch-and-bound is asked again and again for something larger than what it found last. If it runs out of boxes,
     the bound is still valid, but not as sharp; nor is it where worst directions are known up to a factor only.
     """
-    if not hasattr(violation, "family"):
-        raise ModelError(f"A violation is needed, such as problem.compile().violation(0, x); got {shown(violation)}.")
     exact = prover(violation.family, violation.domain)
     if exact is not None and is_instant(exact):
         return exact.maximise(violation)
@@ -71,6 +70,7 @@ def supremum(violation: EnclosableViolation, *, tol: float = 1e-9, max_boxes: in
     return Separation(best.points, best.values, bound, best.components, trusts=trusts)
 
 
+@checked(violation=Annotated[Any, check_violation], tol=Distance)
 def sought(violation: EnclosableViolation, *, tol: float = 1e-9) -> Separation:
     """The largest value that searches find, where nothing can be proven; a larger one by `tol` is unlikely.
 

@@ -134,8 +134,8 @@ def rebalanced(program: Program, c: Array, dual: Dual, centre: Array, allowed: f
     rows = Rows.of(program, atoms)
     usable = replace(dual, support=atoms, row_multipliers=program.admissible(dual.row_multipliers))
     made = _corrected(c, rows, usable)
-    found = weigh(c, rows, made, centre)
-    if found is None or not found.stands_for(made) or not float(found.charge.sum()) <= allowed:
+    found = None if made is None else weigh(c, rows, made, centre)
+    if made is None or found is None or not found.stands_for(made) or not float(found.charge.sum()) <= allowed:
         return None
     return made, found
 
@@ -213,19 +213,19 @@ def _tried(
         before, ends = loose.copy(), _at_end(program, centre, near)
         for candidate, its_rows in _proposals(program, c, dual, rows, centre, loose, ends, wide):
             check("lower bound")
-            candidate = _corrected(c, its_rows, candidate)
-            weighed = weigh(c, its_rows, candidate, centre, exactly=False)
-            if weighed is None:
+            corrected = _corrected(c, its_rows, candidate)
+            weighed = None if corrected is None else weigh(c, its_rows, corrected, centre, exactly=False)
+            if corrected is None or weighed is None:
                 continue
-            yield candidate, weighed
+            yield corrected, weighed
             # Corrections in some columns leave something over in others, which have to be balanced too then.
             loose |= ~np.isfinite(weighed.charge)
         if (loose == before).all() and near == TUNING.near_ends[-1]:
             break
 
 
-def _corrected(c: Array, rows: Rows, dual: Dual) -> Dual:
-    """The dual with multipliers of the basis that balance as well as floats can."""
+def _corrected(c: Array, rows: Rows, dual: Dual) -> Dual | None:
+    """The dual with multipliers of the basis that balance as well as floats can; None if some have the wrong sign."""
     if not len(dual.basis):
         return dual
     weights = dual.weights
@@ -238,11 +238,11 @@ def _corrected(c: Array, rows: Rows, dual: Dual) -> Dual:
         else:
             step = np.linalg.solve(block, -left.lo)
     except (RuntimeError, np.linalg.LinAlgError):
-        return dual
+        return None
     moved = weights.copy()
     moved[dual.basis] += step
     fits = np.isfinite(moved).all() and (rows.sided(moved) == moved).all() and (moved[: rows.atoms] >= 0).all()
-    return dual.reweighted(moved) if fits else dual
+    return dual.reweighted(moved) if fits else None
 
 
 def _used(program: Program, dual: Dual) -> Dual:

@@ -13,9 +13,10 @@ What is proven, about min c x + constant with lower <= x <= upper, finite rows, 
 
 How: multipliers are rational numbers, or the exact solution of a square linear system. They weigh constraints at points
 that lie in the index set exactly, so that what they add up to is implied by the model. That a(y) x <= b(y) holds for
-all y is proven by branch-and-bound: Taylor expansions at the centre of a box, with the rest enclosed, on ever smaller
-boxes whose images cover the set. Equalities that follow from others up to the rounding of their data (`dependent`) are
-left out; the answer says so. A maximum is proven as the minimum of the negative objective, and told with its own sign.
+all y is proven by branch-and-bound: Taylor expansions at the centres of boxes that cover the set, with the rest
+enclosed. Where a side u(y) >= 0 of the set cuts a box, a multiple of u is added, which only raises it. Equalities
+that follow from others up to the rounding of their data (`dependent`) are left out; the answer says so. A maximum is
+proven as the minimum of the negative objective, and told with its own sign.
 
 Exit code: 0 proven; 1 not proven, which does not mean false; 2 no proof that can be read; 3 refused, because the file
 holds something that is not known here: a function, an index set, more than three coordinates of y.
@@ -26,8 +27,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache, partial
-from itertools import chain, combinations, islice, pairwise, product
+from functools import cache, partial, reduce
+from itertools import accumulate, combinations, pairwise, product
 from math import prod
 from operator import mul
 from pathlib import Path
@@ -45,7 +46,8 @@ Side = tuple[Row, Any, Any]  # a row with its lower and its upper side, None whe
 Point = tuple[fmpq, ...]
 Taylor = dict[tuple[int, ...], arb]  # coefficients of a polynomial by their exponents
 Box = tuple[Point, Point, int]  # centre, half-widths, halvings so far
-Piece = tuple[Point, Point, Callable[[Sequence[Value]], list[Value]]]  # lower and upper ends of a box, and its image
+Map = Callable[[Sequence[Value]], list[Value]]
+Piece = tuple[Point, Point, Map]  # a box by its ends, and functions of which all are nonnegative on the piece: cuts
 
 
 class CheckError(Exception):
@@ -63,10 +65,10 @@ class CheckerTuning(NamedTuple):
 
     Balls have `coarse` bits in branch-and-bound, and `fine` ones elsewhere and in tiny boxes; fractions with more than
     `most_bits` become balls. After `early` halvings of a box slopes are looked at, after `deep` ones it is tiny, after
-    `deepest` nothing more is tried, nor after `most_boxes` for one row of a family. Taylor expansions have so many
-    `terms`, by number of coordinates, and are cut into `parts`, beside one for every step of a formula. `rounding` is
-    the share of the terms of a row that is taken for the rounding of its data, 16 units in the last place; what makes
-    up a row may be `modest` times as large as its entries, lest anything follow from anything.
+    `deepest` nothing more is tried, nor after `most_boxes` for one row. Taylor expansions have so many `terms`, by
+    number of coordinates, and are cut into `parts`, beside one for every step; `sweeps` find multiples of sides. What
+    is at most the share `rounding` of the terms of a row is taken for the rounding of its data; what makes up a row may
+    be `modest` times as large as its entries, lest anything follow from anything.
     """
 
     coarse: int = 128
@@ -78,6 +80,7 @@ class CheckerTuning(NamedTuple):
     most_boxes: int = 400_000
     terms: tuple[int, int, int] = (12, 9, 6)
     parts: int = 20
+    sweeps: int = 30
     rounding: fmpq = fmpq(16, 2**52)
     modest: int = 64
 
@@ -214,25 +217,28 @@ class Formula:
 
     def never_positive(self, root: int) -> bool:
         """Whether a step is proven to be at most 0 on the whole index set."""
-        count, most, deepest = 0, TUNING.most_boxes, TUNING.deepest
-        for piece in self.pieces:
-            ends = list(zip(*piece[:2], strict=True))
-            work: list[Box] = [(tuple((a + b) / 2 for a, b in ends), tuple((b - a) / 2 for a, b in ends), 0)]
-            while work:
-                box, count = work.pop(), count + 1
-                parts = examined(self, root, piece, box) if count <= most and box[2] <= deepest else None
-                if parts is None:
-                    return False
-                work += parts
-        return True
+        ends = [(piece, list(zip(*piece[:2], strict=True))) for piece in self.pieces]
+        work = [(p, (tuple((a + b) / 2 for a, b in e), tuple((b - a) / 2 for a, b in e), 0)) for p, e in ends]
+        for _ in range(TUNING.most_boxes):
+            piece, box = work.pop()
+            parts = examined(self, root, piece, box) if box[2] <= TUNING.deepest else None
+            work += [(piece, part) for part in parts or ()]
+            if parts is None or not work:
+                return parts is not None
+        return False
 
 
 class IndexSet(NamedTuple):
-    """An index set: pieces that cover it, and whether it holds a rational point."""
+    """An index set: pieces that cover it, and functions that are all nonnegative at its points and nowhere else."""
 
     dim: int
     pieces: list[Piece]
-    holds: Callable[[Sequence[fmpq]], bool]
+    sides: Map
+
+    def cut(self, by: Map) -> IndexSet:
+        """The part on which further functions are nonnegative."""
+        both: Callable[[Map], Map] = lambda old: lambda y: [*old(y), *by(y)]  # noqa: E731
+        return IndexSet(self.dim, [(a, b, both(cuts)) for a, b, cuts in self.pieces], both(self.sides))
 
 
 def read_set(data: dict[str, Any]) -> IndexSet:
@@ -257,60 +263,46 @@ def read_set(data: dict[str, Any]) -> IndexSet:
             return polytope(rows, [min(sum(map(abs, row)), number(most)) for row in rows])
         case "Finite", [points]:
             parts = [box_set(tuple(numbers(y)), tuple(numbers(y))) for y in points]
-        case "Product" | "Union", _:
+        case "Region", [base]:
+            formula = Formula(data["steps"], within := read_set(base))
+            roots = [whole(i, len(formula.steps)) for i in data["inside"]]
+            return within.cut(lambda y: formula.values(roots, y))
+        case "Product" | "Union" | "Intersection", _:
             parts = [read_set(part) for part in given]
         case _:
             familiar(False, f"The index set {str(kind)[:60]}, with such arguments, is not known.")
     readable(parts and (kind == "Product" or len({p.dim for p in parts}) == 1), "No set to put together.")
     if kind == "Product":
         return product_set(parts)
-    return IndexSet(parts[0].dim, [p for part in parts for p in part.pieces], lambda y: any(p.holds(y) for p in parts))
+    if kind == "Intersection":
+        return parts[0].cut(lambda y: [side for part in parts[1:] for side in part.sides(y)])
+    least: Callable[[list[Value]], Value] = lambda values: -reduce(largest, [-v for v in values])  # noqa: E731
+    pieces = [piece for part in parts for piece in part.pieces]
+    return IndexSet(parts[0].dim, pieces, lambda y: [reduce(largest, [least(part.sides(y)) for part in parts])])
 
 
 def box_set(lower: Point, upper: Point) -> IndexSet:
     """The points between two."""
     ends = list(zip(lower, upper, strict=True))
     demand(all(a <= b for a, b in ends), "An index set is empty.")
-    inside = lambda y: all(a <= v <= b for v, (a, b) in zip(y, ends, strict=True))  # noqa: E731
-    return IndexSet(len(ends), [(lower, upper, list)], inside)
+    sides: Map = lambda y: [side for v, (a, b) in zip(y, ends, strict=True) for side in (v - a, b - v)]  # noqa: E731
+    return IndexSet(len(ends), [(lower, upper, lambda _: [])], sides)
 
 
 def ellipsoid(centre: list[fmpq], shape: list[list[fmpq]]) -> IndexSet:
-    """What L makes of the unit ball, L L' = shape, in polar coordinates: a distance, an angle in a plane, one above."""
-    half = fmpq(63, 40)  # more than a quarter of a turn; as distances may be negative, half of all directions do
-    n = range(len(centre))
+    """The points y with (y - centre)' shape^-1 (y - centre) <= 1, and a box around them."""
     demand(shape == list(map(list, zip(*shape, strict=True))), "The shape of an ellipsoid is not symmetric.")
-    root: list[list[Number]] = [[ZERO] * len(n) for _ in n]
-    for i, j in ((a, b) for a in n for b in range(a + 1)):  # Cholesky's factor, which no other matrices have
-        left = shape[i][j] - sum((root[i][k] * root[j][k] for k in range(j)), ZERO)
-        demand(i > j or left > 0, "An ellipsoid is flat, or none.")
-        root[i][j] = left / root[j][j] if i > j else applied("sqrt", None, left)
+    minors = [fmpq_mat([row[:k] for row in shape[:k]]).det() for k in range(1, len(shape) + 1)]
+    demand(all(minor > 0 for minor in minors), "An ellipsoid is flat, or none.")
     inverse = [dict(enumerate(row)) for row in fmpq_mat(shape).inv().tolist()]
+    reach = [ball(row[i]).sqrt().upper().fmpq() for i, row in enumerate(shape)]
 
-    def place(s: Sequence[Value]) -> list[Value]:
-        unit = [s[0]]
-        for turn in (arb(v) if isinstance(v, fmpq) else v for v in s[1:]):
-            unit = [v * turn.cos() for v in unit] + [s[0] * turn.sin()]
-        return [c + sum((root[i][k] * unit[k] for k in range(i)), root[i][i] * unit[i]) for i, c in enumerate(centre)]
-
-    def inside(y: Sequence[fmpq]) -> bool:
+    def side(y: Sequence[Value]) -> list[Value]:
         away = [v - c for v, c in zip(y, centre, strict=True)]
-        return bool(sum((a * at(row, away) for a, row in zip(away, inverse, strict=True)), ZERO) <= 1)
+        return [1 - sum((a * at(row, away) for a, row in zip(away, inverse, strict=True)), ZERO)]
 
-    return IndexSet(len(n), [((-ONE, *[-half] * (len(n) - 1)), (ONE, *[half] * (len(n) - 1)), place)], inside)
-
-
-def triangle(corners: Sequence[Point]) -> Piece:
-    """The convex hull of some points, from a cube: each parameter leads on from one to the next."""
-    steps = [corners[0], *([v - u for u, v in zip(a, b, strict=True)] for a, b in pairwise(corners))]
-
-    def place(s: Sequence[Value]) -> list[Value]:
-        found = list(steps[-1])
-        for k in range(len(s) - 1, -1, -1):
-            found = [b + s[k] * v for b, v in zip(steps[k], found, strict=True)]
-        return found
-
-    return (ZERO,) * (len(corners) - 1), (ONE,) * (len(corners) - 1), place
+    lower, upper = (tuple(c + sign * r for c, r in zip(centre, reach, strict=True)) for sign in (-1, 1))
+    return box_set(lower, upper).cut(side)
 
 
 def vertices(table: list[tuple[Row, fmpq]], m: int) -> set[Point]:
@@ -321,37 +313,27 @@ def vertices(table: list[tuple[Row, fmpq]], m: int) -> set[Point]:
 
 
 def polytope(rows: list[list[fmpq]], sides: list[fmpq], most: int = 40) -> IndexSet:
-    """The points y with rows y <= sides, cut into triangles or what corresponds to them."""
+    """The points y with rows y <= sides, and the box around its corners."""
     m, table = len(rows[0]), [(dict(enumerate(row)), b) for row, b in zip(rows, sides, strict=True)]
     familiar(m <= 3 and len(rows) <= most, f"Polytopes with more than 3 coordinates or {most} rows are not known.")
     limits = [({j: fmpq(sign * int(i == j)) for j in range(m)}, ONE) for i in range(m) for sign in (-1, 1)]
     corners, ways = vertices(table, m), vertices([*((row, ZERO) for row, _ in table), *limits], m)  # ways without end
     familiar(corners and ways == {(ZERO,) * m}, "Polytopes that are empty or without bounds are not known.")
-
-    def cover(face: frozenset[Point]) -> list[list[Point]]:
-        """From one corner to all faces of a face that are without it."""
-        first = min(face)
-        others = {part for row, b in table if first not in (part := frozenset(v for v in face if at(row, v) == b))}
-        largest = [part for part in others if part and not any(part < other for other in others)]
-        return [[first, *part] for other in largest for part in cover(other)] or [[first]]
-
-    pieces = [triangle(part) for part in cover(frozenset(corners))]
-    return IndexSet(m, pieces, lambda y: all(at(row, y) <= b for row, b in table))
+    lower, upper = (tuple(map(end, zip(*corners, strict=True))) for end in (min, max))
+    return box_set(lower, upper).cut(lambda y: [b - at(row, y) for row, b in table])
 
 
 def product_set(parts: list[IndexSet]) -> IndexSet:
     """The points whose consecutive coordinates lie in each of the parts."""
-
-    def each(functions: Sequence[Any], sizes: Sequence[int], values: Sequence[Value]) -> list[Any]:
-        left = iter(values)
-        return [f(list(islice(left, size))) for f, size in zip(functions, sizes, strict=True)]
-
-    def piece(lower: Sequence[Point], upper: Sequence[Point], places: Sequence[Any]) -> Piece:
-        return sum(lower, ()), sum(upper, ()), lambda s: list(chain(*each(places, list(map(len, lower)), s)))
-
     dims = [part.dim for part in parts]
-    pieces = [piece(*zip(*chosen, strict=True)) for chosen in product(*(part.pieces for part in parts))]
-    return IndexSet(sum(dims), pieces, lambda y: all(each([part.holds for part in parts], dims, y)))
+
+    def each(functions: Sequence[Map]) -> Map:
+        places = list(pairwise([0, *accumulate(dims)]))
+        return lambda y: [v for f, (a, b) in zip(functions, places, strict=True) for v in f(y[a:b])]
+
+    chosen = [zip(*pieces, strict=True) for pieces in product(*(part.pieces for part in parts))]
+    pieces = [(sum(lower, ()), sum(upper, ()), each(cuts)) for lower, upper, cuts in chosen]
+    return IndexSet(sum(dims), pieces, each([part.sides for part in parts]))
 
 
 @cache
@@ -371,26 +353,39 @@ def directions(m: int, terms: int) -> tuple[list[tuple[int, ...]], list[tuple[li
 
 def examined(formula: Formula, root: int, piece: Piece, box: Box) -> list[Box] | None:
     """What is left to look at: nothing where the function, a step, is at most 0; None where it is above."""
-    (lower, upper, place), (centre, radius, depth) = piece, box
+    (lower, upper, cuts), (centre, radius, depth) = piece, box
     m = len(active := [i for i, r in enumerate(radius) if r > 0])
     ctx.prec, ctx.cap = TUNING.fine if depth > TUNING.deep or not active else TUNING.coarse, 2
-    if not active:
-        return [] if ball(formula.values([root], place(centre))[0]) <= 0 else None
+    sides = list(map(ball, cuts([arb(c, r) if r > 0 else c for c, r in zip(centre, radius, strict=True)])))
+    if any(side < 0 for side in sides) or not active:
+        return [] if any(side < 0 for side in sides) or ball(formula.values([root], centre)[0]) <= 0 else None
+    across, axes = [k for k, v in enumerate(sides) if not v >= 0], [[int(i == j) for j in range(m)] for i in range(m)]
+
+    def each(line: Sequence[Any], terms: int, everywhere: bool = False) -> list[list[arb]]:
+        """Taylor coefficients at the centre, or over the box, along a line: of the function, and of cuts across it."""
+        ctx.cap = terms
+        y: list[Value] = [arb(c, r) if everywhere and r > 0 else arb(c) for c, r in zip(centre, radius, strict=True)]
+        for i, d in zip(active, line, strict=True):
+            y[i] = arb_series([y[i], d * arb(radius[i])], terms) if isinstance(d, arb) or d else y[i]
+        found = [*formula.values([root], y), *map((cuts(y) if across else []).__getitem__, across)]
+        return [[v[k] if isinstance(v, arb_series) else ball(v) * (k == 0) for k in range(terms)] for v in found]
+
+    shares = list[float]()
+    if across:
+        ways = zip(*([float(v[1].mid()) for v in each(axis, 2)] for axis in axes), strict=True)
+        faces = product(zip(active, axes, strict=True), ((1, lower), (-1, upper)))
+        walls = [[s * v for v in e] for (i, e), (s, end) in faces if centre[i] - s * radius[i] == end[i]]
+        shares = multipliers(*ways, *walls)
 
     def along(line: Sequence[Any], terms: int, everywhere: bool = False) -> list[arb]:
-        """The Taylor coefficients at the centre, or over the box, along a line; nan where it may not be defined."""
-        ctx.cap = terms
-        s: list[Value] = [arb(c, r) if everywhere and r > 0 else arb(c) for c, r in zip(centre, radius, strict=True)]
-        for i, d in zip(active, line, strict=True):
-            s[i] = arb_series([s[i], d * arb(radius[i])], terms) if isinstance(d, arb) or d else s[i]
-        (found,) = formula.values([root], place(s))
-        return [found[k] if isinstance(found, arb_series) else ball(found) * (k == 0) for k in range(terms)]
+        """The same of the function with multiples of the cuts, which is nowhere less on the set."""
+        first, *others = each(line, terms, everywhere)
+        return [sum((w * u[k] for w, u in zip(shares, others, strict=False) if w), v) for k, v in enumerate(first)]
 
-    terms = TUNING.terms[m - 1]
-    lines, tables = directions(m, terms)
+    lines, tables = directions(m, terms := TUNING.terms[m - 1])
     first, wide = along(lines[0], terms), along([1] if m == 1 else [arb(0, 1)] * m, terms + 1, everywhere=True)
-    if first[0] > 0 or wide[0] <= 0:
-        return None if first[0] > 0 else []
+    if (first[0] > 0 and not across) or wide[0] <= 0:
+        return [] if wide[0] <= 0 else None
     rest = wide[terms].abs_upper()
     if rest.is_finite() and first[0] + rest <= 0:
         series, taylor = [first, *(along(line, terms) for line in lines[1:])], Taylor()
@@ -402,15 +397,26 @@ def examined(formula: Formula, root: int, piece: Piece, box: Box) -> list[Box] |
     i = max(active, key=lambda i: radius[i] / (upper[i] - lower[i]))
     parts = [(sign * radius[i] / 2, radius[i] / 2, depth + 1) for sign in (-1, 1)]
     if not rest.is_finite() or depth > TUNING.early:
-        slopes = [wide[1]] if m == 1 else [along([int(i == j) for j in range(m)], 2, True)[1] for i in range(m)]
+        slopes = [wide[1]] if m == 1 else [along(axis, 2, True)[1] for axis in axes]
         if first[0] + sum((v.abs_upper() for v in slopes), arb(0)) <= 0:
             return []
         known = [(k, 1 if v >= 0 else -1) for k, v in zip(active, slopes, strict=True) if v >= 0 or v <= 0]
-        if known:  # the largest value is on one face
+        if known and not across:  # the largest value is on one face
             i, sign = known[0]
             parts = [(sign * radius[i], ZERO, depth)]
     around: Callable[[Point, fmpq], Point] = lambda old, new: (*old[:i], new, *old[i + 1 :])  # noqa: E731
     return [(around(centre, centre[i] + by), around(radius, size), halvings) for by, size, halvings in parts]
+
+
+def multipliers(first: Sequence[float], *others: Sequence[float]) -> list[float]:
+    """Weights >= 0 with which the other vectors almost cancel the first one; whatever they are, they prove nothing."""
+    weights, left = [0.0] * len(others), list(first)
+    for _, (k, v) in product(range(TUNING.sweeps), enumerate(others)):
+        size = sum(map(mul, v, v))
+        new = max(0.0, weights[k] - sum(map(mul, v, left)) / size) if 0 < size < float("inf") else 0.0
+        left = [a + (new - weights[k]) * b for a, b in zip(left, v, strict=True)]
+        weights[k] = new
+    return [weight if weight < float("inf") else 0.0 for weight in weights]
 
 
 def stays_below(taylor: Taylor, limit: arb, m: int, most: int) -> bool:
@@ -486,14 +492,12 @@ def solved(rows: list[Row], sides: list[Number], exact_up_to: int = 40) -> list[
     exact = len(rows) <= exact_up_to and all(isinstance(v, fmpq) for row in table for v in row.values())
     table = [{j: v if exact else ball(v) for j, v in row.items()} for row in table]
     users = {j: {i for i, row in enumerate(table) if j in row} for j in range(-1, len(rows))}
-    left, pivots = set(range(len(rows))), list[tuple[int, int]]()
-    while left:  # the pivot: of the shortest row, the column that fewest others have
-        i = min(left, key=lambda i: len(table[i]))
+    pivots: dict[int, int] = {}
+    while len(pivots) < len(rows):  # the pivot: of the shortest row, the column that fewest others have
+        i = min(set(range(len(rows))) - set(pivots), key=lambda i: len(table[i]))
         usable = [j for j, v in table[i].items() if j >= 0 and v != 0]
         demand(usable, "A linear system is not proven to have a solution.")
-        column = min(usable, key=lambda j: len(users[j]))
-        left.remove(i)
-        pivots.append((i, column))
+        column = pivots[i] = min(usable, key=lambda j: len(users[j]))
         pivot = table[i].pop(column)
         table[i] = {j: v / pivot for j, v in table[i].items()}
         for j in (column, *table[i]):
@@ -504,7 +508,7 @@ def solved(rows: list[Row], sides: list[Number], exact_up_to: int = 40) -> list[
                 table[k][j] = table[k][j] - factor * v if j in table[k] else -factor * v
                 users[j].add(k)
     found: dict[int, Number] = {-1: -ONE}
-    for i, column in reversed(pivots):
+    for i, column in reversed(pivots.items()):
         found[column] = -at(table[i], found)
     return [found[j] for j in range(len(rows))]
 
@@ -548,15 +552,12 @@ class Model:
 
     def gram(self, weights: Sequence[fmpq]) -> list[Row]:
         """A W A' for the independent equalities A and the diagonal W of some weights."""
-        users: dict[int, list[tuple[int, fmpq]]] = {}
+        columns: dict[int, Row] = {}
         for k, i in enumerate(self.independent):
             for j, v in self.rows[i].items():
-                users.setdefault(j, []).append((k, v))
-        square: list[Row] = [{} for _ in self.independent]
-        for j, pairs in users.items():
-            for (a, v), (b, w) in product(pairs, repeat=2) if weights[j] else ():
-                square[a][b] = square[a].get(b, ZERO) + weights[j] * v * w
-        return square
+                columns.setdefault(j, {})[k] = v
+        rows = [self.rows[i].items() for i in self.independent]
+        return [combined([(weights[j] * v, columns[j]) for j, v in row if weights[j]]) for row in rows]
 
     def follow(self, i: int) -> Side:
         """The combination of independent equalities that a dependent one agrees with, up to the rounding of data."""
@@ -589,11 +590,10 @@ class Model:
         checks += zip(x, self.lower, self.upper, strict=True)
         kept = all((a is None or v >= a * scale) and (b is None or v <= b * scale) for v, a, b in checks)
         demand(kept, "The point is not proven to keep the bounds of all variables and the finite rows.")
-        for family in self.families:
-            for columns, steps, side in family.rows:
-                ctx.prec = TUNING.fine
-                root = family.formula.combination([*(x[j] for j in columns), fmpq(-scale)], [*steps, side])
-                demand(family.formula.never_positive(root), "A constraint is not proven for every index point.")
+        for formula, (columns, steps, side) in ((f.formula, row) for f in self.families for row in f.rows):
+            ctx.prec = TUNING.fine
+            root = formula.combination([*(x[j] for j in columns), fmpq(-scale)], [*steps, side])
+            demand(formula.never_positive(root), "A constraint is not proven for every index point.")
 
 
 def lower_bound(model: Model, measure: dict[str, Any], c: list[fmpq], z: list[fmpq]) -> Number:
@@ -602,7 +602,7 @@ def lower_bound(model: Model, measure: dict[str, Any], c: list[fmpq], z: list[fm
     for atom in measure["atoms"]:
         family = model.families[whole(atom["family"], len(model.families))]
         y = tuple(numbers(atom["point"], family.set.dim))
-        demand(family.set.holds(y), "An index point of the measure is not in the index set.")
+        demand(all(side >= 0 for side in family.set.sides(y)), "An index point of the measure is not in the index set.")
         table.append(family.row(whole(atom["row"], len(family.rows)), y))
         weights.append(number(atom["multiplier"]))
     table += [model.replaced.get(i, row) for i, row in enumerate(model.sides)]

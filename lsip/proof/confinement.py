@@ -41,11 +41,14 @@ class ConfinementTuning:
         Of the way from an atom to the end of the box around its index set, until a point of the set is found there.
     passes
         In which bounds imply further bounds.
+    few
+        Up to so many variables without bounds, those are tried first that follow without slopes.
     """
 
     guesses: tuple[float, ...] = (1.0, 1e3)
     quarterings: int = 7
     passes: int = 8
+    few: int = 8
 
 
 TUNING = ConfinementTuning()
@@ -76,18 +79,30 @@ def _confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: 
     if not 0 < gap < np.inf:
         return None
     price = np.maximum(np.abs(reduced.lo), np.abs(reduced.hi))
-    sides = _Slacks.of(program, rows, weights)
+    used = free & (price > 0)
+    ways = (False, True) if used.sum() <= TUNING.few else (True,)  # slopes are seldom needed for few variables
+    for sides in (_Slacks.of(program, rows, weights, slopes) for slopes in ways):
+        found = _bounded(program, sides, (x, box), gap, price, used)
+        if found is not None:
+            return replace(rows, bounds=found)
+    return None
+
+
+def _bounded(
+    program: Program, sides: _Slacks, point: tuple[Array, Array | None], gap: float, price: Array, used: Mask
+) -> tuple[Array, Array] | None:
+    """Bounds to which slacks confine x, if what remains of the variables `used` costs little beside the gap."""
+    x, box = point
     for guess in TUNING.guesses:
         most = guess * gap
-        if box is not None and not float(price[free] @ box[free]) * (1 + (program.n + 8) * EPS) <= most:
+        if box is not None and not float(price[used] @ box[used]) * (1 + (program.n + 8) * EPS) <= most:
             continue
         low, high = _implied(sides.bounded((gap + most) * (1 + 4 * EPS)), program.lower, program.upper)
         reach = np.maximum(np.maximum(high - x, x - low), 0.0)
-        used = free & (price > 0)
         with np.errstate(invalid="ignore"):
             added = float((price[used] * reach[used]).sum()) * (1 + (program.n + 8) * EPS)
         if added < most:
-            return replace(rows, bounds=(low, high))
+            return low, high
     return None
 
 
@@ -109,8 +124,9 @@ class _Slacks:
     share: Array
 
     @staticmethod
-    def of(program: Program, rows: Rows, weights: Array) -> _Slacks:
-        parts = [_finite(rows), *_slopes(program, rows, weights)]
+    def of(program: Program, rows: Rows, weights: Array, slopes: bool) -> _Slacks:
+        """Of rows at atoms, and of their `slopes` if these are wanted."""
+        parts = [_finite(rows), *_slopes(program if slopes else None, rows, weights)]
         starts = np.cumsum([0] + [len(share) for _, share in parts]).tolist()
         row = np.concatenate([sides.row + start for (sides, _), start in zip(parts, starts, strict=False)])
         column = np.concatenate([sides.column for sides, _ in parts])
@@ -130,8 +146,8 @@ def _finite(rows: Rows) -> tuple[Sides, Array]:
     return found, np.zeros(len(found.side))
 
 
-def _slopes(program: Program, rows: Rows, weights: Array) -> list[tuple[Sides, Array]]:
-    """What the slacks at atoms, which are bounded, say of rows at these atoms, and of the slopes of rows."""
+def _slopes(program: Program | None, rows: Rows, weights: Array) -> list[tuple[Sides, Array]]:
+    """What the slacks at atoms, which are bounded, say of rows at these atoms, and of slopes of rows of the program."""
     assert rows.source is not None
     support = rows.source[1]
     atoms = np.flatnonzero(weights[: rows.atoms] > 0)
@@ -139,7 +155,7 @@ def _slopes(program: Program, rows: Rows, weights: Array) -> list[tuple[Sides, A
     share[atoms] = up(1.0 / weights[atoms], 2.0)
     turned = Sides.of(-rows.mid, rows.rad, Interval.point(np.full(len(rows), -np.inf)), -_open(rows, atoms))
     found = [(turned, np.concatenate([share, np.zeros(len(rows))]))]
-    for f, family in enumerate(program.families):
+    for f, family in enumerate(() if program is None else program.families):
         form = family.linear
         mine = atoms[[support[i].family == f for i in atoms.tolist()]] if len(atoms) else atoms
         if form is None or not len(mine):

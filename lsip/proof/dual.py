@@ -224,10 +224,9 @@ def weigh(c: Array, rows: Rows, dual: Dual, centre: Array, exactly: bool = True)
             other[dual.balanced] = 0.0
             base, size = max((base, size), base_of(c, rows, dual, weight, other))
         reduced = rows.combined(c, weight)
-        charge = charges(*rows.bounds, reduced, centre)
+        charge = _charged(rows.bounds, reduced, centre, dual)
         if not np.isfinite(charge).all():
-            charge = charges(*rows.implied[:2], reduced, centre)
-    charge[dual.balanced] = 0.0  # where r vanishes
+            charge = _charged(rows.implied[:2], reduced, centre, dual)
     if len(dual.balanced):
         charge[_implied(rows, c, dual, np.flatnonzero(~np.isfinite(charge)))] = 0.0
     terms = float(np.abs(dual.weights) @ _sides(rows, dual) + _paid(reduced, dual) @ np.abs(centre))
@@ -265,6 +264,13 @@ def charges(lower: Array, upper: Array, r: Interval, centre: Array) -> Array:
     towards_right = np.where((fall > 0) & (right > 0), up(fall * right, 2.0), 0.0)
     charge = np.maximum(towards_left, towards_right)
     return np.where(np.isnan(charge) | np.isnan(r.lo) | np.isnan(r.hi), np.inf, charge)
+
+
+def _charged(bounds: tuple[Array, Array], reduced: Interval, centre: Array, dual: Dual) -> Array:
+    """What bounds of variables are charged; nothing where r vanishes."""
+    charge = charges(*bounds, reduced, centre)
+    charge[dual.balanced] = 0.0
+    return charge
 
 
 def _implied(rows: Rows, c: Array, dual: Dual, columns: Ints) -> Ints:

@@ -13,7 +13,8 @@ which JSON spells without loss; a missing bound is null. Everything is about the
     direction   of unboundedness, or null
 
 A family holds the rows coefficients . x[columns] <= rhs, one for each list of columns and for every index point of
-its domain {kind, arguments}. `coefficients` and `rhs` name steps, one for each column and one for each row. A step is
+its domain {kind, arguments}; a Region, which is cut by inequalities, has steps too, and lists those that are nowhere
+negative `inside`. `coefficients` and `rhs` name steps, one for each column and one for each row. A step is
 an operation {op, args} on the numbers that steps before it found, and finds one number:
 
     index       the coordinate `coordinate` of the index point
@@ -60,7 +61,7 @@ from ..expressions.graph import (
     Select,
     Sum,
 )
-from ..expressions.index_sets import domain_data
+from ..expressions.index_sets import Cut, domain_data
 from ..expressions.monomials import Monomials
 from ..expressions.region import Region
 from ..expressions.tape import Tape
@@ -186,8 +187,12 @@ def _entries(matrix: sparse.csr_matrix) -> list[list[list[Any]]]:
     return [pairs[a:b] for a, b in pairwise(ends)]
 
 
-def _no_formulas(region: Region) -> Data:
-    raise ModelError(f"The format of proofs has no formulas in index sets, as in {region}.")
+def _inequalities(region: Cut) -> Data:
+    """What cuts an index set, as steps, and which of them are nowhere negative on it."""
+    assert isinstance(region, Region)
+    steps, places = _Steps.of(region.tape)
+    used, (inside,) = steps.used(places)
+    return {"steps": used, "inside": inside}
 
 
 def _family(family: RowFamily) -> Data:
@@ -202,7 +207,7 @@ def _family(family: RowFamily) -> Data:
     used, (coefficients, rhs) = steps.used(values[: rows * width], rhs if len(rhs) == rows else rhs * rows)
     return {
         "name": family.name,
-        "domain": domain_data(family.domain, _no_formulas),
+        "domain": domain_data(family.domain, _inequalities),
         "columns": family.columns.tolist(),
         "steps": used,
         "coefficients": [coefficients[i * width : (i + 1) * width] for i in range(rows)],

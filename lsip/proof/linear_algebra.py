@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..deadline import PACE, afford, afford_factors
-from ..domains.proven import SPLIT
+from ..domains.proven import SMALL_PRODUCT, SPLIT, two_product
 from ..expressions.interval import EPS, NORMAL, TINY, Interval, down, up
 from ..masters.base import Matrix, is_sparse
 
@@ -35,11 +35,14 @@ class EnclosureTuning:
     underflow
         More than products that underflow add up to; proofs rest on that. Boxes are widened by it, and no gap or slope
         is taken for less: where everything is zero, bounds are as far apart as the least doubles.
+    most_exact
+        Products up to which sums that seem to vanish are added up exactly.
     """
 
     iterations: int = 12
     refinements: int = 2
     underflow: float = 1e-290
+    most_exact: int = 100_000
 
 
 TUNING = EnclosureTuning()
@@ -87,6 +90,26 @@ def exact_sums(c: Array, matrix: Matrix, x: Array) -> Interval:
         value = np.full(len(c), np.nan)
     doubt = 64 * len(x) * TINY  # of products so small that their errors have no bits
     return Interval(down(value - doubt), up(value + doubt))
+
+
+def vanishing(c: Array, matrix: Matrix, x: Array) -> NDArray[np.bool_]:
+    """Which of the sums c + `matrix` x are zero, in exact arithmetic; too many are not looked at."""
+    rows = sparse.csr_matrix(matrix)
+    if rows.nnz > TUNING.most_exact:
+        return np.zeros(len(c), dtype=bool)
+    high, low = two_product(rows.data, x[rows.indices])
+    lost = (np.abs(high) < SMALL_PRODUCT) & (rows.data != 0) & (x[rows.indices] != 0)
+    ends, upper, lower = rows.indptr.tolist(), np.where(lost, np.inf, high).tolist(), low.tolist()
+    sums = zip(c.tolist(), ends[:-1], ends[1:], strict=True)
+    return np.array([_is_zero([v, *upper[i:j], *lower[i:j]]) for v, i, j in sums], dtype=bool)
+
+
+def _is_zero(terms: list[float]) -> bool:
+    """Whether a sum is zero; one that overflows on the way is not known to be."""
+    try:
+        return fsum(terms) == 0
+    except (OverflowError, ValueError):  # of a part of the sum; of infinities that cancel
+        return False
 
 
 def solve(mid: Matrix, rad: Matrix | None, rhs: Interval) -> Interval | None:

@@ -55,6 +55,8 @@ class PrimalTuning:
         How far inside a point is moved, relative to its terms; tried in turn.
     interior_shares
         Shares of an interior point, to mix with one that has no room; tried in turn.
+    least_width
+        The least half-width of a variable that moves: in other units, less would underflow.
     narrow
         Half-widths of a box, relative to the variables, that cost nothing worth a deeper point.
     sweeps
@@ -81,6 +83,7 @@ class PrimalTuning:
     named: int = 4
     depths: tuple[float, ...] = (1e-15, 1e-13, 1e-11)
     interior_shares: tuple[float, ...] = (1e-11, 1e-9, 1e-8, 1e-7, 1e-6)
+    least_width: float = 2.0**-900
     narrow: float = 1e-12
     sweeps: int = 12
     most_entries: int = 4_000_000
@@ -378,7 +381,10 @@ def _correction(program: Program, x: Array, rows: Ints) -> tuple[Array, Array] |
         return None
     x = np.where(near.hi > near.lo, x + (0.5 * near.lo + 0.5 * near.hi), x)
     around = _moves(program, x, rows)
-    return None if around is None else (x, 2 * np.maximum(np.abs(around.lo), np.abs(around.hi)))
+    if around is None:
+        return None
+    width = 2 * np.maximum(np.abs(around.lo), np.abs(around.hi))
+    return x, np.where(width > 0, np.maximum(width, TUNING.least_width), 0.0)
 
 
 def holds_solution(program: Program, x: Array, box: Array, rows: Ints) -> bool:
@@ -404,17 +410,23 @@ def _moves(program: Program, x: Array, rows: Ints) -> Interval | None:
     Rows of which no variable can move have to hold as they are, in rational numbers.
     """
     room = _room(program, x)
-    moving = (program.A[rows] != 0) @ (room > 0).astype(float) > 0
+    A = program.A[rows]
+    row = np.repeat(np.arange(len(rows)), np.diff(A.indptr))
+    moving = np.bincount(row, (A.data != 0) & (room[A.indices] > 0), len(rows)) > 0
     if not all(_holds(program.A, i, x, *([program.row_upper[i]] * 2)) for i in rows[~moving].tolist()):
         return None
     rows = rows[moving]
     if not len(rows):
         return Interval(np.zeros(program.n), np.zeros(program.n))
-    A = program.A[rows]
-    scale = abs(A) @ room
+    if not moving.all():
+        A = A[moving]
+        row = np.repeat(np.arange(len(rows)), np.diff(A.indptr))
+    scale = np.bincount(row, np.abs(A.data) * room[A.indices], len(rows))
     if not (scale > 0).all():
         return None
-    G = sparse.csr_matrix(sparse.diags_array(room) @ A.T @ sparse.diags_array(1.0 / scale))
+    shares = room[A.indices] * A.data * (1.0 / scale)[row]
+    used = shares != 0  # what no row moves stays exactly where it is
+    G = sparse.csr_matrix((shares[used], (A.indices[used], row[used])), shape=(program.n, len(rows)))
     least = [float(np.abs(m.data[m.data != 0]).min(initial=1.0)) for m in (A, G)]
     if least[0] * least[1] < TUNING.least_product:
         return None

@@ -17,7 +17,7 @@ from ..oracles import Oracle
 from .balance import balanced, rebalanced
 from .certificate import Array, Certificate, Support
 from .confinement import confined
-from .dual import Dual, weigh
+from .dual import Dual, Weighed, weigh
 from .families import Bounds, family_bounds
 from .linear_algebra import TUNING as ENCLOSURE
 from .linear_algebra import product
@@ -274,13 +274,16 @@ def infeasible(
     zero = np.zeros(program.n)
     centre = np.clip(zero, program.lower, program.upper)
     dual = Dual(support, row_multipliers if len(row_multipliers) else np.zeros(program.finite_rows))
-    gap = contradiction(program, dual, centre)
-    if not gap > 0:
+    used, weighed = _contradicting(program, dual, centre)
+    if weighed is None or not 0 < weighed.base < np.inf:
         return None
-    found = balanced(program, zero, dual, centre, TUNING.lost_share * gap, spare)
-    if found is None or not found[1].lower > 0:
-        return None
-    made = found[0]
+    if weighed.lower > 0 and weighed.stands_for(used):  # rows that cancel exactly, as both sides of one sum do
+        made = used
+    else:
+        found = balanced(program, zero, dual, centre, TUNING.lost_share * weighed.base, spare)
+        if found is None or not found[1].lower > 0:
+            return None
+        made = found[0]
     if trusts(program, made.support):
         return None
     return Certificate(
@@ -289,11 +292,10 @@ def infeasible(
     )  # fmt: skip
 
 
-def contradiction(program: Program, dual: Dual, centre: Array) -> float:
-    """By how much the combination misses zero, as far as floats can tell."""
-    atoms = settled(program, (s for s in dual.support if s.multiplier > 0))
-    found = weigh(np.zeros(program.n), Rows.of(program, atoms), replace(dual, support=atoms), centre)
-    return max(found.base, 0.0) if found is not None and np.isfinite(found.base) else 0.0
+def _contradicting(program: Program, dual: Dual, centre: Array) -> tuple[Dual, Weighed | None]:
+    """The atoms of the combination that are proven to lie in their index sets, and what it proves as it is."""
+    used = replace(dual, support=settled(program, (s for s in dual.support if s.multiplier > 0)))
+    return used, weigh(np.zeros(program.n), Rows.of(program, used.support), used, centre)
 
 
 def unbounded(

@@ -23,7 +23,7 @@ from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
 from .certificate import Array, Ints, Support, nowhere
 from .implied_bounds import Sides
-from .linear_algebra import product
+from .linear_algebra import product, vanishing
 
 Mask = NDArray[np.bool_]
 
@@ -186,10 +186,18 @@ class Rows:
         value = c + mid @ middle
         touched = self._pattern @ (largest > 0)  # how many products a column takes part in
         terms = touched + 8
-        doubt = (rad @ largest + size @ spread) * (1 + (len(self) + 8) * EPS)
+        known = rad @ largest + size @ spread
+        doubt = known * (1 + (len(self) + 8) * EPS)
         doubt = doubt + terms * (EPS * (np.abs(c) + size @ largest) + 4 * TINY)
         alone = touched == 0  # c as it is
-        return Interval(np.where(alone, c, down(value - doubt, 2.0)), np.where(alone, c, up(value + doubt, 2.0)))
+        close = np.flatnonzero(~alone & (known == 0) & (np.abs(value) <= doubt))
+        close = close[~(_meets(rad[close], largest) | _meets(mid[close], spread))]  # where products may underflow
+        gone = close[vanishing(c[close], mid[close], middle)] if len(close) else close
+        value[gone] = doubt[gone] = 0.0
+        alone[gone] = True
+        return Interval(
+            np.where(alone, value, down(value - doubt, 2.0)), np.where(alone, value, up(value + doubt, 2.0))
+        )
 
     def slack(self, x: Array, weight: Interval) -> Interval:
         """sum of weight (side - row x), with the side that each multiplier pushes against."""
@@ -203,6 +211,12 @@ class Rows:
         gap = Interval(np.where(none, 0.0, down(side.lo - hi, 2.0)), np.where(none, 0.0, up(side.hi - lo, 2.0)))
         total = weight * gap
         return Interval(np.where(none, 0.0, total.lo), np.where(none, 0.0, total.hi)).sum()
+
+
+def _meets(matrix: Matrix, v: Array) -> Mask:
+    """In which rows an entry that is not zero is multiplied with one of v that is not."""
+    found: Mask = (matrix != 0).astype(float) @ (v != 0) > 0
+    return found
 
 
 def centres(u: Interval) -> Array:

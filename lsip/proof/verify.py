@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 
 import numpy as np
 
@@ -76,7 +75,7 @@ def verify(
         _verify_unbounded(program, certificate)
         return
     terms = _verify_lower(program, certificate, expected is not None)
-    if atol is not None and not _number(atol) >= 0:
+    if atol is not None and not double(atol) >= 0:
         raise ProofError(f"The absolute gap is a number >= 0, not {shown(atol)}.")
     least = (
         least_gap(program, tol, terms, certificate.x, certificate.support) if atol is None else units.objective * atol
@@ -100,11 +99,6 @@ def _verify_whole(program: Program, certificate: Certificate) -> None:
         raise ProofError("The direction moves integer variables, which need not stay whole along it.")
 
 
-def _number(given: object) -> float:
-    """What a person gave, or nan where it is no number."""
-    return double(given) if isinstance(given, Real) else np.nan
-
-
 def check_numbers(program: Program, certificate: Certificate, tol: float) -> None:
     """Everything has the shape that the program asks for, and is a number where one is needed."""
     n, r, k = program.n, program.finite_rows, len(certificate.support)
@@ -123,7 +117,7 @@ def check_numbers(program: Program, certificate: Certificate, tol: float) -> Non
         raise ProofError("A bound or the radius is nan.")
     if len(certificate.violation) not in (0, len(program.families)):
         raise ProofError(f"There are {len(program.families)} families, and {len(certificate.violation)} violations.")
-    if not 0 < _number(tol) < 1:
+    if not 0 < double(tol) < 1:
         raise ProofError(f"The tolerance is a relative gap between 0 and 1, not {shown(tol)}.")
     for name, positions, most in (
         ("dependent", certificate.dependent, program.A.shape[0]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -81,7 +82,7 @@ FACTS: dict[str, Schema] = {  # of a file, beside its arrays
     "support": _ATOMS,
     "confined": flag,
     "cuts": _ATOMS,
-    "active": [(text, [double], double, whole_number, whole_number)],
+    "negligible": double,
     "history": [(whole_number, *(double,) * 5, whole_number, whole_number, double)],
 }
 
@@ -150,7 +151,6 @@ class Solution:
     program: Program
     certificate: Certificate
     history: tuple[Iterate, ...]
-    active: tuple[ActivePoint, ...]
     seconds: float
     tol: float
     oracle: str
@@ -161,6 +161,7 @@ class Solution:
     oracles: tuple[Oracle, ...] = field(repr=False, default=())  # that were asked, one a family
     atol: float = 0.0  # the gap that counts as closed whatever the value, in units of the objective
     kept: Any = field(repr=False, default=None)  # what its solver keeps for the next solve
+    negligible: float = 1e-9  # the share of all multipliers below which an atom is no active point
     checked: bool = True  # False for what was read from a file and not verified since
     effort: Effort = field(repr=False, default=Effort())
 
@@ -176,6 +177,11 @@ class Solution:
         """
         written: Problem | None = self.model
         return self.program if written is None else written
+
+    @cached_property
+    def active(self) -> tuple[ActivePoint, ...]:
+        """The dual measure for a reader: the index points that hold the solution, heaviest first."""
+        return merge(self.program, self.certificate.support, self.negligible)
 
     @property
     def _sign(self) -> float:
@@ -329,6 +335,10 @@ class Solution:
         proves the optimum.
         """
         statement = self._statement(constraint)
+        said: tuple[Any, ...] = self.program.layout.restated.get(statement, ())  # type: ignore[union-attr]
+        if said:
+            parts: list[Any] = [self.dual(part) for part in said]
+            return parts[0] if statement.constraint.equality else tuple(a for part in parts for a in part)
         place = self.program.layout.places[statement]  # type: ignore[union-attr]
         if place.family is not None:
             held = range(place.start, place.end)
@@ -344,7 +354,7 @@ class Solution:
     def _statement(self, asked: object) -> Any:
         """A constraint of the problem as it was solved: this one, or the one of that name."""
         layout = self.program.layout
-        statements = () if layout is None else tuple(layout.places)
+        statements = () if layout is None else (*layout.restated, *layout.places)
         for statement in statements:
             if statement is asked or (isinstance(asked, str) and getattr(statement, "name", None) == asked):
                 return statement
@@ -505,7 +515,7 @@ class Solution:
             "support": _rows(c.support),
             "confined": c.confined,
             "cuts": _rows(joined.cuts),
-            "active": [[a.constraint, a.point.tolist(), a.multiplier, a.family, a.component] for a in joined.active],
+            "negligible": self.negligible,
             "history": [
                 [h.iteration, h.value, h.lower, h.upper, h.violation, h.bound, h.cuts, h.rows, h.seconds]
                 for h in self.history
@@ -546,7 +556,6 @@ class Solution:
         def moved(atoms: tuple[Support, ...]) -> tuple[Support, ...]:
             return tuple(s.at(*there[s.family, s.component]) for s in atoms)
 
-        places = [there[a.family, a.component] for a in self.active]
         return replace(
             self,
             program=program,
@@ -557,7 +566,6 @@ class Solution:
                 drift=most(c.drift) if c.drift else (),
             ),
             cuts=moved(self.cuts),
-            active=tuple(replace(a, family=f, component=i) for a, (f, i) in zip(self.active, places, strict=True)),
             oracles=(),
         )
 
@@ -595,6 +603,11 @@ class Solution:
         >>> solution = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [above]).solve(verbose=False)
         >>> solution.write("relaxation.mps")  # doctest: +SKIP
         """
+        if self.program.integer.any() and self.program.families and not self.cuts:
+            raise ModelError(
+                "This answer comes from one branch and bound over the robust counterpart, which holds no rows at index "
+                "points that could be written; write that of solve(method=lsip.Exchange())."
+            )
         held = {s.place: s for s in (*self.certificate.support, *self.cuts)}
         write_relaxation(path, self.program, tuple(held.values()), self.variables)
 
@@ -666,7 +679,6 @@ class Solution:
             program=program,
             certificate=certificate,
             history=tuple(Iterate(*row) for row in facts["history"]),
-            active=tuple(ActivePoint(a, np.array(y), m, int(f), int(c)) for a, y, m, f, c in facts["active"]),
             seconds=float(facts["seconds"]),
             tol=tol,
             atol=float(facts["atol"]),
@@ -675,6 +687,7 @@ class Solution:
             model=None if problem is program else problem,
             cuts=atoms(facts["cuts"]),
             evidence=str(facts["evidence"]),
+            negligible=float(facts["negligible"]),
             effort=Effort.read(facts["effort"]),
             checked=False,
         )
@@ -716,8 +729,8 @@ def _rows(support: tuple[Support, ...]) -> list[list[Any]]:
     return [[s.family, s.component, s.point.tolist(), s.multiplier] for s in support]
 
 
-def merge(program: Program, support: tuple[Support, ...], least: float = 1e-9) -> tuple[ActivePoint, ...]:
-    """The dual measure for a reader: atoms that lie close together are one, heaviest first, without the lightest."""
+def merge(program: Program, support: tuple[Support, ...], least: float) -> tuple[ActivePoint, ...]:
+    """Atoms as active points: those that lie close together are one, heaviest first, without the lightest."""
     groups: dict[tuple[int, int], list[Support]] = {}
     weight = sum(max(s.multiplier, 0.0) for s in support)
     for s in sorted(support, key=lambda s: -s.multiplier):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ..model.program import Program
-from ..oracles import prover
+from ..model.status import Status
+from ..oracles import Work, prover
 from ..oracles.choice import PROVERS
 from .rounding import above
 
@@ -26,6 +28,33 @@ def searched(program: Program, doubt: float, resolved: bool) -> str:
         "write it with NumPy's functions of its argument, so that it can be traced, or give `lipschitz` and a loose "
         "`tol`."
     )
+
+
+def unfinished(program: Program, status: Status, work: Sequence[Work | None]) -> str:
+    """What the proofs that ended too early would still have taken, and what to do; nothing where none did.
+
+    Where Lipschitz constants are all that is known, they are the reason, and `reason` says so.
+    """
+    each = zip(program.families, work, strict=False)
+    left = [(f.name, cost) for f, cost in each if cost is not None and not f.lipschitz]
+    if not left:
+        return ""
+    name = max(left, key=lambda named: named[1].boxes)[0]
+    boxes, seconds = (sum(part) for part in zip(*(cost for _, cost in left), strict=True))
+    stopped = "Stopped at `time_limit`; the bounds are valid. " if status is Status.TIME_LIMIT else ""
+    return (
+        f"{stopped}No violation found, but one is not excluded: the proof for {name} would take about {boxes:.0e} "
+        f"boxes more, {duration(seconds)} at the pace of this solve. Loosen `tol`, give BranchAndBound a larger "
+        "`max_boxes` and that time, or give the index fewer coordinates."
+    )
+
+
+def duration(seconds: float) -> str:
+    """About how long, in a unit that suits."""
+    for unit, length in (("years", 3.15576e7), ("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"about {seconds / length:,.0f} {unit}" if seconds < 1e4 * length else f"more than 10,000 {unit}"
+    return f"about {seconds:.1g} seconds"
 
 
 def reason(program: Program, violation: tuple[float, ...], oracle: str, chosen: bool) -> str:

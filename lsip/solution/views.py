@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..registered import Registered
+
 View = TypeVar("View", bound=Callable[..., Any])
-_VIEWS: dict[str, Callable[..., Any]] = {}
+_VIEWS: Registered[Callable[..., Any]] = Registered()
 
 
 def view(name: str) -> Callable[[View], View]:

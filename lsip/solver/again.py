@@ -100,7 +100,8 @@ class Earlier:
             )
         moved = _moves(before, now)
         cuts, support = (
-            tuple(s for old in part if (s := moved(old)) is not None) for part in (solution.cuts, proof.support)
+            _inside(program, tuple(s for old in part if (s := moved(old)) is not None), solution.program)
+            for part in (solution.cuts, proof.support)
         )
         rows = _none(program)
         for statement, place in before.places.items():
@@ -133,6 +134,15 @@ def _moves(before: Layout, now: Layout) -> Callable[[Support], Support | None]:
         return s.at(*place)
 
     return moved
+
+
+def _inside(program: Program, atoms: tuple[Support, ...], before: Program) -> tuple[Support, ...]:
+    """Atoms at the nearest points of index sets that are none of those before: parameters have cut them elsewhere."""
+    known, now = [f.domain for f in before.families], [f.domain for f in program.families]
+    if all(a is b for a, b in zip(known, now, strict=False)) and len(known) >= len(now):
+        return atoms
+    other = [domain not in known for domain in now]
+    return tuple(replace(s, point=now[s.family].project(s.point)[0]) if other[s.family] else s for s in atoms)
 
 
 def _fits(program: Program, s: Support) -> bool:

@@ -6,6 +6,7 @@ lower bound needs no variable to balance exactly. Where that does not end the so
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -13,8 +14,9 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from ..domains.lifted import lifted
+from ..domains.lifted import Lifted, lifted
 from ..expressions.interval import TINY
+from ..masters.checked import CheckedWhole
 from ..masters.clarabel import ConeProgram, available
 from ..masters.whole import WholeProgram
 from ..model.counterpart import counterpart, unsuited
@@ -28,8 +30,10 @@ from ..proof.prove import Feasible, Lower, floor_share, infeasible, own_terms, p
 from ..proof.scaling import scaled, scaling_of
 from ..solution.solution import Solution
 from .again import Tried
-from .driver import Run, drive
+from .driver import Run, Steps, drive
+from .integer import IntegerRun
 from .linear import LinearRelaxation
+from .measure import atoms
 from .options import Options
 from .relaxation import Relaxation, counted
 from .state import End, Proposal, State
@@ -45,8 +49,6 @@ class CounterpartTuning:
         By which rows are kept at least, so that what the solver's accuracy leaves breaks none of them.
     most_tried
         Margins that are tried until no row is broken.
-    negligible
-        Multipliers below this share of the largest are left out.
     few
         Up to so many variables, multipliers that do not confine them are balanced exactly instead.
     first
@@ -66,11 +68,12 @@ class CounterpartTuning:
         With more points an axis, finite sets are searched faster.
     most_push
         How far multipliers are pushed from zero at most.
+    digits
+        What is left out of weights and points of a contradiction, relative to the largest weight and the index set.
     """
 
     least_margin: float = 1e-10
     most_tried: int = 4
-    negligible: float = 1e-14
     few: int = 400
     first: float = 0.1
     share: float = 0.5
@@ -82,6 +85,7 @@ class CounterpartTuning:
     wide_curved: int = 10
     corners: int = 4
     most_push: float = 1e-3
+    digits: float = 1e-12
 
 
 TUNING = CounterpartTuning()
@@ -109,21 +113,56 @@ class Counterpart(Options):
     def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
         """Solve a problem this way, with a progress table if `verbose`."""
         given = compiled(problem)
-        return drive(Run(given, self, lambda _: CounterpartRelaxation(given, self), problem), verbose)
+        if given.integer.any():
+            run: Steps = IntegerRun(given, self, counterpart_run, problem, expected_whole(given, self))
+        else:
+            run = counterpart_run(given, self, problem)
+        return drive(run, verbose)
+
+
+def counterpart_run(
+    given: Program,
+    method: Options,
+    problem: Program | Compilable | None = None,
+    earlier: Sequence[Support] = (),
+    compiling: float = 0.0,
+) -> Run:
+    """The counterpart of a linear program; index points known `earlier` say nothing that it does not know.
+
+    A program without any index is its own counterpart.
+    """
+    opened = CounterpartRelaxation if given.families else LinearRelaxation
+    return Run(given, method, lambda _: opened(given, method), problem, compiling=compiling)
+
+
+def expected_whole(program: Program, options: Options) -> bool:
+    """Whether a branch and bound is given the whole counterpart: its rows are linear, and not too many."""
+    if _own(options) and unsuited(program) is None:
+        parts = [(len(f.columns), part) for f in program.families for part in lifted(f.domain)]
+        return _size(parts) <= TUNING.most and not any(part.cones for _, part in parts)
+    return False
+
+
+def _own(options: Options) -> bool:
+    """Whether nobody asked for another way."""
+    return options.oracle is None and options.start is None and options.master == "highs"
+
+
+def _size(parts: Sequence[tuple[int, Lifted]]) -> int:
+    """Rows and columns of a counterpart whose parts have so many components each."""
+    return sum(p * (part.size + len(part.sides)) for p, part in parts)
 
 
 def expected_faster(program: Program, options: Options) -> bool:
     """Whether a counterpart is expected to be solved before an exchange would be: rows of many variables."""
-    own = options.oracle is None and options.start is None and options.master == "highs"
-    if not own or program.n < TUNING.many or unsuited(program) is not None:
+    if not _own(options) or program.n < TUNING.many or unsuited(program) is not None:
         return False
     parts = [(len(f.columns), part) for f in program.families for part in lifted(f.domain)]
-    size = sum(p * (part.size + len(part.sides)) for p, part in parts)
     wide = any(len(part.origin) >= TUNING.wide for _, part in parts)
     many = any(part.size > TUNING.corners * len(part.origin) for _, part in parts)
     curved = [len(part.origin) for _, part in parts if part.cones]
     suited = not curved or (available() and (program.n >= TUNING.many_curved or max(curved) >= TUNING.wide_curved))
-    return wide and not many and size <= TUNING.most and suited
+    return wide and not many and _size(parts) <= TUNING.most and suited
 
 
 class CounterpartRelaxation(Relaxation):
@@ -155,19 +194,19 @@ class CounterpartRelaxation(Relaxation):
 
     def relax(self, state: State) -> Proposal | End:
         finite, n, _tuning = self.finite, self.program.n, self.tuning
-        whole: WholeProgram | ConeProgram
         if finite.cones:
-            whole = ConeProgram(finite.lower, finite.upper, finite.A, finite.cones, state.tol)
+            cones = ConeProgram(finite.lower, finite.upper, finite.A, finite.cones, state.tol)
+            whole = CheckedWhole(cones, "Clarabel")
         else:
-            whole = WholeProgram(finite.lower, finite.upper, finite.A, state.tol)
+            whole = CheckedWhole(WholeProgram(finite.lower, finite.upper, finite.A, state.tol), "HiGHS")
         central = finite.central()
         toll, inner = (finite.A.T @ central)[:n], np.flatnonzero(central)
-        robust = self._robust()
+        robust, free = self._robust(), self.program.lower < self.program.upper
         push, state.margin = state.tol / len(robust), TUNING.first * state.tol
         for _ in range(TUNING.most_tried):
             # Pushed away from every row a little, the multipliers that balance this are those of the program itself.
             cost = np.concatenate([self.program.c + push * toll, finite.c[n:]])
-            found = whole.solve(cost, *finite.kept_by(state.margin))
+            found = whole.solve(cost, *finite.kept_by(state.margin, free))
             if found is None:
                 return self._contradiction(state) or state.proposal
             x = np.clip(found.x[:n], self.program.lower, self.program.upper)
@@ -205,15 +244,34 @@ class CounterpartRelaxation(Relaxation):
             (-np.ones(len(robust)), (robust, np.zeros(len(robust), dtype=int))), (len(finite.row_upper), 1)
         )
         A = sparse.hstack([finite.A, one], format="csr")
-        program = WholeProgram(np.append(finite.lower, 0.0), np.append(finite.upper, np.inf), A, state.tol)
-        found = program.solve(np.append(np.zeros(len(finite.c)), 1.0), finite.row_lower, finite.row_upper)
+        elastic = WholeProgram(np.append(finite.lower, 0.0), np.append(finite.upper, np.inf), A, state.tol, True)
+        cost = np.append(np.zeros(len(finite.c)), 1.0)
+        found = CheckedWhole(elastic, "HiGHS").solve(cost, finite.row_lower, finite.row_upper)
         if found is None or found.x[-1] <= state.tol:
             return None
-        support, rows = self._atoms(found.multipliers)
-        certificate = infeasible(
-            self.program, support, rows, found.x[: self.program.n], self._atoms(finite.central())[0]
-        )
-        return None if certificate is None else End(Status.INFEASIBLE, certificate=certificate)
+        x, spare = found.x[: self.program.n], self._atoms(finite.central())[0]
+        for support, rows in (self._simple(found.multipliers), self._atoms(found.multipliers)):
+            certificate = infeasible(self.program, support, rows, x, spare)
+            if certificate is not None:
+                return End(Status.INFEASIBLE, certificate=certificate)
+        return None
+
+    def _simple(self, multipliers: Array) -> tuple[tuple[Support, ...], Array]:
+        """The measure with weights relative to the largest, and points relative to their index set, to fewer digits.
+
+        A contradiction may be multiplied by anything. Rows that are to cancel have the same weight and the same corner
+        often, and differ by rounding alone.
+        """
+        support, rows = self._atoms(multipliers)
+        largest = max([*(s.multiplier for s in support), float(np.abs(rows).max(initial=0.0)), TINY])
+        found = []
+        for s in support:
+            domain = self.program.families[s.family].domain
+            share = (s.point - domain.lower) / np.maximum(domain.upper - domain.lower, TINY)
+            corner = np.where(share > 0.5, domain.upper, domain.lower)
+            y = np.where(np.abs(share - np.rint(share)) <= TUNING.digits, corner, s.point)
+            found.append(Support(s.family, s.component, y, _fewer(s.multiplier / largest)))
+        return tuple(found), np.array([_fewer(v / largest) for v in rows])
 
     def _robust(self) -> Ints:
         """The rows of the counterpart that families begin with."""
@@ -226,15 +284,7 @@ class CounterpartRelaxation(Relaxation):
         return super().separate(point, margin, left, seed)
 
     def _atoms(self, multipliers: Array) -> tuple[tuple[Support, ...], Array]:
-        """The dual measure, and the multipliers of finite rows."""
-        least = TUNING.negligible * float(np.abs(multipliers).max(initial=0.0))
-        support = []
-        for f, components, points, weights in self.finite.measure(multipliers, least):
-            domain = self.program.families[f].domain
-            points = np.clip(points, domain.lower, domain.upper)
-            each = zip(components.tolist(), points, weights.tolist(), strict=True)
-            support += [Support(f, c, y, w) for c, y, w in each]
-        return tuple(support), self.program.admissible(multipliers[: self.finite.finite])
+        return atoms(self.program, self.finite, multipliers)
 
     def confirm(self, state: State) -> bool:
         return state.violation.worst <= 0
@@ -254,3 +304,9 @@ class CounterpartRelaxation(Relaxation):
     def otherwise(self) -> Relaxation:
         """The exchange, from the worst points of the counterpart."""
         return self.anew(earlier=self.held.cuts)
+
+
+def _fewer(weight: float) -> float:
+    """A number with no digits beyond those that count."""
+    unit = 2.0 ** np.floor(np.log2(TUNING.digits))
+    return float(np.rint(weight / unit) * unit)

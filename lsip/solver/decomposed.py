@@ -30,6 +30,7 @@ from ..proof.primal import Broken, broken_rows
 from ..proof.prove import Feasible, Lower, feasible_at, upper_bound
 from ..proof.rows import trusts
 from ..proof.scaling import identity
+from ..validation import shown
 from .mixture import Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, beyond, mixed
 from .options import Options
 from .relaxation import Relaxation, Search, counted
@@ -190,7 +191,7 @@ class DecomposedRelaxation(Relaxation):
             radii = np.full(points.shape, np.nan)
         if not (np.isfinite(radii).all() and (radii >= 0).all()):
             raise ModelError(
-                f"`radius` of an Extreme is a number >= 0, or one for each of its; got {extreme.radius!r}."
+                f"`radius` of an Extreme is a number >= 0, or one for each of its; got {shown(extreme.radius)}."
             )
         out = beyond(program, points)
         if (out > radii + self.mixing.rounded * self.held.reach).any():

@@ -30,11 +30,11 @@ from ..proof.prove import Lower, infeasible, optimal, unbounded
 from ..proof.ray import Ray
 from ..solution.effort import Effort
 from ..solution.rounding import above
-from ..solution.solution import Iterate, Solution, merge
-from ..solution.uncertified import searched
-from ..validation import flag
+from ..solution.solution import Iterate, Solution
+from ..solution.uncertified import searched, unfinished
+from ..validation import answer, flag
 from .clock import Clock, spent_on
-from .early import EarlyBounds
+from .early import BoundsByIteration, BoundsByTime, EarlyBounds
 from .options import Options
 from .relaxation import Relaxation
 from .retreat import retreat
@@ -86,7 +86,7 @@ def _driven(run: Steps, table: Table | None) -> Solution:
             iterate = next(stepper)
             if table:
                 table.row(iterate)
-            if callback is not None and callback(iterate):
+            if callback is not None and answer("callback", callback, iterate):
                 stepper.close()
                 return run.stop(End(Status.INTERRUPTED))
     except StopIteration as end:
@@ -131,7 +131,9 @@ class Run:
         with suppress(OutOfTime), self.clock.running(), np.errstate(over="ignore", invalid="ignore"):
             with self.clock.on("compile"):
                 self._open(opened(self.clock))
-            self.early = EarlyBounds(self.tuning, self.clock, options.time_limit is not None)
+            self.early: EarlyBounds = (
+                BoundsByIteration(self.tuning) if options.time_limit is None else BoundsByTime(self.tuning, self.clock)
+            )
             self.ready = True
 
     def _open(self, relaxation: Relaxation, history: Sequence[Iterate] = ()) -> None:
@@ -172,7 +174,7 @@ class Run:
             if isinstance(proposal, End):
                 return proposal
             sampled = self._sample(proposal)
-            separations = self.prove(proposal) if sampled is None else sampled
+            separations = self._answered(proposal) if sampled is None else sampled
             self.state.violation = self.relaxation.bounds(separations)
             end = None if sampled is not None else self._finish(separations)
             added = 0 if end else self.add(separations)
@@ -205,7 +207,7 @@ class Run:
 
         Sampled points are looked at first, and oracles asked where these find too little.
         """
-        found = self._sample(point) or self.prove(point)
+        found = self._sample(point) or self._answered(point)
         bounds = self.relaxation.bounds(found)
         end = self._certify(point, bounds) if bounds.worst <= 0 else None
         if end is None:
@@ -223,6 +225,13 @@ class Run:
         """What the oracles say of a point."""
         left, seed = max(self.clock.left(), self.tuning.clock.least), self.options.seed + len(self.state.history)
         return self.relaxation.separate(point, self.state.margin, left, seed)
+
+    def _answered(self, point: Proposal) -> list[Separation]:
+        """The same of a point that may be the answer; what is left of a proof is kept in mind."""
+        found = self.prove(point)
+        if any(s.work is not None for s in found):
+            self.state.work = tuple(s.work for s in found)
+        return found
 
     def add(self, separations: list[Separation]) -> int:
         """Cut off what violates, or nearly does; how many cuts that are."""
@@ -449,6 +458,8 @@ class Run:
             evidence = self._nearly((best.upper - lower.value) / self.scaling.objective)
         if status is Status.UNCERTIFIED and best is None and not evidence and np.isfinite(state.estimate):
             evidence = searched(self.given, self._doubt(lower), state.estimate <= 0)
+        if status in (Status.UNCERTIFIED, Status.TIME_LIMIT) and state.incumbent is None and not evidence:
+            evidence = unfinished(self.given, status, state.work)
         return self._solution(status, certificate, "" if status is Status.OPTIMAL else evidence)
 
     def _doubt(self, lower: Lower) -> float:
@@ -498,7 +509,7 @@ class Run:
         given = self.given
         x = np.clip(np.zeros(given.n), given.lower, given.upper)
         certificate = Certificate("none", x, -np.inf, np.inf, finite_violation=max(given.finite_violation(x), 0.0))
-        return self._answer(Status.TIME_LIMIT, certificate, history=(), active=(), oracle="none needed")
+        return self._answer(Status.TIME_LIMIT, certificate, history=(), oracle="none needed")
 
     def _solution(self, status: Status, certificate: Certificate, evidence: str) -> Solution:
         state, relaxation = self.state, self.relaxation
@@ -512,7 +523,7 @@ class Run:
             status,
             certificate,
             history=self._history(certificate),
-            active=merge(self.given, certificate.support, relaxation.negligible),
+            negligible=relaxation.negligible,
             atol=state.least / self.scaling.objective,
             oracle=relaxation.oracle_names,
             cuts=tuple(relaxation.held.cuts),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import suppress
 
 from ..deadline import within
@@ -11,22 +12,59 @@ from .clock import Clock
 from .relaxation import Search
 from .retreat import retreat
 from .tuning import Tuning
+from .wider import widen
 
 
-class EarlyBounds:
-    """When such proofs are due, and how long they may take."""
+class EarlyBounds(ABC):
+    """When such proofs are due."""
 
-    def __init__(self, tuning: Tuning, clock: Clock, limited: bool) -> None:
-        self.tuning, self.clock, self.limited = tuning, clock, limited
-        self.due = tuning.early * clock.limit if limited else tuning.first_shown
+    @abstractmethod
+    def prove(self, run: Search) -> None:
+        """Prove what can be, if it is time."""
+
+
+class BoundsByIteration(EarlyBounds):
+    """After so many iterations, twice as many, and so on: what is proven when must not depend on the clock."""
+
+    def __init__(self, tuning: Tuning) -> None:
+        self.due = {_lower: tuning.first_lower, retreat: tuning.first_upper}
+
+    def prove(self, run: Search) -> None:
+        for proof, due in self.due.items():
+            if len(run.state.history) >= due:
+                self.due[proof] = 2 * len(run.state.history)
+                with suppress(MasterError, OutOfTime):  # the exchange itself looks whether time is up
+                    proof(run)
+
+
+class BoundsByTime(EarlyBounds):
+    """Where time is limited: after a share of it, and how long they may take."""
+
+    def __init__(self, tuning: Tuning, clock: Clock) -> None:
+        self.tuning, self.clock = tuning, clock
+        self.due, self.wider_due = tuning.early * clock.limit, tuning.wider_after * clock.limit
         self.budget = tuning.early_share * clock.limit
 
     def prove(self, run: Search) -> None:
-        """Prove what can be, if it is time."""
+        self._bounds(run)
+        self._feasible(run)
+
+    def _feasible(self, run: Search) -> None:
+        """Feasible points with room, which take steps as the relaxation does: a share of the time is theirs."""
+        began, tuning = self.clock.used(), self.tuning
+        if began < self.wider_due:
+            return
+        with suppress(OutOfTime, MasterError), within(tuning.most_early * self.clock.limit):
+            widen(run)
+        used = self.clock.used()
+        self.wider_due = used + (used - began) * (1 / tuning.wider_share - 1)
+
+    def _bounds(self, run: Search) -> None:
+        """What the multipliers prove, and a point for the case of a stop."""
         began, late = self.clock.used(), False
         if began < self.due:
             return
-        for proof in (_lower, retreat) if self.limited else (_lower,):
+        for proof in (_lower, retreat):
             try:
                 with suppress(MasterError), within(self.budget):
                     proof(run)
@@ -37,8 +75,7 @@ class EarlyBounds:
             self.budget = min(self.tuning.early_growth * self.budget, self.tuning.most_early * self.clock.limit)
             self.due = self.clock.used() + self.budget
         else:
-            share = self.tuning.early_share if self.limited else self.tuning.shown_share
-            self.due = self.clock.used() + took / share
+            self.due = self.clock.used() + took / self.tuning.early_share
         self.clock.keep(took)
 
 

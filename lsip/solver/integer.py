@@ -3,36 +3,43 @@
 The finite program with the cuts known so far is solved over whole values; with the integer variables fixed at those
 that it finds, the rest is a linear semi-infinite program. Its optimum is a feasible point, proven as always, and its
 dual measure a few cuts after which these values cannot look better than they are; where they contradict the
-constraints, the cuts of the contradiction exclude them. So no values are visited twice, up to tolerances. That nothing
-is better is what the branch and bound says, and is taken on trust, unless the problem without integrality says so, too.
+constraints, the cuts of the contradiction exclude them. So no values are visited twice, up to tolerances. Where there
+is a robust counterpart without cones, its branch and bound knows every index from the beginning, and one visit is all.
+That nothing is better is what the branch and bound says, and is taken on trust, unless the problem without integrality
+says so, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deadline import check
+from ..deadline import check, within
 from ..errors import OutOfTime, ProofError
+from ..expressions.interval import down
 from ..masters import MasterError, master_name
 from ..model.peaks import largest
 from ..model.program import Compilable, Program
 from ..model.status import Status
+from ..oracles import pick_oracle
 from ..proof.certificate import Array, BoundAssumption, Certificate, Support, TreeAssumption
 from ..proof.dual import Dual
+from ..proof.linear_algebra import exact_sums
 from ..proof.primal import Broken
 from ..proof.prove import Lower, optimal, prove_feasible, rounding_of
 from ..proof.verify import verify
 from ..solution.effort import Effort
 from ..solution.rounding import above
-from ..solution.solution import Iterate, Solution, merge
+from ..solution.solution import Iterate, Solution
 from .clock import Clock
 from .driver import PROVEN, Run, drive
 from .forcing import forced
+from .integer_counterpart import IntegerCounterpart
 from .integer_relaxation import IntegerRelaxation
 from .options import Options
 from .relaxation import counted
@@ -65,20 +72,22 @@ class IntegerRun:
         How linear programs are.
     problem
         What the user wrote, where that is more than the program.
+    counterpart
+        Whether the robust counterpart is tried first.
     """
 
     def __init__(
-        self, given: Program, options: Options, opened: Opened, problem: Program | Compilable | None = None
+        self,
+        given: Program,
+        options: Options,
+        opened: Opened,
+        problem: Program | Compilable | None = None,
+        counterpart: bool = False,
     ) -> None:
         self.clock = Clock(options.time_limit, options.tuning.clock)
         self.given, self.options, self.problem, self.opened = given, options, problem, opened
         self.tuning = options.tuning.integers
-        self.relaxation = IntegerRelaxation(given, options)
-        limit = options.time_limit
-        self.first = opened(
-            replace(given, integer=np.zeros(0, dtype=bool)),
-            replace(options, callback=None, time_limit=limit and self.tuning.relaxed_share * limit),
-        )
+        self.relaxation, self.counterpart = IntegerRelaxation(given, options), counterpart
         self.relaxed: Solution | None = None  # without integrality
         self.best: Solution | None = None  # with integers fixed at the best values so far
         self.visited: dict[bytes, float] = {}  # values of the integers, and what they are worth at least
@@ -87,6 +96,15 @@ class IntegerRun:
         self.undecided = ""  # why values were left out that may be good ones
         self.telling: tuple[Support, ...] = ()  # cuts that held a solution in place, or contradicted each other
         self.history: list[Iterate] = []
+
+    @cached_property
+    def first(self) -> Run:
+        """The problem without integrality."""
+        limit = None if self.options.time_limit is None else self.tuning.relaxed_share * max(self.clock.left(), 0.0)
+        return self.opened(
+            replace(self.given, integer=np.zeros(0, dtype=bool)),
+            replace(self.options, callback=None, time_limit=limit),
+        )
 
     def describe(self) -> list[str]:
         """Two lines about what is solved, and how."""
@@ -113,6 +131,10 @@ class IntegerRun:
             yield iterate
 
     def _steps(self) -> Generator[Iterate, None, End]:
+        if self.counterpart:
+            end = yield from self._at_once()
+            if end is not None:
+                return end
         steps = self.first.iterates()
         while self.relaxed is None:
             try:
@@ -164,6 +186,36 @@ class IntegerRun:
             gap = max(self.tuning.sooner * gap, finest)
         return End(Status.ITERATION_LIMIT)
 
+    def _at_once(self) -> Generator[Iterate, None, End | None]:
+        """The end, if the counterpart is one: its best whole values, and a proof of what they are worth.
+
+        A small tree says that, or what it has found by then. Where the best is worth the same without integrality, the
+        proof is left to the problem without.
+        """
+        last, gap = self.clock.left() * (1 - self.tuning.whole_share), self.tuning.tree_share * self.options.tol
+        whole = IntegerCounterpart(self.given, self.options)
+        for nodes in (self.tuning.first_nodes, None):
+            with self.clock.on("relaxation"), within(self.clock.left() - last if last < np.inf else np.inf):
+                found = whole.solve(gap, nodes)
+            if found.status in ("infeasible", "unbounded"):
+                return None
+            self.tree = max(self.tree, found.bound)
+            if found.x is None:
+                continue
+            with self.clock.on("proof"):
+                best = self._attained(whole, found.x)
+            if best is None:
+                return None
+            self.best, held = best, len(self.relaxation.cuts)
+            self._learn(best)
+            yield self._record(best.x, held, best.max_violation)
+            end = self._closed()
+            if end is not None:
+                with self.clock.on("relaxation"):
+                    tight = whole.relaxed() >= self.tree - max(self.options.tol * abs(self.tree), self.least)
+                return None if tight else end
+        return None
+
     def _retreat(self, x: Array, held: int) -> End | None:
         """Where no point is known yet, try whole values with room for what x breaks, and for more of it if need be."""
         new = self.relaxation.cuts[held:]
@@ -200,11 +252,15 @@ class IntegerRun:
         given = self.given
         return np.clip(np.rint(x), given.lower, given.upper)[given.integer] + 0.0
 
-    def _visit(self, values: Array) -> End | None:
-        """Solve the rest with the integers fixed, and learn from it; the end, if it is unbounded."""
+    def _fixed(self, values: Array) -> Program:
+        """The problem with the integers fixed."""
         given, lower, upper = self.given, self.given.lower.copy(), self.given.upper.copy()
         lower[given.integer] = upper[given.integer] = values
-        options = replace(
+        return replace(given, lower=lower, upper=upper, integer=np.zeros(0, dtype=bool))
+
+    def _within(self) -> Options:
+        """How problems with fixed integers are solved, in the time that is left."""
+        return replace(
             self.options,
             tol=self.tuning.fixed_share * self.options.tol,
             time_limit=None if self.options.time_limit is None else max(self.clock.left(), 0.0),
@@ -212,8 +268,35 @@ class IntegerRun:
             start=None,
             callback=None,
         )
-        fixed = replace(given, lower=lower, upper=upper, integer=np.zeros(0, dtype=bool))
-        found = self._solved(forced(fixed, self.relaxation.cuts), options)
+
+    def _tiny(self, fixed: Program, x: Array) -> NDArray[np.bool_]:
+        """Which variables that are not fixed are nearly zero, and may be zero."""
+        tiny = np.abs(x) <= self.tuning.near * np.abs(x).max()
+        return tiny & (fixed.lower < fixed.upper) & (fixed.lower <= 0) & (fixed.upper >= 0)
+
+    def _attained(self, whole: IntegerCounterpart, x: Array) -> Solution | None:
+        """What the integers of x attain, if that is proven to be feasible and close to what x is worth.
+
+        Rules for what is not built, say, have no room unless they are zero whatever the index.
+        """
+        fixed = self._fixed(self._whole(x))
+        value = float(self.given.c @ x) + self.given.constant
+        allowed = self.tuning.fixed_share * max(self.options.tol * abs(value), self.least)
+        for zero in (_vanishing(fixed, self._tiny(fixed, x)), np.zeros(fixed.n, dtype=bool)):
+            proof = whole.attained(_at_zero(fixed, zero), value, allowed)
+            if proof is not None:
+                oracles = tuple(pick_oracle(f) for f in fixed.families)
+                named = ", ".join(dict.fromkeys(type(o).__name__ for o in oracles))
+                return Solution(
+                    Status.UNCERTIFIED, self.given, proof, (), 0.0, self.options.tol, named, oracles=oracles
+                )
+            if not zero.any():
+                break
+        return None
+
+    def _visit(self, values: Array) -> End | None:
+        """Solve the rest with the integers fixed, and learn from it; the end, if it is unbounded."""
+        found = self._solved(forced(self._fixed(values), self.relaxation.cuts), self._within())
         self.visited[values.tobytes()] = -np.inf if np.isfinite(found.certificate.radius) else found.certificate.lower
         if found.status is Status.UNBOUNDED:
             return End(Status.UNBOUNDED, certificate=found.certificate)
@@ -226,26 +309,28 @@ class IntegerRun:
         self._learn(found)
         return None
 
+    def _driven(self, fixed: Program, options: Options) -> Solution:
+        """A linear problem, solved."""
+        answer = drive(self.opened(fixed, options, None, self.telling), verbose=False)
+        self.clock.took(answer.effort.seconds)
+        return answer
+
     def _solved(self, fixed: Program, options: Options) -> Solution:
         """The problem with fixed integers; where it has no room, with what is nearly zero at zero.
 
         Rules for what is not built, say, have to vanish everywhere, and nothing but rounding keeps them from it.
         """
-        answer = drive(self.opened(fixed, options, None, self.telling), verbose=False)
-        self.clock.took(answer.effort.seconds)
+        answer = self._driven(fixed, options)
         with self.clock.on("proof"):
             found = self._proven(fixed, answer)
         if np.isfinite(found.certificate.upper) or found.status in PROVEN or not self._nearly(found):
             return found
-        tiny = np.abs(found.x) <= self.tuning.near * np.abs(found.x).max()
-        tiny &= (fixed.lower < fixed.upper) & (fixed.lower <= 0) & (fixed.upper >= 0)
+        tiny = self._tiny(fixed, found.x)
         self._learn(found)
         for zero in (_vanishing(fixed, tiny), tiny):
             if not zero.any():
                 continue
-            pinned = replace(fixed, lower=np.where(zero, 0.0, fixed.lower), upper=np.where(zero, 0.0, fixed.upper))
-            again = drive(self.opened(pinned, options, None, self.telling), verbose=False)
-            self.clock.took(again.effort.seconds)
+            again = self._driven(_at_zero(fixed, zero), options)
             if np.isfinite(again.certificate.upper):
                 bounded = replace(again.certificate, lower=found.certificate.lower, radius=found.certificate.radius)
                 return replace(again, certificate=bounded)
@@ -315,7 +400,13 @@ class IntegerRun:
         """The best lower bound: without integrality, or of the branch and bound."""
         proven = -np.inf if self.relaxed is None else self.relaxed.certificate.lower
         told = max(proven, min(self.tree, self.excluded))
-        return told if self.best is None else min(told, self._worth(self.best))
+        return told if self.best is None else float(np.fmin(told, self._attained_least(self.best)))
+
+    def _attained_least(self, best: Solution) -> float:
+        """What the best point is worth, rounded down: no bound is more, whatever a branch and bound says."""
+        given, proof = self.given, best.certificate
+        value = exact_sums(np.array([given.constant]), given.c[None, :], proof.x).lo[0]
+        return float(down(value - 2.0 * (np.abs(given.c) @ proof.box) if len(proof.box) else value))
 
     @property
     def least(self) -> float:
@@ -330,17 +421,24 @@ class IntegerRun:
     def _closed(self) -> End | None:
         """The end, if the bounds meet."""
         best = self.best
-        if best is None or self._worth(best) - self.lower > max(self.options.tol * abs(self._worth(best)), self.least):
+        if best is None or not self._enough(best, self.lower):
             return None
         if not np.isfinite(best.certificate.upper):
             return self._no_room(best)
         certificate = self._certificate()
+        rest = [a for a in certificate.trusts if not isinstance(a, TreeAssumption)]  # an oracle's word, for one
+        if certificate.trusts:
+            return End(Status.UNCERTIFIED, "" if rest else self._told())
         try:
             verify(self.given, certificate, Status.OPTIMAL, self.options.tol, atol=self.options.atol)
         except ProofError:
-            rest = [a for a in certificate.trusts if not isinstance(a, TreeAssumption)]  # an oracle's word, for one
-            return End(Status.UNCERTIFIED, "" if rest else self._told())
+            return End(Status.UNCERTIFIED, self._told())
         return End(Status.OPTIMAL, certificate=certificate)
+
+    def _enough(self, best: Solution, lower: float) -> bool:
+        """Whether a bound is close to what a point is worth."""
+        worth = self._worth(best)
+        return worth - lower <= max(self.options.tol * abs(worth), self.least)
 
     def _no_room(self, best: Solution) -> End:
         """The end with a point that is feasible only up to rounding, or as far as is known."""
@@ -371,7 +469,8 @@ class IntegerRun:
                 f"found none for {counted(len(self.relaxation.cuts), 'index point')}, which is taken on trust.",
             )
         if status == "unbounded":
-            return End(Status.STALLED, "The branch and bound found no bound. Give the variables bounds.")
+            name = master_name(self.options.master)
+            return End(Status.STALLED, f"The branch and bound of {name} found no bound. Give the variables bounds.")
         return End(Status.TIME_LIMIT) if status == "limit" else None
 
     def _unbounded(self) -> End:
@@ -390,16 +489,19 @@ class IntegerRun:
     def _certificate(self) -> Certificate:
         """What is known of the best point, and of all others."""
         given, relaxed, best, lower = self.given, self.relaxed, self.best, self.lower
-        if relaxed is None or relaxed.status is Status.UNBOUNDED:
-            x = np.clip(np.zeros(given.n), given.lower, given.upper) if best is None else best.x
-            known = Certificate("none", x, -np.inf, np.inf) if best is None else best.certificate
+        begun = relaxed is not None and relaxed.status is not Status.UNBOUNDED
+        if relaxed is not None and begun:
+            proof = relaxed.certificate
+        else:
+            x = np.clip(np.zeros(given.n), given.lower, given.upper)
+            proof = Certificate("none", x, -np.inf, np.inf, finite_violation=max(given.finite_violation(x), 0.0))
+        known = proof if best is None else best.certificate
+        if not begun and lower == -np.inf:
             return replace(known, lower=-np.inf, finite_violation=max(given.finite_violation(known.x), 0.0))
-        proof = relaxed.certificate
-        if lower > proof.lower:
+        if lower > proof.lower and (best is None or not self._enough(best, proof.lower)):
             trust = TreeAssumption(
                 f"The lower bound is that of the branch and bound of {master_name(self.options.master)}."
             )
-            known = proof if best is None else best.certificate
             kept = tuple(a for a in known.assumptions if not isinstance(a, BoundAssumption))
             upper = np.inf if best is None else max(known.upper, lower)
             return replace(known, lower=lower, upper=upper, radius=np.inf, assumptions=(*kept, trust))
@@ -423,26 +525,29 @@ class IntegerRun:
 
     def stop(self, end: End) -> Solution:
         """The solution, with the best bounds so far."""
-        proof, relaxed = end.certificate or self._certificate(), self.relaxed
-        given = self.given
+        proof, given, linear = end.certificate or self._certificate(), self.given, self.relaxed or self.best
         return Solution(
             status=end.status,
             program=given,
             certificate=proof,
             history=tuple(self.history),
-            active=merge(given, proof.support),
             seconds=self.clock.used(),
             tol=self.options.tol,
-            oracle="none needed" if relaxed is None else relaxed.oracle,
+            oracle="none needed" if linear is None else linear.oracle,
             variables=getattr(self.problem, "variables", ()),
             model=self.problem if hasattr(self.problem, "compile") else None,
             cuts=tuple(self.relaxation.cuts),
             evidence=end.evidence,
-            oracles=() if relaxed is None else relaxed.oracles,
+            oracles=() if linear is None else linear.oracles,
             atol=self.least,
-            kept=None if relaxed is None else relaxed.kept,
+            kept=None if self.relaxed is None else self.relaxed.kept,
             effort=Effort.now(self.options.given(), self.clock.split()),
         )
+
+
+def _at_zero(program: Program, zero: NDArray[np.bool_]) -> Program:
+    """The same with some variables fixed at zero."""
+    return replace(program, lower=np.where(zero, 0.0, program.lower), upper=np.where(zero, 0.0, program.upper))
 
 
 def _vanishing(program: Program, tiny: NDArray[np.bool_]) -> NDArray[np.bool_]:

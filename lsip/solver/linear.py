@@ -121,6 +121,9 @@ class LinearRelaxation(Relaxation):
         self.result = result
         proposal = self._proposal(result)
         own = own_terms(self.program, proposal.x, float(result.cut_multipliers.sum()))
+        if not np.isfinite([proposal.value, own]).all():
+            name = master_name(self.options.master)
+            raise MasterError(f"What {name} found is so large that nothing can be computed with it.")
         state.accept(proposal, self.held.terms(result), own)
 
     def _proposal(self, result: MasterResult) -> Proposal:
@@ -203,6 +206,10 @@ class LinearRelaxation(Relaxation):
     def deepest(self, state: State) -> Proposal | None:
         found = self.held.master.best_margin(self.held.scale)
         return None if found.status != "optimal" or found.slack >= 0 else Proposal(self.held.x(found.z))
+
+    def kept_by(self, margin: float) -> Proposal | None:
+        found = self.held.master.solve(margin)
+        return self._proposal(found) if found.status == "optimal" else None
 
     # ---- index points and directions ------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from ..model.program import STORAGE, Program
 from ..oracles import Oracle, is_costly
 from ..proof.certificate import Array, Support
 from ..proof.linear_program import linear_program
-from ..validation import numbers
+from ..validation import members, numbers, shown
 from .conditioning import Conditioning
 from .options import Options
 from .rows import Known, cut_rows, first_cuts, scattered
@@ -143,7 +144,7 @@ class LinearMaster:
     def relax_rows(self, row_multipliers: Array, allowed: float) -> bool:
         """Give finite rows less room where it costs more than is `allowed`; whether that was needed."""
         cost = self.inset * float(np.abs(row_multipliers).sum())
-        if cost <= allowed:
+        if not cost > allowed:  # nor where a master lied, so that nothing is known of it
             return False
         self.inset *= 0.5 * allowed / cost
         self._build(*self.matrix(self.cuts))
@@ -155,7 +156,8 @@ class LinearMaster:
         if given is None:
             return None
         try:
-            points = [np.atleast_2d(numbers(y, "`start`")) for y in given]
+            listed = islice(members("start", given, "arrays"), len(families) + 1)
+            points = [np.atleast_2d(numbers(y, "`start`")) for y in listed]
         except (TypeError, ValueError):
             points = []
         fits = len(points) == len(families) and all(
@@ -165,7 +167,7 @@ class LinearMaster:
         if not fits:
             raise ModelError(
                 f"`start` needs an array (k, m) of index points for each of the {len(families)} families, inside "
-                f"their domains; got {given!r}."
+                f"their domains; got {shown(given)}."
             )
         return points
 

@@ -13,8 +13,9 @@ from ..model.method import register_solver
 from ..model.program import Compilable, Program, compiled
 from ..proof.certificate import Support
 from ..solution.solution import Iterate, Solution
+from ..validation import shown
 from .again import resumed
-from .counterpart import Counterpart, CounterpartRelaxation, expected_faster
+from .counterpart import Counterpart, counterpart_run, expected_faster, expected_whole
 from .driver import Run, Steps, drive
 from .integer import IntegerRun
 from .linear import LinearRelaxation
@@ -30,9 +31,9 @@ class Exchange(Options):
     oracle
         Separation: one of `lsip.oracles`, with numbers of its own, or the name of one (branch-and-bound, support,
         adaptive, multistart, grid, random, subgradient). None picks `SupportFunction` for a family that is affine in
-        its index, `BranchAndBound` where a family can be enclosed in at most four dimensions, `AdaptiveSearch` for a
-        black box in at most three, else `Multistart`; in more dimensions `BranchAndBound` is asked once that finds
-        nothing.
+        its index, `BranchAndBound` where a family can be enclosed and a first look is cheap, as over boxes with up to
+        six coordinates, `AdaptiveSearch` for a black box with at most three, else `Multistart`; where a family can be
+        enclosed, `BranchAndBound` is asked once that finds nothing.
     master
         The finite LP solver: "highs", "gurobi", "cvxpy" or "pyomo", the last two with a solver behind a colon if need
         be; or one of yours, which is called with the data of each finite program and opens it (`lsip.masters.Master`).
@@ -72,22 +73,23 @@ class Default(Exchange):
         """Solve a problem this way, with a progress table if `verbose`."""
         began = time.perf_counter()
         given = compiled(problem)
-        if given.integer.any() or not expected_faster(given, self):
-            return drive(_begun(given, self, problem, time.perf_counter() - began), verbose)
-        return drive(Run(given, self, lambda _: CounterpartRelaxation(given, self), problem), verbose)
+        compiling = time.perf_counter() - began
+        if given.integer.any():
+            return drive(IntegerRun(given, self, _faster_run, problem, expected_whole(given, self)), verbose)
+        return drive(_faster_run(given, self, problem, compiling=compiling), verbose)
 
 
 def chosen(given: tuple[object, ...], method: object, options: dict[str, Any]) -> Exchange | Counterpart:
     """What `Problem.solve` means by its arguments; `given` are those without a name, which mean nothing."""
     if given:
-        shown = ", ".join(f"{g!r}" for g in given)
+        unnamed = ", ".join(map(shown, given))
         raise ModelError(
-            f"solve takes its options by name, as in solve(tol=1e-6) or solve(method=lsip.Exchange()); got {shown}."
+            f"solve takes its options by name, as in solve(tol=1e-6) or solve(method=lsip.Exchange()); got {unnamed}."
         )
     if method is not None and not isinstance(method, Exchange | Counterpart):
         raise ModelError(
             "`method` must be an lsip.Exchange or an lsip.Counterpart, such as lsip.Exchange(oracle=…); "
-            f"got {method!r}."
+            f"got {shown(method)}."
         )
     known = [f.name for f in fields(Exchange)]
     unknown = [name for name in options if name not in known]
@@ -146,3 +148,16 @@ def linear_run(
         problem,
         compiling=compiling,
     )
+
+
+def _faster_run(
+    given: Program,
+    method: Options,
+    problem: Program | Compilable | None = None,
+    earlier: Sequence[Support] = (),
+    compiling: float = 0.0,
+) -> Run:
+    """A counterpart where that is expected to be faster, otherwise an exchange."""
+    if expected_faster(given, method):
+        return counterpart_run(given, method, problem, compiling=compiling)
+    return linear_run(given, method, problem, earlier, compiling)

@@ -18,6 +18,7 @@ from ..proof.linear_algebra import product
 from ..proof.primal import FinitePoint
 from ..proof.prove import Lower
 from ..proof.rows import point_rows, settled
+from ..validation import answer
 from .rows import Known
 
 
@@ -162,7 +163,7 @@ class Rows:
         reduced = c + multipliers @ self.a[:k]
         size = np.abs(c) + multipliers @ np.abs(self.a[:k])
         terms = k + 8
-        extreme = maximise(-reduced)
+        extreme = answer("maximise", maximise, -reduced)
         if not isinstance(extreme, Extreme):
             raise ModelError(f"`maximise` must return an lsip.Extreme(x, bound); got {type(extreme).__name__}.")
         reached = float(np.max(np.atleast_2d(extreme.x) @ -reduced)) if np.shape(extreme.x)[-1:] == c.shape else -np.inf

@@ -105,8 +105,11 @@ def cluster(program: Program, support: tuple[Support, ...], found: list[Separati
 
 def _nearest(points: list[Array], y: Array, width: Array, reach: float) -> int | None:
     """Which of some points is next to y, if it is within reach, relative to the width of the domain."""
-    distance = [float(np.abs((p - y) / width).max()) for p in points]
-    return distance.index(min(distance)) if distance and min(distance) <= reach else None
+    if not points:
+        return None
+    distance = np.abs((np.array(points) - y) / width).max(axis=1)
+    nearest = int(distance.argmin())
+    return nearest if distance[nearest] <= reach else None
 
 
 def polish(

@@ -115,6 +115,10 @@ class Relaxation(ABC):
     def deepest(self, state: State) -> Proposal | None:
         """The point with most room in all cuts; None if none has any."""
 
+    def kept_by(self, margin: float) -> Proposal | None:
+        """The optimum of the relaxation with another margin; None where it has none, or is not asked for it."""
+        return None
+
     @abstractmethod
     def units(self, x: Array) -> Array:
         """The size of each variable at x."""

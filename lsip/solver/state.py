@@ -9,6 +9,7 @@ import numpy as np
 
 from ..model.program import Program
 from ..model.status import Status
+from ..oracles import Work
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
@@ -56,8 +57,10 @@ class State:
     content: bool = False  # whether a gap relative to the terms of the dual will do
     incumbent: Feasible | None = None  # the best point that is proven to be feasible
     fallback: Feasible | None = None  # a proven one that a retreat led to
+    wider: float = 0.0  # the margin by which cuts are kept in the search for the next one; 0 before the first
     proven: Lower | None = None  # the best lower bound that is proven for all x
     estimate: float = np.inf  # what the violation of the last point probably does not exceed, where nothing is proven
+    work: tuple[Work | None, ...] = ()  # what proofs that ended too early would still have taken, a family
     obstacle: Broken | None = None  # why the last point that looked feasible is not proven to be
     direction: Array | None = None  # one of unboundedness that could not be proven
     patience: int = 0  # feasible points whose gap did not close

@@ -31,6 +31,9 @@ class MarginTuning(Configuration):
         The share of the margin, and of the size of right-hand sides: less room than either is none.
     below_flat
         Relative to that size: how far beyond the least violation a model without interior is solved.
+    first_wider, widening, most_wider
+        Where time is limited, relative to that size: the margin with which a feasible point is looked for first, the
+        factor by which it becomes smaller with every success, and the steps without any after which it becomes larger.
     """
 
     first: Positive = 0.1
@@ -41,6 +44,9 @@ class MarginTuning(Configuration):
     flat: Positive = 1e-3
     least_room: Positive = 1e-11
     below_flat: Positive = 1e-10
+    first_wider: Positive = 1e-2
+    widening: Factor = 2.0
+    most_wider: Count = 40
 
 
 @dataclass(frozen=True)
@@ -237,6 +243,13 @@ class IntegerTuning(Configuration):
     ----------
     relaxed_share
         The share of a time limit that the problem without integrality may take.
+    whole_share
+        The share that the branch and bound of a robust counterpart may take.
+    first_nodes
+        Nodes of its first tree: where that is not enough, what it has found is proven before the next one begins.
+    first_margin, margins, margin_step
+        The share of `tol` by which the rows of such a counterpart are kept first with its integers fixed, how many
+        margins are tried, and how much smaller, or larger, the next one is.
     tree_share, fixed_share
         The shares of `tol` that the last branch and bound, and a problem with fixed integers, are solved to.
     first_gap, gap_share, sooner
@@ -252,6 +265,11 @@ class IntegerTuning(Configuration):
     """
 
     relaxed_share: Share = 0.5
+    whole_share: Share = 0.8
+    first_nodes: Count = 100
+    first_margin: Share = 0.1
+    margins: Count = 4
+    margin_step: Share = 0.1
     tree_share: Share = 0.1
     fixed_share: Share = 0.4
     first_gap: Share = 0.01
@@ -338,13 +356,18 @@ class Tuning(Configuration):
         How often the box that stands in for infinite bounds grows tenfold.
     retreats
         Attempts to find a strictly feasible point when a solve is stopped early.
-    first_shown, shown_share
-        Seconds before bounds are proven only to be shown, and the share of the time that this may take.
+    first_lower, first_upper
+        Without a time limit: iterations after which a lower and an upper bound are first proven, to be shown and for
+        the case of an interrupt; again after twice as many, and so on.
     early, early_share, most_early
         With a time limit: the share of it after which bounds are first proven, the share that proving them may take,
         and the most that one such proof may.
     early_growth
         How much more time such a proof has the next time, where it was stopped.
+    wider_after, wider_share
+        The share of a time limit after which feasible points with a wider margin are looked for, and the share of the
+        time after that which goes into them. Models that are solved before need none: from 0.1 on, an exchange with
+        1,001 variables took twice as long.
     touching
         The share of the margin: index points at which less of it is left are cut off, too.
     still
@@ -379,12 +402,14 @@ class Tuning(Configuration):
     unproven_rays: Count = 3
     stretches: Count = 12
     retreats: Count = 6
-    first_shown: Seconds = 0.25
-    shown_share: Share = 0.05
+    first_lower: Natural = 8
+    first_upper: Natural = 32
     early: Share = 0.1
     early_share: Share = 0.1
     most_early: Share = 0.3
     early_growth: Factor = 2.5
+    wider_after: Share = 0.3
+    wider_share: Share = 0.5
     touching: Share = 0.5
     still: Share = 0.2
     most_named: Count = 3

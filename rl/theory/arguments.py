@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
+from numbers import Integral
 from typing import SupportsFloat, SupportsIndex
 
 from lsip import ModelError
@@ -20,28 +20,23 @@ def count(name: str, value: SupportsIndex) -> int:
     return count
 
 
-def real(value: object) -> float:
-    """A number as it is, and nan for anything else, which is in no range."""
-    return double(value) if not isinstance(value, NO_NUMBERS) and isinstance(value, Real) else math.nan
-
-
 def positive(name: str, value: float) -> float:
     """A finite number above 0."""
-    if not 0 < real(value) < math.inf:
+    if not 0 < double(value) < math.inf:
         raise ModelError(f"`{name}` must be positive and finite; got {shown(value)}. Give a number above 0.")
     return float(value)
 
 
 def probability(name: str, value: float) -> float:
     """A number between 0 and 1."""
-    if not 0 < real(value) < 1:
+    if not 0 < double(value) < 1:
         raise ModelError(f"`{name}` is a probability, strictly between 0 and 1; got {shown(value)}. Try 0.05.")
     return float(value)
 
 
 def discount(gamma: float) -> float:
     """A number from 0 on, below 1."""
-    if not 0 <= real(gamma) < 1:
+    if not 0 <= double(gamma) < 1:
         raise ModelError(f"`gamma` must satisfy 0 <= gamma < 1; got {shown(gamma)}. Discount the problem.")
     return float(gamma)
 

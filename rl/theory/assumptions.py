@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from lsip import ModelError
-from lsip.validation import shown
+from lsip.validation import double, shown
 
-from .arguments import count, positive, real
+from .arguments import count, positive
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class IndexSet:
         count("dimension", self.dimension)
         positive("diameter", self.diameter)
         positive("lipschitz", self.lipschitz)
-        if real(self.interior) != math.inf:
+        if double(self.interior) != math.inf:
             positive("interior", self.interior)
         if self.volume is not None:
             positive("volume", self.volume)
@@ -59,5 +59,5 @@ class PolicyClass:
             positive(name, getattr(self, name))
         for name, least in (("smoothness", 0.0), ("bias", 0.0), ("mismatch", 1.0)):
             value = getattr(self, name)
-            if not least <= real(value) < math.inf:
+            if not least <= double(value) < math.inf:
                 raise ModelError(f"`{name}` must be finite and at least {least:g}; got {shown(value)}.")

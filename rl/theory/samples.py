@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import SupportsFloat
 
 from lsip import ModelError
-from lsip.validation import Flag, checked, shown
+from lsip.validation import Flag, Natural, checked, double, shown
 
-from .arguments import count, discount, positive, probability, real, size
+from .arguments import count, discount, positive, probability, size
 from .bound import Bound, bounded
 from .logarithms import SNAP, times, whole
 
@@ -25,6 +25,7 @@ class BinaryTree:
     gap: float  # 1 - gamma, without cancellation
 
 
+@checked(states=Natural, actions=Natural)
 def optimistic_failure(states: int, actions: int, delta: float) -> Bound:
     """The probability 2 |S|^2 |A| delta that the true model is not in the optimistic set M_delta (Theorem_Feasible).
 
@@ -33,11 +34,12 @@ def optimistic_failure(states: int, actions: int, delta: float) -> Bound:
     second term 4 log(4/delta)/n has room for that. The theorem asks for n >= 3, which must mean samples of every pair;
     with fewer, the first width exceeds 1 and only Hoeffding's counts, so that one sample of each pair is enough.
     """
-    tests = 2 * count("states", states) ** 2 * count("actions", actions)
-    value = min(1.0, tests * probability("delta", delta))
+    tests = 2, count("states", states), states, count("actions", actions)
+    value = min(1.0, times(probability("delta", delta), *tests))
     return bounded(value, "probability", "Theorem_Feasible", note="says nothing at this delta" if value == 1 else "")
 
 
+@checked(states=Natural, actions=Natural)
 def optimistic_delta(states: int, actions: int, failure: float) -> Bound:
     """The delta = failure / (2 |S|^2 |A|) at which M_delta misses the truth with probability `failure` at most.
 
@@ -46,11 +48,11 @@ def optimistic_delta(states: int, actions: int, failure: float) -> Bound:
     >>> float(optimistic_delta(8, 4, 0.01)) == 0.005 / (8**2 * 4)
     True
     """
-    tests = 2 * count("states", states) ** 2 * count("actions", actions)
+    tests = times(1.0, 2, count("states", states), states, count("actions", actions))
     return bounded(probability("failure", failure) / tests, "probability", "Theorem_Feasible")
 
 
-@checked(sharp=Flag)
+@checked(states=Natural, actions=Natural, sharp=Flag)
 def samples_two_successors(
     states: int, actions: int, *, gamma: float, eps: float, delta: float, sharp: bool = False
 ) -> Bound:
@@ -84,7 +86,7 @@ def samples_two_successors(
     return bounded(times(each, states, actions), "samples", "Theorem_Sample_Complexity", note=note)
 
 
-@checked(sharp=Flag)
+@checked(states=Natural, actions=Natural, sharp=Flag)
 def samples_general(states: int, actions: int, *, gamma: float, eps: float, delta: float, sharp: bool = False) -> Bound:
     """Samples n from a generative model that make the modified SI-CRL (eps, delta)-optimal, whatever the successors.
 
@@ -110,7 +112,7 @@ def samples_general(states: int, actions: int, *, gamma: float, eps: float, delt
     )
 
 
-@checked(sharp=Flag)
+@checked(states=Natural, actions=Natural, sharp=Flag)
 def samples_measure(
     states: int, actions: int, *, gamma: float, eps: float, delta: float, nu_min: float, sharp: bool = False
 ) -> Bound:
@@ -142,7 +144,7 @@ def samples_measure(
     )
 
 
-@checked(sharp=Flag)
+@checked(states=Natural, actions=Natural, sharp=Flag)
 def error_two_successors(
     states: int, actions: int, *, gamma: float, n: SupportsFloat, delta: float, sharp: bool = False
 ) -> Bound:
@@ -158,7 +160,7 @@ def error_two_successors(
     )
 
 
-@checked(sharp=Flag)
+@checked(states=Natural, actions=Natural, sharp=Flag)
 def error_general(
     states: int, actions: int, *, gamma: float, n: SupportsFloat, delta: float, sharp: bool = False
 ) -> Bound:
@@ -170,7 +172,7 @@ def error_general(
     return _error(tree.states, actions, tree.gap, size(n), probability("delta", delta), sharp, 1 / (1 - gamma), theorem)
 
 
-@checked(sharp=Flag)
+@checked(states=Natural, actions=Natural, sharp=Flag)
 def error_measure(
     states: int, actions: int, *, gamma: float, n: SupportsFloat, delta: float, nu_min: float, sharp: bool = False
 ) -> Bound:
@@ -185,6 +187,7 @@ def error_measure(
     return _error(tree.states, actions, tree.gap, drawn, share, sharp, 1 / (1 - gamma), theorem)
 
 
+@checked(states=Natural, actions=Natural)
 def binary_tree(states: int, actions: int, gamma: float) -> BinaryTree:
     """The model with at most two successors that Theorem_Sample_Complexity_General puts in place of any other.
 
@@ -243,7 +246,7 @@ def _error(
 
 def _least_share(states: int, actions: int, nu_min: float) -> float:
     most = 1 / (count("states", states) * count("actions", actions))
-    if not 0 < real(nu_min) <= most * (1 + 1e-9):
+    if not 0 < double(nu_min) <= most * (1 + 1e-9):
         raise ModelError(
             f"`nu_min` must be the smallest probability of a pair, in (0, 1/(|S||A|)] = (0, {most:g}]; got "
             f"{shown(nu_min)}. Every pair must be drawn: leave out pairs that never occur, or count them in nu."

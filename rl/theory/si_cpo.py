@@ -25,9 +25,9 @@ def tolerance_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
 
     The theorems have 1 for the 4, but Lemma_reward_bound, which proves them, needs the 4, and gives the average with 2.
     """
-    log_gap = math.log1p(-discount(gamma))
+    log_gap, _ = _logs(gamma, eps)
     floor = math.log(4) - 1.5 * log_gap + (log(policy.mismatch) + log(policy.bias)) / 2
-    value = positive("eps", eps) + (math.exp(floor) if floor < LARGEST else math.inf)
+    value = eps + (math.exp(floor) if floor < LARGEST else math.inf)
     note = f"of which {value - eps:.4g} is the bias of the policy class" if policy.bias else ""
     return bounded(value, "discounted cost", "Lemma_reward_bound", note=note)
 
@@ -43,7 +43,7 @@ def iterations_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
     weights. This covers the algorithm as printed, which returns weights of norm W, and an update that scales them by
     1/(1 - gamma), as the text says.
     """
-    value = whole(_log_iterations_sicpo(policy, discount(gamma), positive("eps", eps)), strict=True)
+    value = whole(_log_iterations(policy, *_logs(gamma, eps)), strict=True)
     return bounded(value, "iterations", "Lemma_reward_bound")
 
 
@@ -66,8 +66,7 @@ def horizon_sicpo(policy: PolicyClass, *, gamma: float, eps: float) -> Bound:
     4 (1 - gamma)^(-3/2) sqrt(mismatch (bias + 2 e)) is eps/2 more than without. (Lemma_reward_bound states H of the
     order of log(eta (1 - gamma) / gamma), which is negative for small eta; the theorems have the right order.)
     """
-    gamma, log_eps = discount(gamma), math.log(positive("eps", eps))
-    log_gap = math.log1p(-gamma)
+    log_gap, log_eps = _logs(gamma, eps)
     spread = log_sum(-log_gap, math.log(policy.weight) + math.log(policy.lipschitz))
     target = min(log_eps, _log_excess(policy, log_gap, log_eps) - spread) + log_gap - math.log(4)
     steps = target / math.log(gamma) if gamma > 0 else 0.0
@@ -93,15 +92,15 @@ def evaluation_paths_sicpo(
 
     The lemma has diam(Y) where the covering number has the 1; with a small Y its logarithm would be negative.
     """
-    log_gap, log_target = math.log1p(-discount(gamma)), math.log(positive("eps", eps)) - math.log(4)
-    tests = math.log(4) + _log_t(policy, gamma, eps, iterations) - math.log(probability("delta", delta))
+    log_gap, log_eps = _logs(gamma, eps)
+    tests = _log_t(policy, gamma, eps, iterations) - _log_share(delta, 4)
     slope = math.log(4) + math.log(index.diameter) + math.log(index.lipschitz)
 
     def log_error(log_k: float) -> float:
         half = (math.log(2) + log_k) / 2
         return math.log1p(math.sqrt(tests + index.dimension * log_sum(0.0, slope + half))) - log_gap - half
 
-    value = smallest(log_error, log_target)
+    value = smallest(log_error, log_eps - math.log(4))
     return bounded(value, "paths an iteration", "Lemma_WHP_Bound_Evaluation_Uniform_y")
 
 
@@ -127,14 +126,14 @@ def sgd_steps_sicpo(
     constant
         C, a universal constant that the paper takes from elsewhere and does not give. K_sgd is proportional to it.
     """
-    log_gap = math.log1p(-discount(gamma))
+    log_gap, log_eps, constant = *_logs(gamma, eps), positive("constant", constant)
     noise = log_sum(
         math.log(4) + 2 * math.log(policy.lipschitz) + math.log(policy.weight),
         math.log(8) + math.log(policy.lipschitz) - log_gap,
     )
-    tests = math.log(2) + _log_t(policy, gamma, eps, iterations) - math.log(probability("delta", delta))
-    scale = math.log(positive("constant", constant)) + 2 * noise - 2 * log_gap - math.log(policy.fisher)
-    value = whole(scale + math.log(tests) - _log_excess(policy, log_gap, math.log(positive("eps", eps))))
+    tests = _log_t(policy, gamma, eps, iterations) - _log_share(delta, 2)
+    scale = math.log(constant) + 2 * noise - 2 * log_gap - math.log(policy.fisher)
+    value = whole(scale + math.log(tests) - _log_excess(policy, log_gap, log_eps))
     note = f"with the paper's unknown universal constant taken as {constant:g}"
     return bounded(value, "steps an iteration", "Lemma_SGD_convergence", exact=False, note=note)
 
@@ -159,8 +158,8 @@ def grid_size_sicpo(
     The lemma divides by (1 - gamma)^m and has 2 T / delta in the logarithm, which would make M negative; its proof has
     both right, but takes the half-width of the box for its side, which loses a factor of 2^m.
     """
-    log_gap, log_eps = math.log1p(-discount(gamma)), math.log(positive("eps", eps))
-    log_failure = math.log(probability("delta", delta)) - math.log(2) - _log_t(policy, gamma, eps, iterations)
+    log_gap, log_eps = _logs(gamma, eps)
+    log_failure = _log_share(delta, 2) - _log_t(policy, gamma, eps, iterations)
     value = random_points(index, log_eps + log_gap - math.log(4) - math.log(index.lipschitz), log_failure)
     return bounded(value, "points", "Lemma_constraint_violation_random_search", note=REGULAR)
 
@@ -172,7 +171,8 @@ def pga_steps_sicpo(index: IndexSet, *, gamma: float, eps: float) -> Bound:
     Lemma_constraint_violation_PGA for accuracy eps/2: ceil(16 m diam(Y)^2 L_y^2 / (eps (1 - gamma))^2). The lemma lacks
     the m, for it takes the diameter in the sup norm where the Euclidean one is needed.
     """
-    log_beta = math.log(2) + math.log(index.lipschitz) - math.log1p(-discount(gamma))
+    log_gap, _ = _logs(gamma, eps)
+    log_beta = math.log(2) + math.log(index.lipschitz) - log_gap
     return pga_steps(index, log_beta, eps, "Lemma_constraint_violation_PGA")
 
 
@@ -201,20 +201,30 @@ def interactions_sicpo(
     return bounded(value, "steps", "Corollary_Sample_Complexity_SICPO", exact=False, note=sgd.note)
 
 
-def _log_iterations_sicpo(policy: PolicyClass, gamma: float, eps: float) -> float:
-    log_gap = math.log1p(-gamma)
+def _logs(gamma: float, eps: float) -> tuple[float, float]:
+    """log(1 - gamma) and log(eps)."""
+    return math.log1p(-discount(gamma)), math.log(positive("eps", eps))
+
+
+def _log_share(delta: float, parts: int) -> float:
+    """The logarithm of one of so many equal parts of delta."""
+    return math.log(probability("delta", delta)) - math.log(parts)
+
+
+def _log_iterations(policy: PolicyClass, log_gap: float, log_eps: float) -> float:
+    """The logarithm of the T of `iterations_sicpo`, before it is rounded up."""
     a = log_sum(
         math.log(4) + log(math.log(policy.actions)) - log_gap,
         math.log(2) + log(policy.smoothness) + 2 * math.log(policy.weight) - 3 * log_gap,
     )
-    return 2 * (math.log(2) + a - math.log(eps))
+    return 2 * (math.log(2) + a - log_eps)
 
 
 def _log_t(policy: PolicyClass, gamma: float, eps: float, iterations: SupportsFloat | None) -> float:
     """The logarithm of T, as given or as in `iterations_sicpo`."""
     if iterations is not None:
         return math.log(size(iterations))
-    log_t = _log_iterations_sicpo(policy, discount(gamma), positive("eps", eps))
+    log_t = _log_iterations(policy, *_logs(gamma, eps))
     return math.log(whole(log_t, strict=True)) if log_t < LARGEST else log_t
 
 

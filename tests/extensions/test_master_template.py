@@ -200,7 +200,10 @@ EMPTY = np.ones(1), np.zeros(1), np.ones(1), sparse.csr_matrix((0, 1)), np.zeros
     ("master", "expected"),
     [
         (None, rf"`master` is a name, such as 'highs', or what opens a finite program .* with {DATA}; got None\.$"),
-        (opened(*EMPTY), r"got <.*FiniteProgram.*>\. Give its class, since every solve opens a fresh one\.$"),
+        (
+            opened(*EMPTY),
+            r"got an object of type FiniteProgram\. Give its class, since every solve opens a fresh one\.$",
+        ),
         (Linprog, r"`master` is a class; make one with parentheses: Linprog\(\)"),
         (
             FiniteProgram,

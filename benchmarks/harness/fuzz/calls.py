@@ -40,12 +40,23 @@ MODULES += (ship, spraying)
 VALUES = {  # what calls return, as plain data
     *("ActivePoint", "BinaryTree", "Bound", "Choice", "Constraint", "Convex", "DecisionRule", "Decomposition"),
     *("Discretised", "Effort", "Entry", "Guarantee", "Iterate", "Learned", "Memory", "Objective", "Plan", "Program"),
-    *("Separation", "Solution", "Status", "UpperBound", "Worst", "WorstViolation"),
+    *("Separation", "Solution", "Status", "UpperBound", "Work", "Worst", "WorstViolation"),
 }
 SEAMS = {  # what others implement; none of them does anything
     *("Ambiguity", "Domain", "EnclosableViolation", "Expression", "Oracle", "Region", "Rows", "Rule", "Simulator"),
     *("Timed", "Violation"),
 }
+
+
+ORACLES = (
+    oracles.AdaptiveSearch,
+    oracles.BranchAndBound,
+    oracles.Grid,
+    oracles.Multistart,
+    oracles.ProjectedSubgradient,
+    oracles.RandomSearch,
+    oracles.SupportFunction,
+)
 
 
 class Call(NamedTuple):
@@ -88,15 +99,7 @@ def made() -> Iterator[tuple[str, Callable[[], Call]]]:
     yield "lsip.Tuning", lambda: call(lsip.Tuning)
     yield "lsip.Union", lambda: call(lsip.Union, lsip.Interval(0, 1), lsip.Interval(2, 3))
     yield "lsip.Variable", lambda: call(lsip.Variable, shape=2)
-    for kind in (
-        oracles.AdaptiveSearch,
-        oracles.BranchAndBound,
-        oracles.Grid,
-        oracles.Multistart,
-        oracles.ProjectedSubgradient,
-        oracles.RandomSearch,
-        oracles.SupportFunction,
-    ):
+    for kind in ORACLES:
         yield f"lsip.oracles.{kind.__name__}", lambda kind=kind: call(kind)
     yield "lsip.ambiguity.Moments", lambda: call(ambiguity.Moments, mean=np.zeros(2), covariance=np.eye(2))
     yield "lsip.ambiguity.Wasserstein", lambda: call(ambiguity.Wasserstein, samples=POINTS.copy(), radius=0.1)
@@ -277,6 +280,8 @@ def methods() -> Iterator[tuple[str, Callable[[], Call]]]:
     yield "Problem.load", lambda: call(lsip.Problem.load, path=own.saved_problem())
     yield "Problem.from_data", lambda: call(lsip.Problem.from_data, data=own.problem().data())
     yield "Problem.solve", lambda: call(own.problem().solve, verbose=False, time_limit=1.0)
+    for kind in ORACLES:
+        yield f"{kind.__name__}.maximise", lambda kind=kind: call(kind().maximise, violation=own.violation())
     yield "Exchange.solve", lambda: call(lsip.Exchange(time_limit=1).solve, problem=own.problem(), verbose=False)
     for method, given in (
         ("dual", {"constraint": "above"}),

@@ -22,7 +22,7 @@ from ...expressions.graph import Condition, Expression
 from ...expressions.graph import Index as Formula
 from ...expressions.operators import FIRST, RULES, Statement, as_objects
 from ...expressions.printing import POWER, Printer
-from ...validation import OBJECT
+from ...validation import OBJECT, shown
 from .package import Node, cp
 
 Place = int | slice | EllipsisType | NDArray[np.integer] | NDArray[np.bool_] | list[int] | None
@@ -178,7 +178,7 @@ class Index(IndexExpression):
 
     def __init__(self, name: str, domain: Domain) -> None:
         if not isinstance(domain, Domain):
-            raise ModelError(f"An index ranges over a set such as lsip.Interval(0, 1); got {domain!r}.")
+            raise ModelError(f"An index ranges over a set such as lsip.Interval(0, 1); got {shown(domain)}.")
         super().__init__(Formula(name, domain))
 
 

@@ -78,7 +78,7 @@ class Problem:
         self, objective: cp.Minimize | cp.Maximize, constraints: Iterable[Any] = (), *, name: str = "problem"
     ) -> None:
         if not isinstance(objective, cp.Minimize | cp.Maximize):
-            raise ModelError(f"The objective must be cp.Minimize(...) or cp.Maximize(...); got {objective!r}.")
+            raise ModelError(f"The objective must be cp.Minimize(...) or cp.Maximize(...); got {shown(objective)}.")
         if isinstance(constraints, ForAll | cp.Constraint):
             raise ModelError(f"The constraints are a list, even of one: [{constraints}].")
         self.objective, self.name = objective, name

@@ -116,7 +116,7 @@ def identity(place: Place, formula: Formula, n: int) -> list[tuple[dict[int, flo
     offset = formula.body.offset - formula.upper
     line = _Line(Owner(place, UPPER), place.name, formula.body.coefficients, offset)
     equality = Constraint(_affine(Variable(n, name="x"), [line]), True, ("name", place.name))
-    found = matched(formula.indices, equality).body
+    found = matched(formula.indices, equality, {}).body
     rows = [(dict[int, float](), -side) for side in np.broadcast_to(_known(found.offset), found.shape).tolist()]
     for term in found.terms:
         for i, j, value in zip(term.rows.tolist(), term.columns.tolist(), _known(term.coefficient), strict=True):

@@ -1,0 +1,69 @@
+"""What is left of a proof by branch-and-bound, estimated by probing: a few open boxes are split until none is open.
+
+Boxes of a sample stand for all others (stochastic enumeration, after Knuth's way to estimate the size of a tree): where
+splitting k of them leaves l parts open, splitting all n leaves about n l / k, and a sample of these l is split next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .base import Array, Rows
+from .cover import Cover
+
+
+@dataclass(frozen=True)
+class WorkTuning:
+    """When and how the rest of a proof is estimated.
+
+    Parameters
+    ----------
+    least
+        Boxes of a search that ran out of them for which it is worth while.
+    first
+        Boxes after which it is on the way, in case that time runs out: probing costs as much as some thousands of them.
+    again
+        The factor by which they have to become more until it is estimated again.
+    sample
+        Open boxes that stand for all others.
+    negligible
+        Open boxes that are so few, relative to all that were needed until then, are not followed to their end.
+    most_rounds
+        Rounds of splitting after which the rest is taken for endless.
+    """
+
+    least: int = 5_000
+    first: int = 30_000
+    again: float = 4.0
+    sample: int = 100
+    negligible: float = 0.01
+    most_rounds: int = 100
+
+
+TUNING = WorkTuning()
+
+
+def boxes_left(
+    family: Rows, cover: Cover, rows: NDArray[np.intp], weights: Array, spread: Array | None, goal: float
+) -> float:
+    """How many boxes would have to be enclosed, about, until no bound of these rows of a cover exceeds the goal."""
+    rng = np.random.default_rng(0)
+    total, count = 0.0, float(len(rows))
+    lower, upper = cover.lower[rows], cover.upper[rows]
+    for _ in range(TUNING.most_rounds):
+        if count <= TUNING.negligible * total:
+            return total
+        some = rng.permutation(len(lower))[: TUNING.sample]
+        parts = type(cover)(family, cover.cell, cover.order, (lower[some], upper[some]))
+        parts.scale = cover.scale
+        everything = np.arange(parts.n)
+        parts.refine(everything, parts.influence(weights, everything))
+        total += count * parts.n / len(some)
+        bound = parts.bounds(weights, slice(None), spread)[0].max(axis=1, initial=-np.inf)
+        still = np.flatnonzero((bound > goal) & parts.splittable(np.arange(parts.n)))
+        count *= len(still) / len(some)
+        lower, upper = parts.lower[still], parts.upper[still]
+    return np.inf
