@@ -187,10 +187,7 @@ def _left(phase: str, folder: Path) -> dict[str, Any]:
                     rl.SICPO.load(path, specimens.mdp(), device="cpu") if phase == "learn" else lsip.load(path)
                 )
                 repr(loaded)
-            elif path.suffix not in (
-                ".part",
-                ".py",
-            ):  # a kill may leave half of a new file beside the old one, under its own name
+            elif path.suffix not in (".part", ".py"):  # a kill may leave half of a new file under a name of its own
                 return {"outcome": "broken", "words": f"{path.name} is left"}
     except Exception as error:
         return {"outcome": "broken", "words": f"{type(error).__name__}: {error}"}

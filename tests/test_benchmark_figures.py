@@ -239,7 +239,7 @@ def test_models_are_written_directly_or_by_hand() -> None:
 
 
 def test_what_cannot_be_written_is_counted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(language, "Worker", Here)
+    monkeypatch.setattr(published, "Worker", Here)
     assert main(["language", "--json", "--quick", "--only", "jumper_l2_2,sipr"]) == 0
     summary = json.loads(capsys.readouterr().out)["summary"]
     assert summary["solved"] == 2

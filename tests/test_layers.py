@@ -41,7 +41,7 @@ OWNERS = {  # optional packages: the only files of lsip that may import them, in
     },
 }
 BASE = {"lsip.deadline", "lsip.errors", "lsip.html", "lsip.registered", "lsip.schema", "lsip.validation"}
-LANGUAGE = {*BASE, "lsip.kernel", "lsip.domains", "lsip.expressions"}
+LANGUAGE = {*BASE, "lsip.lifetime", "lsip.kernel", "lsip.domains", "lsip.expressions"}
 ENGINE = {*LANGUAGE, "lsip.cones", "lsip.masters", "lsip.oracles", "lsip.model"}
 ANSWERS = {*ENGINE, "lsip.files", "lsip.proof", "lsip.solution"}
 ONLY = {  # every room of lsip, the innermost first: all that it may import from other rooms
@@ -51,6 +51,7 @@ ONLY = {  # every room of lsip, the innermost first: all that it may import from
     "lsip.validation": {"lsip.errors"},
     "lsip.files": {"lsip.errors", "lsip.validation"},
     "lsip.html": set(),
+    "lsip.lifetime": set(),
     "lsip.registered": set(),
     "lsip.schema": {"lsip.errors"},
     "lsip.kernel": set(),
@@ -58,7 +59,7 @@ ONLY = {  # every room of lsip, the innermost first: all that it may import from
     "lsip.installed": set(),
     "lsip.domains": BASE,
     "lsip.bases": {*BASE, "lsip.domains"},
-    "lsip.expressions": {*BASE, "lsip.kernel", "lsip.domains"},
+    "lsip.expressions": {*BASE, "lsip.lifetime", "lsip.kernel", "lsip.domains"},
     "lsip.cones": {"lsip.errors", "lsip.expressions"},
     "lsip.masters": {"lsip.deadline", "lsip.errors", "lsip.validation"},
     "lsip.oracles": LANGUAGE,

@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from operator import index as whole
-from weakref import WeakValueDictionary
+from weakref import ref
 
 import numpy as np
 
 from ..domains import Budget
 from ..domains.folded import Breaks, folded
 from ..errors import ModelError
+from ..lifetime import departing
 from ..validation import Data, fits, numbers, shown
 from .affine import Affine, Constraint
 from .graph import Expression, Gather, Index, Join, as_expression
@@ -58,15 +59,17 @@ class Folded(Index):
         return list(pairwise(ends))
 
 
-_known: WeakValueDictionary[tuple[int, Breaks], Folded] = WeakValueDictionary()  # each holds its index
+_known: dict[tuple[int, Breaks], ref[Folded]] = {}  # each holds its index
 
 
 def fold(index: Index, pieces: Pieces) -> Folded:
     """The index with its parts, the same for the same pieces."""
     key = (id(index), _breaks(index, pieces))
-    found = _known.get(key)
+    known = _known.get(key)
+    found = known() if known is not None else None
     if found is None:
-        found = _known[key] = Folded(index, key[1])
+        found = Folded(index, key[1])
+        _known[key] = departing(found, _known, key)
     return found
 
 

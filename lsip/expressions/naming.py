@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 from string import ascii_uppercase
 from typing import Any
@@ -12,6 +11,7 @@ from weakref import ref
 
 import numpy as np
 
+from ..lifetime import departing
 from ..validation import is_sparse
 
 
@@ -82,11 +82,7 @@ def recall(names: Iterable[tuple[Any, str, bool]]) -> None:
 
 
 def _call(matrix: Any, text: str, typed: bool) -> None:
-    _NAMES[id(matrix)] = Name(text, typed, ref(matrix, partial(_forget, id(matrix))))
-
-
-def _forget(key: int, _: object) -> None:
-    _NAMES.pop(key, None)
+    _NAMES[id(matrix)] = Name(text, typed, departing(matrix, _NAMES, id(matrix)))
 
 
 def _letters() -> Iterator[str]:

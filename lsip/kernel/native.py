@@ -11,12 +11,13 @@ import ctypes
 import importlib.util
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,6 +168,17 @@ def values(function: str | float, x: Array) -> tuple[Array, Array]:
     return low, high
 
 
+_held: dict[ref[NativeTape], tuple[Any, int]] = {}  # tapes in the library's memory
+_gone: list[ref[NativeTape]] = []  # whose Python half is gone: no code of Python runs then (see lsip.lifetime)
+
+
+def _free() -> None:
+    with suppress(IndexError):
+        while True:
+            library, tape = _held.pop(_gone.pop())
+            library.lsip_tape_free(tape)
+
+
 class NativeTape:
     """A tape of instructions in the library's memory."""
 
@@ -174,6 +186,7 @@ class NativeTape:
         self, dim: int, output: int, fields: NDArray[np.int32], whole: NDArray[np.int32], real: Array,
         kink_arguments: NDArray[np.int32], sizes: tuple[int, int],
     ) -> None:  # fmt: skip
+        _free()
         self._library = kernel().library
         self.dim, (self.outputs, self.kinks) = dim, sizes
         self._tape = self._library.lsip_tape_new(
@@ -182,10 +195,7 @@ class NativeTape:
         )  # fmt: skip
         if not self._tape:
             raise ValueError("The kernel does not take this tape.")
-
-    def __del__(self) -> None:
-        if getattr(self, "_tape", None):
-            self._library.lsip_tape_free(self._tape)
+        _held[ref(self, _gone.append)] = self._library, self._tape
 
     def _threads(self, boxes: int, order: int) -> int:
         """One for every share of the work that takes much longer than starting a thread does."""

@@ -7,11 +7,11 @@ those has units that are wrong by any factor; so such columns are looked for, an
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..lifetime import Remembered
 from ..oracles import BranchAndBound
 from .families import FamilyViolation, RowFamily
 
@@ -56,8 +56,8 @@ class PeakTuning:
 
 
 TUNING = PeakTuning()
-_sampled: WeakKeyDictionary[RowFamily, tuple[Array, Array]] = WeakKeyDictionary()
-_known: WeakKeyDictionary[RowFamily, Array] = WeakKeyDictionary()
+_sampled = Remembered[RowFamily, tuple[Array, Array]]()
+_known = Remembered[RowFamily, Array]()
 
 
 def sampled(family: RowFamily) -> tuple[Array, Array]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
 
+from ..lifetime import Remembered
 from ..model.program import Program
 from .certificate import Array, Ints
 from .linear_program import linear_program
@@ -32,7 +32,7 @@ class InteriorTuning:
 
 TUNING = InteriorTuning()
 
-_found: WeakKeyDictionary[Program, Array | None] = WeakKeyDictionary()
+_found = Remembered[Program, Array | None]()
 
 
 def interior(program: Program, size: Array, pairs: tuple[Ints, Ints]) -> Array | None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import linalg, sparse
@@ -24,6 +23,7 @@ from scipy.sparse.linalg import splu
 
 from ..deadline import PACE, afford, afford_factors, check
 from ..expressions.interval import EPS, TINY, Interval, down, up
+from ..lifetime import Remembered
 from ..masters.base import Matrix
 from ..model.program import Program
 from .certificate import Array, DataAssumption, Ints, nowhere
@@ -262,7 +262,7 @@ def equations(program: Program) -> Mask:
     return found
 
 
-_pairs: WeakKeyDictionary[Program, tuple[Ints, Ints]] = WeakKeyDictionary()
+_pairs = Remembered[Program, tuple[Ints, Ints]]()
 
 
 def opposites(program: Program) -> tuple[Ints, Ints]:

@@ -12,7 +12,6 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from ..expressions.graph import Index
 from ..expressions.interval import NORMAL, TINY, Interval
 from ..expressions.polynomials import Polynomial
 from ..expressions.tape import Quadratic
+from ..lifetime import Remembered
 from ..model.families import RowFamily
 from ..model.linear_form import LinearForm
 from ..model.peaks import inherit, largest
@@ -214,8 +214,8 @@ def identity(program: Program) -> Scaling:
     )
 
 
-_known: WeakKeyDictionary[Program, Scaling] = WeakKeyDictionary()
-_scaled: WeakKeyDictionary[Program, Program] = WeakKeyDictionary()
+_known = Remembered[Program, Scaling]()
+_scaled = Remembered[Program, Program]()
 
 
 def scaling_of(program: Program) -> Scaling:

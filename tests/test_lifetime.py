@@ -1,0 +1,97 @@
+"""What is known of an object goes with it, and no Ctrl-C is lost meanwhile."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import weakref
+from functools import partial
+from pathlib import Path
+from types import BuiltinFunctionType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lsip
+from lsip.expressions import naming
+from lsip.kernel import native
+from lsip.lifetime import Remembered, departing
+
+LOSES = {"__del__", "WeakKeyDictionary", "WeakValueDictionary", "WeakSet", "finalize"}
+GIVES_BACK = {"lsip/masters/gurobi.py", "lsip/masters/gurobi_integer.py"}  # licences, at once
+
+
+class Thing:
+    """Something of which something is known."""
+
+
+def test_what_is_remembered_goes_with_its_object() -> None:
+    known: Remembered[Thing, str] = Remembered()
+    one, other = Thing(), Thing()
+    known[one] = "first"
+    known[one] = "second"
+    assert one in known
+    assert other not in known
+    assert known[one] == "second"
+    del one
+    gc.collect()
+    assert not known._entries
+
+
+def test_entries_depart_once() -> None:
+    table: dict[str, Any] = {}
+    thing = Thing()
+    table["thing"] = departing(thing, table, "thing")
+    assert table["thing"]() is thing
+    table.clear()
+    del thing  # its entry is gone already
+    gc.collect()
+    assert table == {}
+
+
+def _model(n: int = 30) -> lsip.Problem:
+    x, t = lsip.Variable(n, name="x", lower=0), lsip.Index("t", lsip.Interval(0, 1))
+    return lsip.Problem(lsip.minimize(x.sum()), [lsip.forall(t, np.exp(np.linspace(0, 1, n) * t) @ x >= 1 + t)])
+
+
+def _compiled(callback: Any) -> bool:
+    while isinstance(callback, partial):
+        callback = callback.func
+    return isinstance(callback, BuiltinFunctionType)
+
+
+def test_no_finaliser_of_a_solve_is_written_in_python() -> None:
+    problem = _model()
+    solution = problem.solve(verbose=False)
+    assert solution.certified
+    watched = [
+        (type(thing).__name__, each.__callback__)
+        for each in gc.get_objects()
+        if isinstance(each, weakref.ref) and each.__callback__ is not None
+        for thing in [each()]
+        if type(thing).__module__.startswith("lsip") or id(thing) in naming._NAMES
+    ]
+    assert {"Program", "ndarray"} <= {name for name, _ in watched}
+    assert [(name, callback) for name, callback in watched if not _compiled(callback)] == []
+
+
+def test_none_is_written_anywhere_else() -> None:
+    root = Path(lsip.__file__).parents[1]
+    for path in root.glob("lsip/**/*.py"):
+        name = path.relative_to(root).as_posix()
+        if name not in GIVES_BACK:
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = {getattr(node, "name", None), getattr(node, "attr", None), getattr(node, "id", None)}
+                assert not names & LOSES, f"{name} loses interrupts: {names & LOSES}; see lsip/lifetime.py"
+
+
+def test_tapes_are_given_back() -> None:
+    if native.kernel() is None:
+        pytest.skip("NumPy does the work")
+    held = []
+    for _ in range(4):
+        _model().compile()
+        gc.collect()
+        held.append(len(native._held))
+    assert held[-1] == held[1]
