@@ -127,7 +127,7 @@ class Run:
         self.given, self.options, self.problem, self.answer = given, options, problem, answer
         self.tuning = options.tuning
         self.ready = False  # whether there was time enough to begin
-        self.regional = self.unproven_rays = 0
+        self.regional = self.unproven_rays = self.unclosed = self.due = 0
         with suppress(OutOfTime), self.clock.running(), np.errstate(over="ignore", invalid="ignore"):
             with self.clock.on("compile"):
                 self._open(opened(self.clock))
@@ -347,7 +347,7 @@ class Run:
     def _close(self, point: Proposal) -> End | None:
         """The end, if these multipliers prove that no point is better than the incumbent by more than the gap."""
         state, best = self.state, self.state.incumbent
-        if best is None:
+        if best is None or len(state.history) < self.due:
             return None
         allowed = state.allowed(best.upper)
         try:
@@ -356,6 +356,8 @@ class Run:
             check("exchange")  # otherwise it is only too much for the time that is left
             return None
         if not state.closed(self.program, best, lower):
+            self.unclosed += 1
+            self.due = len(state.history) + max(self.unclosed - self.tuning.unclosed, 0) // 2
             return None
         if np.isfinite(lower.radius) and self.regional < self.tuning.regional:
             self.regional += 1
