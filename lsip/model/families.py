@@ -384,6 +384,8 @@ class DeclaredFamily:
 
     def _asks_little(self, points: int, levels: int) -> bool:
         """Whether a row at each of so many points is so little of all rows there that the others are left out."""
+        if self.count == 1:
+            return False
         if self.tape.compiled:
             return points * levels * self.columns.size > TUNING.most_numbers
         return self.count > TUNING.many_rows
