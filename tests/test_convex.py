@@ -496,3 +496,12 @@ def test_a_certificate_for_another_point_is_refused():
     certificate = replace(solution.certificate, x=solution.certificate.x - 1e-3)
     with pytest.raises(lsip.ProofError):
         replace(solution, certificate=certificate).verify()
+
+
+def test_matrices_may_be_lists_of_lists() -> None:
+    a, t = lsip.Variable(2, name="a"), lsip.Index("t", lsip.Interval(0, 1))
+    constraint = lsip.forall(t, lsip.psd([[a[0], t], [t, a[1]]]))
+    assert str(constraint) == "((a[0], t), (t, a[1])) ⪰ 0   for all t ∈ [0, 1]"
+    solution = lsip.Problem(lsip.minimize(a.sum()), [constraint]).solve(verbose=False)
+    assert solution.certified
+    assert solution.value == pytest.approx(2.0, abs=1e-7)

@@ -6,7 +6,7 @@ constraint for all y, of norms and of semidefinite matrices are a further index,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -169,7 +169,7 @@ def _directed(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
     return ConvexConstraint(rows, False, origin, convex=body, elements=elements, worst=worst, entries=entries)
 
 
-def psd(matrix: Affine | Expression | Array) -> ConvexConstraint:
+def psd(matrix: Affine | Expression | Array | Sequence[object]) -> ConvexConstraint:
     """A symmetric matrix, affine in the variables, has no negative eigenvalue.
 
     With an index in it, `lsip.forall(y, lsip.psd(M))` says so for all y.
@@ -190,7 +190,7 @@ def psd(matrix: Affine | Expression | Array) -> ConvexConstraint:
         raise ModelError(f"{m} has no decision variable in it, so there is nothing to constrain.")
     q = linear_rule("negative", (m,)).gather(np.arange(m.size)[None, :])
     body = Convex(Affine((), ()), (Atoms(Definite(), q, np.zeros(1, dtype=np.intp), np.ones(1)),))
-    return _directed(body, ("psd", matrix))
+    return _directed(body, ("psd", m))
 
 
 def convex_objective(u: Convex, maximise: bool, over: tuple[Index, ...]) -> tuple[Height, ConvexConstraint]:
