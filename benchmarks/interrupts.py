@@ -7,6 +7,9 @@
 - learn: SI-CPO with a checkpoint, which must be there and load afterwards; a SIGTERM may leave an earlier one;
 - save: a solution is written to one file again and again, which must load afterwards.
 
+Besides, one child compiles on and counts, and each Ctrl-C has to arrive: what comes while a finaliser runs is lost if
+that is Python's (see `lsip/lifetime.py`).
+
 A child that has not ended ten seconds after the signal hangs; one that leaves processes, halves of files, files that do
 not load or bounds that are wrong has failed.
 """
@@ -16,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import select
 import signal
 import sys
 import tempfile
@@ -30,6 +34,7 @@ from .harness.figures import counted, machine, table
 from .harness.registry import Figures, Options, benchmark, say
 
 TRIES, QUICK = 300, 24
+STORM = 10  # signals in a row, for every try
 PATIENCE = 10.0  # seconds of wall time that a child may take to end
 LONGEST = 1.5  # seconds before the signal
 ENTRY = "power_grid_20"  # of the catalogue: it takes about a second
@@ -110,6 +115,41 @@ def attempt(phase: str, seed: int) -> dict[str, Any]:
             _tell(child, signal.SIGKILL)
             return found | {"outcome": "orphans", "words": "processes of its group are left"}
         return found | _left(phase, folder)
+
+
+def storm(count: int, seed: int) -> int:
+    """How many of so many Ctrl-C are lost by a child that compiles, catches each, and compiles on."""
+    rng, (told, tells) = random.Random(seed), os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            _endure(tells)
+        finally:
+            os._exit(1)
+    lost = 0
+    os.read(told, 1)  # it has begun
+    for _ in range(count):
+        time.sleep(rng.uniform(0.0, 0.05))
+        os.kill(child, signal.SIGINT)
+        if select.select([told], [], [], PATIENCE)[0]:
+            os.read(told, 1)
+        else:
+            lost += 1
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(told)
+    os.close(tells)
+    return lost
+
+
+def _endure(tells: int) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    while True:
+        try:
+            os.write(tells, b".")
+            _compile(Path())
+        except KeyboardInterrupt:
+            pass
 
 
 def _started(phase: str, folder: Path) -> int:
@@ -199,7 +239,11 @@ def show(figures: Figures) -> str:
     wrong = [f"{f['outcome']}: {f['phase']} {f['seed']} {f['signal']}: {f['words']}" for f in figures["findings"]]
     rows = [*figures["phases"], {"phase": "all", **figures["summary"]}]
     return "\n\n".join(
-        [table(rows, {"phase": "phase", "tries": "tries", **{o: o for o in OUTCOMES}}), "\n".join(wrong)]
+        [
+            table(rows, {"phase": "phase", "tries": "tries", **{o: o for o in OUTCOMES}}),
+            "of {signals} Ctrl-C in a row, {lost} were lost".format(**figures["storm"]),
+            "\n".join(wrong),
+        ]
     )
 
 
@@ -220,6 +264,7 @@ def run(options: Options) -> Figures:
             say("{outcome}: {phase} {seed} {signal}: {words}".format(**found))
 
     summary = counted(done, OUTCOMES)
+    row = {"signals": STORM * count, "lost": storm(STORM * count, options.seed)}
     return {
         "quick": options.quick,
         "machine": before,
@@ -227,8 +272,12 @@ def run(options: Options) -> Figures:
         "seed": options.seed,
         "summary": summary,
         "phases": [{"phase": n, **counted([d for d in done if d["phase"] == n], OUTCOMES)} for n in names],
+        "storm": row,
         "slowest": max(d["seconds"] for d in done),
         "codes": dict(Counter(str(d["code"]) for d in done)),
-        "goals": [{"goal": o, "figure": summary[o], "target": 0, "met": summary[o] == 0} for o in OUTCOMES[2:]],
+        "goals": [
+            {"goal": what, "figure": figure, "target": 0, "met": figure == 0}
+            for what, figure in [*((o, summary[o]) for o in OUTCOMES[2:]), ("lost", row["lost"])]
+        ],
         "findings": [d for d in done if d["outcome"] in OUTCOMES[2:]],
     }
