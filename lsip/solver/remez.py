@@ -1,0 +1,308 @@
+"""Remez's exchange: all extrema of an error at once, from one square system to the next.
+
+Best approximations in one dimension have rows in pairs, f(y) a - w δ <= b and -f(y) a - w δ <= b', and δ is all that is
+paid for. Then as many index points as there are variables, a reference, say which row of each pair holds there: by the
+signs of the one combination of the f(y) that vanishes, whose sizes are multipliers. The rows of a reference are a
+square system for a and δ; between its points the error has larger extrema, and these are the next reference. That
+converges quadratically (Veidinger, 1960), and no linear program is solved.
+
+The first reference is spread like the Christoffel function of the f(y): its quantiles are the extrema of Chebyshev
+polynomials where the f(y) are polynomials, equidistant for cosines, and denser at the ends of bands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg
+
+from ..deadline import check
+from ..model.families import FamilyViolation, RowFamily
+from ..model.program import STORAGE, Program
+from ..oracles.base import Ints
+from ..proof.certificate import Array, Support
+from ..validation import Configuration, Count, Positive, Share
+
+
+@dataclass(frozen=True)
+class RemezTuning(Configuration):
+    """How references are exchanged.
+
+    Parameters
+    ----------
+    points, least_points
+        Points of the table in which extrema are looked for, for every variable, and the fewest of a family; they are
+        denser at both ends of its index set, as extrema are.
+    christoffel
+        Points for every variable from which the first reference is spread.
+    below
+        How far below its neighbours, relative to the level, an extremum between points of the table may look.
+    most
+        References that are tried.
+    share
+        The share of the gap that is left to the difference between the largest error and the level.
+    patience
+        References in a row that come no nearer, after which rounding is to blame, or another kind of problem.
+    """
+
+    points: Count = 10
+    least_points: Count = 24
+    christoffel: Count = 3
+    below: Share = 0.1
+    most: Count = 30
+    share: Positive = 0.1
+    patience: Count = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Levelled:
+    """A reference, and the point at which its rows hold with equality."""
+
+    x: Array
+    support: tuple[Support, ...]
+    rows: Array  # (n, n), of the reference
+    rhs: Array  # (n,)
+    excess: float  # by how much δ is too small for some index point, as far as extrema were found
+    least: float  # w, at the least
+
+    @property
+    def mass(self) -> float:
+        """Of the multipliers."""
+        return sum(s.multiplier for s in self.support)
+
+
+@dataclass(frozen=True, eq=False)
+class Peaks:
+    """Extrema of an error, from left to right."""
+
+    family: Ints
+    component: Ints
+    y: Array
+    up: Array  # +1 or -1, the row of its pair
+    value: Array  # of the violation
+    excess: Array  # the same in units of δ
+
+    def only(self, places: Ints | list[int]) -> Peaks:
+        """Some of them."""
+        return Peaks(*(part[places] for part in vars(self).values()))
+
+
+class Band:
+    """A family whose rows come in one pair, and a table of them."""
+
+    def __init__(self, family: RowFamily, number: int, level: int, points: int) -> None:
+        self.family, self.number = family, number
+        lower, upper = float(family.domain.lower[0]), float(family.domain.upper[0])
+        turn = np.cos(np.linspace(np.pi, 0.0, points))
+        self.y = np.clip(0.5 * (lower + upper) + 0.5 * (upper - lower) * turn, lower, upper)
+        self.lower, self.upper, self.count = lower, upper, points
+        a, b = family.rows(self.y[:, None])
+        self.level = int(np.flatnonzero(family.columns[0] == level)[0])
+        self.table = np.delete(a[:, 0], self.level, axis=1)  # f(y)
+        self.paid, self.rhs = -a[:, :, self.level].T, b.T  # w and b of both rows
+        self.paired = bool((self.table == -np.delete(a[:, 1], self.level, axis=1)).all() and (self.paid > 0).all())
+        self.found: tuple[Array, Array] = np.zeros(0), np.zeros(0)  # extrema of the last error, and their signs
+
+    def peaks(self, violation: FamilyViolation, level: float, below: float) -> Iterator[Array]:
+        """Extrema of both rows as columns (component, y, up, value, excess), each after one Newton step."""
+        error = self.table @ np.delete(violation.weights[0, :-1], self.level)
+        for row, up in ((0, 1.0), (1, -1.0)):
+            v = up * error - self.paid[row] * level - self.rhs[row]
+            high = v > -below * level * self.paid[row]
+            high[1:] &= v[1:] > v[:-1]
+            high[:-1] &= v[:-1] >= v[1:]
+            place = np.flatnonzero(high)
+            if not len(place):
+                continue
+            y, component = self._moved(violation, self._nearest(place, up), row), np.full(len(place), row)
+            value = violation.at(y[:, None], component)
+            before = v[place]
+            y, value = np.where(value > before, y, self.y[place]), np.maximum(value, before)
+            yield np.stack([component, y, np.full(len(y), up), value, value / self.paid[row][place]])
+
+    def _nearest(self, place: Ints, up: float) -> Array:
+        """Where Newton's method goes on: at extrema of the error before, if these are next to points of the table."""
+        y, (known, signs) = self.y[place], self.found
+        known = known[signs == up]
+        if not len(known):
+            return y
+        right = np.clip(np.searchsorted(known, y), 0, len(known) - 1)
+        left = np.maximum(right - 1, 0)
+        near = np.where(np.abs(known[left] - y) < np.abs(known[right] - y), known[left], known[right])
+        last = self.count - 1
+        inside = (near >= self.y[np.maximum(place - 1, 0)]) & (near <= self.y[np.minimum(place + 1, last)])
+        return np.where(inside, near, y)
+
+    def _moved(self, violation: FamilyViolation, y: Array, row: int) -> Array:
+        """One Newton step up, no farther than to the next points of the table."""
+        found = violation.derivatives(y[:, None], np.full(len(y), row))
+        assert found is not None
+        slope, bend = found[1][:, 0], found[2][:, 0, 0]
+        step = np.where(bend < 0, -slope / np.where(bend < 0, bend, 1.0), 0.0)
+        right = np.clip(np.searchsorted(self.y, y, side="right"), 1, self.count - 1)
+        reach = self.y[right] - self.y[right - 1]
+        return np.clip(y + np.clip(np.where(np.isfinite(step), step, 0.0), -reach, reach), self.lower, self.upper)
+
+
+def level_of(program: Program) -> int | None:
+    """The one variable that is paid for, where all others are free and rows come in pairs over intervals; or None."""
+    paid = np.flatnonzero(program.c)
+    if len(paid) != 1 or program.finite_rows or not program.families or program.n > STORAGE.most_dense:
+        return None
+    level = int(paid[0])
+    free = np.isinf(program.lower) & np.isinf(program.upper)
+    free[level] = True
+    suits = program.c[level] > 0 and free.all() and program.upper[level] == np.inf
+    return level if suits and all(_suits(f, program.n) for f in program.families) else None
+
+
+def _suits(family: RowFamily, n: int) -> bool:
+    """Whether a family has two rows in all variables, over an interval, and derivatives."""
+    if family.columns.shape != (2, n) or family.domain.dim != 1 or family.linear is not None:
+        return False
+    every = np.arange(n)
+    cells = family.domain.cells()
+    flat = len(cells) == 1 and len(cells[0].lower) == 1 and cells[0].inside is None and cells[0].place is None
+    same = (np.sort(family.columns[0]) == every).all() and (family.columns[0] == family.columns[1]).all()
+    wide = bool((family.domain.upper > family.domain.lower).all())
+    return bool(flat and same and wide and family.differentiable)
+
+
+def levelled(program: Program, level: int, tol: float, tuning: RemezTuning) -> Levelled | None:
+    """The reference whose level is the largest error, up to a share of the gap; None where there is none of this kind.
+
+    The gap is relative to the level.
+    """
+    bands = _bands(program, level, tuning)
+    if bands is None:
+        return None
+    reference, best, highest, patience = _first(bands, program.n, tuning), None, 0.0, 0
+    least = min(float(band.paid.min()) for band in bands)
+    for _ in range(tuning.most):
+        check("exchange of references")
+        found = _solved(program, reference)
+        if found is not None and found[0][level] < 0:  # the other signs alternate as well
+            found = _solved(program, replace(reference, component=1 - reference.component))
+        if found is None or not found[0][level] > 0:
+            return best
+        x = found[0]
+        peaks = _peaks(program, bands, x, float(x[level]), tuning)
+        excess = float(peaks.excess.max(initial=0.0))
+        patience = 0 if best is None or x[level] > highest else patience + 1
+        highest = max(highest, float(x[level]))
+        if best is None or excess < best.excess:
+            best = Levelled(*found, excess, least)
+        if excess <= tuning.share * tol * x[level] or patience >= tuning.patience:
+            return best
+        chosen = _alternating(peaks, program.n)
+        if chosen is None:
+            return best
+        reference = chosen
+    return best
+
+
+def _bands(program: Program, level: int, tuning: RemezTuning) -> list[Band] | None:
+    """The families, and tables of their rows; None where these are no pairs."""
+    widths = np.array([f.domain.upper[0] - f.domain.lower[0] for f in program.families])
+    shares = np.ceil(tuning.points * program.n * widths / widths.sum()).astype(int)
+    bands = []
+    for number, (family, share) in enumerate(zip(program.families, shares.tolist(), strict=True)):
+        band = Band(family, number, level, max(share, tuning.least_points))
+        if not (band.paired and np.isfinite(band.table).all()):
+            return None
+        bands.append(band)
+    return sorted(bands, key=lambda band: band.lower)
+
+
+def _first(bands: list[Band], n: int, tuning: RemezTuning) -> Peaks:
+    """Index points at the quantiles of the Christoffel function, with alternating signs.
+
+    Every band has about as many of them as it has of that, and both of its ends.
+    """
+    thin = max(sum(band.count for band in bands) // (tuning.christoffel * n), 1)
+    places = [np.unique(np.append(np.arange(0, band.count, thin), band.count - 1)) for band in bands]
+    q = np.linalg.qr(np.concatenate([band.table[some] for band, some in zip(bands, places, strict=True)]))[0]
+    shares = np.split((q * q).sum(axis=1), np.cumsum([len(some) for some in places])[:-1])
+    wanted = np.cumsum([share.sum() for share in shares]) * n / (n - 1)
+    counts = np.diff(np.round(wanted), prepend=0.0).astype(int)
+    counts[-1] = n - counts[:-1].sum()
+    y = []
+    for band, some, share, count in zip(bands, places, shares, counts.tolist(), strict=True):
+        total = np.cumsum(share) - 0.5 * share
+        y.append(np.interp(np.linspace(total[0], total[-1], count), total, band.y[some]))
+    up = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    family = np.repeat([band.number for band in bands], counts)
+    zero = np.zeros(n)
+    return Peaks(family, (up < 0).astype(np.intp), np.concatenate(y), up, zero, zero)
+
+
+def _solved(program: Program, reference: Peaks) -> tuple[Array, tuple[Support, ...], Array, Array] | None:
+    """The point at which the rows of a reference hold with equality, multipliers, and both; None where there is none.
+
+    A multiplier that is negative belongs to the other row of its pair.
+    """
+    component = reference.component
+    for _ in range(2):
+        matrix, rhs = _rows(program, reference, component)
+        try:
+            factors = linalg.lu_factor(matrix, check_finite=False)
+        except (linalg.LinAlgError, ValueError):
+            return None
+        weights = linalg.lu_solve(factors, -program.c, trans=1, check_finite=False)
+        if not np.isfinite(weights).all():
+            return None
+        if (weights >= 0).all():
+            x = linalg.lu_solve(factors, rhs, check_finite=False)
+            atoms = zip(reference.family.tolist(), component.tolist(), reference.y, weights.tolist(), strict=True)
+            support = tuple(Support(f, c, np.array([y]), v) for f, c, y, v in atoms)
+            return (x, support, matrix, rhs) if np.isfinite(x).all() else None
+        component = np.where(weights < 0, 1 - component, component)
+    return None
+
+
+def _rows(program: Program, reference: Peaks, component: Ints) -> tuple[Array, Array]:
+    """The rows (n, n) of a reference, and their right-hand sides."""
+    matrix, rhs = np.zeros((program.n, program.n)), np.zeros(program.n)
+    for f, family in enumerate(program.families):
+        mine = np.flatnonzero(reference.family == f)
+        if len(mine):
+            a, rhs[mine] = family.chosen(reference.y[mine, None], component[mine])
+            matrix[mine[:, None], family.columns[component[mine]]] = a
+    return matrix, rhs
+
+
+def _peaks(program: Program, bands: list[Band], x: Array, level: float, tuning: RemezTuning) -> Peaks:
+    """All extrema that matter, from left to right."""
+    parts = []
+    for band in bands:
+        violation = program.violation(band.number, x)
+        found = list(band.peaks(violation, level, tuning.below))
+        mine = np.concatenate(found, axis=1) if found else np.zeros((5, 0))
+        mine = mine[:, mine[1].argsort(kind="stable")]
+        band.found = mine[1], mine[2]
+        parts.append(np.concatenate([np.full((1, mine.shape[1]), float(band.number)), mine]))
+    every = np.concatenate(parts, axis=1)
+    every = every[:, every[2].argsort(kind="stable")]
+    return Peaks(every[0].astype(np.intp), every[1].astype(np.intp), *every[2:])
+
+
+def _alternating(peaks: Peaks, n: int) -> Peaks | None:
+    """The n of them, with alternating signs, that are largest; None if there are not so many."""
+    starts = np.flatnonzero(np.concatenate([[True], peaks.up[1:] != peaks.up[:-1]]))
+    ends = np.append(starts[1:], len(peaks.up))
+    size = peaks.excess
+    kept = [i + int(size[i:j].argmax()) for i, j in zip(starts.tolist(), ends.tolist(), strict=True)]
+    while len(kept) > n:
+        if len(kept) == n + 1:
+            kept.pop(0 if size[kept[0]] < size[kept[-1]] else -1)
+            continue
+        least = min(range(len(kept)), key=lambda k: size[kept[k]])
+        if least in (0, len(kept) - 1):
+            kept.pop(least)
+        else:  # its neighbours have the same sign then: the larger one stands for both
+            other = least + 1 if size[kept[least + 1]] < size[kept[least - 1]] else least - 1
+            for k in sorted((least, other), reverse=True):
+                kept.pop(k)
+    return peaks.only(kept) if len(kept) == n else None
