@@ -28,6 +28,7 @@ from ..expressions.parametric_region import at_values, moved_by
 from ..expressions.polynomials import Polynomial, Polynomials
 from ..expressions.slopes import Slopes
 from ..expressions.tape import Quadratic, Tape
+from ..expressions.waves import Waves
 from ..oracles.attained import discrete_points
 from ..oracles.base import Array, Enclosure, Ints, Pieces, Renewal, Rows
 from ..oracles.memory import Memory
@@ -118,7 +119,7 @@ class RowFamily(Rows, Protocol):
         """What makes the rows what they are, beside index set and columns: equal for equal rows."""
 
 
-FOUND_OUT = ("linear", "polynomials", "coefficient_polynomials")  # about the formulas of a family, when asked
+FOUND_OUT = ("linear", "polynomials", "coefficient_polynomials", "waves")  # about the formulas of a family, when asked
 
 
 class DeclaredFamily:
@@ -329,6 +330,12 @@ class DeclaredFamily:
         if self.polynomials is not None or self.tape.kink_count:
             return self.polynomials
         return Polynomials.of(Tape(self.outputs[:1], self.indices, values=self.tape.known))
+
+    @cached_property
+    def waves(self) -> Waves | None:
+        """The numbers of all rows, rhs last in each, as multiples of cosines and sines; None if none of them is one."""
+        found = Waves.of(self.tape)
+        return None if found is None else found.only(self._lanes(np.arange(self.count)).ravel())
 
     def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
         """The coefficients of row `component[n]` at the point y[n] in rational numbers; None if no polynomials."""

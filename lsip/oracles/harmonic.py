@@ -1,0 +1,272 @@
+"""Sums of cosines and sines of a scalar index, bounded in closed form, whatever their weights.
+
+Over boxes [lower, upper] around centres c, with u = (y - c) / r, the Taylor series of such a sum g is known to any
+order m: its coefficients are products of a table of cos(f c) and sin(f c) with the weights times powers of f, and its
+rest is at most the sum of |weight| (f r)^m / m!. Then, with the coefficients T_j,
+
+    g <= T_0 + T_1 u + (T_2 + R) u^2,   R = |T_3| + ... + |T_m-1| + rest,   for |u| <= 1,
+
+which is as sharp at a maximum as T_1 is small: boxes are centred anew at the maximum of their Taylor series. Large terms
+that cancel do so in the coefficients, where a `Cover` encloses one function at a time; as in Bernstein's inequality,
+what derivatives may be is known from the largest frequency.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import frexp
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..deadline import check
+from ..domains.proven import LOST
+from ..expressions.functions import FUNCTIONS
+from ..expressions.interval import EPS, up
+from ..expressions.waves import OTHER, SINE, Waves
+from .base import Array, EnclosableViolation, Ints, Separation, Wavy, Weighted
+from .distinct import distinct
+
+_COS = FUNCTIONS["cos"]
+
+
+@dataclass(frozen=True)
+class HarmonicTuning:
+    """How an interval is cut, and how far series go.
+
+    Parameters
+    ----------
+    order
+        Terms of a series.
+    radius
+        Half the width of the first boxes, in units of the shortest wave's angle: so that series converge fast, and a
+        box around a maximum is concave.
+    rounds
+        Of cutting at most; where more are needed, rounding keeps the bound up.
+    most_first, most_boxes
+        The first boxes at most, and those that are open at most for each of them.
+    block
+        Terms that are added up before these sums are: rounding grows with the larger of both numbers.
+    apart
+        Maxima that are nearer to each other, relative to how far they are from each other on average, count as one.
+    whole
+        Bits of a frequency, relative to the least one, up to which centres are chosen so that their products are exact.
+    """
+
+    order: int = 16
+    radius: float = 0.75
+    rounds: int = 24
+    most_first: int = 20_000
+    most_boxes: int = 8
+    block: int = 16
+    apart: float = 0.1
+    whole: int = 24
+
+
+TUNING = HarmonicTuning()
+
+
+class Found(NamedTuple):
+    """A bound of a sum, and where it is largest."""
+
+    bound: float
+    points: Array  # (k,)
+    components: Ints
+
+
+def by_waves(violation: EnclosableViolation, rows: Weighted, target: float, alert: float, most: int) -> Separation | None:
+    """The maxima of rows that are sums of waves over an interval, so many at most, and a bound; None if that fails."""
+    cells, family = violation.domain.flat_cells(), rows.family
+    waves = family.waves if isinstance(family, Wavy) else None
+    whole = len(cells) == 1 and len(cells[0].lower) == 1 and cells[0].inside is None and cells[0].place is None
+    if waves is None or not whole or (waves.kind == OTHER).any():
+        return None
+    lower, upper = float(cells[0].lower[0, 0]), float(cells[0].upper[0, 0])
+    found = Harmonic(waves, rows.weights, rows.spread).largest(lower, upper, target, alert)
+    if found is None:
+        return None
+    y = violation.domain.project(found.points[:, None])
+    value = violation.at(y, found.components)
+    radius = np.array([TUNING.apart * (upper - lower) / max(len(y), 1)])
+    chosen = distinct(y, value, found.components, radius, most)
+    bound = max(found.bound, float(value.max(initial=-np.inf)))
+    trusts = family.trusts(violation.domain)
+    return Separation(y[chosen], value[chosen], bound, found.components[chosen], trusts=trusts)
+
+
+class Harmonic:
+    """Sums g_i(y) = sum_k weights[k, i] wave_k(y), i < p, with half-widths of the weights."""
+
+    def __init__(self, waves: Waves, weights: Array, spread: Array | None) -> None:
+        """Waves (p K,) row by row, and their weights (p, K)."""
+        p = len(weights)
+        flat = (waves.factor * weights.ravel(), waves.kind == SINE, waves.frequency)
+        frequency, sine = np.abs(flat[2]), flat[1]
+        value = np.where(sine & (flat[2] < 0), -flat[0], flat[0])  # sin is odd, cos is even
+        order = np.lexsort((sine, frequency))
+        first = np.concatenate([[True], (np.diff(frequency[order]) != 0) | (np.diff(sine[order].astype(int)) != 0)])
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.cumsum(first) - 1
+        self.frequency, self.sine = frequency[order][first], sine[order][first]
+        count, row = len(self.frequency), np.repeat(np.arange(p), weights.shape[1])
+        self.q, self.sizes = np.zeros((2, count, p))
+        np.add.at(self.q, (place, row), value)
+        np.add.at(self.sizes, (place, row), np.abs(value))
+        self.meeting = int(np.bincount(place * p + row).max())  # terms that were added up, at most
+        self.swing = np.zeros(p)
+        if spread is not None:
+            self.swing = up((np.abs(waves.factor.reshape(p, -1)) * spread).sum(axis=1) * (1 + (weights.shape[1] + 4) * EPS))
+        self.p, self.fastest = p, float(self.frequency.max()) or 1.0
+        self.unit = 2.0 ** frexp(self.fastest)[1]  # so that dividing by it rounds nothing
+        self.bits = max(_bits(v) for v in self.frequency.tolist())
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Weights times powers of frequencies, in blocks, and what is lost by rounding for each order."""
+        order, block = TUNING.order, TUNING.block
+        count = len(self.frequency)
+        powers = np.ones((count, order + 1))
+        powers[:, 1:] = (self.frequency / self.unit)[:, None]
+        powers = np.cumprod(powers, axis=1)
+        terms = self.q[:, :, None] * powers[:, None, :order]  # (count, p, order)
+        # cos, -sin, -cos, sin are the derivatives of cos, which those of sin begin with one earlier.
+        turn = (np.arange(order) - self.sine[:, None]) % 4
+        blocks = -(-count // block)
+        table = np.zeros((2, blocks * block, self.p * order))
+        for k, signs in enumerate(([1.0, 0.0, -1.0, 0.0], [0.0, -1.0, 0.0, 1.0])):
+            table[k, :count] = (np.array(signs)[turn][:, None, :] * terms).reshape(count, -1)
+        # Cosines and sines of a block stand side by side, so that one product adds up both.
+        self.table = table.reshape(2, blocks, block, -1).transpose(1, 0, 2, 3).reshape(blocks, 2 * block, -1)
+        self.most = np.einsum("kp,kj->pj", self.sizes, powers)  # (p, order + 1)
+        self.turned = np.einsum("kp,kj->pj", self.sizes * self.frequency[:, None], powers)  # for arguments that round
+        # Of the function; of a block, where half of the entries are zero, and of all blocks; of powers and factorials.
+        self.lost = EPS * (_COS.ulps + 0.5 * (block + blocks + self.meeting) + 4.0 + 4.0 * np.arange(order + 1))
+
+    def expanded(self, c: Array, r: Array) -> tuple[Array, Array, Array]:
+        """Coefficients (B, p, order) in u, their rests (B, p), and what rounding may have taken from all of them."""
+        order, count, blocks = TUNING.order, len(self.frequency), len(self.table)
+        angle = c[:, None] * self.frequency
+        waves = np.zeros((2, len(c), blocks * TUNING.block))
+        np.cos(angle, out=waves[0, :, :count])
+        np.sin(angle, out=waves[1, :, :count])
+        side = waves.reshape(2, len(c), blocks, -1).transpose(2, 1, 0, 3).reshape(blocks, len(c), -1)
+        scale = np.ones((len(c), order + 1))
+        scale[:, 1:] = (self.unit * r)[:, None] / np.arange(1, order + 1)
+        scale = np.cumprod(scale, axis=1)
+        series = np.matmul(side, self.table).sum(axis=0).reshape(len(c), self.p, order) * scale[:, None, :order]
+        lost = scale @ (self.most * self.lost).T
+        if self.bits > TUNING.whole:
+            lost = lost + EPS * np.abs(c)[:, None] * (scale @ self.turned.T)
+        rest = scale[:, order:] * self.most[:, order] * (1 + 8 * order * EPS)
+        return series, rest, lost * (1 + 1e-9) + LOST
+
+    def centres(self, y: Array, largest: float) -> Array:
+        """Numbers next to y whose products with all frequencies are exact, where there are such."""
+        if self.bits > TUNING.whole or not largest:
+            return y
+        grid = 2.0 ** (frexp(largest)[1] - (52 - self.bits))
+        return np.round(y / grid) * grid
+
+    def largest(self, lower: float, upper: float, target: float, alert: float) -> Found | None:
+        """A bound over an interval: at most the `target`, or about twice what is attained; None if that fails."""
+        size = max(abs(lower), abs(upper))
+        if not np.isfinite(self.most).all() or size * self.unit > min(_COS.checked[1], 2.0**40):
+            return None
+        waves = (upper - lower) * self.fastest / (2.0 * TUNING.radius)
+        if not waves < TUNING.most_first:
+            return None
+        first = int(waves) + 1
+        edges = np.linspace(lower, upper, first + 1)
+        edges[-1] = upper
+        lo, hi = edges[:-1], edges[1:]
+        at, fresh = 0.5 * lo + 0.5 * hi, np.ones(first, dtype=bool)
+        bound, points, components, values = -np.inf, [], [], []
+        for _ in range(TUNING.rounds):
+            check("branch-and-bound")
+            c = self.centres(at, size)
+            r = up(np.maximum(hi - c, c - lo))
+            series, rest, lost = self.expanded(c, r)
+            low, high = (lo - c) / r, (hi - c) / r
+            ends = low - 4 * EPS * np.abs(low), high + 4 * EPS * np.abs(high)
+            tops = _bounds(series, rest, ends) + lost + self.swing
+            if not np.isfinite(tops).all():
+                return None
+            u, value = _maxima(series, ends)
+            points.append(np.clip(c[:, None] + r[:, None] * u, lower, upper).ravel())
+            values.append((value + self.swing).ravel())
+            components.append(np.tile(np.arange(self.p), len(c)))
+            best = max(float(v.max()) for v in values)
+            goal = max(target, 2 * best - alert) if best > alert else target
+            open_boxes = tops.max(axis=1) > goal
+            bound = max(bound, float(tops[~open_boxes].max(initial=-np.inf)))
+            if not open_boxes.any():
+                return self._found(bound, points, components, values, alert)
+            if open_boxes.sum() > TUNING.most_boxes * first:
+                return None
+            which = tops[open_boxes].argmax(axis=1)
+            peak = (c[:, None] + r[:, None] * u)[open_boxes][np.arange(len(which)), which]
+            lo, hi, at, fresh = _cut(lo[open_boxes], hi[open_boxes], peak, fresh[open_boxes])
+        return None
+
+    def _found(
+        self, bound: float, points: list[Array], components: list[Ints], values: list[Array], alert: float
+    ) -> Found:
+        """Maxima that violate, or the largest of all."""
+        y, component, value = np.concatenate(points), np.concatenate(components), np.concatenate(values)
+        best = value.max()
+        kept = np.flatnonzero(value > (alert if best > alert else best - 0.1 * abs(best)))
+        return Found(bound, y[kept], component[kept])
+
+
+def _bits(f: float) -> int:
+    """How many binary digits a number has."""
+    return int(f.as_integer_ratio()[0]).bit_length() if f < 2.0**53 else 64
+
+
+def _bounds(series: Array, rest: Array, ends: tuple[Array, Array]) -> Array:
+    """Upper bounds (B, p) of series with rests for u between `ends`, within [-1, 1] or next to it."""
+    slope, higher = series[..., 1], np.abs(series[..., 3:]).sum(axis=-1) + rest
+    bend = series[..., 2] + higher + 64 * EPS * (np.abs(series[..., 2]) + higher)
+    low, high = (end[:, None] for end in ends)
+    concave = bend < 0
+    top = np.clip(-slope / np.where(concave, 2 * bend, -1.0), low, high)
+    rise = np.where(concave, slope * top + bend * top * top, -np.inf)
+    for end in (low, high):
+        rise = np.maximum(rise, slope * end + bend * end * end)
+    room = 16 * EPS * (np.abs(slope) + np.abs(bend) + np.abs(series[..., 0]))
+    return series[..., 0] + rise + room
+
+
+def _maxima(series: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Where series (B, p, order) are largest between `ends`, nearly, and their values there."""
+    low, high = (end[:, None, None] for end in ends)
+    tried = low + (high - low) * np.linspace(0.0, 1.0, 9)  # (B, 1, 9)
+    u = np.take_along_axis(np.broadcast_to(tried, (*series.shape[:2], 9)), _at(series, tried).argmax(-1)[..., None], -1)
+    slopes = series[..., 1:] * np.arange(1, series.shape[-1])
+    bends = slopes[..., 1:] * np.arange(1, slopes.shape[-1])
+    for _ in range(3):
+        bend = _at(bends, u)
+        u = np.clip(u - np.where(bend < 0, _at(slopes, u) / np.where(bend < 0, bend, 1.0), 0.0), low, high)
+    return u[..., 0], _at(series, u)[..., 0]
+
+
+def _at(series: Array, u: Array) -> Array:
+    """Series (B, p, order) at points (B, p or 1, k), by Horner's rule."""
+    total = np.zeros(np.broadcast_shapes(series[..., :1].shape, u.shape))
+    for j in range(series.shape[-1] - 1, -1, -1):
+        total = total * u + series[..., j : j + 1]
+    return total
+
+
+def _cut(lo: Array, hi: Array, peak: Array, fresh: NDArray[np.bool_]) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """Boxes centred anew at their maxima, or, where that was done before, cut on both sides of it."""
+    peak = np.clip(peak, lo, hi)
+    a, b, c = lo[~fresh], hi[~fresh], peak[~fresh]
+    left, right = np.maximum(a, c - 0.25 * (b - a)), np.minimum(b, c + 0.25 * (b - a))
+    parts = [(lo[fresh], hi[fresh], peak[fresh], False), (left, right, c, False)]
+    parts += [(a, left, 0.5 * a + 0.5 * left, True), (right, b, 0.5 * right + 0.5 * b, True)]
+    kept = [part[1] > part[0] for part in parts]
+    lower, upper, at = (np.concatenate([part[i][k] for part, k in zip(parts, kept, strict=True)]) for i in (0, 1, 2))
+    flags = np.concatenate([np.full(int(k.sum()), part[3]) for part, k in zip(parts, kept, strict=True)])
+    return lower, upper, at, flags
