@@ -48,6 +48,8 @@ class HarmonicTuning:
         The first boxes at most, and those that are open at most for each of them.
     block
         Terms that are added up before these sums are: rounding grows with the larger of both numbers.
+    beside
+        Where nothing violates, maxima that are lower than the largest by this share of it are told as well.
     apart
         Maxima that are nearer to each other, relative to how far they are from each other on average, count as one.
     whole
@@ -60,6 +62,7 @@ class HarmonicTuning:
     most_first: int = 20_000
     most_boxes: int = 8
     block: int = 16
+    beside: float = 0.1
     apart: float = 0.1
     whole: int = 24
 
@@ -181,7 +184,8 @@ class Harmonic:
         edges[-1] = upper
         lo, hi = edges[:-1], edges[1:]
         at, fresh = 0.5 * lo + 0.5 * hi, np.ones(first, dtype=bool)
-        bound, points, components, values = -np.inf, [], [], []
+        bound = best = -np.inf
+        maxima: list[tuple[Array, Array]] = []
         for _ in range(TUNING.rounds):
             check("branch-and-bound")
             c = self.centres(at, size)
@@ -192,31 +196,30 @@ class Harmonic:
             tops = _bounds(series, rest, ends) + lost + self.swing
             if not np.isfinite(tops).all():
                 return None
-            u, value = _maxima(series, ends)
-            points.append(np.clip(c[:, None] + r[:, None] * u, lower, upper).ravel())
-            values.append((value + self.swing).ravel())
-            components.append(np.tile(np.arange(self.p), len(c)))
-            best = max(float(v.max()) for v in values)
-            goal = max(target, 2 * best - alert) if best > alert else target
-            open_boxes = tops.max(axis=1) > goal
+            values, where = series[..., 0] + self.swing, np.broadcast_to(c[:, None], series.shape[:2]).copy()
+            unsure = np.flatnonzero(tops.max(axis=1) > target)
+            if len(unsure):
+                u, values[unsure] = _maxima(series[unsure], (ends[0][unsure], ends[1][unsure]))
+                values[unsure] += self.swing
+                where[unsure] += r[unsure, None] * u
+            maxima.append((np.clip(where, lower, upper), values))
+            best = max(best, float(values.max()))
+            open_boxes = tops.max(axis=1) > (max(target, 2 * best - alert) if best > alert else target)
             bound = max(bound, float(tops[~open_boxes].max(initial=-np.inf)))
             if not open_boxes.any():
-                return self._found(bound, points, components, values, alert)
+                return self._found(bound, maxima, alert)
             if open_boxes.sum() > TUNING.most_boxes * first:
                 return None
-            which = tops[open_boxes].argmax(axis=1)
-            peak = (c[:, None] + r[:, None] * u)[open_boxes][np.arange(len(which)), which]
+            peak = where[open_boxes, tops[open_boxes].argmax(axis=1)]
             lo, hi, at, fresh = _cut(lo[open_boxes], hi[open_boxes], peak, fresh[open_boxes])
         return None
 
-    def _found(
-        self, bound: float, points: list[Array], components: list[Ints], values: list[Array], alert: float
-    ) -> Found:
+    def _found(self, bound: float, maxima: list[tuple[Array, Array]], alert: float) -> Found:
         """Maxima that violate, or the largest of all."""
-        y, component, value = np.concatenate(points), np.concatenate(components), np.concatenate(values)
+        y, value = (np.concatenate(part) for part in zip(*maxima, strict=True))
         best = value.max()
-        kept = np.flatnonzero(value > (alert if best > alert else best - 0.1 * abs(best)))
-        return Found(bound, y[kept], component[kept])
+        box, component = np.nonzero(value > (alert if best > alert else best - TUNING.beside * abs(best)))
+        return Found(bound, y[box, component], component)
 
 
 def _bits(f: float) -> int:
@@ -241,8 +244,8 @@ def _bounds(series: Array, rest: Array, ends: tuple[Array, Array]) -> Array:
 def _maxima(series: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
     """Where series (B, p, order) are largest between `ends`, nearly, and their values there."""
     low, high = (end[:, None, None] for end in ends)
-    tried = low + (high - low) * np.linspace(0.0, 1.0, 9)  # (B, 1, 9)
-    u = np.take_along_axis(np.broadcast_to(tried, (*series.shape[:2], 9)), _at(series, tried).argmax(-1)[..., None], -1)
+    tried = low + (high - low) * np.linspace(0.0, 1.0, 5)  # (B, 1, 5)
+    u = np.take_along_axis(np.broadcast_to(tried, (*series.shape[:2], 5)), _at(series, tried).argmax(-1)[..., None], -1)
     slopes = series[..., 1:] * np.arange(1, series.shape[-1])
     bends = slopes[..., 1:] * np.arange(1, slopes.shape[-1])
     for _ in range(3):

@@ -218,8 +218,12 @@ def _tried(
             if corrected is None or weighed is None:
                 continue
             yield corrected, weighed
-            # Corrections in some columns leave something over in others, which have to be balanced too then.
-            loose |= ~np.isfinite(weighed.charge)
+            # Corrections in some columns leave something over in others, which have to be balanced too then: at once,
+            # where there are multipliers enough.
+            more = ~np.isfinite(weighed.charge) & ~loose
+            loose |= more
+            if more.any() and len(candidate.basis) < loose.sum() <= np.count_nonzero(dual.weights):
+                break
         if (loose == before).all() and near == TUNING.near_ends[-1]:
             break
 

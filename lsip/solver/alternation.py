@@ -49,7 +49,8 @@ class Alternation(Relaxation):
         super().__init__(scaled(given), scaling_of(given), options)
         self.level, self.found, self._otherwise = level, found, otherwise
         scale = max(1.0, float(np.median(np.abs(found.rhs))))
-        self.held = Tried([s.weighing(0.0) for s in found.support], scale)
+        self.support, self.mass = found.support, float(found.weights.sum())
+        self.held = Tried([s.weighing(0.0) for s in self.support], scale)
 
     def outline(self) -> tuple[str, str]:
         return counted(self.program.n, "variable"), ", references by Remez's exchange"
@@ -66,11 +67,11 @@ class Alternation(Relaxation):
 
     def relax(self, state: State) -> Proposal | End:
         x, found = self.found.x.copy(), self.found
-        room = self.tuning.margin_share * state.allowed(self.value(x)) / found.mass
+        room = self.tuning.margin_share * state.allowed(self.value(x)) / self.mass
         state.margin = min(room, self.tuning.margins.largest * self.held.scale)
         x[self.level] += found.excess + state.margin / found.least
-        point = Proposal(x, self.value(x), found.support, np.zeros(0))
-        state.accept(point, 1.0, own_terms(self.program, x, found.mass))
+        point = Proposal(x, self.value(x), self.support, np.zeros(0))
+        state.accept(point, 1.0, own_terms(self.program, x, self.mass))
         return point
 
     def confirm(self, state: State) -> bool:

@@ -12,7 +12,6 @@ polynomials where the f(y) are polynomials, equidistant for cosines, and denser 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,30 +46,13 @@ class RemezTuning(Configuration):
         References in a row that come no nearer, after which rounding is to blame, or another kind of problem.
     """
 
-    points: Count = 10
+    points: Count = 7
     least_points: Count = 24
     christoffel: Count = 3
     below: Share = 0.1
     most: Count = 30
-    share: Positive = 0.1
+    share: Positive = 0.2
     patience: Count = 3
-
-
-@dataclass(frozen=True, eq=False)
-class Levelled:
-    """A reference, and the point at which its rows hold with equality."""
-
-    x: Array
-    support: tuple[Support, ...]
-    rows: Array  # (n, n), of the reference
-    rhs: Array  # (n,)
-    excess: float  # by how much δ is too small for some index point, as far as extrema were found
-    least: float  # w, at the least
-
-    @property
-    def mass(self) -> float:
-        """Of the multipliers."""
-        return sum(s.multiplier for s in self.support)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +62,32 @@ class Peaks:
     family: Ints
     component: Ints
     y: Array
-    up: Array  # +1 or -1, the row of its pair
-    value: Array  # of the violation
-    excess: Array  # the same in units of δ
+    up: Array  # the sign of the error
+    excess: Array  # of the error over the level, in units of δ
 
     def only(self, places: Ints | list[int]) -> Peaks:
         """Some of them."""
         return Peaks(*(part[places] for part in vars(self).values()))
+
+
+@dataclass(frozen=True, eq=False)
+class Levelled:
+    """A reference, and the point at which its rows hold with equality."""
+
+    x: Array
+    reference: Peaks
+    weights: Array  # (n,), multipliers
+    rows: Array  # (n, n)
+    rhs: Array  # (n,)
+    excess: float = np.inf  # by how much δ is too small for some index point, as far as extrema were found
+    least: float = 0.0  # w, at the least
+
+    @property
+    def support(self) -> tuple[Support, ...]:
+        """The dual measure."""
+        at = self.reference
+        each = zip(at.family.tolist(), at.component.tolist(), at.y.tolist(), self.weights.tolist(), strict=True)
+        return tuple(Support(f, c, np.array([y]), v) for f, c, y, v in each)
 
 
 class Band:
@@ -103,47 +104,54 @@ class Band:
         self.table = np.delete(a[:, 0], self.level, axis=1)  # f(y)
         self.paid, self.rhs = -a[:, :, self.level].T, b.T  # w and b of both rows
         self.paired = bool((self.table == -np.delete(a[:, 1], self.level, axis=1)).all() and (self.paid > 0).all())
-        self.found: tuple[Array, Array] = np.zeros(0), np.zeros(0)  # extrema of the last error, and their signs
+        self.found: tuple[Array, Array] = np.zeros(0), np.zeros(0)  # extrema of the last error, and their rows
 
-    def peaks(self, violation: FamilyViolation, level: float, below: float) -> Iterator[Array]:
-        """Extrema of both rows as columns (component, y, up, value, excess), each after one Newton step."""
+    def peaks(self, violation: FamilyViolation, level: float, below: float) -> Array:
+        """Extrema as columns (family, component, y, up, excess), from left to right, each after one Newton step."""
         error = self.table @ np.delete(violation.weights[0, :-1], self.level)
+        start, component = [], []
         for row, up in ((0, 1.0), (1, -1.0)):
             v = up * error - self.paid[row] * level - self.rhs[row]
             high = v > -below * level * self.paid[row]
             high[1:] &= v[1:] > v[:-1]
             high[:-1] &= v[:-1] >= v[1:]
             place = np.flatnonzero(high)
-            if not len(place):
-                continue
-            y, component = self._moved(violation, self._nearest(place, up), row), np.full(len(place), row)
-            value = violation.at(y[:, None], component)
-            before = v[place]
-            y, value = np.where(value > before, y, self.y[place]), np.maximum(value, before)
-            yield np.stack([component, y, np.full(len(y), up), value, value / self.paid[row][place]])
+            start.append(place)
+            component.append(np.full(len(place), row))
+        place, rows = np.concatenate(start), np.concatenate(component)
+        y, value = self._moved(violation, self._nearest(place, rows), rows)
+        order = y.argsort(kind="stable")
+        y, rows = y[order], rows[order]
+        self.found = y, rows
+        excess = value[order] / self.paid[rows, place[order]]
+        return np.stack([np.full(len(y), float(self.number)), rows, y, 1.0 - 2.0 * rows, excess])
 
-    def _nearest(self, place: Ints, up: float) -> Array:
+    def _nearest(self, place: Ints, rows: Ints) -> Array:
         """Where Newton's method goes on: at extrema of the error before, if these are next to points of the table."""
-        y, (known, signs) = self.y[place], self.found
-        known = known[signs == up]
-        if not len(known):
-            return y
-        right = np.clip(np.searchsorted(known, y), 0, len(known) - 1)
-        left = np.maximum(right - 1, 0)
-        near = np.where(np.abs(known[left] - y) < np.abs(known[right] - y), known[left], known[right])
-        last = self.count - 1
-        inside = (near >= self.y[np.maximum(place - 1, 0)]) & (near <= self.y[np.minimum(place + 1, last)])
-        return np.where(inside, near, y)
+        y, last = self.y[place], self.count - 1
+        for row in (0, 1):
+            known, mine = self.found[0][self.found[1] == row], np.flatnonzero(rows == row)
+            if not len(known):
+                continue
+            here = y[mine]
+            right = np.clip(np.searchsorted(known, here), 0, len(known) - 1)
+            left = np.maximum(right - 1, 0)
+            near = np.where(np.abs(known[left] - here) < np.abs(known[right] - here), known[left], known[right])
+            beside = self.y[np.maximum(place[mine] - 1, 0)], self.y[np.minimum(place[mine] + 1, last)]
+            y[mine] = np.where((near >= beside[0]) & (near <= beside[1]), near, here)
+        return y
 
-    def _moved(self, violation: FamilyViolation, y: Array, row: int) -> Array:
-        """One Newton step up, no farther than to the next points of the table."""
-        found = violation.derivatives(y[:, None], np.full(len(y), row))
+    def _moved(self, violation: FamilyViolation, y: Array, rows: Ints) -> tuple[Array, Array]:
+        """One Newton step up, no farther than to the next points of the table, and the value that is expected there."""
+        found = violation.derivatives(y[:, None], rows)
         assert found is not None
-        slope, bend = found[1][:, 0], found[2][:, 0, 0]
+        value, slope, bend = found[0], found[1][:, 0], found[2][:, 0, 0]
         step = np.where(bend < 0, -slope / np.where(bend < 0, bend, 1.0), 0.0)
         right = np.clip(np.searchsorted(self.y, y, side="right"), 1, self.count - 1)
         reach = self.y[right] - self.y[right - 1]
-        return np.clip(y + np.clip(np.where(np.isfinite(step), step, 0.0), -reach, reach), self.lower, self.upper)
+        there = np.clip(y + np.clip(np.where(np.isfinite(step), step, 0.0), -reach, reach), self.lower, self.upper)
+        step = there - y
+        return there, value + slope * step + 0.5 * np.minimum(bend, 0.0) * step * step
 
 
 def level_of(program: Program) -> int | None:
@@ -178,23 +186,24 @@ def levelled(program: Program, level: int, tol: float, tuning: RemezTuning) -> L
     bands = _bands(program, level, tuning)
     if bands is None:
         return None
-    reference, best, highest, patience = _first(bands, program.n, tuning), None, 0.0, 0
+    best: Levelled | None = None
+    reference, highest, patience = _first(bands, program.n, tuning), 0.0, 0
     least = min(float(band.paid.min()) for band in bands)
     for _ in range(tuning.most):
         check("exchange of references")
         found = _solved(program, reference)
-        if found is not None and found[0][level] < 0:  # the other signs alternate as well
+        if found is not None and found.x[level] < 0:  # the other signs alternate as well
             found = _solved(program, replace(reference, component=1 - reference.component))
-        if found is None or not found[0][level] > 0:
+        if found is None or not found.x[level] > 0:
             return best
-        x = found[0]
-        peaks = _peaks(program, bands, x, float(x[level]), tuning)
+        height = float(found.x[level])
+        peaks = _peaks(program, bands, found.x, height, tuning)
         excess = float(peaks.excess.max(initial=0.0))
-        patience = 0 if best is None or x[level] > highest else patience + 1
-        highest = max(highest, float(x[level]))
+        patience = 0 if height > highest else patience + 1
+        highest = max(highest, height)
         if best is None or excess < best.excess:
-            best = Levelled(*found, excess, least)
-        if excess <= tuning.share * tol * x[level] or patience >= tuning.patience:
+            best = replace(found, excess=excess, least=least)
+        if excess <= tuning.share * tol * height or patience >= tuning.patience:
             return best
         chosen = _alternating(peaks, program.n)
         if chosen is None:
@@ -217,29 +226,41 @@ def _bands(program: Program, level: int, tuning: RemezTuning) -> list[Band] | No
 
 
 def _first(bands: list[Band], n: int, tuning: RemezTuning) -> Peaks:
-    """Index points at the quantiles of the Christoffel function, with alternating signs.
-
-    Every band has about as many of them as it has of that, and both of its ends.
-    """
+    """Index points at the quantiles of the Christoffel function, with alternating signs."""
     thin = max(sum(band.count for band in bands) // (tuning.christoffel * n), 1)
     places = [np.unique(np.append(np.arange(0, band.count, thin), band.count - 1)) for band in bands]
-    q = np.linalg.qr(np.concatenate([band.table[some] for band, some in zip(bands, places, strict=True)]))[0]
+    tables = [band.table[some] for band, some in zip(bands, places, strict=True)]
+    for table in tables:
+        table[[0, -1]] *= np.sqrt(0.5)  # which stand for half as much of the band as the others do
+    q = np.linalg.qr(np.concatenate(tables))[0]
     shares = np.split((q * q).sum(axis=1), np.cumsum([len(some) for some in places])[:-1])
-    wanted = np.cumsum([share.sum() for share in shares]) * n / (n - 1)
-    counts = np.diff(np.round(wanted), prepend=0.0).astype(int)
-    counts[-1] = n - counts[:-1].sum()
     y = []
-    for band, some, share, count in zip(bands, places, shares, counts.tolist(), strict=True):
+    for band, some, share, wanted in zip(bands, places, shares, _quantiles([v.sum() for v in shares], n), strict=True):
         total = np.cumsum(share) - 0.5 * share
-        y.append(np.interp(np.linspace(total[0], total[-1], count), total, band.y[some]))
+        total[0], total[-1] = 0.0, share.sum()
+        y.append(np.interp(wanted, total, band.y[some]))
     up = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
-    family = np.repeat([band.number for band in bands], counts)
-    zero = np.zeros(n)
-    return Peaks(family, (up < 0).astype(np.intp), np.concatenate(y), up, zero, zero)
+    family = np.repeat([band.number for band in bands], [len(part) for part in y])
+    return Peaks(family, (up < 0).astype(np.intp), np.concatenate(y), up, np.zeros(n))
 
 
-def _solved(program: Program, reference: Peaks) -> tuple[Array, tuple[Support, ...], Array, Array] | None:
-    """The point at which the rows of a reference hold with equality, multipliers, and both; None where there is none.
+def _quantiles(totals: list[float], n: int) -> list[Array]:
+    """Where n points stand in bands that have so much of the Christoffel function, n - 1 in all.
+
+    They are 1 apart and begin where bands face each other; only there the ends of bands have to be among them.
+    """
+    first, *others = totals
+    if len(others) == 1:
+        found = [np.sort(first - np.arange(np.floor(first) + 1)), np.arange(np.floor(others[0]) + 1)]
+        if sum(map(len, found)) == n:
+            return found
+    counts = np.diff(np.round(np.cumsum(totals) * n / (n - 1)), prepend=0.0).astype(int)
+    counts[-1] = n - counts[:-1].sum()
+    return [np.linspace(0.0, total, count) for total, count in zip(totals, counts.tolist(), strict=True)]
+
+
+def _solved(program: Program, reference: Peaks) -> Levelled | None:
+    """The point at which the rows of a reference hold with equality, and multipliers; None where there is none.
 
     A multiplier that is negative belongs to the other row of its pair.
     """
@@ -255,9 +276,8 @@ def _solved(program: Program, reference: Peaks) -> tuple[Array, tuple[Support, .
             return None
         if (weights >= 0).all():
             x = linalg.lu_solve(factors, rhs, check_finite=False)
-            atoms = zip(reference.family.tolist(), component.tolist(), reference.y, weights.tolist(), strict=True)
-            support = tuple(Support(f, c, np.array([y]), v) for f, c, y, v in atoms)
-            return (x, support, matrix, rhs) if np.isfinite(x).all() else None
+            held = replace(reference, component=component)
+            return Levelled(x, held, weights, matrix, rhs) if np.isfinite(x).all() else None
         component = np.where(weights < 0, 1 - component, component)
     return None
 
@@ -275,14 +295,7 @@ def _rows(program: Program, reference: Peaks, component: Ints) -> tuple[Array, A
 
 def _peaks(program: Program, bands: list[Band], x: Array, level: float, tuning: RemezTuning) -> Peaks:
     """All extrema that matter, from left to right."""
-    parts = []
-    for band in bands:
-        violation = program.violation(band.number, x)
-        found = list(band.peaks(violation, level, tuning.below))
-        mine = np.concatenate(found, axis=1) if found else np.zeros((5, 0))
-        mine = mine[:, mine[1].argsort(kind="stable")]
-        band.found = mine[1], mine[2]
-        parts.append(np.concatenate([np.full((1, mine.shape[1]), float(band.number)), mine]))
+    parts = [band.peaks(program.violation(band.number, x), level, tuning.below) for band in bands]
     every = np.concatenate(parts, axis=1)
     every = every[:, every[2].argsort(kind="stable")]
     return Peaks(every[0].astype(np.intp), every[1].astype(np.intp), *every[2:])
