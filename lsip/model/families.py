@@ -331,6 +331,11 @@ class DeclaredFamily:
             return self.polynomials
         return Polynomials.of(Tape(self.outputs[:1], self.indices, values=self.tape.known))
 
+    @property
+    def smooth(self) -> bool:
+        """Whether no formula has a kink."""
+        return not self.tape.kink_count
+
     @cached_property
     def waves(self) -> Waves | None:
         """The numbers of all rows, rhs last in each, as multiples of cosines and sines; None if none of them is one."""

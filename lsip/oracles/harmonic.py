@@ -208,7 +208,7 @@ class Harmonic:
             bound = max(bound, float(tops[~open_boxes].max(initial=-np.inf)))
             if not open_boxes.any():
                 return self._found(bound, maxima, alert)
-            if open_boxes.sum() > TUNING.most_boxes * first:
+            if open_boxes.sum() > TUNING.most_boxes * first or (hi <= lo)[open_boxes].any():
                 return None
             peak = where[open_boxes, tops[open_boxes].argmax(axis=1)]
             lo, hi, at, fresh = _cut(lo[open_boxes], hi[open_boxes], peak, fresh[open_boxes])

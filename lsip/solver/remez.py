@@ -167,7 +167,7 @@ def level_of(program: Program) -> int | None:
 
 
 def _suits(family: RowFamily, n: int) -> bool:
-    """Whether a family has two rows in all variables, over an interval, and derivatives."""
+    """Whether a family has two rows in all variables, over an interval, without kinks."""
     if family.columns.shape != (2, n) or family.domain.dim != 1 or family.linear is not None:
         return False
     every = np.arange(n)
@@ -175,7 +175,7 @@ def _suits(family: RowFamily, n: int) -> bool:
     flat = len(cells) == 1 and len(cells[0].lower) == 1 and cells[0].inside is None and cells[0].place is None
     same = (np.sort(family.columns[0]) == every).all() and (family.columns[0] == family.columns[1]).all()
     wide = bool((family.domain.upper > family.domain.lower).all())
-    return bool(flat and same and wide and family.differentiable)
+    return bool(flat and same and wide and getattr(family, "smooth", False))
 
 
 def levelled(program: Program, level: int, tol: float, tuning: RemezTuning) -> Levelled | None:
