@@ -45,8 +45,9 @@ class FamilyTuning:
     ----------
     many_rows
         With more rows an index, only those that are asked for are evaluated, where NumPy does it.
-    most_numbers
-        Numbers, derivatives included, that the compiled kernel evaluates of all rows; of more, only those asked for.
+    few_rows, most_numbers
+        Numbers, derivatives included, that the compiled kernel evaluates of all rows; of more, only those asked for,
+        unless there are so few rows that leaving some out gains nothing.
     compared_points
         Points at which functions without a formula are compared.
     cancelled
@@ -55,6 +56,7 @@ class FamilyTuning:
     """
 
     many_rows: int = 16
+    few_rows: int = 2
     most_numbers: int = 200_000
     compared_points: int = 16
     cancelled: float = 64.0
@@ -397,7 +399,7 @@ class DeclaredFamily:
     def _asks_little(self, points: int, levels: int) -> bool:
         """Whether a row at each of so many points is so little of all rows there that the others are left out."""
         if self.tape.compiled:
-            return points * levels * self.columns.size > TUNING.most_numbers
+            return self.count > TUNING.few_rows and points * levels * self.columns.size > TUNING.most_numbers
         return self.count > TUNING.many_rows
 
     def _lanes(self, component: Ints) -> Ints:

@@ -37,11 +37,13 @@ class HarmonicTuning:
 
     Parameters
     ----------
-    order
-        Terms of a series.
+    order, rough
+        Terms of a series, and of what maxima are looked for in.
     radius
         Half the width of the first boxes, in units of the shortest wave's angle: so that series converge fast, and a
         box around a maximum is concave.
+    parts
+        Parts of a box around its centre that are bounded by themselves.
     rounds
         Of cutting at most; where more are needed, rounding keeps the bound up.
     most_first, most_boxes
@@ -57,7 +59,9 @@ class HarmonicTuning:
     """
 
     order: int = 16
+    rough: int = 8
     radius: float = 0.75
+    parts: tuple[float, ...] = (0.5, 0.25, 0.125)
     rounds: int = 24
     most_first: int = 20_000
     most_boxes: int = 8
@@ -199,19 +203,30 @@ class Harmonic:
             values, where = series[..., 0] + self.swing, np.broadcast_to(c[:, None], series.shape[:2]).copy()
             unsure = np.flatnonzero(tops.max(axis=1) > target)
             if len(unsure):
-                u, values[unsure] = _maxima(series[unsure], (ends[0][unsure], ends[1][unsure]))
-                values[unsure] += self.swing
+                u = _maxima(series[unsure, :, : TUNING.rough], ends[0][unsure], ends[1][unsure])
+                values[unsure] = _at(series[unsure], u[..., None])[..., 0] + self.swing
                 where[unsure] += r[unsure, None] * u
             maxima.append((np.clip(where, lower, upper), values))
             best = max(best, float(values.max()))
-            open_boxes = tops.max(axis=1) > (max(target, 2 * best - alert) if best > alert else target)
-            bound = max(bound, float(tops[~open_boxes].max(initial=-np.inf)))
-            if not open_boxes.any():
+            goal = max(target, 2 * best - alert) if best > alert else target
+            left = np.flatnonzero(tops.max(axis=1) > goal)
+            bound = max(bound, float(np.delete(tops, left, axis=0).max(initial=-np.inf)))
+            if not len(left):
                 return self._found(bound, maxima, alert)
-            if open_boxes.sum() > TUNING.most_boxes * first or (hi <= lo)[open_boxes].any():
+            if len(left) > TUNING.most_boxes * first or (hi <= lo)[left].any():
                 return None
-            peak = where[open_boxes, tops[open_boxes].argmax(axis=1)]
-            lo, hi, at, fresh = _cut(lo[open_boxes], hi[open_boxes], peak, fresh[open_boxes])
+            # Around a centre that is a maximum, a part of the box may be bounded well enough.
+            share, old = np.zeros(len(left)), np.flatnonzero(~fresh[left])
+            for part in TUNING.parts if len(old) else ():
+                some, powers = left[old], part ** np.arange(TUNING.order + 1.0)
+                within = np.clip(ends[0][some] / part, -1.0, 1.0), np.clip(ends[1][some] / part, -1.0, 1.0)
+                inner = _bounds(series[some] * powers[:-1], rest[some] * powers[-1], within) + lost[some] + self.swing
+                good = inner.max(axis=1) <= goal
+                bound = max(bound, float(inner[good].max(initial=-np.inf)))
+                share[old[good]] = part
+                old = old[~good]
+            peak = where[left, tops[left].argmax(axis=1)]
+            lo, hi, at, fresh = _cut(lo[left], hi[left], peak, fresh[left], c[left], 0.999 * share * r[left])
         return None
 
     def _found(self, bound: float, maxima: list[tuple[Array, Array]], alert: float) -> Found:
@@ -241,17 +256,18 @@ def _bounds(series: Array, rest: Array, ends: tuple[Array, Array]) -> Array:
     return series[..., 0] + rise + room
 
 
-def _maxima(series: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Where series (B, p, order) are largest between `ends`, nearly, and their values there."""
-    low, high = (end[:, None, None] for end in ends)
+def _maxima(series: Array, low: Array, high: Array) -> Array:
+    """Where series (B, p, order) are largest between both ends, nearly."""
+    low, high = low[:, None, None], high[:, None, None]
     tried = low + (high - low) * np.linspace(0.0, 1.0, 5)  # (B, 1, 5)
     u = np.take_along_axis(np.broadcast_to(tried, (*series.shape[:2], 5)), _at(series, tried).argmax(-1)[..., None], -1)
     slopes = series[..., 1:] * np.arange(1, series.shape[-1])
     bends = slopes[..., 1:] * np.arange(1, slopes.shape[-1])
-    for _ in range(3):
+    for _ in range(2):
         bend = _at(bends, u)
         u = np.clip(u - np.where(bend < 0, _at(slopes, u) / np.where(bend < 0, bend, 1.0), 0.0), low, high)
-    return u[..., 0], _at(series, u)[..., 0]
+    found: Array = u[..., 0]
+    return found
 
 
 def _at(series: Array, u: Array) -> Array:
@@ -262,13 +278,25 @@ def _at(series: Array, u: Array) -> Array:
     return total
 
 
-def _cut(lo: Array, hi: Array, peak: Array, fresh: NDArray[np.bool_]) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
-    """Boxes centred anew at their maxima, or, where that was done before, cut on both sides of it."""
+def _cut(
+    lo: Array, hi: Array, peak: Array, fresh: NDArray[np.bool_], c: Array, done: Array
+) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """What is left of boxes: without what is `done` around their centres, or centred anew at their maxima.
+
+    Where that was done before and nothing is, they are cut on both sides of the maximum.
+    """
     peak = np.clip(peak, lo, hi)
-    a, b, c = lo[~fresh], hi[~fresh], peak[~fresh]
-    left, right = np.maximum(a, c - 0.25 * (b - a)), np.minimum(b, c + 0.25 * (b - a))
-    parts = [(lo[fresh], hi[fresh], peak[fresh], False), (left, right, c, False)]
-    parts += [(a, left, 0.5 * a + 0.5 * left, True), (right, b, 0.5 * right + 0.5 * b, True)]
+    quarter = 0.25 * (hi - lo)
+    some = done > 0
+    left = np.where(some, np.clip(c - done, lo, hi), np.maximum(lo, peak - quarter))
+    right = np.where(some, np.clip(c + done, lo, hi), np.minimum(hi, peak + quarter))
+    old, middle = ~fresh, ~fresh & ~some
+    parts = [
+        (lo[fresh], hi[fresh], peak[fresh], False),
+        (left[middle], right[middle], peak[middle], False),
+        (lo[old], left[old], 0.5 * lo[old] + 0.5 * left[old], True),
+        (right[old], hi[old], 0.5 * right[old] + 0.5 * hi[old], True),
+    ]
     kept = [part[1] > part[0] for part in parts]
     lower, upper, at = (np.concatenate([part[i][k] for part, k in zip(parts, kept, strict=True)]) for i in (0, 1, 2))
     flags = np.concatenate([np.full(int(k.sum()), part[3]) for part, k in zip(parts, kept, strict=True)])
