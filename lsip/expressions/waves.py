@@ -1,4 +1,4 @@
-"""Which numbers of a formula are multiples of cosines and sines of a scalar index: what is known of them is closed form.
+"""Which numbers of a formula are multiples of cosines and sines of a scalar index, so that much is known of them.
 
 Every derivative of cos(f y) is a cosine or a sine again, times a power of f, so that sums of them can be expanded to
 any order, for the price of one table.

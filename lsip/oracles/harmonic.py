@@ -6,9 +6,9 @@ rest is at most the sum of |weight| (f r)^m / m!. Then, with the coefficients T_
 
     g <= T_0 + T_1 u + (T_2 + R) u^2,   R = |T_3| + ... + |T_m-1| + rest,   for |u| <= 1,
 
-which is as sharp at a maximum as T_1 is small: boxes are centred anew at the maximum of their Taylor series. Large terms
-that cancel do so in the coefficients, where a `Cover` encloses one function at a time; as in Bernstein's inequality,
-what derivatives may be is known from the largest frequency.
+which is as sharp at a maximum as T_1 is small: boxes are centred anew at the maximum of their Taylor series. Terms that
+cancel do so in the coefficients, where a `Cover` encloses one function at a time; as in Bernstein's inequality, the
+largest frequency says how large derivatives may be.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ class Found(NamedTuple):
     components: Ints
 
 
-def by_waves(violation: EnclosableViolation, rows: Weighted, target: float, alert: float, most: int) -> Separation | None:
+def by_waves(
+    violation: EnclosableViolation, rows: Weighted, target: float, alert: float, most: int
+) -> Separation | None:
     """The maxima of rows that are sums of waves over an interval, so many at most, and a bound; None if that fails."""
     cells, family = violation.domain.flat_cells(), rows.family
     waves = family.waves if isinstance(family, Wavy) else None
@@ -123,7 +125,9 @@ class Harmonic:
         self.meeting = int(np.bincount(place * p + row).max())  # terms that were added up, at most
         self.swing = np.zeros(p)
         if spread is not None:
-            self.swing = up((np.abs(waves.factor.reshape(p, -1)) * spread).sum(axis=1) * (1 + (weights.shape[1] + 4) * EPS))
+            self.swing = up(
+                (np.abs(waves.factor.reshape(p, -1)) * spread).sum(axis=1) * (1 + (weights.shape[1] + 4) * EPS)
+            )
         self.p, self.fastest = p, float(self.frequency.max()) or 1.0
         self.unit = 2.0 ** frexp(self.fastest)[1]  # so that dividing by it rounds nothing
         self.bits = max(_bits(v) for v in self.frequency.tolist())
@@ -149,9 +153,10 @@ class Harmonic:
         self.turned = np.einsum("kp,kj->pj", self.sizes * self.frequency[:, None], powers)  # for arguments that round
         # Of the function; of a block, where half of the entries are zero, and of all blocks; of powers and factorials.
         self.lost = EPS * (_COS.ulps + 0.5 * (block + blocks + self.meeting) + 4.0 + 4.0 * np.arange(order + 1))
+        self.lost[order] = 1.0  # what is left out altogether
 
-    def expanded(self, c: Array, r: Array) -> tuple[Array, Array, Array]:
-        """Coefficients (B, p, order) in u, their rests (B, p), and what rounding may have taken from all of them."""
+    def expanded(self, c: Array, r: Array) -> tuple[Array, Array]:
+        """Coefficients (B, p, order) in u, and what they are off by, the rest last: (B, p, order + 1)."""
         order, count, blocks = TUNING.order, len(self.frequency), len(self.table)
         angle = c[:, None] * self.frequency
         waves = np.zeros((2, len(c), blocks * TUNING.block))
@@ -160,13 +165,12 @@ class Harmonic:
         side = waves.reshape(2, len(c), blocks, -1).transpose(2, 1, 0, 3).reshape(blocks, len(c), -1)
         scale = np.ones((len(c), order + 1))
         scale[:, 1:] = (self.unit * r)[:, None] / np.arange(1, order + 1)
-        scale = np.cumprod(scale, axis=1)
-        series = np.matmul(side, self.table).sum(axis=0).reshape(len(c), self.p, order) * scale[:, None, :order]
-        lost = scale @ (self.most * self.lost).T
+        scale = np.cumprod(scale, axis=1)[:, None, :]
+        series = np.matmul(side, self.table).sum(axis=0).reshape(len(c), self.p, order) * scale[..., :order]
+        doubt = scale * (self.most * self.lost)
         if self.bits > TUNING.whole:
-            lost = lost + EPS * np.abs(c)[:, None] * (scale @ self.turned.T)
-        rest = scale[:, order:] * self.most[:, order] * (1 + 8 * order * EPS)
-        return series, rest, lost * (1 + 1e-9) + LOST
+            doubt = doubt + EPS * np.abs(c)[:, None, None] * scale * self.turned
+        return series, doubt * (1 + 1e-9) + LOST
 
     def centres(self, y: Array, largest: float) -> Array:
         """Numbers next to y whose products with all frequencies are exact, where there are such."""
@@ -194,10 +198,10 @@ class Harmonic:
             check("branch-and-bound")
             c = self.centres(at, size)
             r = up(np.maximum(hi - c, c - lo))
-            series, rest, lost = self.expanded(c, r)
+            series, doubt = self.expanded(c, r)
             low, high = (lo - c) / r, (hi - c) / r
             ends = low - 4 * EPS * np.abs(low), high + 4 * EPS * np.abs(high)
-            tops = _bounds(series, rest, ends) + lost + self.swing
+            tops = _bounds(series, doubt, *ends) + self.swing
             if not np.isfinite(tops).all():
                 return None
             values, where = series[..., 0] + self.swing, np.broadcast_to(c[:, None], series.shape[:2]).copy()
@@ -219,8 +223,8 @@ class Harmonic:
             share, old = np.zeros(len(left)), np.flatnonzero(~fresh[left])
             for part in TUNING.parts if len(old) else ():
                 some, powers = left[old], part ** np.arange(TUNING.order + 1.0)
-                within = np.clip(ends[0][some] / part, -1.0, 1.0), np.clip(ends[1][some] / part, -1.0, 1.0)
-                inner = _bounds(series[some] * powers[:-1], rest[some] * powers[-1], within) + lost[some] + self.swing
+                low, high = (np.clip(end[some] / part, -1.0, 1.0) for end in ends)
+                inner = _bounds(series[some] * powers[:-1], doubt[some] * powers, low, high) + self.swing
                 good = inner.max(axis=1) <= goal
                 bound = max(bound, float(inner[good].max(initial=-np.inf)))
                 share[old[good]] = part
@@ -242,18 +246,23 @@ def _bits(f: float) -> int:
     return int(f.as_integer_ratio()[0]).bit_length() if f < 2.0**53 else 64
 
 
-def _bounds(series: Array, rest: Array, ends: tuple[Array, Array]) -> Array:
-    """Upper bounds (B, p) of series with rests for u between `ends`, within [-1, 1] or next to it."""
-    slope, higher = series[..., 1], np.abs(series[..., 3:]).sum(axis=-1) + rest
+def _bounds(series: Array, doubt: Array, low: Array, high: Array) -> Array:
+    """Upper bounds (B, p) of series that are off by `doubt` for u between both ends, within [-1, 1] or next to it."""
+    higher = np.abs(series[..., 3:]).sum(axis=-1) + doubt[..., 2:].sum(axis=-1)
     bend = series[..., 2] + higher + 64 * EPS * (np.abs(series[..., 2]) + higher)
-    low, high = (end[:, None] for end in ends)
-    concave = bend < 0
-    top = np.clip(-slope / np.where(concave, 2 * bend, -1.0), low, high)
-    rise = np.where(concave, slope * top + bend * top * top, -np.inf)
-    for end in (low, high):
-        rise = np.maximum(rise, slope * end + bend * end * end)
-    room = 16 * EPS * (np.abs(slope) + np.abs(bend) + np.abs(series[..., 0]))
-    return series[..., 0] + rise + room
+    concave, rise = bend < 0, np.zeros(bend.shape)
+    low, high = low[:, None], high[:, None]
+    rounding = 16 * EPS * (np.abs(series[..., 1]) + np.abs(bend))
+    for sign, near, far in (
+        (1.0, np.maximum(low, 0.0), np.maximum(high, 0.0)),
+        (-1.0, np.minimum(high, 0.0), np.minimum(low, 0.0)),
+    ):
+        slope = series[..., 1] + sign * (doubt[..., 1] + rounding)
+        top = np.where(concave, -slope / np.where(concave, 2 * bend, 1.0), 0.0)
+        for u in (near, far, np.clip(top, np.minimum(near, far), np.maximum(near, far))):
+            rise = np.maximum(rise, slope * u + bend * u * u)
+    value = series[..., 0] + doubt[..., 0]
+    return value + rise + 8 * EPS * (np.abs(value) + rise + rounding)
 
 
 def _maxima(series: Array, low: Array, high: Array) -> Array:

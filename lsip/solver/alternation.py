@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import OutOfTime
 from ..model.program import Program
 from ..proof.certificate import Array, Support
-from ..proof.prove import Feasible, floor_share, own_terms
+from ..proof.prove import Feasible, floor_share, own_terms, rounding_of
 from ..proof.scaling import scaled, scaling_of
 from .again import Kept, Tried
 from .conditioning import Conditioning
@@ -32,14 +32,22 @@ def alternation(given: Program, options: Options, otherwise: Exchange) -> Relaxa
     level = level_of(program) if options.polish else None
     if level is None:
         return otherwise(())
+    cost = float(program.c[level])
+
+    def allowed(x: Array) -> float:
+        """The gap to reach: relative to the value, or what rounding leaves of about all that is added up."""
+        value = cost * float(x[level]) + program.constant
+        return max(options.tol * abs(value), rounding_of(1.0 + own_terms(program, x, cost)))
+
     try:
-        found = levelled(program, level, options.tol, options.tuning.remez)
+        found = levelled(program, level, allowed, options.tuning.remez)
     except OutOfTime:
         found = None
     if found is None:
         return otherwise(())
     made = Alternation(given, options, level, found, otherwise)
-    return made if found.excess <= options.tuning.margin_share * options.tol * found.x[level] else made.otherwise()
+    good = cost * found.excess <= options.tuning.margin_share * allowed(found.x)
+    return made if good else made.otherwise()
 
 
 class Alternation(Relaxation):
@@ -67,12 +75,12 @@ class Alternation(Relaxation):
 
     def relax(self, state: State) -> Proposal | End:
         x, found = self.found.x.copy(), self.found
+        state.accept(Proposal(x, self.value(x), self.support), 1.0, own_terms(self.program, x, self.mass))
         room = self.tuning.margin_share * state.allowed(self.value(x)) / self.mass
         state.margin = min(room, self.tuning.margins.largest * self.held.scale)
         x[self.level] += found.excess + state.margin / found.least
-        point = Proposal(x, self.value(x), self.support, np.zeros(0))
-        state.accept(point, 1.0, own_terms(self.program, x, self.mass))
-        return point
+        state.accept(Proposal(x, self.value(x), self.support))
+        return state.proposal
 
     def confirm(self, state: State) -> bool:
         return state.violation.worst <= 0

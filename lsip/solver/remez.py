@@ -12,6 +12,7 @@ polynomials where the f(y) are polynomials, equidistant for cosines, and denser 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -178,10 +179,10 @@ def _suits(family: RowFamily, n: int) -> bool:
     return bool(flat and same and wide and getattr(family, "smooth", False))
 
 
-def levelled(program: Program, level: int, tol: float, tuning: RemezTuning) -> Levelled | None:
+def levelled(program: Program, level: int, allowed: Callable[[Array], float], tuning: RemezTuning) -> Levelled | None:
     """The reference whose level is the largest error, up to a share of the gap; None where there is none of this kind.
 
-    The gap is relative to the level.
+    The gap that is `allowed` depends on the point.
     """
     bands = _bands(program, level, tuning)
     if bands is None:
@@ -203,7 +204,8 @@ def levelled(program: Program, level: int, tol: float, tuning: RemezTuning) -> L
         highest = max(highest, height)
         if best is None or excess < best.excess:
             best = replace(found, excess=excess, least=least)
-        if excess <= tuning.share * tol * height or patience >= tuning.patience:
+        goal = tuning.share * allowed(found.x) / float(program.c[level])
+        if excess <= goal or patience >= tuning.patience:
             return best
         chosen = _alternating(peaks, program.n)
         if chosen is None:
