@@ -215,20 +215,24 @@ def _tried(
     if rows.cones is not None:
         dual = _levelled(c, rows, dual, np.flatnonzero(~np.isfinite(found.charge)))
     for near in TUNING.near_ends * TUNING.rounds:
-        before, ends = loose.copy(), _at_end(program, centre, near)
-        for candidate, its_rows in _proposals(program, c, dual, rows, centre, loose, ends, wide):
-            check("lower bound")
-            corrected = _corrected(c, its_rows, candidate)
-            weighed = None if corrected is None else weigh(c, its_rows, corrected, centre, exactly=False)
-            if corrected is None or weighed is None:
-                continue
-            yield corrected, weighed
-            # Corrections in some columns leave something over in others, which have to be balanced too then: at once,
-            # where there are multipliers enough.
-            more = ~np.isfinite(weighed.charge) & ~loose
-            loose |= more
-            if more.any() and len(candidate.basis) < loose.sum() <= np.count_nonzero(dual.weights):
-                break
+        before, ends, again = loose.copy(), _at_end(program, centre, near), True
+        while again:
+            again = False
+            for candidate, its_rows in _proposals(program, c, dual, rows, centre, loose, ends, wide):
+                check("lower bound")
+                corrected = _corrected(c, its_rows, candidate)
+                weighed = None if corrected is None else weigh(c, its_rows, corrected, centre, exactly=False)
+                if corrected is None or weighed is None:
+                    continue
+                yield corrected, weighed
+                # Corrections in some columns leave something over in others, which have to be balanced too then: at
+                # once, where there are multipliers enough, and blocks are small.
+                more = ~np.isfinite(weighed.charge) & ~loose
+                loose |= more
+                enough = len(candidate.basis) < loose.sum() <= np.count_nonzero(dual.weights)
+                again = bool(more.any() and enough and not is_sparse(rows.mid))
+                if again:
+                    break
         if (loose == before).all() and near == TUNING.near_ends[-1]:
             break
 

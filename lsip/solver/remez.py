@@ -43,6 +43,8 @@ class RemezTuning(Configuration):
         References that are tried.
     share
         The share of the gap that is left to the difference between the largest error and the level.
+    good
+        How near the largest error is to the level, relative to it, where no other first reference is tried.
     patience
         References in a row that come no nearer, after which rounding is to blame, or another kind of problem.
     """
@@ -53,6 +55,7 @@ class RemezTuning(Configuration):
     below: Share = 0.1
     most: Count = 30
     share: Positive = 0.2
+    good: Share = 1e-3
     patience: Count = 3
 
 
@@ -147,10 +150,12 @@ class Band:
         found = violation.derivatives(y[:, None], rows)
         assert found is not None
         value, slope, bend = found[0], found[1][:, 0], found[2][:, 0, 0]
+        known = np.isfinite(slope) & np.isfinite(bend)  # at the ends of an interval there may be none
+        slope, bend = np.where(known, slope, 0.0), np.where(known, bend, 0.0)
         step = np.where(bend < 0, -slope / np.where(bend < 0, bend, 1.0), 0.0)
         right = np.clip(np.searchsorted(self.y, y, side="right"), 1, self.count - 1)
         reach = self.y[right] - self.y[right - 1]
-        there = np.clip(y + np.clip(np.where(np.isfinite(step), step, 0.0), -reach, reach), self.lower, self.upper)
+        there = np.clip(y + np.clip(step, -reach, reach), self.lower, self.upper)
         step = there - y
         return there, value + slope * step + 0.5 * np.minimum(bend, 0.0) * step * step
 
@@ -158,7 +163,7 @@ class Band:
 def level_of(program: Program) -> int | None:
     """The one variable that is paid for, where all others are free and rows come in pairs over intervals; or None."""
     paid = np.flatnonzero(program.c)
-    if len(paid) != 1 or program.finite_rows or not program.families or program.n > STORAGE.most_dense:
+    if len(paid) != 1 or program.finite_rows or not program.families or not 1 < program.n <= STORAGE.most_dense:
         return None
     level = int(paid[0])
     free = np.isinf(program.lower) & np.isinf(program.upper)
@@ -185,11 +190,28 @@ def levelled(program: Program, level: int, allowed: Callable[[Array], float], tu
     The gap that is `allowed` depends on the point.
     """
     bands = _bands(program, level, tuning)
-    if bands is None:
-        return None
     best: Levelled | None = None
-    reference, highest, patience = _first(bands, program.n, tuning), 0.0, 0
-    least = min(float(band.paid.min()) for band in bands)
+    for spare in (0, 1) if bands else ():
+        found = _exchanged(program, bands, level, allowed, _first(bands, program.n, spare, tuning), tuning)
+        if found is not None and (best is None or found.excess < best.excess):
+            best = found
+        least = tuning.share * (0.0 if best is None else allowed(best.x))
+        if best is not None and best.excess <= max(tuning.good * float(best.x[level]), least / float(program.c[level])):
+            break
+    return best
+
+
+def _exchanged(
+    program: Program,
+    bands: list[Band],
+    level: int,
+    allowed: Callable[[Array], float],
+    reference: Peaks,
+    tuning: RemezTuning,
+) -> Levelled | None:
+    """The best reference on the way from a first one."""
+    best: Levelled | None = None
+    highest, patience, least = 0.0, 0, min(float(band.paid.min()) for band in bands)
     for _ in range(tuning.most):
         check("exchange of references")
         found = _solved(program, reference)
@@ -214,21 +236,25 @@ def levelled(program: Program, level: int, allowed: Callable[[Array], float], tu
     return best
 
 
-def _bands(program: Program, level: int, tuning: RemezTuning) -> list[Band] | None:
-    """The families, and tables of their rows; None where these are no pairs."""
+def _bands(program: Program, level: int, tuning: RemezTuning) -> list[Band]:
+    """The families, and tables of their rows; none where these are no pairs."""
     widths = np.array([f.domain.upper[0] - f.domain.lower[0] for f in program.families])
     shares = np.ceil(tuning.points * program.n * widths / widths.sum()).astype(int)
     bands = []
     for number, (family, share) in enumerate(zip(program.families, shares.tolist(), strict=True)):
         band = Band(family, number, level, max(share, tuning.least_points))
         if not (band.paired and np.isfinite(band.table).all()):
-            return None
+            return []
         bands.append(band)
     return sorted(bands, key=lambda band: band.lower)
 
 
-def _first(bands: list[Band], n: int, tuning: RemezTuning) -> Peaks:
-    """Index points at the quantiles of the Christoffel function, with alternating signs."""
+def _first(bands: list[Band], n: int, spare: int, tuning: RemezTuning) -> Peaks:
+    """Index points at the quantiles of the Christoffel function, with alternating signs.
+
+    Some are to `spare` and left out at the end: an even function on an even interval has a best approximation with
+    one extremum more, and no error at all at points that lie evenly.
+    """
     thin = max(sum(band.count for band in bands) // (tuning.christoffel * n), 1)
     places = [np.unique(np.append(np.arange(0, band.count, thin), band.count - 1)) for band in bands]
     tables = [band.table[some] for band, some in zip(bands, places, strict=True)]
@@ -237,13 +263,15 @@ def _first(bands: list[Band], n: int, tuning: RemezTuning) -> Peaks:
     q = np.linalg.qr(np.concatenate(tables))[0]
     shares = np.split((q * q).sum(axis=1), np.cumsum([len(some) for some in places])[:-1])
     y = []
-    for band, some, share, wanted in zip(bands, places, shares, _quantiles([v.sum() for v in shares], n), strict=True):
+    for band, some, share, wanted in zip(
+        bands, places, shares, _quantiles([v.sum() for v in shares], n + spare), strict=True
+    ):
         total = np.cumsum(share) - 0.5 * share
         total[0], total[-1] = 0.0, share.sum()
         y.append(np.interp(wanted, total, band.y[some]))
     up = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
     family = np.repeat([band.number for band in bands], [len(part) for part in y])
-    return Peaks(family, (up < 0).astype(np.intp), np.concatenate(y), up, np.zeros(n))
+    return Peaks(family[:n], (up < 0).astype(np.intp), np.concatenate(y)[:n], up, np.zeros(n))
 
 
 def _quantiles(totals: list[float], n: int) -> list[Array]:
