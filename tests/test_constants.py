@@ -28,6 +28,7 @@ FACTS: dict[str, str] = {
     "lsip/expressions/sinc.py": "WAVE_ULPS",
     "lsip/expressions/special.py": "ONE_OVER_ROOT_2_PI LEAST_AT LEAST_GAMMA LEAST_LOG POLYGAMMA_ULPS EULER "
     "_AT_ONE _AT_TWO",
+    "lsip/expressions/waves.py": "OTHER NUMBER LINE COSINE SINE",
     "lsip/integrals/volume.py": "PI",
     "lsip/interop/pyomo/families.py": "UPPER LOWER",
     "lsip/kernel/native.py": "VERSION MOST_DIMENSIONS",

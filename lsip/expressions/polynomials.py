@@ -15,6 +15,7 @@ from math import lcm
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from ..deadline import check
@@ -27,6 +28,7 @@ from .tape import Tape
 Exponents: TypeAlias = tuple[int, ...]
 Polynomial: TypeAlias = dict[Exponents, Fraction]
 Terms: TypeAlias = list[Polynomial]  # one polynomial for every element of an expression
+Step: TypeAlias = tuple[int, Expression, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ class _Expansion:
         written = self.tape.written
         steps = list(written.steps())
         others = [not _may_be_one(node) for _, node, _ in steps]
-        if any(others) and not any(isinstance(node, Gather) for _, node, _ in steps):  # nothing leaves them behind
+        if any(others) and not _left_behind(steps, others, written.output):
             raise _OtherwiseError
         for (i, node, args), other in zip(steps, others, strict=True):
             known = [self.results[a] for a in args]
@@ -262,6 +264,22 @@ def _may_be_one(node: Expression) -> bool:
     if isinstance(node, Apply):
         return node.function.name == "square"
     return isinstance(node, tuple(RULES))
+
+
+def _left_behind(steps: Sequence[Step], others: Sequence[bool], output: int) -> bool:
+    """Whether no element of the output is made of nodes that are `others`: some are gathered from around them."""
+    if not any(isinstance(node, Gather) for _, node, _ in steps):
+        return False
+    known: dict[int, NDArray[np.bool_]] = {}
+    for (i, node, args), other in zip(steps, others, strict=True):
+        if isinstance(node, Gather):
+            known[i] = known[args[0]][node.index]
+        elif isinstance(node, Join):
+            parts = zip((known[a] for a in args), node.sizes, strict=True)
+            known[i] = np.concatenate([np.broadcast_to(part, size) for part, size in parts])
+        else:
+            known[i] = np.full(node.size, not other and all(known[a].all() for a in args))
+    return bool(known[output].all())
 
 
 def _repeated(u: Terms, size: int) -> Terms:

@@ -28,6 +28,7 @@ from ..expressions.parametric_region import at_values, moved_by
 from ..expressions.polynomials import Polynomial, Polynomials
 from ..expressions.slopes import Slopes
 from ..expressions.tape import Quadratic, Tape
+from ..expressions.waves import Waves
 from ..oracles.attained import discrete_points
 from ..oracles.base import Array, Enclosure, Ints, Pieces, Renewal, Rows
 from ..oracles.memory import Memory
@@ -44,8 +45,9 @@ class FamilyTuning:
     ----------
     many_rows
         With more rows an index, only those that are asked for are evaluated, where NumPy does it.
-    most_numbers
-        Numbers, derivatives included, that the compiled kernel evaluates of all rows; of more, only those asked for.
+    few_rows, most_numbers
+        Numbers, derivatives included, that the compiled kernel evaluates of all rows; of more, only those asked for,
+        unless there are so few rows that leaving some out gains nothing.
     compared_points
         Points at which functions without a formula are compared.
     cancelled
@@ -54,6 +56,7 @@ class FamilyTuning:
     """
 
     many_rows: int = 16
+    few_rows: int = 2
     most_numbers: int = 200_000
     compared_points: int = 16
     cancelled: float = 64.0
@@ -118,7 +121,7 @@ class RowFamily(Rows, Protocol):
         """What makes the rows what they are, beside index set and columns: equal for equal rows."""
 
 
-FOUND_OUT = ("linear", "polynomials", "coefficient_polynomials")  # about the formulas of a family, when asked
+FOUND_OUT = ("linear", "polynomials", "coefficient_polynomials", "waves")  # about the formulas of a family, when asked
 
 
 class DeclaredFamily:
@@ -330,6 +333,17 @@ class DeclaredFamily:
             return self.polynomials
         return Polynomials.of(Tape(self.outputs[:1], self.indices, values=self.tape.known))
 
+    @property
+    def smooth(self) -> bool:
+        """Whether no formula has a kink."""
+        return not self.tape.kink_count
+
+    @cached_property
+    def waves(self) -> Waves | None:
+        """The numbers of all rows, rhs last in each, as multiples of cosines and sines; None if none of them is one."""
+        found = Waves.of(self.tape)
+        return None if found is None else found.only(self._lanes(np.arange(self.count)).ravel())
+
     def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
         """The coefficients of row `component[n]` at the point y[n] in rational numbers; None if no polynomials."""
         known = self.coefficient_polynomials
@@ -387,7 +401,7 @@ class DeclaredFamily:
         if self.count == 1:
             return False
         if self.tape.compiled:
-            return points * levels * self.columns.size > TUNING.most_numbers
+            return self.count > TUNING.few_rows and points * levels * self.columns.size > TUNING.most_numbers
         return self.count > TUNING.many_rows
 
     def _lanes(self, component: Ints) -> Ints:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..expressions.interval import Interval
     from ..expressions.polynomials import Polynomial
     from ..expressions.tape import Quadratic
+    from ..expressions.waves import Waves
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -182,6 +183,15 @@ class Renewable(Protocol):
 
     def renewal(self, cell: Cell, before: Hashable) -> Renewal | None:
         """What differs from the rows of that `data_key`; None where everything may."""
+
+
+@runtime_checkable
+class Wavy(Protocol):
+    """Rows that may be made of cosines and sines of a scalar index."""
+
+    @property
+    def waves(self) -> Waves | None:
+        """The numbers of all rows (p (K + 1),), rhs last in each, as waves; None if none of them is one."""
 
 
 @runtime_checkable

@@ -31,6 +31,7 @@ from .base import (
 from .bernstein import largest, value_at
 from .cover import Cover
 from .distinct import distinct
+from .harmonic import by_waves
 from .memory import TUNING as MEMORY
 from .memory import Partition
 from .polynomial_cover import PolynomialCover, expansions
@@ -145,6 +146,9 @@ class BranchAndBound:
                 "`lipschitz` for a black box; otherwise use Multistart, Grid or RandomSearch."
             )
         rows = unscaled(violation)
+        known = by_waves(violation, rows, target + self.tol, target + self.tol - self.near, self.points)
+        if known is not None:
+            return known
         memory = rows.family.memory
         taken: Partition = memory.take(rows.family, violation.domain)
         search = _Search(violation, rows, taken.covers, target + self.tol, self)

@@ -73,6 +73,8 @@ class BalanceTuning:
         The longest step, relative to all weights, along which no weight may change its sign.
     most_move
         How far other multipliers may move while those of the basis grow by one.
+    rounded
+        The share of all terms that rounding may take from a bound.
     exact_tries
         Proposals that are tried again in rational numbers.
     """
@@ -93,6 +95,7 @@ class BalanceTuning:
     least_push: float = 1e-3
     safe_step: float = 1e-10
     most_move: float = 1e7
+    rounded: float = 64 * EPS
     exact_tries: int = 2
 
 
@@ -168,7 +171,9 @@ def _searched(
         for candidate, weighed in _tried(program, c, dual, rows, found, centre, loose, wide):
             if np.isfinite(weighed.lower) and (best is None or weighed.lower > best[1].lower):
                 best = candidate, weighed
-            if float(weighed.charge.sum()) <= allowed and weighed.lower >= found.base - allowed:
+            # What rounding takes from a bound, no other proposal gives back.
+            lost = max(allowed, TUNING.rounded * weighed.size)
+            if float(weighed.charge.sum()) <= allowed and weighed.lower >= found.base - lost:
                 return candidate, weighed
         best = _best(best, _exactly(program, c, dual, rows, centre, loose, wide))
         return best or _at_centres(program, c, dual, centre, loose, wide)
@@ -210,16 +215,24 @@ def _tried(
     if rows.cones is not None:
         dual = _levelled(c, rows, dual, np.flatnonzero(~np.isfinite(found.charge)))
     for near in TUNING.near_ends * TUNING.rounds:
-        before, ends = loose.copy(), _at_end(program, centre, near)
-        for candidate, its_rows in _proposals(program, c, dual, rows, centre, loose, ends, wide):
-            check("lower bound")
-            corrected = _corrected(c, its_rows, candidate)
-            weighed = None if corrected is None else weigh(c, its_rows, corrected, centre, exactly=False)
-            if corrected is None or weighed is None:
-                continue
-            yield corrected, weighed
-            # Corrections in some columns leave something over in others, which have to be balanced too then.
-            loose |= ~np.isfinite(weighed.charge)
+        before, ends, again = loose.copy(), _at_end(program, centre, near), True
+        while again:
+            again = False
+            for candidate, its_rows in _proposals(program, c, dual, rows, centre, loose, ends, wide):
+                check("lower bound")
+                corrected = _corrected(c, its_rows, candidate)
+                weighed = None if corrected is None else weigh(c, its_rows, corrected, centre, exactly=False)
+                if corrected is None or weighed is None:
+                    continue
+                yield corrected, weighed
+                # Corrections in some columns leave something over in others, which have to be balanced too then: at
+                # once, where there are multipliers enough, and blocks are small.
+                more = ~np.isfinite(weighed.charge) & ~loose
+                loose |= more
+                enough = len(candidate.basis) < loose.sum() <= np.count_nonzero(dual.weights)
+                again = bool(more.any() and enough and not is_sparse(rows.mid))
+                if again:
+                    break
         if (loose == before).all() and near == TUNING.near_ends[-1]:
             break
 

@@ -48,6 +48,9 @@ class DualTuning:
         Of such fractions.
     most_exact
         Columns of which what is left over is computed in rational numbers, where intervals are too wide.
+    sharp, most_sharp
+        Where rounding takes more than this share of the objective from a bound, products are added up exactly, if they
+        are no more than so many.
     refinements
         Corrections of multipliers by what is left over, each smaller than the one before.
     """
@@ -58,6 +61,8 @@ class DualTuning:
     likely: float = 1e-9
     largest_denominator: int = 1000
     most_exact: int = 60
+    sharp: float = 1e-10
+    most_sharp: int = 200_000
     refinements: int = 6
 
 
@@ -236,6 +241,8 @@ def weigh(c: Array, rows: Rows, dual: Dual, centre: Array, exactly: bool = True)
 def base_of(c: Array, rows: Rows, dual: Dual, weight: Interval, centre: Array) -> tuple[float, float]:
     """c z - sum w (side - row z) around z, rounded down, and the size of all its terms; -inf if it has no bounds."""
     slack, value = rows.slack(centre, weight), product(c[None, :], centre)
+    if slack.hi - slack.lo > TUNING.sharp * abs(value.lo[0]) and rows.mid.size <= TUNING.most_sharp:
+        slack = rows.slack(centre, weight, exactly=True)
     base = float(down(value.lo[0] - slack.hi, 2.0))
     sizes = rows.size @ np.abs(centre) + _sides(rows, dual)
     size = float(np.abs(c) @ np.abs(centre) + np.abs(dual.weights) @ sizes)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
+from ..masters.base import is_sparse
 from ..model.program import Program
 from .certificate import Array, Ints, Support
 from .dual import Dual, left_over
@@ -111,7 +112,8 @@ def _slopes(program: Program, dual: Dual, extents: list[Array], columns: Ints) -
             point = s.point.copy()
             point[k] += sign * TUNING.difference * extents[s.family][k]
             ends.append(replace(s, point=program.families[s.family].domain.project(point[None])[0]))
-    values = np.asarray(Rows.of(program, tuple(ends)).mid[: len(ends)][:, columns])
+    part = Rows.of(program, tuple(ends)).mid[: len(ends)][:, columns]
+    values = part.toarray() if is_sparse(part) else part
     apart = np.array([a.point[k] - b.point[k] for a, b, k in zip(ends[::2], ends[1::2], axis, strict=True)])
     weight = np.array([dual.support[i].multiplier for i in owner])
     share = np.where(apart > 0, weight / np.where(apart > 0, apart, 1.0), 0.0)

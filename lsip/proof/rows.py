@@ -23,7 +23,7 @@ from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
 from .certificate import Array, Ints, Support, nowhere
 from .implied_bounds import Sides
-from .linear_algebra import product, vanishing
+from .linear_algebra import exact_sums, product, vanishing
 
 Mask = NDArray[np.bool_]
 
@@ -199,9 +199,12 @@ class Rows:
             np.where(alone, value, down(value - doubt, 2.0)), np.where(alone, value, up(value + doubt, 2.0))
         )
 
-    def slack(self, x: Array, weight: Interval) -> Interval:
-        """sum of weight (side - row x), with the side that each multiplier pushes against."""
-        ax = product(self.mid, x)
+    def slack(self, x: Array, weight: Interval, exactly: bool = False) -> Interval:
+        """sum of weight (side - row x), with the side that each multiplier pushes against.
+
+        With `exactly`, nothing of the products is rounded, which takes longer.
+        """
+        ax = exact_sums(np.zeros(len(self)), self.mid, x) if exactly else product(self.mid, x)
         room = up((self.rad @ np.abs(x)) * (1 + (len(x) + 4) * EPS), 2.0)
         lo, hi = ax.lo - room, ax.hi + room
         upper, lower = weight.lo >= 0, weight.hi <= 0

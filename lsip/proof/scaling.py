@@ -413,6 +413,10 @@ class ScaledFamily:
         return self.inner.differentiable
 
     @property
+    def smooth(self) -> bool:
+        return bool(getattr(self.inner, "smooth", False))
+
+    @property
     def data_key(self) -> Hashable:
         return self.inner.data_key, self._rows.tobytes()
 

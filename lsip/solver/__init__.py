@@ -6,6 +6,7 @@ from .counterpart import Counterpart, CounterpartTuning
 from .decomposition import Decomposition, decompose
 from .method import Exchange, exchange, solve
 from .mixture import Atom, Extreme
+from .remez import RemezTuning
 from .sampling import SamplingTuning
 from .tuning import (
     BoxTuning,
@@ -36,6 +37,7 @@ __all__ = [
     "MasterTuning",
     "NewtonTuning",
     "RaysTuning",
+    "RemezTuning",
     "SamplingTuning",
     "SmallerTuning",
     "Tuning",

@@ -137,13 +137,13 @@ def counterpart_run(
 
 def expected_whole(program: Program, options: Options) -> bool:
     """Whether a branch and bound is given the whole counterpart: its rows are linear, and not too many."""
-    if _own(options) and unsuited(program) is None:
+    if unasked(options) and unsuited(program) is None:
         parts = [(len(f.columns), part) for f in program.families for part in lifted(f.domain)]
         return _size(parts) <= TUNING.most and not any(part.cones for _, part in parts)
     return False
 
 
-def _own(options: Options) -> bool:
+def unasked(options: Options) -> bool:
     """Whether nobody asked for another way."""
     return options.oracle is None and options.start is None and options.master == "highs"
 
@@ -155,7 +155,7 @@ def _size(parts: Sequence[tuple[int, Lifted]]) -> int:
 
 def expected_faster(program: Program, options: Options) -> bool:
     """Whether a counterpart is expected to be solved before an exchange would be: rows of many variables."""
-    if not _own(options) or program.n < TUNING.many or unsuited(program) is not None:
+    if not unasked(options) or program.n < TUNING.many or unsuited(program) is not None:
         return False
     parts = [(len(f.columns), part) for f in program.families for part in lifted(f.domain)]
     wide = any(len(part.origin) >= TUNING.wide for _, part in parts)

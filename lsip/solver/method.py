@@ -15,7 +15,8 @@ from ..proof.certificate import Support
 from ..solution.solution import Iterate, Solution
 from ..validation import shown
 from .again import resumed
-from .counterpart import Counterpart, counterpart_run, expected_faster, expected_whole
+from .alternation import alternation
+from .counterpart import Counterpart, counterpart_run, expected_faster, expected_whole, unasked
 from .driver import Run, Steps, drive
 from .integer import IntegerRun
 from .linear import LinearRelaxation
@@ -157,7 +158,10 @@ def _faster_run(
     earlier: Sequence[Support] = (),
     compiling: float = 0.0,
 ) -> Run:
-    """A counterpart where that is expected to be faster, otherwise an exchange."""
+    """A counterpart where that is expected to be faster, otherwise an exchange, of references where that suits."""
     if expected_faster(given, method):
         return counterpart_run(given, method, problem, compiling=compiling)
-    return linear_run(given, method, problem, earlier, compiling)
+    if earlier or method.warm_start is not None or not unasked(method):
+        return linear_run(given, method, problem, earlier, compiling)
+    anew = partial(LinearRelaxation, given, method)
+    return Run(given, method, lambda clock: alternation(given, method, anew), problem, compiling=compiling)

@@ -8,6 +8,7 @@ from ..expressions.interval import EPS
 from ..validation import Configuration, Count, Distance, Factor, Natural, Positive, Seconds, Share
 from .clock import ClockTuning
 from .conditioning import ConditioningTuning
+from .remez import RemezTuning
 from .sampling import SamplingTuning
 
 
@@ -385,6 +386,8 @@ class Tuning(Configuration):
         Of their finite program: its rows, its coordinates, and sampled rows that look for violations before proofs do.
     newton, rays
         Newton steps on the active index points, and directions of unboundedness.
+    remez
+        References of best approximations in one dimension.
     decomposition
         Points of X, and their mixtures.
     integers
@@ -426,6 +429,7 @@ class Tuning(Configuration):
     sampling: SamplingTuning = field(default=SamplingTuning())
     newton: NewtonTuning = field(default=NewtonTuning())
     rays: RaysTuning = field(default=RaysTuning())
+    remez: RemezTuning = field(default=RemezTuning())
     decomposition: DecompositionTuning = field(default=DecompositionTuning())
     integers: IntegerTuning = field(default=IntegerTuning())
     clock: ClockTuning = field(default=ClockTuning())
