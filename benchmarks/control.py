@@ -124,5 +124,18 @@ def show(figures: Figures) -> str:
 
 @benchmark("control", "proven bounds on minimum-time control and on plumes, over three and four coordinates", show)
 def run(options: Options) -> Figures:
-    names = options.choose(QUICK if options.quick else MODELS)
-    return {"machine": machine(), "tol": TOL, "models": [measure(name, options.tries or LIMIT) for name in names]}
+    names, state = options.choose(QUICK if options.quick else MODELS), machine()
+    models = [measure(name, options.tries or LIMIT) for name in names]
+    return {"machine": state, "tol": TOL, "goals": reached(models), "models": models}
+
+
+def reached(models: list[Figures]) -> list[Figures]:
+    """Bounds that are wanted, and the time in which there are some."""
+    goals = [
+        {"goal": f"{m['model']}, a proven bound", "figure": m["lower"], "target": m["wanted"]}
+        | {"met": m["lower"] >= m["wanted"]}
+        for m in models
+        if m["wanted"] is not None
+    ]
+    slowest = max(m["processor"] for m in models)
+    return [*goals, {"goal": "seconds of the processor", "figure": slowest, "target": LIMIT, "met": slowest <= LIMIT}]
