@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import lsip
+from benchmarks import control, reproof
 from benchmarks.__main__ import main
 from benchmarks.harness import discretise, linear
 from benchmarks.harness.clock import forget, interleave, phases
@@ -337,3 +338,32 @@ def test_throughput_shares_and_gradients_are_measured(monkeypatch: pytest.Monkey
     rows = learn.gradients(1)
     assert [r["policy"] for r in rows] == ["Gaussian", "categorical"]
     assert all(r["by_hand"] and r["times"] > 0 for r in rows)
+
+
+def test_proofs_that_numpy_makes_too_late_or_not_at_all_do_not_count() -> None:
+    proven = {"certified": True, "solve": 1.0, "why": ""}
+    found = reproof.summarise(
+        [
+            {"name": "soon", **proven, "verify": 2.0},
+            {"name": "late", **proven, "verify": 11.0},
+            {"name": "wide", **proven, "verify": 1.0, "why": "ProofError: …"},
+            {"name": "open", "certified": False, "solve": 1.0},
+        ]
+    )
+    assert (found["certified"], found["proven_again"], found["in_time"]) == (3, 2, 1)
+    assert found["otherwise"] == ["late", "wide"]
+
+
+def test_a_proof_is_made_again_without_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With NumPy's proof taken away, nothing is left that could make it."""
+    solution = catalogue.get("abs_d2").build().solve(verbose=False)
+    assert reproof._refused(solution, 60.0) == ""
+    nothing = lsip.proof.families.Bounds((np.inf,) * len(solution.program.families))
+    monkeypatch.setattr("lsip.proof.verify.family_bounds", lambda *_, **__: nothing)
+    assert "proven only inf" in reproof._refused(solution, 60.0)
+
+
+def test_control_is_bounded_by_its_horizon_too() -> None:
+    found = {"model": "zermelo_3", "lower": 1.0, "wanted": 1.0438, "processor": 1.0}
+    assert [g["met"] for g in control.reached([found])] == [False, True]
+    assert all(control.HORIZONS[name.split("_")[0]] > wanted for name, wanted in control.WANTED.items())

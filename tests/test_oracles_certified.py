@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from lsip.errors import ModelError
 from lsip.expressions.interval import EPS
 from lsip.model.families import BlackBoxFamily, FamilyViolation
 from lsip.model.program import Program
-from lsip.oracles import BranchAndBound, Grid, Multistart, ProjectedSubgradient, RandomSearch
+from lsip.oracles import BranchAndBound, Grid, Multistart, ProjectedSubgradient, RandomSearch, cover
 
 from .strategies import Formula, domains, formulas, numbers
 
@@ -198,6 +199,20 @@ def test_quotients_of_maxima_are_bounded_before_any_box_is_split(floor: float) -
     assert attained <= found.bound < 10 / floor
     a, _ = violation.family.enclosed(domain.lower[None], domain.upper[None], np.zeros(1, dtype=np.intp))
     assert attained <= float(a.hi[0, 0]) <= 2.1 / floor
+
+
+def test_a_search_stops_splitting_where_its_memory_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row is 0 everywhere, and no enclosure says so: only memory ends the search, and arrays have no more room."""
+    monkeypatch.setattr(cover, "TUNING", replace(cover.TUNING, most_bytes=3e5))
+    y, x = lsip.Index("y", lsip.Box([0, 0], [1, 1])), lsip.Variable(2, name="x")
+    bump = 1 / (1 + 9 * (y[0] - y[1]) ** 2)
+    program = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, bump * x[0] + y[0] * x[1] <= bump)]).compile()
+    found = BranchAndBound(rounds=10**6).maximise(program.violation(0, np.array([1.0, 0.0])))
+    assert 0 <= found.bound < 1e-2
+    memory = program.families[0].memory
+    (held,) = memory.take(program.families[0], program.families[0].domain).covers
+    assert held.most - 16 < held.n <= held.most
+    assert max(len(store) for store in held._store.values()) <= held.most
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0.01, 0.5), st.integers(0, 2**32))

@@ -29,10 +29,10 @@ from .base import (
     unscaled,
 )
 from .bernstein import largest, value_at
+from .cover import TUNING as COVER
 from .cover import Cover
 from .distinct import distinct
 from .harmonic import by_waves
-from .memory import TUNING as MEMORY
 from .memory import Partition
 from .polynomial_cover import PolynomialCover, expansions
 from .work import TUNING as WORK
@@ -353,13 +353,14 @@ class _Search:
             return self._restart(k, Cover(self.family, cover.cell, order=3))
         # On a line, so many boxes mean that rounding, not width, keeps the bound up.
         boxes = self.options.max_boxes if cover.dim > 1 else self.options.max_boxes // 10
-        room = min(boxes, int(MEMORY.most_bytes / cover.row_bytes)) - cover.n
+        room = min(boxes, cover.most) - cover.n
         batch = max(min(4096, most, int(2e8 / cover.row_bytes)), 1)
-        if not len(rows) or room < 3:
+        added = 2**COVER.most_halvings - 1  # boxes that one may become more, at most
+        if not len(rows) or room < added:
             return 0
         worst = self.bounds[k][rows].max(axis=1)
-        if len(rows) > min(batch, room // 3):
-            rows = rows[np.argsort(-worst)[: min(batch, max(room // 3, 1))]]
+        if len(rows) > min(batch, room // added):
+            rows = rows[np.argsort(-worst)[: min(batch, room // added)]]
         before = cover.n
         spread = cover.influence(self.weights, rows)
         children = cover.refine(rows, spread)

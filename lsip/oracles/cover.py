@@ -59,6 +59,8 @@ class CoverTuning:
         which shares batches among threads: numbers that leave the processor's cache cost twice as much.
     most_kinks
         Kinks that straddle one box are told apart up to this many: each of them doubles the pieces of the box.
+    most_bytes
+        Memory for the enclosures of a cover; no box is split beyond.
     """
 
     first_boxes: tuple[tuple[int, int], ...] = ((4, 32), (3, 10), (2, 5), (2, 2))
@@ -69,6 +71,7 @@ class CoverTuning:
     cached: int = 10_000
     at_once: int = 500_000
     most_kinks: int = 3
+    most_bytes: float = 1.5e9
 
 
 TUNING = CoverTuning()
@@ -170,6 +173,11 @@ class Cover:
     def row_bytes(self) -> int:
         """Memory that one box takes."""
         return 8 * self.p * self.width * (self.levels + 1)
+
+    @property
+    def most(self) -> int:
+        """Boxes whose enclosures fit into memory."""
+        return int(TUNING.most_bytes / self.row_bytes)
 
     def _rows(self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
         """Enclosures over boxes, laid out as they are kept; boxes with straddling kinks come out in pieces."""
@@ -397,11 +405,14 @@ class Cover:
         count = len(new["lower"])
         first = min(len(rows), count)
         total = self.n - (len(rows) - first) + (count - first)
+        # Room for twice as many, or for all that there may be: both copies are in memory for a moment, and what is not
+        # written to is in none.
+        room = 2 * total if 4 * total <= self.most else max(self.most, total)
         # Children take their parents' places; the rest go to the end, and places left empty are filled from the end.
         for key, value in new.items():
             store = self._store[key]
-            if len(store) < self.n + count:
-                grown = np.empty((2 * (self.n + count), *store.shape[1:]), dtype=store.dtype)
+            if len(store) < total:
+                grown = np.empty((room, *store.shape[1:]), dtype=store.dtype)
                 grown[: self.n] = store[: self.n]
                 self._store[key] = store = grown
             store[rows[:first]] = value[:first]

@@ -88,7 +88,9 @@ class DirectedCover(Cover):
         m, corners = self.dim, _corners(self.dim)
         beyond = np.abs(q[..., 1 + corners.shape[1] : 1 + m]).sum(axis=-1)
         doubt = (rest + np.abs(q[..., 1 + m :]) @ quadratic_weights(m) + beyond) * (1 + 8 * (m + 2) * EPS)
-        at = q[:, None, :, 0] + np.einsum("npm,cm->ncp", q[..., 1 : 1 + corners.shape[1]], corners)
+        slopes = q[..., 1 : 1 + corners.shape[1]]
+        moved = (slopes.reshape(-1, corners.shape[1]) @ corners.T).reshape(*slopes.shape[:2], len(corners))
+        at = q[:, None, :, 0] + np.swapaxes(moved, 1, 2)
         bound = self.directed.worst.above(at, doubt[:, None, :])  # (N, corners, p)
         return np.asarray(np.where(np.isnan(bound), np.inf, bound).max(axis=1))
 

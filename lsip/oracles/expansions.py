@@ -8,7 +8,7 @@ That keeps the rounding small beside g itself, not beside its terms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
@@ -44,8 +44,9 @@ class ExpansionTuning:
         larger. With fewer, more is lost to rounding; with more, more polynomials are rewritten in whole numbers.
     fraction
         Of its size, to which the origin of a patch is rounded: short numbers are multiplied faster.
-    batch
-        Coefficients of all boxes that are expanded at once.
+    batch, least_batch
+        Coefficients of all boxes that are expanded at once, which stay in the processor's cache; and the least number
+        of boxes.
     substitutions
         That are remembered in whole numbers; they do not depend on the polynomial.
     """
@@ -54,7 +55,8 @@ class ExpansionTuning:
     most_products: int = 50_000
     patches: int = 4
     fraction: float = 2.0**-6
-    batch: int = 1_000_000
+    batch: int = 20_000
+    least_batch: int = 32
     substitutions: int = 128
 
 
@@ -69,12 +71,12 @@ class Expanded(NamedTuple):
     varies: Array  # (N, m), roughly how much along each axis, beside the linear part
 
 
-class _Patch(NamedTuple):
-    """The polynomial as one of z, where y = origin + unit z."""
+class _Patches(NamedTuple):
+    """The polynomial as one of z, where y = origin + unit z, once for every patch; or of one of them."""
 
-    origin: Array  # (m,)
-    unit: Array  # (m,), powers of two
-    table: Array  # coefficients by powers of z, rounded once
+    origin: Array  # (P, m)
+    unit: Array  # (P, m), powers of two
+    table: Array  # (P, ...), coefficients by powers of z, rounded once
 
 
 def expandable(rows: Sequence[Polynomial], m: int) -> bool:
@@ -95,7 +97,8 @@ class Expansion:
         for exponents, c in g.items():
             self.whole[exponents] = int(c * self.below)
         self.count = TUNING.patches
-        self._patches: dict[int, _Patch] = {}
+        self._numbers: dict[int, int] = {}  # of the patches that are known, in the order of
+        self._patches = _Patches(np.zeros((0, self.dim)), np.zeros((0, self.dim)), np.zeros((0, *self.whole.shape)))
 
     @property
     def products(self) -> int:
@@ -104,17 +107,18 @@ class Expansion:
 
     def about(self, centre: Array, radius: Array) -> Expanded:
         """The polynomial at centre + radius d."""
-        n, m, batch = len(centre), self.dim, max(TUNING.batch // self.whole.size, 1)
+        n, m, batch = len(centre), self.dim, max(TUNING.batch // self.whole.size, TUNING.least_batch)
         found = Expanded(np.empty((n, len(self._places))), np.empty(n), np.empty((n, m)))
-        for patch, rows in self._groups(centre, radius):
-            for i in range(0, len(rows), batch):
-                some = rows[i : i + batch]
-                for all_of_them, part in zip(found, self._about(patch, centre[some], radius[some]), strict=True):
-                    all_of_them[some] = part
+        number = self._numbered(centre, radius)
+        for i in range(0, n, batch):
+            some = slice(i, i + batch)
+            patches = _Patches(*(part[number[some]] for part in self._patches))
+            for all_of_them, part in zip(found, self._about(patches, centre[some], radius[some]), strict=True):
+                all_of_them[some] = part
         return found
 
-    def _about(self, patch: _Patch, centre: Array, radius: Array) -> Expanded:
-        """The same for boxes of one patch.
+    def _about(self, patches: _Patches, centre: Array, radius: Array) -> Expanded:
+        """The same for some boxes, each with its patch.
 
         Numbers of a substitution have a relative error of 2 d + 3 roundings at most: those of (c - origin)^(k - j), of
         radius^j and of two products. A sum of d + 1 products adds d + 1, and the coefficients are rounded once. All
@@ -122,17 +126,16 @@ class Expansion:
         |coefficient| (|c| + radius)^k, since sum_j binomial(k, j) |c|^(k-j) radius^j is that power. What underflows is
         less than `LOST` beside numbers up to one; larger ones are powers of |c| + radius, and coefficients.
         """
-        n, table = len(centre), patch.table
-        c, r = (centre - patch.origin) / patch.unit, radius / patch.unit
-        reach = np.abs(c) + r
-        local, size = table[None], np.abs(table)[None]
+        n, local, size = len(centre), patches.table, np.abs(patches.table)
+        c, r = (centre - patches.origin) / patches.unit, radius / patches.unit
+        reach, total = np.abs(c) + r, size.reshape(n, -1).sum(axis=1)
         for axis, degree in enumerate(self.degrees):
-            moved = _substitution(c[:, axis], r[:, axis], degree) @ local.reshape(len(local), degree + 1, -1)
+            moved = _substitution(c[:, axis], r[:, axis], degree) @ local.reshape(n, degree + 1, -1)
             local = np.moveaxis(moved.reshape(n, *local.shape[1:]), 1, -1)
             powers = np.vander(reach[:, axis], degree + 1, increasing=True)
-            size = (powers[:, None] @ size.reshape(len(size), degree + 1, -1)).reshape(n, *size.shape[2:])
+            size = (powers[:, None] @ size.reshape(n, degree + 1, -1)).reshape(n, *size.shape[2:])
         roundings = sum(3 * d + 4 for d in self.degrees) + 2
-        most = (1 + np.abs(table).sum()) * np.maximum(reach.max(axis=1), 1.0) ** sum(self.degrees)
+        most = (1 + total) * np.maximum(reach.max(axis=1), 1.0) ** sum(self.degrees)
         doubt = 0.6 * roundings * EPS * size + LOST * most
         return self._sorted(local.reshape(n, -1), doubt)
 
@@ -142,23 +145,30 @@ class Expansion:
         sizes = np.abs(local) @ self._shares
         return Expanded(quadratic, sizes[:, 0] * (1 + (local.shape[1] + 8) * EPS) + doubt, sizes[:, 1:])
 
-    def _groups(self, centre: Array, radius: Array) -> Iterator[tuple[_Patch, Ints]]:
-        """The boxes of each patch: those that lie in it, and all large ones together. Any choice is a right one."""
+    def _numbered(self, centre: Array, radius: Array) -> Ints:
+        """The patch of every box: the one that it lies in, or one for all large boxes. Any choice is a right one."""
         half = self.half / self.count
         with np.errstate(all="ignore"):
             place = np.nan_to_num((centre - self.lower) / (2 * half))
         inside = np.clip(place, 0, self.count - 1).astype(np.intp)
-        number = 1 + inside @ self.count ** np.arange(self.dim)
-        number = np.where((radius <= half).all(axis=1), number, 0)
-        for key in np.unique(number).tolist():
-            rows = np.flatnonzero(number == key)
-            if key not in self._patches:
-                middle = self.lower + (self.half if key == 0 else (2 * inside[rows[0]] + 1) * half)
-                self._patches[key] = self._patch(middle, self.half if key == 0 else 2 * half)
-            yield self._patches[key], rows
+        key = 1 + inside @ self.count ** np.arange(self.dim)
+        keys, first, which = np.unique(
+            np.where((radius <= half).all(axis=1), key, 0), return_index=True, return_inverse=True
+        )
+        new = []
+        for k, box in zip(keys.tolist(), first.tolist(), strict=True):
+            if k not in self._numbers:
+                middle = self.lower + (self.half if k == 0 else (2 * inside[box] + 1) * half)
+                new.append(self._patch(middle, self.half if k == 0 else 2 * half))
+                self._numbers[k] = len(self._numbers)
+        if new:
+            parts = zip(self._patches, zip(*new, strict=True), strict=True)
+            self._patches = _Patches(*(np.concatenate([old, np.stack(more)]) for old, more in parts))
+        numbers = np.array([self._numbers[k] for k in keys.tolist()], dtype=np.intp)
+        return np.asarray(numbers[which.reshape(-1)])
 
-    def _patch(self, middle: Array, size: Array) -> _Patch:
-        """Rewrite the polynomial in whole numbers."""
+    def _patch(self, middle: Array, size: Array) -> _Patches:
+        """Rewrite the polynomial in whole numbers, for one patch."""
         exponent = np.clip(np.frexp(np.where(size > 0, size, 1.0))[1], -900, 900)  # far from where doubles end
         unit = np.ldexp(1.0, exponent)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -170,7 +180,7 @@ class Expansion:
             whole = np.moveaxis(np.tensordot(whole, moved, axes=(axis, 0)), -1, axis)
             below *= unmoved
         table = np.array([_ratio(v, below) for v in whole.ravel().tolist()]).reshape(whole.shape)
-        return _Patch(origin, unit, table)
+        return _Patches(origin, unit, table)
 
     @cached_property
     def _powers(self) -> Ints:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from ..domains import Domain
 from ..kernel.native import in_use
 from .base import Rows
+from .cover import TUNING as COVER
 from .cover import Cover
 from .directed_cover import covers
 
@@ -29,15 +30,13 @@ class MemoryTuning:
     Parameters
     ----------
     most_sets
-        Index sets whose boxes are remembered; the one asked about longest ago is forgotten first.
-    most_bytes
-        Enclosures that take more make the other index sets forgotten, and no box is split any more.
+        Index sets whose boxes are remembered; the one asked about longest ago is forgotten first, also where one cover
+        alone takes the memory that it may.
     most_grown
         Boxes are kept for other data until there are so many times as many as after the first search.
     """
 
     most_sets: int = 4
-    most_bytes: float = 1.5e9
     most_grown: float = 2.0
 
 
@@ -92,7 +91,7 @@ class Memory:
         began = partition.began or partition.boxes
         self._kept[partition.key] = replace(partition, began=began)  # the last one is the one used last
         for oldest in list(self._kept)[:-1]:
-            if len(self._kept) <= TUNING.most_sets and self.bytes <= TUNING.most_bytes:
+            if len(self._kept) <= TUNING.most_sets and self.bytes <= COVER.most_bytes:
                 break
             self._kept.pop(oldest, None)
 
