@@ -294,7 +294,7 @@ class SICPPO(Learner):
 
     def _iterate(self, started: float, share: float) -> Report:
         if callable(self.config.entropy) and isinstance(self.update, PPO):
-            self.update = replace(self.update, entropy=at(self.config.entropy, share))
+            self.update = replace(self.update, entropy=at("entropy", self.config.entropy, share, "finite"))
         return super()._iterate(started, share)
 
     def _row(self, report: Report) -> Row:

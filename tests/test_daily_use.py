@@ -264,6 +264,24 @@ def test_learning_rates_may_be_functions_of_what_is_done(tmp_path):
         rl.SICPPO.load(tmp_path / "b.npz", Pull(), limit())
 
 
+@pytest.mark.parametrize("wrong", [-1e-3, np.nan, "fast"])
+def test_what_a_schedule_says_is_looked_at(wrong):
+    """A rate below zero would go uphill on the costs, without a word."""
+    made = agent(learning_rate=lambda share: wrong if share else 1e-3)
+    with pytest.raises(lsip.ModelError, match=r"`learning_rate\(0\.5\)`"):
+        made.learn(2 * STEPS)
+    assert made.iteration == 1
+
+
+def test_a_cost_that_fails_says_what_it_was_given():
+    """Numbers of states come as (B,), and not as columns."""
+    failing = rl.SemiInfiniteCost(lsip.Interval(0, 1), lambda y, o, a: y * o[:, 0], 1.0)
+    with pytest.raises(
+        lsip.ModelError, match=r"failed with IndexError.* It was given shapes .*and \(48,\) and \(48,\)"
+    ):
+        rl.SICPPO(corridors("number"), failing, **FREE).learn(48)
+
+
 def test_an_entropy_bonus_keeps_the_policy_broad():
     found = [agent(Pull(16, actions=TWO), limit(9), entropy=e, learning_rate=0.02).learn(15 * 80) for e in (0.0, 0.5)]
     narrow, broad = (made.history[-1].numbers["entropy"] for made in found)
