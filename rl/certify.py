@@ -99,10 +99,11 @@ class Guarantee:
     bound: float
     y: Array  # (m,), where the mean of the episodes violates most
     delta: float  # 0 where the model is known
-    episodes: int  # that the bound was computed from
+    episodes: int  # that the bound was computed from, or other `evidence`
     mean_violation: float  # of their mean, at y
     assumptions: tuple[str, ...] = ()  # what is taken on trust besides, in sentences
     unused: int = 0  # episodes that were played, and left out because their steps make too long a formula
+    evidence: str = "fresh episodes have"
 
     @property
     def feasible(self) -> bool:
@@ -118,7 +119,7 @@ class Guarantee:
             said = (
                 f"With probability {1 - self.delta:.6g}, V_c(y) - u(y) <= {above(self.bound, 4):.4g} for all y at once;"
             )
-            said += f" {self.episodes:,} fresh episodes have {self.mean_violation:.4g} at the worst, y = ({at})"
+            said += f" {self.episodes:,} {self.evidence} {self.mean_violation:.4g} at the worst, y = ({at})"
         said += f", if {' and '.join(self.assumptions)}." if self.assumptions else "."
         if self.unused:
             said += f" {self.unused:,} more were left out, whose steps are too many to trace: give Lipschitz constants,"

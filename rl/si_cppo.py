@@ -130,7 +130,7 @@ class SICPPO(Learner):
 
     def __repr__(self) -> str:
         best = "no feasible policy yet" if self.best is None else f"best feasible return {self.best[0]:.4g}"
-        name = getattr(self.env.spec, "id", None) or type(self.env).__name__
+        name = getattr(self.env.spec, "id", None) or type(innermost(self.env)).__name__
         return f"{type(self).__name__} on {name}, {self.iteration} iterations, {self.total_steps} steps, {best}"
 
     env = property(lambda self: self.world.env, doc="The environment, as a vector.")

@@ -207,3 +207,7 @@ def test_what_si_crl_learned_keeps_its_guarantee() -> None:
     assert found.delta == learned.failure
     more = rl.si_crl(mdp.sample(per_pair=10**7, seed=0), mdp.specification, delta=1e-4).guarantee
     assert more.bound < 0.1 * found.bound
+    few = rl.si_crl(mdp.sample(per_pair=10, seed=0), mdp.specification, delta=1e-4)
+    lowest, highest = mdp.specification.costs.extremes()
+    assert few.guarantee.bound <= (highest - lowest) / (1 - mdp.gamma) + 1e-6  # what holds without any data
+    assert "80 sampled transitions leave a model that has" in str(few.guarantee)

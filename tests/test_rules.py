@@ -139,7 +139,7 @@ def test_a_gain_damps_the_swings_of_multipliers():
 
 
 def recovery(rule: Exchange) -> int:
-    """Rounds until a point is free again that was violated by 5 for ten rounds, whatever its price, then kept by 0.3."""
+    """Rounds until a point is free again that was violated by 5 for ten rounds, then kept by 0.3."""
     points, prices = NONE
     for _ in range(10):
         points, prices = (choice := rule.choose(found(5.0, 0.5), points, prices, 1.0)).points, choice.prices
@@ -243,6 +243,11 @@ def test_environments_too(method):
     last = made.history[-15:]
     assert np.mean([r.violation for r in last]) < 0.05
     assert np.mean([r.reward for r in last]) > 5 * 0.4  # the largest mean action that is allowed is 0.6
+
+
+def test_an_environment_needs_its_constraint():
+    with pytest.raises(lsip.ModelError, match=r"An environment comes with its constraint: rl.EPO\(env, "):
+        rl.EPO(Pull())
 
 
 def test_the_problem_decides_about_the_kind_of_learner():
