@@ -47,9 +47,6 @@ class Arena:
         Episodes to judge by: few are enough where nothing is random.
     mesh
         Places along an axis of Y.
-    rate, each, gain
-        Of the one multiplier of PPO-Lagrangian, and of each of EPO's several, with its gain. Where rewards are
-        normalised and the first policies violate a lot, prices must not run ahead of what can be learned.
     every
         Iterations between two evaluations, of which the best feasible policy is kept.
     """
@@ -57,17 +54,14 @@ class Arena:
     steps: int
     fresh: int
     mesh: int
-    rate: float = 0.1
-    each: float = 0.1
-    gain: float = 0.0
     every: int = 5
 
 
 ARENAS = {
     "sewage": Arena(2_000, 0, 0),
     "ship": Arena(300_000, 64, 201),
-    "spraying": Arena(300_000, 64, 201, rate=1.0, each=1.0, gain=10.0, every=1),
-    "pendulum": Arena(400_000, 2_048, 271, rate=0.01, each=0.002),
+    "spraying": Arena(300_000, 64, 201, every=1),
+    "pendulum": Arena(400_000, 2_048, 271),
     "cartpole": Arena(300_000, 256, 181),
 }
 
@@ -93,19 +87,19 @@ def tabular(method: str, seed: int, iterations: int) -> tuple[float, float, bool
 
 def learner(name: str, method: str, seed: int) -> rl.SICPPO:
     """A learner in one of the environments with a `step`, that has not begun."""
-    task, arena = tasks.TASKS[name], ARENAS[name]
+    task = tasks.TASKS[name]
     settings = {"episodes": task.copies, **task.settings}
     options: dict[str, Any] = {"seed": seed, "device": "cpu", **settings}
     if task.constraint().domain.dim == 1:  # so few points find the worst, and thousands of steps are evaluated at each
         options["oracle"] = lsip.oracles.Multistart(starts=4, sample=64)
     env, constraint = task.vector(), task.constraint()
     if method == "EPO":
-        prices = {"rate": arena.each, "gain": arena.gain}
+        prices: dict[str, Any] = task.multipliers.get("epo", {})
         found = rl.EPO(env, constraint, rl.SICPPOConfig(**settings), **prices, **_without(options, settings))
         assert isinstance(found, rl.SICPPO)
         return found
     if method == "PPO-Lagrangian":
-        return rl.baselines.PPOLagrangian(env, constraint, multiplier_rate=arena.rate, **options)
+        return rl.baselines.PPOLagrangian(env, constraint, **task.multipliers.get("lagrangian", {}), **options)
     if method == "CRPO":
         options["oracle"] = rl.baselines.FixedGrid(GRID)
     return rl.SICPPO(env, constraint, switch="set" if method == "SI-CPO, set" else "worst", **options)

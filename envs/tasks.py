@@ -55,6 +55,7 @@ class Task:
     steps: int = 100_000  # enough to learn it
     copies: int = 64  # of the environment, side by side
     settings: dict[str, Any] = field(default_factory=dict)  # of `rl.SICPPOConfig`, where the defaults do not suit
+    multipliers: dict[str, dict[str, float]] = field(default_factory=dict)  # the same, by method of `lsip train`
 
     def vector(self, copies: int | None = None) -> Any:
         """So many copies in one vector environment."""
@@ -83,6 +84,7 @@ TASKS: dict[str, Task] = {
         steps=300_000,
         # Every place of crop and strip lies near its bound, so that a policy must come to rest, a little inside of it.
         settings={"eta": -0.01, "log_std": -1.5, "learning_rate": rl.Linear(1e-3, 1e-5)},
+        multipliers={"epo": {"rate": 1.0, "gain": 10.0}, "lagrangian": {"multiplier_rate": 1.0}},
     ),
     "pendulum": Task(
         "A pendulum with a limit for every angle",
@@ -91,11 +93,11 @@ TASKS: dict[str, Task] = {
         steps=400_000,
         copies=32,
         # Returns have the size of hundreds, and first states vary: critics need other units, and what is kept must
-        # be judged by many episodes.
+        # be judged by many episodes, and have room for what these leave open.
         settings={
             "gamma": 0.95,
             "episodes": 32,
-            "eta": 0.0,
+            "eta": -0.2,
             "normalise": True,
             "normalise_rewards": True,
             "normalise_costs": True,
@@ -103,6 +105,12 @@ TASKS: dict[str, Task] = {
             "divergence": 0.1,
             "critic_epochs": 10,
             "evaluation_episodes": 256,
+            "confirmation": 8,
+        },
+        # Rewards are normalised and the first policies violate a lot: prices must not run ahead of what can be learned.
+        multipliers={
+            "epo": {"rate": 0.001, "gain": 0.01, "saturation": 0.5},
+            "lagrangian": {"multiplier_rate": 0.001},
         },
     ),
     "cartpole": Task(
@@ -169,10 +177,22 @@ def loaded(
     if not path.exists():
         raise lsip.ModelError(f"There is no file {path}; `lsip train` writes one.")
     try:
-        if rl.checkpoint.facts(path, "SICPPO").get("kind") == "PPOLagrangian":
+        facts = rl.checkpoint.facts(path, "SICPPO")
+        if facts.get("kind") == "PPOLagrangian":
             load = rl.baselines.PPOLagrangian.load
+        _check_name(path, facts, env)
         return load(path, env, constraint, device=device, tensorboard=log, workers=workers)
     except lsip.LSIPError:
         raise
     except Exception as error:  # A damaged file can fail in any of the libraries that read it.
         raise lsip.ModelError(f"{path} is not an agent written by `lsip train`, or it is damaged.") from error
+
+
+def _check_name(path: Path, facts: dict[str, Any], env: Any) -> None:
+    """Refuse an agent of another environment, where both have names."""
+    settings = facts.get("settings")
+    before, now = settings.get("env") if isinstance(settings, dict) else None, getattr(env.spec, "id", None)
+    if isinstance(before, str) and now is not None and before != now:
+        known = [name for name, task in TASKS.items() if task.environment == before]
+        told = f"--task {known[0]}" if known else "--task module:function"
+        raise lsip.ModelError(f"{path} was trained on {before}, and this task is {now}; name its own: {told}.")

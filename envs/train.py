@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 EVALUATE_EVERY = SAVE_EVERY = 5  # iterations
 SHOW_EVERY = 10  # iterations, where progress is not a bar
-METHODS: dict[str, Callable[[], Any]] = {  # looked up late: they import torch
-    "si-cppo": lambda: rl.SICPPO,
-    "epo": lambda: rl.EPO,
-    "lagrangian": lambda: rl.baselines.PPOLagrangian,
+METHODS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {  # looked up late, as they import torch; and options
+    "si-cppo": (lambda: rl.SICPPO, ()),
+    "epo": (lambda: rl.EPO, ("rate", "merge", "gain", "saturation")),
+    "lagrangian": (lambda: rl.baselines.PPOLagrangian, ("multiplier", "multiplier_rate")),
 }
 OF_THE_RUN = ("seed", "method", "eta", "paper", "set")  # options that a run keeps once it has begun
 EXIT_CODES = "Exit code: 0 done; 1 an error; 130 interrupted."
@@ -73,7 +73,8 @@ def add_train(commands: Commands) -> None:
         action="append",
         type=_setting,
         metavar="NAME=VALUE",
-        help="a field of rl.SICPPOConfig, such as gamma=0.99 or hidden=(128,128); may be repeated",
+        help="a field of rl.SICPPOConfig, such as gamma=0.99 or hidden=(128,128), or an option of the method's "
+        "multipliers, such as rate=0.5 of epo; may be repeated",
     )
     parser.add_argument("--paper", action="store_true", default=None, help="the paper's networks and batches; slow")
     parser.add_argument("--threads", type=_count, metavar="N", help="of torch (default: 1, the fastest for small nets)")
@@ -205,20 +206,23 @@ def _learned(agent: rl.SICPPO, options: argparse.Namespace, task: tasks.Task, ou
 
 
 def _begun(options: argparse.Namespace, task: tasks.Task) -> rl.SICPPO:
-    kind = METHODS[options.method or "si-cppo"]()
+    method = options.method or "si-cppo"
+    kind, own = METHODS[method]
     config = rl.SICPPOConfig.paper() if options.paper else rl.SICPPOConfig(**task.settings)
     given = dict(options.set or [])
     if options.eta is not None:
         given["eta"] = options.eta
+    prices = task.multipliers.get(method, {}) | {name: given.pop(name) for name in own if name in given}
     unknown = set(given) - {f.name for f in fields(config)}
     if unknown:
-        known = ", ".join(f.name for f in fields(config))
+        known = ", ".join([*(f.name for f in fields(config)), *own])
         raise lsip.ModelError(f"There is no setting {', '.join(sorted(unknown))}; the settings are {known}.")
     config = replace(config, **given)
-    made: rl.SICPPO = kind(
+    made: rl.SICPPO = kind()(
         task.vector(),
         task.constraint(),
         config,
+        **prices,
         seed=options.seed or 0,
         device=options.device,
         tensorboard=options.log,

@@ -99,9 +99,11 @@ class Guarantee:
     bound: float
     y: Array  # (m,), where the mean of the episodes violates most
     delta: float  # 0 where the model is known
-    episodes: int  # that the bound was computed from
+    episodes: int  # that the bound was computed from, or other `evidence`
     mean_violation: float  # of their mean, at y
     assumptions: tuple[str, ...] = ()  # what is taken on trust besides, in sentences
+    unused: int = 0  # episodes that were played, and left out because their steps make too long a formula
+    evidence: str = "fresh episodes have"
 
     @property
     def feasible(self) -> bool:
@@ -117,8 +119,12 @@ class Guarantee:
             said = (
                 f"With probability {1 - self.delta:.6g}, V_c(y) - u(y) <= {above(self.bound, 4):.4g} for all y at once;"
             )
-            said += f" {self.episodes:,} fresh episodes have {self.mean_violation:.4g} at the worst, y = ({at})"
-        return said + (f", if {' and '.join(self.assumptions)}." if self.assumptions else ".")
+            said += f" {self.episodes:,} {self.evidence} {self.mean_violation:.4g} at the worst, y = ({at})"
+        said += f", if {' and '.join(self.assumptions)}." if self.assumptions else "."
+        if self.unused:
+            said += f" {self.unused:,} more were left out, whose steps are too many to trace: give Lipschitz constants,"
+            said += " rl.SemiInfiniteCost(…, lipschitz=(L_c, L_u)), and all are used."
+        return said
 
 
 def certify(
@@ -197,7 +203,8 @@ class _Certification:
         k = int(np.argmax(worst.values))
         bound = min(self.by_reference(), self.by_cover(worst.points[k]))
         trusts = tuple(sorted(self.trusts))
-        return Guarantee(bound, worst.points[k], self.delta, len(self.sample.which), float(worst.values[k]), trusts)
+        used, value = len(self.sample.which), float(worst.values[k])
+        return Guarantee(bound, worst.points[k], self.delta, used, value, trusts, self.planned - used)
 
     def by_reference(self) -> float:
         """All episodes compared with the first one; inf where too many are different."""

@@ -134,7 +134,9 @@ def _called(call: str, function: Callable[..., Any], *given: Any) -> Any:
     except lsip.LSIPError:
         raise
     except Exception as error:
-        raise lsip.ModelError(f"`{call}` failed with {type(error).__name__}: {error}.") from error
+        shapes = " and ".join(str(np.shape(part)) for part in given)
+        told = f"shape{'s' * (len(given) > 1)} {shapes}"
+        raise lsip.ModelError(f"`{call}` failed with {type(error).__name__}: {error}. It was given {told}.") from error
 
 
 def _finite(values: Array, y: Array) -> Array:

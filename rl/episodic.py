@@ -64,10 +64,11 @@ class EpisodicWorld:
             raise lsip.ModelError(f"`constraint` must be an rl.SemiInfiniteCost; got {type(constraint).__name__}.")
         self.constraint, self.given = constraint.for_steps(), policy
         self.space, self.actions = self.env.single_observation_space, self.env.single_action_space
+        self.seen = env.observation_space if isinstance(env, gym.Env) else env.single_observation_space  # not flattened
         if not isinstance(self.space, gym.spaces.Box | gym.spaces.Discrete):
             raise lsip.ModelError(
-                f"Observations must be arrays (a Box), numbers of states (Discrete), or dictionaries and tuples of "
-                f"these; got {self.space}."
+                f"Observations must be arrays (a Box), numbers of states (Discrete), several of them (MultiDiscrete, "
+                f"MultiBinary), or dictionaries and tuples of these; got {self.space}."
             )
         self.periodic = _periodic(self.env)
         self.pool = _open(workers, env, -(-config.episodes // self.env.num_envs))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import lsip
 
 from . import validation
@@ -23,6 +25,7 @@ def EPO(
     rate: float = 0.1,
     merge: float = 0.01,
     gain: float = 0.0,
+    saturation: float = np.inf,
     **options: Any,
 ) -> SICPO | SICPPO:
     """A learner that follows `rl.rules.Exchange`, with the same updates, evaluations and oracles as all others.
@@ -32,10 +35,11 @@ def EPO(
     problem, constraint, config
         An `rl.SICMDP` or a simulator, as for `rl.SICPO`; or a Gymnasium environment with its constraint and settings,
         as for `rl.SICPPO`.
-    eta, rate, merge, gain
+    eta, rate, merge, gain, saturation
         Of the exchange: the violation above which a point joins the working set (0.01, or as the config says), the
-        learning rate of the multipliers, how near two points count as one, and how much the violations of now add to
-        the multipliers, which damps their swings.
+        learning rate of the multipliers, how near two points count as one, how much the violations of now add to
+        the multipliers, which damps their swings, and what violations and slack count as at most, so that those of a
+        beginner are no debt.
     options
         All others of `rl.SICPO`, or of `rl.SICPPO`; these also load its files.
 
@@ -47,9 +51,11 @@ def EPO(
     >>> points, multipliers = agent.learn(50).working_set
     """
     if constraint is None:
-        return SICPO(problem, rule=Exchange(0.01 if eta is None else eta, rate, merge, gain), **options)
+        if hasattr(problem, "observation_space"):
+            raise lsip.ModelError("An environment comes with its constraint: rl.EPO(env, rl.SemiInfiniteCost(…)).")
+        return SICPO(problem, rule=Exchange(0.01 if eta is None else eta, rate, merge, gain, saturation), **options)
     if config is not None and not isinstance(config, SICPPOConfig):
         raise lsip.ModelError(f"`config` is an rl.SICPPOConfig; got {validation.shown(config)}.")
     settings = config or SICPPOConfig()
-    rule = Exchange(settings.eta if eta is None else eta, rate, merge, gain)
+    rule = Exchange(settings.eta if eta is None else eta, rate, merge, gain, saturation)
     return SICPPO(problem, constraint, settings, rule=rule, **options)

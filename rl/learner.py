@@ -173,7 +173,8 @@ class Learner(ABC):
             world.remember(played, state)
         state.points, state.prices = choice.points, choice.prices
         batch = world.batch(played, choice.objective, self.update, state)
-        told = self.update.step(state.policy, batch, at(self.learning_rate, share), state.rng, state.memory)
+        rate = at("learning_rate", self.learning_rate, share)
+        told = self.update.step(state.policy, batch, rate, state.rng, state.memory)
         numbers = _numbers(told)
         if not np.isfinite(list(numbers.values())).all():
             raise lsip.ModelError(

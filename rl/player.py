@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,11 +11,15 @@ import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 from torch import Tensor
 
+import lsip
+
+from . import validation
 from .policies import Policy
-from .rollouts import Episodes, play_round
+from .rollouts import COMPOUND, MULTIPLE, Episodes, play_round
 
 Array = NDArray[Any]
 
@@ -75,6 +80,26 @@ class Player:
     def on_cpu(self) -> Player:
         """A copy that other machines can use."""
         return replace(self, policy=copy.deepcopy(self.policy).to("cpu"))
+
+
+def flattened(space: gym.Space[Any], observation: Any) -> Any:
+    """An observation of a compound space, or many as a vector of environments gives them, as arrays; others as is."""
+    nested = isinstance(observation, Mapping | tuple)
+    if not isinstance(space, COMPOUND) or not (nested or isinstance(space, MULTIPLE)):
+        return observation
+    if space.contains(observation):
+        return gym.spaces.flatten(space, observation)
+    try:
+        parts = list(iterate(batch_space(space, 1), observation))
+    except (TypeError, KeyError, ValueError):
+        parts = []
+    if parts and all(space.contains(part) for part in parts):
+        return np.stack([gym.spaces.flatten(space, part) for part in parts])
+    if nested:
+        raise lsip.ModelError(
+            f"An observation is one of {space}, or many of them; got {validation.shown(observation)}."
+        )
+    return observation  # an array that is flat already
 
 
 def vectors(space: gym.Space[Any], observations: Array) -> NDArray[np.float32]:

@@ -17,6 +17,8 @@ import lsip
 Array = NDArray[Any]
 AnyEnv = gym.Env | VectorEnv
 Act = Callable[[Array], Array]  # observations (n, …) -> actions (n, …)
+MULTIPLE = (gym.spaces.MultiDiscrete, gym.spaces.MultiBinary)
+COMPOUND = (gym.spaces.Dict, gym.spaces.Tuple, *MULTIPLE)  # whose observations are flattened
 OVER_TIME = ("observations", "actions", "drawn", "rewards", "live")  # the arrays (T, n, …)
 
 
@@ -63,8 +65,7 @@ def as_vector(env: AnyEnv) -> VectorEnv:
         single = env
         return as_vector(SyncVectorEnv([lambda: single]))
     if isinstance(env, VectorEnv):
-        compound = isinstance(env.single_observation_space, gym.spaces.Dict | gym.spaces.Tuple)
-        return FlattenObservation(env) if compound else env
+        return FlattenObservation(env) if isinstance(env.single_observation_space, COMPOUND) else env
     raise lsip.ModelError(
         f"`env` must be a Gymnasium environment, single or vectorised (gymnasium.make_vec); got {type(env).__name__}."
     )

@@ -101,6 +101,9 @@ class Exchange:
     With `gain` 0 these are the multipliers themselves, which swing around what they are to be: they go on rising while
     a point is violated, however little. A gain prices the violation of now as well, as an augmented Lagrangian does,
     and so damps the swings; where all places lie near their bounds at once, nothing is feasible for long without it.
+    And while a policy is still learning anything at all, multipliers add up violations that no price could have
+    prevented, a debt that takes far longer to come down than it took to build up, because slack is smaller than the
+    violations of a beginner. With a `saturation`, violations and slack count as at most so much.
 
     Parameters
     ----------
@@ -112,23 +115,28 @@ class Exchange:
         Points that are nearer than this share of the width of Y count as one.
     gain
         Of the violations of now; about ten times the rate damps well.
+    saturation
+        What violations and slack count as at most.
     """
 
     eta: float = 0.01
     rate: float = 0.1
     merge: float = 0.01
     gain: float = 0.0
+    saturation: float = np.inf
 
     def __post_init__(self) -> None:
         validation.number("eta", self.eta)
         validation.number("rate", self.rate, "positive")
         validation.number("merge", self.merge, "share")
         validation.number("gain", self.gain, "amount")
+        if self.saturation != np.inf:
+            validation.number("saturation", self.saturation, "positive")
 
     def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
         joined = found.joined(points, self.merge, above=self.eta)
         before = np.concatenate([prices, np.zeros(len(joined) - len(prices))])
-        lacking = found.at(joined) - min(self.eta, 0.0)
+        lacking = (found.at(joined) - min(self.eta, 0.0)).clip(-self.saturation, self.saturation)
         after = np.maximum(0.0, before + self.rate * lacking)
         stays = after > 0
         joined, after, lacking = joined[stays], after[stays], lacking[stays]

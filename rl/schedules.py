@@ -33,6 +33,6 @@ def check(name: str, value: Schedule, kind: str = "positive") -> Schedule:
     return validation.number(name, value, kind)
 
 
-def at(value: Schedule, share: float) -> float:
-    """What it is when this share of a run is done."""
-    return float(value(share)) if callable(value) else value
+def at(name: str, value: Schedule, share: float, kind: str = "amount") -> float:
+    """What it is when this share of a run is done: a number of that kind, whatever a function says."""
+    return validation.number(f"{name}({share:.4g})", value(share), kind) if callable(value) else value

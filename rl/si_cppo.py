@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from itertools import pairwise
@@ -28,6 +28,7 @@ from .episodic import EpisodicWorld, innermost
 from .errors import NoGoodPolicyWarning
 from .learner import SETTINGS, Callback, Course, Learner, by_path, rebuilt
 from .logs import Row, check_folder
+from .player import flattened
 from .policies import Policy, flat_parameters, pick_device, set_flat_parameters
 from .rollouts import AnyEnv, Episodes
 from .rules import Rule, Switch
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from .rollouts_ray import RayRollouts
 
 Array = NDArray[Any]
+Observation = ArrayLike | Mapping[str, Any] | tuple[Any, ...]  # those of a Dict or Tuple as they are, or flat
 
 FACTS: dict[str, Schema] = {  # of a file, beside its arrays
     "kind": text,
@@ -60,7 +62,8 @@ class SICPPO(Learner):
     ----------
     env
         A Gymnasium environment, best a vector of them (`gymnasium.make_vec`), with Box or Discrete actions.
-        Observations are arrays or numbers of states; those of a Dict or Tuple are flattened, for the constraint too.
+        Observations are arrays (B, …) or numbers of states (B,); those of a Dict, Tuple, MultiDiscrete or MultiBinary
+        are flattened, for the constraint too (`gymnasium.spaces.flatten`: keys in order, numbers as unit vectors).
     constraint
         A `SemiInfiniteCost` with a cost of points, observations and actions; an `lsip.Finite` domain gives finitely
         many constraints.
@@ -127,7 +130,7 @@ class SICPPO(Learner):
 
     def __repr__(self) -> str:
         best = "no feasible policy yet" if self.best is None else f"best feasible return {self.best[0]:.4g}"
-        name = getattr(self.env.spec, "id", None) or type(self.env).__name__
+        name = getattr(self.env.spec, "id", None) or type(innermost(self.env)).__name__
         return f"{type(self).__name__} on {name}, {self.iteration} iterations, {self.total_steps} steps, {best}"
 
     env = property(lambda self: self.world.env, doc="The environment, as a vector.")
@@ -154,14 +157,16 @@ class SICPPO(Learner):
 
     # ---- acting -----------------------------------------------------------------------------------------------------
 
-    def predict(self, observation: ArrayLike, deterministic: bool = True) -> tuple[Array, None]:
+    def predict(self, observation: Observation, deterministic: bool = True) -> tuple[Array, None]:
         """An action for an observation, or a batch of them, by the best feasible policy.
 
+        Observations are as the environment gives them, one or a vector of them; those of a Dict may also be flat.
         While no evaluation has found a policy feasible it is the current one, with a `NoGoodPolicyWarning`.
         """
         validation.flag("deterministic", deterministic)
         space = self.world.space
-        given, shape = validation.array("observation", observation), tuple(space.shape or ())
+        given = validation.array("observation", flattened(self.world.seen, observation))
+        shape = tuple(space.shape or ())
         single = given.shape == shape
         if not single and given.shape[1:] != shape:
             many = ", ".join(map(str, ("N", *shape)))
@@ -256,9 +261,9 @@ class SICPPO(Learner):
         verbose
             Show a line of progress.
         evaluate_every, feasible
-            Every so many iterations, play with the deterministic policy and fresh seeds. The best return whose
-            violation is at most `feasible`, with the confidence of the config, is kept as `best`; a policy that would
-            be is played once more first, with `confirmation` times the episodes.
+            Every so many iterations, play with the deterministic policy and fresh seeds. One whose violation is at most
+            `feasible`, and whose return is the best so far, is played again, with `confirmation` times the episodes,
+            and kept as `best` if these show the same, with the confidence of the config for the whole run.
         checkpoint, every
             A file, written every so many iterations and at the end; `load` goes on from it. On Ray it is written after
             each: when Ray's own process on this machine dies, Ray ends this one, too, and nothing can be done then.
@@ -289,7 +294,7 @@ class SICPPO(Learner):
 
     def _iterate(self, started: float, share: float) -> Report:
         if callable(self.config.entropy) and isinstance(self.update, PPO):
-            self.update = replace(self.update, entropy=at(self.config.entropy, share))
+            self.update = replace(self.update, entropy=at("entropy", self.config.entropy, share, "finite"))
         return super()._iterate(started, share)
 
     def _row(self, report: Report) -> Row:
@@ -308,15 +313,18 @@ class SICPPO(Learner):
         deterministic: bool = True,
         seed: int = 0,
         oracle: lsip.oracles.Oracle | None = None,
+        confidence: float | None = None,
     ) -> Report:
         """Play with the current policy: mean return, and the worst violation over Y (found, not proven).
 
         `oracle` looks for it instead of the training's own. The report's `margin` is what chance may add to the
-        violation at its worst point, with the confidence of the config; `certify` speaks about all points.
+        violation at its worst point, with this confidence, or that of the config; `certify` speaks about all points.
         """
         validation.flag("deterministic", deterministic)
         seed, chosen = validation.seed(seed), self.oracle if oracle is None else validation.oracle(oracle)
         count = self.env.num_envs if episodes is None else validation.count("episodes", episodes)
+        sure = self.config.confidence if confidence is None else confidence
+        validation.number("confidence", sure, "probability")
         played = self.world.played(self.world.episodes(self.world.player(self.state), count, seed, deterministic))
         rng = np.random.default_rng(seed)
         options: dict[str, Any] = {"fallback": self.fallback, "candidates": played.candidates}
@@ -332,35 +340,40 @@ class SICPPO(Learner):
             played.arrived,
             0.0,
             played.undiscounted,
-            self._margin(violation, found.y),
+            _margin(violation, found.y, sure),
         )
-
-    def _margin(self, violation: EpisodeViolation, y: Array) -> float:
-        """How much more the violation at y may be, with the confidence of the config (Student's t)."""
-        error, freedom = violation.spread(y), violation.episodes.count - 1
-        return error * float(stats.t.ppf(self.config.confidence, freedom)) if 0 < error < np.inf else error
 
     def judge(self, feasible: float = 0.0) -> None:
         """Evaluate with fresh seeds, and keep the policy if it is feasible and returns more than any before.
 
-        One that would be kept is evaluated again, with other seeds and `confirmation` times the episodes: so many are
-        tried that some look feasible by luck.
+        A policy that looks feasible, and returns more than the best so far does in the same episodes, is evaluated
+        again, with other seeds and `confirmation` times the episodes, and that must show both, the first with
+        confidence. So many are tried that some would pass by luck: the j-th may do so with the share 1 / (j (j + 1)) of
+        what the config allows, and all of them together with all of it.
         """
-        count = self.config.evaluation_episodes
-        seeds = np.random.default_rng([self.seed, self.iteration, 1]).integers(2**30, size=2)
-        report = self.evaluate(count, seed=int(seeds[0]))
-        if self._better(report, feasible):
-            report = self.evaluate(self.config.confirmation * count, seed=int(seeds[1]))
-        self.keep_best(report, feasible)
+        count, state = self.config.evaluation_episodes, self.state
+        seeds = [int(s) for s in np.random.default_rng([self.seed, self.iteration, 1]).integers(2**30, size=2)]
+        report = self.evaluate(count, seed=seeds[0])
+        better = report.violation <= feasible and report.reward > self._best_return(count, seeds[0])
+        if better:
+            state.confirmed += 1
+            chance = (1 - self.config.confidence) / (state.confirmed * (state.confirmed + 1))
+            count *= self.config.confirmation
+            report = self.evaluate(count, seed=seeds[1], confidence=1 - chance)
+            better = report.violation + report.margin <= feasible and report.reward > self._best_return(count, seeds[1])
+        self.remember(report, better)
 
-    def _better(self, report: Report, feasible: float) -> bool:
-        best = self.best
-        return report.violation + report.margin <= feasible and (best is None or report.reward > best.reward)
+    def _best_return(self, episodes: int, seed: int) -> float:
+        """What the best policy so far returns in these episodes: what it returned when it was kept was luck in part."""
+        if self.best is None:
+            return -np.inf
+        with self._using_best() as player:
+            return float(self.world.episodes(player, episodes, seed, True).returns(self.config.gamma).mean())
 
-    def keep_best(self, report: Report, feasible: float = 0.0) -> None:
-        """Remember an evaluation, and the policy if it is feasible and returns more than any before."""
+    def remember(self, report: Report, better: bool) -> None:
+        """Take note of an evaluation, and of the policy if it is better than all before."""
         self.state.evaluations.append(report)
-        if self._better(report, feasible):
+        if better:
             vector = flat_parameters(self.state.policy)
             self.state.best = Kept(report.reward, vector, report.violation, self.state.observed)
 
@@ -412,6 +425,12 @@ class SICPPO(Learner):
         agent.learning_rate = rate
         agent._restore(path, facts, arrays)
         return agent
+
+
+def _margin(violation: EpisodeViolation, y: Array, confidence: float) -> float:
+    """How much more the violation at y may be, with this confidence (Student's t)."""
+    error, freedom = violation.spread(y), violation.episodes.count - 1
+    return error * float(stats.t.ppf(confidence, freedom)) if 0 < error < np.inf else error
 
 
 def _searcher(constraint: SemiInfiniteCost) -> lsip.oracles.Oracle:

@@ -69,8 +69,8 @@ class SICPPOConfig:
     normalise_costs: bool = False  # for their critic, by the running deviation of their sums; prices stay what they are
     scale_actions: bool = True  # the policy's -1 and 1 are the bounds of a Box of actions
     evaluation_episodes: int = 64  # at least, by which a policy is judged
-    confirmation: int = 4  # times as many, by which one is judged again that would be kept
-    confidence: float = 0.95  # with which a violation must be seen to be small enough, at its worst point
+    confirmation: int = 4  # times as many, by which one is judged again that looks feasible
+    confidence: float = 0.95  # with which these must show it, at the worst point and for all that a run keeps
     threads: int = 1  # of torch, while learning
 
     def __post_init__(self) -> None:

@@ -63,7 +63,8 @@ class Learned(Plan):
             V_c^P - V_c^P' = gamma sum over (s, a) of v'(s, a) (P - P')(. | s, a) . V_c^P,
 
         of which each product is at most (max c - min c) / (1 - gamma) times the most mass that the set lets P move away
-        from P'. So these data say more than the theorem, which is about the worst of all data.
+        from P', and all of them together at most (max c - min c) / (1 - gamma), whatever the models. So these data say
+        more than the theorem, which is about the worst of all data.
         """
         if self.model is None or self.models is None:
             raise lsip.ModelError(
@@ -78,9 +79,11 @@ class Learned(Plan):
             lowest, highest = min(lowest, 0.0), max(highest, 0.0)
         swing = (highest - lowest) / (1 - spec.gamma)
         visits = optimistic.occupancy(self.policy) / (1 - spec.gamma)
-        shift = spec.gamma * float((visits * np.maximum(moved, 0.0)).sum()) * swing
-        samples = self.samples * spec.r.size
-        return Guarantee(worst.bound + shift, worst.y, self.failure, samples, worst.value, worst.assumptions)
+        shift = min(spec.gamma * float((visits * np.maximum(moved, 0.0)).sum()), 1.0) * swing
+        samples, told = self.samples * spec.r.size, "sampled transitions leave a model that has"
+        return Guarantee(
+            worst.bound + shift, worst.y, self.failure, samples, worst.value, worst.assumptions, evidence=told
+        )
 
 
 @dataclass(frozen=True, eq=False)

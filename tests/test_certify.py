@@ -114,7 +114,9 @@ def test_many_steps_are_bounded_by_lipschitz_constants_or_left_out() -> None:
     rng = np.random.default_rng(4)
     varied = episodes(rng.uniform(size=(400, 6)), np.full(400, 6), np.arange(400))
     short = rl.certify(constraint(1.0), varied, horizon=6, tuning=rl.CertifyTuning(most_steps=300))
-    assert short.episodes == 50
+    assert (short.episodes, short.unused) == (50, 350)
+    assert "350 more were left out" in str(short)
+    assert (kept.unused, "left out" in str(kept)) == (0, False)
     assert short.bound >= short.mean_violation
 
 
@@ -205,3 +207,7 @@ def test_what_si_crl_learned_keeps_its_guarantee() -> None:
     assert found.delta == learned.failure
     more = rl.si_crl(mdp.sample(per_pair=10**7, seed=0), mdp.specification, delta=1e-4).guarantee
     assert more.bound < 0.1 * found.bound
+    few = rl.si_crl(mdp.sample(per_pair=10, seed=0), mdp.specification, delta=1e-4)
+    lowest, highest = mdp.specification.costs.extremes()
+    assert few.guarantee.bound <= (highest - lowest) / (1 - mdp.gamma) + 1e-6  # what holds without any data
+    assert "80 sampled transitions leave a model that has" in str(few.guarantee)

@@ -76,6 +76,8 @@ class Corridor(gym.Env[Any, Any]):
             "tuple": gym.spaces.Tuple((gym.spaces.Box(0, 4, (1,)), gym.spaces.MultiBinary(2))),
             "matrix": gym.spaces.Box(0, 4, (2, 2), np.float32),
             "one": gym.spaces.Box(0, 4, (), np.float32),
+            "numbers": gym.spaces.MultiDiscrete([4, 2]),
+            "bits": gym.spaces.MultiBinary(2),
         }[kind]
 
     def look(self) -> Any:
@@ -86,6 +88,8 @@ class Corridor(gym.Env[Any, Any]):
             "tuple": (np.array([x], np.float32), np.array([x % 2, x // 2], np.int8)),
             "matrix": np.full((2, 2), x, np.float32),
             "one": np.array(x, np.float32),
+            "numbers": np.array([x, x % 2]),
+            "bits": np.array([x % 2, x // 2], np.int8),
         }[self.kind]
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
@@ -102,7 +106,7 @@ def corridors(kind: str, n: int = 8) -> SyncVectorEnv:
     return SyncVectorEnv([lambda: Corridor(kind)] * n)
 
 
-WIDTHS = {"number": 4, "dictionary": 6, "tuple": 3, "matrix": 4, "one": 1}
+WIDTHS = {"number": 4, "dictionary": 6, "tuple": 3, "matrix": 4, "one": 1, "numbers": 6, "bits": 2}
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
@@ -121,9 +125,19 @@ def test_all_kinds_of_observations(kind, tmp_path):
     seen = as_vector(corridors(kind)).reset(seed=0)[0]
     assert made.predict(seen)[0].shape == (8,)
     assert made.predict(seen[0])[0] == made.predict(seen)[0][0]
+    one, many = Corridor(kind).reset(seed=0)[0], corridors(kind).reset(seed=0)[0]  # not flattened
+    assert made.predict(one)[0] == made.predict(seen)[0][0]
+    np.testing.assert_array_equal(made.predict(many)[0], made.predict(seen)[0])
     made.save(tmp_path / "a.npz")
     again = rl.SICPPO.load(tmp_path / "a.npz", corridors(kind), constraint, device="cpu")
     np.testing.assert_array_equal(again.predict(seen)[0], made.predict(seen)[0])
+
+
+@pytest.mark.parametrize("wrong", [{"at": 2}, {"at": 9, "time": np.zeros(2, np.float32)}, ("at", "time")])
+def test_what_is_no_observation_is_refused(wrong):
+    agent = rl.SICPPO(corridors("dictionary"), limit(), **FREE)
+    with pytest.raises(lsip.ModelError, match=r"An observation is one of Dict\(.*, or many of them; got"):
+        agent.predict(wrong)
 
 
 def test_other_observations_are_refused():
@@ -250,6 +264,24 @@ def test_learning_rates_may_be_functions_of_what_is_done(tmp_path):
         rl.SICPPO.load(tmp_path / "b.npz", Pull(), limit())
 
 
+@pytest.mark.parametrize("wrong", [-1e-3, np.nan, "fast"])
+def test_what_a_schedule_says_is_looked_at(wrong):
+    """A rate below zero would go uphill on the costs, without a word."""
+    made = agent(learning_rate=lambda share: wrong if share else 1e-3)
+    with pytest.raises(lsip.ModelError, match=r"`learning_rate\(0\.5\)`"):
+        made.learn(2 * STEPS)
+    assert made.iteration == 1
+
+
+def test_a_cost_that_fails_says_what_it_was_given():
+    """Numbers of states come as (B,), and not as columns."""
+    failing = rl.SemiInfiniteCost(lsip.Interval(0, 1), lambda y, o, a: y * o[:, 0], 1.0)
+    with pytest.raises(
+        lsip.ModelError, match=r"failed with IndexError.* It was given shapes .*and \(48,\) and \(48,\)"
+    ):
+        rl.SICPPO(corridors("number"), failing, **FREE).learn(48)
+
+
 def test_an_entropy_bonus_keeps_the_policy_broad():
     found = [agent(Pull(16, actions=TWO), limit(9), entropy=e, learning_rate=0.02).learn(15 * 80) for e in (0.0, 0.5)]
     narrow, broad = (made.history[-1].numbers["entropy"] for made in found)
@@ -293,6 +325,38 @@ def test_policies_that_look_feasible_by_luck_are_not_kept(copies):
     assert len(made.evaluations) == 60
     assert made.best is None
     assert len({r.violation for r in made.evaluations}) > 1  # seeds are fresh
+
+
+class Weather(Pull):
+    """Every episode earns something by luck, far more than by what is done."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        seen, info = super().reset(seed=seed)
+        self.luck = self.np_random.normal(scale=100.0, size=self.num_envs)
+        return seen, info
+
+    def step(self, actions: Any) -> Any:
+        seen, rewards, *rest = super().step(actions)
+        return seen, rewards + self.luck, *rest
+
+
+def test_returns_are_compared_in_the_same_episodes():
+    """What an earlier policy returned in luckier episodes does not keep a better one out."""
+    made = agent(Weather(8), limit(99.0), episodes=8, evaluation_episodes=8)
+    last = made.policy.net[-1].bias
+    returns = []
+    for k in range(12):
+        made.state.iteration = k  # which other seeds belong to
+        with torch.no_grad():
+            last += 0.01
+        made.judge()
+        assert torch.equal(made.best.parameters, flat_parameters(made.policy))
+        returns.append(made.best.reward)
+    assert np.diff(returns).min() < 0  # luck it was
+    with torch.no_grad():
+        last -= 0.01
+    made.judge()
+    assert not torch.equal(made.best.parameters, flat_parameters(made.policy))
 
 
 def test_what_is_feasible_without_chance_is_kept_at_once():

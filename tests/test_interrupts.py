@@ -151,7 +151,7 @@ def resumed(kind: Any, made: Any, path: Path, whole: Any) -> None:
         ("world._fit", 1, True),
         ("world.settle", 4, False),
         ("evaluate", 2, False),
-        ("keep_best", 2, False),
+        ("remember", 2, False),
     ],
 )
 def test_si_cppo_goes_on_from_the_checkpoint_of_an_interrupt(kind, name, at, before, tmp_path):

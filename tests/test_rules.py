@@ -138,6 +138,26 @@ def test_a_gain_damps_the_swings_of_multipliers():
     assert swing(Exchange(0.0, 0.3, gain=3.0)) < 0.001
 
 
+def recovery(rule: Exchange) -> int:
+    """Rounds until a point is free again that was violated by 5 for ten rounds, then kept by 0.3."""
+    points, prices = NONE
+    for _ in range(10):
+        points, prices = (choice := rule.choose(found(5.0, 0.5), points, prices, 1.0)).points, choice.prices
+    for k in range(1_000):
+        if not len(points):
+            return k
+        points, prices = (choice := rule.choose(found(-0.3, 0.5), points, prices, 1.0)).points, choice.prices
+    return 1_000
+
+
+def test_what_a_beginner_violates_is_no_debt():
+    assert recovery(Exchange(0.0, 0.01)) > 150
+    assert recovery(Exchange(0.0, 0.01, saturation=0.5)) < 20
+    choice = Exchange(0.0, 1.0, gain=2.0, saturation=0.5).choose(found(5.0, 0.5), *NONE, 1.0)
+    np.testing.assert_allclose(choice.prices, [0.5])
+    np.testing.assert_allclose(choice.objective.prices, [1.5 / 2.5])
+
+
 def test_one_multiplier_prices_the_worst_point():
     first = Lagrangian(0.0, 0.5, 1.0).choose(found(0.2, 0.5), *NONE, 1.0)
     np.testing.assert_allclose(first.prices, [1.1])
@@ -223,6 +243,11 @@ def test_environments_too(method):
     last = made.history[-15:]
     assert np.mean([r.violation for r in last]) < 0.05
     assert np.mean([r.reward for r in last]) > 5 * 0.4  # the largest mean action that is allowed is 0.6
+
+
+def test_an_environment_needs_its_constraint():
+    with pytest.raises(lsip.ModelError, match=r"An environment comes with its constraint: rl.EPO\(env, "):
+        rl.EPO(Pull())
 
 
 def test_the_problem_decides_about_the_kind_of_learner():

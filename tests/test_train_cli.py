@@ -169,14 +169,36 @@ def test_a_task_of_ones_own(method, tmp_path, monkeypatch, capsys):
     assert (settings["config"]["hidden"], settings["config"]["gamma"]) == ([4], 0.9)
     kind = {"si-cppo": "Switch", "epo": "Exchange", "lagrangian": "Lagrangian"}[method]
     assert settings["rule"]["name"] == kind
+    assert run("evaluate", "pole.zip", "--episodes", 4) == 1  # which takes it for a ship
+    err = capsys.readouterr().err
+    assert_one_paragraph(err)
+    assert "trained on CartPole-v1, and this task is lsip/ShipRoute-v0" in err
     assert run("train", "own_tasks:pole", "--steps", 500, "--resume", "pole.zip", "--device", "cpu", "--quiet") == 0
     assert run("evaluate", "pole.zip", "--task", "own_tasks:pole", "--episodes", 4, "--json") == 0
     assert json.loads(capsys.readouterr().out)["episodes"] == 4
 
 
 @pytest.mark.parametrize(
+    ("method", "given", "told"),
+    [
+        ("epo", {"gain": 2.0, "saturation": 0.25}, {"rate": 1.0, "gain": 2.0, "saturation": 0.25}),
+        ("lagrangian", {"multiplier_rate": 0.3}, {"rate": 0.3}),
+    ],
+)
+def test_multipliers_are_set_too(method, given, told, tmp_path):
+    """Those of the task where nothing is said."""
+    out, sets = tmp_path / "a.zip", [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
+    words = ("train", "spraying", "--steps", 1, "--method", method, "--out", out, "--device", "cpu", "--quiet")
+    assert run(*words, *sets) == 0
+    with np.load(out) as data:
+        rule = json.loads(str(data["facts"]))["settings"]["rule"]
+    assert told.items() <= rule["fields"].items()
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("own_tasks:pole", "--set", "gain=3"), "no setting gain"),
         (("own_tasks:nothing",), "returns an environment and its constraint"),
         (("own_tasks:gone",), "gone"),
         (("no_such_module:pole",), "no_such_module"),
