@@ -44,28 +44,38 @@ class WholeProgram:
     """
 
     def __init__(self, lower: Array, upper: Array, A: sparse.csr_array, tol: float, inside: bool = False) -> None:
-        self._highs, (self.rows, self.columns), self._begun = new_highs(tol), A.shape, False
+        self._highs, (self.rows, self.columns) = new_highs(tol), A.shape
         self._inside = inside or self.rows > MASTERS.simplex_rows
-        lp = highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = self.columns, self.rows
-        lp.col_cost_, lp.col_lower_, lp.col_upper_ = np.zeros(self.columns), lower, upper
-        lp.row_lower_, lp.row_upper_ = np.full(self.rows, -np.inf), np.full(self.rows, np.inf)
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
-        self._highs.passModel(lp)
+        self._fixed, self._sides = (lower, upper, A), (np.zeros(0), np.zeros(0))
 
     def solve(self, c: Array, row_lower: Array, row_upper: Array) -> WholeAnswer | None:
         """The solution for these costs and sides; None without one.
 
         At first, large programs are solved from the inside, which is slower for small ones; then from the last one.
         """
-        h = self._highs
-        h.changeColsCost(self.columns, np.arange(self.columns, dtype=np.int32), c)
-        for row, sides in enumerate(zip(row_lower.tolist(), row_upper.tolist(), strict=True)):
-            h.changeRowBounds(row, *sides)  # all at once only since highspy 1.13
-        inside, self._begun = self._inside and not self._begun, True
-        ways = (("ipm", "on"), ("simplex", "choose")) if inside else (("simplex", "off"), ("ipm", "on"))
+        h, begun = self._highs, bool(len(self._sides[0]))
+        if begun:
+            h.changeColsCost(self.columns, np.arange(self.columns, dtype=np.int32), c)
+            changed = np.flatnonzero((row_lower != self._sides[0]) | (row_upper != self._sides[1]))
+            for row, *sides in zip(changed.tolist(), row_lower[changed], row_upper[changed], strict=True):
+                h.changeRowBounds(row, *sides)  # all at once only since highspy 1.13
+        else:
+            self._open(c, row_lower, row_upper)
+        self._sides = row_lower, row_upper
+        first = self._inside and not begun
+        ways = (("ipm", "on"), ("simplex", "choose")) if first else (("simplex", "off"), ("ipm", "on"))
         return self._run(*ways[0]) or self._run(*ways[1])
+
+    def _open(self, c: Array, row_lower: Array, row_upper: Array) -> None:
+        """Give HiGHS the whole of it."""
+        lower, upper, A = self._fixed
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = self.columns, self.rows
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = c, lower, upper
+        lp.row_lower_, lp.row_upper_ = row_lower, row_upper
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
+        self._highs.passModel(lp)
 
     def _run(self, solver: str, presolve: str) -> WholeAnswer | None:
         h = self._highs

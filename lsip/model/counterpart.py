@@ -174,7 +174,9 @@ class _Table:
         needed |= _binding(part)
         inner[needed] = self.rows + p + np.arange(int(needed.sum()))
         # π: one for each of the rows that describe the set.
-        used = (needed.astype(float) @ (abs(part.rows.T) > 0).astype(float)) > 0  # (p, q)
+        G = sparse.coo_array(part.rows)
+        used = np.zeros((p, q), dtype=bool)
+        np.logical_or.at(used.T, G.row, needed.T[G.col] & (G.data != 0)[:, None])
         dual = np.full((p, q), -1, dtype=np.intp)
         dual[used] = self.columns + np.arange(int(used.sum()))
         i, r = np.nonzero(used)
@@ -182,7 +184,6 @@ class _Table:
         self.entries.append((*_main(here[:, :-1], family.columns, self.rows),))
         self.entries.append((self.rows + i, dual[i, r], part.sides[r]))
         self.entries.append((inner[row[left], w[left]], family.columns[row[left], k_of[left]], value[left]))
-        G = sparse.coo_array(part.rows)
         i, g = np.repeat(np.arange(p), G.nnz), np.tile(np.arange(G.nnz), p)
         at, by = inner[i, G.col[g]], dual[i, G.row[g]]
         both = (at >= 0) & (by >= 0)

@@ -15,6 +15,8 @@ not exceed it: since these x are a convex set, that holds z, none exceeds it.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -80,12 +82,33 @@ def _confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: 
         return None
     price = np.maximum(np.abs(reduced.lo), np.abs(reduced.hi))
     used = free & (price > 0)
-    ways = (False, True) if used.sum() <= TUNING.few else (True,)  # slopes are seldom needed for few variables
-    for sides in (_Slacks.of(program, rows, weights, slopes) for slopes in ways):
+    for chosen in _chosen(rows, weights, int(used.sum())):
+        sides = _Slacks.of(program, rows, weights, chosen)
         found = _bounded(program, sides, (x, box), gap, price, used)
         if found is not None:
             return replace(rows, bounds=found)
     return None
+
+
+def _chosen(rows: Rows, weights: Array, free: int) -> Iterator[Ints]:
+    """Atoms at which slopes are looked at, in turn: none where few variables are free, one for every row, then all.
+
+    Those of a row at its worst points seldom say more than the one in the middle, a point that most rows share.
+    """
+    assert rows.source is not None
+    support, atoms = rows.source[1], np.flatnonzero(weights[: rows.atoms] > 0)
+    if free <= TUNING.few:
+        yield atoms[:0]
+    shared = Counter((support[i].family, support[i].point.tobytes()) for i in atoms.tolist())
+    best: dict[tuple[int, int], tuple[int, int]] = {}
+    for i in atoms.tolist():
+        s = support[i]
+        rank = -shared[s.family, s.point.tobytes()], i
+        best[s.family, s.component] = min(best.get((s.family, s.component), rank), rank)
+    one = np.sort(np.array([i for _, i in best.values()], dtype=np.intp))
+    yield one
+    if len(one) < len(atoms):
+        yield atoms
 
 
 def _bounded(
@@ -124,9 +147,9 @@ class _Slacks:
     share: Array
 
     @staticmethod
-    def of(program: Program, rows: Rows, weights: Array, slopes: bool) -> _Slacks:
-        """Of rows at atoms, and of their `slopes` if these are wanted."""
-        parts = [_finite(rows), *_slopes(program if slopes else None, rows, weights)]
+    def of(program: Program, rows: Rows, weights: Array, chosen: Ints) -> _Slacks:
+        """Of rows at atoms, and of the slopes at those that are chosen."""
+        parts = [_finite(rows), *_slopes(program, rows, weights, chosen)]
         starts = np.cumsum([0] + [len(share) for _, share in parts]).tolist()
         row = np.concatenate([sides.row + start for (sides, _), start in zip(parts, starts, strict=False)])
         column = np.concatenate([sides.column for sides, _ in parts])
@@ -146,8 +169,8 @@ def _finite(rows: Rows) -> tuple[Sides, Array]:
     return found, np.zeros(len(found.side))
 
 
-def _slopes(program: Program | None, rows: Rows, weights: Array) -> list[tuple[Sides, Array]]:
-    """What the slacks at atoms, which are bounded, say of rows at these atoms, and of slopes of rows of the program."""
+def _slopes(program: Program, rows: Rows, weights: Array, chosen: Ints) -> list[tuple[Sides, Array]]:
+    """What the slacks at atoms, which are bounded, say of the rows there, and of their slopes at those chosen."""
     assert rows.source is not None
     support = rows.source[1]
     atoms = np.flatnonzero(weights[: rows.atoms] > 0)
@@ -155,18 +178,19 @@ def _slopes(program: Program | None, rows: Rows, weights: Array) -> list[tuple[S
     share[atoms] = up(1.0 / weights[atoms], 2.0)
     turned = Sides.of(-rows.mid, rows.rad, Interval.point(np.full(len(rows), -np.inf)), -_open(rows, atoms))
     found = [(turned, np.concatenate([share, np.zeros(len(rows))]))]
-    for f, family in enumerate(() if program is None else program.families):
+    for f, family in enumerate(program.families):
         form = family.linear
-        mine = atoms[[support[i].family == f for i in atoms.tolist()]] if len(atoms) else atoms
+        mine = chosen[[support[i].family == f for i in chosen.tolist()]] if len(chosen) else chosen
         if form is None or not len(mine):
             continue
-        points = np.array([support[i].point for i in mine])
-        exact = _proven_inside(family.domain, points)
-        mine, points = mine[exact], points[exact]
+        points, place = np.unique(np.array([support[i].point for i in mine]), axis=0, return_inverse=True)
+        exact = _proven_inside(family.domain, points)[place]
+        mine, place = mine[exact], place[exact]
         component: Ints = np.array([support[i].component for i in mine], dtype=np.intp)
         atom, axis, entries = form.by_axis(component)
-        for sign in (1.0, -1.0):
-            way = _ways(family.domain, points, atom, axis, sign)
+        pair, which = np.unique(place[atom] * form.dim + axis, return_inverse=True)
+        ways = _ways(family.domain, points, pair // form.dim, pair % form.dim)[:, which]
+        for sign, way in zip((1.0, -1.0), ways, strict=True):
             found.append(_sided(family.columns, form, component, (atom, axis, entries), way, sign, share[mine]))
     return found
 
@@ -188,23 +212,24 @@ def _proven_inside(domain: Domain, points: Array) -> Mask:
     return inside
 
 
-def _ways(domain: Domain, points: Array, atom: Ints, axis: Ints, sign: float) -> Array:
-    """How far one may go from each atom along an axis within the index set, proven; 0 where that is not known."""
+def _ways(domain: Domain, points: Array, atom: Ints, axis: Ints) -> Array:
+    """How far one may go from each atom up and down an axis within the index set, proven; 0 where that is not known."""
     lower, upper = domain.lower, domain.upper
-    start = points[atom, axis]
-    end = upper[axis] if sign > 0 else lower[axis]
-    way, todo = np.zeros(len(atom)), np.flatnonzero(sign * (end - start) > 0)
+    ends = np.concatenate([upper[axis], lower[axis]])
+    atom, axis, sign = np.tile(atom, 2), np.tile(axis, 2), np.repeat([1.0, -1.0], len(atom))
+    start, way = points[atom, axis], np.zeros(len(atom))
+    todo = np.flatnonzero(sign * (ends - start) > 0)
     for step in range(TUNING.quarterings):
         if not len(todo):
             break
-        there = np.clip(start[todo] + (end[todo] - start[todo]) * 0.25**step, lower[axis[todo]], upper[axis[todo]])
+        there = np.clip(start[todo] + (ends[todo] - start[todo]) * 0.25**step, lower[axis[todo]], upper[axis[todo]])
         moved = points[atom[todo]]
         moved[np.arange(len(todo)), axis[todo]] = there
         known = domain.contains(moved, 0.0)
         known[known] = _proven_inside(domain, moved[known])
-        way[todo[known]] = np.maximum(down(sign * (there[known] - start[todo[known]])), 0.0)
+        way[todo[known]] = np.maximum(down((sign[todo] * (there - start[todo]))[known]), 0.0)
         todo = todo[~known]
-    return way
+    return way.reshape(2, -1)
 
 
 def _sided(

@@ -55,11 +55,10 @@ def entries_a_row(matrix: Matrix) -> Any:
 
 def product(matrix: Matrix, x: Array, radius: Array | None = None) -> Interval:
     """`matrix` x for every x within `radius` of the given one."""
-    value, terms = matrix @ x, entries_a_row(matrix) + 4.0
-    size = abs(matrix) @ np.abs(x)
-    doubt = terms * EPS * size + terms * TINY
+    value, terms, sizes = matrix @ x, entries_a_row(matrix) + 4.0, abs(matrix)
+    doubt = terms * EPS * (sizes @ np.abs(x)) + terms * TINY
     if radius is not None and radius.any():
-        doubt = doubt + (abs(matrix) @ radius) * (1 + terms * EPS)
+        doubt = doubt + (sizes @ radius) * (1 + terms * EPS)
     return Interval(down(value - doubt, 2.0), up(value + doubt, 2.0))
 
 
@@ -90,6 +89,22 @@ def exact_sums(c: Array, matrix: Matrix, x: Array) -> Interval:
         value = np.full(len(c), np.nan)
     doubt = 64 * len(x) * TINY  # of products so small that their errors have no bits
     return Interval(down(value - doubt), up(value + doubt))
+
+
+def exact_differences(a: Array, v: Array, *sides: float) -> list[float] | None:
+    """The sum of a v minus each of the sides, rounded once, so that signs are exact; sides may be infinite.
+
+    None where a product overflows, or is so small that it loses digits.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        high, low = two_product(a, v)
+    if not (np.isfinite(low) & ((np.abs(high) >= SMALL_PRODUCT) | (a == 0) | (v == 0))).all():
+        return None
+    terms = [*high.tolist(), *low.tolist()]
+    try:
+        return [fsum([*terms, -side]) for side in sides]
+    except OverflowError:  # of a part of the sum
+        return None
 
 
 def vanishing(c: Array, matrix: Matrix, x: Array) -> NDArray[np.bool_]:

@@ -28,7 +28,7 @@ from ..masters.base import Matrix
 from ..model.program import Program
 from .certificate import Array, DataAssumption, Ints, nowhere
 from .interior import interior
-from .linear_algebra import exact_sums, product, solve
+from .linear_algebra import exact_differences, exact_sums, product, solve
 from .rows import Mask
 
 ALMOST = "the equalities could not be solved in a proven way; they may be almost dependent"
@@ -74,6 +74,8 @@ class PrimalTuning:
         larger, they are not to be trusted.
     dense, few_rows
         The share of entries from which a matrix is factorised densely, and the rows up to which one always is.
+    few_columns
+        Columns up to which a table is dense.
     """
 
     ulps: float = 16.0
@@ -94,6 +96,7 @@ class PrimalTuning:
     settled: float = 1e-10
     dense: float = 0.2
     few_rows: int = 500
+    few_columns: int = 8
 
 
 TUNING = PrimalTuning()
@@ -308,12 +311,15 @@ def broken_cones(program: Program, x: Array, box: Array | None) -> int:
 
 
 def _holds(rows: sparse.csr_matrix, i: int, x: Array, lower: float, upper: float) -> bool:
-    """Whether a row holds at x, in rational numbers."""
+    """Whether a row holds at x exactly: by sums without error, or in rational numbers where products lose digits."""
     start, end = rows.indptr[i], rows.indptr[i + 1]
-    if not np.isfinite(x[rows.indices[start:end]]).all():
+    a, v = rows.data[start:end], x[rows.indices[start:end]]
+    if not np.isfinite(v).all():
         return False
-    terms = zip(rows.data[start:end].tolist(), x[rows.indices[start:end]].tolist(), strict=True)
-    value = sum((Fraction(a) * Fraction(v) for a, v in terms), Fraction(0))
+    known = exact_differences(a, v, upper, lower)
+    if known is not None:
+        return known[0] <= 0 <= known[1]
+    value = sum((Fraction(b) * Fraction(w) for b, w in zip(a.tolist(), v.tolist(), strict=True)), Fraction(0))
     return (upper == np.inf or value <= Fraction(upper)) and (lower == -np.inf or value >= Fraction(lower))
 
 
@@ -376,7 +382,7 @@ def _room(program: Program, x: Array) -> Array:
 
 def _correction(program: Program, x: Array, rows: Ints) -> tuple[Array, Array] | None:
     """A point near x and half-widths around it that hold an exact solution of these equalities; None if unproven."""
-    near = _moves(program, x, rows)
+    near = _moves(program, x, rows, about=True)
     if near is None:
         return None
     x = np.where(near.hi > near.lo, x + (0.5 * near.lo + 0.5 * near.hi), x)
@@ -396,21 +402,30 @@ def holds_solution(program: Program, x: Array, box: Array, rows: Ints) -> bool:
 
 
 def _solves(program: Program, x: Array, rows: Ints) -> bool:
-    """Whether x itself satisfies these equalities, in rational numbers."""
-    A, side = program.A[rows], program.row_upper[rows]
-    size = abs(A) @ np.abs(x) + np.abs(side)
-    if A.nnz > TUNING.most_terms or (np.abs(A @ x - side) > (np.diff(A.indptr) + 4) * EPS * size).any():
+    """Whether x itself satisfies these equalities exactly."""
+    A, side = _only(program, rows), program.row_upper[rows]
+    row, counts = np.repeat(np.arange(len(rows)), np.diff(A.indptr)), np.diff(A.indptr)
+    terms = A.data * x[A.indices]
+    left = np.abs(np.bincount(row, terms, len(rows)) - side)
+    size = np.bincount(row, np.abs(terms), len(rows)) + np.abs(side)
+    if A.nnz > TUNING.most_terms or (left > (counts + 4) * EPS * size).any():
         return False
     return all(_holds(A, i, x, b, b) for i, b in enumerate(side))
 
 
-def _moves(program: Program, x: Array, rows: Ints) -> Interval | None:
+def _only(program: Program, rows: Ints) -> sparse.csr_matrix:
+    """These finite rows."""
+    return program.A if len(rows) == program.A.shape[0] else program.A[rows]
+
+
+def _moves(program: Program, x: Array, rows: Ints, about: bool = False) -> Interval | None:
     """How each variable moves from x to an exact solution of these equalities, enclosed; zero where it cannot.
 
-    Rows of which no variable can move have to hold as they are, in rational numbers.
+    Rows of which no variable can move have to hold as they are, exactly. Where nothing is to be proven, it may be known
+    only `about`.
     """
     room = _room(program, x)
-    A = program.A[rows]
+    A = _only(program, rows)
     row = np.repeat(np.arange(len(rows)), np.diff(A.indptr))
     moving = np.bincount(row, (A.data != 0) & (room[A.indices] > 0), len(rows)) > 0
     if not all(_holds(program.A, i, x, *([program.row_upper[i]] * 2)) for i in rows[~moving].tolist()):
@@ -426,23 +441,45 @@ def _moves(program: Program, x: Array, rows: Ints) -> Interval | None:
         return None
     shares = room[A.indices] * A.data * (1.0 / scale)[row]
     used = shares != 0  # what no row moves stays exactly where it is
-    G = sparse.csr_matrix((shares[used], (A.indices[used], row[used])), shape=(program.n, len(rows)))
-    least = [float(np.abs(m.data[m.data != 0]).min(initial=1.0)) for m in (A, G)]
+    least = [float(np.abs(entries[entries != 0]).min(initial=1.0)) for entries in (A.data, shares)]
     if least[0] * least[1] < TUNING.least_product:
         return None
-    u = solve(*_square(A, G), exact_sums(program.row_upper[rows], -A, x))
+    G: Matrix = _table(shares[used], A.indices[used], row[used], (program.n, len(rows)))
+    square = _square(A, G)
+    right = exact_sums(program.row_upper[rows], -A, x)
+    u = _guess(square[0], right) if about and isinstance(square[0], np.ndarray) else solve(*square, right)
     if u is None:
         return None
     middle = 0.5 * u.lo + 0.5 * u.hi
     moved = product(G, middle, up(np.maximum(u.hi - middle, middle - u.lo)))
-    still = (room == 0) | (np.diff(G.indptr) == 0)
+    still = (room == 0) | (np.bincount(A.indices[used], minlength=program.n) == 0)
     return Interval(np.where(still, 0.0, moved.lo), np.where(still, 0.0, moved.hi))
 
 
-def _square(A: sparse.csr_matrix, G: sparse.csr_matrix) -> tuple[Matrix, Matrix]:
+def _guess(square: Array, right: Interval) -> Interval | None:
+    """The solution of a system in floats; None if it has none."""
+    try:
+        u = np.linalg.solve(square, 0.5 * right.lo + 0.5 * right.hi)
+    except np.linalg.LinAlgError:
+        return None
+    return Interval(u, u) if np.isfinite(u).all() else None
+
+
+def _table(entries: Array, i: Ints, j: Ints, shape: tuple[int, int]) -> Matrix:
+    """A matrix of entries at their places, dense where it has few columns."""
+    if shape[1] > TUNING.few_columns:
+        return sparse.csr_matrix((entries, (i, j)), shape=shape)
+    dense = np.zeros(shape)
+    np.add.at(dense, (i, j), entries)
+    return dense
+
+
+def _square(A: sparse.csr_matrix, G: Matrix) -> tuple[Matrix, Matrix]:
     """A G, with what rounding may have done to it."""
     square, size = A @ G, abs(A) @ abs(G)
     doubt = size * ((int(np.diff(A.indptr).max(initial=0)) + 4) * EPS)
+    if isinstance(square, np.ndarray):
+        return square, doubt
     if square.shape[0] <= TUNING.few_rows or square.nnz > TUNING.dense * square.shape[0] ** 2:
         return square.toarray(), doubt.toarray()
     return sparse.csc_matrix(square), sparse.csc_matrix(doubt)

@@ -243,11 +243,12 @@ def equilibrated(program: Program) -> Scaling:
     if not len(size):
         return identity(program)
     entry = np.log2(size)
-    rows, columns = _fitted(i, j, entry, sides, program.n)  # exponents of factors
+    parts = _parts(i, j, len(sides), program.n)
+    rows, columns = _fitted(i, j, entry, sides, parts)  # exponents of factors
     most = np.full(len(rows), -np.inf)
     np.maximum.at(most, i, entry + columns[j])
     rows = np.where(np.isfinite(most), -most, 0.0)
-    part_of_row, part_of_column = _parts(i, j, len(rows), program.n)
+    part_of_row, part_of_column = parts
     known = (sides > 0) & np.isfinite(sides) & np.isfinite(most)
     told = np.log2(sides[known]) + rows[known]
     level = _levels(
@@ -298,16 +299,16 @@ def _power(exponents: Array) -> Array:
     return found
 
 
-def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, columns: int) -> tuple[Array, Array]:
+def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, parts: tuple[Ints, Ints]) -> tuple[Array, Array]:
     """Exponents with which entries and right-hand sides are as near to 1 as can be (Curtis & Reid, 1972).
 
     These are least squares, in which right-hand sides are a column without a factor. In other units of the model the
     exponents are others by just these units, so that the program that is solved is the same.
     """
-    rows = len(sides)
+    rows, columns = len(sides), len(parts[1])
     told = np.flatnonzero((sides > 0) & np.isfinite(sides))
     if min(rows, columns) <= STORAGE.most_dense and rows * columns <= TUNING.most_table:
-        return _eliminated(i, j, entry, told, np.log2(sides[told]), (rows, columns))
+        return _eliminated(i, j, entry, told, np.log2(sides[told]), parts)
     from scipy.sparse.linalg import lsqr
 
     every, right = np.arange(len(i)), len(i) + np.arange(len(told))
@@ -320,18 +321,18 @@ def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, columns: int) -> tuple
 
 
 def _eliminated(
-    i: Ints, j: Ints, entry: Array, told: Ints, level: Array, shape: tuple[int, int]
+    i: Ints, j: Ints, entry: Array, told: Ints, level: Array, parts: tuple[Ints, Ints]
 ) -> tuple[Array, Array]:
     """The shortest solution of these least squares, by their normal equations: of rows and columns, the more go first.
 
     Where no right-hand side is told, what rows gain columns may lose; there the exponents of those that stay are held
     together by a term that vanishes at the solution.
     """
+    shape = len(parts[0]), len(parts[1])
     table = np.bincount(i * shape[1] + j, minlength=shape[0] * shape[1]).astype(float).reshape(shape)
     counts = [np.bincount(i, minlength=shape[0]) + np.bincount(told, minlength=shape[0]), table.sum(axis=0)]
     target = [-np.bincount(i, entry, shape[0]), -np.bincount(j, entry, shape[1])]
     np.subtract.at(target[0], told, level)
-    parts = _parts(i, j, *shape)
     stay, go = (0, 1) if shape[0] <= shape[1] else (1, 0)
     across = table if stay == 0 else table.T
     share = across / np.maximum(counts[go], 1.0)
