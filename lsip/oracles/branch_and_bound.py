@@ -31,7 +31,7 @@ from .base import (
 from .bernstein import largest, value_at
 from .cover import TUNING as COVER
 from .cover import Cover
-from .distinct import distinct
+from .distinct import distinct, one_a_row
 from .harmonic import by_waves
 from .memory import Partition
 from .polynomial_cover import PolynomialCover, expansions
@@ -406,9 +406,8 @@ class _Search:
         y, g, component = y[keep], g[keep], component[keep]
         radius = 1e-3 * (self.domain.upper - self.domain.lower)
         most = self.options.points
-        if self.violation.components > most:  # one point for every row is enough, and cheap to find
-            order = np.argsort(-g, kind="stable")
-            chosen = order[np.unique(component[order], return_index=True)[1]]
+        if self.violation.components > most:
+            chosen = one_a_row(g, component)
             return self._answer(y[chosen], g[chosen], component[chosen], bound)
         chosen = distinct(y, g, component, radius, most)
         if self.best > self.alert:

@@ -45,3 +45,9 @@ def distinct(
         near = (np.abs(points[left] - points[worst]) <= reach).all(axis=1) & (components[left] == components[worst])
         left = left[~near]
     return np.array(taken, dtype=np.intp)
+
+
+def one_a_row(values: Array, components: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Indices of the worst point of every component: enough where there are many, and cheap to find."""
+    order = np.argsort(-values, kind="stable")
+    return order[np.unique(components[order], return_index=True)[1]]

@@ -26,7 +26,7 @@ from ..expressions.functions import FUNCTIONS
 from ..expressions.interval import EPS, up
 from ..expressions.waves import OTHER, SINE, Waves
 from .base import Array, EnclosableViolation, Ints, Separation, Wavy, Weighted
-from .distinct import distinct
+from .distinct import distinct, one_a_row
 
 _COS = FUNCTIONS["cos"]
 
@@ -98,7 +98,10 @@ def by_waves(
     y = violation.domain.project(found.points[:, None])
     value = violation.at(y, found.components)
     radius = np.array([TUNING.apart * (upper - lower) / max(len(y), 1)])
-    chosen = distinct(y, value, found.components, radius, most)
+    if violation.components > most:
+        chosen = one_a_row(value, found.components)
+    else:
+        chosen = distinct(y, value, found.components, radius, most)
     bound = max(found.bound, float(value.max(initial=-np.inf)))
     trusts = family.trusts(violation.domain)
     return Separation(y[chosen], value[chosen], bound, found.components[chosen], trusts=trusts)
