@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..deadline import check
 from ..domains.proven import LOST
 from ..expressions.functions import FUNCTIONS
-from ..expressions.interval import EPS, up
+from ..expressions.interval import EPS, down, up
 from ..expressions.waves import OTHER, SINE, Waves
 from .base import Array, EnclosableViolation, Ints, Separation, Wavy, Weighted
 from .distinct import distinct, one_a_row
@@ -295,13 +295,14 @@ def _cut(
 ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     """What is left of boxes: without what is `done` around their centres, or centred anew at their maxima.
 
-    Where that was done before and nothing is, they are cut on both sides of the maximum.
+    Where that was done before and nothing is, they are cut on both sides of the maximum. Rounding leaves too much rather
+    than too little.
     """
     peak = np.clip(peak, lo, hi)
     quarter = 0.25 * (hi - lo)
     some = done > 0
-    left = np.where(some, np.clip(c - done, lo, hi), np.maximum(lo, peak - quarter))
-    right = np.where(some, np.clip(c + done, lo, hi), np.minimum(hi, peak + quarter))
+    left = np.where(some, np.clip(up(c - done), lo, hi), np.maximum(lo, peak - quarter))
+    right = np.where(some, np.clip(down(c + done), lo, hi), np.minimum(hi, peak + quarter))
     old, middle = ~fresh, ~fresh & ~some
     parts = [
         (lo[fresh], hi[fresh], peak[fresh], False),
