@@ -100,16 +100,19 @@ def filter_designs(options: Options) -> list[dict[str, Any]]:
         contest = Contest(tools, QUICK_REPEATS if options.quick else REPEATS)
         solution = contest.values[OURS]
         for name in tools:
-            error = solution.value if name == OURS else filters.true_error(taps, contest.values[name])
+            error = solution.value if name == OURS else None
+            if name in contest.values and name != OURS:
+                error = filters.true_error(taps, contest.values[name])
             rows.append(
                 {
                     "taps": taps,
                     "tool": name,
-                    "seconds": contest.seconds[name],
+                    "seconds": contest.seconds.get(name),
                     "error": error,
-                    "above_optimum": (error - solution.lower) / solution.lower,
+                    "above_optimum": None if error is None else (error - solution.lower) / solution.lower,
                     "proven": name == OURS and solution.certified,
-                    "ours_is_faster": ratio(contest.seconds[name], contest.seconds[OURS]),
+                    "ours_is_faster": ratio(contest.seconds.get(name), contest.seconds[OURS]),
+                    "failure": contest.failures.get(name),
                 }
             )
         say(f"{taps} taps: " + ", ".join(f"{k} {1e3 * v:.1f} ms" for k, v in contest.seconds.items()))

@@ -92,7 +92,8 @@ def by_waves(
     if waves is None or not whole or (waves.kind == OTHER).any():
         return None
     lower, upper = float(cells[0].lower[0, 0]), float(cells[0].upper[0, 0])
-    found = Harmonic(waves, rows.weights, rows.spread).largest(lower, upper, target, alert)
+    with np.errstate(over="ignore", invalid="ignore"):  # of what is not finite nothing is proven here
+        found = Harmonic(waves, rows.weights, rows.spread).largest(lower, upper, target, alert)
     if found is None:
         return None
     y = violation.domain.project(found.points[:, None])

@@ -43,8 +43,6 @@ class RemezTuning(Configuration):
         References that are tried.
     share
         The share of the gap that is left to the difference between the largest error and the level.
-    good
-        How near the largest error is to the level, relative to it, where no other first reference is tried.
     patience
         References in a row that come no nearer, after which rounding is to blame, or another kind of problem.
     """
@@ -55,7 +53,6 @@ class RemezTuning(Configuration):
     below: Share = 0.1
     most: Count = 30
     share: Positive = 0.2
-    good: Share = 1e-3
     patience: Count = 3
 
 
@@ -72,6 +69,13 @@ class Peaks:
     def only(self, places: Ints | list[int]) -> Peaks:
         """Some of them."""
         return Peaks(*(part[places] for part in vars(self).values()))
+
+    def beside(self, reference: Peaks) -> Peaks:
+        """Both these and the points of a reference, at which no error exceeds the level."""
+        other = replace(reference, up=1.0 - 2.0 * reference.component, excess=np.zeros(len(reference.y)))
+        parts = (np.concatenate(part) for part in zip(vars(self).values(), vars(other).values(), strict=True))
+        every = Peaks(*parts)
+        return every.only(every.y.argsort(kind="stable"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,28 +194,11 @@ def levelled(program: Program, level: int, allowed: Callable[[Array], float], tu
     The gap that is `allowed` depends on the point.
     """
     bands = _bands(program, level, tuning)
+    if not bands:
+        return None
     best: Levelled | None = None
-    for spare in (0, 1) if bands else ():
-        found = _exchanged(program, bands, level, allowed, _first(bands, program.n, spare, tuning), tuning)
-        if found is not None and (best is None or found.excess < best.excess):
-            best = found
-        least = tuning.share * (0.0 if best is None else allowed(best.x))
-        if best is not None and best.excess <= max(tuning.good * float(best.x[level]), least / float(program.c[level])):
-            break
-    return best
-
-
-def _exchanged(
-    program: Program,
-    bands: list[Band],
-    level: int,
-    allowed: Callable[[Array], float],
-    reference: Peaks,
-    tuning: RemezTuning,
-) -> Levelled | None:
-    """The best reference on the way from a first one."""
-    best: Levelled | None = None
-    highest, patience, least = 0.0, 0, min(float(band.paid.min()) for band in bands)
+    reference, highest, patience = _first(bands, program.n, tuning), 0.0, 0
+    least = min(float(band.paid.min()) for band in bands)
     for _ in range(tuning.most):
         check("exchange of references")
         found = _solved(program, reference)
@@ -229,7 +216,8 @@ def _exchanged(
         goal = tuning.share * allowed(found.x) / float(program.c[level])
         if excess <= goal or patience >= tuning.patience:
             return best
-        chosen = _alternating(peaks, program.n)
+        # Where there are too few extrema, points of this reference are as good: the error there has the level's size.
+        chosen = _alternating(peaks, program.n) or _alternating(peaks.beside(found.reference), program.n)
         if chosen is None:
             return best
         reference = chosen
@@ -249,12 +237,8 @@ def _bands(program: Program, level: int, tuning: RemezTuning) -> list[Band]:
     return sorted(bands, key=lambda band: band.lower)
 
 
-def _first(bands: list[Band], n: int, spare: int, tuning: RemezTuning) -> Peaks:
-    """Index points at the quantiles of the Christoffel function, with alternating signs.
-
-    Some are to `spare` and left out at the end: an even function on an even interval has a best approximation with
-    one extremum more, and no error at all at points that lie evenly.
-    """
+def _first(bands: list[Band], n: int, tuning: RemezTuning) -> Peaks:
+    """Index points at the quantiles of the Christoffel function, with alternating signs."""
     thin = max(sum(band.count for band in bands) // (tuning.christoffel * n), 1)
     places = [np.unique(np.append(np.arange(0, band.count, thin), band.count - 1)) for band in bands]
     tables = [band.table[some] for band, some in zip(bands, places, strict=True)]
@@ -263,15 +247,13 @@ def _first(bands: list[Band], n: int, spare: int, tuning: RemezTuning) -> Peaks:
     q = np.linalg.qr(np.concatenate(tables))[0]
     shares = np.split((q * q).sum(axis=1), np.cumsum([len(some) for some in places])[:-1])
     y = []
-    for band, some, share, wanted in zip(
-        bands, places, shares, _quantiles([v.sum() for v in shares], n + spare), strict=True
-    ):
+    for band, some, share, wanted in zip(bands, places, shares, _quantiles([v.sum() for v in shares], n), strict=True):
         total = np.cumsum(share) - 0.5 * share
         total[0], total[-1] = 0.0, share.sum()
         y.append(np.interp(wanted, total, band.y[some]))
     up = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
     family = np.repeat([band.number for band in bands], [len(part) for part in y])
-    return Peaks(family[:n], (up < 0).astype(np.intp), np.concatenate(y)[:n], up, np.zeros(n))
+    return Peaks(family, (up < 0).astype(np.intp), np.concatenate(y), up, np.zeros(n))
 
 
 def _quantiles(totals: list[float], n: int) -> list[Array]:
