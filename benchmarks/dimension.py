@@ -6,16 +6,12 @@
     are left out. Without `maingopy` (the extra `bench` has it) only our own figures are there.
 (b) `programs`: a linear combination of ten such bumps that lies above another function everywhere and is least in the
     mean: n = 10 variables, m = 1 to 6, from the model to the certified answer.
-(c) `memory`: a search that ends with 10^6 boxes or with the memory that it may use, in a process of its own: the rows
-    are ten bumps, and the right-hand side is the first of them, so that no box is ever closed at x = (1, 0, …, 0).
 """
 
 from __future__ import annotations
 
 import contextlib
-import sys
 import tempfile
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,13 +21,11 @@ import lsip
 from .harness.figures import machine, median, table
 from .harness.outcome import clocked
 from .harness.registry import Figures, Options, benchmark, say
-from .harness.worker import Worker
 
 GAP = 1e-6
 LIMIT = 60.0  # seconds
 BUMPS = 8
 BASIS = 10
-BOXES, QUICK_BOXES, GIGABYTES = 10**6, 20_000, 2.0
 
 
 def bumps_of(m: int, seed: int, count: int = BUMPS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -125,43 +119,12 @@ def program(m: int, seed: int) -> lsip.Problem:
     return lsip.Problem(lsip.minimize(cost), [lsip.forall(y, x[0] + basis @ x[1:] >= target), x <= 10, x >= -10])
 
 
-def held(m: int, boxes: int) -> Iterator[dict[str, Any]]:
-    """How many boxes a search holds in the end, and the most memory that its process had."""
-    y, x = lsip.Index("y", lsip.Box(np.zeros(m), np.ones(m))), lsip.Variable(BASIS, name="x")
-    centres, sharp, _ = bumps_of(m, 0, BASIS)
-    basis = 1 / (1 + sharp * ((y - centres) ** 2).sum(axis=-1))
-    program = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, basis @ x <= basis[0])]).compile()
-    before = _peak()
-    search = lsip.oracles.BranchAndBound(max_boxes=boxes, rounds=boxes)
-    spent, _ = clocked(lambda: search.maximise(program.violation(0, np.eye(BASIS)[0])))
-    yield {"m": m, "boxes": program.families[0].memory.boxes, "before": before, "gigabytes": _peak(), **spent}
-
-
-def _peak() -> float:
-    """The most memory that this process has had, in gigabytes."""
-    import resource  # not on every system
-
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most * (1.0 if sys.platform == "darwin" else 1024.0) / 1e9
-
-
-def memory(m: int, boxes: int) -> dict[str, Any]:
-    """The same, in a process of its own."""
-    worker = Worker(held)
-    try:
-        return {"m": m} | worker.run(m, boxes, seconds=10 * LIMIT)
-    finally:
-        worker.stop()
-
-
 def show(figures: Figures) -> str:
-    """All tables."""
+    """Both tables."""
     bumps = {"m": "m", "ours": "ours (s)", "maingo": "MAiNGO (s)", "ratio": "MAiNGO/ours", "worst": "our worst (s)"}
     bumps |= {"maingo_within": "MAiNGO within a minute"}
     solved = {"m": "m", "certified": "certified", "median": "median (s)", "worst": "worst (s)"}
-    kept = {"m": "m", "boxes": "boxes", "gigabytes": "GB", "seconds": "seconds"}
-    tables = (("bumps", bumps), ("programs", solved), ("memory", kept))
-    return "\n\n".join(table(figures[key], columns) for key, columns in tables)
+    return table(figures["bumps"], bumps) + "\n\n" + table(figures["programs"], solved)
 
 
 @benchmark("dimension", "proofs over indices of two to eight coordinates, beside MAiNGO", show)
@@ -177,23 +140,17 @@ def run(options: Options) -> Figures:
         seconds = [s.seconds for s in solutions]
         certified = sum(s.certified for s in solutions)
         programs.append({"m": m, "certified": certified, "median": median(seconds), "worst": max(seconds)})
-    kept = []
-    for m in (2,) if options.quick else (2, 4, 6):
-        say(f"memory, m = {m}")
-        kept.append(memory(m, QUICK_BOXES if options.quick else BOXES))
-    goals = reached(bumps, programs, kept)
-    return {"machine": machine(), "gap": GAP, "goals": goals, "bumps": bumps, "programs": programs, "memory": kept}
+    goals = reached(bumps, programs)
+    return {"machine": machine(), "gap": GAP, "goals": goals, "bumps": bumps, "programs": programs}
 
 
-def reached(bumps: list[Figures], programs: list[Figures], kept: list[Figures]) -> list[Figures]:
-    """Faster than MAiNGO in the median at every m; seconds for m = 6 and 8; how soon programs are certified; memory."""
+def reached(bumps: list[Figures], programs: list[Figures]) -> list[Figures]:
+    """Faster than MAiNGO in the median at every m; seconds for m = 6 and 8; how soon programs are certified."""
     wanted = [
         ("least ratio of MAiNGO's median to ours, over all m", [b["ratio"] for b in bumps if b["ratio"]], min, 1.0),
         ("median seconds, bumps, m = 6", [b["ours"] for b in bumps if b["m"] == 6], max, 1.0),
         ("median seconds, bumps, m = 8", [b["ours"] for b in bumps if b["m"] == 8], max, 20.0),
         ("worst seconds of a program, n = 10", [p["worst"] for p in programs], max, 10.0),
-        ("gigabytes for a search with n = 10, at most", [k["gigabytes"] for k in kept], max, GIGABYTES),
-        ("boxes that it holds, at least", [k["boxes"] for k in kept], min, 0.99 * BOXES),
     ]
     return [
         {"goal": goal, "figure": worst(figures), "target": target, "met": (worst(figures) <= target) == (worst is max)}
