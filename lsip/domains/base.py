@@ -181,7 +181,7 @@ class Domain(ABC):
         return known, known.copy()
 
     def corners(self, y: Array) -> tuple[Array, Array]:
-        """Points p (N, k, m) of the domain and shares t (N, k): each of its points y is t p + (1 - t) q for some q of it.
+        """Points p (N, k, m) of the domain and shares t (N, k): each y of it is t p + (1 - t) q for some q of it.
 
         They tell how a function that is affine and nonnegative on the domain grows from y, where no axis leads out of y
         within the domain; by default there are none.

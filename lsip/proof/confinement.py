@@ -198,7 +198,7 @@ def _slopes(program: Program, rows: Rows, weights: Array, chosen: Ints) -> list[
 
 
 def _cornered(family: RowFamily, points: Array, component: Ints, share: Array) -> list[tuple[Sides, Array]]:
-    """A slack that is at most S at t p + (1 - t) q is at most S / t at p, for it is nonnegative at q; and at p as well."""
+    """A slack that is at most S at t p + (1 - t) q is at most S / t at p, for it is nonnegative at q, as it is at p."""
     corners, t = family.domain.corners(points)
     atom, which = np.nonzero(t > 0)
     if not len(atom):
