@@ -184,7 +184,10 @@ ATTEMPTS = {
     "unbounded set": (lambda: Index("z", lsip.Polytope([[1.0]], [0])), "bounded"),
     "expression": (lambda: newsvendor()[0].solve()[later + 1], "has no value in this solution"),
     "attribute": (lambda: Rule(of=Z, nonneg=True), "no attributes of CVXPY"),
-    "pieces": (lambda: Rule(of=Z, pieces=2), "rule in pieces|takes what lsip.Rule takes"),
+    "pieces": (
+        lambda: Problem(cp.Minimize(X[0]), [forall(Z, Rule(of=Z, pieces=2) + Rule(of=Z, pieces=3) <= X[0])]).solve(),
+        "rules of z with different pieces",
+    ),
     "value": (lambda: setattr(later, "value", 1), "is what a solve finds"),
     "cp.Problem": (lambda: cp.Problem(cp.Minimize(X[0]), [X[0] >= later]).solve(), "cp.Problem does not know"),
     "unbounded index": (
@@ -211,3 +214,23 @@ def test_an_expression_with_a_rule_has_no_value() -> None:
     with pytest.raises(lsip.ModelError, match="takes the rule sell"):
         solution[2 * sell]
     assert (2 * sell).value is None
+
+
+@pytest.mark.parametrize(("pieces", "worth"), [(1, 2.0), (2, 1.0)])
+def test_rules_in_pieces(pieces: int, worth: float) -> None:
+    """Two regions deviate by no more than 1 in all; each needs a reserve of the size of its own deviation."""
+    z, worst = Index("z", lsip.Budget(2, 1)), cp.Variable(name="worst")
+    reserve = [Rule(of=z[i], name=f"reserve{i}", pieces=pieces) for i in range(2)]
+    rows = [side for i in range(2) for side in (reserve[i] >= z[i], reserve[i] >= -z[i])]
+    constraints = forall(z, [*rows, sum(reserve) <= worst])
+    problem = Problem(cp.Minimize(worst), [constraints])
+    solution = problem.solve(tol=1e-7)
+    assert solution.certified
+    assert problem.value == pytest.approx(worth, abs=1e-6)
+    data = np.linspace(-1, 1, 9)
+    assert (reserve[0].value(data) >= np.abs(data) - 1e-12).all()
+    for constraint in constraints:
+        assert constraint.violation() <= 1e-9
+        for point, _ in constraint.dual_value:  # the index as it was declared, without its parts
+            assert point.shape == (2,)
+            assert z.formula.domain.contains(point[None], 1e-9).all()

@@ -180,6 +180,14 @@ class Domain(ABC):
         known = np.where(proven[:, None], points, np.nan)
         return known, known.copy()
 
+    def corners(self, y: Array) -> tuple[Array, Array]:
+        """Points p (N, k, m) of the domain and shares t (N, k): each y of it is t p + (1 - t) q for some q of it.
+
+        They tell how a function that is affine and nonnegative on the domain grows from y, where no axis leads out of y
+        within the domain; by default there are none.
+        """
+        return np.zeros((len(y), 0, self.dim)), np.zeros((len(y), 0))
+
     def bend(self, y: Array) -> tuple[Array, Array] | None:
         """Outward normals (N, m) of a smooth boundary at points (N, m) on it, zero elsewhere, and its curvatures (N,).
 

@@ -113,6 +113,19 @@ class Product(Domain):
             total = raised(tops.sum(axis=1), np.abs(tops).sum(axis=1), len(parts))
         return np.hstack([y for y, _ in parts]), total
 
+    def corners(self, y: Array) -> tuple[Array, Array]:
+        """All combinations of those of the factors; a factor without any stays where it is."""
+        points, shares, moved = np.asarray(y, dtype=float)[:, None, :], np.ones((len(y), 1)), False
+        for factor, part, own in zip(self.factors, self._slices(), self.split(y), strict=True):
+            ends, each = factor.corners(own)
+            if each.shape[1]:
+                count = shares.shape[1]
+                points = np.repeat(points, each.shape[1], axis=1)
+                points[:, :, part] = np.tile(ends, (1, count, 1))
+                product = np.repeat(shares, each.shape[1], axis=1) * np.tile(each, (1, count))
+                shares, moved = np.nextafter(product, 0.0) if moved else product, True
+        return (points, shares) if moved else super().corners(y)
+
     def witness(self, y: ArrayLike) -> tuple[Array, Array]:
         """Each part by its factor; nothing where one of them proves nothing."""
         found = [f.witness(part) for f, part in zip(self.factors, self.split(y), strict=True)]

@@ -116,6 +116,10 @@ class Simplex(Domain):
         """The largest d[j]."""
         return max(d)
 
+    def corners(self, y: Array) -> tuple[Array, Array]:
+        """All corners, with the coordinates as shares."""
+        return np.broadcast_to(np.eye(self.dim), (len(y), self.dim, self.dim)), np.asarray(y, dtype=float)
+
     def witness(self, y: ArrayLike) -> tuple[Array, Array]:
         """Let the largest coordinate be what the others leave.
 

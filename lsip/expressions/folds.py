@@ -121,24 +121,43 @@ def _breaks(index: Index, pieces: Pieces) -> Breaks:
 
 def unfolded(indices: tuple[Index, ...], constraint: Constraint) -> tuple[tuple[Index, ...], Constraint]:
     """A constraint that has rules in pieces, for all indices with their parts; any other as it is."""
+    folds = _folds(indices, constraint.indices, constraint)
+    if not folds:
+        return indices, constraint
+    if type(constraint) is not Constraint:
+        raise ModelError(f"{constraint} is convex, and has a rule in pieces: only affine constraints take those.")
+    return _with_parts(indices, folds), replace(constraint, body=_in_parts(constraint.body, folds))
+
+
+def unfolded_body(indices: tuple[Index, ...], body: Affine, name: str) -> tuple[tuple[Index, ...], Affine]:
+    """The same for the body of a constraint, which messages call by its name."""
+    folds = _folds(indices, body.indices(), name)
+    return _with_parts(indices, folds), _in_parts(body, folds)
+
+
+def _folds(indices: tuple[Index, ...], present: tuple[Index, ...], what: object) -> dict[int, Folded]:
+    """What rules in pieces see of the indices, by the id of each; a ModelError if two see different parts of one."""
     folds: dict[int, Folded] = {}
-    for found in constraint.indices:
+    for found in present:
         if not isinstance(found, Folded) or all(found.of is not i for i in indices):
             continue
         other = folds.setdefault(id(found.of), found)
         if other is not found:
             raise ModelError(
-                f"{constraint} has rules of {found.name} with different pieces. Give all rules in pieces that stand in "
-                "one constraint the same `pieces`."
+                f"{what} has rules of {found.name} with different pieces. Give all rules in pieces that stand in one "
+                "constraint the same `pieces`."
             )
-    if not folds:
-        return indices, constraint
-    if type(constraint) is not Constraint:
-        raise ModelError(f"{constraint} is convex, and has a rule in pieces: only affine constraints take those.")
-    body = constraint.body
+    return folds
+
+
+def _with_parts(indices: tuple[Index, ...], folds: dict[int, Folded]) -> tuple[Index, ...]:
+    return tuple(folds.get(id(i), i) for i in indices)
+
+
+def _in_parts(body: Affine, folds: dict[int, Folded]) -> Affine:
     for folded_index in folds.values():
         body = body.substituted({folded_index.of: folded_index.data})
-    return tuple(folds.get(id(i), i) for i in indices), replace(constraint, body=body)
+    return body
 
 
 def spelled(body: Affine) -> Affine:

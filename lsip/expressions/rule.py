@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domains import Simplex
+from ..domains import Product, Simplex
 from ..errors import ModelError
 from ..validation import MOST_AXES, Array, shown
 from .affine import Affine, Term, Variable
@@ -50,7 +50,8 @@ class Rule(Affine):
 
     After a solve, the solution has the rule that was found under it: its coefficients, and a function of data. The
     coefficients are a variable of the problem, with one more axis: the constant part, then one for each entry. Of all
-    entries of a `Simplex`, which add up to 1, a rule has no constant part: it is 0.
+    entries of a `Simplex`, which add up to 1, a rule has no constant part: it is 0. So it is where such a set is a
+    factor of another one.
 
     Examples
     --------
@@ -134,14 +135,27 @@ class Coefficients(Variable):
 def _implied(entries: tuple[Entry, ...], exponents: Ints) -> NDArray[np.bool_]:
     """Monomials (K,) that others say as well: coordinates of a simplex add up to 1, so that 1 is their sum.
 
-    With coefficients of both, a rule could be written in more than one way, and no proof could bound them.
+    With coefficients of both, a rule could be written in more than one way, and no proof could bound them. The last
+    coordinate of a second simplex is what the others, and the first one, leave of it.
     """
     degree, found = exponents.sum(axis=1), np.zeros(len(exponents), dtype=bool)
-    for z in dict.fromkeys(z for z, _ in entries):
-        mine = [j for j, (other, _) in enumerate(entries) if other is z]
-        if isinstance(z.domain, Simplex) and len(mine) == z.domain.dim:
-            found |= degree < degree.max()
+    seen = {entry: j for j, entry in enumerate(entries)}
+    parts = [part for z in dict.fromkeys(z for z, _ in entries) for part in _simplices(z)]
+    whole_parts = [part for part in parts if all(entry in seen for entry in part)]
+    for k, part in enumerate(whole_parts):
+        found |= (degree < degree.max()) if k == 0 else exponents[:, seen[part[-1]]] > 0
     return found
+
+
+def _simplices(z: Index) -> list[list[Entry]]:
+    """The coordinates of an index that form simplices: all of them, or those of factors of its set."""
+    factors = z.domain.factors if isinstance(z.domain, Product) else (z.domain,)
+    starts = np.cumsum([0, *(factor.dim for factor in factors)]).tolist()
+    return [
+        [(z, j) for j in range(start, start + factor.dim)]
+        for start, factor in zip(starts, factors, strict=False)
+        if isinstance(factor, Simplex)
+    ]
 
 
 def _degree(degree: int) -> int:

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..domains import Domain
 from ..expressions.interval import EPS, TINY, Interval, down, up
+from ..model.families import RowFamily
 from ..model.linear_form import LinearForm
 from ..model.program import Program
 from .certificate import Array, Ints
@@ -192,7 +193,24 @@ def _slopes(program: Program, rows: Rows, weights: Array, chosen: Ints) -> list[
         ways = _ways(family.domain, points, pair // form.dim, pair % form.dim)[:, which]
         for sign, way in zip((1.0, -1.0), ways, strict=True):
             found.append(_sided(family.columns, form, component, (atom, axis, entries), way, sign, share[mine]))
+        found += _cornered(family, points[place], component, share[mine])
     return found
+
+
+def _cornered(family: RowFamily, points: Array, component: Ints, share: Array) -> list[tuple[Sides, Array]]:
+    """A slack that is at most S at t p + (1 - t) q is at most S / t at p, for it is nonnegative at q, as it is at p."""
+    corners, t = family.domain.corners(points)
+    atom, which = np.nonzero(t > 0)
+    if not len(atom):
+        return []
+    ends = corners[atom, which]
+    a, b = family.enclosed(ends, ends, component[atom])
+    row, k = np.nonzero((a.lo != 0) | (a.hi != 0))
+    column, lo, hi = family.columns[component[atom]][row, k], a.lo[row, k], a.hi[row, k]
+    most = up(share[atom] / t[atom, which], 2.0)
+    above = Sides(row, column, Interval(lo, hi), b.hi, row)
+    below = Sides(row, column, Interval(-hi, -lo), -b.lo, row)
+    return [(above, np.zeros(len(atom))), (below, most)]
 
 
 def _open(rows: Rows, atoms: Ints) -> Interval:

@@ -459,7 +459,7 @@ def _moves(program: Program, x: Array, rows: Ints, about: bool = False) -> Inter
 def _guess(square: Array, right: Interval) -> Interval | None:
     """The solution of a system in floats; None if it has none."""
     try:
-        u = np.linalg.solve(square, 0.5 * right.lo + 0.5 * right.hi)
+        u: Array = np.linalg.solve(square, 0.5 * right.lo + 0.5 * right.hi).astype(float)
     except np.linalg.LinAlgError:
         return None
     return Interval(u, u) if np.isfinite(u).all() else None

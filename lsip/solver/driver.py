@@ -351,10 +351,18 @@ class Run:
             return None
         allowed = state.allowed(best.upper)
         try:
-            lower = self.lower(point, best.point.x, allowed).at(self.program, best.point)
+            lower = self.lower(point, best.point.x, allowed)
         except OutOfTime:
             check("exchange")  # otherwise it is only too much for the time that is left
             return None
+        return self.closed_by(lower)
+
+    def closed_by(self, lower: Lower) -> End | None:
+        """The end, if this bound and the best point are close enough."""
+        state, best = self.state, self.state.incumbent
+        if best is None:
+            return None
+        lower = lower.at(self.program, best.point)
         if not state.closed(self.program, best, lower):
             self.unclosed += 1
             self.due = len(state.history) + max(self.unclosed - self.tuning.unclosed, 0) // 2

@@ -27,7 +27,7 @@ class BoundsByIteration(EarlyBounds):
     """After so many iterations, twice as many, and so on: what is proven when must not depend on the clock."""
 
     def __init__(self, tuning: Tuning) -> None:
-        self.due = {_lower: tuning.first_lower, retreat: tuning.first_upper}
+        self.due = {first_lower: tuning.first_lower, retreat: tuning.first_upper}
 
     def prove(self, run: Search) -> None:
         for proof, due in self.due.items():
@@ -64,7 +64,7 @@ class BoundsByTime(EarlyBounds):
         began, late = self.clock.used(), False
         if began < self.due:
             return
-        for proof in (_lower, retreat):
+        for proof in (first_lower, retreat):
             try:
                 with suppress(MasterError), within(self.budget):
                     proof(run)
@@ -79,7 +79,7 @@ class BoundsByTime(EarlyBounds):
         self.clock.keep(took)
 
 
-def _lower(run: Search) -> None:
+def first_lower(run: Search) -> None:
     """What the current multipliers prove, if the box that stands in for infinite bounds plays no part in them."""
     state, relaxation = run.state, run.relaxation
     if state.proposal.bounded:

@@ -21,6 +21,7 @@ from ..proof.scaling import scaled, scaling_of
 from .again import Kept
 from .centre import Centre
 from .clock import Clock
+from .level import Level, suits
 from .linear_master import LinearMaster
 from .newton import Newton
 from .options import Options
@@ -44,6 +45,8 @@ class LinearRelaxation(Relaxation):
         self.result: MasterResult | None = None
         self.flat = Centre(self.held)
         chosen: list[Accelerator] = [Behind()] if all(is_instant(oracle) for oracle in self.oracles) else []
+        if suits(self.program, self.oracles, options.tuning.level):
+            chosen.insert(0, Level(options.tuning.level))
         chosen.append(self.flat)
         if options.polish:
             chosen.append(Newton(self.held, options.tuning.newton))

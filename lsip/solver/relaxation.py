@@ -50,6 +50,9 @@ class Search(Protocol):
     def recheck(self) -> End | None:
         """The end, if the best point is good enough for the bound of this iteration."""
 
+    def closed_by(self, lower: Lower) -> End | None:
+        """The end, if this bound and the best point are close enough."""
+
     def unbounded(self) -> End | None:
         """The end, if a direction of unboundedness is proven."""
 

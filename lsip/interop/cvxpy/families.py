@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...domains import Product
 from ...expressions.affine import Affine
+from ...expressions.folds import unfolded_body
+from ...expressions.graph import Index
 from ...model.compilation import declared_family
 from ...model.families import FamilyViolation
 from ...oracles.memory import Memory
@@ -29,14 +32,16 @@ class Compiled:
 
     families: tuple[Any, ...]
     owners: tuple[tuple[tuple[Quantified, int], ...], ...]  # a family, a component: the constraint and its element
+    declared: tuple[NDArray[np.intp], ...]  # a family: the coordinates of its indices as they were declared
 
     def measure(self, active: tuple[ActivePoint, ...]) -> dict[int, list[tuple[Any, Any]]]:
         """The dual measure of every constraint, by its Python id: points and multipliers, heaviest first."""
         atoms: dict[int, dict[bytes, tuple[Any, Array]]] = {id(f): {} for row in self.owners for f, _ in row}
         for s in active:
             owner, element = self.owners[s.family][s.component]
-            point: Any = float(s.point[0]) if owner.domain.scalar else s.point
-            found = atoms[id(owner)].setdefault(s.point.tobytes(), (point, np.zeros(owner.size)))
+            seen = s.point[self.declared[s.family]]
+            point: Any = float(seen[0]) if owner.domain.scalar else seen
+            found = atoms[id(owner)].setdefault(seen.tobytes(), (point, np.zeros(owner.size)))
             found[1][element] += s.multiplier
         shapes = {id(f): f.shape for row in self.owners for f, _ in row}
         return {
@@ -46,25 +51,39 @@ class Compiled:
 
 
 def compile_families(constraints: Sequence[Quantified], layout: Layout) -> Compiled:
-    """Constraints over the same indices share one family; a black box has a family for each element."""
+    """Constraints over the same indices share one family; a black box has a family for each element.
+
+    Those with rules in pieces are over indices with their parts.
+    """
     families: list[Any] = []
     owners: list[tuple[tuple[Quantified, int], ...]] = []
-    groups: dict[tuple[Any, ...], list[Quantified]] = {}
+    declared: list[NDArray[np.intp]] = []
+    groups: dict[tuple[Index, ...], list[tuple[Quantified, Affine]]] = {}
     for c in constraints:
         if c.traced:
-            groups.setdefault(c.indices, []).append(c)
-    for indices, members in groups.items():
-        bodies = [read_affine(m.body, layout) for m in members]
+            indices, body = unfolded_body(c.indices, read_affine(c.body, layout), _name(c))
+            groups.setdefault(indices, []).append((c, body))
+    for indices, pairs in groups.items():
+        members, bodies = [m for m, _ in pairs], [body for _, body in pairs]
         labels = tuple(_name(m) if m.size == 1 else f"({_name(m)})[{i}]" for m in members for i in range(m.size))
         name = "; ".join(map(_name, members))
         body = Affine.join(bodies) if len(bodies) > 1 else bodies[0]
-        families.append(declared_family(name, indices, members[0].domain, body, labels, {layout.whole: 0}))
+        domain = indices[0].domain if len(indices) == 1 else Product(*(i.domain for i in indices))
+        families.append(declared_family(name, indices, domain, body, labels, {layout.whole: 0}))
         owners.append(tuple((m, i) for m in members for i in range(m.size)))
+        declared.append(_declared(indices, members[0].indices))
     for c in constraints:
         if not c.traced:
             families += black_boxes(c, _name(c), layout)
             owners += [((c, i),) for i in range(c.size)]
-    return Compiled(tuple(families), tuple(owners))
+            declared += [np.arange(c.domain.dim)] * c.size
+    return Compiled(tuple(families), tuple(owners), tuple(declared))
+
+
+def _declared(indices: tuple[Index, ...], given: tuple[Index, ...]) -> NDArray[np.intp]:
+    """Which coordinates of all indices are those of the given ones, which come first in each."""
+    starts = np.cumsum([0, *(i.domain.dim for i in indices)]).tolist()
+    return np.concatenate([start + np.arange(i.domain.dim) for start, i in zip(starts, given, strict=False)])
 
 
 def _name(c: Quantified) -> str:

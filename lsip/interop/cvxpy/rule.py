@@ -33,7 +33,7 @@ class Rule(cp.Variable):  # type: ignore[misc]
     of
         The entries of the index that the decision may depend on, such as `z[:t]`, a list of such, or nothing.
     name, options
-        How it prints, and whatever else `lsip.Rule` takes, such as `degree`.
+        How it prints, and whatever else `lsip.Rule` takes, such as `degree` and `pieces`.
 
     Attributes
     ----------
@@ -66,11 +66,6 @@ class Rule(cp.Variable):  # type: ignore[misc]
                 f"A decision rule takes what lsip.Rule takes, and no attributes of CVXPY: {error}. Write these as "
                 "constraints, such as forall(z, rule >= 0)."
             ) from error
-        if set(self.meaning.indices()) - set(self.indices):
-            raise ModelError(
-                f"{self.meaning} is a rule in pieces, which CVXPY models do not take: give it a `degree`, or write the "
-                "model in lsip's own language."
-            )
         super().__init__(self.meaning.shape, name=str(self.meaning))
         self.stand_in = StandIn(self)
         whole = self.meaning.coefficients

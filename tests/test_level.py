@@ -1,0 +1,102 @@
+"""Level steps: bounds from the first iteration on where rules have hundreds of coefficients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lsip
+from lsip import Index, Problem, Rule, Variable, forall, maximize, minimize, solver
+from lsip.solver.halfspaces import nearest
+
+EMPTY = solver.LevelTuning().empty
+ALWAYS = lsip.Tuning(level=solver.LevelTuning(few=1))
+NEVER = lsip.Tuning(level=solver.LevelTuning(few=10**6))
+
+
+def inventory(periods: int, most: float = 567.0) -> Problem:
+    wave = 1 + 0.5 * np.sin(np.pi * np.arange(periods) / 12)
+    cost, z = np.array([[1], [1.5], [2]]) * wave, Index("z", lsip.Box([-1] * periods, [1] * periods))
+    make = [Rule(3, of=z[:t], name=f"make{t}") for t in range(periods)]
+    stock, rows, worst = 500.0, [], Variable(name="worst")
+    for t in range(periods):
+        stock = stock + make[t].sum() - 1000 * wave[t] * (1 + 0.2 * z[t])
+        rows += [make[t] >= 0, make[t] <= most, stock >= 500, stock <= 2000]
+    total = sum(cost[:, t] @ make[t] for t in range(periods))
+    return Problem(minimize(worst), [forall(z, [*rows, total <= worst])])
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**31), st.integers(1, 8), st.integers(1, 12))
+def test_nearest_point_is_the_nearest(seed: int, n: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, inside, x = rng.normal(size=(k, n)), rng.normal(size=n), 5 * rng.normal(size=n)
+    side = a @ inside + rng.random(k)
+    point, multipliers = nearest(x, a, side, EMPTY)
+    assert point is not None
+    assert (multipliers >= 0).all()
+    size = 1 + np.abs(x).max() + np.abs(point).max()
+    assert (a @ point - side).max() <= 1e-8 * size
+    # No point of the set is on the other side of the plane through the nearest one, across the way from x.
+    assert (x - point) @ (inside - point) <= 1e-7 * size**2
+
+
+def test_multipliers_of_an_empty_set_contradict_it() -> None:
+    a, side = np.array([[1.0, 2.0], [-1.0, -1.0], [0.0, -1.0]]), np.array([1.0, -2.0, -1.0])
+    point, u = nearest(np.zeros(2), a, side, EMPTY)
+    assert point is None
+    assert np.abs(u @ a).max() <= 1e-12 * u.max()
+    assert u @ side < 0
+
+
+def test_bounds_meet_within_one_iteration() -> None:
+    problem = inventory(10)
+    solution = problem.solve(method=lsip.Exchange(tuning=ALWAYS), tol=1e-6, verbose=False)
+    other = problem.solve(method=lsip.Counterpart(), tol=1e-6, verbose=False)
+    assert solution.certified
+    assert len(solution.history) == 1
+    assert solution.value == pytest.approx(other.value, rel=2e-6)
+    assert solution.verify().certified
+
+
+def test_first_iteration_has_both_bounds_only_with_level_steps() -> None:
+    problem = inventory(13)
+    bounded, open_ended = (
+        problem.solve(method=lsip.Exchange(tuning=tuning, max_iterations=1), tol=1e-6, verbose=False)
+        for tuning in (lsip.Tuning(), NEVER)
+    )
+    assert problem.compile().n > solver.LevelTuning().few
+    assert bounded.certified
+    assert bounded.gap <= 1e-6
+    assert not open_ended.upper < np.inf
+
+
+def test_equalities_bounds_and_balls() -> None:
+    n = 30
+    x, z, worst = Variable(n, name="x", lower=0, upper=0.2), Index("z", lsip.Ball([0.0] * n, 1.0)), Variable(name="w")
+    returns = 1.1 + 0.05 * np.arange(n) / n + 0.3 * np.arange(1, n + 1) / n * z
+    problem = Problem(maximize(worst), [forall(z, returns @ x >= worst), x.sum() == 1])
+    level, plain = (
+        problem.solve(method=lsip.Exchange(tuning=tuning), tol=1e-6, verbose=False) for tuning in (ALWAYS, NEVER)
+    )
+    assert level.certified
+    assert plain.certified
+    assert level.value == pytest.approx(plain.value, rel=2e-6)
+
+
+def test_models_without_a_solution_stay_so() -> None:
+    solution = inventory(4, most=300.0).solve(method=lsip.Exchange(tuning=ALWAYS), tol=1e-6, verbose=False)
+    assert solution.status is lsip.Status.INFEASIBLE
+
+
+def test_gaps_that_rounding_hides_end_with_bounds() -> None:
+    solution = inventory(8).solve(method=lsip.Exchange(tuning=ALWAYS, max_iterations=1), tol=1e-13, verbose=False)
+    assert solution.lower <= solution.upper <= solution.lower + 1e-3 * abs(solution.upper)
+
+
+def test_time_limits_are_kept() -> None:
+    solution = inventory(16).solve(method=lsip.Exchange(), tol=1e-12, time_limit=1.0, verbose=False)
+    assert solution.status is lsip.Status.TIME_LIMIT
+    assert solution.seconds < 2.0
