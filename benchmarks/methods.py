@@ -102,7 +102,8 @@ def learner(name: str, method: str, seed: int) -> rl.SICPPO:
         return rl.baselines.PPOLagrangian(env, constraint, **task.multipliers.get("lagrangian", {}), **options)
     if method == "CRPO":
         options["oracle"] = rl.baselines.FixedGrid(GRID)
-    return rl.SICPPO(env, constraint, switch="set" if method == "SI-CPO, set" else "worst", **options)
+    options["switch"] = "set" if method == "SI-CPO, set" else "worst"
+    return rl.SICPPO(env, constraint, **options)
 
 
 def _without(options: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:

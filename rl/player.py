@@ -94,7 +94,7 @@ def flattened(space: gym.Space[Any], observation: Any) -> Any:
     except (TypeError, KeyError, ValueError):
         parts = []
     if parts and all(space.contains(part) for part in parts):
-        return np.stack([gym.spaces.flatten(space, part) for part in parts])
+        return np.stack([np.asarray(gym.spaces.flatten(space, part)) for part in parts])
     if nested:
         raise lsip.ModelError(
             f"An observation is one of {space}, or many of them; got {validation.shown(observation)}."
