@@ -296,8 +296,8 @@ def _cut(
 ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     """What is left of boxes: without what is `done` around their centres, or centred anew at their maxima.
 
-    Where that was done before and nothing is, they are cut on both sides of the maximum. Rounding leaves too much rather
-    than too little.
+    Where that was done before and nothing is, they are cut on both sides of the maximum. Rounding leaves more rather
+    than less.
     """
     peak = np.clip(peak, lo, hi)
     quarter = 0.25 * (hi - lo)
