@@ -138,5 +138,5 @@ def run(options: Options) -> Figures:
         "mean_excess": float(np.mean([k["mean_excess"] for k in kinds])),
         "kinds": kinds,
         "ship": [ship(n) for n in (2_000, 20_000, 100_000)],
-        **machine(),
+        "machine": machine(),
     }

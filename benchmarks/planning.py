@@ -60,4 +60,4 @@ def run(options: Options) -> Figures:
             }
         )
         say(f"{states} states: {seconds:.3g} s, {'proven' if plan.certified else plan.status.name}")
-    return {"plans": plans, **machine()}
+    return {"plans": plans, "machine": machine()}
