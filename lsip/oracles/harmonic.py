@@ -138,9 +138,9 @@ class Harmonic:
         """Weights times powers of frequencies, in blocks, and what is lost by rounding for each order."""
         order, block = TUNING.order, TUNING.block
         count = len(self.frequency)
-        powers: Array = np.ones((count, order + 1))
+        powers = np.ones((count, order + 1))
         powers[:, 1:] = (self.frequency / self.unit)[:, None]
-        powers = np.cumprod(powers, axis=1)
+        np.cumprod(powers, axis=1, out=powers)
         terms = self.q[:, :, None] * powers[:, None, :order]  # (count, p, order)
         # cos, -sin, -cos, sin are the derivatives of cos, which those of sin begin with one earlier.
         turn = (np.arange(order) - self.sine[:, None]) % 4
@@ -164,9 +164,9 @@ class Harmonic:
         np.cos(angle, out=waves[0, :, :count])
         np.sin(angle, out=waves[1, :, :count])
         side = waves.reshape(2, len(c), blocks, -1).transpose(2, 1, 0, 3).reshape(blocks, len(c), -1)
-        scale: Array = np.ones((len(c), order + 1))
-        scale[:, 1:] = (self.unit * r)[:, None] / np.arange(1, order + 1)
-        scale = np.cumprod(scale, axis=1)[:, None, :]
+        scale = np.ones((len(c), 1, order + 1))
+        scale[..., 1:] = (self.unit * r)[:, None, None] / np.arange(1, order + 1)
+        np.cumprod(scale, axis=2, out=scale)
         series = np.matmul(side, self.table).sum(axis=0).reshape(len(c), self.p, order) * scale[..., :order]
         doubt = scale * (self.most * self.lost)
         if self.bits > TUNING.whole:
