@@ -44,11 +44,11 @@ class Waves(NamedTuple):
 
     def only(self, places: NDArray[np.intp]) -> Waves:
         """Some of the elements, in any arrangement."""
-        return Waves(*(part[places] for part in self))
+        return Waves(self.kind[places], self.factor[places], self.frequency[places])
 
     def repeated(self, size: int) -> Waves:
         """Scalars stand for as many elements as are needed."""
-        return self if len(self.kind) == size else Waves(*(np.broadcast_to(part, size) for part in self))
+        return self if len(self.kind) == size else self.only(np.zeros(size, dtype=np.intp))
 
 
 def _other(size: int) -> Waves:

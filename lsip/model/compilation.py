@@ -496,5 +496,4 @@ def _entries(terms: tuple[Term, ...], offsets: Offsets) -> tuple[Any, Any, Expre
 
 def _meet(rows: Any, columns: Any) -> bool:
     """Whether two entries of a matrix are at the same place."""
-    ones = np.ones(len(rows), dtype=np.int8)
-    return int(sparse.csr_matrix((ones, (rows, columns))).nnz) < len(rows)
+    return len(np.unique(rows * (int(columns.max()) + 1) + columns)) < len(rows)

@@ -143,7 +143,7 @@ class Harmonic:
         count = len(self.frequency)
         powers = np.ones((count, order + 1))
         powers[:, 1:] = (self.frequency / self.unit)[:, None]
-        powers = np.cumprod(powers, axis=1)
+        np.cumprod(powers, axis=1, out=powers)
         terms = self.q[:, :, None] * powers[:, None, :order]  # (count, p, order)
         # cos, -sin, -cos, sin are the derivatives of cos, which those of sin begin with one earlier.
         turn = (np.arange(order) - self.sine[:, None]) % 4
@@ -167,9 +167,9 @@ class Harmonic:
         np.cos(angle, out=waves[0, :, :count])
         np.sin(angle, out=waves[1, :, :count])
         side = waves.reshape(2, len(c), blocks, -1).transpose(2, 1, 0, 3).reshape(blocks, len(c), -1)
-        scale = np.ones((len(c), order + 1))
-        scale[:, 1:] = (self.unit * r)[:, None] / np.arange(1, order + 1)
-        scale = np.cumprod(scale, axis=1)[:, None, :]
+        scale = np.ones((len(c), 1, order + 1))
+        scale[..., 1:] = (self.unit * r)[:, None, None] / np.arange(1, order + 1)
+        np.cumprod(scale, axis=2, out=scale)
         series = np.matmul(side, self.table).sum(axis=0).reshape(len(c), self.p, order) * scale[..., :order]
         doubt = scale * (self.most * self.lost)
         if self.bits > TUNING.whole:
@@ -306,12 +306,12 @@ def _cut(
     right = np.where(some, np.clip(down(c + done), lo, hi), np.minimum(hi, peak + quarter))
     old, middle = ~fresh, ~fresh & ~some
     parts = [
-        (lo[fresh], hi[fresh], peak[fresh], False),
-        (left[middle], right[middle], peak[middle], False),
-        (lo[old], left[old], 0.5 * lo[old] + 0.5 * left[old], True),
-        (right[old], hi[old], 0.5 * right[old] + 0.5 * hi[old], True),
+        (lo[fresh], hi[fresh], peak[fresh]),
+        (left[middle], right[middle], peak[middle]),
+        (lo[old], left[old], 0.5 * lo[old] + 0.5 * left[old]),
+        (right[old], hi[old], 0.5 * right[old] + 0.5 * hi[old]),
     ]
-    kept = [part[1] > part[0] for part in parts]
-    lower, upper, at = (np.concatenate([part[i][k] for part, k in zip(parts, kept, strict=True)]) for i in (0, 1, 2))
-    flags = np.concatenate([np.full(int(k.sum()), part[3]) for part, k in zip(parts, kept, strict=True)])
-    return lower, upper, at, flags
+    lower, upper, at = (np.concatenate(part) for part in zip(*parts, strict=True))
+    new = np.arange(len(lower)) >= len(parts[0][0]) + len(parts[1][0])  # not centred at a maximum yet
+    kept = upper > lower
+    return lower[kept], upper[kept], at[kept], new[kept]

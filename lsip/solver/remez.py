@@ -72,7 +72,8 @@ class Peaks:
 
     def beside(self, reference: Peaks) -> Peaks:
         """Both these and the points of a reference, at which no error exceeds the level."""
-        other = replace(reference, up=1.0 - 2.0 * reference.component, excess=np.zeros(len(reference.y)))
+        up = np.where(reference.component == 0, 1.0, -1.0)
+        other = replace(reference, up=up, excess=np.zeros(len(reference.y)))
         parts = (np.concatenate(part) for part in zip(vars(self).values(), vars(other).values(), strict=True))
         every = Peaks(*parts)
         return every.only(every.y.argsort(kind="stable"))
