@@ -140,8 +140,8 @@ def show(figures: Figures) -> str:
     }
     told = "\n".join(f"{key}: {value}" for key, value in figures["summary"].items())
     found = "\n".join(
-        f"{row['case']} by an exchange, {row['limit']:g} s of the processor: gap {row['level']['gap']:.2g} with level steps, "
-        f"{row['plain']['gap']:.2g} without"
+        f"{row['case']} by an exchange, {row['limit']:g} s of the processor: gap {row['level']['gap']:.2g} with level "
+        f"steps, {row['plain']['gap']:.2g} without"
         for row in figures["exchange"]
     )
     return f"{table(figures['robust'], columns)}\n\n{found}\n\n{told}"
