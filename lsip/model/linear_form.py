@@ -72,12 +72,13 @@ class LinearForm:
         slopes = sparse.csr_array((self.slope, (self.place, self.axis)), shape=(self.value.size, self.dim))
         return self.value + (slopes @ y.T).T.reshape(len(y), *self.value.shape)
 
-    def largest(self, lower: Array, upper: Array) -> Array:
-        """The largest sizes of all numbers over a box (m,), about: shape (p, K + 1)."""
-        middle, reach = 0.5 * lower + 0.5 * upper, 0.5 * upper - 0.5 * lower
-        moves = np.bincount(self.place, self.slope * middle[self.axis], self.value.size)
-        swings = np.bincount(self.place, np.abs(self.slope) * reach[self.axis], self.value.size)
-        return np.abs(self.value + moves.reshape(self.value.shape)) + swings.reshape(self.value.shape)
+    def largest(self, y: Array) -> Array:
+        """The largest sizes of all numbers at the points y (N, m): shape (p, K + 1)."""
+        found = np.abs(self.value)
+        places, inverse = np.unique(self.place, return_inverse=True)
+        slopes = sparse.csr_array((self.slope, (inverse, self.axis)), shape=(len(places), self.dim))
+        found.ravel()[places] = np.abs(self.value.ravel()[places, None] + slopes @ y.T).max(axis=1)
+        return found
 
     def slopes(self, component: Ints) -> Array:
         """The slopes of rows: shape (m, N, K + 1)."""

@@ -63,18 +63,20 @@ _known = Remembered[RowFamily, Array]()
 def sampled(family: RowFamily) -> tuple[Array, Array]:
     """Coefficients (N, p, K) and right-hand sides (N, p) at a few points all over the index set; computed once."""
     if family not in _sampled:
-        count = int(np.clip(TUNING.most_rows // len(family.columns), 4, TUNING.sample))
-        _sampled[family] = family.rows(np.concatenate([family.domain.grid(1), family.domain.spread(count)]))
+        _sampled[family] = family.rows(_points(family))
     return _sampled[family]
 
 
-def largest(family: RowFamily) -> tuple[Array, Array]:
-    """The largest coefficients (p, K) and right-hand sides (p,) over sampled index points, and at peaks.
+def _points(family: RowFamily) -> Array:
+    """A few points all over the index set."""
+    count = int(np.clip(TUNING.most_rows // len(family.columns), 4, TUNING.sample))
+    return np.concatenate([family.domain.grid(1), family.domain.spread(count)])
 
-    Where they are affine in the index, the box around its set says it at once.
-    """
-    if family.linear is not None:
-        table = family.linear.largest(family.domain.lower, family.domain.upper)
+
+def largest(family: RowFamily) -> tuple[Array, Array]:
+    """The largest coefficients (p, K) and right-hand sides (p,) over sampled index points, and at peaks."""
+    if family.linear is not None:  # most of its numbers are the same everywhere
+        table = family.linear.largest(_points(family))
         return table[:, :-1], table[:, -1]
     parts = [sampled(family)]
     if len(found := peaks(family)):
