@@ -7,10 +7,8 @@ the memory that enclosures may take. Each runs in a process of its own, whose mo
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +23,6 @@ from .harness.worker import Worker
 
 BOXES, QUICK_BOXES, GIGABYTES = 10**6, 20_000, 2.0
 LIMIT = 600.0  # seconds
-STATUS = Path("/proc/self/status")
 
 
 def measure(m: int, boxes: int) -> Iterator[dict[str, Any]]:
@@ -41,9 +38,7 @@ def measure(m: int, boxes: int) -> Iterator[dict[str, Any]]:
 
 
 def peak() -> float:
-    """The most memory that this process has had, in gigabytes; without /proc, it may be that of its parent."""
-    if STATUS.exists() and (found := re.search(r"VmHWM:\s+(\d+) kB", STATUS.read_text())):
-        return int(found.group(1)) * 1024 / 1e9
+    """The most memory that this process has had, or its parent when it began, in gigabytes."""
     import resource  # not on every system
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
