@@ -323,3 +323,22 @@ def test_cones_use_the_declared_errors() -> None:
 def _in_dual(cone: Cone, y: list[float]) -> bool:
     points = np.array([y])
     return bool(cone.dual_contains(Interval(points, points)).all())
+
+
+@pytest.mark.parametrize("name", [name for name, f in FUNCTIONS.items() if not np.isnan(f.zero)])
+def test_values_at_zero_are_exact(name: str) -> None:
+    f, zero = FUNCTIONS[name], np.zeros(1)
+    assert f.value(zero)[0] == f.zero
+    box = f(Interval(zero, zero))
+    assert (box.lo[0], box.hi[0]) == (f.zero, f.zero)
+    ways = {"arcsin": "asin", "arctan": "atan", "arcsinh": "asinh", "arctanh": "atanh", "exp2": "exp"}
+    exact = getattr(flint.arb(0), ways.get(name, name))()
+    assert exact == flint.arb(f.zero)
+
+
+def test_columns_of_sines_of_nothing_are_left_out_of_a_proof() -> None:
+    """np.sin(np.arange(n) * t) begins with one, whose coefficient is free."""
+    t, a, e = lsip.Index("t", lsip.Interval(-0.3, 1.2)), lsip.Variable(3, name="a"), lsip.Variable(name="e")
+    error = np.sin(np.arange(3) * t) @ a - np.abs(t - 0.45)
+    solution = lsip.Problem(lsip.minimize(e), [lsip.forall(t, np.abs(error) <= e)]).solve(verbose=False)
+    assert solution.certified

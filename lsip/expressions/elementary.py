@@ -53,6 +53,8 @@ class Function:
         is not a normal number. Declare at least twice what the checks find.
     checked
         The arguments for which the checks hold; beyond, enclosures are the whole `image`.
+    zero
+        Its value at 0, where that is a float: so sin(0 t) vanishes exactly, and its column with it. Otherwise nan.
     pole
         An argument, such as 0 for 1 / u, at which the sign of a zero decides between inf and -inf; nan without one.
     """
@@ -67,6 +69,7 @@ class Function:
     image: Span = EVERYWHERE
     ulps: float = np.nan
     checked: Span = UNDECLARED
+    zero: float = np.nan
     pole: float = np.nan
 
     def __post_init__(self) -> None:
@@ -106,6 +109,8 @@ class Function:
             if least < first or most > last:
                 beyond = (u.lo < first) | (u.hi > last)
                 lo, hi = np.where(beyond, low, lo), np.where(beyond, high, hi)
+        if self.zero == self.zero and (at := (u.lo == 0) & (u.hi == 0)).any():
+            lo, hi = np.where(at, self.zero, lo), np.where(at, self.zero, hi)
         return Interval(lo, hi)
 
     def enclosed(self, low: Array, high: Array) -> Interval:

@@ -58,6 +58,7 @@ _TABLE = (
         image=(-1.0, 1.0),
         ulps=4.0,
         checked=TUNING.checked,
+        zero=0.0,
     ),
     Function(
         "cos",
@@ -69,6 +70,7 @@ _TABLE = (
         image=(-1.0, 1.0),
         ulps=4.0,
         checked=TUNING.checked,
+        zero=1.0,
     ),
     Function(
         "tan",
@@ -79,6 +81,7 @@ _TABLE = (
         lambda u, f: 2.0 * (1.0 + square(f)) * (1.0 + 3.0 * square(f)),
         ulps=4.0,
         checked=TUNING.checked,
+        zero=0.0,
     ),
     Function(
         "arcsin",
@@ -91,6 +94,7 @@ _TABLE = (
         image=(-HALF_PI_ABOVE, HALF_PI_ABOVE),
         ulps=4.0,
         checked=(-1.0, 1.0),
+        zero=0.0,
     ),
     Function(
         "arccos",
@@ -114,6 +118,7 @@ _TABLE = (
         image=(-HALF_PI_ABOVE, HALF_PI_ABOVE),
         ulps=4.0,
         checked=EVERYWHERE,
+        zero=0.0,
     ),
     Function(
         "sinh",
@@ -124,6 +129,7 @@ _TABLE = (
         lambda u, f: cosh(u),
         ulps=4.0,
         checked=EVERYWHERE,
+        zero=0.0,
     ),
     Function(
         "cosh",
@@ -135,6 +141,7 @@ _TABLE = (
         image=(1.0, np.inf),
         ulps=4.0,
         checked=EVERYWHERE,
+        zero=1.0,
     ),
     Function(
         "tanh",
@@ -146,6 +153,7 @@ _TABLE = (
         image=(-1.0, 1.0),
         ulps=4.0,
         checked=EVERYWHERE,
+        zero=0.0,
     ),
     Function(
         "arcsinh",
@@ -156,6 +164,7 @@ _TABLE = (
         lambda u, f: (2.0 - 3.0 / (1.0 + square(u))) * _three_halves(1.0 / (1.0 + square(u))),
         ulps=4.0,
         checked=EVERYWHERE,
+        zero=0.0,
     ),
     Function(
         "arccosh",
@@ -179,6 +188,7 @@ _TABLE = (
         domain=(-1.0, 1.0),
         ulps=4.0,
         checked=(-1.0, 1.0),
+        zero=0.0,
     ),
     Function(
         "exp",
@@ -190,6 +200,7 @@ _TABLE = (
         image=(0.0, np.inf),
         ulps=4.0,
         checked=EVERYWHERE,
+        zero=1.0,
     ),
     Function(
         "exp2",
@@ -201,6 +212,7 @@ _TABLE = (
         image=(0.0, np.inf),
         ulps=4.0,
         checked=EVERYWHERE,
+        zero=1.0,
     ),
     Function(
         "expm1",
@@ -212,6 +224,7 @@ _TABLE = (
         image=(-1.0, np.inf),
         ulps=4.0,
         checked=EVERYWHERE,
+        zero=0.0,
     ),
     Function(
         "log",
@@ -256,6 +269,7 @@ _TABLE = (
         domain=(-1.0, np.inf),
         ulps=4.0,
         checked=(-1.0, np.inf),
+        zero=0.0,
     ),
     Function(
         "sqrt",
@@ -279,6 +293,7 @@ _TABLE = (
         image=(-1.0, 1.0),
         ulps=8.0,
         checked=EVERYWHERE,
+        zero=0.0,
     ),
     Function(
         "erfc",
