@@ -19,6 +19,8 @@ from .tape import Tape
 
 OTHER, NUMBER, LINE, COSINE, SINE = range(5)  # what an element is; a number is a cosine of frequency 0, too
 
+_WAVES = {"cos": COSINE, "sin": SINE}
+
 
 class Waves(NamedTuple):
     """Elements that are factor · cos(frequency y), or sin where they are `SINE`; of `OTHER` ones nothing is known."""
@@ -41,6 +43,13 @@ class Waves(NamedTuple):
         waves = (outputs.kind == COSINE) | (outputs.kind == SINE)
         known = waves | (outputs.kind == NUMBER)
         return outputs._replace(kind=np.where(known, outputs.kind, OTHER)) if waves.any() else None
+
+    @staticmethod
+    def suits(tape: Tape) -> bool:
+        """Whether all outputs may be waves or numbers, as a glance at the nodes tells."""
+        nodes = tape.written.nodes
+        waves = [node.function.name in _WAVES for node in nodes if isinstance(node, Apply)]
+        return tape.dim == 1 and any(waves) and all(waves) and all(type(node) in _RULES for node in nodes)
 
     def only(self, places: NDArray[np.intp]) -> Waves:
         """Some of the elements, in any arrangement."""
@@ -87,7 +96,7 @@ def _multiply(node: Any, args: list[Waves]) -> Waves | None:
 
 def _apply(node: Any, args: list[Waves]) -> Waves | None:
     """A cosine or a sine of a multiple of the index."""
-    kind = {"cos": COSINE, "sin": SINE}.get(node.function.name)
+    kind = _WAVES.get(node.function.name)
     if kind is None or node.spelled_out:
         return None
     lines = args[0].kind == LINE

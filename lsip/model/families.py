@@ -341,7 +341,7 @@ class DeclaredFamily:
     @cached_property
     def waves(self) -> Waves | None:
         """The numbers of all rows, rhs last in each, as multiples of cosines and sines; None if none of them is one."""
-        found = Waves.of(self.tape)
+        found = Waves.of(self.tape) if Waves.suits(self.tape) else None
         return None if found is None else found.only(self._lanes(np.arange(self.count)).ravel())
 
     def fractions(self, y: Array, component: Ints) -> list[list[Fraction]] | None:
