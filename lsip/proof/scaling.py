@@ -102,11 +102,22 @@ class Scaling:
             integer=np.zeros(0, dtype=bool),  # whole numbers are no longer whole in other units
         )
 
-    def suits(self, program: Program) -> bool:
-        """Whether these are units of a program, which need not be the best."""
-        rows = [len(f.columns) for f in program.families]
+    def extended(self, program: Program) -> Scaling | None:
+        """These units for a program that may have more families, which come last; None where they are none of it.
+
+        They need not be the best.
+        """
+        known, rows = [len(f) for f in self.families], [len(f.columns) for f in program.families]
         alike = len(self.columns) == program.n and len(self.rows) == program.A.shape[0]
-        return alike and [len(f) for f in self.families] == rows and self.exact(program)
+        if not alike or known != rows[: len(known)]:
+            return None
+        found = self
+        if len(rows) > len(known):
+            more = (largest(f)[0] * self.columns[f.columns] for f in program.families[len(known) :])
+            sizes = [a.max(axis=1, initial=0.0) for a in more]
+            new = (_power(-np.log2(np.where((v > 0) & np.isfinite(v), v, 1.0))) for v in sizes)
+            found = replace(self, families=(*self.families, *new))
+        return found if found.exact(program) else None
 
     def exact(self, program: Program) -> bool:
         """Whether nothing of the program over- or underflows in these units: powers of two round nothing else."""

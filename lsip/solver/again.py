@@ -197,11 +197,15 @@ class Resumed(Relaxation):
         kept: Kept,
         otherwise: Exchange,
     ) -> None:
-        known, x = kept.scaling, np.asarray(earlier.x)
-        value = known.objective * float(given.c @ x + given.constant)
-        self.relative = abs(value) >= options.tuning.newton.telling and known.suits(given)
-        units = (known.apply(given), known) if self.relative else (scaled(given), scaling_of(given))
-        super().__init__(*units, options)
+        x = np.asarray(earlier.x)
+        value = kept.scaling.objective * float(given.c @ x + given.constant)
+        known = kept.scaling.extended(given) if abs(value) >= options.tuning.newton.telling else None
+        self.relative = known is not None
+        if known is None:
+            super().__init__(scaled(given), scaling_of(given), options)
+        else:
+            super().__init__(known.apply(given), known, options)
+            kept = replace(kept, scaling=known)
         self.given, self.earlier, self.kept, self._otherwise = given, earlier, kept, otherwise
         self.held = Tried(list(earlier.cuts), kept.scale)
         factors, s = self.scaling.families, self.scaling.objective
