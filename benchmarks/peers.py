@@ -57,11 +57,11 @@ class Contest:
         return run
 
 
-def robust_programs(options: Options) -> list[dict[str, Any]]:
+def robust_programs(kinds: list[str], options: Options) -> list[dict[str, Any]]:
     """One row a program and tool."""
     rows = []
     sizes, largest = (robust.SIZES[:2], 5) if options.quick else (robust.SIZES, robust.LARGEST_PYROS)
-    for kind in options.choose(robust.KINDS):
+    for kind in kinds:
         for n, m, count in sizes:
             data = robust.draw(kind, n, m, count)
             tools = {
@@ -246,7 +246,10 @@ def show(figures: Figures) -> str:
 @benchmark("peers", "robust programs, filters and grids against CVXPY, RSOME, PyROS, remez and pyomo.dae", show)
 def run(options: Options) -> Figures:
     before, start = machine(), time.perf_counter()
-    rows, designs, finite = robust_programs(options), filter_designs(options), discretisations(options)
+    chosen = options.choose((*robust.KINDS, "filters", "grids"))
+    rows = robust_programs([kind for kind in chosen if kind in robust.KINDS], options)
+    designs = filter_designs(options) if "filters" in chosen else []
+    finite = discretisations(options) if "grids" in chosen else []
     return {
         "machine": before,
         "seconds": time.perf_counter() - start,

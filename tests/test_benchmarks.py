@@ -235,7 +235,7 @@ def test_workers_survive_what_they_measure() -> None:
 def test_peers_agree_and_are_timed() -> None:
     """Those that are installed find the same values; the filters and grids are there too."""
     pytest.importorskip("cvxpy")
-    done = run("peers", "--json", "--quick", "--only", "box")
+    done = run("peers", "--json", "--quick", "--only", "box,filters,grids")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     ours = [row for row in found["robust"] if row["tool"] == "lsip"]
