@@ -16,6 +16,7 @@ A linear controller that also looks at the cart keeps it, and one that looks at 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,11 +67,11 @@ class Angles:
     def constraint(self) -> rl.SemiInfiniteCost:
         """The constraint, for `rl.SICPPO` and all others."""
 
-        def cost(y: Any, observations: Any, actions: Any) -> Any:
+        def cost(y: Array, observations: Array, actions: Array) -> Array:
             angle = np.abs(np.arctan2(observations[:, 1], observations[:, 0]))
             return _beyond(angle, y, self.steepness)
 
-        def bound(y: Any) -> Any:
+        def bound(y: Array) -> Array:
             return self.highest - self.slope * y[:, 0]
 
         return _thresholds(0.3, 3.0, cost, bound, (self.steepness / 4, self.slope), self.gamma)
@@ -104,22 +105,27 @@ class Distances:
     def constraint(self) -> rl.SemiInfiniteCost:
         """The constraint, for `rl.SICPPO` and all others."""
 
-        def cost(y: Any, observations: Any, actions: Any) -> Any:
+        def cost(y: Array, observations: Array, actions: Array) -> Array:
             return _beyond(np.abs(observations[:, 0]), y, self.steepness)
 
-        def bound(y: Any) -> Any:
+        def bound(y: Array) -> Array:
             return self.rest + self.height * np.exp(-self.decay * y[:, 0])
 
         return _thresholds(0.2, 2.0, cost, bound, (self.steepness / 4, self.height * self.decay), self.gamma)
 
 
-def _beyond(values: Any, y: Any, steepness: float) -> Any:
+def _beyond(values: Array, y: Array, steepness: float) -> Array:
     """A smooth step of values (B,) at thresholds (N, 1): (N, B)."""
     return 1 / (1 + np.exp(-steepness * (values - y.reshape(len(y), 1))))
 
 
 def _thresholds(
-    low: float, high: float, cost: Any, bound: Any, lipschitz: tuple[float, float], gamma: float
+    low: float,
+    high: float,
+    cost: Callable[[Array, Array, Array], Array],
+    bound: Callable[[Array], Array],
+    lipschitz: tuple[float, float],
+    gamma: float,
 ) -> rl.SemiInfiniteCost:
     domain = lsip.Interval(low, high)
     return rl.SemiInfiniteCost(domain, cost, bound, range=(0.0, 1.0), lipschitz=lipschitz, gamma=gamma)

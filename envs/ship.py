@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import gymnasium
 import numpy as np
@@ -33,6 +33,9 @@ from lsip.validation import Natural, checked, flag, numbers, shown
 from rl import validation
 
 from . import pictures
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -293,12 +296,12 @@ def constraint(*, gamma: float = 1.0, most: int = 500) -> rl.SemiInfiniteCost:
     )
 
 
-def _cost(y: Any, observations: Any, actions: Any) -> Any:
+def _cost(y: Array, observations: Array, actions: Array) -> Array:
     positions = observations[:, :2]
     return _pollution(y, positions.astype(float) if isinstance(positions, np.ndarray) else positions)
 
 
-def _pollution(y: Any, positions: Any) -> Any:
+def _pollution(y: Array | lsip.Expression, positions: Array) -> Array:
     """c_y(s) for places (N, 2) and positions (B, 2): shape (N, B)."""
     if not isinstance(y, np.ndarray):  # an expression, or what is on a device
         return np.exp(-DECAY * np.linalg.norm(y.reshape(len(y), 1, 2) - positions, axis=-1))
@@ -318,7 +321,7 @@ def _pollution(y: Any, positions: Any) -> Any:
     return found
 
 
-def _bound(y: Any) -> Any:
+def _bound(y: Array) -> Array:
     return BASE + GROWTH * np.exp(DECAY * np.linalg.norm(y - MPA, axis=1))
 
 
@@ -375,7 +378,7 @@ def _along_curve() -> Array:
 
 
 @checked(axes=rl.plotting.Panel)
-def draw(axes: Any, positions: Array) -> None:
+def draw(axes: Axes, positions: Array) -> None:
     """The route, the MPA and D over a map of (V_{c_y} - u_y)_+."""
     side, positions = np.linspace(0, 1, MESH), as_points(positions, 2)
     if not len(positions):

@@ -16,7 +16,7 @@ registers `lsip/Spraying-v0` with Gymnasium, alone and vectorised, with 25 steps
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -31,6 +31,9 @@ from lsip.validation import Finite, Natural, Seed, checked, numbers
 from rl import validation
 
 from . import pictures
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -232,7 +235,7 @@ def _lines(*edges: float) -> Array:
     return np.concatenate([np.column_stack([np.linspace(*ends[e], 41), np.full(41, e)]) for e in edges])
 
 
-def _cost(y: Any, observations: Any, actions: Any) -> Any:
+def _cost(y: Array, observations: Array, actions: Array) -> Array:
     if isinstance(observations, np.ndarray):
         observations, actions = observations.astype(float), actions.astype(float)
     positions, flows = observations[:, :2], np.clip(actions[:, 2], 0.0, 1.0)
@@ -240,12 +243,12 @@ def _cost(y: Any, observations: Any, actions: Any) -> Any:
     return _sign(y).reshape(len(y), 1) * (flows * np.exp(-distances / (2 * SPREAD**2)))
 
 
-def _sign(y: Any) -> Any:
+def _sign(y: Array) -> Array:
     """1 on the strip, -1 on the crop."""
     return np.where(y[:, 1] < 0.5 * (CROP + STRIP), -1.0, 1.0)
 
 
-def _bound(y: Any) -> Any:
+def _bound(y: Array) -> Array:
     return np.where(y[:, 1] < 0.5 * (CROP + STRIP), -LEAST, MOST)
 
 
@@ -336,7 +339,7 @@ def reference_route() -> Array:
 
 
 @checked(axes=rl.plotting.Panel)
-def draw(axes: Any, positions: Array, flows: Array) -> None:
+def draw(axes: Axes, positions: Array, flows: Array) -> None:
     """The route over the dose of every place; circles are as large as what was sprayed there."""
     side = np.linspace(0, 1, MESH)
     mesh = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
@@ -350,5 +353,7 @@ def draw(axes: Any, positions: Array, flows: Array) -> None:
     axes.text(left + 0.02, CROP - 0.02, "crop", va="top", color="#047857")
     axes.text(0.02, STRIP + 0.02, "protected strip", va="bottom", color="#b91c1c")
     axes.plot(*positions.T, "-", color=rl.plotting.BLUE, linewidth=1.5, clip_on=False)
-    axes.scatter(*sprayed.T, s=10 + 60 * actions[:, 2], color=rl.plotting.BLUE, clip_on=False, zorder=3)
+    axes.scatter(
+        sprayed[:, 0], sprayed[:, 1], s=10 + 60 * actions[:, 2], color=rl.plotting.BLUE, clip_on=False, zorder=3
+    )
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="$y_1$", ylabel="$y_2$")

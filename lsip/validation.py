@@ -19,6 +19,7 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    ParamSpec,
     Protocol,
     SupportsFloat,
     TypeAlias,
@@ -31,7 +32,7 @@ from typing import (
 )
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from .errors import LSIPError, ModelError
@@ -171,7 +172,7 @@ def members(name: str, value: object, what: str) -> Iterable[Any]:
     return value
 
 
-def axes(value: Any) -> int:
+def axes(value: ArrayLike) -> int:
     """How many axes data have; -1 for what is no array, as lists of other lengths, and lists in lists without end."""
     try:
         return np.ndim(value)
@@ -258,7 +259,8 @@ Words = Annotated[str, words]
 FileName = Annotated[str | os.PathLike[str], file_name]
 RandomState: TypeAlias = np.random.SeedSequence | np.random.BitGenerator | np.random.Generator
 Seed = Annotated[int | Sequence[int] | RandomState | None, generator]
-Made = TypeVar("Made")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Configuration:
@@ -281,7 +283,7 @@ def _kinds(configuration: type) -> dict[str, Any]:
     return get_type_hints(configuration, include_extras=True)
 
 
-def _check_field(name: str, value: Any, kind: Any) -> Any:
+def _check_field(name: str, value: object, kind: Any) -> object:
     """A value of the kind that an annotation says; refuse all else."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is tuple:
@@ -308,7 +310,7 @@ def _named(kind: type) -> str:
     return f"an lsip.solver.{kind.__name__}" if home == "lsip" else f"a {home}.{kind.__name__}"
 
 
-def checked(**kinds: Any) -> Callable[[Made], Made]:
+def checked(**kinds: object) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A function that looks at some of its arguments first: by name, the kinds that they must be of.
 
     Kinds are those of this module, classes, words that may be chosen (`Literal`), and any of them `| None`. Numbers of
@@ -324,20 +326,19 @@ def checked(**kinds: Any) -> Callable[[Made], Made]:
     lsip.errors.ModelError: `steps` must be a whole number, at least 1; got 2.0; write 2.
     """
 
-    def decorate(function: Any) -> Any:
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
         order = list(inspect.signature(function).parameters)
         places = [(order.index(name), name, kind) for name, kind in kinds.items()]
 
         @wraps(function)
-        def inner(*given: Any, **named: Any) -> Any:
+        def inner(*given: P.args, **named: P.kwargs) -> R:
+            values: list[Any] = list(given)
             for place, name, kind in places:
-                if place < len(given):
-                    value = _check_field(name, given[place], kind)
-                    if value is not given[place]:
-                        given = (*given[:place], value, *given[place + 1 :])
+                if place < len(values):
+                    values[place] = _check_field(name, values[place], kind)
                 elif name in named:
                     named[name] = _check_field(name, named[name], kind)
-            return function(*given, **named)
+            return function(*values, **named)
 
         return inner
 
@@ -391,7 +392,9 @@ def matrix(value: Sparse, what: str) -> sparse.csr_array:
     return found if found.nnz == len(data) else _added_up(data, entries.row, entries.col, entries.shape, what)
 
 
-def _added_up(data: Array, row: Any, column: Any, shape: tuple[int, int], what: str) -> sparse.csr_array:
+def _added_up(
+    data: Array, row: NDArray[np.integer], column: NDArray[np.integer], shape: tuple[int, int], what: str
+) -> sparse.csr_array:
     """A sparse matrix of which some entries are given in parts: their sums, rounded once."""
     order = np.lexsort((column, row))
     row, column, values = row[order], column[order], data[order].tolist()
@@ -484,7 +487,7 @@ def _read(value: object, what: str) -> Array:
     return array
 
 
-def _exact(item: Any, what: str) -> float:
+def _exact(item: SupportsFloat, what: str) -> float:
     """One Python object as a float, if it is a real number that is one."""
     text = isinstance(item, str | bytes | bytearray)
     foreign = isinstance(item, np.generic | np.ndarray)

@@ -8,12 +8,14 @@ may as well be tensors in disguise. What it wants beyond that, such as an array 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import torch
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from torch import Tensor
+
+Axes: TypeAlias = int | tuple[int, ...] | None
 
 
 def doubles(device: torch.device) -> torch.dtype:
@@ -43,7 +45,7 @@ UFUNCS |= {getattr(np, name): function for name, function in OTHER.items()}
 def _along(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A reduction of torch with NumPy's name for an axis."""
 
-    def reduce(values: Tensor, axis: Any = None, **options: Any) -> Tensor:
+    def reduce(values: Tensor, axis: Axes = None, **options: object) -> Tensor:
         return function(values, dim=axis, **options) if axis is not None else function(values)
 
     return reduce
@@ -82,26 +84,28 @@ class Lifted(NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return len(self.tensor)
 
-    def __getitem__(self, key: Any) -> Lifted:
+    def __getitem__(self, key: object) -> Lifted:
         return Lifted(self.tensor[self._plain(key)])
 
-    def __array__(self, *given: Any, **options: Any) -> Any:
+    def __array__(self, *given: object, **options: object) -> NoReturn:
         raise TypeError("it is on a device, and not an array")
 
-    def reshape(self, *shape: Any) -> Lifted:
+    def reshape(self, *shape: int) -> Lifted:
         """The same numbers in another shape."""
         return Lifted(self.tensor.reshape(*shape))
 
-    def sum(self, axis: Any = None, **options: Any) -> Lifted:
+    def sum(self, axis: Axes = None, **options: object) -> Lifted:
         """As NumPy's."""
         return Lifted(FUNCTIONS[np.sum](self.tensor, axis=axis, **options))
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *given: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *given: object, **options: object) -> Lifted:
         if method != "__call__" or ufunc not in UFUNCS or options:
             return NotImplemented
         return Lifted(UFUNCS[ufunc](*(self._tensor(each) for each in given)))
 
-    def __array_function__(self, function: Any, types: Any, given: Any, options: Any) -> Any:
+    def __array_function__(
+        self, function: Callable[..., object], types: object, given: tuple[object, ...], options: dict[str, object]
+    ) -> Lifted:
         if function is np.where:  # torch would take its numbers for single ones
             condition, yes, no = map(self._tensor, given)
             return Lifted(torch.where(condition, yes, no))
@@ -109,13 +113,13 @@ class Lifted(NDArrayOperatorsMixin):
             return NotImplemented
         return Lifted(FUNCTIONS[function](*map(self._plain, given), **{k: self._plain(v) for k, v in options.items()}))
 
-    def _plain(self, value: Any) -> Any:
+    def _plain(self, value: object) -> Any:
         """Without the disguise, in collections too."""
         if isinstance(value, tuple | list):
             return type(value)(self._plain(each) for each in value)
         return value.tensor if isinstance(value, Lifted) else value
 
-    def _tensor(self, value: Any) -> Tensor:
+    def _tensor(self, value: object) -> Tensor:
         """Numbers become tensors on the same device, as exact as it can have them."""
         if isinstance(value, Lifted):
             return value.tensor

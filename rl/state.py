@@ -107,7 +107,7 @@ def snapshot(state: State) -> Callable[[], None]:
     return back
 
 
-def _undo(state: State, name: str, value: Any) -> Callable[[], None]:
+def _undo(state: State, name: str, value: object) -> Callable[[], None]:
     if isinstance(value, nn.Module):
         saved = {key: part.clone() for key, part in value.state_dict().items()}
         return lambda: value.load_state_dict(saved) and None
@@ -180,7 +180,7 @@ def _check(state: State) -> None:
         raise ValueError("index points have another dimension")
 
 
-def _plain(value: Any) -> Tree:
+def _plain(value: object) -> Tree:
     """A value as a tree."""
     if isinstance(value, Tensor):
         return value.detach().cpu().numpy()

@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from ..errors import ModelError, NotConvexError
@@ -647,7 +648,7 @@ def polyval(p: Any, x: Any) -> Symbol:
 def full_like(
     u: Symbol,
     fill_value: Given,
-    dtype: object = None,
+    dtype: DTypeLike | None = None,
     order: str = "K",
     subok: bool = True,
     shape: int | Shape | None = None,
@@ -661,7 +662,11 @@ def _filled(name: str, value: float) -> Callable[..., Array]:
     """np.zeros_like or np.ones_like."""
 
     def apply(
-        u: Symbol, dtype: object = None, order: str = "K", subok: bool = True, shape: int | Shape | None = None
+        u: Symbol,
+        dtype: DTypeLike | None = None,
+        order: str = "K",
+        subok: bool = True,
+        shape: int | Shape | None = None,
     ) -> Array:
         _doubles(dtype, name)
         return np.full(u.shape if shape is None else shape, value)
@@ -669,7 +674,7 @@ def _filled(name: str, value: float) -> Callable[..., Array]:
     return apply
 
 
-def _doubles(dtype: Any, name: str) -> None:
+def _doubles(dtype: DTypeLike | None, name: str) -> None:
     """Refuse any type but that of all numbers in a model."""
     try:
         known = dtype is None or np.dtype(dtype) == float

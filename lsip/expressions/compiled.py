@@ -100,7 +100,7 @@ class Assembler:
             return self.put("maximum", node.size, 3, args, kink=kinks[id(node)].start)
         if isinstance(node, Monomials):
             self.whole.extend(node.exponents.ravel().tolist())
-            start, width, degree = offsets[node.args[0]], node.exponents.shape[1], int(node.exponents.max(initial=0))  # type: ignore[index]
+            start, width, degree = offsets[node.args[0]], node.exponents.shape[1], int(node.exponents.max(initial=0))
             return self.put("monomials", node.size, 3, (), data=data, offset=start, width=width, degree=degree)
         raise UnknownNodeError
 

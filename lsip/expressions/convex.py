@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from ..errors import ModelError, NotConvexError
-from ..validation import Array, is_sparse
-from .affine import Affine, Constraint, linear_rule
+from ..validation import Array, Sparse, is_sparse
+from .affine import Affine, Constraint, Read, linear_rule
 from .directions import Absolute, Directions, Euclidean, Largest, add_at
 from .graph import Constant, Expression, Gather, Index, as_expression
 from .operands import Ints
@@ -138,6 +138,9 @@ class Convex(Operators["Convex | Affine | Expression", "Convex", Constraint]):
         return f"${latex(self)}$"
 
 
+Side: TypeAlias = Convex | Read  # an operand of a rule
+
+
 def convex_rule(op: str, operands: tuple[Any, ...]) -> Convex | Affine:
     """Build an operation that is convex or concave in the variables, or refuse it where it is written."""
     if op not in _CONVEX:
@@ -160,7 +163,7 @@ def _spread(u: Convex, shape: tuple[int, ...]) -> Convex:
     return u if u.shape == shape else u.gather(np.broadcast_to(np.arange(u.size).reshape(u.shape), shape))
 
 
-def _together(a: Any, b: Any) -> tuple[int, ...]:
+def _together(a: Side, b: Side) -> tuple[int, ...]:
     """The shape of both, broadcast."""
     try:
         return np.broadcast_shapes(a.shape, b.shape)
@@ -169,13 +172,13 @@ def _together(a: Any, b: Any) -> tuple[int, ...]:
         raise ModelError(f"Shapes {shapes} do not broadcast together in {text(a)}, {text(b)}.") from None
 
 
-def add(left: Any, right: Any) -> Convex:
+def add(left: Side, right: Side) -> Convex:
     a, b = Convex.of(left), Convex.of(right)
     total = linear_rule("add", (a.affine, b.affine))
     return Convex(total, (*_spread(a, total.shape).atoms, *_spread(b, total.shape).atoms))
 
 
-def subtract(a: Any, b: Any) -> Convex:
+def subtract(a: Side, b: Side) -> Convex:
     """a - b; numbers on the right may be infinite, as sides of comparisons are."""
     if isinstance(b, Convex):
         return add(a, negative(b))
@@ -184,12 +187,12 @@ def subtract(a: Any, b: Any) -> Convex:
     return Convex(total, _spread(u, total.shape).atoms)
 
 
-def _multiply(a: Any, b: Any) -> Convex:
-    u, factor = (a, b) if isinstance(a, Convex) else (b, a)
+def _multiply(a: Side, b: Side) -> Convex:
+    u, factor = (a, b) if isinstance(a, Convex) else (Convex.of(b), a)
     return u.scaled("multiply", _factor(u, factor, "*"))
 
 
-def _factor(u: Convex, factor: Any, symbol: str) -> Array:
+def _factor(u: Convex, factor: Side | Sparse, symbol: str) -> Array:
     """Numbers; an index or a variable as a factor has a sign that nobody knows."""
     if is_sparse(factor):
         return np.asarray(factor.toarray())
@@ -212,7 +215,7 @@ def _constant(u: object) -> Array | None:
     return u.value if isinstance(u, Constant) and not u.rounded else None
 
 
-def _divide(a: Any, b: Any) -> Convex:
+def _divide(a: Side, b: Side) -> Convex:
     if not isinstance(a, Convex):
         refuse_nested("np.divide", (a, b))
     divisor = _factor(a, b, "/")
@@ -221,8 +224,8 @@ def _divide(a: Any, b: Any) -> Convex:
     return a.scaled("divide", divisor)
 
 
-def _matmul(a: Any, b: Any) -> Convex:
-    u = a if isinstance(a, Convex) else b
+def _matmul(a: Side, b: Side) -> Convex:
+    u = a if isinstance(a, Convex) else Convex.of(b)
     numbers = _factor(u, b if u is a else a, "@")
     if u.ndim != 1 or numbers.ndim not in (1, 2):
         raise ModelError(f"`@` of numbers and {u} takes a vector or a matrix of numbers, and a vector.")
@@ -264,21 +267,21 @@ def euclidean(u: Affine) -> Convex:
     return _alone(Euclidean(), u.gather(np.arange(u.size).reshape(-1, u.shape[-1])), u.shape[:-1])
 
 
-def _hypot(a: Any, b: Any) -> Convex:
+def _hypot(a: Side, b: Side) -> Convex:
     if isinstance(a, Convex) or isinstance(b, Convex):
         refuse_nested("np.hypot", (a, b))
     return euclidean(_stacked(a, b).affine)
 
 
-def _maximum(a: Any, b: Any) -> Convex:
+def _maximum(a: Side, b: Side) -> Convex:
     return largest(_stacked(a, b), "maximum", a, b)
 
 
-def _minimum(a: Any, b: Any) -> Convex:
+def _minimum(a: Side, b: Side) -> Convex:
     return negative(largest(negative(_stacked(a, b)), "minimum", a, b))
 
 
-def _stacked(a: Any, b: Any) -> Convex:
+def _stacked(a: Side, b: Side) -> Convex:
     """Both, broadcast, along a last axis."""
     shape = _together(a, b)
     both = joined([_spread(Convex.of(v), shape) for v in (a, b)])

@@ -25,6 +25,8 @@ from .powers import power
 class Monomials(Expression):
     """y^e for every row e of `exponents` (K, m), whole numbers >= 0."""
 
+    args: tuple[Index]
+
     def __init__(self, index: Index, exponents: NDArray[np.intp], shape: tuple[int, ...]) -> None:
         self.args, self.exponents, self.shape = (index,), exponents, shape
         self._plans: dict[int, tuple[list[Any], Array, list[int]]] = {}
@@ -34,7 +36,7 @@ class Monomials(Expression):
 
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         y = args[0].value  # (N, m)
-        dim, start = run.y.shape[-1], run.offsets[self.args[0]]  # type: ignore[index]
+        dim, start = run.y.shape[-1], run.offsets[self.args[0]]
         m = self.exponents.shape[1]
         if run.order not in self._plans:
             self._plans[run.order] = self._plan(run.order)

@@ -81,7 +81,7 @@ def recall(names: Iterable[tuple[Any, str, bool]]) -> None:
         _call(matrix, text, typed)
 
 
-def _call(matrix: Any, text: str, typed: bool) -> None:
+def _call(matrix: object, text: str, typed: bool) -> None:
     _NAMES[id(matrix)] = Name(text, typed, departing(matrix, _NAMES, id(matrix)))
 
 

@@ -174,54 +174,54 @@ class _Expansion:
         rule = next(rule for kind, rule in RULES.items() if isinstance(node, kind))
         return rule(self, node, args)
 
-    def constant(self, node: Any, args: list[Terms]) -> Terms:
+    def constant(self, node: Constant, args: list[Terms]) -> Terms:
         if node.rounded or not np.isfinite(node.value).all():
             raise _OtherwiseError
         return [{self.zero: Fraction(v)} if v else {} for v in node.value.ravel().tolist()]
 
-    def enclosed(self, node: Any, args: list[Terms]) -> Terms:
+    def enclosed(self, node: Enclosed, args: list[Terms]) -> Terms:
         if node.exact is None:
             raise _OtherwiseError
         return [{self.zero: v} if v else {} for v in node.exact]
 
-    def index(self, node: Any, args: list[Terms]) -> Terms:
+    def index(self, node: Index, args: list[Terms]) -> Terms:
         start, one = self.tape.offsets[node], Fraction(1)
         return [{self._unit(start + k): one} for k in range(node.domain.dim)]
 
     def _unit(self, axis: int, power: int = 1) -> Exponents:
         return tuple(power if k == axis else 0 for k in range(self.tape.dim))
 
-    def monomials(self, node: Any, args: list[Terms]) -> Terms:
+    def monomials(self, node: Monomials, args: list[Terms]) -> Terms:
         start = self.tape.offsets[node.args[0]]
         before, m = (0,) * start, node.exponents.shape[1]
         after = (0,) * (self.tape.dim - start - m)
         return [{(*before, *map(int, e), *after): Fraction(1)} for e in node.exponents.tolist()]
 
-    def gather(self, node: Any, args: list[Terms]) -> Terms:
+    def gather(self, node: Gather, args: list[Terms]) -> Terms:
         return [args[0][k] for k in node.index.tolist()]
 
-    def join(self, node: Any, args: list[Terms]) -> Terms:
+    def join(self, node: Join, args: list[Terms]) -> Terms:
         return [p for part, size in zip(args, node.sizes, strict=True) for p in _repeated(part, size)]
 
-    def negate(self, node: Any, args: list[Terms]) -> Terms:
+    def negate(self, node: Negate, args: list[Terms]) -> Terms:
         return [{e: -c for e, c in p.items()} for p in args[0]]
 
-    def add(self, node: Any, args: list[Terms]) -> Terms:
+    def add(self, node: Add, args: list[Terms]) -> Terms:
         a, b = (_repeated(u, node.size) for u in args)
         return [_sum([u, v]) for u, v in zip(a, b, strict=True)]
 
-    def multiply(self, node: Any, args: list[Terms]) -> Terms:
+    def multiply(self, node: Multiply, args: list[Terms]) -> Terms:
         a, b = (_repeated(u, node.size) for u in args)
         return [self.product(u, v) for u, v in zip(a, b, strict=True)]
 
-    def divide(self, node: Any, args: list[Terms]) -> Terms:
+    def divide(self, node: Divide, args: list[Terms]) -> Terms:
         a, b = (_repeated(u, node.size) for u in args)
         return [{e: c / v[self.zero] for e, c in u.items()} for u, v in zip(a, b, strict=True)]
 
-    def sum(self, node: Any, args: list[Terms]) -> Terms:
+    def sum(self, node: Sum, args: list[Terms]) -> Terms:
         return [_sum(args[0][i : i + node.k]) for i in range(0, len(args[0]), node.k)]
 
-    def linear(self, node: Any, args: list[Terms]) -> Terms:
+    def linear(self, node: Linear, args: list[Terms]) -> Terms:
         matrix = sparse.coo_array(node.matrix)
         found: Terms = [{} for _ in range(matrix.shape[0])]
         for i, j, v in zip(matrix.row.tolist(), matrix.col.tolist(), matrix.data.tolist(), strict=True):
@@ -229,12 +229,12 @@ class _Expansion:
                 found[i] = _sum([found[i], {e: Fraction(v) * c for e, c in args[0][j].items()}])
         return found
 
-    def power(self, node: Any, args: list[Terms]) -> Terms:
+    def power(self, node: Power, args: list[Terms]) -> Terms:
         size = max(len(args[0]), node.exponents.size)
         exponents = np.broadcast_to(node.exponents.ravel(), (size,)).tolist()
         return [self._power(u, k) for u, k in zip(_repeated(args[0], size), exponents, strict=True)]
 
-    def apply(self, node: Any, args: list[Terms]) -> Terms:
+    def apply(self, node: Apply, args: list[Terms]) -> Terms:
         return [self.product(u, u) for u in args[0]]
 
     def product(self, a: Polynomial, b: Polynomial) -> Polynomial:
@@ -295,7 +295,7 @@ def _sum(parts: Terms) -> Polynomial:
     return {e: c for e, c in total.items() if c}
 
 
-RULES: dict[type[Expression], Callable[[_Expansion, Any, list[Terms]], Terms]] = {
+RULES: dict[type[Expression], Callable[..., Terms]] = {
     Constant: _Expansion.constant,
     Enclosed: _Expansion.enclosed,
     Index: _Expansion.index,

@@ -111,11 +111,11 @@ class _Scan:
             self.base.append(base)
             self.degree.append(degree)
 
-    def _constant(self, i: int, node: Any, args: Args) -> tuple[int, int] | None:
+    def _constant(self, i: int, node: Constant, args: Args) -> tuple[int, int] | None:
         v = node.value
         return (-1, 0) if not node.rounded and (v.size == 1 or (v.size and (v == v.flat[0]).all())) else None
 
-    def _scaled(self, i: int, node: Any, args: Args) -> tuple[int, int] | None:
+    def _scaled(self, i: int, node: Expression, args: Args) -> tuple[int, int] | None:
         """A multiple of its first argument."""
         if any(self.degree[a] for a in args[1:]) or node.size != self.nodes[args[0]].size:
             return None
@@ -134,14 +134,14 @@ class _Scan:
             self.chained.add(i)
             self.chains.setdefault(base, []).append(i)
 
-    def _common(self, node: Any, args: Args) -> int | None:
+    def _common(self, node: Expression, args: Args) -> int | None:
         """The base of both operands, if there is one and each of its elements has its own."""
         a, b = (self.base[k] for k in args)
         base = a if b == -1 else b
         same = (a == -1 or b == -1 or a == b) and (base == -1 or self.nodes[base].size == node.size)
         return base if same else None
 
-    def _sum(self, i: int, node: Any, args: Args) -> tuple[int, int] | None:
+    def _sum(self, i: int, node: Add, args: Args) -> tuple[int, int] | None:
         base = self._common(node, args)
         if base is None:
             return None
@@ -165,7 +165,7 @@ class _Scan:
             elif degree < difference:
                 self.factors[i] = (p, q)
 
-    def _product(self, i: int, node: Any, args: Args) -> tuple[int, int] | None:
+    def _product(self, i: int, node: Multiply, args: Args) -> tuple[int, int] | None:
         base = self._common(node, args)
         if base is None:
             return None
@@ -180,21 +180,21 @@ class _Scan:
             self._inherit(i, other)
         return base, self.degree[a] + self.degree[b]
 
-    def _power(self, i: int, node: Any, args: Args) -> tuple[int, int] | None:
+    def _power(self, i: int, node: Expression, args: Args) -> tuple[int, int] | None:
         exponents = getattr(node, "exponents", np.array([2.0]))
         if exponents.size != 1 or exponents.flat[0] != 2.0 or node.size != self.nodes[args[0]].size:
             return None
         self.factors[i] = (args[0], args[0])
         return self.base[args[0]], 2 * self.degree[args[0]]
 
-    def _apply(self, i: int, node: Any, args: Args) -> tuple[int, int] | None:
+    def _apply(self, i: int, node: Apply, args: Args) -> tuple[int, int] | None:
         if node.function.name == "square":
             return self._power(i, node, args)
         if node.function.name == "cos":
             self._cosine(i, node, args[0])
         return None
 
-    def _cosine(self, i: int, node: Any, a: int) -> None:
+    def _cosine(self, i: int, node: Apply, a: int) -> None:
         """cos(k arccos u) for whole numbers k >= 0 and one u."""
         k = np.ones(1)
         if isinstance(self.nodes[a], Multiply):
@@ -203,7 +203,7 @@ class _Scan:
                 if isinstance(known, Constant) and not known.rounded:
                     a, k = other, known.value.ravel()
                     break
-        inner: Any = self.nodes[a]
+        inner = self.nodes[a]
         angle = isinstance(inner, Apply) and inner.function.name == "arccos" and inner.size == 1
         if angle and node.size == k.size and (k == np.round(k)).all() and k.min() >= 0 and 0 < k.max() <= TUNING.most:
             self.cosines.setdefault(self.args[a][0], {})[i] = k.astype(np.intp)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from ..validation import numbers, shown
@@ -22,6 +22,9 @@ from .graph import Apply, Expression, as_expression
 from .interval import EPS, Array, Interval, up
 from .jets import Numbers
 from .operators import FUNCTION_RULES, Operators
+
+if TYPE_CHECKING:
+    from scipy.interpolate import BSpline, PPoly
 
 Ints = NDArray[np.intp]
 
@@ -178,7 +181,9 @@ def made(knots: Array, origins: Array, low: Array, high: Array, span: tuple[floa
     return spline
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Expression:
+def interp(
+    x: object, xp: object, fp: object, left: object = None, right: object = None, period: object = None
+) -> Expression:
     """np.interp at an index expression: straight lines between (xp, fp), and the numbers at the ends beyond them."""
     if isinstance(xp, Operators) or isinstance(fp, Operators) or not isinstance(x, Operators):
         raise ModelError("np.interp takes an index expression first, and numbers as `xp` and `fp`.")
@@ -197,7 +202,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return result
 
 
-def spline(f: Any, u: Any) -> Any:
+def spline(f: PPoly | BSpline, u: Expression | ArrayLike) -> Any:
     """A spline of SciPy at an index expression: CubicSpline, PchipInterpolator, Akima1DInterpolator, PPoly, BSpline.
 
     The model has the piecewise polynomial whose coefficients SciPy computed, `f.c` between the knots `f.x`; a `BSpline`

@@ -7,7 +7,7 @@ any order, for the price of one table.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,20 +68,20 @@ def _alike(kind: int, factor: Array, frequency: Array) -> Waves:
     return Waves(np.full(len(factor), kind, dtype=np.int8), factor, frequency)
 
 
-def _constant(node: Any, args: list[Waves]) -> Waves | None:
+def _constant(node: Constant, args: list[Waves]) -> Waves | None:
     value = node.value.ravel()
     return None if node.rounded or not np.isfinite(value).all() else _alike(NUMBER, value, np.zeros(len(value)))
 
 
-def _index(node: Any, args: list[Waves]) -> Waves:
+def _index(node: Index, args: list[Waves]) -> Waves:
     return _alike(LINE, np.ones(node.size), np.zeros(node.size))
 
 
-def _negate(node: Any, args: list[Waves]) -> Waves:
+def _negate(node: Negate, args: list[Waves]) -> Waves:
     return args[0]._replace(factor=-args[0].factor)
 
 
-def _multiply(node: Any, args: list[Waves]) -> Waves | None:
+def _multiply(node: Multiply, args: list[Waves]) -> Waves | None:
     """A number times anything, where that rounds nothing."""
     a, b = (part.repeated(node.size) for part in args)
     if not (a.kind == NUMBER).all():
@@ -94,7 +94,7 @@ def _multiply(node: Any, args: list[Waves]) -> Waves | None:
     return b._replace(kind=np.where(exact, b.kind, OTHER).astype(np.int8), factor=np.where(exact, factor, 0.0))
 
 
-def _apply(node: Any, args: list[Waves]) -> Waves | None:
+def _apply(node: Apply, args: list[Waves]) -> Waves | None:
     """A cosine or a sine of a multiple of the index."""
     kind = _WAVES.get(node.function.name)
     if kind is None or node.spelled_out:
@@ -103,16 +103,16 @@ def _apply(node: Any, args: list[Waves]) -> Waves | None:
     return Waves(np.where(lines, kind, OTHER).astype(np.int8), np.ones(node.size), args[0].factor)
 
 
-def _gather(node: Any, args: list[Waves]) -> Waves:
+def _gather(node: Gather, args: list[Waves]) -> Waves:
     return args[0].only(node.index)
 
 
-def _join(node: Any, args: list[Waves]) -> Waves:
+def _join(node: Join, args: list[Waves]) -> Waves:
     parts = [part.repeated(size) for part, size in zip(args, node.sizes, strict=True)]
     return Waves(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
-_RULES: dict[type[Expression], Callable[[Any, list[Waves]], Waves | None]] = {
+_RULES: dict[type[Expression], Callable[..., Waves | None]] = {
     Constant: _constant,
     Index: _index,
     Negate: _negate,

@@ -197,7 +197,7 @@ def _gamma(loc: float, scale: float, a: float, name: str = "gamma") -> Distribut
 def _beta(loc: float, scale: float, a: float, b: float) -> Distribution:
     _at_least_one("beta", a, b)
 
-    def rho(u: Any) -> Any:
+    def rho(u: Expression) -> Any:
         return (1.0 if a == 1.0 else u ** (a - 1.0)) * (1.0 if b == 1.0 else (1.0 - u) ** (b - 1.0))
 
     def moment(k: int) -> Fraction:
@@ -211,7 +211,7 @@ def _triangle(loc: float, scale: float, c: float) -> Distribution:
     if not 0.0 <= c <= 1.0:
         raise ModelError(f"triang has its peak at a share c between 0 and 1; got {c}.")
 
-    def rho(u: Any) -> Any:
+    def rho(u: Expression) -> Any:
         if c in (0.0, 1.0):
             return u if c else 1.0 - u
         return np.minimum(u / c, (1.0 - u) / (Constant(np.array(1.0)) - c))  # an expression: rounded outward

@@ -23,8 +23,8 @@ class Sheet:
     """y as a function of u in the unit cube, and the density of uniform points y with respect to uniform u."""
 
     dim: int
-    place: Callable[[Any], list[Any]]  # u (k,) -> the coordinates of y
-    density: Callable[[Any], Any] | None = None  # None: 1
+    place: Callable[[Expression], list[Expression]]  # u (k,) -> the coordinates of y
+    density: Callable[[Expression], Expression] | None = None  # None: 1
 
     def pulled_back(self, indices: tuple[Index, ...]) -> tuple[Index, dict[Index, Expression], Any]:
         """The index u, the indices of a model as functions of it, and the density."""
@@ -50,7 +50,7 @@ def sheet(domain: Domain) -> Sheet:
     raise refuse(domain)
 
 
-def between(a: float, b: float, u: Any) -> Any:
+def between(a: float, b: float, u: Expression) -> Expression:
     """a + (b - a) u."""
     if not (np.isfinite(a) and np.isfinite(b)):
         raise ModelError(f"An integral between {a:g} and {b:g} needs a density: lsip.expectation takes one.")
@@ -63,7 +63,7 @@ def _box(domain: Segment | Box) -> Sheet:
     ends = list(zip(domain.lower.tolist(), domain.upper.tolist(), strict=True))
     wide = [i for i, (a, b) in enumerate(ends) if a < b]
 
-    def place(u: Any) -> list[Any]:
+    def place(u: Expression) -> list[Expression]:
         return [between(a, b, u[wide.index(i)]) if a < b else as_expression(a) for i, (a, b) in enumerate(ends)]
 
     return Sheet(len(wide), place)
@@ -72,16 +72,16 @@ def _box(domain: Segment | Box) -> Sheet:
 def _simplex(m: int) -> Sheet:
     """Each coordinate takes its share of what those before it leave of 1."""
 
-    def place(u: Any) -> list[Any]:
-        rest: Any = as_expression(1.0)
+    def place(u: Expression) -> list[Expression]:
+        rest = as_expression(1.0)
         taken = []
         for k in range(m - 1):
             taken.append(rest * u[k])
             rest = rest * (1.0 - u[k])
         return [*taken, rest]
 
-    def density(u: Any) -> Any:
-        found: Any = float(factorial(m - 1))
+    def density(u: Expression) -> Expression:
+        found = as_expression(float(factorial(m - 1)))
         for k in range(m - 2):
             found = found * (1.0 - u[k]) ** (m - 2 - k)
         return found
@@ -98,7 +98,7 @@ def _ball(ball: Ball) -> Sheet:
         return Sheet(2, lambda u: _circle(c, r * u[0], u[1]), lambda u: 2.0 * u[0])
     if m == 3:
 
-        def place(u: Any) -> list[Any]:
+        def place(u: Expression) -> list[Expression]:
             angle = PI * u[2]
             return [*_circle(c, r * u[0] * np.sin(angle), u[1]), c[2] + r * u[0] * np.cos(angle)]
 
@@ -109,7 +109,7 @@ def _ball(ball: Ball) -> Sheet:
     )
 
 
-def _circle(c: list[float], radius: Any, turn: Any) -> list[Any]:
+def _circle(c: list[float], radius: Expression, turn: Expression) -> list[Expression]:
     angle = 2.0 * PI * turn
     return [c[0] + radius * np.cos(angle), c[1] + radius * np.sin(angle)]
 
@@ -119,10 +119,10 @@ def _together(sheets: list[Sheet]) -> Sheet:
     starts = np.cumsum([0] + [s.dim for s in sheets]).tolist()
     parts = list(zip(sheets, starts, strict=False))
 
-    def place(u: Any) -> list[Any]:
+    def place(u: Expression) -> list[Expression]:
         return [y for s, start in parts for y in s.place(u[start : start + s.dim])]
 
-    def density(u: Any) -> Any:
+    def density(u: Expression) -> Expression:
         found: Any = 1.0
         for s, start in parts:
             if s.density is not None:

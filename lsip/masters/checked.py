@@ -5,15 +5,16 @@ Whether it is true is not asked here. Bounds are recomputed from multipliers, an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import LSIPError, ModelError
 from ..validation import shown
-from .base import Array, IntegerMaster, IntegerResult, MasterError, MasterResult, Matrix
+from .base import Array, IntegerMaster, IntegerResult, Master, MasterError, MasterResult, Matrix
 
 if TYPE_CHECKING:
     from .whole import Whole, WholeAnswer
@@ -23,7 +24,7 @@ STATUSES = ("optimal", "infeasible")
 INTEGER_STATUSES = ("optimal", "infeasible", "unbounded", "limit")
 
 
-def observed(name: str, method: Any, *given: Any) -> Any:
+def observed(name: str, method: Callable[..., Any], *given: object) -> Any:
     """What a method of a solver says; whatever else it raises means that the solver has failed."""
     try:
         return method(*given)
@@ -33,7 +34,7 @@ def observed(name: str, method: Any, *given: Any) -> Any:
         raise MasterError(f"The master {name} failed: {type(error).__name__}: {error}.") from error
 
 
-def check_finite(name: str, field: str, values: Any) -> None:
+def check_finite(name: str, field: str, values: ArrayLike) -> None:
     """Refuse what is no array of numbers, or has nan or infinities in it."""
     if np.asarray(values).dtype.kind not in "biuf" or not np.isfinite(values).all():
         raise MasterError(f"`{field}` of the master {name} is not finite.")
@@ -80,7 +81,7 @@ class CheckedWhole:
 class Checked:
     """The finite program that a factory called `name` has opened, with n variables and so many rows."""
 
-    def __init__(self, opened: Any, name: str, n: int, rows: int) -> None:
+    def __init__(self, opened: Master, name: str, n: int, rows: int) -> None:
         missing = [method for method in METHODS if not callable(getattr(opened, method, None))]
         if missing:
             raise ModelError(
@@ -90,7 +91,7 @@ class Checked:
         self._opened, self._name = opened, name
         self._n, self._rows, self._cuts = n, rows, 0
 
-    def add(self, rows: Any, rhs: Array) -> None:
+    def add(self, rows: Matrix, rhs: Array) -> None:
         observed(self._name, self._opened.add, rows, rhs)
         self._cuts += len(rhs)
 
@@ -111,7 +112,7 @@ class Checked:
         self._check_shape("centre(margin)", "a point or None", z, self._n)
         return z if np.isfinite(z).all() else None
 
-    def _checked(self, call: str, result: Any) -> MasterResult:
+    def _checked(self, call: str, result: object) -> MasterResult:
         if not isinstance(result, MasterResult):
             raise ModelError(
                 f"`{call}` of the master {self._name} must give an lsip.masters.MasterResult; got {shown(result)}."
@@ -130,7 +131,7 @@ class Checked:
                 check_finite(self._name, field, getattr(result, field))
         return result
 
-    def _check_shape(self, call: str, what: str, values: Any, size: int) -> None:
+    def _check_shape(self, call: str, what: str, values: ArrayLike, size: int) -> None:
         if np.shape(values) != (size,):
             raise ModelError(
                 f"`{call}` of the master {self._name} must give {what} of shape ({size},); got {np.shape(values)}."

@@ -23,6 +23,7 @@ from ..domains import Box, Interval
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term, enclosed
 from ..expressions.graph import Expression, Index, as_expression
+from ..expressions.operands import Ints
 from ..expressions.parameter import Values
 from ..expressions.polynomials import Polynomial
 from ..expressions.printing import text
@@ -136,7 +137,7 @@ def _degrees(body: Affine, moved: list[list[Polynomial]], axes: list[int]) -> li
     return degrees
 
 
-def _parts(endless: Index, free: Any, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> tuple[Part, ...]:
+def _parts(endless: Index, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> tuple[Part, ...]:
     """The part near the end, and one for every side on which a coordinate may be the largest; the same for all rows."""
     kept: dict[int, tuple[Part, ...]] = endless.__dict__.setdefault("_parts", {})  # as long as the index lives
     if exponent not in kept:
@@ -144,7 +145,7 @@ def _parts(endless: Index, free: Any, shifts: list[tuple[Fraction, int, bool]], 
     return kept[exponent]
 
 
-def _made(endless: Index, free: Any, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> Iterator[Part]:
+def _made(endless: Index, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> Iterator[Part]:
     box = endless.domain
     bounded = [j for j in range(box.dim) if j not in free]
     sides = [(-1.0 if both else 0.0, 1.0) for _, _, both in shifts]
@@ -193,7 +194,7 @@ def _body(
     part: Part,
     others: dict[Index, int],
     endless: Index,
-    free: Any,
+    free: Ints,
 ) -> Affine:
     """The rows on one part."""
     bounded = [j for j in range(endless.domain.dim) if j not in free]

@@ -31,13 +31,13 @@ def approximations(parts: Iterable[Any]) -> tuple[TrustAssumption, ...]:
     return tuple(TrustAssumption(f"What CVXPY makes of {atom} is near enough: {why}") for atom, why in found.items())
 
 
-def _shown(node: Any, longest: int = 60) -> str:
+def _shown(node: object, longest: int = 60) -> str:
     """An atom as a message shows it: in so many letters at most."""
     text = " ".join(str(node).split())
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def _nodes(part: Any, seen: set[int]) -> Iterator[Any]:
+def _nodes(part: object, seen: set[int]) -> Iterator[Any]:
     """All expressions and constraints in one; those that CVXPY keeps apart from the arguments, too."""
     if id(part) in seen:
         return
@@ -120,7 +120,7 @@ def _covered(exponents: Iterable[float], exact: list[Fraction]) -> bool:
     return all(Fraction(lo) <= e <= Fraction(hi) for lo, e, hi in ends)
 
 
-def _is_factored(matrix: Any, most_products: int = 200_000) -> bool:
+def _is_factored(matrix: Array | sparse.sparray, most_products: int = 200_000) -> bool:
     """Whether CVXPY's factor of the matrix of a quadratic form is exact, in rational numbers.
 
     A factor that takes more products of fractions is not multiplied out, and counts as inexact.
@@ -146,6 +146,6 @@ def _is_factored(matrix: Any, most_products: int = 200_000) -> bool:
     return all(v == Fraction(float(given[place])) for place, v in total.items())
 
 
-def _fraction(value: Any) -> Fraction:
+def _fraction(value: float | Fraction) -> Fraction:
     """A number as it was given, exactly."""
     return value if isinstance(value, Fraction) else Fraction(int(value) if isinstance(value, int) else float(value))

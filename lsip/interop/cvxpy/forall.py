@@ -259,7 +259,7 @@ def _from_rule(index: Index, rule: Function, lipschitz: Lipschitz) -> Any:
     return traced if alike else boxes
 
 
-def _listed(constraints: Any) -> list[Any]:
+def _listed(constraints: object) -> list[Any]:
     return constraints if isinstance(constraints, list) else [constraints]
 
 
@@ -285,7 +285,7 @@ def _black_box(index: Formula, rule: Function, lipschitz: Lipschitz, traced: Exc
     def part(k: int) -> ForAll:
         return ForAll((index,), None, lambda y: _given(rule(y), y)[k], lipschitz)
 
-    def _given(found: Any, y: Any) -> Any:
+    def _given(found: object, y: object) -> Sequence[Any]:
         given = found if isinstance(found, list | tuple) else [found]
         if len(given) != count or isinstance(found, list | tuple) != several:
             raise ModelError(
@@ -297,7 +297,7 @@ def _black_box(index: Formula, rule: Function, lipschitz: Lipschitz, traced: Exc
     return [part(k) for k in range(count)] if several else part(0)
 
 
-def _refuse_none(found: Any, where: str) -> None:
+def _refuse_none(found: object, where: str) -> None:
     """A rule without a constraint at one point may have some at others, which nobody would ask for."""
     if isinstance(found, list | tuple) and not len(found):
         raise ModelError(
@@ -306,5 +306,5 @@ def _refuse_none(found: Any, where: str) -> None:
         )
 
 
-def _counted(found: Any) -> str:
+def _counted(found: object) -> str:
     return f"a list of {len(found)}" if isinstance(found, list | tuple) else "one"
