@@ -192,8 +192,9 @@ def _exactly(
 ) -> tuple[Dual, Weighed] | None:
     """The best of the first few proposals, with multipliers in rational numbers, where rows are known so."""
     ends = _at_end(program, centre, TUNING.near_ends[0])
-    proposals = _proposals(program, c, dual, rows, centre, loose, ends, wide)
-    weighed = [(each, weigh(c, its_rows, each, centre)) for each, its_rows in islice(proposals, TUNING.exact_tries)]
+    first = islice(_proposals(program, c, dual, rows, centre, loose, ends, wide), TUNING.exact_tries)
+    proposals = chain(first, _heaviest(dual, rows, np.flatnonzero(loose & ~ends)))
+    weighed = [(each, weigh(c, its_rows, each, centre)) for each, its_rows in proposals]
     return _best(*((each, found) for each, found in weighed if found is not None))
 
 
@@ -351,6 +352,16 @@ def _own(dual: Dual, rows: Rows, inner: Ints, outer: Ints) -> Iterator[tuple[Dua
             basis, balance = _square(rows, columns, strong, appeal)
             if len(basis):
                 yield replace(dual, balanced=balance, basis=basis), rows
+
+
+def _heaviest(dual: Dual, rows: Rows, columns: Ints) -> Iterator[tuple[Dual, Rows]]:
+    """As many rows that have weight as there are columns, though doubles see no regular block in them."""
+    places = np.flatnonzero((dual.weights != 0) & ~rows.conic)
+    if is_sparse(rows.mid) or not 0 < len(columns) <= len(places):
+        return
+    weighty = rows.mid[places][:, columns] * np.abs(dual.weights[places])[:, None]
+    _, order = linalg.qr(_whitened(weighty).T, mode="r", pivoting=True, check_finite=False)
+    yield replace(dual, balanced=columns, basis=np.sort(places[order[: len(columns)]])), rows
 
 
 def _wider(

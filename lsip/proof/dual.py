@@ -25,6 +25,7 @@ from ..expressions.interval import EPS, Interval, down, up
 from ..expressions.polynomials import neighbours
 from ..masters.base import Matrix, is_sparse
 from .certificate import Array, Ints, Support, nowhere
+from .exact_systems import ExactSystem
 from .linear_algebra import exact_sums, product, solve
 from .rows import Mask, Rows, centres
 
@@ -130,7 +131,7 @@ def enclosed_weights(rows: Rows, c: Array, dual: Dual, exactly: bool = True) -> 
     if len(dual.basis) != len(dual.balanced):
         return None
     enclosed = _corrected(rows, c, dual)
-    if exactly and enclosed is not None and not rows.usable(enclosed):
+    if exactly and (enclosed is None or not rows.usable(enclosed)):
         enclosed = _refined(rows, c, dual)
     return enclosed if enclosed is not None and rows.usable(enclosed) else None
 
@@ -165,6 +166,8 @@ def _refined(rows: Rows, c: Array, dual: Dual) -> Interval | None:
         return None
     exact = {i: Fraction(float(weights[i])) for i in used.tolist()}
     basis, columns = dual.basis.tolist(), dual.balanced.tolist()
+    known = dict(zip(used.tolist(), table, strict=True))
+    system = ExactSystem.of([[known[i].get(j, Fraction(0)) for i in basis] for j in columns])
     correction: Interval | None = None
     for step in range(TUNING.refinements):
         if step and correction is not None:
@@ -174,8 +177,7 @@ def _refined(rows: Rows, c: Array, dual: Dual) -> Interval | None:
         if not any(left):  # they are the exact ones
             correction = Interval(np.zeros(len(basis)), np.zeros(len(basis)))
             break
-        lo, hi = np.array([neighbours(-v.numerator, v.denominator) for v in left]).T
-        correction = solve(*_block(rows, dual), Interval(lo, hi))
+        correction = system.solve([-v for v in left])
         if correction is None:
             return None
     lower, upper = weights.copy(), weights.copy()
