@@ -80,8 +80,8 @@ class ExactSystem:
     def solve(self, rhs: list[Fraction]) -> Interval | None:
         """Its solution, enclosed; None if the matrix is singular, or nearer to it than is worth the work."""
         side = Whole.of(rhs, (len(rhs),))
-        for turn in self.turns:
-            side = turn.times(side)
+        for before in self.turns:
+            side = before.times(side)
         while True:
             check("lower bound")
             low, high = self.matrix.ends()
