@@ -18,6 +18,8 @@ import pytest
 
 import lsip
 
+from .browser import chromium
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 COMMANDS = ("solve", "demo", "catalogue", "bench", "reproduce", "train", "evaluate", "render")
@@ -109,6 +111,31 @@ def missing_pages(site: Path) -> list[str]:
     return notebooks + [command for command in COMMANDS if f"lsip-{command}" not in anchors]
 
 
+CUT_OFF = """() => {
+    const width = document.documentElement.clientWidth
+    const scrolls = (e) => e && ((["auto", "scroll"].includes(getComputedStyle(e).overflowX)
+        && e.getBoundingClientRect().right <= width + 1) || scrolls(e.parentElement))
+    const beyond = [...document.querySelectorAll("main *, article *")].filter((e) => {
+        const place = e.getBoundingClientRect()
+        return place.width > 0 && place.right > width + 1 && !scrolls(e.parentElement)
+    })
+    const missing = [...document.images].filter((image) => image.complete && !image.naturalWidth)
+    return [...beyond.map((e) => e.outerHTML.slice(0, 80)), ...missing.map((image) => image.src)]
+}"""
+
+
+def cut_off(site: Path) -> Iterator[str]:
+    """What lies beyond the right edge of a page on telephones, tablets and small laptops, and pictures that fail."""
+    pages = [p for p in sorted(site.rglob("*.html")) if not {"_static", "_downloads"} & set(p.parts)]
+    with chromium() as browser:
+        page = browser.new_context(offline=True).new_page()
+        for path in pages:
+            page.goto(path.as_uri())
+            for width in (390, 800, 1100):
+                page.set_viewport_size({"width": width, "height": 900})
+                yield from (f"{path.relative_to(site)} at {width}: {what}" for what in page.evaluate(CUT_OFF)[:2])
+
+
 @pytest.mark.slow
 def test_the_site(tmp_path):
     """One test, because one build takes half a minute of processor time and all checks are about its result."""
@@ -130,6 +157,16 @@ def test_the_site(tmp_path):
     places = [home.index(part) for part in ("highlight-sh", "highlight-python", 'id="what-it-is"')]
     assert places == sorted(places), "an install line, a model, and then the rest"
     assert "copy.js" in home
+    assert list(cut_off(site)) == []  # skips where there is no browser, so it is the last
+
+
+def test_a_planted_table_beyond_the_edge_is_found(tmp_path):
+    wide = '<main><div style="overflow-x: {}"><table style="width: 1000px"><tr><td>1</td></tr></table></div></main>'
+    (tmp_path / "cut.html").write_text(wide.format("hidden"))
+    (tmp_path / "scrolls.html").write_text(wide.format("auto"))
+    found = list(cut_off(tmp_path))
+    assert found
+    assert {line.partition(":")[0] for line in found} == {"cut.html at 390", "cut.html at 800"}
 
 
 def test_every_section_of_the_gallery_has_its_pictures():

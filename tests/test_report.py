@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -28,9 +27,8 @@ from lsip.report.claims import DOWN, UP, brief, claims, number
 from lsip.report.mathml import mathml
 from lsip.report.payload import families
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
+from .browser import chromium
+
 LAMPS = np.array([[0.2, 0.3, 0.1], [0.4, 0.7, 0.8], [0.6, 0.4, 0.5], [0.9, 0.6, 0.2]])
 ATTACK = '<img src=x onerror="window.hacked=1"></script><script>window.hacked=1</script>&'
 
@@ -455,13 +453,8 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium or Chrome is installed")
-    with playwright.sync_playwright() as started:
-        running = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with chromium() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture
