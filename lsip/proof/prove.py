@@ -40,6 +40,9 @@ class ProofTuning:
         of the index, and the most in three and more.
     rounding
         The share of the terms of an objective that rounding leaves: no gap is expected to become smaller.
+    most_cancelled
+        The share of the value that rounding of rows whose terms cancel may leave open. Where it leaves more, an answer
+        is not called optimal.
     shaved, shaved_terms
         Shares of the value, and of all its terms, that are taken off lower bounds, so that another machine's sums prove
         them too.
@@ -51,6 +54,7 @@ class ProofTuning:
     floors: tuple[float, ...] = (0.0, 0.0, 0.1)
     most_floor: float = 5.0
     rounding: float = 64 * EPS
+    most_cancelled: float = 1e-4
     shaved: float = 64 * EPS
     shaved_terms: float = 4 * EPS
     shaved_charge: float = 1e-3
@@ -197,8 +201,11 @@ def least_gap(program: Program, tol: float, terms: float, x: Array, support: Ite
     """
     terms = terms if program.cones is None else max(terms, 1.0)
     share = max(floor_share(program, terms), 1.0)
-    own = own_terms(program, x, sum(s.multiplier for s in support))
-    return max(tol * min(terms, 1.0) * share, rounding_of(terms + own))
+    atoms = tuple(support)
+    terms_of_x = terms + own_terms(program, x, sum(s.multiplier for s in atoms))
+    most = TUNING.most_cancelled * abs(float(program.c @ x) + program.constant)
+    rows = min(rounding_of(terms_of_x + cancelling(program, x, atoms)), most)
+    return max(tol * min(terms, 1.0) * share, rounding_of(terms_of_x), rows)
 
 
 def own_terms(program: Program, x: Array, mass: float) -> float:
@@ -207,6 +214,21 @@ def own_terms(program: Program, x: Array, mass: float) -> float:
     Both sides of a row may vanish at an atom and be made of terms that do not; `mass` is that of the dual measure.
     """
     return float(np.abs(program.c) @ np.abs(x)) + abs(program.constant) + 2.0 * mass
+
+
+def cancelling(program: Program, x: Array, support: Iterable[Support]) -> float:
+    """What the terms of the rows at x add up to without their signs, each row times its multiplier.
+
+    Rows may be made of terms that are much larger than they are themselves: those of a polynomial in years, say.
+    """
+    sizes = [row_terms(program, f, x) for f in range(len(program.families))]
+    return float(sum(s.multiplier * sizes[s.family][s.component] for s in support))
+
+
+def row_terms(program: Program, family: int, x: Array) -> Array:
+    """(p,), the sum of |x_j| in each row of a family, whose coefficients are about 1 over Y."""
+    terms: Array = np.abs(x)[program.families[family].columns].sum(axis=1)
+    return terms
 
 
 def rounding_of(terms: float) -> float:

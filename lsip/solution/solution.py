@@ -58,6 +58,7 @@ Array = NDArray[np.float64]
 POSITIONS = ("dependent", "balanced", "basis")  # arrays of a file that hold whole numbers
 ASSUMPTIONS = (DataAssumption, TrustAssumption, RegionAssumption, TreeAssumption)
 WHAT = "a solution written by Solution.save"
+VALID = (Status.STALLED, Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED)  # they say so of the bounds
 ARRAYS = ("x", "numbers", "rows", "units", "violation", "drift", "direction", "box", *POSITIONS)
 
 
@@ -263,13 +264,16 @@ class Solution:
         """What the status means and what to do next."""
         if not self.checked and self._claims_proof:
             return "What a file says, which nobody has checked; verify() returns it proven, or raises ProofError."
+        if self.status in VALID and self.certificate.trusts:
+            told = (self.evidence or self.status.value).replace("the bounds are valid", "the bounds rest on trust")
+            return f"{told} {' '.join(self.certificate.trusts)}"
         if self.evidence:
             return self.evidence
         if self.wide:
             return (
                 "Proven: the point is feasible for every index, and no feasible point is better by more than "
                 f"{above(self.upper - self.lower, 2):.2g}. That is not small beside the value, but beside the terms of "
-                "the model, which cancel. For less, scale the model, or give `atol`."
+                "the model, which cancel. For less, centre or scale the index, or give `atol`."
             )
         if self.status is not Status.UNCERTIFIED:
             return self.status.value

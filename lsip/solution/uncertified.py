@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..model.families import RowFamily
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Work, prover
@@ -46,6 +47,21 @@ def unfinished(program: Program, status: Status, work: Sequence[Work | None]) ->
         f"{stopped}No violation found, but one is not excluded: the proof for {name} would take about {boxes:.0e} "
         f"boxes more, {duration(seconds)} at the pace of this solve. Loosen `tol`, give BranchAndBound a larger "
         "`max_boxes` and that time, or give the index fewer coordinates."
+    )
+
+
+def cancelled(family: RowFamily, times: float) -> str:
+    """What to do where the terms of a family are so much larger than their sum that rounding hides it."""
+    domain, advice = family.domain, "in another basis, such as Chebyshev polynomials of the index (lsip.bases)"
+    if domain.dim == 1 and domain.scalar:
+        low, high = float(domain.lower[0]), float(domain.upper[0])
+        middle, half = 0.5 * (low + high), 0.5 * (high - low)
+        if abs(middle) > 2 * half > 0:
+            away = f"{family.coordinates[0]} {'-' if middle > 0 else '+'} {abs(middle):.6g}"
+            advice = f"with ({away}) / {half:.6g} in place of {family.coordinates[0]}"
+    return (
+        f"Rounding stopped progress before the gap closed; the bounds are valid. In {family.name}, terms cancel that "
+        f"are about {times:.0e} times as large as their sum, and doubles have sixteen digits. Write it {advice}."
     )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from ..deadline import check, watched, within
 from ..errors import OutOfTime
 from ..masters import MasterError
+from ..model.families import RowFamily
 from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
@@ -26,12 +27,12 @@ from ..proof.certificate import Array, Certificate, Support
 from ..proof.dual import Dual
 from ..proof.families import Bounds
 from ..proof.primal import Broken
-from ..proof.prove import Lower, infeasible, optimal, unbounded
+from ..proof.prove import Lower, infeasible, optimal, row_terms, unbounded
 from ..proof.ray import Ray
 from ..solution.effort import Effort
 from ..solution.rounding import above
 from ..solution.solution import Iterate, Solution
-from ..solution.uncertified import searched, unfinished
+from ..solution.uncertified import cancelled, searched, unfinished
 from ..validation import answer, flag
 from .clock import Clock, spent_on
 from .early import BoundsByIteration, BoundsByTime, EarlyBounds
@@ -281,9 +282,12 @@ class Run:
         if not state.slater and 0 < worst <= bound <= self.options.tol * self.relaxation.held.scale:
             return End(Status.NO_INTERIOR)
         if worst > 0 or (bound > 0 and worst > -self.tuning.touching * state.margin):
+            self._hidden(worst, bound)
             return None
         if bound > 0 and state.proposal.bounded:
             check("exchange")  # which is why a proof may have ended early
+            if self._hidden(bound, bound):
+                return None
             if self.relaxation.promote() or not self.relaxation.confirm(state):
                 return None
             bound = state.violation.worst  # of a point that is not far out, whose terms round less
@@ -298,6 +302,15 @@ class Run:
             if end is not None or not state.proposal.leaning:
                 return end or self._wait()
         return self.unbounded() or self._farther()
+
+    def _hidden(self, violation: float, bound: float) -> bool:
+        """Whether a violation may be the rounding of terms that cancel; the next point keeps rows by more than that."""
+        state, least = self.state, self.relaxation.rounding(self.state.x)
+        if violation > least or state.atol is not None or not state.proposal.support:
+            return False
+        cost = min(bound, least) * sum(s.multiplier for s in state.proposal.support)
+        state.rounded = max(2 * state.rounded, self.tuning.above_rounding * cost)
+        return True
 
     def _wait(self) -> End | None:
         """A feasible point whose gap does not close: margins become smaller, until that has lasted too long."""
@@ -466,11 +479,18 @@ class Run:
             status = Status.UNCERTIFIED if certificate.trusts else Status.OPTIMAL
         if status is Status.STALLED and best is not None and best.upper - lower.value <= self.options.tol:
             evidence = self._nearly((best.upper - lower.value) / self.scaling.objective)
+        if status is Status.STALLED and state.rounded > 0 and not evidence:
+            evidence = cancelled(*self._cancels(x))
         if status is Status.UNCERTIFIED and best is None and not evidence and np.isfinite(state.estimate):
             evidence = searched(self.given, self._doubt(lower), state.estimate <= 0)
         if status in (Status.UNCERTIFIED, Status.TIME_LIMIT) and state.incumbent is None and not evidence:
             evidence = unfinished(self.given, status, state.work)
         return self._solution(status, certificate, "" if status is Status.OPTIMAL else evidence)
+
+    def _cancels(self, x: Array) -> tuple[RowFamily, float]:
+        """The family whose terms at x are largest, and how large they are, beside rows that are about 1."""
+        sizes = [float(row_terms(self.program, f, x).max()) for f in range(len(self.given.families))]
+        return self.given.families[int(np.argmax(sizes))], max(sizes)
 
     def _doubt(self, lower: Lower) -> float:
         """How far the value is off at most, relative to it, if the violation is not larger than it seems."""
@@ -529,12 +549,15 @@ class Run:
             certificate = self.scaling.to_given(certificate)
         certificate = replace(certificate, x=np.clip(certificate.x, -LARGEST, LARGEST))
         certificate = replace(certificate, finite_violation=max(self.given.finite_violation(certificate.x), 0.0))
+        closed = status in (Status.OPTIMAL, Status.UNCERTIFIED)
+        x = state.x if state.best is None else state.best.point.x
+        least = state.tolerated(self.relaxation.value(x)) if closed else state.least
         return self._answer(
             status,
             certificate,
             history=self._history(certificate),
             negligible=relaxation.negligible,
-            atol=state.least / self.scaling.objective,
+            atol=least / self.scaling.objective,
             oracle=relaxation.oracle_names,
             cuts=tuple(relaxation.held.cuts),
             evidence=evidence,

@@ -226,7 +226,8 @@ class LinearRelaxation(Relaxation):
             for f, (sampled, oracle) in enumerate(each)
             for violation in [self.program.violation(f, point.x)]
         ]
-        return found if max((s.worst for s in found), default=-np.inf) > abs(state.margin) else None
+        seen = max(abs(state.margin), self.rounding(point.x))
+        return found if max((s.worst for s in found), default=-np.inf) > seen else None
 
     def promote(self) -> bool:
         """In many dimensions a search comes first by default; what it finds no violation of is then to be proven."""

@@ -17,7 +17,7 @@ from ..oracles import Separation, pick_oracle, tuned
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
-from ..proof.prove import Feasible, Lower, infeasible, prove_feasible, prove_lower
+from ..proof.prove import Feasible, Lower, infeasible, prove_feasible, prove_lower, rounding_of, row_terms
 from ..proof.ray import Ray
 from ..proof.scaling import Scaling
 from .clock import Clock
@@ -197,6 +197,12 @@ class Relaxation(ABC):
     def sharpen(self, state: State) -> bool:
         """Look more closely, where the accuracy of the solver is in the way; whether that is possible."""
         return False
+
+    def rounding(self, x: Array) -> float:
+        """What rounding makes of rows at x: violations that are no larger say nothing."""
+        return rounding_of(
+            max((row_terms(self.program, f, x).max() for f in range(len(self.program.families))), default=0.0)
+        )
 
     def complete(self, state: State) -> None:  # noqa: B027 - most proposals are complete
         """A proposal with all multipliers, for the last proofs of a solve."""

@@ -13,7 +13,7 @@ from ..oracles import Work
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
-from ..proof.prove import Feasible, Lower, least_gap, rounding_of
+from ..proof.prove import TUNING, Feasible, Lower, least_gap, rounding_of
 from ..solution.solution import Iterate
 
 
@@ -53,6 +53,7 @@ class State:
     relaxed: float = -np.inf  # what the relaxations say of the optimum
     terms: float = 1.0  # the size of the dual objective: sides and bounds, each times its multiplier
     own: float = 0.0  # and of the terms of the objective itself
+    rounded: float = 0.0  # the gap that rounding leaves open, once it is seen that terms of rows cancel
     slater: bool = True  # whether there may be points with room in every constraint
     content: bool = False  # whether a gap relative to the terms of the dual will do
     incumbent: Feasible | None = None  # the best point that is proven to be feasible
@@ -81,7 +82,7 @@ class State:
 
     def allowed(self, value: float) -> float:
         """The gap to reach: relative to the value, or to the model's own terms where that is all that can be had."""
-        return max(self.tol * abs(value), self.least)
+        return max(self.tol * abs(value), self.least, self.rounded)
 
     @property
     def least(self) -> float:
@@ -91,9 +92,13 @@ class State:
         share = max(self.floor(self.terms), 1.0 if self.content else 0.0)
         return max(self.tol * min(self.terms, 1.0) * share, rounding_of(self.terms + self.own))
 
+    def tolerated(self, value: float) -> float:
+        """The least gap that an answer of this value may have; rounding of rows is no excuse for any."""
+        return max(self.least, min(self.rounded, TUNING.most_cancelled * abs(value)))
+
     def closed(self, program: Program, best: Feasible, lower: Lower) -> bool:
         """Whether these bounds are close enough, for whoever checks them again as well."""
-        least = self.least
+        least = max(self.least, self.rounded)
         if self.atol is None:
             least = min(least, least_gap(program, self.tol, lower.terms, best.point.x, lower.dual.support))
         gap = best.upper - lower.value
