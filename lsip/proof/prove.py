@@ -216,19 +216,26 @@ def own_terms(program: Program, x: Array, mass: float) -> float:
     return float(np.abs(program.c) @ np.abs(x)) + abs(program.constant) + 2.0 * mass
 
 
-def cancelling(program: Program, x: Array, support: Iterable[Support]) -> float:
+def cancelling(program: Program, x: Array, support: Sequence[Support]) -> float:
     """What the terms of the rows at x add up to without their signs, each row times its multiplier.
 
     Rows may be made of terms that are much larger than they are themselves: those of a polynomial in years, say.
     """
-    sizes = [row_terms(program, f, x) for f in range(len(program.families))]
-    return float(sum(s.multiplier * sizes[s.family][s.component] for s in support))
+    return float(sum(s.multiplier * terms for s, terms in zip(support, row_terms(program, x, support), strict=True)))
 
 
-def row_terms(program: Program, family: int, x: Array) -> Array:
-    """(p,), the sum of |x_j| in each row of a family, whose coefficients are about 1 over Y."""
-    terms: Array = np.abs(x)[program.families[family].columns].sum(axis=1)
-    return terms
+def row_terms(program: Program, x: Array, rows: Sequence[Support]) -> list[float]:
+    """The size of the terms of each row at x."""
+    found = [0.0] * len(rows)
+    for f, family in enumerate(program.families):
+        places = [k for k, s in enumerate(rows) if s.family == f]
+        if places:
+            component = np.array([rows[k].component for k in places], dtype=np.intp)
+            a, b = family.chosen(np.array([rows[k].point for k in places]), component)
+            terms = (np.abs(a) * np.abs(x)[family.columns[component]]).sum(axis=1) + np.abs(b)
+            for k, v in zip(places, terms.tolist(), strict=True):
+                found[k] = v
+    return found
 
 
 def rounding_of(terms: float) -> float:

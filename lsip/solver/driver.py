@@ -282,11 +282,11 @@ class Run:
         if not state.slater and 0 < worst <= bound <= self.options.tol * self.relaxation.held.scale:
             return End(Status.NO_INTERIOR)
         if worst > 0 or (bound > 0 and worst > -self.tuning.touching * state.margin):
-            self._hidden(worst, bound)
+            self._hidden(worst, bound, separations)
             return None
         if bound > 0 and state.proposal.bounded:
             check("exchange")  # which is why a proof may have ended early
-            if self._hidden(bound, bound):
+            if self._hidden(bound, bound, separations):
                 return None
             if self.relaxation.promote() or not self.relaxation.confirm(state):
                 return None
@@ -303,9 +303,9 @@ class Run:
                 return end or self._wait()
         return self.unbounded() or self._farther()
 
-    def _hidden(self, violation: float, bound: float) -> bool:
+    def _hidden(self, violation: float, bound: float, separations: list[Separation]) -> bool:
         """Whether a violation may be the rounding of terms that cancel; the next point keeps rows by more than that."""
-        state, least = self.state, self.relaxation.rounding(self.state.x)
+        state, least = self.state, self.relaxation.rounding(self.state.proposal, separations, violation)
         if violation > least or state.atol is not None or not state.proposal.support:
             return False
         cost = min(bound, least) * sum(s.multiplier for s in state.proposal.support)
@@ -479,7 +479,7 @@ class Run:
             status = Status.UNCERTIFIED if certificate.trusts else Status.OPTIMAL
         if status is Status.STALLED and best is not None and best.upper - lower.value <= self.options.tol:
             evidence = self._nearly((best.upper - lower.value) / self.scaling.objective)
-        if status is Status.STALLED and state.rounded > 0 and not evidence:
+        if status is Status.STALLED and state.rounded > 0 and state.proposal.support and not evidence:
             evidence = cancelled(*self._cancels(x))
         if status is Status.UNCERTIFIED and best is None and not evidence and np.isfinite(state.estimate):
             evidence = searched(self.given, self._doubt(lower), state.estimate <= 0)
@@ -488,9 +488,10 @@ class Run:
         return self._solution(status, certificate, "" if status is Status.OPTIMAL else evidence)
 
     def _cancels(self, x: Array) -> tuple[RowFamily, float]:
-        """The family whose terms at x are largest, and how large they are, beside rows that are about 1."""
-        sizes = [float(row_terms(self.program, f, x).max()) for f in range(len(self.given.families))]
-        return self.given.families[int(np.argmax(sizes))], max(sizes)
+        """The family whose terms at x are largest where it is active, and how large, beside rows that are about 1."""
+        rows = self.state.proposal.support
+        terms, k = max((terms, k) for k, terms in enumerate(row_terms(self.program, x, rows)))
+        return self.given.families[rows[k].family], terms
 
     def _doubt(self, lower: Lower) -> float:
         """How far the value is off at most, relative to it, if the violation is not larger than it seems."""

@@ -226,8 +226,8 @@ class LinearRelaxation(Relaxation):
             for f, (sampled, oracle) in enumerate(each)
             for violation in [self.program.violation(f, point.x)]
         ]
-        seen = max(abs(state.margin), self.rounding(point.x))
-        return found if max((s.worst for s in found), default=-np.inf) > seen else None
+        worst = max((s.worst for s in found), default=-np.inf)
+        return found if worst > max(abs(state.margin), self.rounding(point, found, worst)) else None
 
     def promote(self) -> bool:
         """In many dimensions a search comes first by default; what it finds no violation of is then to be proven."""

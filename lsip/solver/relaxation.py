@@ -198,11 +198,15 @@ class Relaxation(ABC):
         """Look more closely, where the accuracy of the solver is in the way; whether that is possible."""
         return False
 
-    def rounding(self, x: Array) -> float:
-        """What rounding makes of rows at x: violations that are no larger say nothing."""
-        return rounding_of(
-            max((row_terms(self.program, f, x).max() for f in range(len(self.program.families))), default=0.0)
-        )
+    def rounding(self, point: Proposal, separations: list[Separation], violation: float) -> float:
+        """What rounding makes of rows at a point where a violation is largest, if it may be as much; 0 otherwise.
+
+        Where nothing was found, the rows are those that the point rests on.
+        """
+        if violation > rounding_of(4.0 * (1.0 + float(np.abs(point.x).sum()))):  # coefficients are about 1 over Y
+            return 0.0
+        rows = cuts_at(separations, -np.inf) or list(point.support)
+        return rounding_of(max(row_terms(self.program, point.x, rows), default=0.0))
 
     def complete(self, state: State) -> None:  # noqa: B027 - most proposals are complete
         """A proposal with all multipliers, for the last proofs of a solve."""
