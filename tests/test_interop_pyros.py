@@ -322,6 +322,28 @@ def test_whole_numbers_now_and_rules_later() -> None:
     assert relaxed.lsip.value - 1e-6 <= results.lsip.value <= relaxed.lsip.value + 3 * 2.1
 
 
+def test_results_that_are_loaded_later_know_constraints_alone() -> None:
+    """Where there is one parameter only, bounds of rules are rows like others, but no constraints of the model."""
+    m = pyo.ConcreteModel()
+    m.q = pyo.Param(initialize=0.5, mutable=True)
+    m.x, m.r = pyo.Var(bounds=(-20, 20)), pyo.Var(bounds=(-4, 4))
+    m.above = pyo.Constraint(expr=m.x + 2 * m.r >= m.q)
+    m.cost = pyo.Objective(expr=m.x + m.r)
+    m.dual = pyo.Suffix(direction=pyo.Suffix.IMPORT)
+    declaration = {
+        "uncertain_params": m.q,
+        "uncertainty_set": pyros.FactorModelSet([0.5], 1, [[2]], 0),
+        "first_stage_variables": m.x,
+        "second_stage_variables": m.r,
+        "decision_rule_order": 1,
+    }
+    results = pyo.SolverFactory("lsip").solve(m, **declaration, load_solutions=False)
+    m.solutions.load_from(results)
+    assert pyo.value(m.cost) == pytest.approx(-3.5, abs=1e-6)
+    pyo.SolverFactory("lsip").solve(m, **declaration)
+    assert {key.ctype for key in m.dual} == {pyo.Constraint}
+
+
 def test_a_set_with_one_point_is_the_nominal_model() -> None:
     m = warehouse()
     one = pyros.BoxSet([(v, v) for v in NOMINAL])

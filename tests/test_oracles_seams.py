@@ -200,6 +200,7 @@ def test_time_and_room_reach_the_oracles_that_use_them() -> None:
     asked = tuned(BranchAndBound(max_boxes=7, seconds=2.0), seconds=5.0, near=0.25)
     assert asked == BranchAndBound(max_boxes=7, seconds=2.0, near=0.25)
     assert tuned(asked, seconds=1.0) == BranchAndBound(max_boxes=7, seconds=1.0)
+    assert tuned(asked, seconds=-0.04).seconds == 0.0, "a deadline that is over leaves no time, and is no error"
     assert tuned(other, seconds=1.0) is other
     assert [(is_instant(o), is_costly(o)) for o in (BranchAndBound(), SupportFunction(), Grid())] == [
         (False, True),

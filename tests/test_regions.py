@@ -74,6 +74,14 @@ def test_bounds_are_about_the_set_and_nothing_beside_it() -> None:
     assert_known(largest(wedge, lambda y: -y[0] - y[1] ** 2), -0.1)
 
 
+def test_points_that_the_base_leaves_out_are_never_asked_about() -> None:
+    """Then sums over coordinates are enclosed over no boxes at all."""
+    disc = lsip.Box([0, 0], [1, 1]).where(lambda y: ((y - 0.5) ** 2).sum() <= 0.25)
+    assert not disc.contains([[3.0, 3.0], [-1.0, 0.5]]).any()
+    assert disc.contains(np.zeros((0, 2))).shape == (0,)
+    assert disc.contains([[3.0, 3.0], [0.5, 0.9]]).tolist() == [False, True]
+
+
 def test_regions_combine() -> None:
     both = HALF & Ball([0, 0], 1)
     assert both.contains([[0.6, 0.6], [0.7, 0.69], [0.9, 0.5]]).tolist() == [True, False, False]

@@ -232,6 +232,19 @@ def test_a_forged_file_is_refused_at_once(tmp_path: Path) -> None:
     assert not lsip.Solution.load(path, curve(), verify=False).certified
 
 
+def test_how_far_below_zero_violations_are_is_not_believed(tmp_path: Path) -> None:
+    """A check proves that no constraint is broken; a margin that a file claims besides is no part of it."""
+    path = saved(curve(), tmp_path / "s.npz")
+    with np.load(path) as data:
+        arrays = dict(data)
+    assert arrays["violation"] < 0
+    for factor in (1.1, 1e6, np.inf):
+        np.savez(path, **arrays | {"violation": factor * arrays["violation"]})
+        loaded = lsip.Solution.load(path, curve())
+        assert loaded.certified
+        assert curve().worst_violation(loaded.x).value <= loaded.max_violation <= 0
+
+
 def test_answers_that_are_no_proofs_are_read_as_what_they_are(tmp_path: Path) -> None:
     stopped = curve().solve(verbose=False, max_iterations=1, sample_first=False, polish=False)
     assert not stopped.certified

@@ -45,6 +45,26 @@ def test_a_number_that_is_proven_is_called_so_whatever_the_status() -> None:
     assert "found" in str(found)
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_the_region_of_a_bound_is_said_in_the_units_of_the_model(unit: float) -> None:
+    """Two equal columns, which no rows can balance exactly; a limit that comes meanwhile takes nothing from that."""
+    x, sines = lsip.Variable(4, name="x"), (1 - np.cos(3)) / 3
+    height = x[0] + x[1] * np.sin(3 * T) + x[2] * T + x[3] * np.sin(3 * T)
+    area = x[0] + sines * x[1] + x[2] / 2 + sines * x[3]
+    solution = lsip.Problem(lsip.minimize(unit * area), [lsip.forall(T, unit * height >= np.exp(T))]).solve(
+        verbose=False
+    )
+    assert solution.status is lsip.Status.UNCERTIFIED
+    proof = solution.certificate
+    named = re.findall(r"\|x\[(\d)\]\| <= (\S+),", solution.message)
+    assert [int(j) for j, _ in named] == [0, 1, 2]
+    for j, most in named:
+        assert 0.98 <= float(most) / (proof.radius * proof.units[int(j)]) <= 1
+    late = replace(solution, status=lsip.Status.TIME_LIMIT)
+    assert "the bounds are valid on a condition. Raise it" in late.message
+    assert late.message.endswith(proof.trusts[0])
+
+
 def test_a_place_that_floats_cannot_divide_further_is_named() -> None:
     """The index set has some six hundred doubles in it: fewer than the parts into which it would be cut."""
     u = lsip.Index("u", lsip.Interval(1271235181598.6602, 1271235181598.8157))

@@ -375,13 +375,13 @@ class Sum(Expression):
 
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         def total(v: Numbers) -> Numbers:
-            v = v.reshape(*v.shape[:-1], -1, self.k)
+            v = v.reshape(*v.shape[:-1], self.size, self.k)
             return v.sum() if isinstance(v, Interval) else v.sum(-1)
 
         return jets.each(args[0], total)
 
     def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
-        terms = doubts[0].reshape(len(doubts[0]), -1, self.k).max(-1, initial=SURE)
+        terms = doubts[0].reshape(len(doubts[0]), self.size, self.k).max(-1, initial=SURE)
         return super().doubt(args, [terms], value, run)
 
     def key(self) -> tuple[Any, ...] | None:

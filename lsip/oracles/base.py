@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..domains import Cell, Domain
 from ..errors import ModelError
-from ..validation import Distance, Level, Seconds, Seed, checked, shown
+from ..validation import Distance, Level, Seed, checked, shown
 
 if TYPE_CHECKING:
     from ..expressions.interval import Interval
@@ -314,10 +314,10 @@ class Timed(Protocol):
         """The same oracle, ending after `seconds`; values so `near` below the target count as violations."""
 
 
-@checked(seconds=Seconds, near=Distance)
+@checked(seconds=Level, near=Distance)
 def tuned(oracle: Oracle, *, seconds: float = np.inf, near: float = 0.0) -> Oracle:
-    """The oracle with that much time and room, if it can make use of them."""
-    return oracle.within(seconds, near) if isinstance(oracle, Timed) else oracle
+    """The oracle with that much time and room, if it can make use of them; no time at all once a deadline is over."""
+    return oracle.within(max(seconds, 0.0), near) if isinstance(oracle, Timed) else oracle
 
 
 maximises = checked(violation=Annotated[Any, check_violation], target=Level, seed=Seed)  # what is given to an oracle

@@ -6,13 +6,13 @@ not certified then, and says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..expressions.interval import EPS
 from ..model.program import Program
-from .certificate import Array, RegionAssumption
+from .certificate import Array, Certificate, RegionAssumption
 from .dual import Dual, weigh
 from .linear_algebra import TUNING as ENCLOSURE
 from .rows import Rows
@@ -69,9 +69,17 @@ def within(
 def sentence(program: Program, radius: float, units: Array) -> RegionAssumption:
     """What the user should know, and how to make the bound hold everywhere."""
     open_ends = np.flatnonzero(~(np.isfinite(program.lower) & np.isfinite(program.upper)))
-    some = ", ".join(f"|{program.label(j)}| <= {radius * units[j]:.3g}" for j in open_ends[:3])
+    # Less by as much as three digits round at most, so that what is printed lies inside.
+    some = ", ".join(f"|{program.label(j)}| <= {0.995 * radius * units[j]:.3g}" for j in open_ends[:3])
     more = ", …" if len(open_ends) > 3 else ""
     return RegionAssumption(
         f"The bound on the optimal value holds where {some}{more}, not beyond; give these variables bounds, and it "
         "holds everywhere."
     )
+
+
+def restated(program: Program, certificate: Certificate) -> Certificate:
+    """The certificate with its sentence about the region in the units of this program, as its `units` are."""
+    radius, units, known = certificate.radius, certificate.units, certificate.assumptions
+    each = (sentence(program, radius, units) if isinstance(a, RegionAssumption) else a for a in known)
+    return replace(certificate, assumptions=tuple(each))

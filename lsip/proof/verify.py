@@ -44,8 +44,11 @@ def verify(
     *,
     atol: float | None = None,
     oracles: Sequence[Oracle] | None = None,
-) -> None:
+) -> tuple[float, ...]:
     """Prove again all that a certificate says; raises `ProofError` at the first statement that does not hold.
+
+    What comes back are bounds of the violations, as in the certificate, which are as large as those that were proven
+    this time: how far below zero they are said to be is no part of what is checked.
 
     The gap of an optimum has to be closed to `tol` relative to the value, or to `atol`, by default `tol` relative to
     the terms that the bound is made of.
@@ -57,7 +60,7 @@ def verify(
     if expected not in (None, certificate.kind) or certificate.kind not in (*KINDS.values(), "none"):
         raise ProofError(f"The status {status.name} needs another certificate than one of kind {certificate.kind!r}.")
     check_numbers(program, certificate, tol)
-    measured = max(program.finite_violation(certificate.x), 0.0)
+    claims, measured = certificate.violation, max(program.finite_violation(certificate.x), 0.0)
     if certificate.kind != "infeasible" and measured > certificate.finite_violation:
         raise ProofError(f"The point misses a finite constraint by {measured:.3g}, which is more than is said.")
     _verify_whole(program, certificate)
@@ -67,13 +70,15 @@ def verify(
         raise ProofError(f"The status {status.name} claims a proof, but takes on trust: {certificate.trusts[0]}")
     if certificate.kind == "infeasible":
         _verify_infeasible(program, certificate)
-        return
-    on_trust = _verify_feasible(program, certificate, expected is not None, oracles)
-    if expected is not None and on_trust:
-        raise ProofError(f"The status {status.name} claims a proof, but takes on trust: {on_trust[0]}")
+        return claims
+    found = _verify_feasible(program, certificate, expected is not None, oracles)
+    if expected is not None and found.trusts:
+        raise ProofError(f"The status {status.name} claims a proof, but takes on trust: {found.trusts[0]}")
+    each = zip(claims, found.values or (-np.inf,) * len(claims), strict=True)
+    proven = tuple(max(claim, units.violation(f, again)) for f, (claim, again) in enumerate(each))
     if certificate.kind == "unbounded":
         _verify_unbounded(program, certificate)
-        return
+        return proven
     terms = _verify_lower(program, certificate, expected is not None)
     if atol is not None and not double(atol) >= 0:
         raise ProofError(f"The absolute gap is a number >= 0, not {shown(atol)}.")
@@ -85,6 +90,7 @@ def verify(
     gap = certificate.upper - certificate.lower
     if status is Status.OPTIMAL and not (gap <= max(tol * abs(certificate.upper), least) and np.isfinite(gap)):
         raise ProofError(f"The gap {gap:.3g} is not closed to tol = {tol:g}.")
+    return proven
 
 
 def _verify_whole(program: Program, certificate: Certificate) -> None:
@@ -190,20 +196,20 @@ def _verify_infeasible(program: Program, certificate: Certificate) -> None:
 
 def _verify_feasible(
     program: Program, certificate: Certificate, required: bool, oracles: Sequence[Oracle] | None
-) -> tuple[str, ...]:
-    """The finite part and all families hold, if anything rests on that; what this takes on trust."""
+) -> Bounds:
+    """The finite part and all families hold, if anything rests on that; what is proven of the violations."""
     x, claims = certificate.x, certificate.violation
     box = certificate.box if certificate.box.any() else None
     feasible = required or certificate.upper < np.inf
     if not feasible:
-        return _verify_claims(program, x, None, claims, oracles).trusts
+        return _verify_claims(program, x, None, claims, oracles)
     if len(claims) != len(program.families) or not all(v <= 0 for v in claims):
         raise ProofError("The point is not claimed to be feasible for every index, though the bounds rest on it.")
     _verify_finite(program, certificate, x, box)
     found = _verify_claims(program, x, box, claims, oracles)
     if not certificate.upper >= upper_bound(program, x, box):
         raise ProofError(f"The upper bound {certificate.upper!r} is below the objective at the point.")
-    return found.trusts
+    return found
 
 
 def _verify_finite(program: Program, certificate: Certificate, x: Array, box: Array | None) -> None:

@@ -268,7 +268,7 @@ class Solution:
             told = (self.evidence or self.status.value).replace("the bounds are valid", "the bounds rest on trust")
             return f"{told} {' '.join(self.certificate.trusts)}"
         if self.evidence:
-            return self.evidence
+            return self.evidence if self.status is Status.UNCERTIFIED else self._on_conditions(self.evidence)
         if self.wide:
             return (
                 "Proven: the point is feasible for every index, and no feasible point is better by more than "
@@ -276,11 +276,17 @@ class Solution:
                 "the model, which cancel. For less, centre or scale the index, or give `atol`."
             )
         if self.status is not Status.UNCERTIFIED:
-            return self.status.value
+            return self._on_conditions(self.status.value)
         if self.certificate.trusts and np.isfinite(self.certificate.upper):
             return f"The bounds rest on what is taken on trust. {' '.join(self.certificate.trusts)}"
         why = reason(self.program, self.certificate.violation, self.oracle, "oracle" in self.effort.options)
         return f"No violation found, but one is not excluded: {why}"
+
+    def _on_conditions(self, said: str) -> str:
+        """A sentence with those about what bounds rest on, where a limit or rounding came before these were proven."""
+        trusts = self.certificate.trusts
+        said = said.replace("he bounds are valid", "he bounds are valid on a condition") if trusts else said
+        return " ".join([said, *trusts])
 
     @overload
     def __getitem__(self, item: Variable[Value]) -> Value: ...
@@ -428,7 +434,8 @@ class Solution:
     ) -> Solution:
         """Re-check the proof from the certificate alone, with nothing kept from the solve; ProofError if it fails.
 
-        Returns the solution; one that was read from a file and not checked before is `certified` from then on.
+        Returns the solution; one that was read from a file and not checked before is `certified` from then on, and its
+        `max_violation` is what was proven now, where it was said to be less.
 
         An optimum has to be proven to `tol`, by default that of the solve, relative to its value; or to `atol`, by
         default `tol` times the terms of the dual, whatever a solve or a file may have said. Where lsip has no proof
@@ -439,19 +446,21 @@ class Solution:
             real("time_limit", time_limit, "is a number of seconds, or None for no limit", lambda v: v >= 0)
         try:
             with within(time_limit):
-                self._verify(tol, atol, oracle)
+                proven = self._verify(tol, atol, oracle)
         except OutOfTime as late:
             raise OutOfTime(
                 f"The proof could not be checked within {time_limit} seconds; nothing was found to be wrong with it."
             ) from late
-        return self if self.checked else replace(self, checked=True)
+        if self.checked:
+            return self
+        return replace(self, checked=True, certificate=replace(self.certificate, violation=proven))
 
-    def _verify(self, tol: float | None, atol: float | None, oracle: Oracle | None) -> None:
+    def _verify(self, tol: float | None, atol: float | None, oracle: Oracle | None) -> tuple[float, ...]:
         program = self._compiled() if self.model is not None else self._forgetful()
         asked = (oracle,) * len(program.families) if oracle is not None else self.oracles or None
         tol = self.tol if tol is None else tol
         try:
-            verify(program, self.certificate, self.status, tol, atol=atol, oracles=asked)
+            return verify(program, self.certificate, self.status, tol, atol=atol, oracles=asked)
         except ProofError:
             check("verification")  # a proof that was stopped is not as sharp
             raise

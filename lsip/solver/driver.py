@@ -29,6 +29,7 @@ from ..proof.families import Bounds
 from ..proof.primal import Broken
 from ..proof.prove import Lower, infeasible, optimal, row_terms, unbounded
 from ..proof.ray import Ray
+from ..proof.region import restated
 from ..solution.effort import Effort
 from ..solution.rounding import above
 from ..solution.solution import Iterate, Solution
@@ -547,7 +548,7 @@ class Run:
         if not self.scaling.returns(certificate):
             status, evidence = (Status.UNCERTIFIED, BEYOND) if status in PROVEN else (status, evidence)
         with np.errstate(over="ignore"):
-            certificate = self.scaling.to_given(certificate)
+            certificate = restated(self.given, self.scaling.to_given(certificate))
         certificate = replace(certificate, x=np.clip(certificate.x, -LARGEST, LARGEST))
         certificate = replace(certificate, finite_violation=max(self.given.finite_violation(certificate.x), 0.0))
         closed = status in (Status.OPTIMAL, Status.UNCERTIFIED)

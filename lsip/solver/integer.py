@@ -243,7 +243,7 @@ class IntegerRun:
         """Add the worst index points at x, its integers rounded, of all constraints that it breaks; by how much."""
         relaxation, x = self.first.relaxation, x.copy()
         x[self.given.integer] = values
-        found = relaxation.separate(Proposal(x / relaxation.scaling.columns), 0.0, max(self.clock.left(), 0.0))
+        found = relaxation.separate(Proposal(x / relaxation.scaling.columns), 0.0, self.clock.left())
         self.relaxation.add(cuts_at(found, above=self.options.tol * relaxation.held.scale))
         return max((relaxation.scaling.violation(f, s.worst) for f, s in enumerate(found)), default=-np.inf)
 

@@ -61,7 +61,7 @@ def find_ray(
             continue
         d = np.where(np.abs(found.z) < TUNING.noise * units, 0.0, found.z)
         seen = [
-            tuned(oracle, seconds=max(clock.left(), 0.0)).maximise(program.violation(f, d, scale=0.0), target=0.0)
+            tuned(oracle, seconds=clock.left()).maximise(program.violation(f, d, scale=0.0), target=0.0)
             for f, oracle in enumerate(oracles)
         ]
         if all(s.worst <= 0 for s in seen):

@@ -72,9 +72,13 @@ class Answer:
 
     def finite_duals(self) -> list[tuple[Any, float]]:
         """(constraint, dual): the rate at which the objective changes with the right-hand side."""
+        from pyomo.environ import Constraint
+
         multipliers = self.solution.certificate.row_multipliers
         found = multipliers if len(multipliers) else np.zeros(len(self.reading.finite))
-        return [(row[0], 0.0 - self.sign * float(m)) for row, m in zip(self.reading.finite, found, strict=False)]
+        rows = zip((row[0] for row in self.reading.finite), found.tolist(), strict=False)
+        # Others are bounds of decisions that came out the same for all parameters.
+        return [(data, 0.0 - self.sign * m) for data, m in rows if data.ctype is Constraint]
 
     def active(self) -> dict[int, tuple[Place, dict[Any, float]]]:
         """By id: a place of a constraint over a continuum, and its duals at the active points, by index."""
