@@ -298,7 +298,7 @@ def test_bounds_of_decisions_bound_coefficients(degree: int) -> None:
     from scipy.optimize import linprog
 
     columns = Columns()
-    rule, box = Recourse.of("r", ("a", "b"), degree, columns), lsip.Box([1, -1], [2, 3])
+    rule, box = Recourse.of("r", ("a", "b"), degree, columns, Bends.none()), lsip.Box([1, -1], [2, 3])
     places = box.spread(4 * len(rule.columns) + 1)
     most = largest_coefficient(rule, places, 1.0)
     monomials = np.prod(places[:, None, :] ** rule.exponents, axis=-1)

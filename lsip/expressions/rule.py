@@ -22,7 +22,7 @@ from ..errors import ModelError
 from ..validation import MOST_AXES, Array, shown
 from .affine import Affine, Term, Variable
 from .decision_rule import DecisionRule, Part
-from .folds import Pieces, fold, is_affine
+from .folds import Pieces, breaks_of, fold, is_affine, refuse_outside
 from .graph import Constant, Expression, Gather, Index, Join, as_expression
 from .operands import Ints
 from .printing import text
@@ -172,9 +172,11 @@ def _parts(entries: tuple[Entry, ...], degree: int, pieces: Pieces) -> tuple[tup
     """What of the entries lies above their breakpoints: as expressions, and of which entries, between which numbers."""
     if degree != 1:
         raise ModelError(f"A rule has a `degree` or `pieces`, not both; got degree {degree}, pieces {shown(pieces)}.")
-    each = [(fold(i, pieces), k) for i, k in entries]
-    parts = tuple(Gather(f, f.parts(k)) for f, k in each if len(f.parts(k)))
-    return parts, tuple(Part(j, *ends) for j, (f, k) in enumerate(each) for ends in f.limits(k))
+    breaks = {i: breaks_of(i, pieces) for i, _ in entries}
+    refuse_outside(tuple(breaks), list(breaks.values()), pieces)
+    each = [(j, fold(i, breaks[i]), k) for j, (i, k) in enumerate(entries) if breaks[i][k]]
+    parts = tuple(Gather(f, f.parts(k)) for _, f, k in each)
+    return parts, tuple(Part(j, *ends) for j, f, k in each for ends in f.limits(k))
 
 
 def _written(of: Seen) -> tuple[Any, ...]:
