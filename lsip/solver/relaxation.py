@@ -198,6 +198,9 @@ class Relaxation(ABC):
         """Look more closely, where the accuracy of the solver is in the way; whether that is possible."""
         return False
 
+    def begin_bounded(self, state: State) -> None:  # noqa: B027 - the first step has bounds soon enough
+        """Prove a lower bound before the first step, where that may take long."""
+
     def complete(self, state: State) -> None:  # noqa: B027 - most proposals are complete
         """A proposal with all multipliers, for the last proofs of a solve."""
 
