@@ -80,12 +80,13 @@ def fold(index: Index, breaks: Breaks) -> Folded:
 def is_affine(pieces: Pieces) -> bool:
     """Whether there is one piece only; a ModelError where it is not a number of them, nor breakpoints."""
     count = _count(pieces)
-    if count is None and numbers(pieces, "`pieces` of a rule").ndim:
+    given = numbers(pieces, "`pieces` of a rule") if count is None else np.zeros(0)
+    if count is None and given.ndim == 1 and len(given) and (np.diff(given) > 0).all():
         return False
-    if count is None or count < 1:
+    if isinstance(pieces, bool | np.bool_) or count is None or count < 1:
         raise ModelError(
-            f"`pieces` of a rule is how many there are in every entry, 1 for an affine rule, or a list of the points "
-            f"where they meet; got {shown(pieces)}."
+            "`pieces` of a rule is how many there are in every entry, 1 for an affine rule, or a list of the points "
+            f"where they meet, each more than the one before; got {shown(pieces)}."
         )
     return count == 1
 
@@ -106,6 +107,10 @@ def breaks_of(index: Index, pieces: Pieces, scale: Array | None = None, origin: 
     Points where pieces meet are those of `origin` + `scale` z, where these (m,) are given.
     """
     lower, upper = index.domain.lower, index.domain.upper
+    if not index.domain.bounded:
+        raise ModelError(
+            f"Rules in pieces are of data in a bounded set; got {index.domain}. Take one that holds all of it, or one piece."
+        )
     count = _count(pieces)
     if count is None:
         given = numbers(pieces, "`pieces` of a rule").ravel()
@@ -119,14 +124,16 @@ def breaks_of(index: Index, pieces: Pieces, scale: Array | None = None, origin: 
     return tuple(tuple(p for p in points.tolist() if a < p < b) for points, a, b in zip(each, lower, upper, strict=True))
 
 
-def refuse_outside(indices: tuple[Index, ...], breaks: list[Breaks], pieces: Pieces) -> None:
-    """A ModelError where no entry of any index is bent."""
-    if not any(any(each) for each in breaks):
-        lower, upper = min(i.domain.lower.min() for i in indices), max(i.domain.upper.max() for i in indices)
-        raise ModelError(
-            f"No entry of {', '.join(i.name for i in indices)} has its range around a point of `pieces`, "
-            f"{shown(pieces)}: they range from {lower:.6g} to {upper:.6g}."
-        )
+def refuse_outside(pieces: Pieces, names: str, lower: Array, upper: Array) -> None:
+    """A ModelError for points that lie in no range from `lower` to `upper`, those of entries of what is so called."""
+    if _count(pieces) is not None:
+        return
+    for point in numbers(pieces, "`pieces` of a rule").tolist():
+        if not ((lower < point) & (point < upper)).any():
+            raise ModelError(
+                f"No entry of {names} has its range around the point {point:.6g} of `pieces`: they range from "
+                f"{lower.min():.6g} to {upper.max():.6g}. Leave it out, or choose a point within."
+            )
 
 
 def unfolded(indices: tuple[Index, ...], constraint: Constraint) -> tuple[tuple[Index, ...], Constraint]:

@@ -59,13 +59,7 @@ class Rule(cp.Variable):  # type: ignore[misc]
         self, shape: int | tuple[int, ...] = (), *, of: Any = None, name: str | None = None, **options: Any
     ) -> None:
         _refuse_other(of)
-        try:
-            self.meaning = Meaning(shape, of=unwrap(of), name=name, **options)
-        except TypeError as error:
-            raise ModelError(
-                f"A decision rule takes what lsip.Rule takes, and no attributes of CVXPY: {error}. Write these as "
-                "constraints, such as forall(z, rule >= 0)."
-            ) from error
+        self.meaning = Meaning(shape, of=unwrap(of), name=name, **options)
         super().__init__(self.meaning.shape, name=str(self.meaning))
         self.stand_in = StandIn(self)
         whole = self.meaning.coefficients

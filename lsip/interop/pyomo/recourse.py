@@ -40,7 +40,8 @@ class Bends:
     def along(indices: tuple[Index, ...], pieces: Pieces) -> Bends:
         """Those of indices that are numbers, one after the other."""
         breaks = [breaks_of(i, pieces) for i in indices]
-        refuse_outside(indices, breaks, pieces)
+        ends = (np.concatenate([getattr(i.domain, end) for i in indices]) for end in ("lower", "upper"))
+        refuse_outside(pieces, ", ".join(i.name for i in indices), *ends)
 
         def lift(entry: int, value: Value) -> Sequence[Value]:
             if not any(breaks[entry]):

@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MissingExtraError, ModelError
+from ...expressions.folds import is_affine
 from ...model.status import Status
 from ...solution.solution import Solution
 from ...solver.method import Exchange, solve
@@ -129,6 +130,8 @@ class LSIPSolver:
         robust = Declaration.taken(chosen)
         if robust is None:
             order, pieces = chosen.pop("decision_rule_order", None), chosen.pop("decision_rule_pieces", 1)
+            if order is None and not is_affine(pieces):
+                raise ModelError("`decision_rule_pieces` are those of affine rules: give decision_rule_order=1 as well.")
             reading = read(model, None if order is None else order_of(order, pieces), pieces)
         else:
             reading = read_robust(model, robust)
