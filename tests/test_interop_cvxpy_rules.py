@@ -183,7 +183,7 @@ ATTEMPTS = {
     "empty set": (lambda: Index("z", lsip.Polytope([[1.0], [-1]], [0, -1])), "empty"),
     "unbounded set": (lambda: Index("z", lsip.Polytope([[1.0]], [0])), "bounded"),
     "expression": (lambda: newsvendor()[0].solve()[later + 1], "has no value in this solution"),
-    "attribute": (lambda: Rule(of=Z, nonneg=True), "no attributes of CVXPY"),
+    "attribute": (lambda: Rule(of=Z, nonneg=True), "got nonneg. Bounds are constraints"),
     "pieces": (
         lambda: Problem(cp.Minimize(X[0]), [forall(Z, Rule(of=Z, pieces=2) + Rule(of=Z, pieces=3) <= X[0])]).solve(),
         "rules of z with different pieces",
@@ -234,3 +234,23 @@ def test_rules_in_pieces(pieces: int, worth: float) -> None:
         for point, _ in constraint.dual_value:  # the index as it was declared, without its parts
             assert point.shape == (2,)
             assert z.formula.domain.contains(point[None], 1e-9).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"degree": 2}, {"pieces": 2}], ids=["affine", "degree 2", "pieces"])
+@pytest.mark.parametrize("domain", [lsip.Simplex(3), lsip.Simplex(2) * lsip.Box([-1, -1], [1, 1])], ids=["simplex", "product"])
+def test_rules_over_simplices_equal_those_of_the_language(domain: Any, options: Any) -> None:
+    """Coordinates that add up to 1 leave a rule no constant part, through this door as well."""
+    share, values = np.arange(1, domain.dim + 1) / domain.dim, []
+    z, worst = lsip.Index("z", domain), lsip.Variable(name="worst")
+    rule = lsip.Rule(2, of=z, name="rule", **options)
+    rows = [rule >= 0, rule[0] >= 1 + share @ z, rule.sum() >= 3 - share[::-1] @ z, 2 * rule[0] + rule[1] <= worst]
+    ours = lsip.Problem(lsip.minimize(worst), [lsip.forall(z, rows)]).solve(tol=1e-6, verbose=False)
+    w, height = Index("z", domain), cp.Variable(name="height")
+    bent = Rule(2, of=w, name="bent", **options)
+    rows = [bent >= 0, bent[0] >= 1 + share @ w, cp.sum(bent) >= 3 - share[::-1] @ w, 2 * bent[0] + bent[1] <= height]
+    theirs = Problem(cp.Minimize(height), [forall(w, rows)]).solve(tol=1e-6)
+    assert ours.certified
+    assert theirs.certified
+    assert theirs.value == pytest.approx(ours.value, rel=3e-6)
+    values = theirs[bent](domain.sample(50, 2))
+    assert values.min() >= -1e-9

@@ -135,3 +135,27 @@ def test_without_an_order_it_is_a_dynamic_model() -> None:
         pyo.SolverFactory("lsip").solve(shop())
     with pytest.raises(lsip.ModelError, match="`decision_rule_order` is 0, 1 or 2"):
         pyo.SolverFactory("lsip").solve(shop(), decision_rule_order=True)
+
+
+@pytest.mark.parametrize(("pieces", "worth"), [(1, 1.2), (2, 0.2), ([-0.5, 0, 0.5], 0.2)])
+def test_rules_in_pieces(pieces: Any, worth: float) -> None:
+    """The least value at 0, and a tenth of those at the ends, of a rule that is at least |t| on [-1, 1]."""
+    m = pyo.ConcreteModel()
+    m.t, m.s = ContinuousSet(initialize=[-1, 0, 1]), ContinuousSet(bounds=(0, 4))
+    m.y, m.w, m.worst = pyo.Var(m.t, bounds=(-5, 5)), pyo.Var(m.t, m.s, bounds=(0, 9)), pyo.Var(bounds=(-9, 9))
+    m.up = pyo.Constraint(m.t, rule=lambda m, t: m.y[t] >= t)
+    m.down = pyo.Constraint(m.t, rule=lambda m, t: m.y[t] >= -t)
+    m.both = pyo.Constraint(m.t, m.s, rule=lambda m, t, s: m.w[t, s] >= m.y[t] + s)
+    m.most = pyo.Constraint(expr=m.worst >= m.y[0] + 0.1 * (m.y[1] + m.y[-1]))
+    m.cost = pyo.Objective(expr=m.worst)
+    m.dual = pyo.Suffix(direction=pyo.Suffix.IMPORT)
+    options = {"decision_rule_order": 1, "decision_rule_pieces": pieces}
+    results = pyo.SolverFactory("lsip").solve(m, tol=1e-7, add_active_points=True, **options)
+    assert results.lsip.certified
+    assert pyo.value(m.cost) == pytest.approx(worth, abs=1e-6)
+    t = np.linspace(-1, 1, 41)
+    assert (results.rules[m.y](t) >= np.abs(t) - 1e-9).all()
+    assert m.y[0].value == pytest.approx(float(results.rules[m.y](0.0)), abs=1e-12)
+    for key in (*m.dual[m.up], *m.dual[m.down]):  # a point of the set, without its parts
+        assert -1 - 1e-9 <= key <= 1 + 1e-9
+    assert sum(m.dual[m.up].values()) + sum(m.dual[m.down].values()) == pytest.approx(1.2, abs=1e-6)

@@ -18,7 +18,7 @@ pyros = pytest.importorskip("pyomo.contrib.pyros")
 import lsip.interop.pyomo  # noqa: E402
 from lsip.interop.pyomo.columns import Columns  # noqa: E402
 from lsip.interop.pyomo.implied import largest_coefficient  # noqa: E402
-from lsip.interop.pyomo.recourse import Recourse  # noqa: E402
+from lsip.interop.pyomo.recourse import Bends, Recourse  # noqa: E402
 
 NOMINAL = np.array([10.0, 12, 8])
 BOX = [(8.0, 12.0), (10.0, 15.0), (6.0, 9.0)]
@@ -298,7 +298,7 @@ def test_bounds_of_decisions_bound_coefficients(degree: int) -> None:
     from scipy.optimize import linprog
 
     columns = Columns()
-    rule, box = Recourse.of("r", ("a", "b"), degree, columns), lsip.Box([1, -1], [2, 3])
+    rule, box = Recourse.of("r", ("a", "b"), degree, columns, Bends.none()), lsip.Box([1, -1], [2, 3])
     places = box.spread(4 * len(rule.columns) + 1)
     most = largest_coefficient(rule, places, 1.0)
     monomials = np.prod(places[:, None, :] ** rule.exponents, axis=-1)
@@ -450,3 +450,49 @@ def test_an_immutable_parameter_is_no_uncertain_one() -> None:
     m.cost = pyo.Objective(expr=m.x)
     with pytest.raises(lsip.ModelError, match="cannot be uncertain: that takes a Param with mutable=True"):
         pyo.SolverFactory("lsip").solve(m, uncertain_params=[m.q], uncertainty_set=pyros.BoxSet([(0, 1)]))
+
+
+def reserves(uncertainty_set: Any, pieces: Any) -> tuple[Any, Any]:
+    """Reserves of the size of two deviations, and a state that adds them up; the worst sum."""
+    m = pyo.ConcreteModel()
+    m.q = pyo.Param(range(2), initialize=0.0, mutable=True)
+    m.y, m.sum, m.worst = pyo.Var(range(2), bounds=(0, 9)), pyo.Var(bounds=(0, 20)), pyo.Var(bounds=(0, 20))
+    m.up = pyo.Constraint(range(2), rule=lambda m, i: m.y[i] >= m.q[i])
+    m.down = pyo.Constraint(range(2), rule=lambda m, i: m.y[i] >= -m.q[i])
+    m.total = pyo.Constraint(expr=m.sum == m.y[0] + m.y[1] + m.q[0])
+    m.most = pyo.Constraint(expr=m.sum - m.q[0] <= m.worst)
+    m.cost = pyo.Objective(expr=m.worst)
+    results = pyo.SolverFactory("lsip").solve(
+        m,
+        uncertain_params=m.q,
+        uncertainty_set=uncertainty_set,
+        first_stage_variables=m.worst,
+        second_stage_variables=m.y,
+        decision_rule_order=1,
+        decision_rule_pieces=pieces,
+        objective_focus="worst_case",
+        tol=1e-7,
+    )
+    return m, results
+
+
+@pytest.mark.parametrize(
+    ("given", "pieces", "worth"),
+    [
+        (pyros.CardinalitySet([0, 0], [1, 2], 1, [1, 2]), 1, 3.0),
+        (pyros.CardinalitySet([0, 0], [1, 2], 1, [1, 2]), 2, 2.0),
+        (pyros.CardinalitySet([0, 0], [1, 2], 1, [1, 2]), [0.0, 0.5], 2.0),
+        (pyros.BoxSet([(-1, 1), (-2, 2)]), 2, 3.0),
+        (pyros.PolyhedralSet([[1, 1], [1, -1], [-1, 1], [-1, -1]], [1, 1, 1, 1]), 1, 2.0),
+        (pyros.CardinalitySet([1, 1], [0, 0], 1, [1, 2]), 2, 2.0),
+    ],
+)
+def test_rules_in_pieces_follow_uncertain_parameters(given: Any, pieces: Any, worth: float) -> None:
+    """Where deviations share a budget, bent rules need no more than the budget; parameters may be deviations scaled."""
+    m, results = reserves(given, pieces)
+    assert results.lsip.upper - results.lsip.lower <= 1e-5
+    assert results.lsip.value == pytest.approx(worth, abs=1e-5)
+    rule = results.rules[m.y[1]]
+    for q in np.random.default_rng(0).uniform(-2, 2, (300, 2)):
+        if given.point_in_set(q):
+            assert float(rule(q if len(rule.seen) == 2 else q[1:])) >= abs(q[1]) - 1e-6

@@ -9,7 +9,23 @@ import numpy as np
 import pytest
 
 import lsip
-from lsip import Box, Budget, Domain, Index, Interval, LSIPError, Polytope, Problem, Rule, Variable, forall, minimize
+from lsip import (
+    Ball,
+    Box,
+    Budget,
+    Domain,
+    Ellipsoid,
+    Index,
+    Interval,
+    LSIPError,
+    Polytope,
+    Problem,
+    Rule,
+    Simplex,
+    Variable,
+    forall,
+    minimize,
+)
 from lsip.domains.folded import folded
 
 TRIANGLE = Polytope([[-1, 0], [0, -1], [1, 1]], [0, 0, 1])
@@ -76,10 +92,25 @@ def test_the_mean_of_a_rule_in_pieces() -> None:
     assert again.value == pytest.approx(0.5, abs=1e-6)
 
 
-@pytest.mark.parametrize("domain", [Box([-1, 2], [1, 5]), Budget(2, 1.2), TRIANGLE], ids=["box", "budget", "triangle"])
-def test_lifted_sets_hold_every_point_with_its_parts(domain: Domain) -> None:
+SETS: dict[str, Domain] = {
+    "box": Box([-1, 2], [1, 5]),
+    "budget": Budget(2, 1.2),
+    "triangle": TRIANGLE,
+    "simplex": Simplex(2),
+    "ball": Ball([0, 1], 2),
+    "ellipsoid": Ellipsoid([0, 0], [[2, 0.5], [0.5, 1]]),
+    "product": Interval(0, 3) * Interval(-1, 1),
+    "budget, upward": Budget(2, 1.2) & Box([0, 0], [1, 1]),
+    "budget, one way up": Budget(2, 1.2) & Box([-1, 0.1], [1, 1]),
+    "cap": Ball([0, 0], 1) & Box([0, -1], [1, 1]),
+}
+
+
+@pytest.mark.parametrize("kind", SETS)
+def test_lifted_sets_hold_every_point_with_its_parts(kind: str) -> None:
+    domain = SETS[kind]
     breaks = tuple(tuple(a + (b - a) * np.array([0.25, 0.5])) for a, b in zip(domain.lower, domain.upper, strict=True))
-    if isinstance(domain, Budget):
+    if kind == "budget":
         breaks = ((-0.3, 0.0), (0.0, 0.7))
     points = np.concatenate([domain.sample(400, 0), domain.support(np.random.default_rng(0).normal(size=(40, 2)))[0]])
     parts = [
@@ -90,7 +121,34 @@ def test_lifted_sets_hold_every_point_with_its_parts(domain: Domain) -> None:
     lifted = folded(domain, breaks)
     assert lifted.dim == 6
     assert lifted.contains(np.column_stack([points, *parts]), 1e-12).all()
-    assert domain.contains(lifted.sample(400, 0)[:, :2], 1e-9).all()  # and no others: never worse than without parts
+    assert domain.contains(lifted.sample(100, 0)[:, :2], 1e-9).all()  # and no others: never worse than without parts
+
+
+@pytest.mark.parametrize("kind", ["simplex", "product", "with a budget", "ball"])
+def test_pieces_over_other_sets_are_never_worse(kind: str) -> None:
+    """What is bought later follows the demand; one that is bent costs no more, and keeps every constraint."""
+    sets: dict[str, Domain] = {
+        "simplex": Simplex(3),
+        "product": Simplex(2) * Box([-1, -1], [1, 1]),
+        "with a budget": Budget(2, 1.5) * Interval(0, 1),
+        "ball": Ball([0, 0], 1),
+    }
+    domain, values = sets[kind], []
+    share = np.arange(1, domain.dim + 1) / domain.dim
+    for pieces in (1, 2):
+        z, worst, now = Index("z", domain), Variable(name="worst"), Variable(2, name="now", lower=0, upper=10)
+        later = Rule(2, of=z, name="later", pieces=pieces)
+        needs = [now[0] + later[0] >= 2 + share @ z, now[1] + later.sum() >= 3 - share[::-1] @ z]
+        rows = [later >= 0, later <= 20, *needs, now.sum() + 2 * later[0] + 3 * later[1] <= worst]
+        solution = Problem(minimize(worst), [forall(z, rows)]).solve(tol=1e-6, verbose=False)
+        assert solution.certified
+        values.append(solution.value)
+        y = domain.sample(200, 1)
+        bought, first = solution[later](y), np.asarray(solution[now])
+        assert bought.min() >= -1e-9
+        assert (first[0] + bought[:, 0] - 2 - y @ share).min() >= -1e-9
+        assert (first[1] + bought.sum(axis=1) - 3 + y @ share[::-1]).min() >= -1e-9
+    assert values[1] <= values[0] + 2e-6 * abs(values[0])
 
 
 def test_a_constraint_without_such_rules_stays_as_it_is() -> None:
@@ -102,12 +160,12 @@ def test_a_constraint_without_such_rules_stays_as_it_is() -> None:
 
 
 def test_refusals() -> None:
-    z, ball = Index("z", Box([0, 0], [1, 1])), Index("u", lsip.Ball([0, 0], 1.0))
+    z, two = Index("z", Box([0, 0], [1, 1])), Index("u", Interval(0, 1) | Interval(2, 3))
     one, other = Rule(of=z, name="one", pieces=2), Rule(of=z, name="other", pieces=3)
     attempts = {
         "how many there are in every entry": lambda: Rule(of=z, pieces=0),
         "not both": lambda: Rule(of=z, pieces=2, degree=2),
-        "an Interval, a Box, a Budget or a Polytope": lambda: Rule(of=ball, pieces=2),
+        "in a convex set": lambda: Rule(of=two, pieces=2),
         "range from 0 to 1": lambda: Rule(of=z, pieces=[3.0]),
         "different pieces": lambda: forall(z, one + other >= z[0]),
         "only affine constraints": lambda: forall(z, abs(one) <= 1),

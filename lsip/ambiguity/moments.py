@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..expressions.affine import Affine, Variable
-from ..validation import Array, Data, kept, numbers
+from ..validation import Array, Data, kept, numbers, shown
 from .losses import Pieces, UpperBound, fresh
 
 
@@ -77,7 +77,10 @@ def _covariance(given: Data, m: int) -> Array:
     if found.shape != (m, m) or not np.isfinite(found).all():
         raise ModelError(f"`covariance` has the shape ({m}, {m}), one row for each entry of `mean`; got {found.shape}.")
     if not np.array_equal(found, found.T):
-        raise ModelError("`covariance` must be symmetric.")
+        raise ModelError(
+            f"`covariance` must be symmetric; got {shown(found.tolist())}. Write (C + C.T) / 2 for a matrix C that is so "
+            "up to rounding."
+        )
     least = float(np.linalg.eigvalsh(found).min())
     if least < -1e-12 * float(np.abs(found).max(initial=0.0)):
         raise ModelError(f"No distribution has this covariance: its least eigenvalue is {least:.6g}, below 0.")

@@ -66,7 +66,7 @@ def constant(values: ArrayLike, name: str, ndim: int, *, bounded: bool = True) -
     array: Array = numbers(values, f"`{name}`", nan=True) + 0.0
     if array.ndim != ndim or array.size == 0:
         kind = ("a number", "a vector", "a matrix")[ndim]
-        raise ModelError(f"`{name}` must be {kind}; got shape {array.shape}.")
+        raise ModelError(f"`{name}` must be {kind}, and not empty; got shape {array.shape}.")
     if np.isnan(array).any() or (bounded and np.isinf(array).any()):
         raise ModelError(f"`{name}` must be finite, because index sets are bounded; got {shown(values)}.")
     if np.abs(array[np.isfinite(array)]).max(initial=0.0) > TUNING.farthest:

@@ -86,11 +86,15 @@ class DecisionRule:
             raise ModelError(
                 f"{self.name} is a function of {entries}: data of shape ({s},), or N of them in rows; got {data.shape}."
             )
-        monomials = np.prod(data[..., None, :] ** self.exponents, axis=-1)  # (…, K)
-        if self.parts:
-            entry, lower, upper = (np.array(column) for column in zip(*self.parts, strict=True))
-            monomials = np.concatenate([monomials, np.clip(data[..., entry], lower, upper) - lower], axis=-1)
-        return np.tensordot(monomials, self.coefficients, axes=(-1, -1))
+        return np.tensordot(self.terms(data), self.coefficients, axes=(-1, -1))
+
+    def terms(self, data: Array) -> Array:
+        """What the coefficients are multiplied with (…, K), for data (…, s)."""
+        monomials: Array = np.prod(data[..., None, :] ** self.exponents, axis=-1)
+        if not self.parts:
+            return monomials
+        entry, lower, upper = (np.array(column) for column in zip(*self.parts, strict=True))
+        return np.concatenate([monomials, np.clip(data[..., entry], lower, upper) - lower], axis=-1)
 
     def __str__(self) -> str:
         return "\n".join(self._lines(Printer(tex=False)))

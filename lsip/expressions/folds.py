@@ -13,14 +13,14 @@ from weakref import ref
 
 import numpy as np
 
-from ..domains import Budget
-from ..domains.folded import Breaks, folded
+from ..domains.folded import Breaks, bent, folded
 from ..errors import ModelError
 from ..lifetime import departing
-from ..validation import Data, fits, numbers, shown
+from ..validation import Array, Data, fits, numbers, shown
 from .affine import Affine, Constraint
 from .graph import Expression, Gather, Index, Join, as_expression
 from .operands import Ints
+from .substitution import substituted
 
 Pieces = int | Data
 
@@ -53,6 +53,10 @@ class Folded(Index):
         start = self.of.domain.dim + sum(map(len, self.breaks[:entry]))
         return np.arange(start, start + len(self.breaks[entry]))
 
+    def part(self, place: int) -> Expression:
+        """One of the parts, which stands there, as a number."""
+        return Gather(self, np.array(place))
+
     def limits(self, entry: int) -> list[tuple[float, float]]:
         """Between which numbers the parts of an entry lie."""
         ends = (*self.breaks[entry], float(self.of.domain.upper[entry]))
@@ -62,13 +66,13 @@ class Folded(Index):
 _known: dict[tuple[int, Breaks], ref[Folded]] = {}  # each holds its index
 
 
-def fold(index: Index, pieces: Pieces) -> Folded:
-    """The index with its parts, the same for the same pieces."""
-    key = (id(index), _breaks(index, pieces))
+def fold(index: Index, breaks: Breaks) -> Folded:
+    """The index with its parts, the same for the same breakpoints."""
+    key = (id(index), breaks)
     known = _known.get(key)
     found = known() if known is not None else None
     if found is None:
-        found = Folded(index, key[1])
+        found = Folded(index, breaks)
         _known[key] = departing(found, _known, key)
     return found
 
@@ -76,12 +80,13 @@ def fold(index: Index, pieces: Pieces) -> Folded:
 def is_affine(pieces: Pieces) -> bool:
     """Whether there is one piece only; a ModelError where it is not a number of them, nor breakpoints."""
     count = _count(pieces)
-    if count is None and numbers(pieces, "`pieces` of a rule").ndim:
+    given = numbers(pieces, "`pieces` of a rule") if count is None else np.zeros(0)
+    if count is None and given.ndim == 1 and len(given) and (np.diff(given) > 0).all():
         return False
-    if count is None or count < 1:
+    if isinstance(pieces, bool | np.bool_) or count is None or count < 1:
         raise ModelError(
-            f"`pieces` of a rule is how many there are in every entry, 1 for an affine rule, or a list of the points "
-            f"where they meet; got {shown(pieces)}."
+            "`pieces` of a rule is how many there are in every entry, 1 for an affine rule, or a list of the points "
+            f"where they meet, each more than the one before; got {shown(pieces)}."
         )
     return count == 1
 
@@ -96,27 +101,41 @@ def _count(pieces: Pieces) -> int | None:
     return count
 
 
-def _breaks(index: Index, pieces: Pieces) -> Breaks:
-    """The breakpoints inside the range of every entry. Those of a budget have 0 among them, where |z| bends."""
+def breaks_of(index: Index, pieces: Pieces, scale: Array | None = None, origin: Array | None = None) -> Breaks:
+    """The breakpoints inside the range of every entry. Those of a budget have 0 among them.
+
+    Points where pieces meet are those of `origin` + `scale` z, where these (m,) are given.
+    """
     lower, upper = index.domain.lower, index.domain.upper
+    if not index.domain.bounded:
+        raise ModelError(
+            f"Rules in pieces are of data in a bounded set; got {index.domain}. Take one that holds all of it, or one piece."
+        )
     count = _count(pieces)
     if count is None:
-        given = np.unique(numbers(pieces, "`pieces` of a rule").ravel())
-        each = [given] * len(lower)
+        given = numbers(pieces, "`pieces` of a rule").ravel()
+        start, unit = (np.zeros(len(lower)) if scale is None else origin), (1.0 if scale is None else scale)
+        each = [np.unique(column) for column in ((given[:, None] - start) / unit).T]
     else:
         shares = np.arange(1, count) / count
         each = [a + (b - a) * shares for a, b in zip(lower, upper, strict=True)]
-    if isinstance(index.domain, Budget):
-        each = [np.union1d(points, [0.0]) for points in each]
-    found = tuple(
+    for j in bent(index.domain):
+        each[j] = np.union1d(each[j], [0.0])
+    return tuple(
         tuple(p for p in points.tolist() if a < p < b) for points, a, b in zip(each, lower, upper, strict=True)
     )
-    if not any(found):
-        raise ModelError(
-            f"No entry of {index.name} has its range around a point of `pieces`, {shown(pieces)}: they range from "
-            f"{lower.min():.6g} to {upper.max():.6g}."
-        )
-    return found
+
+
+def refuse_outside(pieces: Pieces, names: str, lower: Array, upper: Array) -> None:
+    """A ModelError for points that lie in no range from `lower` to `upper`, those of entries of what is so called."""
+    if _count(pieces) is not None:
+        return
+    for point in numbers(pieces, "`pieces` of a rule").tolist():
+        if not ((lower < point) & (point < upper)).any():
+            raise ModelError(
+                f"No entry of {names} has its range around the point {point:.6g} of `pieces`: they range from "
+                f"{lower.min():.6g} to {upper.max():.6g}. Leave it out, or choose a point within."
+            )
 
 
 def unfolded(indices: tuple[Index, ...], constraint: Constraint) -> tuple[tuple[Index, ...], Constraint]:
@@ -150,6 +169,12 @@ def _folds(indices: tuple[Index, ...], present: tuple[Index, ...], what: object)
     return folds
 
 
+def declared_places(indices: tuple[Index, ...]) -> Ints:
+    """Which coordinates of all indices are those of the indices as they were declared, which come first in each."""
+    starts = np.cumsum([0, *(i.domain.dim for i in indices)]).tolist()
+    return np.concatenate([start + np.arange(i.declared.domain.dim) for start, i in zip(starts, indices, strict=False)])
+
+
 def _with_parts(indices: tuple[Index, ...], folds: dict[int, Folded]) -> tuple[Index, ...]:
     return tuple(folds.get(id(i), i) for i in indices)
 
@@ -158,6 +183,11 @@ def _in_parts(body: Affine, folds: dict[int, Folded]) -> Affine:
     for folded_index in folds.values():
         body = body.substituted({folded_index.of: folded_index.data})
     return body
+
+
+def written_out(formula: Expression) -> Expression:
+    """A formula with others in the index itself in the place of its parts."""
+    return substituted(formula, {i: i.spelled for i in formula.indices() if isinstance(i, Folded)})
 
 
 def spelled(body: Affine) -> Affine:

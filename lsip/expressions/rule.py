@@ -12,7 +12,7 @@ from itertools import combinations_with_replacement, groupby
 from math import comb
 from operator import index as whole
 from operator import mul
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from ..errors import ModelError
 from ..validation import MOST_AXES, Array, shown
 from .affine import Affine, Term, Variable
 from .decision_rule import DecisionRule, Part
-from .folds import Pieces, fold, is_affine
+from .folds import Pieces, breaks_of, fold, is_affine, refuse_outside
 from .graph import Constant, Expression, Gather, Index, Join, as_expression
 from .operands import Ints
 from .printing import text
@@ -77,7 +77,13 @@ class Rule(Affine):
         name: str | None = None,
         degree: int = 1,
         pieces: Pieces = 1,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            raise ModelError(
+                f"A rule has a shape, `of`, `name`, `degree` and `pieces`; got {', '.join(unknown)}. Bounds are "
+                "constraints, such as forall(z, rule >= 0), and whole numbers are decided before, as a Variable."
+            )
         entries = _entries(of)
         exponents = exponents_up_to(len(entries), _degree(degree))
         parts, self.parts = ((), ()) if is_affine(pieces) or not entries else _parts(entries, degree, pieces)
@@ -160,7 +166,7 @@ def _simplices(z: Index) -> list[list[Entry]]:
 
 def _degree(degree: int) -> int:
     try:
-        found = whole(degree)
+        found = 0 if isinstance(degree, bool | np.bool_) else whole(degree)
     except TypeError:
         found = 0
     if found < 1:
@@ -172,9 +178,12 @@ def _parts(entries: tuple[Entry, ...], degree: int, pieces: Pieces) -> tuple[tup
     """What of the entries lies above their breakpoints: as expressions, and of which entries, between which numbers."""
     if degree != 1:
         raise ModelError(f"A rule has a `degree` or `pieces`, not both; got degree {degree}, pieces {shown(pieces)}.")
-    each = [(fold(i, pieces), k) for i, k in entries]
-    parts = tuple(Gather(f, f.parts(k)) for f, k in each if len(f.parts(k)))
-    return parts, tuple(Part(j, *ends) for j, (f, k) in enumerate(each) for ends in f.limits(k))
+    breaks = {i: breaks_of(i, pieces) for i, _ in entries}
+    ends = (np.concatenate([getattr(i.domain, end) for i in breaks]) for end in ("lower", "upper"))
+    refuse_outside(pieces, ", ".join(i.name for i in breaks), *ends)
+    each = [(j, fold(i, breaks[i]), k) for j, (i, k) in enumerate(entries) if breaks[i][k]]
+    parts = tuple(Gather(f, f.parts(k)) for _, f, k in each)
+    return parts, tuple(Part(j, *ends) for j, f, k in each for ends in f.limits(k))
 
 
 def _written(of: Seen) -> tuple[Any, ...]:

@@ -170,6 +170,9 @@ class Run:
     def _steps(self) -> Generator[Iterate, None, End]:
         if not self.ready:
             return End(Status.TIME_LIMIT)
+        if self.options.time_limit is not None:  # it may be up before anything else is proven
+            with self.clock.on("proof"), suppress(OutOfTime), within(self.tuning.early_share * self.clock.left()):
+                self.relaxation.begin_bounded(self.state)
         for iteration in range(1, self.options.max_iterations + 1):
             with self.clock.on("relaxation"):
                 proposal = self.relaxation.relax(self.state)

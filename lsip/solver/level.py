@@ -171,7 +171,7 @@ class _Steps:
     def _hold(self, cuts: list[Support], *more: Halfspaces) -> None:
         rows, sides = cut_rows(self.program, cuts)
         rows = rows.toarray() if is_sparse(rows) else np.asarray(rows)
-        self.held = self.held.joined(Halfspaces.of(rows, sides, 1.0, cuts=cuts), *more)
+        self.held = self.held.with_new(Halfspaces.of(rows, sides, 1.0, cuts=cuts), *more)
 
     def _keep(self, x: Array, separations: list[Separation]) -> None:
         run, state = self.run, self.run.state
@@ -200,7 +200,7 @@ class _Steps:
         multipliers = np.zeros(len(side))
         while True:
             check("level step")
-            point, multipliers[asked] = nearest(x, a[asked], side[asked], self.tuning.empty)
+            point, multipliers[asked] = nearest(x, a[asked], side[asked], self.tuning.empty, multipliers[asked] > 0)
             if point is None:
                 return None, multipliers
             more = ~asked & (a @ point - side > self.tuning.touching * self.margin)

@@ -24,6 +24,7 @@ from .clock import Clock
 from .level import Level, suits
 from .linear_master import LinearMaster
 from .newton import Newton
+from .nominal import nominal_lower
 from .options import Options
 from .rays import find_ray, occasionally
 from .relaxation import CLASH, Accelerator, Relaxation, Search, counted
@@ -155,6 +156,10 @@ class LinearRelaxation(Relaxation):
         else:
             state.margin = 0.5 * min(-best.slack, state.margin)
         return None
+
+    def begin_bounded(self, state: State) -> None:
+        if self.program.n > self.tuning.level.few and self.program.cones is None:
+            nominal_lower(self.program, state, self.units)
 
     def farther(self) -> bool:
         return self.result is not None and self._stretch(self.result.z)

@@ -208,6 +208,9 @@ class Relaxation(ABC):
         rows = cuts_at(separations, -np.inf) or list(point.support)
         return rounding_of(max(row_terms(self.program, point.x, rows), default=0.0))
 
+    def begin_bounded(self, state: State) -> None:  # noqa: B027 - the first step has bounds soon enough
+        """Prove a lower bound before the first step, where that may take long."""
+
     def complete(self, state: State) -> None:  # noqa: B027 - most proposals are complete
         """A proposal with all multipliers, for the last proofs of a solve."""
 

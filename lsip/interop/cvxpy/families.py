@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...domains import Product
 from ...expressions.affine import Affine
-from ...expressions.folds import unfolded_body
+from ...expressions.folds import declared_places, unfolded_body
 from ...expressions.graph import Index
 from ...model.compilation import declared_family
 from ...model.families import FamilyViolation
@@ -71,19 +71,13 @@ def compile_families(constraints: Sequence[Quantified], layout: Layout) -> Compi
         domain = indices[0].domain if len(indices) == 1 else Product(*(i.domain for i in indices))
         families.append(declared_family(name, indices, domain, body, labels, {layout.whole: 0}))
         owners.append(tuple((m, i) for m in members for i in range(m.size)))
-        declared.append(_declared(indices, members[0].indices))
+        declared.append(declared_places(indices))
     for c in constraints:
         if not c.traced:
             families += black_boxes(c, _name(c), layout)
             owners += [((c, i),) for i in range(c.size)]
             declared += [np.arange(c.domain.dim)] * c.size
     return Compiled(tuple(families), tuple(owners), tuple(declared))
-
-
-def _declared(indices: tuple[Index, ...], given: tuple[Index, ...]) -> NDArray[np.intp]:
-    """Which coordinates of all indices are those of the given ones, which come first in each."""
-    starts = np.cumsum([0, *(i.domain.dim for i in indices)]).tolist()
-    return np.concatenate([start + np.arange(i.domain.dim) for start, i in zip(starts, given, strict=False)])
 
 
 def _name(c: Quantified) -> str:

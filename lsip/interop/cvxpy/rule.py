@@ -59,17 +59,11 @@ class Rule(cp.Variable):  # type: ignore[misc]
         self, shape: int | tuple[int, ...] = (), *, of: Any = None, name: str | None = None, **options: Any
     ) -> None:
         _refuse_other(of)
-        try:
-            self.meaning = Meaning(shape, of=unwrap(of), name=name, **options)
-        except TypeError as error:
-            raise ModelError(
-                f"A decision rule takes what lsip.Rule takes, and no attributes of CVXPY: {error}. Write these as "
-                "constraints, such as forall(z, rule >= 0)."
-            ) from error
+        self.meaning = Meaning(shape, of=unwrap(of), name=name, **options)
         super().__init__(self.meaning.shape, name=str(self.meaning))
         self.stand_in = StandIn(self)
         whole = self.meaning.coefficients
-        self.behind: Any = cp.Variable(whole.shape, name=whole.name) if self.indices else self
+        self.behind: Any = _coefficients(whole) if self.indices else self
         self.coefficients: Any = self.behind if self.indices else cp.reshape(self, whole.shape, order="C")
 
     __hash__ = object.__hash__
@@ -131,6 +125,13 @@ def decided(variables: Iterable[Leaf]) -> list[Leaf]:
     """What is decided here and now: the variables, with their coefficients in the place of rules."""
     found = [v.behind if isinstance(v, Rule) else v for v in variables]
     return list({v.id: v for v in found}.values())
+
+
+def _coefficients(whole: Variable) -> Leaf:
+    """The coefficients as a CVXPY variable; those that others say as well are 0, as in the language."""
+    bounds = [np.reshape(ends, whole.shape) for ends in (whole.lower, whole.upper)]
+    free = np.isinf(whole.lower).all()
+    return cp.Variable(whole.shape, name=whole.name, bounds=None if free else bounds)
 
 
 def _refuse_other(of: Any) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...expressions.affine import Affine, Constraint, Term, Variable
+from ...expressions.folds import declared_places, unfolded_body
 from ...expressions.graph import Constant, Expression, Index
 from ...model.families import BlackBoxFamily
 from ...model.identities import matched
@@ -52,26 +53,39 @@ class Owner:
 
     piece: Place
     side: int  # UPPER for body <= upper, LOWER for lower <= body
+    places: NDArray[np.intp] | None = None  # of the coordinates that the piece knows of, where it does not know all
 
     def label(self, both: bool) -> str:
         """How the row is called, with its side if the piece has `both`."""
         return f"{self.piece.name}, {'upper' if self.side == UPPER else 'lower'} side" if both else self.piece.name
 
+    def seen(self, point: Array) -> Array:
+        """What the piece knows of a point: all but the parts of its coordinates in which rules are."""
+        return point if self.places is None else point[self.places]
 
-def declared(formulas: list[tuple[Place, Formula]], n: int) -> list[tuple[Any, tuple[Owner, ...]]]:
-    """Families of formulas, with the owner of every row; constraints over the same indices share one."""
-    groups: dict[tuple[Index, ...], list[_Line]] = {}
+
+def declared(formulas: list[tuple[Place, Formula]], n: int, bent: bool) -> list[tuple[Any, tuple[Owner, ...]]]:
+    """Families of formulas, with the owner of every row; constraints over the same indices share one.
+
+    Where rules are `bent`, those with such are over indices with their parts.
+    """
+    groups: dict[tuple[tuple[Index, ...], bool], list[_Line]] = {}
     for piece, formula in formulas:
-        groups.setdefault(formula.indices, []).extend(_lines(piece, formula))
+        groups.setdefault((formula.indices, bent and formula.in_pieces), []).extend(_lines(piece, formula))
     if not groups:
         return []
     x = Variable(n, name="x")
-    rows = [ForAll(i, Constraint(_affine(x, lines), False, ("name", "rows"))) for i, lines in groups.items()]
+    bodies = [unfolded_body(i, _affine(x, lines), "A constraint") for (i, _), lines in groups.items()]
+    rows = [ForAll(i, Constraint(body, False, ("name", "rows"))) for i, body in bodies]
+    found: list[tuple[Any, tuple[Owner, ...]]] = []
     compiled: tuple[Any, ...] = Problem(minimize(x[0]), rows).compile().families
-    for family, lines in zip(compiled, groups.values(), strict=True):
+    for family, lines, (indices, _) in zip(compiled, groups.values(), bodies, strict=True):
         family.labels = tuple(line.label for line in lines)
         family.name = "; ".join(dict.fromkeys(line.owner.piece.component.name for line in lines))
-    return [(f, tuple(line.owner for line in lines)) for f, lines in zip(compiled, groups.values(), strict=True)]
+        places = declared_places(indices)
+        owners = tuple(replace(line.owner, places=places) for line in lines)
+        found.append((family, owners))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +129,8 @@ def identity(place: Place, formula: Formula, n: int) -> list[tuple[dict[int, flo
     """An equality for all indices as those of coefficients: rows over n columns, and their right-hand sides."""
     offset = formula.body.offset - formula.upper
     line = _Line(Owner(place, UPPER), place.name, formula.body.coefficients, offset)
-    equality = Constraint(_affine(Variable(n, name="x"), [line]), True, ("name", place.name))
-    found = matched(formula.indices, equality, {}).body
+    indices, body = unfolded_body(formula.indices, _affine(Variable(n, name="x"), [line]), place.name)
+    found = matched(indices, Constraint(body, True, ("name", place.name)), {}).body
     rows = [(dict[int, float](), -side) for side in np.broadcast_to(_known(found.offset), found.shape).tolist()]
     for term in found.terms:
         for i, j, value in zip(term.rows.tolist(), term.columns.tolist(), _known(term.coefficient), strict=True):

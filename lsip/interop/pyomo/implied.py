@@ -47,7 +47,7 @@ def largest_coefficient(rule: Recourse, places: Array, most: float) -> float:
     """
     from scipy.linalg import qr
 
-    monomials = np.prod(places[:, None, :] ** rule.exponents, axis=-1)  # (P, K)
+    monomials = rule.found(np.zeros(max(rule.columns) + 1)).terms(places)  # (P, K)
     count = monomials.shape[1]
     if len(monomials) < count:
         return np.inf

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ...errors import ModelError, NotAffineError
+from ...expressions.folds import Pieces, is_affine
 from ...model.program import Program
 from .columns import Columns, ModelVariable
 from .comparison import Value
@@ -18,7 +19,7 @@ from .evaluation import linear
 from .families import BlackBox, Owner, Place, declared, identity
 from .formula import Row
 from .implied import largest_coefficient, spread_points, through_equalities
-from .recourse import Function, Recourse
+from .recourse import Bends, Function, Recourse
 from .tracing import Formula, Symbols, trace
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Reading:
     def compile(self) -> tuple[Program, list[tuple[Owner, ...]]]:
         """The program, and the owners of the rows of its families."""
         n = len(self.columns.variables)
-        found = declared(self.formulas, n)
+        found = declared(self.formulas, n, any(rule.bends.parts for _, _, rule in self.rules))
         found += [pair for box in self.boxes for pair in box.families()]
         n = len(self.columns.variables)
         lower, upper = self.columns.bounds()
@@ -89,16 +90,16 @@ def _matrix(rows: list[dict[int, float]], n: int) -> sparse.csr_matrix:
     return sparse.csr_matrix((values, columns, starts), shape=(len(rows), n))
 
 
-def read(model: BlockData, degree: int | None = None) -> Reading:
+def read(model: BlockData, degree: int | None = None, bent: Pieces = 1) -> Reading:
     """Take a Pyomo model apart; says what it cannot hold, and what to do about it.
 
-    With a `degree`, variables over ContinuousSets are decision rules of that degree.
+    With a `degree`, variables over ContinuousSets are decision rules of that degree, or affine in pieces where they are `bent`.
     """
     check(model, degree)
     reading = Reading(title(model), Columns(), False, ({}, 0.0), [])
     if degree is not None:
         for variable in variables_over_continua(model):
-            _adjust(variable, degree, reading)
+            _adjust(variable, degree, bent, reading)
     sense = objective_of(model)
     reading.maximise = is_maximised(sense)
     reading.objective = linear(sense.expr, reading.columns, f"The objective '{sense.name}'")
@@ -118,18 +119,19 @@ def title(model: BlockData) -> str:
     return "Pyomo model" if model.name == "unknown" else str(model.name)  # Pyomo calls unnamed models so
 
 
-def _adjust(variable: Var, degree: int, reading: Reading) -> None:
+def _adjust(variable: Var, degree: int, bent: Pieces, reading: Reading) -> None:
     """Let a variable over a ContinuousSet be a rule, whose bounds hold for all of its values."""
     function = Function(variable, tuple(s for s in factors(variable) if is_continuum(s)), {})
     for piece in parts(variable):
-        rule = Recourse.of(piece.name, piece.coordinates, degree, reading.columns)
+        indices, _ = reading.symbols.of(piece)
+        bends = Bends.none() if is_affine(bent) else Bends.along(indices, bent)
+        rule = Recourse.of(piece.name, piece.coordinates, degree, reading.columns, bends)
         members = tuple(part for member in piece.members for part in member)
         slots = [i for i, member in enumerate(piece.members) for _ in member or (0,)]
         function.rules[tuple(k for k, i in enumerate(slots) if i in piece.slots), members] = rule
         reading.rules.append((variable, members[0] if len(members) == 1 else members or None, rule))
         lower, upper = _common_bounds(piece)
         if lower is not None or upper is not None:
-            indices, _ = reading.symbols.of(piece)
             reading.formulas.append((piece, Formula(indices, Row(rule.row(indices)), lower, upper)))
         if lower is not None and upper is not None:
             places = spread_points(piece.domain, len(rule.columns))

@@ -93,7 +93,7 @@ class Answer:
             owner = self.owners[point.family][point.component]
             if id(owner.piece.component) not in found:  # bounds of rules, and the objective
                 continue
-            key = owner.piece.key(point.point.tolist())
+            key = owner.piece.key(owner.seen(point.point).tolist())
             duals = found[id(owner.piece.component)][1]
             side = -self.sign if owner.side == UPPER else self.sign
             duals[key] = duals.get(key, 0.0) + side * point.multiplier
@@ -138,7 +138,8 @@ class Answer:
 
         if add_active_points:
             for point in self.solution.active:
-                self.owners[point.family][point.component].piece.extend(point.point)
+                owner = self.owners[point.family][point.component]
+                owner.piece.extend(owner.seen(point.point))
         StaleFlagManager.mark_all_as_stale()
         for variable, value in self.values():
             variable.set_value(value, skip_validation=True)

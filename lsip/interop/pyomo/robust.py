@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...errors import ModelError, NotAffineError
+from ...expressions.folds import is_affine
 from ...expressions.graph import Expression, Index
 from ...expressions.polynomials import Polynomials
 from ...expressions.tape import Tape
@@ -27,7 +28,7 @@ from .evaluation import shortened
 from .formula import Reader, Row, Untraceable, as_row, total
 from .implied import largest_coefficient, spread_points
 from .model import Reading, check, constraints, is_maximised, objective_of, title
-from .recourse import Recourse
+from .recourse import Bends, Recourse
 from .tracing import Formula
 from .uncertainty import Image, image_of
 
@@ -54,6 +55,9 @@ class Declaration:
         Decided before, and after the parameters are known. Other variables are states, determined by equalities.
     decision_rule_order
         The degree of second-stage variables in the uncertain parameters: 0 for static ones, 1 for affine rules.
+    decision_rule_pieces
+        In how many pieces of equal width affine rules are so, along every parameter, or a list of the points where
+        these meet; PyROS does not have them.
     objective_focus
         "nominal" for the objective at the nominal parameters, "worst_case" for the largest over the set.
     nominal_uncertain_param_vals
@@ -65,6 +69,7 @@ class Declaration:
     first_stage_variables: Any = ()
     second_stage_variables: Any = ()
     decision_rule_order: int = 0
+    decision_rule_pieces: Any = 1
     objective_focus: Any = "nominal"
     nominal_uncertain_param_vals: Any = None
 
@@ -85,10 +90,14 @@ class Declaration:
         return focus == "worst_case"
 
 
-def order_of(degree: object) -> int:
-    """The degree of decision rules, checked."""
-    if isinstance(degree, bool) or degree not in (0, 1, 2):
+def order_of(degree: object, pieces: Any) -> int:
+    """The degree of decision rules, checked, as are their pieces."""
+    if isinstance(degree, bool) or not isinstance(degree, int | float | np.number) or degree not in (0, 1, 2):
         raise ModelError(f"`decision_rule_order` is 0, 1 or 2, the degree of decision rules; got {shown(degree)}.")
+    if not is_affine(pieces) and degree != 1:
+        raise ModelError(
+            f"Rules with `decision_rule_pieces` are affine in each: solve with decision_rule_order=1; got {degree}."
+        )
     return int(degree)
 
 
@@ -159,7 +168,10 @@ def read_robust(model: BlockData, given: Declaration) -> Reading:
         list[dict[int, Value]](),
         list[dict[int, Value]](),
     )
-    for variable, degree in zip(tuple(met.variables), _degrees(met.variables, lines, given, index), strict=True):
+    degrees = _degrees(met.variables, lines, given, index)
+    straight = index is None or is_affine(given.decision_rule_pieces) or not any(degrees)
+    bends = Bends.none() if straight or index is None else image.bends(index, seen, given.decision_rule_pieces)
+    for variable, degree in zip(tuple(met.variables), degrees, strict=True):
         bounds = _bounds(variable, reader)
         if degree is None:
             rows.append(reading.columns(variable))
@@ -170,7 +182,7 @@ def read_robust(model: BlockData, given: Declaration) -> Reading:
             continue
         if not variable.is_continuous():
             raise ModelError(f"Variable '{variable.name}' is whole, and a rule is not: list it in the first stage.")
-        rule = Recourse.of(str(variable.name), names, degree, reading.columns)
+        rule = Recourse.of(str(variable.name), names, degree, reading.columns, bends)
         rows.append(rule.row([values[i] for i in seen]))
         nominal_rows.append(rule.row([nominal[i] for i in seen]))
         reading.rules.append((variable, None, rule))
@@ -232,7 +244,7 @@ def _data(given: Any, what: str) -> Iterator[Any]:
 
 def _degrees(variables: list[Any], lines: list[Line], given: Declaration, index: Index | None) -> list[int | None]:
     """The degree of every variable in the uncertain parameters; None for those that do not depend on them."""
-    order = order_of(given.decision_rule_order)
+    order = order_of(given.decision_rule_order, given.decision_rule_pieces)
     first, second = (
         {id(v) for v in _data(getattr(given, name), name)}
         for name in ("first_stage_variables", "second_stage_variables")
@@ -245,6 +257,12 @@ def _degrees(variables: list[Any], lines: list[Line], given: Declaration, index:
     states = [k for k, v in enumerate(variables) if id(v) not in first | second]
     later = {k for k, v in enumerate(variables) if id(v) in second}
     degree = _state_degree(states, later, variables, lines, order, index) if states else 0
+    if degree > 1 and not is_affine(given.decision_rule_pieces):
+        names = ", ".join(f"'{variables[k].name}'" for k in states)
+        raise ModelError(
+            f"The states {shortened(names)} have rules times uncertain parameters in their equalities, and are not "
+            "affine in pieces: substitute them, or solve without decision_rule_pieces."
+        )
     found = {**dict.fromkeys(later, order), **dict.fromkeys(states, degree)}
     return [found.get(k) or None for k in range(len(variables))]
 

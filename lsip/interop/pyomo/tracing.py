@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ModelError
-from ...expressions.graph import Index, Join, as_expression
+from ...expressions.folds import Folded, written_out
+from ...expressions.graph import Expression, Index, Join, as_expression
 from ...expressions.tape import Tape
 from ...model.callables import TRACES
 from .columns import Columns
@@ -35,6 +36,12 @@ class Formula:
     body: Row
     lower: Any  # a number, an index expression, or None
     upper: Any
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether a rule in it is one in pieces."""
+        values = (v for v in self.body.coefficients.values() if isinstance(v, Expression))
+        return any(isinstance(node, Folded) for v in values for node in v.indices())
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +148,7 @@ def _values(formula: Formula | None, indices: tuple[Index, ...], points: Array) 
     low = None if formula.lower is None else formula.lower - body.offset
     high = None if formula.upper is None else formula.upper - body.offset
     parts = [*body.coefficients.values(), 0.0 if low is None else low, 0.0 if high is None else high]
-    tape = Tape((Join(tuple(as_expression(p) for p in parts)),), indices)
+    tape = Tape((written_out(Join(tuple(as_expression(p) for p in parts))),), indices)
     with np.errstate(all="ignore"):
         values = np.array(np.broadcast_to(tape.values(points), (len(points), len(parts))))
     values[:, -2] = -np.inf if low is None else values[:, -2]

@@ -17,9 +17,12 @@ from scipy.linalg import block_diag
 
 from ...domains import Box, Budget, Domain, Ellipsoid, Finite, Interval, Polytope
 from ...errors import ModelError
+from ...expressions.decision_rule import Part
+from ...expressions.folds import Pieces, breaks_of, fold, refuse_outside
 from ...expressions.graph import Index
 from ...expressions.interval import TINY
 from .comparison import Value
+from .recourse import Bends
 
 if TYPE_CHECKING:
     from pyomo.contrib.pyros import UncertaintySet
@@ -84,6 +87,31 @@ class Image:
             terms = [w if a == 1.0 else a * w for a, w in zip(row, entries, strict=True) if a]
             found.append(reduce(add, [*terms, start] if start or not terms else terms))
         return tuple(found)
+
+    def bends(self, index: Index, seen: Sequence[int], pieces: Pieces) -> Bends:
+        """Pieces along parameters that are seen, each of which is a multiple of one entry of the index, moved."""
+        for i in seen:
+            if np.count_nonzero(self.place[i]) > 1:
+                raise ModelError(
+                    "Rules with `decision_rule_pieces` need a set in which every uncertain parameter moves by itself, "
+                    "such as a BoxSet, PolyhedralSet or EllipsoidalSet; in a set of factors, or of deviations that "
+                    "differ up and down, parameters are sums."
+                )
+        entry = [int(np.flatnonzero(self.place[i])[0]) for i in seen]
+        scale, origin = np.ones(index.domain.dim), np.zeros(index.domain.dim)
+        scale[entry], origin[entry] = self.place[seen, entry], self.origin[list(seen)]
+        breaks, lower, upper = breaks_of(index, pieces, scale, origin), index.domain.lower, index.domain.upper
+        ends = np.sort([self.at(end)[list(seen)] for end in (lower, upper)], axis=0)
+        refuse_outside(pieces, "the uncertainty set", *ends)
+        folded = fold(index, breaks)
+        found: list[tuple[Part, Value]] = []
+        for j, k in enumerate(entry):
+            a, start = float(scale[k]), float(origin[k])
+            for place, (low, high) in zip(folded.parts(k).tolist(), folded.limits(k), strict=True):
+                part: Any = folded.part(place)  # of the index; where the parameter falls, its own is what is left
+                moved = a * part if a > 0 else a * (part - (high - low))
+                found.append((Part(j, *sorted((start + a * low, start + a * high))), part if a == 1 else moved))
+        return Bends(tuple(part for part, _ in found), lambda j, value: [v for part, v in found if part.entry == j])
 
     def at(self, point: Array) -> Array:
         """The parameters at an index point."""
