@@ -208,10 +208,11 @@ class NativeTape:
         if not self._tape:
             raise ValueError("The kernel does not take this tape.")
         _held[ref(self, _gone.append)] = self._library, self._tape
+        self._bytes = [float(self._library.lsip_tape_bytes(self._tape, order)) for order in range(4)]
 
     def _threads(self, boxes: int, order: int) -> int:
         """One for every share of the work that takes much longer than starting a thread does."""
-        work = boxes * float(self._library.lsip_tape_bytes(self._tape, order))
+        work = boxes * self._bytes[order]
         return int(min(max(work / TUNING.share, 1.0), cores()))
 
     def quadratics(
