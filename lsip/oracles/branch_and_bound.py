@@ -360,7 +360,7 @@ class _Search:
             return 0
         taken = min(batch, room // added)
         if len(rows) > taken:
-            rows = rows[np.argpartition(-_largest(self.bounds[k][rows]), taken)[:taken]]
+            rows = rows[np.argpartition(_largest(self.bounds[k][rows]), -taken)[-taken:]]
         before = cover.n
         settled = self._settled(cover, rows, room)
         self.enclosed += settled.enclosed

@@ -67,9 +67,9 @@ class CoverTuning:
     most_bytes
         Memory for the boxes of a cover; none is split beyond.
     single
-        Coordinates of an index from which on second derivatives, of which there are many then, are kept in single
-        precision. Over boxes that are small enough for a proof they are small, too, and what rounding takes from them
-        is nothing beside what is left open of third order.
+        Coordinates of an index from which on second derivatives, of which there are many then, and errors are kept in
+        single precision. Over boxes that are small enough for a proof second derivatives are small, too, and what
+        rounding takes from them is nothing beside what is left open of third order.
     """
 
     first_boxes: tuple[tuple[int, int], ...] = ((4, 32), (3, 10), (2, 5), (2, 2))
@@ -87,7 +87,7 @@ class CoverTuning:
 
 
 TUNING = CoverTuning()
-SINGLE = float(np.finfo(np.float32).max)
+SINGLE = np.finfo(np.float32)
 
 
 class Settled(NamedTuple):
@@ -119,6 +119,7 @@ class Cover:
         self.quadratic = 1 + self.dim + len(triangle(self.dim)[0])  # numbers in a quadratic
         self.levels = self.quadratic + (len(cubic_weights(self.dim)) if order == 3 else 0)
         self.single = order == 2 and self.dim >= TUNING.single  # whether second derivatives are kept apart, as `bend`
+        self._units: Array | None = None  # (p, K + 1), powers of two in which these and errors are about 1 at first
         self.shared = bool((family.columns == family.columns[0]).all())
         self.chart = Chart(cell)
         self._enclose = self._enclosure(family)
@@ -284,10 +285,27 @@ class Cover:
         if not self.single:
             return {"rough": rough, "table": table, "error": error}
         bend, first = table[:, :, 1 + self.dim :], table[:, :, : 1 + self.dim]
-        kept = np.clip(bend, -SINGLE, SINGLE).astype(np.float32)
-        lost = np.abs(bend - kept).sum(axis=2)
-        error = (error + lost) * (1 + (self.levels + self.width + 8) * EPS)
-        return {"rough": rough.astype(np.float32), "table": first, "bend": kept, "error": error}
+        with np.errstate(all="ignore"):
+            if self._units is None:
+                sizes = np.concatenate([np.abs(bend).max(axis=2), error])
+                most = np.where(np.isfinite(sizes), sizes, 0.0).max(axis=0, initial=0.0)
+                self._units = 2.0 ** np.clip(np.round(np.log2(np.where(most > 0, most, 1.0))), -900.0, 900.0)
+            kept = np.clip(bend / self._units[:, None], SINGLE.min, SINGLE.max).astype(np.float32)
+            lost = np.abs(bend - kept * self._units[:, None]).sum(axis=2)
+            doubt = (error + lost) * (1 + (self.levels + self.width + 8) * EPS) / self._units
+            above = np.nextafter(doubt.astype(np.float32), np.float32(np.inf))
+            return {"rough": rough.astype(np.float32), "table": first, "bend": kept, "error": above}
+
+    def _errors(self, rows: slice | NDArray[np.intp]) -> Array:
+        """Errors (N, p, K + 1) of boxes, in doubles."""
+        error = self.error[rows]
+        return error if self._units is None else error * self._units
+
+    def _bends(self, rows: slice | NDArray[np.intp]) -> Array:
+        """Second derivatives (N, p, levels, K + 1) of boxes, in doubles."""
+        if self._units is None:
+            return self.table[rows][:, :, 1 + self.dim : self.quadratic]
+        return np.asarray(self.bend[rows] * self._units[:, None])
 
     def _flat(self, quadratic: Quadratic) -> tuple[Array, Array]:
         """The same as they come: coefficients (levels, N, numbers) and errors (N, numbers)."""
@@ -353,9 +371,9 @@ class Cover:
 
     def _models(self, weights: Array, rows: slice | NDArray[np.intp]) -> tuple[Array, Array]:
         """Quadratics (N p, numbers) for these weights, and what they are off by, at most, (N p,)."""
-        table, error = self.table[rows], self.error[rows]
+        table, error = self.table[rows], self._errors(rows)
         if self.single:
-            table = np.concatenate([table, self.bend[rows]], axis=2)
+            table = np.concatenate([table, self._bends(rows)], axis=2)
         size, flat = np.abs(weights), len(table) * self.p
         if self.shared and (weights == weights[0]).all():
             q = (table.reshape(-1, self.width) @ weights[0]).reshape(flat, self.levels)
@@ -377,8 +395,8 @@ class Cover:
 
         Coefficients are polynomials in d with |d_i| <= 1 up to their errors: no larger than their terms in all.
         """
-        m, error = self.dim, self.error[rows]
-        parts = [self.table[rows], self.bend[rows]] if self.single else [self.table[rows]]
+        m, error = self.dim, self._errors(rows)
+        parts = [self.table[rows], self._bends(rows)] if self.single else [self.table[rows]]
         levels = (level for part in parts for level in np.moveaxis(part, 2, 0))
         weight = np.concatenate([np.ones(1 + m), quadratic_weights(m), cubic_weights(m) if self.order == 3 else []])
         swing = np.zeros(error.shape[:2])
@@ -527,8 +545,7 @@ class Cover:
         m, size = self.dim, np.abs(weights)
         i, j = triangle(m)
         with np.errstate(all="ignore"):
-            bend = self.bend[rows] if self.single else self.table[rows][:, :, 1 + m : self.quadratic]
-            part = np.einsum("nplk,pk->nl", np.abs(bend), size)
+            part = np.einsum("nplk,pk->nl", np.abs(self._bends(rows)), size)
             linear = np.einsum("nplk,pk->nl", self.table[rows][:, :, 1 : 1 + m], weights)
         result = 1e-3 * np.abs(linear) + self.rough[rows]
         for k, (a, b) in enumerate(zip(i, j, strict=True)):
