@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import lsip
 from lsip.errors import ModelError
 from lsip.expressions.interval import EPS
+from lsip.kernel import native
 from lsip.model.families import BlackBoxFamily, FamilyViolation
 from lsip.model.program import Program
 from lsip.oracles import BranchAndBound, Grid, Multistart, ProjectedSubgradient, RandomSearch, cover
@@ -203,7 +204,7 @@ def test_quotients_of_maxima_are_bounded_before_any_box_is_split(floor: float) -
 
 def test_a_search_stops_splitting_where_its_memory_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """The row is 0 everywhere, and no enclosure says so: only memory ends the search, and arrays have no more room."""
-    monkeypatch.setattr(cover, "TUNING", replace(cover.TUNING, most_bytes=3e5))
+    monkeypatch.setattr(cover, "TUNING", replace(cover.TUNING, most_bytes=4.2e5))
     y, x = lsip.Index("y", lsip.Box([0, 0], [1, 1])), lsip.Variable(2, name="x")
     bump = 1 / (1 + 9 * (y[0] - y[1]) ** 2)
     program = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, bump * x[0] + y[0] * x[1] <= bump)]).compile()
@@ -270,3 +271,27 @@ def test_sums_of_waves_are_bounded_up_to_the_last_double_of_an_interval() -> Non
             level = float(np.nextafter(-float(at_end.mid()), np.inf))
             found = lsip.oracles.BranchAndBound().maximise(program.violation(0, np.array([*factors, level])))
             assert not at_end + flint.arb(level) > flint.arb(found.bound)
+
+
+@pytest.mark.parametrize("reference", [False, True])
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e39])
+def test_bounds_hold_where_second_derivatives_are_kept_in_single_precision(
+    size: float, reference: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In many dimensions most of a box's memory is theirs; beside what a bound leaves open, that costs nothing."""
+    m, rng = 5, np.random.default_rng(0)
+    y, x = lsip.Index("y", lsip.Box(np.zeros(m), np.ones(m))), lsip.Variable(3, name="x")
+    rows = size * np.stack([np.exp(y @ rng.normal(size=m)) for _ in range(3)])
+    program = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, rows @ x <= size * np.sin(y.sum()))]).compile()
+    family, weights = program.families[0], np.array([[1.5, -2.0, 0.7, -1.0]])
+    with native.by_reference(reference):
+        single = cover.Cover(family, family.domain.cells()[0])
+        monkeypatch.setattr(cover, "TUNING", replace(cover.TUNING, single=m + 1))
+        double = cover.Cover(family, family.domain.cells()[0])
+        found, sharp = (c.bounds(weights, slice(None))[0][:, 0] for c in (single, double))
+    assert single.row_bytes < 0.75 * double.row_bytes
+    points = single.lower + rng.random((40, single.n, m)) * (single.upper - single.lower)
+    a, b = family.rows(points.reshape(-1, m))
+    value = (np.concatenate([a, b[..., None]], axis=-1) @ weights[0]).reshape(40, single.n).max(axis=0)
+    assert (value <= found + 1e-15 * size).all()
+    assert (found <= sharp + 1e-5 * size).all()

@@ -45,7 +45,7 @@ static double largest_eigenvalue(int m, double (*a)[MOST_DIMENSIONS]) {
 static double clipped(double v) { return v > 1 ? 1 : v < -1 ? -1 : v; }
 
 // v + g d + d' h d / 2 over the cube: at most what is returned, which is nearly attained at d.
-static double bound_of(int m, const double* row, double* d) {
+double bound_of(int m, const double* row, double* d) {
     double v = row[0], g[MOST_DIMENSIONS], h[MOST_DIMENSIONS][MOST_DIMENSIONS], size = std::fabs(v);
     bool free[MOST_DIMENSIONS];
     const double* entry = row + 1 + m;

@@ -196,7 +196,7 @@ template <class Part> static bool share(long count, int threads, Part part) {
     return done;
 }
 
-EXPORT int lsip_kernel_version() { return 3; }
+EXPORT int lsip_kernel_version() { return 4; }
 
 // Which engine is used from now on: 0 the portable one, 1 that for AVX2 where there is such a processor.
 EXPORT int lsip_kernel_choose(int wanted) {

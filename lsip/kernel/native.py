@@ -22,7 +22,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 3
+VERSION = 4
 FIELDS = (
     "op",
     "size",
@@ -53,9 +53,12 @@ class KernelTuning:
     ----------
     share
         Bytes of results that a thread is worth: a millisecond or two of work, where starting one takes 0.05.
+    few_bytes
+        Bytes of enclosures of a search that the kernel does by itself, at most.
     """
 
     share: float = 2e7
+    few_bytes: float = 2e7
 
 
 TUNING = KernelTuning()
@@ -71,9 +74,17 @@ class Kernel(NamedTuple):
     reason: str = ""
 
 
-@cache
+_loaded: list[Kernel] = []  # as a module is: once
+
+
 def kernel() -> Kernel:
     """The kernel that is in use; one without a library if there is none, and why."""
+    if not _loaded:
+        _loaded.append(_load())
+    return _loaded[0]
+
+
+def _load() -> Kernel:
     wanted = os.environ.get("LSIP_KERNEL", "")
     if wanted == "numpy":
         return Kernel(None, "numpy", "LSIP_KERNEL=numpy asks for NumPy")
@@ -143,6 +154,7 @@ def _declare(library: Any) -> None:
     library.lsip_distinct.restype = long
     library.lsip_function.argtypes = [whole, ctypes.c_double, long, pointer, pointer, pointer]
     library.lsip_function.restype = None
+    library.lsip_search.argtypes = [pointer, pointer, pointer, pointer, pointer]
 
 
 def _rounds_outward(library: Any) -> bool:
@@ -196,10 +208,11 @@ class NativeTape:
         if not self._tape:
             raise ValueError("The kernel does not take this tape.")
         _held[ref(self, _gone.append)] = self._library, self._tape
+        self._bytes = [float(self._library.lsip_tape_bytes(self._tape, order)) for order in range(4)]
 
     def _threads(self, boxes: int, order: int) -> int:
         """One for every share of the work that takes much longer than starting a thread does."""
-        work = boxes * float(self._library.lsip_tape_bytes(self._tape, order))
+        work = boxes * self._bytes[order]
         return int(min(max(work / TUNING.share, 1.0), cores()))
 
     def quadratics(
@@ -232,6 +245,64 @@ class NativeTape:
             raise MemoryError("The kernel has no memory for its results.")
         return out
 
+    def search(self, boxes: Few, rows: Weights, goal: float, alert: float) -> Rounds | None:
+        """Split the first boxes, and of their parts those with bounds above `goal`, round after round.
+
+        It ends where none is left, a point above `alert` is found, derivatives are unbounded, or there are many boxes;
+        None if that is so at once.
+        """
+        (p, width), (first, m), levels = rows.weights.shape, boxes.lower.shape, 1 + self.dim * (self.dim + 3) // 2
+        size = int(min(boxes.capacity, TUNING.few_bytes / (8 * p * width * levels)))
+        if size <= first:
+            return None
+        ends = np.empty((3, size, m))
+        ends[0, :first], ends[1, :first], ends[2, :first] = boxes.lower, boxes.upper, boxes.pays
+        found = {"table": (p, levels, width), "error": (p, width), "rough": (m,), "bound": (p,), "points": (p, m)}
+        made = {name: np.empty((size, *shape)) for name, shape in (found | {"model": (p,)}).items()}
+        whole = np.array([p, width, first, boxes.others, size, boxes.most, boxes.crowded, *boxes.halvings], dtype=int)
+        real, told = np.array([goal, alert, boxes.cheap, rows.rounding]), np.zeros(3, dtype=int)
+        given = [None if part is None else np.ascontiguousarray(part) for part in rows[:4]]
+        ended = self._library.lsip_search(
+            self._tape, _at(whole), _at(real), _table([*given, *ends, *made.values()]), _at(told)
+        )
+        if ended < 0:
+            raise MemoryError("The kernel has no memory for its results.")
+        count, enclosed, split = told.tolist()
+        kept = {name: part[:count] for name, part in (made | {"lower": ends[0], "upper": ends[1]}).items()}
+        return Rounds(kept, enclosed, split) if split else None
+
+
+class Few(NamedTuple):
+    """A few boxes (N, m) to be split, and how far that goes."""
+
+    lower: Array
+    upper: Array
+    pays: Array  # (N, m), along which axes splitting pays
+    others: int  # boxes beside them, which are closed
+    capacity: int  # boxes that they may become at most
+    most: int  # in all, each open one counted four times, beyond which no further round begins
+    crowded: int  # in all, beyond which none begins where nearly all of them are open
+    halvings: tuple[int, int]  # in a round, at least and at most
+    cheap: float  # numbers enclosed at once up to which there are more than the least
+
+
+class Weights(NamedTuple):
+    """With what rows (p, K + 1) are multiplied."""
+
+    weights: Array  # (p, K + 1)
+    spread: Array | None  # by how much each may differ
+    lost: Array  # (p,), more than what underflows
+    scale: Array  # (m,), how wide boxes may be
+    rounding: float  # of a product with weights, relative to its terms
+
+
+class Rounds(NamedTuple):
+    """Parts of boxes: their enclosures, bounds (N, p), points (N, p, m) and models (N, p); and what they took."""
+
+    parts: dict[str, Array]
+    enclosed: int
+    split: int
+
 
 def _parts(table: Array, rough: Array, error: Array, ends: NDArray[np.intp]) -> list[Array]:
     """Values, gradients, second and third derivatives (levels, N, K), roughness and errors, as views."""
@@ -240,7 +311,7 @@ def _parts(table: Array, rough: Array, error: Array, ends: NDArray[np.intp]) -> 
     return [levels[0], *orders, rough.transpose(1, 0, 2), error]
 
 
-def _table(arrays: Sequence[Array]) -> Any:
+def _table(arrays: Sequence[Array | None]) -> Any:
     return (ctypes.c_void_p * len(arrays))(*map(_at, arrays))
 
 

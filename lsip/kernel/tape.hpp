@@ -75,6 +75,16 @@ struct Polynomials {
     double *table, *rough, *error;
 };
 
+// Bounds of quadratics (value, gradient, upper triangle) over the cube, and where they are nearly attained.
+double bound_of(int m, const double* row, double* d);
+
+EXPORT int lsip_quadratics(const void* tape, int order, long count, const double* lower, const double* upper,
+                           const signed char* pieces, unsigned char* straddles, double* const* outputs, long width,
+                           double* const* kinks, int threads);
+EXPORT int lsip_points(const void* tape, int order, long count, const double* y, double* out, int threads);
+EXPORT void lsip_layout(long n, long p, long width, long levels, const double* const* parts, const long (*shapes)[3],
+                        const double* error, double rounding, double* table, double* errors);
+
 void round_upward();
 void round_to_nearest();
 

@@ -30,7 +30,7 @@ from .base import (
 )
 from .bernstein import largest, value_at
 from .cover import TUNING as COVER
-from .cover import Cover
+from .cover import Cover, Settled
 from .distinct import distinct, one_a_row
 from .harmonic import by_waves
 from .memory import Partition
@@ -87,7 +87,7 @@ class BranchAndBoundTuning:
     most_stretches: int = 32
     expanded: int = 800
     anew: float = 1e9
-    bounded: int = 8192
+    bounded: int = 4096
 
 
 TUNING = BranchAndBoundTuning()
@@ -243,7 +243,7 @@ class _Search:
         pace = min((TUNING.first_pace, *(cover.pace for cover in self.covers)))
         deadline = now + min(self.options.seconds, left())
         while now <= deadline:
-            open_rows = [np.flatnonzero(b.max(axis=1, initial=-np.inf) > self.goal) for b in self.bounds]
+            open_rows = [np.flatnonzero(_largest(b) > self.goal) for b in self.bounds]
             if self._bound_exactly(open_rows):
                 break
             open_rows = [rows[c.splittable(rows)] for rows, c in zip(open_rows, self.covers, strict=True)]
@@ -358,14 +358,13 @@ class _Search:
         added = 2**COVER.most_halvings - 1  # boxes that one may become more, at most
         if not len(rows) or room < added:
             return 0
-        worst = self.bounds[k][rows].max(axis=1)
-        if len(rows) > min(batch, room // added):
-            rows = rows[np.argsort(-worst)[: min(batch, room // added)]]
+        taken = min(batch, room // added)
+        if len(rows) > taken:
+            rows = rows[np.argpartition(_largest(self.bounds[k][rows]), -taken)[-taken:]]
         before = cover.n
-        spread = cover.influence(self.weights, rows)
-        children = cover.refine(rows, spread)
-        self.enclosed += len(children)
-        bound, points, model = self._bounds(cover, children)
+        settled = self._settled(cover, rows, room)
+        self.enclosed += settled.enclosed
+        children = settled.places
         # Children replaced their parents in place; the others moved to the end, or the tail closed up.
         old = self.bounds[k]
         if cover.n >= before:
@@ -374,10 +373,19 @@ class _Search:
             gone = np.ones(before, dtype=bool)
             gone[rows[len(children) :]] = False
             grown = old[gone]
-        grown[children] = bound
+        grown[children] = settled.bound
         self.bounds[k] = grown
-        self._try(points, model, bool(cover.rough[children].any()))
-        return len(rows)
+        self._try(settled.points, settled.model, bool(cover.rough[children].any()))
+        return settled.split
+
+    def _settled(self, cover: Cover, rows: Ints, room: int) -> Settled:
+        """Boxes in parts: for one round, or for as many as the kernel can do by itself."""
+        goals = self.goal, self.alert
+        found = cover.settle(rows, self.weights, self.spread, goals, room, TUNING.crowded // 8)
+        if found is not None:
+            return found
+        children = cover.refine(rows, cover.influence(self.weights, rows))
+        return Settled(children, *self._bounds(cover, children), len(children), len(rows))
 
     def _expandable(self, k: int, count: int) -> bool:
         """Whether a cover of which so many boxes are open is rather one of polynomials."""
@@ -423,7 +431,7 @@ class _Search:
         """How many boxes a proof would need, where there are many already and nothing is found."""
         if self.best > self.alert or sum(cover.n for cover in self.covers) < WORK.least:
             return
-        open_rows = [np.flatnonzero(b.max(axis=1, initial=-np.inf) > self.goal) for b in self.bounds]
+        open_rows = [np.flatnonzero(_largest(b) > self.goal) for b in self.bounds]
         each = zip(self.covers, open_rows, strict=True)
         left = sum(boxes_left(self.family, c, rows, self.weights, self.spread, self.goal) for c, rows in each)
         self.needed, self.estimate_at = self.enclosed + left, WORK.again * self.enclosed
@@ -432,7 +440,7 @@ class _Search:
         """What is left of the proof; None where it is done, not known, or stopped by a lack of any bound."""
         if self.needed is None or self.best > self.alert or not self.goal < bound < np.inf:
             return None
-        still = sum(int((b.max(axis=1, initial=-np.inf) > self.goal).sum()) for b in self.bounds)
+        still = sum(int((_largest(b) > self.goal).sum()) for b in self.bounds)
         boxes = max(self.needed - self.enclosed, 2.0 * still)
         pace = self.enclosed / self.seconds if self.enclosed else 4 * min(cover.pace for cover in self.covers)
         return Work(boxes, boxes / pace)
@@ -448,6 +456,11 @@ class _Search:
         value = self.violation.at(better, component)
         up = value > g
         return np.where(up[:, None], better, y), np.where(up, value, g), component
+
+
+def _largest(bounds: Array) -> Array:
+    """The largest bound (N,) of every box over its rows (N, p); without a copy, where there is one."""
+    return bounds[:, 0] if bounds.shape[1] == 1 else bounds.max(axis=1, initial=-np.inf)
 
 
 def newton_step(y: Array, gradient: Array, hessian: Array, domain: Domain, reach: Array | None = None) -> Array:

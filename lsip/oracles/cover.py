@@ -17,7 +17,7 @@ import time
 from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,9 @@ from ..domains.proven import LOST
 from ..expressions.chart import Chart
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
-from ..expressions.tape import Quadratic, cubic_weights, middle, quadratic_weights
+from ..expressions.tape import Quadratic, Tape, cubic_weights, middle, quadratic_weights
 from ..kernel import native
-from ..kernel.native import in_use
+from ..kernel.native import Few, Weights, in_use
 from .base import Enclosure, Renewable, Renewal, Rows
 from .quadratic_bound import bound_rows
 
@@ -57,10 +57,19 @@ class CoverTuning:
     cached, at_once
         Coefficients enclosed in one batch by NumPy, and doubles of the polynomials around them by the compiled kernel,
         which shares batches among threads: numbers that leave the processor's cache cost twice as much.
+    looked_at
+        Boxes whose ends are copied at once.
     most_kinks
         Kinks that straddle one box are told apart up to this many: each of them doubles the pieces of the box.
+    few
+        Boxes up to which the compiled kernel goes on by itself, each open one counted four times: a round costs it
+        less than the calls of Python that are saved.
     most_bytes
-        Memory for the enclosures of a cover; no box is split beyond.
+        Memory for the boxes of a cover; none is split beyond.
+    single
+        Coordinates of an index from which on second derivatives, of which there are many then, and errors are kept in
+        single precision. Over boxes that are small enough for a proof second derivatives are small, too, and what
+        rounding takes from them is nothing beside what is left open of third order.
     """
 
     first_boxes: tuple[tuple[int, int], ...] = ((4, 32), (3, 10), (2, 5), (2, 2))
@@ -70,11 +79,26 @@ class CoverTuning:
     cheap: int = 3000
     cached: int = 10_000
     at_once: int = 500_000
+    looked_at: int = 65_536
     most_kinks: int = 3
-    most_bytes: float = 1.5e9
+    few: int = 600
+    most_bytes: float = 1.8e9
+    single: int = 5
 
 
 TUNING = CoverTuning()
+SINGLE = np.finfo(np.float32)
+
+
+class Settled(NamedTuple):
+    """Where parts of boxes are that were split, and what is known of them."""
+
+    places: NDArray[np.intp]
+    bound: Array  # (N, p)
+    points: Array  # (N, p, m)
+    model: Array  # (N, p)
+    enclosed: int  # boxes on the way
+    split: int
 
 
 class Cover:
@@ -94,6 +118,8 @@ class Cover:
         self.dim = cell.lower.shape[1]
         self.quadratic = 1 + self.dim + len(triangle(self.dim)[0])  # numbers in a quadratic
         self.levels = self.quadratic + (len(cubic_weights(self.dim)) if order == 3 else 0)
+        self.single = order == 2 and self.dim >= TUNING.single  # whether second derivatives are kept apart, as `bend`
+        self._units: Array | None = None  # (p, K + 1), powers of two in which these and errors are about 1 at first
         self.shared = bool((family.columns == family.columns[0]).all())
         self.chart = Chart(cell)
         self._enclose = self._enclosure(family)
@@ -119,7 +145,7 @@ class Cover:
 
         On which side of a kink a box lies has to be found out again, also where no kink is left.
         """
-        whole = not (self.direct or self.kinks)
+        whole = not (self.direct or self.kinks or self.single)
         changed = family.renewal(self.cell, before) if whole and isinstance(family, Renewable) else None
         if changed is not None:
             return self._changed(family, changed)
@@ -171,12 +197,12 @@ class Cover:
 
     @property
     def row_bytes(self) -> int:
-        """Memory that one box takes."""
-        return 8 * self.p * self.width * (self.levels + 1)
+        """Memory that one box takes, its bounds included."""
+        return 8 * self.p + sum(s.itemsize * math.prod(s.shape[1:]) for s in self._store.values())
 
     @property
     def most(self) -> int:
-        """Boxes whose enclosures fit into memory."""
+        """Boxes that fit into memory."""
         return int(TUNING.most_bytes / self.row_bytes)
 
     def _rows(self, lower: Array, upper: Array, pieces: NDArray[np.int8] | None) -> dict[str, Any]:
@@ -211,8 +237,6 @@ class Cover:
             quadratic = self._rather_whole(quadratic, lower, upper, pieces)
         rows = self._layout(quadratic)
         rows |= {"lower": lower, "upper": upper}
-        centre, radius = middle(lower, upper)
-        rows |= {"centre": centre, "radius": radius}
         return rows if sides is None else self._cut_off(rows, sides, pieces, straddles)
 
     def _cut_off(
@@ -246,7 +270,7 @@ class Cover:
         n, p, width, rough = len(quadratic.value), self.p, self.width, quadratic.rough.sum(axis=-1).T
         if in_use():
             table, error = native.layout(_levels(quadratic), quadratic.error, p, width, self._rounding)
-            return {"rough": rough, "table": table, "error": error}
+            return self._rounded(table, error, rough)
         flat, doubt = self._flat(quadratic)
         table, error = np.empty((n, p, self.levels, width)), np.empty((n, p, width))
         size = p * (width - 1)
@@ -254,7 +278,34 @@ class Cover:
         table[..., -1] = flat[..., size:].transpose(1, 2, 0)
         error[..., :-1] = doubt[:, :size].reshape(n, p, width - 1)
         error[..., -1] = doubt[:, size:]
-        return {"rough": rough, "table": table, "error": error}
+        return self._rounded(table, error, rough)
+
+    def _rounded(self, table: Array, error: Array, rough: Array) -> dict[str, Any]:
+        """All that as it is kept; what single precision takes from second derivatives is error."""
+        if not self.single:
+            return {"rough": rough, "table": table, "error": error}
+        bend, first = table[:, :, 1 + self.dim :], table[:, :, : 1 + self.dim]
+        with np.errstate(all="ignore"):
+            if self._units is None:
+                sizes = np.concatenate([np.abs(bend).max(axis=2), error])
+                most = np.where(np.isfinite(sizes), sizes, 0.0).max(axis=0, initial=0.0)
+                self._units = 2.0 ** np.clip(np.round(np.log2(np.where(most > 0, most, 1.0))), -900.0, 900.0)
+            kept = np.clip(bend / self._units[:, None], SINGLE.min, SINGLE.max).astype(np.float32)
+            lost = np.abs(bend - kept * self._units[:, None]).sum(axis=2)
+            doubt = (error + lost) * (1 + (self.levels + self.width + 8) * EPS) / self._units
+            above = np.nextafter(doubt.astype(np.float32), np.float32(np.inf))
+            return {"rough": rough.astype(np.float32), "table": first, "bend": kept, "error": above}
+
+    def _errors(self, rows: slice | NDArray[np.intp]) -> Array:
+        """Errors (N, p, K + 1) of boxes, in doubles."""
+        error = self.error[rows]
+        return error if self._units is None else error * self._units
+
+    def _bends(self, rows: slice | NDArray[np.intp]) -> Array:
+        """Second derivatives (N, p, levels, K + 1) of boxes, in doubles."""
+        if self._units is None:
+            return self.table[rows][:, :, 1 + self.dim : self.quadratic]
+        return np.asarray(self.bend[rows] * self._units[:, None])
 
     def _flat(self, quadratic: Quadratic) -> tuple[Array, Array]:
         """The same as they come: coefficients (levels, N, numbers) and errors (N, numbers)."""
@@ -314,13 +365,15 @@ class Cover:
         bound = np.where(known, bound, np.inf).reshape(n, p)
         d = np.where(known[:, None], d, 0.0)
         model = _evaluate(q, d, m).reshape(n, p)
-        centre, radius = (np.repeat(part[rows], p, axis=0) for part in (self.centre, self.radius))
+        centre, radius = (np.repeat(part, p, axis=0) for part in middle(self.lower[rows], self.upper[rows]))
         points = self.chart.points(centre + radius * d)
         return bound, points.reshape(n, p, points.shape[1]), np.where(np.isfinite(model), model, -np.inf)
 
     def _models(self, weights: Array, rows: slice | NDArray[np.intp]) -> tuple[Array, Array]:
         """Quadratics (N p, numbers) for these weights, and what they are off by, at most, (N p,)."""
-        table, error = self.table[rows], self.error[rows]
+        table, error = self.table[rows], self._errors(rows)
+        if self.single:
+            table = np.concatenate([table, self._bends(rows)], axis=2)
         size, flat = np.abs(weights), len(table) * self.p
         if self.shared and (weights == weights[0]).all():
             q = (table.reshape(-1, self.width) @ weights[0]).reshape(flat, self.levels)
@@ -342,11 +395,13 @@ class Cover:
 
         Coefficients are polynomials in d with |d_i| <= 1 up to their errors: no larger than their terms in all.
         """
-        m, table, error = self.dim, self.table[rows], self.error[rows]
+        m, error = self.dim, self._errors(rows)
+        parts = [self.table[rows], self._bends(rows)] if self.single else [self.table[rows]]
+        levels = (level for part in parts for level in np.moveaxis(part, 2, 0))
         weight = np.concatenate([np.ones(1 + m), quadratic_weights(m), cubic_weights(m) if self.order == 3 else []])
         swing = np.zeros(error.shape[:2])
-        for level, share in enumerate(weight):  # a product a level, so that no copy of the table is made
-            swing += share * np.einsum("npk,pk->np", np.abs(table[:, :, level]), spread)
+        for level, share in zip(levels, weight, strict=True):  # a product a level, so that no copy of a table is made
+            swing += share * np.einsum("npk,pk->np", np.abs(level), spread)
         swing += np.einsum("npk,pk->np", error, spread)
         return (swing * (1 + (self.width + self.levels + 8) * EPS)).ravel()
 
@@ -399,6 +454,50 @@ class Cover:
             places.append(self._replace(rows[some], self._rows(parts[0], parts[1], parts[3])))
         return np.concatenate(places)
 
+    def settle(
+        self,
+        rows: NDArray[np.intp],
+        weights: Array,
+        spread: Array | None,
+        goals: tuple[float, float],
+        room: int,
+        crowded: int,
+    ) -> Settled | None:
+        """Split a few boxes, and their parts, for as many rounds as the compiled kernel can do by itself.
+
+        It goes on while bounds exceed the first of the `goals`, unless a point above the second is found, and there is
+        `room` for more boxes; where more than `crowded` are there, nearly all must not be open. None where it does no
+        round: over kinks and curved boundaries, with many boxes, or without the kernel.
+        """
+        if self.n + 3 * len(rows) > TUNING.few or (self.n > crowded and len(rows) > 0.9 * self.n):
+            return None
+        tape = self._native
+        if tape is None:
+            return None
+        least = TUNING.least_halvings[min(self.dim, len(TUNING.least_halvings)) - 1]
+        pays, others = self.influence(weights, rows), self.n - len(rows)
+        boxes = Few(
+            self.lower[rows], self.upper[rows], pays, others, min(2 * TUNING.few, room + len(rows)), TUNING.few,
+            crowded, (least, TUNING.most_halvings), TUNING.cheap,
+        )  # fmt: skip
+        lost = LOST * (weights != 0).any(axis=1)
+        found = tape.search(boxes, Weights(weights, spread, lost, self.scale, self._rounding), *goals)
+        if found is None:
+            return None
+        bound, points, model = (found.parts.pop(name) for name in ("bound", "points", "model"))
+        placed = self.chart.points(points.reshape(-1, self.dim))
+        points = placed.reshape(*points.shape[:2], placed.shape[1])
+        return Settled(self._replace(rows, found.parts), bound, points, model, found.enclosed, found.split)
+
+    @property
+    def _native(self) -> native.NativeTape | None:
+        """The tape in the compiled kernel, where that encloses the rows and nothing else."""
+        tape = getattr(self._enclose, "__self__", None)
+        plain = type(self) is Cover and self.order == 2 and not (self.single or self.kinks)
+        if not plain or not isinstance(tape, Tape) or tape.kink_count or self.dim > native.MOST_DIMENSIONS:
+            return None
+        return tape.native if in_use() else None
+
     def _replace(self, rows: NDArray[np.intp], new: dict[str, Any]) -> NDArray[np.intp]:
         """Put parts in the places of the boxes `rows`, and return where they are."""
         self.whole = False  # until the last of the arrays is written
@@ -446,7 +545,7 @@ class Cover:
         m, size = self.dim, np.abs(weights)
         i, j = triangle(m)
         with np.errstate(all="ignore"):
-            part = np.einsum("nplk,pk->nl", np.abs(self.table[rows][:, :, 1 + m : self.quadratic]), size)
+            part = np.einsum("nplk,pk->nl", np.abs(self._bends(rows)), size)
             linear = np.einsum("nplk,pk->nl", self.table[rows][:, :, 1 : 1 + m], weights)
         result = 1e-3 * np.abs(linear) + self.rough[rows]
         for k, (a, b) in enumerate(zip(i, j, strict=True)):
@@ -472,9 +571,12 @@ class Cover:
 
     def splittable(self, rows: NDArray[np.intp]) -> Bools:
         """Whether a box still has two floats worth telling apart."""
-        size = np.maximum(np.abs(self.lower[rows]), np.abs(self.upper[rows]))
-        wide: Bools = (self.upper[rows] - self.lower[rows]) > 8 * EPS * size + 1e-300
-        return np.asarray(wide.any(axis=1))
+        found = np.empty(len(rows), dtype=bool)
+        for start in range(0, len(rows), TUNING.looked_at):  # copies of all ends of very many boxes would not be small
+            lower, upper = (ends[rows[start : start + TUNING.looked_at]] for ends in (self.lower, self.upper))
+            wide: Bools = upper - lower > 8 * EPS * np.maximum(np.abs(lower), np.abs(upper)) + 1e-300
+            found[start : start + len(wide)] = wide.any(axis=1)
+        return found
 
 
 def _levels(quadratic: Quadratic) -> list[Array]:

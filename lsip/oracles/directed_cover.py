@@ -19,7 +19,7 @@ from ..domains import Cell, Domain
 from ..domains.proven import LOST
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
-from ..expressions.tape import quadratic_weights
+from ..expressions.tape import middle, quadratic_weights
 from .base import Array, Directed, Rows
 from .cover import Cover
 from .quadratic_bound import bound_rows
@@ -103,7 +103,8 @@ class DirectedCover(Cover):
         entries = np.nan_to_num(np.einsum("nel,npl->npe", q, levels))  # (N, p, P): those at the point of each row
         row = np.arange(d.shape[1])
         directions, model = worst.worst(entries)[:, row, row], worst.value(entries)[:, row, row]
-        y = self.centre[rows][:, None, :] + d * self.radius[rows][:, None, :]
+        centre, radius = middle(self.lower[rows], self.upper[rows])
+        y = centre[:, None, :] + d * radius[:, None, :]
         placed = self.chart.points(y.reshape(-1, m)).reshape(*d.shape[:2], -1)
         return np.concatenate([placed, directions], axis=2), model
 

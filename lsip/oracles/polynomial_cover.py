@@ -76,14 +76,8 @@ class PolynomialCover(Cover):
         chart = Chart(self.cell, (Index("y", family.domain),))
         return Tape((inside(chart.coordinates),), chart.indices).quadratics
 
-    @property
-    def row_bytes(self) -> int:
-        """Memory that one box takes."""
-        return sum(store[:1].nbytes for store in self._store.values())
-
     def _rows(self, lower: Array, upper: Array, pieces: Pieces) -> dict[str, Any]:
-        centre, radius = middle(lower, upper)
-        rows: dict[str, Any] = {"lower": lower, "upper": upper, "centre": centre, "radius": radius}
+        rows: dict[str, Any] = {"lower": lower, "upper": upper}
         rows |= {"rough": np.zeros_like(lower), "varies": np.ones_like(lower)}
         if self.cell.inside is None:
             return rows
@@ -91,7 +85,7 @@ class PolynomialCover(Cover):
 
     def _models(self, weights: Array, rows: slice | NDArray[np.intp]) -> tuple[Array, Array]:
         """Quadratics for these weights, and what they are off by; how rows vary is kept, for the next split."""
-        centre, radius = self.centre[rows], self.radius[rows]
+        centre, radius = middle(self.lower[rows], self.upper[rows])
         size, rows_of_all = len(centre) * self.p, self._expansions(weights)
         if rows_of_all is None:
             return np.zeros((size, self.quadratic)), np.full(size, np.inf)

@@ -28,7 +28,7 @@ from ..masters.base import Matrix, is_sparse
 from ..model.program import Program
 from .certificate import Array, Ints, Support
 from .dual import Dual, Weighed, charges, loose_columns, weigh
-from .linear_algebra import exact_sums
+from .linear_algebra import exact_sums, triangular
 from .linear_program import linear_program
 from .merging import merged
 from .rows import Mask, Rows, centres, settled
@@ -580,8 +580,7 @@ def _whitened(block: Array) -> Array:
     diagonal = np.abs(np.diag(factor))
     if diagonal.min(initial=np.inf) <= TUNING.singular * diagonal.max(initial=0.0):
         return block
-    white: Array = linalg.solve_triangular(factor, block.T, trans="T", check_finite=False).T
-    return white
+    return triangular(factor, block.T, transposed=True).T
 
 
 def _pushes(program: Program, centre: Array, columns: Ints) -> tuple[Ints, Array, Array]:

@@ -51,6 +51,8 @@ class Support:
 
     def weighing(self, multiplier: float) -> Support:
         """The same atom with another multiplier."""
+        if multiplier == self.multiplier:
+            return self
         return Support(self.family, self.component, self.point, multiplier)
 
     def at(self, family: int, component: int) -> Support:

@@ -37,12 +37,9 @@ def settled(program: Program, support: Iterable[Support]) -> tuple[Support, ...]
         if mine:
             lower, upper = family.domain.witness(np.array([atoms[i].point for i in mine]))
             middle = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
-            found |= dict(zip(mine, middle, strict=True))
-    return tuple(
-        Support(s.family, s.component, found[i], s.multiplier)
-        for i, s in enumerate(atoms)
-        if not np.isnan(found[i]).any()
-    )
+            known = (~np.isnan(middle).any(axis=1)).tolist()
+            found |= {i: point for i, point, proven in zip(mine, middle, known, strict=True) if proven}
+    return tuple(Support(s.family, s.component, found[i], s.multiplier) for i, s in enumerate(atoms) if i in found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
 from ..masters.base import Matrix, is_sparse
 from ..model.program import STORAGE, Program
 from ..proof.certificate import Array
+from ..proof.linear_algebra import triangular
 from ..validation import Configuration, Count, Positive, Share
 
 
@@ -98,12 +99,8 @@ class Conditioning:
         if self.inverse is not None:
             out[:, self.mixed] = a[:, self.mixed] @ self.inverse
         elif self.factor is not None and len(out):
-            out[:, self.mixed] = self._solved(a[:, self.mixed].T, "T").T
+            out[:, self.mixed] = triangular(self.factor, a[:, self.mixed].T, transposed=True).T
         return out
-
-    def _solved(self, right: Array, trans: str = "N") -> Array:
-        """R^-1, or its transpose, times columns."""
-        return np.asarray(linalg.solve_triangular(self.factor, right, trans=trans, check_finite=False))
 
     def x(self, z: Array) -> Array:
         """A point in z as a point in x."""
@@ -111,7 +108,7 @@ class Conditioning:
         if self.inverse is not None:
             x[self.mixed] = self.inverse @ z[self.mixed]
         elif self.factor is not None:
-            x[self.mixed] = self._solved(z[self.mixed])
+            x[self.mixed] = triangular(self.factor, z[self.mixed])
         return x
 
     def stretched(self, grow: Array) -> Conditioning:
@@ -130,7 +127,7 @@ class Conditioning:
             return sparse.diags(self.scale, format="csc")
         basis = np.diag(self.scale)
         if self.factor is not None:
-            inverse = self._solved(np.eye(len(self.mixed))) if self.inverse is None else self.inverse
+            inverse = triangular(self.factor, np.eye(len(self.mixed))) if self.inverse is None else self.inverse
             basis[np.ix_(self.mixed, self.mixed)] = inverse
         return basis
 
