@@ -31,7 +31,7 @@ EVERY = slice(None)
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A function of all costs c_y: weights . c_y + constant + factor * mean of the squares of (row - middle) . (c_y, 1)."""
+    """Of all costs c_y: weights . c_y + constant + factor * the mean of the squares of (row - middle) . (c_y, 1)."""
 
     weights: Array  # (B,)
     constant: float
