@@ -183,7 +183,8 @@ class Learner(ABC):
         options: dict[str, Any] = {"fallback": self.fallback, "candidates": played.candidates}
         found = separate(played.violation, self.oracle, self.eta, seed, **options)
         with code_of(f"The rule {type(self.rule).__name__}"):
-            choice = self.rule.choose(found, state.points, state.prices, played.arrived)
+            aimed = replace(found, room=state.room)
+            choice = self.rule.choose(aimed, state.points, state.prices, played.arrived)
         if not isinstance(choice, Choice):
             raise lsip.ModelError(f"`choose` of a rule gives an rl.rules.Choice; got {validation.shown(choice)}.")
         if choice.good:

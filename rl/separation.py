@@ -48,6 +48,7 @@ class Found:
     values: Array  # (k,)
     bound: float = np.inf  # proven for all of Y
     trusts: tuple[str, ...] = ()
+    room: float = 0.0  # below the bounds, that a policy needs to be found feasible with confidence
 
     @property
     def value(self) -> float:

@@ -361,11 +361,12 @@ class SICPPO(Learner):
         """
         count, state = self.config.evaluation_episodes, self.state
         seeds = [int(s) for s in np.random.default_rng([self.seed, self.iteration, 1]).integers(2**30, size=2)]
-        report = self.evaluate(count, seed=seeds[0])
+        chance = (1 - self.config.confidence) / ((state.confirmed + 1) * (state.confirmed + 2))
+        report = self.evaluate(count, seed=seeds[0], confidence=1 - chance)
+        state.room = report.margin / np.sqrt(self.config.confirmation) if np.isfinite(report.margin) else 0.0
         better = report.violation <= feasible and report.reward > self._best_return(count, seeds[0])
         if better:
             state.confirmed += 1
-            chance = (1 - self.config.confidence) / (state.confirmed * (state.confirmed + 1))
             count *= self.config.confirmation
             closer = () if getattr(self.oracle, "candidates", True) is False else (lsip.oracles.Multistart(),)
             report = self._evaluated(count, seeds[1], True, 1 - chance, self.oracle, *closer)
