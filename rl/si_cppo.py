@@ -363,7 +363,7 @@ class SICPPO(Learner):
         seeds = [int(s) for s in np.random.default_rng([self.seed, self.iteration, 1]).integers(2**30, size=2)]
         chance = (1 - self.config.confidence) / ((state.confirmed + 1) * (state.confirmed + 2))
         report = self.evaluate(count, seed=seeds[0], confidence=1 - chance)
-        state.room = report.margin / np.sqrt(self.config.confirmation) if np.isfinite(report.margin) else 0.0
+        state.room = report.margin / self.config.confirmation**0.5 if np.isfinite(report.margin) else 0.0
         better = report.violation <= feasible and report.reward > self._best_return(count, seeds[0])
         if better:
             state.confirmed += 1
@@ -440,7 +440,7 @@ class SICPPO(Learner):
 def _margin(violation: EpisodeViolation, y: Array, confidence: float) -> float:
     """How much more the violation at y may be, with this confidence (Student's t)."""
     error, freedom = violation.spread(y), violation.episodes.count - 1
-    return error * float(stats.t.ppf(confidence, freedom)) if 0 < error < np.inf else error
+    return float(error * stats.t.ppf(confidence, freedom)) if 0 < error < np.inf else error
 
 
 def _searcher(constraint: SemiInfiniteCost) -> lsip.oracles.Oracle:
