@@ -35,7 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -299,9 +299,12 @@ class _Certification:
         if self.of_table is not None or sample.constraint.lipschitz is not None:
             return self.slopes[0] if self.of_table is None else self.of_table
         size, most = sample.weights.shape[1], self.tuning.most_steps
-        parts = [slice(i, min(i + most, size)) for i in range(0, size, most)]
-        constraint = sample.constraint
-        return max(_steepest(constraint, partial(sample.costs, steps=s), s.stop - s.start) for s in parts)
+
+        def of(first: int) -> float:
+            some = slice(first, min(first + most, size))
+            return _steepest(sample.constraint, lambda y: sample.costs(y, some), some.stop - first)
+
+        return max(map(of, range(0, size, most)))
 
 
 def _steepest(constraint: SemiInfiniteCost, rows: Callable[[Any], Any], size: int) -> float:

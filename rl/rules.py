@@ -105,9 +105,9 @@ class Exchange:
     prevented, a debt that takes far longer to come down than it took to build up, because slack is smaller than the
     violations of a beginner. With a `saturation`, violations and slack count as at most so much.
 
-    Where episodes are random, a policy that just keeps its bounds is found feasible every other time, and one that is to
-    be kept must show it with confidence. So the room that this takes, as the last evaluation saw it, is asked for as
-    well: a violation counts as v_i plus that.
+    Where episodes are random, a policy that just keeps its bounds is found feasible every other time, and one that is
+    to be kept must show it with confidence. So the room that this takes, as the last evaluation saw it, is asked for
+    as well: a violation counts as v_i plus that.
 
     Parameters
     ----------
