@@ -240,7 +240,7 @@ class _Certification:
         lengths = domain.upper - domain.lower
         steep = self.steepest(self.sample.part(slice(self.pilot))) * self.sample.most
         each = np.ceil(np.maximum(lengths * 2 * steep * self.planned / (domain.dim * self.width or 1.0), 1.0))
-        return float(np.log(each).sum()), float((lengths / each).max()) * self.slopes[0] * self.sample.reach
+        return float(np.log(each).sum()), float((lengths / each).max()) * self.steepest(self.sample) * self.sample.reach
 
     def tolerance(self, chance: float) -> float:
         """How sharply suprema are proven, where chance adds so much."""
@@ -285,36 +285,41 @@ class _Certification:
 
     @cached_property
     def slopes(self) -> tuple[float, float]:
-        """Lipschitz constants of the costs of all steps that were seen, and of the bound."""
-        given, constraint = self.sample.constraint.lipschitz, self.sample.constraint
-        if given is not None:
-            of_cost, of_bound = np.broadcast_to(np.asarray(given, dtype=float), (2,))
+        """Lipschitz constants of costs and bound between points: as given, or proven."""
+        constraint = self.sample.constraint
+        if constraint.lipschitz is not None:
+            of_cost, of_bound = np.broadcast_to(np.asarray(constraint.lipschitz, dtype=float), (2,))
             return float(of_cost), float(of_bound)
         limit = _limit(constraint)
-        of_bound = 0.0 if self.traced else _steepest(constraint, lambda y: limit(y).reshape(len(y), 1), 1)
-        return self.steepest(self.sample), of_bound
+        return self.steepest(self.sample), _steepest(constraint, lambda y: limit(y).reshape(len(y), 1), 1)
 
     def steepest(self, sample: DiscountedCosts) -> float:
-        """A Lipschitz constant of the costs of the steps that a sample has, in the sup norm: as given, or proven."""
-        if self.of_table is not None or sample.constraint.lipschitz is not None:
-            return self.slopes[0] if self.of_table is None else self.of_table
-        size, most = sample.weights.shape[1], self.tuning.most_steps
+        """A Lipschitz constant of the costs of the steps that a sample has, in the sup norm: proven, else as given.
+
+        Where formulas are too long, suprema rest on those that were given, and say so.
+        """
+        given, most = sample.constraint.lipschitz, self.tuning.most_steps
+        if self.of_table is not None:
+            return self.of_table
+        if given is not None and not self.traced:
+            return self.slopes[0]
+        size = sample.weights.shape[1]
 
         def of(first: int) -> float:
             some = slice(first, min(first + most, size))
             return _steepest(sample.constraint, lambda y: sample.costs(y, some), some.stop - first)
 
-        return max(map(of, range(0, size, most)))
+        proven = max(map(of, range(0, size, most)))
+        if not np.isfinite(proven) and given is None:
+            raise lsip.ModelError(UNPROVEN)
+        return proven if np.isfinite(proven) else self.slopes[0]
 
 
 def _steepest(constraint: SemiInfiniteCost, rows: Callable[[Any], Any], size: int) -> float:
-    """A proven Lipschitz constant of so many functions of y, in the sup norm."""
+    """A proven Lipschitz constant of so many functions of y, in the sup norm; inf if there is none."""
     x = lsip.Variable(size, name="x")
     family = lsip.Family(constraint.domain, rows, lambda y: np.zeros(len(y))).on(x)
-    found = lsip.Problem(lsip.minimize(x.sum()), [family], name="steps").compile().families[0].steepest()
-    if not np.isfinite(found):
-        raise lsip.ModelError(UNPROVEN)
-    return found
+    return lsip.Problem(lsip.minimize(x.sum()), [family], name="steps").compile().families[0].steepest()
 
 
 def _limit(constraint: SemiInfiniteCost) -> Any:

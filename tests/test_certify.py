@@ -125,6 +125,29 @@ def test_many_steps_are_bounded_by_lipschitz_constants_given_or_proven() -> None
     assert "if rounding errors in the costs of single steps do not matter." in str(parts)
 
 
+def test_constants_that_were_given_are_believed_only_where_that_is_said() -> None:
+    """A formula is its own proof, whatever was given with it: a wrong constant must not make a bound smaller."""
+    rng = np.random.default_rng(4)
+    varied = episodes(rng.uniform(size=(400, 6)), np.full(400, 6), np.arange(400))
+    right, own = constraint(1.0), {"range": (0.0, 1.0)}
+    wrong = rl.SemiInfiniteCost(lsip.Interval(0, 1), right.cost, right.bound, lipschitz=(1e-9, 1e-9), **own)
+    found = [rl.certify(each, varied, horizon=6) for each in (right, wrong)]
+    assert found[0].bound == found[1].bound
+    assert not found[1].assumptions
+    long = rl.certify(wrong, varied, horizon=6, tuning=rl.CertifyTuning(most_steps=300))
+    assert long.assumptions
+
+
+@pytest.mark.parametrize("limit", [3.0, lambda y: np.full(len(y), 3.0)])
+def test_constants_of_bounds_that_are_numbers(limit: object) -> None:
+    rng = np.random.default_rng(4)
+    varied = episodes(rng.uniform(size=(40, 6)), np.full(40, 6), np.arange(40))
+    flat = rl.SemiInfiniteCost(lsip.Interval(0, 1), constraint(1.0).cost, limit, range=(0.0, 1.0))
+    found = [rl.certify(flat, varied, horizon=6, tuning=rl.CertifyTuning(most_steps=most)) for most in (1000, 7)]
+    assert found[1].bound == pytest.approx(found[0].bound, abs=0.05)
+    assert found[1].bound >= found[0].bound - 1e-9
+
+
 def test_constants_of_parts_are_those_of_all() -> None:
     rng = np.random.default_rng(4)
     varied = episodes(rng.uniform(size=(40, 6)), np.full(40, 6), np.arange(40))
