@@ -7,10 +7,12 @@ bad, which is what a bound from samples is most likely to miss.
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 import envs
 import lsip
@@ -64,6 +66,18 @@ def mixture(rng: np.random.Generator, n: int, rare: bool, gamma: float) -> tuple
     return float(values.max()), rl.certify(c, played, delta=DELTA, horizon=STEPS)
 
 
+def varied(rng: np.random.Generator, n: int) -> tuple[float, rl.Guarantee]:
+    """The same of a policy that never plays an episode twice: its steps are uniform on an interval."""
+    low, high = np.sort(rng.uniform(size=2))
+    places = np.linspace(0, 1, 2001)
+    root = math.sqrt(DECAY)
+    mean = special.erf(root * (high - places)) - special.erf(root * (low - places))
+    values = STEPS * mean * math.sqrt(math.pi) / (2 * root * (high - low)) - constraint(1.0).bound(places[:, None])
+    routes = rng.uniform(low, high, size=(n, STEPS))
+    played = episodes(routes, np.full(n, STEPS), np.arange(n))
+    return float(values.max()), rl.certify(constraint(1.0), played, delta=DELTA, horizon=STEPS)
+
+
 def tabular(rng: np.random.Generator, n: int) -> tuple[float, rl.Guarantee]:
     """The same of a random policy in a small model, from n paths."""
     mdp = envs.sewage(states=3, actions=2, gamma=0.7, seed=rng, slack=0.05)
@@ -79,6 +93,7 @@ KINDS = {
     "one route or a few": lambda rng: mixture(rng, 500, False, 1.0),
     "rare and bad": lambda rng: mixture(rng, 500, True, 1.0),
     "discounted": lambda rng: mixture(rng, 500, False, 0.8),
+    "all different": lambda rng: varied(rng, 500),
     "tabular": lambda rng: tabular(rng, 2000),
 }
 

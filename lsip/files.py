@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, NoReturn
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
@@ -44,6 +45,7 @@ DAMAGED = (
     RuntimeError,  # also NotImplementedError and RecursionError
     ProofError,
     BadZipFile,
+    TokenError,  # of NumPy, where the head of an array is damaged
     zlib.error,
 )
 

@@ -12,7 +12,7 @@ from .binary import BinaryModel
 from .certify import CertifyTuning, Guarantee, certify
 from .constraint import SemiInfiniteCost, Worst
 from .dataset import Dataset, OptimisticSet
-from .errors import InfeasibleError, NoGoodPolicyWarning, OracleError, OracleWarning
+from .errors import GivenCodeError, InfeasibleError, NoGoodPolicyWarning, OracleError, OracleWarning
 from .evaluation import Exact, MonteCarlo, TemporalDifference
 from .plan import Plan, plan, plan_optimistically
 from .si_crl import Learned, si_crl, si_crl_steps
@@ -45,6 +45,7 @@ __all__ = [
     "CertifyTuning",
     "Dataset",
     "Exact",
+    "GivenCodeError",
     "Guarantee",
     "InfeasibleError",
     "Learned",

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from .policies import MLPCategorical, MLPGaussian, Policy
 
+KNOWN = (MLPGaussian, MLPCategorical)  # themselves: a class that is made of them may have formulas of its own
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
@@ -50,9 +51,9 @@ def _by_layers(net: nn.Module, inputs: Tensor) -> tuple[Tensor, Back]:
 
 def log_probabilities(policy: Policy, observations: Tensor, actions: Tensor) -> tuple[Tensor, Back]:
     """log pi of the actions (N,), and the way back."""
-    if not isinstance(policy, MLPGaussian | MLPCategorical) or not by_hand(policy.net):
-        return by_autograd(policy, policy.log_prob(observations, actions))
-    return by_formulas(policy, observations, actions)
+    if isinstance(policy, MLPGaussian | MLPCategorical) and type(policy) in KNOWN and by_hand(policy.net):
+        return by_formulas(policy, observations, actions)
+    return by_autograd(policy, policy.log_prob(observations, actions))
 
 
 def by_formulas(policy: MLPGaussian | MLPCategorical, observations: Tensor, actions: Tensor) -> tuple[Tensor, Back]:

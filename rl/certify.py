@@ -35,6 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ from lsip.solution import above
 from . import validation
 from .bernstein import EmpiricalBernstein
 from .constraint import SemiInfiniteCost
-from .discounted_costs import DiscountedCosts, Form, of_episodes, of_visits
+from .discounted_costs import EVERY, DiscountedCosts, Form, of_episodes, of_visits
 from .sicmdp import SICMDP, Specification
 
 Array = NDArray[np.float64]
@@ -55,6 +56,9 @@ UNPROVEN = (
     "Nothing is known of the cost between points of Y: write cost and bound with NumPy's functions of y, so that they "
     "can be traced, or give Lipschitz constants, rl.SemiInfiniteCost(…, lipschitz=(L_c, L_u))."
 )
+
+
+ROUNDED = "rounding errors in the costs of single steps do not matter"
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,13 @@ class CertifyTuning:
     most_routes
         Of how many distinct episodes the distance to the reference is computed; with more, there is no such bound.
     most_steps
-        How many distinct steps a formula may have that is enclosed. With more, the supremum follows from the Lipschitz
-        constants that were given; without those, only as many of the first episodes are used as have so few.
+        How many distinct steps a formula may have that is enclosed: each takes 6 kB for a while. With more, the
+        supremum follows from Lipschitz constants: those that were given, else those that enclosures of so many steps
+        at a time prove.
     most_costs
-        How many costs may be computed then, at most: it limits the boxes.
+        How many costs may be computed then, at most: it limits the boxes;
+    costs_at_once
+        and how many of them are held at a time.
     stretch
         κ: what is added to the mean square so that it holds between the points of the cover.
     sharpness
@@ -85,8 +92,9 @@ class CertifyTuning:
     inequality: EmpiricalBernstein = field(default_factory=EmpiricalBernstein)
     reference: float = 0.8
     most_routes: int = 16
-    most_steps: int = 2_000
+    most_steps: int = 100_000
     most_costs: float = 2e9
+    costs_at_once: float = 4e6
     stretch: float = 0.01
     sharpness: float = 0.02
     finest: float = 1e-6
@@ -102,7 +110,6 @@ class Guarantee:
     episodes: int  # that the bound was computed from, or other `evidence`
     mean_violation: float  # of their mean, at y
     assumptions: tuple[str, ...] = ()  # what is taken on trust besides, in sentences
-    unused: int = 0  # episodes that were played, and left out because their steps make too long a formula
     evidence: str = "fresh episodes have"
 
     @property
@@ -121,9 +128,6 @@ class Guarantee:
             )
             said += f" {self.episodes:,} {self.evidence} {self.mean_violation:.4g} at the worst, y = ({at})"
         said += f", if {' and '.join(self.assumptions)}." if self.assumptions else "."
-        if self.unused:
-            said += f" {self.unused:,} more were left out, whose steps are too many to trace: give Lipschitz constants,"
-            said += " rl.SemiInfiniteCost(…, lipschitz=(L_c, L_u)), and all are used."
         return said
 
 
@@ -165,12 +169,9 @@ def certify(
         worst = problem.worst_violation(evidence)
         return Guarantee(worst.bound, worst.y, 0.0, 0, worst.value, worst.assumptions)
     if isinstance(problem, Specification):
-        sample = of_visits(problem, evidence)
-        of_table = problem.costs.steepest
-        slope = lambda _: of_table()  # noqa: E731  (whatever the paths)
+        sample, slope = of_visits(problem, evidence), problem.costs.steepest()  # whatever the paths
     elif isinstance(problem, SemiInfiniteCost):
-        sample = of_episodes(problem, evidence, horizon, tail)
-        slope = _steepest
+        sample, slope = of_episodes(problem, evidence, horizon, tail), None
     else:
         raise lsip.ModelError(
             "A guarantee is about an rl.SICMDP with a policy, an rl.Specification with discounted visits, or an "
@@ -184,16 +185,13 @@ def certify(
 class _Certification:
     """One sample of episodes: its pilot, its suprema, its two bounds."""
 
-    def __init__(
-        self, sample: DiscountedCosts, slope: Callable[[DiscountedCosts], float], delta: float, tuning: CertifyTuning
-    ) -> None:
+    def __init__(self, sample: DiscountedCosts, slope: float | None, delta: float, tuning: CertifyTuning) -> None:
         self.planned = len(sample.which)  # the pilot and the cover depend on this, and not on what was seen
         self.pilot = math.ceil(math.sqrt(self.planned))
-        self.sample, self.slope, self.delta, self.tuning = sample, slope, delta, tuning
-        self.traced = sample.weights.shape[1] <= tuning.most_steps
-        if not self.traced and sample.constraint.lipschitz is None:
-            self.sample, self.traced = sample.first(tuning.most_steps, self.pilot + 1), True
-        self.width, self.n = sample.width, len(self.sample.which) - self.pilot
+        self.sample, self.delta, self.tuning = sample, delta, tuning
+        self.steps, self.of_table = sample.weights.shape[1], slope
+        self.traced = sample.constraint.index is not None or self.steps <= tuning.most_steps
+        self.width, self.n = sample.width, self.planned - self.pilot
         self.trusts: set[str] = set()
 
     def guarantee(self) -> Guarantee:
@@ -203,8 +201,7 @@ class _Certification:
         k = int(np.argmax(worst.values))
         bound = min(self.by_reference(), self.by_cover(worst.points[k]))
         trusts = tuple(sorted(self.trusts))
-        used, value = len(self.sample.which), float(worst.values[k])
-        return Guarantee(bound, worst.points[k], self.delta, used, value, trusts, self.planned - used)
+        return Guarantee(bound, worst.points[k], self.delta, self.planned, float(worst.values[k]), trusts)
 
     def by_reference(self) -> float:
         """All episodes compared with the first one; inf where too many are different."""
@@ -231,7 +228,7 @@ class _Certification:
         constant = constant + gap + (1 + 1 / tuning.stretch) * factor * gap**2
         factor = (1 + tuning.stretch) * factor
         form = sample.scattered(slice(self.pilot, None), sample.mean(slice(self.pilot)))
-        k = int(np.argmin(constant + factor * form.squares(sample.costs(worst[None, :]))))
+        k = int(np.argmin(constant + factor * form.squares(sample.costs(worst[None, :], EVERY))))
         found = self.supremum(replace(form, factor=float(factor[k])), self.tolerance(constant[k]))
         return float(found.bound + constant[k])
 
@@ -241,9 +238,9 @@ class _Certification:
         if isinstance(domain, lsip.Finite):
             return math.log(len(domain.points)), 0.0
         lengths = domain.upper - domain.lower
-        steep = self.slope(self.sample.part(slice(self.pilot))) * self.sample.most
+        steep = self.steepest(self.sample.part(slice(self.pilot))) * self.sample.most
         each = np.ceil(np.maximum(lengths * 2 * steep * self.planned / (domain.dim * self.width or 1.0), 1.0))
-        return float(np.log(each).sum()), float((lengths / each).max()) * self.slope(self.sample) * self.sample.reach
+        return float(np.log(each).sum()), float((lengths / each).max()) * self.steepest(self.sample) * self.sample.reach
 
     def tolerance(self, chance: float) -> float:
         """How sharply suprema are proven, where chance adds so much."""
@@ -254,50 +251,75 @@ class _Certification:
         violation = self.violation(form, bounded)
         if not violation.family.enclosable:
             raise lsip.ModelError(UNPROVEN)
-        boxes = (
-            lsip.oracles.BranchAndBound.max_boxes
-            if self.traced
-            else self.tuning.most_costs / self.sample.weights.shape[1]
-        )
+        boxes = lsip.oracles.BranchAndBound.max_boxes if self.traced else self.tuning.most_costs / self.steps
         found = lsip.oracles.supremum(violation, tol=tol, max_boxes=math.ceil(boxes))
-        self.trusts.update(found.trusts)
+        proven = not self.traced and self.sample.constraint.lipschitz is None  # constants, and nothing but those
+        self.trusts.update([ROUNDED] if proven else found.trusts)
         return found
 
     def violation(self, form: Form, bounded: bool) -> FamilyViolation:
         """What an oracle maximises."""
-        constraint, costs, x = self.sample.constraint, self.sample.costs, lsip.Variable(1, name="x")
+        constraint, x = self.sample.constraint, lsip.Variable(1, name="x")
         bound: Any = _limit(constraint) if bounded else lambda y: np.zeros(len(y))
         if constraint.index is not None:
             one: Any = form(constraint.cost.reshape(1, -1))[0] * x[0]
             row: Any = lsip.forall(constraint.index, one <= (constraint.bound if bounded else 0.0))
         else:
             slopes = None
-            if constraint.lipschitz is not None:
-                own, of_bound = np.broadcast_to(np.asarray(constraint.lipschitz, dtype=float), (2,))
+            if constraint.lipschitz is not None or not self.traced:
                 # Squares change by 2 sqrt(S) times the change of Z_i - m, which is that of two episodes.
                 change = np.abs(form.weights).sum() + 4 * form.factor * self.width * self.sample.reach
-                slopes = float(own * change), float(of_bound)
-
-            def row_of(y: Any) -> Any:
-                points = y if self.traced else np.asarray(y, dtype=float)  # which an expression is not
-                return form(costs(points)).reshape(len(y), 1)
-
-            row = lsip.Family(constraint.domain, row_of, bound, slopes).on(x)
+                slopes = float(self.slopes[0] * change), self.slopes[1] if bounded else 0.0
+            row = lsip.Family(constraint.domain, lambda y: self.row(form, y), bound, slopes).on(x)
         program = lsip.Problem(lsip.minimize(x.sum()), [row], name="episodes").compile()
         return program.violation(0, np.ones(1))
 
+    def row(self, form: Form, y: Any) -> Any:
+        """A form at points (N, m), (N, 1); an expression for one in their place, if that is to be traced."""
+        if self.traced:
+            return form(self.sample.costs(y, EVERY)).reshape(len(y), 1)
+        points = np.asarray(y, dtype=float)  # which an expression is not
+        each = max(int(self.tuning.costs_at_once / self.steps), 1)
+        parts = [form(self.sample.costs(points[i : i + each], EVERY)) for i in range(0, len(points), each)]
+        return np.concatenate(parts).reshape(-1, 1)
 
-def _steepest(sample: DiscountedCosts) -> float:
-    """A Lipschitz constant of the costs of the steps that a sample has, in the sup norm: as given, or proven."""
-    constraint, size = sample.constraint, sample.weights.shape[1]
-    if constraint.lipschitz is not None:
-        return float(np.broadcast_to(np.asarray(constraint.lipschitz, dtype=float), (2,))[0])
+    @cached_property
+    def slopes(self) -> tuple[float, float]:
+        """Lipschitz constants of costs and bound between points: as given, or proven."""
+        constraint = self.sample.constraint
+        if constraint.lipschitz is not None:
+            of_cost, of_bound = np.broadcast_to(np.asarray(constraint.lipschitz, dtype=float), (2,))
+            return float(of_cost), float(of_bound)
+        limit = _limit(constraint)
+        return self.steepest(self.sample), _steepest(constraint, lambda y: limit(y).reshape(len(y), 1), 1)
+
+    def steepest(self, sample: DiscountedCosts) -> float:
+        """A Lipschitz constant of the costs of the steps that a sample has, in the sup norm: proven, else as given.
+
+        Where formulas are too long, suprema rest on those that were given, and say so.
+        """
+        given, most = sample.constraint.lipschitz, self.tuning.most_steps
+        if self.of_table is not None:
+            return self.of_table
+        if given is not None and not self.traced:
+            return self.slopes[0]
+        size = sample.weights.shape[1]
+
+        def of(first: int) -> float:
+            some = slice(first, min(first + most, size))
+            return _steepest(sample.constraint, lambda y: sample.costs(y, some), some.stop - first)
+
+        proven = max(map(of, range(0, size, most)))
+        if not np.isfinite(proven) and given is None:
+            raise lsip.ModelError(UNPROVEN)
+        return proven if np.isfinite(proven) else self.slopes[0]
+
+
+def _steepest(constraint: SemiInfiniteCost, rows: Callable[[Any], Any], size: int) -> float:
+    """A proven Lipschitz constant of so many functions of y, in the sup norm; inf if there is none."""
     x = lsip.Variable(size, name="x")
-    family = lsip.Family(constraint.domain, sample.costs, _limit(constraint)).on(x)
-    found = lsip.Problem(lsip.minimize(x.sum()), [family], name="steps").compile().families[0].steepest()
-    if not np.isfinite(found):
-        raise lsip.ModelError(UNPROVEN)
-    return found
+    family = lsip.Family(constraint.domain, rows, lambda y: np.zeros(len(y))).on(x)
+    return lsip.Problem(lsip.minimize(x.sum()), [family], name="steps").compile().families[0].steepest()
 
 
 def _limit(constraint: SemiInfiniteCost) -> Any:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from os import PathLike
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 from zipfile import BadZipFile
 
@@ -36,6 +37,7 @@ DAMAGED = (
     OverflowError,
     RuntimeError,
     BadZipFile,
+    TokenError,  # of NumPy, where the head of an array is damaged
     zlib.error,
 )
 

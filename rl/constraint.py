@@ -17,6 +17,7 @@ from lsip.solution import above
 from lsip.validation import answer, axes, numbers
 
 from . import validation
+from .errors import code_of
 
 Array = NDArray[np.float64]
 Steps = NDArray[Any]  # observations or actions (B, …), of whatever type an environment has
@@ -160,7 +161,7 @@ class SemiInfiniteCost:
         """Costs c_y at the steps of an environment: (N, B) for points (N, m) and B steps."""
         if self.index is not None:
             self.for_steps()  # says what is wrong
-        found = self._computed(self.cost, y, observations, actions)
+        found = self._computed("cost(y, observations, actions)", self.cost, y, observations, actions)
         if found.shape != (len(y), len(observations)):
             raise lsip.ModelError(
                 f"`cost(y, observations, actions)` must give one number a point and step, shape "
@@ -170,20 +171,20 @@ class SemiInfiniteCost:
 
     def bounds(self, y: Array) -> Array:
         """u_y at points (N, m)."""
-        found = self._computed(self.bound, y)
+        found = self._computed("bound(y)", self.bound, y)
         if found.shape != (len(y),):
             raise lsip.ModelError(
                 f"`bound(y)` must give one number a point, shape ({len(y)},) for y {y.shape}; got {found.shape}."
             )
         return _finite(found, "bound(y)", y)
 
-    def _computed(self, function: Callable[..., Any], *given: Any) -> Array:
+    def _computed(self, call: str, function: Callable[..., Any], *given: Any) -> Array:
         """What cost or bound give for arrays; those of torch get tensors."""
         if self.tensors:
             import torch
 
             given = tuple(torch.as_tensor(np.asarray(each)) for each in given)
-        return numbers(answer("cost or bound", function, *given), "What cost or bound give", nan=True)
+        return numbers(called(call, function, *given), "What cost or bound give", nan=True)
 
     def for_steps(self) -> SemiInfiniteCost:
         """The constraint itself, if it is one of an environment."""
@@ -228,7 +229,7 @@ class CostTable:
         validation.call("cost", c.cost, "y")
         point = c.domain.project(0.5 * (c.domain.lower + c.domain.upper)[None, :])
         c.bounds(point)  # checks its shape
-        return np.shape(answer("cost", c.cost, point))[1:]
+        return np.shape(called("cost(y)", c.cost, point))[1:]
 
     @property
     def by_state(self) -> bool:
@@ -260,17 +261,21 @@ class CostTable:
             return lsip.forall(c.index, (scale * cost) @ x <= c.bound)
 
         def rows(y: Array | lsip.Expression) -> Values:
-            given = c.cost(y)
+            given = called("cost(y)", c.cost, y)
             if not isinstance(given, lsip.Expression):
                 given = np.asarray(given)
             if given.shape[:1] != (len(y),):
                 raise lsip.ModelError(f"`cost` must give one row a point; got shape {given.shape} for {len(y)} points.")
             return scale * given.reshape(len(y), self.size)
 
+        def limits(y: Array | lsip.Expression) -> Values:
+            found: Values = called("bound(y)", c.bound, y)
+            return found
+
         if c.lipschitz is None:
-            return lsip.Family(c.domain, rows, c.bound).on(x)
+            return lsip.Family(c.domain, rows, limits).on(x)
         of_cost, of_bound = np.broadcast_to(np.asarray(c.lipschitz, dtype=float), (2,))
-        return lsip.Family(c.domain, rows, c.bound, (scale * of_cost, of_bound)).on(x)
+        return lsip.Family(c.domain, rows, limits, (scale * of_cost, of_bound)).on(x)
 
     @cached_property
     def _program(self) -> Program:
@@ -362,6 +367,13 @@ class CostTable:
     def room(self, doubt: float) -> float:
         """What visits that are wrong by `doubt` in all can change in a violation, at most."""
         return doubt * self._program.families[0].largest() * (1 + 1e-12) if doubt else 0.0
+
+
+def called(call: str, function: Callable[..., Any], *given: Any) -> Any:
+    """What a function of a constraint gives; its own errors become a sentence."""
+    shapes = " and ".join(str(tuple(getattr(part, "shape", ()))) for part in given)
+    with code_of(f"`{call}`", f" It was given shape{'s' * (len(given) > 1)} {shapes}."):
+        return answer(call, function, *given)
 
 
 def _read_domain(domain: lsip.Domain | lsip.Index, cost: Cost, bound: Bound) -> tuple[lsip.Index | None, lsip.Domain]:

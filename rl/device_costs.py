@@ -12,7 +12,7 @@ from torch import Tensor
 
 import lsip
 
-from .constraint import SemiInfiniteCost
+from .constraint import SemiInfiniteCost, called
 from .lifted import doubles, lifted
 from .separation import TUNING
 
@@ -52,13 +52,14 @@ class DeviceCosts:
 
     def costs(self, y: Tensor) -> Tensor:
         """c_y at points (N, m) and all steps: (N, B)."""
-        found = self._cost(y, self.observations, self.actions)
-        return _checked(found, (len(y), len(self.weights)), "cost(y, observations, actions)")
+        call = "cost(y, observations, actions)"
+        found = called(call, self._cost, y, self.observations, self.actions)
+        return _checked(found, (len(y), len(self.weights)), call)
 
     def violation(self, y: Tensor) -> Tensor:
         """g at points (N, m): (N,)."""
         sums = [self.costs(part) @ self.weights for part in torch.split(y, self.chunk)]
-        return torch.cat(sums) - _checked(self._bound(y), (len(y),), "bound(y)")
+        return torch.cat(sums) - _checked(called("bound(y)", self._bound, y), (len(y),), "bound(y)")
 
     def slopes(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """g at points (N, m), and its gradients (N, m)."""

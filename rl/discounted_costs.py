@@ -24,16 +24,20 @@ if TYPE_CHECKING:
     from .sicmdp import Specification
 
 Array = NDArray[np.float64]
-Costs = Callable[[Any], Any]  # points (N, m) -> costs (N, B) of the distinct steps; of an expression, an expression
+Steps = slice | NDArray[np.intp]  # some of the distinct ones
+Costs = Callable[[Any, Steps], Any]  # points (N, m) -> costs (N, B) of those steps; of an expression, an expression
+EVERY = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A function of all costs c_y: weights . c_y + constant + factor * sum over rows of (row . (c_y, 1))²."""
+    """Of all costs c_y: weights . c_y + constant + factor * the mean of the squares of (row - middle) . (c_y, 1)."""
 
     weights: Array  # (B,)
     constant: float
     rows: Any = None  # (k, B + 1), dense or sparse; None for none
+    shares: Array | None = None  # (k,), of the rows in the mean
+    middle: Array | None = None  # (B + 1,)
     factor: float = 0.0
 
     def __call__(self, costs: Any) -> Any:
@@ -42,11 +46,15 @@ class Form:
         return found + self.factor * self.squares(costs) if self.factor else found
 
     def squares(self, costs: Any) -> Any:
-        """The sum of squares, (N,)."""
+        """The mean of the squares, (N,)."""
+        assert self.middle is not None
         rows, last = self.rows[:, :-1], np.asarray(self.rows[:, [-1]].sum(axis=1)).ravel()
+        middle, end = self.middle[:-1], self.middle[-1]
         if isinstance(costs, lsip.Expression):
-            return ((rows @ costs[0] + last) ** 2).sum().reshape(1)
-        return ((rows @ costs.T).T + last).__pow__(2).sum(axis=1)
+            apart = rows @ costs[0] - (costs[0] @ middle) + (last - end)
+            return (self.shares @ apart**2).reshape(1)
+        apart = (rows @ costs.T).T - (costs @ middle)[:, None] + (last - end)
+        return apart**2 @ self.shares
 
     def minus(self, other: Form) -> Form:
         """Their difference, where neither has squares."""
@@ -90,22 +98,20 @@ class DiscountedCosts:
         return Form(np.asarray(self.weights[[e]].todense()).ravel(), float(self.tails[e]))
 
     def scattered(self, episodes: slice, guess: Form) -> Form:
-        """The mean of Z_i over some episodes, with rows whose sum of squares is the mean of (Z_i - guess)²."""
+        """The mean of Z_i over some episodes, with rows whose mean of squares is that of Z_i - guess."""
         shares, mean = self.shares(episodes), self.mean(episodes)
         seen = np.flatnonzero(shares)
         full = sparse.hstack([self.weights[seen], self.tails[seen][:, None]], format="csr")
         middle = np.append(guess.weights, guess.constant)
         if len(seen) <= len(middle):
-            rows: Any = sparse.diags(np.sqrt(shares[seen])) @ (
-                full - sparse.csr_matrix(np.tile(middle, (len(seen), 1)))
-            )
-            return Form(mean.weights, mean.constant, sparse.csr_matrix(rows))
+            return Form(mean.weights, mean.constant, full, shares[seen], middle)
         # Many episodes of few steps: the same sum of squares, from a root of the matrix of second moments.
         mass = np.append(mean.weights, mean.constant)
         moments = (full.T @ sparse.diags(shares[seen]) @ full).toarray()
         moments += np.outer(middle, middle) - np.outer(mass, middle) - np.outer(middle, mass)
         values, vectors = np.linalg.eigh(moments)
-        return Form(mean.weights, mean.constant, np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+        rows, none = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T, np.zeros(len(middle))
+        return Form(mean.weights, mean.constant, rows, np.ones(len(rows)), none)
 
     def part(self, episodes: slice) -> DiscountedCosts:
         """Some of the episodes, with their steps alone."""
@@ -114,23 +120,11 @@ class DiscountedCosts:
         used, costs = np.unique(weights.indices), self.costs
         return replace(
             self,
-            costs=lambda y: costs(y)[:, used],
+            costs=lambda y, steps: costs(y, used[steps]),
             weights=weights[:, used],
             tails=self.tails[kept],
             which=which.ravel(),
         )
-
-    def first(self, most_steps: int, least: int) -> DiscountedCosts:
-        """As many episodes from the first on as have at most so many distinct steps, but at least so many."""
-        seen: set[int] = set()
-        known: set[int] = set()
-        for i, e in enumerate(self.which):
-            if e not in known:
-                known.add(e)
-                seen.update(self.weights.indices[self.weights.indptr[e] : self.weights.indptr[e + 1]].tolist())
-                if len(seen) > most_steps and i >= least:
-                    return self.part(slice(i))
-        return self
 
 
 def of_episodes(constraint: SemiInfiniteCost, episodes: Episodes, horizon: int | None, tail: bool) -> DiscountedCosts:
@@ -175,10 +169,10 @@ def of_episodes(constraint: SemiInfiniteCost, episodes: Episodes, horizon: int |
     cut = ~episodes.terminated[firsts] & tail & (gamma < 1)
     tails = np.where(cut, gamma**steps * max(ends[1], 0.0) * most, 0.0)
 
-    def costs(y: Any) -> Any:
+    def costs(y: Any, steps: Steps) -> Any:
         if isinstance(y, lsip.Expression):
-            return constraint.cost(y, observations, actions)
-        return constraint.steps(y, observations, actions)
+            return constraint.cost(y, observations[steps], actions[steps])
+        return constraint.steps(y, observations[steps], actions[steps])
 
     return DiscountedCosts(constraint, costs, weights, tails, which, ends, most)
 
@@ -202,7 +196,7 @@ def of_visits(specification: Specification, visits: Array) -> DiscountedCosts:
     np.maximum.at(left, which.ravel(), np.maximum(most - counted, 0.0))
     return DiscountedCosts(
         specification.constraint,
-        table.costs,
+        lambda y, steps: table.costs(y)[:, steps],
         sparse.csr_matrix(kept),
         left * max(highest, 0.0),
         which.ravel(),

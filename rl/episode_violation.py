@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 import lsip
 
-from .constraint import SemiInfiniteCost
+from . import validation
+from .constraint import SemiInfiniteCost, called
 from .rollouts import Episodes
 from .separation import TUNING, Found, separate
 
@@ -59,17 +59,15 @@ class EpisodeViolation:
         """g at points (N, m): (N, 1)."""
         y = np.asarray(y, dtype=float)
         if self.on_device is not None:
-            return _finite(_called("cost(y, observations, actions)", self.on_device.values, y), y)[:, None]
+            return _finite(self.on_device.values(y), y)[:, None]
         chunk = max(TUNING.costs // max(len(self.weights), 1), 1)
         parts = [self.costs(y[i : i + chunk]) @ self.weights for i in range(0, len(y), chunk)]
         total: Array = np.concatenate(parts) if parts else np.zeros(0)
-        return (total - _called("bound(y)", self.constraint.bounds, y))[:, None]
+        return (total - self.constraint.bounds(y))[:, None]
 
     def costs(self, y: Array) -> Array:
         """c_y at points (N, m) and all B steps: (N, B)."""
-        call = "cost(y, observations, actions)"
-        found: Array = _called(call, self.constraint.steps, y, self.observations, self.actions)
-        return found
+        return self.constraint.steps(y, self.observations, self.actions)
 
     def at(self, y: Array, component: NDArray[np.intp]) -> Array:
         """g at points, (N,)."""
@@ -83,9 +81,13 @@ class EpisodeViolation:
         """Points where the constraint says that the cost may peak: (k, m)."""
         if self.constraint.candidates is None:
             return None
-        return np.asarray(
-            _called("candidates(observations)", self.constraint.candidates, self.observations), dtype=float
-        )
+        found = called("candidates(observations)", self.constraint.candidates, self.observations)
+        points = validation.array("candidates(observations)", found)
+        if points.ndim != 2 or points.shape[1] != self.domain.dim:
+            raise lsip.ModelError(
+                f"`candidates(observations)` must give index points, shape (k, {self.domain.dim}); got {points.shape}."
+            )
+        return points
 
     def spread(self, y: Array) -> float:
         """The standard error of g at one point (m,); inf for a single episode."""
@@ -104,16 +106,14 @@ class EpisodeViolation:
         of_cost, of_bound = np.broadcast_to(np.asarray(self.constraint.lipschitz, dtype=float), (2,))
         x = lsip.Variable(1, name="x")
         constants = (float(of_cost * self.weights.sum()), float(of_bound))
-        family = lsip.Family(
-            self.domain, self._rows, lambda y: _called("bound(y)", self.constraint.bounds, y), constants
-        )
+        family = lsip.Family(self.domain, self._rows, self.constraint.bounds, constants)
         program = lsip.Problem(lsip.minimize(x.sum()), [family.on(x)], name="episodes").compile()
         return program.violation(0, np.ones(1))
 
     def _rows(self, y: Array) -> Array:
         """The mean costs at points (N, m), as rows of one coefficient: (N, 1)."""
         y = np.asarray(y, dtype=float)
-        return self.values(y) + _called("bound(y)", self.constraint.bounds, y)[:, None]
+        return self.values(y) + self.constraint.bounds(y)[:, None]
 
     def found(
         self,
@@ -125,18 +125,6 @@ class EpisodeViolation:
         """What an oracle finds, the constraint's own candidates included."""
         seed = int(rng.integers(2**31))
         return separate(self, oracle, target, seed, fallback=fallback, candidates=self.candidates())
-
-
-def _called(call: str, function: Callable[..., Any], *given: Any) -> Any:
-    """What somebody's function gives; its own errors become a sentence."""
-    try:
-        return function(*given)
-    except lsip.LSIPError:
-        raise
-    except Exception as error:
-        shapes = " and ".join(str(np.shape(part)) for part in given)
-        told = f"shape{'s' * (len(given) > 1)} {shapes}"
-        raise lsip.ModelError(f"`{call}` failed with {type(error).__name__}: {error}. It was given {told}.") from error
 
 
 def _finite(values: Array, y: Array) -> Array:

@@ -83,9 +83,10 @@ class EpisodicWorld:
         size, m, c = width(self.space), self.constraint.domain.dim, self.config
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            if self.given is not None and not isinstance(self.given, nn.Module):
+            if self.given is not None and not isinstance(self.given, Policy):
                 raise lsip.ModelError(
-                    f"`policy` is a network, such as rl.MLPGaussian(…); got {validation.shown(self.given)}."
+                    "`policy` is a network, an rl.policies.Policy such as rl.MLPGaussian(…); got "
+                    f"{validation.shown(self.given)}."
                 )
             policy = self._policy(size) if self.given is None else self.given
             reward, cost = layers([size, *c.hidden, 1]), layers([size + m, *c.hidden, 1])
@@ -171,6 +172,11 @@ class EpisodicWorld:
         actions = torch.as_tensor(e.flat(e.drawn), device=self.device)
         with torch.no_grad():
             log_probs = backprop.log_probabilities(state.policy, lesson.shown, actions)[0]
+        if log_probs.shape != (e.steps,):
+            raise lsip.ModelError(
+                f"`log_prob` of the policy must give one number a step, shape ({e.steps},); got "
+                f"{tuple(log_probs.shape)}."
+            )
         horizon = float((c.gamma ** np.arange(len(e.live)) @ e.live).mean())
         return Batch(lesson.shown, actions, wanted, torch.full_like(wanted, 1 / e.steps), log_probs, horizon)
 

@@ -1,6 +1,9 @@
-"""What can be wrong with a decision problem or a policy, beyond what `lsip` already says."""
+"""What can be wrong with a decision problem, a policy, or code that a learner was given, beyond what `lsip` says."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import lsip
 from lsip.model import Answer
@@ -23,9 +26,25 @@ class NoGoodPolicyWarning(UserWarning):
     """The policy that was asked for has broken a constraint, because no iterate so far has kept them all."""
 
 
-class OracleError(lsip.LSIPError, RuntimeError):
+class GivenCodeError(lsip.ModelError, RuntimeError):
+    """Code that a learner was given has failed: a callback, an environment, a policy, …; its own error is the cause."""
+
+
+class OracleError(GivenCodeError):
     """An oracle has failed, or what it found is no number."""
 
 
 class OracleWarning(UserWarning):
     """An oracle has failed, and another one was asked instead."""
+
+
+@contextmanager
+def code_of(whose: str, told: str = "", kind: type[GivenCodeError] = GivenCodeError) -> Iterator[None]:
+    """Whatever is raised here comes from somebody's code, and ends in a sentence that says whose; lsip's own pass."""
+    try:
+        yield
+    except lsip.LSIPError:
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise kind(f"{whose} failed with {said}.{told}") from error

@@ -24,8 +24,9 @@ from lsip.validation import answer
 from . import batched_search, rules, schedules, updates, validation
 from . import checkpoint as checkpoints
 from . import evaluation as evaluations
+from .errors import GivenCodeError, code_of
 from .logs import Folder, Log, Row, progress
-from .rules import Objective, Rule
+from .rules import Choice, Objective, Rule
 from .schedules import Schedule, at
 from .separation import separate
 from .state import Misfit, Report, State, pack, snapshot, unpack
@@ -133,14 +134,15 @@ class Learner(ABC):
         state = self.state
         log = Log(course.folder, state, tensorboard=course.tensorboard)
         begun, first, started = getattr(state, course.unit), state.iteration, time.perf_counter()
-        undo = snapshot(state)
+        undo, place = snapshot(state), f"before iteration {first}"
         try:
             with progress(max(course.goal - begun, 1), course.verbose) as show:
                 stop = False
                 while not stop and getattr(state, course.unit) < course.goal:
+                    place = f"in iteration {state.iteration}"
                     report = self._iterate(started, getattr(state, course.unit) / course.goal)
                     stop = course.after()
-                    undo = snapshot(state)
+                    undo, place = snapshot(state), f"after iteration {report.iteration}"
                     log.write(self._row(report))
                     done = min(getattr(state, course.unit), course.goal) - begun
                     share = state.good / state.iteration
@@ -149,15 +151,28 @@ class Learner(ABC):
                         log.flush()
                         self.save(course.checkpoint)
                     if course.callback is not None:
-                        stop = bool(answer("callback", course.callback, self, report)) or stop
+                        with code_of("The callback"):
+                            stop = bool(answer("callback", course.callback, self, report)) or stop
+        except GivenCodeError as error:
+            undo()
+            raise type(error)(f"{error} This was {place}; {self._kept(course, first)}") from error.__cause__
         except BaseException:
             undo()
             raise
         finally:
             log.close()
-            # Where not even one iteration was made, a file that is there already may hold more.
-            if course.checkpoint is not None and (state.iteration > first or not Path(course.checkpoint).exists()):
+            if course.checkpoint is not None and self._saves(course, first):
                 self.save(course.checkpoint)
+
+    def _saves(self, course: Course, first: int) -> bool:
+        """Whether a run that ends writes its file: if it made no iteration, one that is there may hold more."""
+        return course.checkpoint is not None and (self.iteration > first or not Path(course.checkpoint).exists())
+
+    def _kept(self, course: Course, first: int) -> str:
+        """What is left of a run that somebody's code has ended."""
+        many = f"{self.iteration} whole iteration{'s' * (self.iteration != 1)}"
+        also = f", and so is the file {course.checkpoint}" if self._saves(course, first) else ""
+        return f"the agent is as it was after {many}{also}, and can go on."
 
     def _iterate(self, started: float, share: float) -> Report:
         state, world, clock = self.state, self.world, time.perf_counter()
@@ -167,14 +182,19 @@ class Learner(ABC):
         seed = int(state.rng.integers(2**31))
         options: dict[str, Any] = {"fallback": self.fallback, "candidates": played.candidates}
         found = separate(played.violation, self.oracle, self.eta, seed, **options)
-        choice = self.rule.choose(found, state.points, state.prices, played.arrived)
+        with code_of(f"The rule {type(self.rule).__name__}"):
+            aimed = replace(found, room=state.room)
+            choice = self.rule.choose(aimed, state.points, state.prices, played.arrived)
+        if not isinstance(choice, Choice):
+            raise lsip.ModelError(f"`choose` of a rule gives an rl.rules.Choice; got {validation.shown(choice)}.")
         if choice.good:
             state.good += 1
             world.remember(played, state)
         state.points, state.prices = choice.points, choice.prices
         batch = world.batch(played, choice.objective, self.update, state)
         rate = at("learning_rate", self.learning_rate, share)
-        told = self.update.step(state.policy, batch, rate, state.rng, state.memory)
+        with code_of(f"The update {type(self.update).__name__}"):
+            told = self.update.step(state.policy, batch, rate, state.rng, state.memory)
         numbers = _numbers(told)
         if not np.isfinite(list(numbers.values())).all():
             raise lsip.ModelError(
@@ -271,6 +291,11 @@ def rebuilt(settings: Mapping[str, Any], given: Mapping[str, Any], names: tuple[
 
 def _numbers(told: Mapping[str, torch.Tensor]) -> dict[str, float]:
     """Tensors without axes as floats, in one copy."""
+    if not isinstance(told, Mapping) or not all(isinstance(t, torch.Tensor) and not t.ndim for t in told.values()):
+        raise lsip.ModelError(
+            "`step` of an update gives numbers by name, tensors without axes, or none at all: {}; got "
+            f"{validation.shown(told)}."
+        )
     if not told:
         return {}
     return dict(zip(told, torch.stack([t.detach() for t in told.values()]).tolist(), strict=True))

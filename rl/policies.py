@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,8 +15,10 @@ from torch import Tensor, nn
 import lsip
 
 from . import validation
+from .errors import code_of
 
 Array = NDArray[np.float64]
+METHODS = {"log_prob", "log_probs", "logits", "divergence", "describe", "entropy", "sample"}
 
 
 def pick_device(device: str | torch.device = "auto") -> torch.device:
@@ -37,6 +41,12 @@ def pick_device(device: str | torch.device = "auto") -> torch.device:
 
 class Policy(nn.Module):
     """A distribution over actions for every observation."""
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """Updates call a policy as they like: so its methods themselves say whose they are, when they fail."""
+        super().__init_subclass__(**options)
+        for name in METHODS & vars(cls).keys():
+            setattr(cls, name, _named(name, vars(cls)[name]))
 
     def log_prob(self, observations: Tensor, actions: Tensor) -> Tensor:
         """log pi(a | o): shape (N,)."""
@@ -61,6 +71,17 @@ class Policy(nn.Module):
     def sample(self, observations: Tensor, generator: torch.Generator, deterministic: bool = False) -> Tensor:
         """One action an observation."""
         raise NotImplementedError
+
+
+def _named(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a policy, whose errors say that they are its own."""
+
+    @wraps(method)
+    def called(self: Policy, *given: Any, **options: Any) -> Any:
+        with code_of(f"`{name}` of the policy {type(self).__name__}"):
+            return method(self, *given, **options)
+
+    return called
 
 
 class Categorical(Policy):

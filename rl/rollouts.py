@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 import lsip
 
+from .errors import code_of
+
 Array = NDArray[Any]
 AnyEnv = gym.Env | VectorEnv
 Act = Callable[[Array], Array]  # observations (n, …) -> actions (n, …)
@@ -105,7 +107,8 @@ def play_round(
     mode = env.metadata.get("autoreset_mode")
     if mode == AutoresetMode.DISABLED:
         raise lsip.ModelError("The environment does not reset its copies by itself; choose another autoreset mode.")
-    observations, _ = _called("reset", env.reset, seed=seed)
+    with code_of("`reset` of the environment"):
+        observations, _ = env.reset(seed=seed)
     n = env.num_envs
     running, terminated = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
     last = np.array(observations)
@@ -119,8 +122,9 @@ def play_round(
         _check_finite("observation", seen, running, len(record))
         drawn = act(seen)
         actions = to_env(drawn)
-        following, rewards, ended, cut, info = _called("step", env.step, actions)
-        earned = np.array(rewards, dtype=float)
+        with code_of("`step` of the environment"):
+            following, rewards, ended, cut, info = env.step(actions)
+            earned = np.array(rewards, dtype=float)
         _check_finite("reward", earned, running, len(record))
         record.append((seen, actions, drawn, earned, running.copy()))
         done = running & (np.asarray(ended) | np.asarray(cut))
@@ -134,16 +138,6 @@ def play_round(
         observations = following
     parts = [np.stack(part) for part in zip(*record, strict=True)]
     return Episodes(**dict(zip(OVER_TIME, parts, strict=True)), terminated=terminated, last=last, made=n * len(record))
-
-
-def _called(name: str, method: Callable[..., Any], *given: Array, **options: int) -> Any:
-    """What an environment answers; its own errors become a sentence."""
-    try:
-        return method(*given, **options)
-    except lsip.LSIPError:
-        raise
-    except Exception as error:
-        raise lsip.ModelError(f"`{name}` of the environment failed with {type(error).__name__}: {error}.") from error
 
 
 def _check_finite(name: str, values: Array, running: NDArray[np.bool_], step: int) -> None:

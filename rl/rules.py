@@ -105,6 +105,10 @@ class Exchange:
     prevented, a debt that takes far longer to come down than it took to build up, because slack is smaller than the
     violations of a beginner. With a `saturation`, violations and slack count as at most so much.
 
+    Where episodes are random, a policy that just keeps its bounds is found feasible every other time, and one that is
+    to be kept must show it with confidence. So the room that this takes, as the last evaluation saw it, is asked for
+    as well: a violation counts as v_i plus that.
+
     Parameters
     ----------
     eta
@@ -134,9 +138,9 @@ class Exchange:
             validation.number("saturation", self.saturation, "positive")
 
     def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
-        joined = found.joined(points, self.merge, above=self.eta)
+        joined = found.joined(points, self.merge, above=self.eta - found.room)
         before = np.concatenate([prices, np.zeros(len(joined) - len(prices))])
-        lacking = (found.at(joined) - min(self.eta, 0.0)).clip(-self.saturation, self.saturation)
+        lacking = (found.at(joined) + found.room - min(self.eta, 0.0)).clip(-self.saturation, self.saturation)
         after = np.maximum(0.0, before + self.rate * lacking)
         stays = after > 0
         joined, after, lacking = joined[stays], after[stays], lacking[stays]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import validation
+from .errors import code_of
 
 Schedule = float | Callable[[float], float]
 
@@ -35,4 +36,8 @@ def check(name: str, value: Schedule, kind: str = "positive") -> Schedule:
 
 def at(name: str, value: Schedule, share: float, kind: str = "amount") -> float:
     """What it is when this share of a run is done: a number of that kind, whatever a function says."""
-    return validation.number(f"{name}({share:.4g})", value(share), kind) if callable(value) else value
+    if not callable(value):
+        return value
+    with code_of(f"The schedule `{name}({share:.4g})`"):
+        found = value(share)
+    return validation.number(f"{name}({share:.4g})", found, kind)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import lsip
 
 from .constraint import Worst
-from .errors import OracleError, OracleWarning
+from .errors import OracleError, OracleWarning, code_of
 
 Array = NDArray[np.float64]
 
@@ -48,6 +48,7 @@ class Found:
     values: Array  # (k,)
     bound: float = np.inf  # proven for all of Y
     trusts: tuple[str, ...] = ()
+    room: float = 0.0  # below the bounds, that a policy needs to be found feasible with confidence
 
     @property
     def value(self) -> float:
@@ -115,13 +116,9 @@ def _asked(
 ) -> lsip.oracles.Separation:
     """The answer of one oracle: points with finite values, or an error in a sentence."""
     name = type(oracle).__name__
-    try:
+    with code_of(f"The oracle {name}", kind=OracleError):
         found = oracle.maximise(_shown(violation, oracle), target=target, seed=seed)
-    except lsip.LSIPError:
-        raise  # it says what is wrong: with the cost, the bound, or what this oracle can do
-    except Exception as error:
-        raise OracleError(f"The oracle {name} failed with {type(error).__name__}: {error}.") from error
-    values = np.asarray(found.values, dtype=float)
+        values = np.asarray(found.values, dtype=float)
     if not len(values) or not np.isfinite(values).all():
         what = "no point" if not len(values) else f"the violation {values[~np.isfinite(values)][0]}"
         raise OracleError(f"The oracle {name} found {what}; look at what `cost` and `bound` give, or choose another.")

@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 import lsip
 
 from . import validation
+from .errors import code_of
 from .sicmdp import SICMDP, Specification, as_specification
 
 Array = NDArray[np.float64]
@@ -154,13 +155,17 @@ class Checked:
         self.specification = as_specification(simulator.specification)
 
     def reset(self, count: int, rng: np.random.Generator) -> Ints:
-        return self._states("reset(count, rng)", self.simulator.reset(count, rng), count)
+        with code_of("`reset(count, rng)` of the simulator"):
+            found = np.asarray(self.simulator.reset(count, rng))
+        return self._states("reset(count, rng)", found, count)
 
     def step(self, states: Ints, actions: Ints, rng: np.random.Generator) -> Ints:
-        return self._states("step(states, actions, rng)", self.simulator.step(states, actions, rng), len(states))
+        with code_of("`step(states, actions, rng)` of the simulator"):
+            found = np.asarray(self.simulator.step(states, actions, rng))
+        return self._states("step(states, actions, rng)", found, len(states))
 
-    def _states(self, call: str, given: ArrayLike, count: int) -> Ints:
-        states, last = np.asarray(given), self.specification.states - 1
+    def _states(self, call: str, states: NDArray[np.generic], count: int) -> Ints:
+        last = self.specification.states - 1
         whole = states.shape == (count,) and np.issubdtype(states.dtype, np.integer)
         if whole and (not count or (states.min() >= 0 and states.max() <= last)):
             return states.astype(np.intp, copy=False)

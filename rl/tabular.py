@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 import lsip
 
 from . import validation
+from .errors import code_of
 from .evaluation import Evaluation, check_model
 from .learner import Played
 from .policies import Categorical, SoftmaxTable, flat_parameters
@@ -19,7 +20,7 @@ from .rules import Objective
 from .sicmdp import SICMDP
 from .simulator import Simulator, as_simulator
 from .state import Kept, State
-from .updates import Batch, Paths, Update
+from .updates import Batch, Paths, Sample, Update
 
 Array = NDArray[np.float64]
 
@@ -67,7 +68,7 @@ class TabularWorld:
     def table(self, policy: Categorical | None = None) -> Array:
         """pi(a | s) for all states: (S, A)."""
         chosen = self.policy if policy is None else policy
-        if isinstance(chosen, SoftmaxTable):  # small enough that calling torch would be most of the work
+        if type(chosen) is SoftmaxTable:  # small enough that calling torch would be most of the work
             logits = chosen.theta.detach().cpu().numpy()
             weights: Array = np.exp(logits - logits.max(axis=1, keepdims=True))
             return weights / weights.sum(axis=1, keepdims=True)
@@ -78,8 +79,16 @@ class TabularWorld:
     def play(self, state: State) -> Played:
         """Estimate the visits, from which the value of every cost follows."""
         table = self.table()
-        found = self.evaluation.evaluate(self.simulator, table, state.rng)
-        return Played(found.reward, self.specification.costs.violation(found.visits), table)
+        with code_of(f"The evaluation {type(self.evaluation).__name__}"):
+            found = self.evaluation.evaluate(self.simulator, table, state.rng)
+            visits, reward = np.asarray(found.visits, dtype=float), float(found.reward)
+        size = self.specification.costs.size
+        if visits.shape != (size,) or not np.isfinite(visits).all():
+            raise lsip.ModelError(
+                f"An evaluation gives finite visits of shape ({size},), as rl.evaluation.Estimate has them; got shape "
+                f"{visits.shape}{'' if np.isfinite(visits).all() else ' with nan or inf'}."
+            )
+        return Played(reward, self.specification.costs.violation(visits), table)
 
     def remember(self, played: Played, state: State) -> None:
         """The good set: one of its members at random, its best, and its latest."""
@@ -98,7 +107,10 @@ class TabularWorld:
             if price:
                 criterion = criterion - price * spec.costs.criterion(y, spec.states)
         sampling = getattr(update, "sampling", None) or Paths()
-        sample = sampling.draw(self.simulator, played.data, criterion, state.rng)
+        with code_of(f"The sampling {type(sampling).__name__} of the update"):
+            sample = sampling.draw(self.simulator, played.data, criterion, state.rng)
+        if not isinstance(sample, Sample):
+            raise lsip.ModelError(f"What is drawn for a step is an rl.updates.Sample; got {validation.shown(sample)}.")
         return sample.batch(self.policy, self.features, 1 / (1 - spec.gamma))
 
     def settle(self, played: Played, state: State) -> Mapping[str, float]:

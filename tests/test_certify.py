@@ -14,6 +14,8 @@ import lsip
 import rl
 from benchmarks.certify import KINDS, constraint, episodes, mixture
 from rl.bernstein import EmpiricalBernstein
+from rl.certify import _Certification
+from rl.discounted_costs import EVERY, of_episodes
 from rl.rollouts import Episodes
 
 DELTA = 0.05
@@ -42,19 +44,17 @@ def test_means_are_covered(draw: str) -> None:
 
 
 def test_squares_come_from_episodes_or_from_their_moments() -> None:
-    from rl.discounted_costs import of_episodes
-
     rng = np.random.default_rng(3)
     routes, lengths = rng.uniform(size=(9, 6)).round(1), rng.integers(1, 7, size=9)
     sample = of_episodes(constraint(0.9), episodes(routes, lengths, rng.integers(9, size=300)), None, True)
     guess, rest = sample.mean(slice(20)), slice(20, None)
-    form, costs = sample.scattered(rest, guess), sample.costs(np.array([[0.3], [0.8]]))
+    form, costs = sample.scattered(rest, guess), sample.costs(np.array([[0.3], [0.8]]), EVERY)
     totals = (sample.weights @ costs.T).T + sample.tails  # (N, E)
     wanted = ((totals - guess(costs)[:, None]) ** 2) @ sample.shares(rest)
     assert form.squares(costs) == pytest.approx(wanted)
     few = sample.part(slice(2))
     assert few.weights.shape[0] <= 2
-    assert few.mean(slice(None))(few.costs(np.array([[0.3]]))) == pytest.approx(sample.mean(slice(2))(costs)[:1])
+    assert few.mean(slice(None))(few.costs(np.array([[0.3]]), EVERY)) == pytest.approx(sample.mean(slice(2))(costs)[:1])
 
 
 def test_equal_episodes_are_within_the_best_possible() -> None:
@@ -107,17 +107,57 @@ def test_lipschitz_constants_do_for_black_boxes() -> None:
     assert found.bound == pytest.approx(traced.bound, rel=0.1)
 
 
-def test_many_steps_are_bounded_by_lipschitz_constants_or_left_out() -> None:
+def test_many_steps_are_bounded_by_lipschitz_constants_given_or_proven() -> None:
+    """What is proven from enclosures of a few steps at a time is a little looser than from one of all."""
     tuning = rl.CertifyTuning(most_steps=3)
     kept = rl.certify(black_box(range=(0, 1), lipschitz=(2.5, 1.0)), some(), horizon=6, tuning=tuning)
     assert kept.episodes == 400
     rng = np.random.default_rng(4)
     varied = episodes(rng.uniform(size=(400, 6)), np.full(400, 6), np.arange(400))
-    short = rl.certify(constraint(1.0), varied, horizon=6, tuning=rl.CertifyTuning(most_steps=300))
-    assert (short.episodes, short.unused) == (50, 350)
-    assert "350 more were left out" in str(short)
-    assert (kept.unused, "left out" in str(kept)) == (0, False)
-    assert short.bound >= short.mean_violation
+    whole, parts = (
+        rl.certify(constraint(1.0), varied, horizon=6, tuning=rl.CertifyTuning(most_steps=most))
+        for most in (10_000, 300)
+    )
+    assert (whole.episodes, parts.episodes) == (400, 400)
+    assert whole.mean_violation == pytest.approx(parts.mean_violation, abs=1e-3)
+    assert whole.bound - 1e-9 <= parts.bound <= whole.bound + 0.05
+    assert (whole.assumptions, len(parts.assumptions)) == ((), 1)
+    assert "if rounding errors in the costs of single steps do not matter." in str(parts)
+
+
+def test_constants_that_were_given_are_believed_only_where_that_is_said() -> None:
+    """A formula is its own proof, whatever was given with it: a wrong constant must not make a bound smaller."""
+    rng = np.random.default_rng(4)
+    varied = episodes(rng.uniform(size=(400, 6)), np.full(400, 6), np.arange(400))
+    right, own = constraint(1.0), {"range": (0.0, 1.0)}
+    wrong = rl.SemiInfiniteCost(lsip.Interval(0, 1), right.cost, right.bound, lipschitz=(1e-9, 1e-9), **own)
+    found = [rl.certify(each, varied, horizon=6) for each in (right, wrong)]
+    assert found[0].bound == found[1].bound
+    assert not found[1].assumptions
+    long = rl.certify(wrong, varied, horizon=6, tuning=rl.CertifyTuning(most_steps=300))
+    assert long.assumptions
+
+
+@pytest.mark.parametrize("limit", [3.0, lambda y: np.full(len(y), 3.0)])
+def test_constants_of_bounds_that_are_numbers(limit: object) -> None:
+    rng = np.random.default_rng(4)
+    varied = episodes(rng.uniform(size=(40, 6)), np.full(40, 6), np.arange(40))
+    flat = rl.SemiInfiniteCost(lsip.Interval(0, 1), constraint(1.0).cost, limit, range=(0.0, 1.0))
+    found = [rl.certify(flat, varied, horizon=6, tuning=rl.CertifyTuning(most_steps=most)) for most in (1000, 7)]
+    assert found[1].bound == pytest.approx(found[0].bound, abs=0.05)
+    assert found[1].bound >= found[0].bound - 1e-9
+
+
+def test_constants_of_parts_are_those_of_all() -> None:
+    rng = np.random.default_rng(4)
+    varied = episodes(rng.uniform(size=(40, 6)), np.full(40, 6), np.arange(40))
+    sample = of_episodes(constraint(1.0), varied, 6, True)
+    found = [_Certification(sample, None, 0.05, rl.CertifyTuning(most_steps=most)).slopes for most in (1000, 7)]
+    assert found[0][0] == found[1][0]
+    assert found[1][1] == pytest.approx(1.0)  # of the bound, which is asked for where formulas are too long
+    y = np.linspace(0, 1, 1001)[:, None]
+    steep = np.abs(np.diff(sample.costs(y, EVERY), axis=0)).max() * 1000
+    assert steep <= found[0][0]
 
 
 @pytest.mark.parametrize(

@@ -327,6 +327,18 @@ def test_policies_that_look_feasible_by_luck_are_not_kept(copies):
     assert len({r.violation for r in made.evaluations}) > 1  # seeds are fresh
 
 
+def test_the_room_that_a_trial_takes_is_known_from_the_evaluation_before():
+    """Four episodes as before make it half, and confidence for the first trial has 0.05 / 2 to lose."""
+    made = agent(Lottery(8), lottery(), episodes=8, epochs=1, evaluation_episodes=64, confirmation=4)
+    made.learn(40, evaluate_every=1)
+    seed = int(np.random.default_rng([made.seed, 1, 1]).integers(2**30, size=2)[0])
+    state, made.state.iteration = made.state.room, 1
+    assert state == pytest.approx(made.evaluate(64, seed=seed, confidence=0.975).margin / 2)
+    assert state > 0
+    free = rl.SemiInfiniteCost(lsip.Interval(0, 1), lambda y, o, a: 0 * y * force(a), 1.0)
+    assert agent(constraint=free).learn(40, evaluate_every=1).state.room == 0  # where nothing is random
+
+
 class Weather(Pull):
     """Every episode earns something by luck, far more than by what is done."""
 
@@ -368,6 +380,21 @@ def test_what_is_feasible_without_chance_is_kept_at_once():
 
 
 @pytest.mark.filterwarnings("error")
+def between(y: np.ndarray, observations: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    """A cost that is highest at 0.45, which a coarse grid does not look at."""
+    return np.repeat(1 - (y[:, :1] - 0.45) ** 2, len(observations), axis=1)
+
+
+@pytest.mark.parametrize(("oracle", "kept"), [(lsip.oracles.Grid(3), False), (rl.baselines.FixedGrid(3), True)])
+def test_what_a_quick_oracle_just_misses_is_not_kept(oracle, kept):
+    """Five steps of 1 - 0.05² = 0.9975 at the grid, and of 1 in between; CRPO is what its grid shows."""
+    constraint = rl.SemiInfiniteCost(lsip.Interval(0, 1), between, 4.99)
+    made = agent(constraint=constraint, oracle=oracle, rule=rl.rules.Lagrangian(), evaluation_episodes=8)
+    made.learn(2 * STEPS, evaluate_every=1)
+    assert (made.best is not None) == kept
+    assert made.evaluations[-1].violation == pytest.approx(-0.0025 if kept else 0.01, abs=1e-4)
+
+
 def test_a_prediction_says_when_nothing_feasible_was_kept():
     made = agent(oracle=Always(1.0)).learn(STEPS, evaluate_every=1)
     with pytest.warns(rl.NoGoodPolicyWarning, match="No evaluation has found a policy feasible in 1 iterations"):

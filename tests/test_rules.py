@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -156,6 +157,16 @@ def test_what_a_beginner_violates_is_no_debt():
     choice = Exchange(0.0, 1.0, gain=2.0, saturation=0.5).choose(found(5.0, 0.5), *NONE, 1.0)
     np.testing.assert_allclose(choice.prices, [0.5])
     np.testing.assert_allclose(choice.objective.prices, [1.5 / 2.5])
+
+
+def test_the_exchange_asks_for_the_room_that_a_trial_takes():
+    """Kept with 0.1 to spare, where 0.3 are needed: as if it were violated by 0.2."""
+    near, far = found(-0.1, 0.5), found(0.2, 0.5)
+    choice = Exchange(0.0, rate=0.5).choose(replace(near, room=0.3), *NONE, 1.0)
+    wanted = Exchange(0.0, rate=0.5).choose(far, *NONE, 1.0)
+    np.testing.assert_allclose(choice.prices, wanted.prices)
+    assert (choice.good, wanted.good) == (True, False)  # what is good is as it was seen
+    assert not len(Exchange(0.0, rate=0.5).choose(near, *NONE, 1.0).points)
 
 
 def test_one_multiplier_prices_the_worst_point():

@@ -257,6 +257,17 @@ def test_a_changed_byte_is_noticed_or_harmless(tmp_path):
         assert_same_run(made, found)
 
 
+def test_the_head_of_an_array_that_never_ends_is_damage(tmp_path):
+    _, path = saved(tmp_path)
+    data = path.read_bytes()
+    ends = [i for i in range(len(data)) if data.startswith(b", }", i)]
+    assert len(ends) > 3
+    for end in (ends[1], ends[-1]):
+        path.write_bytes(data[: end + 2] + b"(" + data[end + 3 :])
+        with pytest.raises(lsip.ModelError, match=r"c\.npz is not a file written by"):
+            SICPPO.load(path, Pull(), limit())
+
+
 def lone_array(path: Path) -> None:
     with path.open("wb") as stream:
         np.save(stream, np.zeros(3))

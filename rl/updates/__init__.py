@@ -4,7 +4,7 @@ from .base import Batch, Update
 from .npg import NPG
 from .pg import PolicyGradient
 from .ppo import PPO
-from .sampling import Pairs, Paths
+from .sampling import Pairs, Paths, Sample
 from .trpo import TRPO
 
-__all__ = ["NPG", "PPO", "TRPO", "Batch", "Pairs", "Paths", "PolicyGradient", "Update"]
+__all__ = ["NPG", "PPO", "TRPO", "Batch", "Pairs", "Paths", "PolicyGradient", "Sample", "Update"]

@@ -20,7 +20,7 @@ def gram(policy: Policy, observations: Tensor, actions: Tensor) -> tuple[Tensor,
     The first tensor (B, D) holds numbers of samples in their order, and beyond the end of a block the number of
     samples K; the second (B, D, D) the inner products, zero there.
     """
-    if isinstance(policy, SoftmaxTable):
+    if type(policy) is SoftmaxTable:
         return _of_table(policy, observations, actions)
     place = torch.arange(len(actions), device=actions.device)[None]
     return place, _of_network(policy, observations, actions)[None]
