@@ -302,6 +302,8 @@ class Run:
         if bound <= 0:
             if not self.relaxation.confirm(state):
                 return None
+            if state.rounded > 0:
+                self._hidden(bound, bound, separations)
             end = self._certify(state.proposal, state.violation)
             if end is not None or not state.proposal.leaning:
                 return end or self._wait()
@@ -312,8 +314,11 @@ class Run:
         state, least = self.state, self.relaxation.rounding(self.state.proposal, separations, violation)
         if violation > least or state.atol is not None or not state.proposal.support:
             return False
-        cost = min(bound, least) * sum(s.multiplier for s in state.proposal.support)
-        state.rounded = max(2 * state.rounded, self.tuning.above_rounding * cost)
+        mass = self.tuning.above_rounding * sum(s.multiplier for s in state.proposal.support)
+        if bound > 0:
+            state.rounded = max(2 * state.rounded, mass * min(bound, least))
+        else:  # of a point that lies further in, less may be hidden
+            state.rounded = min(state.rounded, mass * least)
         return True
 
     def _wait(self) -> End | None:
