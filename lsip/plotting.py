@@ -35,6 +35,7 @@ Array = NDArray[np.float64]
 Kind = Literal["violation", "convergence", "variables"]
 
 SLACK, TIGHT, BROKEN, POINT = "#2b5c8a", "#6b7280", "#c0392b", "#f5b700"
+CURVES = (SLACK, "#2a9d8f", "#7b5ea7", "#8a5a2b", "#4b9cd3", "#5f6b7a", "#b5698d", "#3d7a3d")  # of several constraints
 STYLE: dict[str, Any] = {
     "font.size": 10,
     "axes.titlesize": 11,
@@ -207,7 +208,7 @@ def _draw_family(axes: Axes, solution: Solution, i: int) -> None:
     room = 48 if family.visible.dim == 1 and len(solution.program.families) > 1 else 60
     axes.set_title(_short(str(family.name if title == "problem" else title), room))
     if family.visible.dim == 1:
-        _draw_curve(axes, family.visible, violation)
+        _draw_curve(axes, family, violation)
         _mark(axes, points[:, 0], heights, weights)
         axes.set_xlabel(_axis_name(family, 0))
         axes.set_ylabel("violation  $a(y)\\,x - b(y)$")
@@ -215,8 +216,9 @@ def _draw_family(axes: Axes, solution: Solution, i: int) -> None:
         _draw_map(axes, family, violation, points, weights)
 
 
-def _draw_curve(axes: Axes, domain: Domain, violation: Violation) -> None:
+def _draw_curve(axes: Axes, family: RowFamily, violation: Violation) -> None:
     """The components along one index, or their maximum when they are many; red where a constraint is violated."""
+    domain = family.visible
     if domain.measure[0] == 0:
         t = domain.spread(TUNING.cloud)
         for g in violation.values(t).T:
@@ -227,13 +229,18 @@ def _draw_curve(axes: Axes, domain: Domain, violation: Violation) -> None:
         inside = domain.contains(t)
         values = np.full((len(t), violation.components), np.nan)
         values[inside] = violation.values(t[inside])
-        curves = values.T if values.shape[1] <= 8 else values.max(axis=1)[None, :]
-        for g in curves:
-            axes.plot(t[:, 0], g, color=SLACK, linewidth=1.8 if len(curves) == 1 else 1.2)
+        curves = values.T if values.shape[1] <= len(CURVES) else values.max(axis=1)[None, :]
+        names = [_short(str(name), 32) for name in family.labels]
+        colours = CURVES if len(set(names)) == len(curves) else (SLACK,) * len(curves)
+        lines = []
+        for g, colour in zip(curves, colours, strict=False):
+            lines += axes.plot(t[:, 0], g, color=colour, linewidth=1.8 if len(curves) == 1 else 1.2)
             with np.errstate(invalid="ignore"):
                 axes.fill_between(t[:, 0], 0, g, where=g > 0, color=BROKEN, alpha=0.35, linewidth=0)
         if len(curves) == 1:
             axes.fill_between(t[:, 0], curves[0], 0, where=curves[0] <= 0, color=SLACK, alpha=0.08, linewidth=0)
+        elif colours is CURVES:
+            axes.legend(lines, names, loc="best", fontsize=8)
     axes.axhline(0, color=TIGHT, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     axes.margins(x=0.02)
 

@@ -108,7 +108,10 @@ MOST_AXES = 32  # of an array, in the oldest NumPy and in the iterators of all
 CONSECUTIVE = 2**53  # all integers up to here are doubles
 
 KINDS = {  # NumPy's kinds of data that are no real numbers, and what to do
-    "c": ("complex numbers", "Take .real, if the imaginary parts mean nothing."),
+    "c": (
+        "complex numbers",
+        "Take .real, if the imaginary parts mean nothing; else keep both apart: |z| is np.hypot of them.",
+    ),
     "U": ("text", "Convert it, if it means numbers: np.array(…).astype(float)."),
     "M": ("dates", "Subtract a first one and divide by a unit: (a - a[0]) / np.timedelta64(1, 's')."),
     "m": ("durations", "Divide them by a unit: a / np.timedelta64(1, 's')."),

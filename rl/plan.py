@@ -415,10 +415,15 @@ def refuse_infeasible(solution: Answer | lsip.Decomposition) -> None:
         return
     points = solution.active
     where = "; ".join("(" + ", ".join(f"{v:.6g}" for v in a.point) + ")" for a in points[:6])
+    weights = ", ".join(f"{a.multiplier:.3g}" for a in points[:6])
+    why = (
+        f"every one breaks that at the index point {where}"
+        if len(points) == 1
+        else f"those at the index points {where} contradict each other (a combination of them with weights {weights} "
+        "is violated by every policy)"
+    )
     raise InfeasibleError(
-        f"No policy keeps every constraint: those at the index points {where} contradict each other (a combination of "
-        f"them with weights {', '.join(f'{a.multiplier:.3g}' for a in points[:6])} is violated by every policy). Raise "
-        "the bound there, or lower the cost.",
+        f"No policy keeps every constraint: {why}. Raise the bound there, or lower the cost.",
         points,
         solution,
     )

@@ -107,6 +107,16 @@ def test_many_components_are_drawn_as_their_maximum(components: int, curves: int
     assert len(axes.lines) == curves + 1, "and the line at zero"
 
 
+def test_constraints_over_one_index_are_told_apart() -> None:
+    x, t = lsip.Variable(2, name="x"), lsip.Index("t", Interval(0, 1))
+    rows = [lsip.forall(t, x[0] + x[1] * t >= t**2, name="above"), lsip.forall(t, x[1] * t <= 3, name="flat")]
+    axes = lsip.Problem(lsip.minimize(x.sum()), rows).solve(verbose=False).plot().axes[0]
+    legend = axes.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["above", "flat"]
+    assert len({line.get_color() for line in axes.lines}) == 3, "and the line at zero"
+    assert plot_solution(solution(Interval(0, 1), components=3)).axes[0].get_legend() is None, "rows of one name"
+
+
 def test_slices_say_so_and_colours_are_centred() -> None:
     figure = plot_solution(solution(Box([0] * 3, [1] * 3)))
     notes = [text.get_text() for text in figure.axes[0].texts]

@@ -60,9 +60,21 @@ def test_the_region_of_a_bound_is_said_in_the_units_of_the_model(unit: float) ->
     assert [int(j) for j, _ in named] == [0, 1, 2]
     for j, most in named:
         assert 0.98 <= float(most) / (proof.radius * proof.units[int(j)]) <= 1
+    assert [solution.program.label(j) for j in range(4)] == ["x[0]", "x[1]", "x[2]", "x[3]"]
     late = replace(solution, status=lsip.Status.TIME_LIMIT)
     assert "the bounds are valid on a condition. Raise it" in late.message
     assert late.message.endswith(proof.trusts[0])
+
+
+def test_columns_are_called_what_the_modeller_calls_them() -> None:
+    h, w = lsip.Variable(name="h"), lsip.Variable((2, 2), name="w")
+    late = lsip.Rule(of=T, name="late")
+    rows = [h + w.sum() <= 1, lsip.forall(T, late + w[1, 0] >= T)]
+    program = lsip.Problem(lsip.maximize(h), rows).compile()
+    names = {"h", "w[0, 0]", "w[0, 1]", "w[1, 0]", "w[1, 1]"}
+    called = [program.label(j) for j in range(program.n)]
+    assert names < set(called)
+    assert len(set(called)) == program.n == 7
 
 
 def test_a_place_that_floats_cannot_divide_further_is_named() -> None:

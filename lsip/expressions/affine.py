@@ -602,9 +602,11 @@ def refuse(op: str, operands: tuple[Item, ...]) -> NotAffineError:
     """The error for an operation that is not affine in the variables; names the term."""
     listed = ", ".join(text(o) for o in operands)
     names = sorted({t.variable.name for o in operands if isinstance(o, Affine) for t in o.terms})
+    squared = op == "np.square" or (op == "np.power" and listed.endswith(", 2"))
     return NotAffineError(
         f"{op}({listed}) is not affine in the decision variable{'s' if len(names) > 1 else ''} {', '.join(names)}. "
         "Coefficients may depend on the index in any way, on the variables not at all."
+        + (" A sum of squares is least, or below e², where np.linalg.norm is least, or below e." if squared else "")
     )
 
 

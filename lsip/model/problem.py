@@ -157,7 +157,10 @@ def _instead(given: object) -> str:
     if callable(given):
         return "got a function: call it, as in forall(t, rule(t)); lsip.Family(domain, a, b) takes functions of points."
     if isinstance(given, bool | np.bool_):
-        return f"got the bool {given}: a comparison collapsed, of numbers or of whole objects."
+        return (
+            f"got the bool {given}: a comparison collapsed, of numbers or of whole objects. e.at({{…}}) is a number; "
+            "at one index point, a constraint is the formula with a number in place of the index."
+        )
     if isinstance(given, Operators):
         return f"got {given}, which is not compared with anything: write <= or >=."
     advice = (

@@ -244,7 +244,15 @@ class Program(Solvable):
 
     def label(self, j: int) -> str:
         """What a variable is called in messages."""
-        return self.names[j] if self.names else f"x[{j}]"
+        if self.names:
+            return self.names[j]
+        within = j
+        for variable in () if self.layout is None else getattr(self.layout.written, "variables", ()):
+            if within < variable.size:
+                place = ", ".join(str(k) for k in np.unravel_index(within, variable.shape))
+                return f"{variable.name}[{place}]" if variable.shape else str(variable.name)
+            within -= variable.size
+        return f"x[{j}]"
 
     def admissible(self, row_multipliers: Array) -> Array:
         """Multipliers of finite rows without those that push against a side the row does not have."""

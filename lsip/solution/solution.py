@@ -58,7 +58,6 @@ Array = NDArray[np.float64]
 POSITIONS = ("dependent", "balanced", "basis")  # arrays of a file that hold whole numbers
 ASSUMPTIONS = (DataAssumption, TrustAssumption, RegionAssumption, TreeAssumption)
 WHAT = "a solution written by Solution.save"
-VALID = (Status.STALLED, Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED)  # they say so of the bounds
 ARRAYS = ("x", "numbers", "rows", "units", "violation", "drift", "direction", "box", *POSITIONS)
 
 
@@ -264,9 +263,6 @@ class Solution:
         """What the status means and what to do next."""
         if not self.checked and self._claims_proof:
             return "What a file says, which nobody has checked; verify() returns it proven, or raises ProofError."
-        if self.status in VALID and self.certificate.trusts:
-            told = (self.evidence or self.status.value).replace("the bounds are valid", "the bounds rest on trust")
-            return f"{told} {' '.join(self.certificate.trusts)}"
         if self.evidence:
             return self.evidence if self.status is Status.UNCERTIFIED else self._on_conditions(self.evidence)
         if self.wide:

@@ -440,8 +440,10 @@ class Run:
             return None
         d, evidence = self.state.direction, self.relaxation.escape
         if d is not None:  # it could not be proven
+            d = d * self.scaling.columns
+            d = d / (float(np.abs(d).max()) or 1.0)
             largest = np.argsort(-np.abs(d), kind="stable")[:3]
-            shown = ", ".join(f"{self.program.label(j)} by {d[j]:.3g}" for j in largest)
+            shown = ", ".join(f"{self.given.label(j)} by {d[j]:.3g}" for j in largest)
             evidence = (
                 f"The objective seems to improve without limit along a direction that changes {shown}, but it is not "
                 "proven that every constraint holds all along it; it may only lead very far. Give the variables bounds."
