@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..deadline import check
+from ..domains.exact_support import exact_support
 from ..model.families import RowFamily
 from ..model.program import Program
 from ..oracles import Oracle, Separation, Violation, is_prover, prover, tuned
@@ -87,28 +88,23 @@ def family_bounds(
 
 
 def never_positive(program: Program, family: int, d: Array) -> bool:
-    """Whether a(y) d <= 0 for all y, in rational numbers: where what d moves is affine in an index from a box.
+    """Whether a(y) d <= 0 for all y, in rational numbers: where what d moves is affine in an index.
 
     Along a direction that touches the boundary of the cone, as (1, 1) does for x[0] - x[1] <= 1, no rounded bound is
     ever below zero.
     """
     rows = program.families[family]
-    form, cells = rows.affine_in(d != 0), rows.domain.cells()
+    form = rows.affine_in(d != 0)
     if form is None or not form.exact:
         return False
-    if any(cell.inside is not None for cell in cells):
-        return False
-    corners = [(lo, hi) for cell in cells for lo, hi in zip(cell.lower, cell.upper, strict=True)]
-    if len(corners) * len(rows.columns) > 10_000:
-        return False
     for i, columns in enumerate(rows.columns):
+        check("direction")
         weights = [Fraction(float(v)) for v in d[columns]]
         value = _dot(form.value[i], weights)
         slopes = [_dot(slope, weights) for slope in form.slopes(np.array([i]))[:, 0]]
-        for lo, hi in corners:
-            ends = [max(s * Fraction(float(a)), s * Fraction(float(b))) for s, a, b in zip(slopes, lo, hi, strict=True)]
-            if value + sum(ends, Fraction(0)) > 0:
-                return False
+        most = exact_support(rows.domain, slopes)
+        if most is None or value + most > 0:
+            return False
     return True
 
 

@@ -43,10 +43,11 @@ def recession(program: Program) -> Program:
 
 
 def prove_ray(program: Program, direction: Array | None, seconds: float = np.inf) -> Ray | None:
-    """The direction in unit size, if it is proven to be one of unboundedness; None if not."""
+    """The direction, in about unit size, if it is proven to be one of unboundedness; None if not."""
     if direction is None or direction.shape != (program.n,) or not np.isfinite(direction).all() or not direction.any():
         return None
-    found = finite_point(recession(program), direction / np.abs(direction).max())
+    unit = 2.0 ** np.ceil(np.log2(np.abs(direction).max()))  # which rounds nothing
+    found = finite_point(recession(program), direction / unit)
     if isinstance(found, Broken) or len(found.dependent):
         return None
     d, box = found.x, found.box

@@ -312,7 +312,7 @@ class Run:
     def _hidden(self, violation: float, bound: float, separations: list[Separation]) -> bool:
         """Whether a violation may be the rounding of terms that cancel; the next point keeps rows by more than that."""
         state, least = self.state, self.relaxation.rounding(self.state.proposal, separations, violation)
-        if violation > least or state.atol is not None or not state.proposal.support:
+        if violation > least or state.atol is not None or not (state.proposal.support and state.proposal.bounded):
             return False
         mass = self.tuning.above_rounding * sum(s.multiplier for s in state.proposal.support)
         if bound > 0:

@@ -7,6 +7,9 @@ the problem.
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import lcm
+
 import numpy as np
 from scipy import sparse
 
@@ -117,7 +120,16 @@ def _cleaned(cone: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array
     rows = rows[touched] / sizes[touched, None]
     for _ in range(2):
         d[moving] -= np.linalg.lstsq(rows, rows @ d[moving], rcond=None)[0] if len(rows) else 0.0
-    d = d / max(float(np.abs(d).max()), 1e-300)
-    simple = np.rint(d * tuning.denominator) / tuning.denominator
-    d = np.where(np.abs(d - simple) < tuning.rounding, simple, d)
-    return np.clip(d, cone.lower, cone.upper)
+    return np.clip(_simple(d / max(float(np.abs(d).max()), 1e-300), tuning), cone.lower, cone.upper)
+
+
+def _simple(d: Array, tuning: RaysTuning) -> Array:
+    """A direction whose components are fractions, up to rounding, times their common denominator: without rounding.
+
+    What was meant may be a direction, such as (15, -8, 6), where no neighbour of it is one, such as (1, -8/15, 2/5).
+    """
+    given = d.tolist()
+    near = [Fraction(v).limit_denominator(tuning.denominator) for v in given]
+    common = lcm(*(v.denominator for v in near))
+    meant = all(abs(v - w) <= tuning.meant for v, w in zip(given, map(float, near), strict=True))
+    return np.array([float(v * common) for v in near]) if meant and common < tuning.most_common else d

@@ -274,9 +274,10 @@ class RaysTuning(Configuration):
         made to keep the others exactly.
     rounding
         Components below this, relative to the largest, only rounding put there.
-    denominator
-        Components that are fractions with this denominator, up to rounding, are taken for what was meant: a direction
-        such as (1, 1) may be one where its neighbours are none.
+    denominator, meant, most_common
+        Components that are fractions with denominators up to the first, to within the second, are taken for what was
+        meant, unless their common denominator is larger than the third: a direction such as (1, 1) may be one where its
+        neighbours are none.
     most_corrected
         The largest correction, in units of what is to be corrected.
     """
@@ -288,7 +289,9 @@ class RaysTuning(Configuration):
     sized_points: Natural = 64
     touched: Share = 1e-8
     rounding: Share = 1e-13
-    denominator: Positive = 2.0**10
+    denominator: Count = 10_000
+    meant: Share = 1e-13
+    most_common: Positive = 2.0**40
     most_corrected: Positive = 1e3
 
 
