@@ -106,8 +106,8 @@ class Exchange:
     violations of a beginner. With a `saturation`, violations and slack count as at most so much.
 
     Where episodes are random, a policy that just keeps its bounds is found feasible every other time, and one that is
-    to be kept must show it with confidence. So the room that this takes, as the last evaluation saw it, is asked for
-    as well: a violation counts as v_i plus that.
+    to be kept must show it with confidence. So where the last evaluation saw no violation, the room that this takes
+    is asked for as well: a violation counts as v_i plus that.
 
     Parameters
     ----------

@@ -363,7 +363,8 @@ class SICPPO(Learner):
         seeds = [int(s) for s in np.random.default_rng([self.seed, self.iteration, 1]).integers(2**30, size=2)]
         chance = (1 - self.config.confidence) / ((state.confirmed + 1) * (state.confirmed + 2))
         report = self.evaluate(count, seed=seeds[0], confidence=1 - chance)
-        state.room = report.margin / self.config.confirmation**0.5 if np.isfinite(report.margin) else 0.0
+        near = report.violation <= feasible and np.isfinite(report.margin)  # others have further to go
+        state.room = report.margin / self.config.confirmation**0.5 if near else 0.0
         better = report.violation <= feasible and report.reward > self._best_return(count, seeds[0])
         if better:
             state.confirmed += 1

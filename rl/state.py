@@ -85,7 +85,7 @@ class State:
     steps: int = 0
     good: int = 0  # iterations within the tolerance
     confirmed: int = 0  # policies that looked feasible, and were played again
-    room: float = 0.0  # below its bounds, that a policy needs to pass such a trial
+    room: float = 0.0  # below its bounds, that a policy which looks feasible needs to pass such a trial
     run: int = 0  # of the log, where there are several
     best: Kept | None = None  # the largest return of all feasible policies
     drawn: Kept | None = None  # uniform among all good policies so far
