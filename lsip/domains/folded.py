@@ -57,7 +57,13 @@ def folded(domain: Domain, breaks: Breaks) -> Domain:
     hull = Polytope(np.array([row for row, _ in rows]), np.array([side for _, side in rows]))
     if all(found is not None for found in planes):
         return hull
-    return hull & (domain * Box(np.zeros(size - m), np.array(widths)))
+    curved = [d for d in _members(domain) if any(_planes(part, first, spent) is None for part, first in _parts(d))]
+    rest = Box(np.zeros(size - m), np.array(widths))
+    return Intersection(hull, *(d * rest for d in curved))
+
+
+def _members(domain: Domain) -> tuple[Domain, ...]:
+    return domain.members if isinstance(domain, Intersection) else (domain,)
 
 
 def _parts(domain: Domain, start: int = 0) -> Iterator[tuple[Domain, int]]:
