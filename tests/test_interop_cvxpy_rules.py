@@ -237,7 +237,9 @@ def test_rules_in_pieces(pieces: int, worth: float) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"degree": 2}, {"pieces": 2}], ids=["affine", "degree 2", "pieces"])
-@pytest.mark.parametrize("domain", [lsip.Simplex(3), lsip.Simplex(2) * lsip.Box([-1, -1], [1, 1])], ids=["simplex", "product"])
+@pytest.mark.parametrize(
+    "domain", [lsip.Simplex(3), lsip.Simplex(2) * lsip.Box([-1, -1], [1, 1])], ids=["simplex", "product"]
+)
 def test_rules_over_simplices_equal_those_of_the_language(domain: Any, options: Any) -> None:
     """Coordinates that add up to 1 leave a rule no constant part, through this door as well."""
     share, values = np.arange(1, domain.dim + 1) / domain.dim, []

@@ -56,7 +56,9 @@ class Wasserstein:
         real("norm", norm, "is 1, 2 or np.inf", lambda v: v in (1, 2, np.inf))
         points = numbers(samples, "`samples`")
         if points.size == 0 or points.ndim not in (1, 2):
-            raise ModelError(f"`samples` have the shape (N, m), or (N,) for numbers, with one sample or more; got {points.shape}.")
+            raise ModelError(
+                f"`samples` have the shape (N, m), or (N,) for numbers, with one sample or more; got {points.shape}."
+            )
         object.__setattr__(self, "samples", kept(points))
         object.__setattr__(self, "radius", float(radius))
         object.__setattr__(self, "norm", float(norm))

@@ -114,7 +114,7 @@ class Barrier:
         return found if held and (moved[:m] > 0).all() else None
 
     def furthest(self, d: Array, size: float) -> tuple[Array, Array]:
-        """Points (N, m) inside that are about furthest along directions d (N, m) of length 1, and prices (sets, N, m)."""
+        """Points (N, m) inside, about furthest along directions d (N, m) of length 1, and prices (sets, N, m)."""
         pull = np.concatenate([d, np.zeros((len(d), len(self.start) - self.m))], axis=1)
         count = len(self.h) + 2 * len(self.rounds)
         strength, moved = count / size, np.zeros_like(pull)

@@ -37,8 +37,8 @@ def folded(domain: Domain, breaks: Breaks) -> Domain:
     """The points of a set, followed by their parts above each breakpoint: first those of z[0], then of z[1], …."""
     if not (domain.bounded and domain.convex) or domain.support(np.zeros((1, domain.dim))) is None:
         raise ModelError(
-            f"Rules in pieces are of data in a convex set, such as a Box, a Budget, a Polytope or a Ball; got {domain}. "
-            "Take one of these that holds all of it."
+            "Rules in pieces are of data in a convex set, such as a Box, a Budget, a Polytope or a Ball; got "
+            f"{domain}. Take one of these that holds all of it."
         )
     m, size = domain.dim, domain.dim + sum(map(len, breaks))
     rows: list[Row] = []

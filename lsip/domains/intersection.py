@@ -99,7 +99,9 @@ class Intersection(Domain):
         lower, upper = np.max([d.lower for d in flat], axis=0), np.min([d.upper for d in flat], axis=0)
         if (lower > upper).any():
             raise _empty(flat)
-        self._set(members=flat, lower=lower, upper=upper, _basis=np.zeros((len(lower), 0)), _barrier=None)  # not known yet
+        self._set(
+            members=flat, lower=lower, upper=upper, _basis=np.zeros((len(lower), 0)), _barrier=None
+        )  # not known yet
         common = agree(
             [d.project for d in flat], (lower + upper)[None] / 2, (lower + upper)[None] / 2, None, self._size
         )
@@ -109,7 +111,8 @@ class Intersection(Domain):
         lower, upper = np.maximum(lower, -tops[: self.dim]), np.minimum(upper, tops[self.dim : 2 * self.dim])
         if (lower > upper).any():
             raise _empty(flat)
-        anchor = ends.mean(axis=0)
+        held = self.contains(ends, 0.0)  # the sets may not have agreed upon others
+        anchor = ends[held].mean(axis=0) if held.any() else ends.mean(axis=0)
         _, widths, basis = np.linalg.svd(ends - anchor, full_matrices=False)
         wide = widths > TUNING.least_width * max(widths[0], 1e-300)
         self._set(
