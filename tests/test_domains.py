@@ -424,3 +424,21 @@ def test_repr_of_a_large_domain_stays_short() -> None:
 def test_meaningless_domains_are_refused(build: Callable[[], Domain], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         build()
+
+
+@pytest.mark.parametrize("thickness", [1e-1, 1e-3, 1e-5])
+@pytest.mark.parametrize("m", [2, 3, 5])
+def test_thin_caps_have_sharp_bounds(m: int, thickness: float) -> None:
+    """A plane that cuts little from a ball meets it at a small angle; the furthest points are known in closed form."""
+    cap = Ball(np.zeros(m), 1) & Box([1 - thickness, *[-1.0] * (m - 1)], np.ones(m))
+    d = np.random.default_rng(0).normal(size=(30, m))
+    y, top = cap.support(d)
+    low, edge = 1 - thickness, np.sqrt(1 - (1 - thickness) ** 2)
+    across = np.linalg.norm(d[:, 1:], axis=1)
+    length = np.hypot(d[:, 0], across)
+    exact = np.where(d[:, 0] / length >= low, length, d[:, 0] * low + across * edge)
+    size = float(np.linalg.norm(cap.upper - cap.lower))
+    assert cap.contains(y, 1e-12).all()
+    assert (top >= exact - 1e-15 * (1 + np.abs(exact))).all()
+    assert (top - exact).max() <= 1e-9 * size
+    assert (exact - (d * y).sum(axis=1)).max() <= 1e-8 * size

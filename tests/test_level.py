@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,10 @@ from hypothesis import strategies as st
 
 import lsip
 from lsip import Index, Problem, Rule, Variable, forall, maximize, minimize, solver
-from lsip.solver.halfspaces import nearest
+from lsip.proof import Support
+from lsip.solver.driver import Run
+from lsip.solver.halfspaces import Halfspaces, nearest
+from lsip.solver.linear import LinearRelaxation
 
 EMPTY = solver.LevelTuning().empty
 ALWAYS = lsip.Tuning(level=solver.LevelTuning(few=1))
@@ -100,3 +105,42 @@ def test_time_limits_are_kept() -> None:
     solution = inventory(16).solve(method=lsip.Exchange(), tol=1e-12, time_limit=1.0, verbose=False)
     assert solution.status is lsip.Status.TIME_LIMIT
     assert solution.seconds < 2.0
+
+
+def test_a_lower_bound_comes_before_the_first_relaxation() -> None:
+    """At zero, slopes have no part in the rows: what is left is the cheapest plan for the nominal demand."""
+    problem = inventory(13)
+    program = problem.compile()
+    options = lsip.Exchange(tol=1e-6, time_limit=60.0)
+    run = Run(program, options, lambda clock: LinearRelaxation(program, options))
+    assert run.state.proven is None
+    with np.errstate(over="ignore", invalid="ignore"):  # as in a solve
+        run.relaxation.begin_bounded(run.state)
+    assert run.state.proven is not None
+    assert not run.state.history
+    bound, best = run.state.proven.value / run.scaling.objective, problem.solve(tol=1e-6, verbose=False)
+    assert 0.5 * best.value <= bound <= best.upper
+
+
+def test_nothing_is_held_twice() -> None:
+    cuts = [Support(0, 0, np.array([0.5]), 0.0), Support(0, 1, np.array([0.5]), 0.0)]
+    rows = Halfspaces.of(np.eye(2), np.ones(2), 1.0, cuts=cuts)
+    old = replace(rows, age=np.array([3, 1]))
+    bounds = Halfspaces.of(np.eye(2), np.ones(2), 0.0)
+    both = old.joined(bounds).with_new(Halfspaces.of(np.eye(2)[:1], np.ones(1), 1.0, cuts=cuts[:1]), bounds)
+    assert len(both) == 4
+    assert both.age.tolist() == [0, 1, 0, 0]
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**31), st.integers(2, 8), st.integers(1, 12))
+def test_a_guess_leads_to_the_same_point(seed: int, n: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, inside, x = rng.normal(size=(k, n)), rng.normal(size=n), 5 * rng.normal(size=n)
+    side = a @ inside + rng.random(k)
+    point, _ = nearest(x, a, side, EMPTY)
+    guessed, multipliers = nearest(x, a, side, EMPTY, rng.random(k) < 0.5)
+    assert point is not None
+    assert guessed is not None
+    assert (multipliers >= 0).all()
+    np.testing.assert_allclose(guessed, point, atol=1e-6 * (1 + np.abs(point).max()))

@@ -78,8 +78,8 @@ def _covariance(given: Data, m: int) -> Array:
         raise ModelError(f"`covariance` has the shape ({m}, {m}), one row for each entry of `mean`; got {found.shape}.")
     if not np.array_equal(found, found.T):
         raise ModelError(
-            f"`covariance` must be symmetric; got {shown(found.tolist())}. Write (C + C.T) / 2 for a matrix C that is so "
-            "up to rounding."
+            f"`covariance` must be symmetric; got {shown(found.tolist())}. Write (C + C.T) / 2 for a matrix that "
+            "is so up to rounding."
         )
     least = float(np.linalg.eigvalsh(found).min())
     if least < -1e-12 * float(np.abs(found).max(initial=0.0)):

@@ -26,8 +26,8 @@ class ConsensusTuning:
 
     Parameters
     ----------
-    most_steps
-        Projections onto every set, at most.
+    most_steps, last_steps
+        Projections onto every set, at most, and where the prices are nearly known.
     agreed
         Distance of copies, relative to the size of the sets, at which they count as one point.
     memory
@@ -37,6 +37,7 @@ class ConsensusTuning:
     """
 
     most_steps: int = 1000
+    last_steps: int = 60
     agreed: float = 2e-15
     memory: int = 6
     regular: float = 1e-10
@@ -53,10 +54,18 @@ class Agreement(NamedTuple):
     prices: Array  # (k, N, m), normals of the sets at their copies; they add up to what pulls at the point
 
 
-def agree(sets: Sequence[Projection], start: Array, goal: Array | None, pull: Array | None, size: float) -> Agreement:
+def agree(
+    sets: Sequence[Projection],
+    start: Array,
+    goal: Array | None,
+    pull: Array | None,
+    size: float,
+    prices: Array | None = None,
+) -> Agreement:
     """Minimise ||y - goal||² / 2, or maximise pull · y, over the y in all `sets`; both (N, m), one of them None.
 
-    `size` is that of the sets. Where they have no point in common, copies stay apart, by the same steps for ever.
+    `size` is that of the sets. With `prices` (k, N, m), which are nearly right as the start is, little is left to do.
+    Where they have no point in common, copies stay apart, by the same steps for ever.
     """
     k, weight = len(sets), 0.0 if goal is None else 1.0
     constant = pull if goal is None else goal
@@ -69,9 +78,9 @@ def agree(sets: Sequence[Projection], start: Array, goal: Array | None, pull: Ar
         z: Array = (constant + rho * (2 * y - v).sum(axis=0)) / (weight + k * rho)
         return z
 
-    v = np.repeat(start[None], k, axis=0)
+    v = np.repeat(start[None], k, axis=0) + (0.0 if prices is None else prices / rho)
     mixing = _Mixing()
-    for _ in range(TUNING.most_steps):
+    for _ in range(TUNING.most_steps if prices is None else TUNING.last_steps):
         check("intersection of index sets")
         y = np.stack([project(part) for project, part in zip(sets, v, strict=True)])
         z = middle(v, y)

@@ -37,8 +37,8 @@ def folded(domain: Domain, breaks: Breaks) -> Domain:
     """The points of a set, followed by their parts above each breakpoint: first those of z[0], then of z[1], …."""
     if not (domain.bounded and domain.convex) or domain.support(np.zeros((1, domain.dim))) is None:
         raise ModelError(
-            f"Rules in pieces are of data in a convex set, such as a Box, a Budget, a Polytope or a Ball; got {domain}. "
-            "Take one of these that holds all of it."
+            "Rules in pieces are of data in a convex set, such as a Box, a Budget, a Polytope or a Ball; got "
+            f"{domain}. Take one of these that holds all of it."
         )
     m, size = domain.dim, domain.dim + sum(map(len, breaks))
     rows: list[Row] = []
@@ -57,7 +57,13 @@ def folded(domain: Domain, breaks: Breaks) -> Domain:
     hull = Polytope(np.array([row for row, _ in rows]), np.array([side for _, side in rows]))
     if all(found is not None for found in planes):
         return hull
-    return hull & (domain * Box(np.zeros(size - m), np.array(widths)))
+    curved = [d for d in _members(domain) if any(_planes(part, first, spent) is None for part, first in _parts(d))]
+    rest = Box(np.zeros(size - m), np.array(widths))
+    return Intersection(hull, *(d * rest for d in curved))
+
+
+def _members(domain: Domain) -> tuple[Domain, ...]:
+    return domain.members if isinstance(domain, Intersection) else (domain,)
 
 
 def _parts(domain: Domain, start: int = 0) -> Iterator[tuple[Domain, int]]:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from ..validation import shown
+from .barrier import Barrier
 from .base import COMBINED, Array, Cell, Domain, Seed, Vector, as_points, box_support, no_witness
 from .box import Box
 from .consensus import Agreement, agree
@@ -83,6 +84,7 @@ class Intersection(Domain):
     members: tuple[Domain, ...]
     _anchor: Array  # (m,), deep inside
     _basis: Array  # (m, k), directions along the set, as long as it is wide, about
+    _barrier: Barrier | None  # what keeps points strictly inside, where there is room and it is known
 
     def __init__(self, *members: Domain) -> None:
         known = all(isinstance(d, Domain) for d in members)
@@ -97,7 +99,9 @@ class Intersection(Domain):
         lower, upper = np.max([d.lower for d in flat], axis=0), np.min([d.upper for d in flat], axis=0)
         if (lower > upper).any():
             raise _empty(flat)
-        self._set(members=flat, lower=lower, upper=upper, _basis=np.zeros((len(lower), 0)))  # not known yet
+        self._set(
+            members=flat, lower=lower, upper=upper, _basis=np.zeros((len(lower), 0)), _barrier=None
+        )  # not known yet
         common = agree(
             [d.project for d in flat], (lower + upper)[None] / 2, (lower + upper)[None] / 2, None, self._size
         )
@@ -107,7 +111,8 @@ class Intersection(Domain):
         lower, upper = np.maximum(lower, -tops[: self.dim]), np.minimum(upper, tops[self.dim : 2 * self.dim])
         if (lower > upper).any():
             raise _empty(flat)
-        anchor = ends.mean(axis=0)
+        held = self.contains(ends, 0.0)  # the sets may not have agreed upon others
+        anchor = ends[held].mean(axis=0) if held.any() else ends.mean(axis=0)
         _, widths, basis = np.linalg.svd(ends - anchor, full_matrices=False)
         wide = widths > TUNING.least_width * max(widths[0], 1e-300)
         self._set(
@@ -116,6 +121,8 @@ class Intersection(Domain):
             _anchor=np.clip(anchor, lower, upper),
             _basis=basis[wide].T * widths[wide] / np.sqrt(len(ends)),
         )
+        if self.parameters == self.dim:
+            self._set(_barrier=Barrier.of(self.members, self._anchor))
         if np.isnan(self.witness(self._anchor)[0]).any():
             raise ModelError(
                 f"No point is proven to lie in {self}: the sets touch, at most, and floats cannot tell. Make one of "
@@ -261,12 +268,26 @@ class Intersection(Domain):
             y[todo[held]] = found[0][held]
             todo = todo[~held]
         if len(todo):
-            unit = towards.unit[todo] / np.where(length[todo] > 0, length[todo], 1.0)
-            start = np.repeat((self.lower + self.upper)[None] / 2, len(todo), axis=0)
-            common = agree([member.project for member in self.members], start, None, unit, self._size)
-            tops[todo] = np.minimum(tops[todo], self._bound(common.prices * length[todo], towards.unit[todo]))
-            y[todo] = self._settled(common)
+            y[todo], tops[todo] = self._furthest(towards.unit[todo], length[todo], tops[todo])
         return np.clip(y, self.lower, self.upper), towards.given(tops)
+
+    def _furthest(self, d: Array, length: Array, tops: Array) -> tuple[Array, Array]:
+        """Points (N, m) furthest along d, and upper bounds (N,) that are at most those known: where no set is alone.
+
+        The barrier comes close, whatever the angles at which the sets meet; then they agree to the last digits.
+        """
+        unit, prices = d / np.where(length > 0, length, 1.0), None
+        start = np.repeat((self.lower + self.upper)[None] / 2, len(d), axis=0)
+        if self._barrier is not None:
+            start, prices = self._barrier.furthest(unit, self._size)
+            tops = np.minimum(tops, self._bound(prices * length, d))
+        common = agree([member.project for member in self.members], start, None, unit, self._size, prices)
+        tops = np.minimum(tops, self._bound(common.prices * length, d))
+        points = self._settled(common)
+        if prices is None:
+            return points, tops
+        better = self._holds(points) & ((d * points).sum(axis=1) >= (d * start).sum(axis=1))
+        return np.where(better[:, None], points, start), tops
 
     def witness(self, y: ArrayLike) -> tuple[Array, Array]:
         """Pull towards the middle, by an ulp, two, four, …, until all members prove that they hold the same point."""

@@ -101,21 +101,21 @@ def _count(pieces: Pieces) -> int | None:
     return count
 
 
-def breaks_of(index: Index, pieces: Pieces, scale: Array | None = None, origin: Array | None = None) -> Breaks:
+def breaks_of(index: Index, pieces: Pieces, origin: Array | float = 0.0, scale: Array | float = 1.0) -> Breaks:
     """The breakpoints inside the range of every entry. Those of a budget have 0 among them.
 
-    Points where pieces meet are those of `origin` + `scale` z, where these (m,) are given.
+    Points where pieces meet are those of `origin` + `scale` z, entry by entry.
     """
     lower, upper = index.domain.lower, index.domain.upper
     if not index.domain.bounded:
         raise ModelError(
-            f"Rules in pieces are of data in a bounded set; got {index.domain}. Take one that holds all of it, or one piece."
+            f"Rules in pieces are of data in a bounded set; got {index.domain}. Take one that holds all of it, or let "
+            "there be one piece."
         )
     count = _count(pieces)
     if count is None:
         given = numbers(pieces, "`pieces` of a rule").ravel()
-        start, unit = (np.zeros(len(lower)) if scale is None else origin), (1.0 if scale is None else scale)
-        each = [np.unique(column) for column in ((given[:, None] - start) / unit).T]
+        each = [np.unique(column) for column in ((given[:, None] - origin + 0 * lower) / scale).T]
     else:
         shares = np.arange(1, count) / count
         each = [a + (b - a) * shares for a, b in zip(lower, upper, strict=True)]

@@ -81,12 +81,11 @@ class Halfspaces:
     @property
     def keys(self) -> list[object]:
         """What each of them is, the same for copies."""
-        finite = zip(self.row.tolist(), self.sign.tolist(), strict=True)
-        plain = [
-            known if known[0] >= 0 else (a.tobytes(), side)
-            for known, a, side in zip(finite, self.a, self.side, strict=True)
+        each = zip(self.cuts, self.row.tolist(), self.sign.tolist(), self.a, self.side.tolist(), strict=True)
+        return [
+            cut.place if cut is not None else (row, sign) if row >= 0 else (a.tobytes(), side)
+            for cut, row, sign, a, side in each
         ]
-        return [key if cut is None else cut.place for cut, key in zip(self.cuts, plain, strict=True)]
 
     def with_new(self, *others: Halfspaces) -> Halfspaces:
         """These and more, each once; those that come again are as good as new."""

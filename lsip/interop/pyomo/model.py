@@ -93,7 +93,7 @@ def _matrix(rows: list[dict[int, float]], n: int) -> sparse.csr_matrix:
 def read(model: BlockData, degree: int | None = None, bent: Pieces = 1) -> Reading:
     """Take a Pyomo model apart; says what it cannot hold, and what to do about it.
 
-    With a `degree`, variables over ContinuousSets are decision rules of that degree, or affine in pieces where they are `bent`.
+    With a `degree`, variables over ContinuousSets are decision rules of that degree, or affine in pieces if `bent`.
     """
     check(model, degree)
     reading = Reading(title(model), Columns(), False, ({}, 0.0), [])

@@ -38,8 +38,8 @@ class LSIPSolver:
     ----------
     options
         The fields of `lsip.Exchange` (`tol`, `oracle`, `master`, `max_iterations`, `time_limit`, …), `method`,
-        `add_active_points`, `decision_rule_order`, `decision_rule_pieces`, and what PyROS is told about a robust model: `uncertain_params`,
-        `uncertainty_set`, `first_stage_variables`, `second_stage_variables`, `objective_focus`,
+        `add_active_points`, `decision_rule_order`, `decision_rule_pieces`, and what PyROS is told about a robust model:
+        `uncertain_params`, `uncertainty_set`, `first_stage_variables`, `second_stage_variables`, `objective_focus`,
         `nominal_uncertain_param_vals`. By keyword, or in a dictionary `options=`. They can be changed later in
         `options`, or for one solve as keywords of `solve`.
 

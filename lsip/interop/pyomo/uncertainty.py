@@ -100,7 +100,7 @@ class Image:
         entry = [int(np.flatnonzero(self.place[i])[0]) for i in seen]
         scale, origin = np.ones(index.domain.dim), np.zeros(index.domain.dim)
         scale[entry], origin[entry] = self.place[seen, entry], self.origin[list(seen)]
-        breaks, lower, upper = breaks_of(index, pieces, scale, origin), index.domain.lower, index.domain.upper
+        breaks, lower, upper = breaks_of(index, pieces, origin, scale), index.domain.lower, index.domain.upper
         ends = np.sort([self.at(end)[list(seen)] for end in (lower, upper)], axis=0)
         refuse_outside(pieces, "the uncertainty set", *ends)
         folded = fold(index, breaks)
