@@ -37,7 +37,7 @@ def settled(program: Program, support: Iterable[Support]) -> tuple[Support, ...]
         if mine:
             lower, upper = family.domain.witness(np.array([atoms[i].point for i in mine]))
             middle = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
-            unknown = np.isnan(middle).any(axis=1)
+            unknown = np.asarray(np.isnan(middle).any(axis=1)).tolist()
             found |= {i: point for i, point, lost in zip(mine, middle, unknown, strict=True) if not lost}
     return tuple(Support(s.family, s.component, found[i], s.multiplier) for i, s in enumerate(atoms) if i in found)
 
