@@ -362,7 +362,7 @@ class _Search:
         if len(rows) > taken:
             rows = rows[np.argpartition(_largest(self.bounds[k][rows]), -taken)[-taken:]]
         before = cover.n
-        settled = self._settled(cover, rows, room)
+        settled = self._settled(cover, rows, room, most >= COVER.few)
         self.enclosed += settled.enclosed
         children = settled.places
         # Children replaced their parents in place; the others moved to the end, or the tail closed up.
@@ -378,10 +378,10 @@ class _Search:
         self._try(settled.points, settled.model, bool(cover.rough[children].any()))
         return settled.split
 
-    def _settled(self, cover: Cover, rows: Ints, room: int) -> Settled:
-        """Boxes in parts: for one round, or for as many as the kernel can do by itself."""
-        goals = self.goal, self.alert
-        found = cover.settle(rows, self.weights, self.spread, goals, room, TUNING.crowded // 8)
+    def _settled(self, cover: Cover, rows: Ints, room: int, calm: bool) -> Settled:
+        """Boxes in parts: for one round, or, where there is time, for as many as the kernel can do by itself."""
+        goals, few = (self.goal, self.alert), TUNING.crowded // 8
+        found = cover.settle(rows, self.weights, self.spread, goals, room, few) if calm else None
         if found is not None:
             return found
         children = cover.refine(rows, cover.influence(self.weights, rows))

@@ -289,10 +289,12 @@ class Cover:
             if self._units is None:
                 sizes = np.concatenate([np.abs(bend).max(axis=2), error])
                 most = np.where(np.isfinite(sizes), sizes, 0.0).max(axis=0, initial=0.0)
-                self._units = 2.0 ** np.clip(np.round(np.log2(np.where(most > 0, most, 1.0))), -900.0, 900.0)
-            kept = np.clip(bend / self._units[:, None], SINGLE.min, SINGLE.max).astype(np.float32)
-            lost = np.abs(bend - kept * self._units[:, None]).sum(axis=2)
-            doubt = (error + lost) * (1 + (self.levels + self.width + 8) * EPS) / self._units
+                exponent = np.clip(np.round(np.log2(np.where(most > 0, most, 1.0))), -900.0, 900.0)
+                self._units = np.asarray(2.0**exponent, dtype=float)
+            units = self._units
+            kept = np.clip(bend / units[:, None], SINGLE.min, SINGLE.max).astype(np.float32)
+            lost = np.abs(bend - kept * units[:, None]).sum(axis=2)
+            doubt = (error + lost) * (1 + (self.levels + self.width + 8) * EPS) / units
             above = np.nextafter(doubt.astype(np.float32), np.float32(np.inf))
             return {"rough": rough.astype(np.float32), "table": first, "bend": kept, "error": above}
 

@@ -37,8 +37,8 @@ def settled(program: Program, support: Iterable[Support]) -> tuple[Support, ...]
         if mine:
             lower, upper = family.domain.witness(np.array([atoms[i].point for i in mine]))
             middle = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
-            known = (~np.isnan(middle).any(axis=1)).tolist()
-            found |= {i: point for i, point, proven in zip(mine, middle, known, strict=True) if proven}
+            unknown = np.asarray(np.isnan(middle).any(axis=1)).tolist()
+            found |= {i: point for i, point, lost in zip(mine, middle, unknown, strict=True) if not lost}
     return tuple(Support(s.family, s.component, found[i], s.multiplier) for i, s in enumerate(atoms) if i in found)
 
 
