@@ -6,7 +6,7 @@ answer is a proposal; what comes out holds without the solver, or says what it t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -193,19 +193,22 @@ def floor_share(program: Program, terms: float) -> float:
     return float(np.clip(1.0 / terms, 1.0, TUNING.most_floor)) if terms > 0 else 1.0
 
 
-def least_gap(program: Program, tol: float, terms: float, x: Array, support: Iterable[Support]) -> float:
+def least_gap(program: Program, tol: float, terms: float, x: Array, support: Sequence[Support], gap: float) -> float:
     """The gap that is small enough whatever the value: `tol` of the terms of the dual, or what rounding leaves.
+
+    Rows are looked at, for terms that cancel, only where that decides about a `gap`.
 
     Terms that are larger than the unit of the objective, in which its costs are about 1, count as one. Solvers of cone
     programs do not tell an optimum of zero from one of 1e-12; there, terms count as 1 at least.
     """
     terms = terms if program.cones is None else max(terms, 1.0)
     share = max(floor_share(program, terms), 1.0)
-    atoms = tuple(support)
-    terms_of_x = terms + own_terms(program, x, sum(s.multiplier for s in atoms))
+    every = terms + own_terms(program, x, sum(s.multiplier for s in support))
+    least = max(tol * min(terms, 1.0) * share, rounding_of(every))
     most = TUNING.most_cancelled * abs(float(program.c @ x) + program.constant)
-    rows = min(rounding_of(terms_of_x + cancelling(program, x, atoms)), most)
-    return max(tol * min(terms, 1.0) * share, rounding_of(terms_of_x), rows)
+    if not least < gap <= most:
+        return least
+    return max(least, min(rounding_of(every + cancelling(program, x, support)), most))
 
 
 def own_terms(program: Program, x: Array, mass: float) -> float:

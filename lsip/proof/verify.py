@@ -82,12 +82,10 @@ def verify(
     terms = _verify_lower(program, certificate, expected is not None)
     if atol is not None and not double(atol) >= 0:
         raise ProofError(f"The absolute gap is a number >= 0, not {shown(atol)}.")
-    least = (
-        least_gap(program, tol, terms, certificate.x, certificate.support) if atol is None else units.objective * atol
-    )
     if certificate.lower > certificate.upper:
         raise ProofError(f"The bounds contradict each other: {certificate.lower!r} is above {certificate.upper!r}.")
-    gap = certificate.upper - certificate.lower
+    x, support, gap = certificate.x, certificate.support, certificate.upper - certificate.lower
+    least = least_gap(program, tol, terms, x, support, gap) if atol is None else units.objective * atol
     if status is Status.OPTIMAL and not (gap <= max(tol * abs(certificate.upper), least) and np.isfinite(gap)):
         raise ProofError(f"The gap {gap:.3g} is not closed to tol = {tol:g}.")
     return proven

@@ -18,7 +18,6 @@ import numpy as np
 from ..deadline import check, watched, within
 from ..errors import OutOfTime
 from ..masters import MasterError
-from ..model.families import RowFamily
 from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
@@ -312,7 +311,7 @@ class Run:
     def _hidden(self, violation: float, bound: float, separations: list[Separation]) -> bool:
         """Whether a violation may be the rounding of terms that cancel; the next point keeps rows by more than that."""
         state, least = self.state, self.relaxation.rounding(self.state.proposal, separations, violation)
-        if violation > least or state.atol is not None or not (state.proposal.support and state.proposal.bounded):
+        if violation > least or state.atol is not None or not state.proposal.support:
             return False
         mass = self.tuning.above_rounding * sum(s.multiplier for s in state.proposal.support)
         if bound > 0:
@@ -490,19 +489,20 @@ class Run:
             status = Status.UNCERTIFIED if certificate.trusts else Status.OPTIMAL
         if status is Status.STALLED and best is not None and best.upper - lower.value <= self.options.tol:
             evidence = self._nearly((best.upper - lower.value) / self.scaling.objective)
-        if status is Status.STALLED and state.rounded > 0 and state.proposal.support and not evidence:
-            evidence = cancelled(*self._cancels(x))
+        if status is Status.STALLED and state.rounded > 0 and state.direction is None and not evidence:
+            with suppress(OutOfTime):
+                evidence = self._cancels(x)
         if status is Status.UNCERTIFIED and best is None and not evidence and np.isfinite(state.estimate):
             evidence = searched(self.given, self._doubt(lower), state.estimate <= 0)
         if status in (Status.UNCERTIFIED, Status.TIME_LIMIT) and state.incumbent is None and not evidence:
             evidence = unfinished(self.given, status, state.work)
         return self._solution(status, certificate, "" if status is Status.OPTIMAL else evidence)
 
-    def _cancels(self, x: Array) -> tuple[RowFamily, float]:
-        """The family whose terms at x are largest where it is active, and how large, beside rows that are about 1."""
+    def _cancels(self, x: Array) -> str:
+        """A sentence about the family whose terms at x are largest where it is active, beside rows that are about 1."""
         rows = self.state.proposal.support
-        terms, k = max((terms, k) for k, terms in enumerate(row_terms(self.program, x, rows)))
-        return self.given.families[rows[k].family], terms
+        sizes = row_terms(self.program, x, rows)
+        return cancelled(self.given.families[rows[int(np.argmax(sizes))].family], max(sizes)) if rows else ""
 
     def _doubt(self, lower: Lower) -> float:
         """How far the value is off at most, relative to it, if the violation is not larger than it seems."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..errors import OutOfTime
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Work
@@ -98,11 +99,15 @@ class State:
 
     def closed(self, program: Program, best: Feasible, lower: Lower) -> bool:
         """Whether these bounds are close enough, for whoever checks them again as well."""
-        least = max(self.least, self.rounded)
-        if self.atol is None:
-            least = min(least, least_gap(program, self.tol, lower.terms, best.point.x, lower.dual.support))
-        gap = best.upper - lower.value
-        return bool(np.isfinite(gap)) and gap <= max(self.tol * abs(best.upper), least)
+        gap, least = best.upper - lower.value, max(self.least, self.rounded)
+        if gap <= self.tol * abs(best.upper) or not gap <= least:
+            return bool(np.isfinite(gap)) and gap <= self.tol * abs(best.upper)
+        if self.atol is not None:
+            return True
+        try:
+            return gap <= least_gap(program, self.tol, lower.terms, best.point.x, lower.dual.support, gap)
+        except OutOfTime:  # for a look at the rows
+            return False
 
     def relent(self) -> bool:
         """Be content with a gap relative to the terms of the dual; whether that is news."""
