@@ -49,6 +49,20 @@ def test_certified_entries_are_proven_again(name: str, checker: Any) -> None:
     assert checker.check(json.loads(json.dumps(mutants.exported(solution)))).startswith("proven")
 
 
+def test_the_precision_of_others_stays_what_it_was(checker: Any) -> None:
+    """python-flint has one for all, and whoever computes with it besides would get fewer terms of their series."""
+    import flint
+
+    before = flint.ctx.prec, flint.ctx.cap
+    data = mutants.exported(catalogue.get("abs_d2").build().solve(verbose=False))
+    checker.check(data)
+    assert (flint.ctx.prec, flint.ctx.cap) == before
+    data["claim"]["lower"] = data["claim"]["upper"] + 1.0
+    with pytest.raises(checker.CheckError):
+        checker.check(data)
+    assert (flint.ctx.prec, flint.ctx.cap) == before
+
+
 def test_functions_and_kinks(checker: Any) -> None:
     x, t = lsip.Variable(name="x"), lsip.Index("t", lsip.Interval(0.25, 0.75))
     functions = (np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.exp, np.log, np.sqrt)

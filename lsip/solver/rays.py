@@ -28,8 +28,6 @@ from .rows import cuts_at
 from .state import End
 from .tuning import RaysTuning
 
-IDLE = 1e-11  # the share of the largest below which a singular value of rows is none
-
 
 def occasionally(run: Search, separations: list[Separation]) -> End | None:
     """A direction of unboundedness, looked for every few iterations while the relaxation leans on its box."""
@@ -110,7 +108,7 @@ def _cleaned(cone: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array
 
     An LP solver is content with 1e-9; along a ray, that adds up to anything.
     """
-    d = _without_idle(cone, d, cuts)
+    d = _without_idle(cone, d, cuts, tuning)
     d = d / np.abs(d).max()
     # Components that only rounding put there would leave the cone; the proof is about what is left.
     d = np.clip(np.where(np.abs(d) < tuning.rounding, 0.0, d), cone.lower, cone.upper)
@@ -126,7 +124,7 @@ def _cleaned(cone: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array
     return np.clip(_simple(d / max(float(np.abs(d).max()), 1e-300), tuning), cone.lower, cone.upper)
 
 
-def _without_idle(cone: Program, d: Array, cuts: Matrix) -> Array:
+def _without_idle(cone: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array:
     """A direction without moves of free variables that neither rows nor objective see, however far they go."""
     free = np.isinf(cone.lower) & np.isinf(cone.upper)
     if cone.n > STORAGE.most_dense or not free.any():
@@ -135,7 +133,7 @@ def _without_idle(cone: Program, d: Array, cuts: Matrix) -> Array:
     sizes = np.abs(seen).max(axis=1)
     seen = seen[sizes > 0] / sizes[sizes > 0, None]
     shortest = d.copy()
-    shortest[free] = np.linalg.lstsq(seen, seen @ d[free], rcond=IDLE)[0] if len(seen) else 0.0
+    shortest[free] = np.linalg.lstsq(seen, seen @ d[free], rcond=tuning.idle)[0] if len(seen) else 0.0
     return shortest if np.isfinite(shortest).all() and shortest.any() else d
 
 

@@ -274,6 +274,9 @@ class RaysTuning(Configuration):
         made to keep the others exactly.
     rounding
         Components below this, relative to the largest, only rounding put there.
+    idle
+        Moves of free variables that rows and objective see with less than this share of what they see most of are left
+        out: they may go anywhere.
     denominator, meant, most_common
         Components that are fractions with denominators up to the first, to within the second, are taken for what was
         meant, unless their common denominator is larger than the third: a direction such as (1, 1) may be one where its
@@ -289,6 +292,7 @@ class RaysTuning(Configuration):
     sized_points: Natural = 64
     touched: Share = 1e-8
     rounding: Share = 1e-13
+    idle: Share = 1e-11
     denominator: Count = 10_000
     meant: Share = 1e-13
     most_common: Positive = 2.0**40
