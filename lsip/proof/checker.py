@@ -647,18 +647,7 @@ def tightened(table: list[Side], lower: list[Any], upper: list[Any], passes: int
 
 
 def check(data: dict[str, Any]) -> str:
-    """Prove what a proof claims, and say what that is; any error says that it is not proven, and why.
-
-    The precision of python-flint, which is one for all, is what it was before.
-    """
-    before = ctx.prec, ctx.cap
-    try:
-        return _checked(data)
-    finally:
-        ctx.prec, ctx.cap = before
-
-
-def _checked(data: dict[str, Any]) -> str:
+    """Prove what a proof claims, and say what that is; any error says that it is not proven, and why."""
     known = (data["format"], whole(data["version"], 10**9)) == (FORMAT, VERSION)
     readable(known, f"This is no file of the format {FORMAT}, version {VERSION}.")
     ctx.prec, ctx.cap = TUNING.fine, 2
