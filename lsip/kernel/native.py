@@ -58,7 +58,7 @@ class KernelTuning:
     """
 
     share: float = 2e7
-    few_bytes: float = 2e7
+    few_bytes: float = 2e6
 
 
 TUNING = KernelTuning()
