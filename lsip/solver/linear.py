@@ -158,7 +158,7 @@ class LinearRelaxation(Relaxation):
         return None
 
     def begin_bounded(self, state: State) -> None:
-        if self.program.n > self.tuning.level.few and self.program.cones is None:
+        if suits(self.program, self.oracles, self.tuning.level) and self.program.cones is None:
             nominal_lower(self.program, state, self.units)
 
     def farther(self) -> bool:
