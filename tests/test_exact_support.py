@@ -69,7 +69,7 @@ def test_polytopes(made: tuple[Domain, list[Point]], data: st.DataObject) -> Non
     assert found == largest(points, slopes)
 
 
-@given(st.integers(2, 4), st.integers(1, 16), st.data())
+@given(st.integers(2, 3), st.integers(1, 12), st.data())
 def test_budgets(m: int, quarters: int, data: st.DataObject) -> None:
     budget = min(quarters / 4, float(m))
     signs = np.array(list(product([-1.0, 1.0], repeat=m)))
