@@ -27,7 +27,7 @@ test: lint
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --durations 10 --durations-min 0.1
 
 versions: $(VENV)/.dev
-	$(BIN)/python .ci/versions.py
+	$(BIN)/python .ci/versions.py every
 
 docs: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -1,6 +1,7 @@
-"""The tests in short on other versions: the oldest that pyproject.toml asks for, and the newest on every other Python.
+"""The tests in short on other versions: the oldest that pyproject.toml asks for, and the newest on the newest Python.
 
     python .ci/versions.py            both
+    python .ci/versions.py every      the newest on every other Python that is here
     python .ci/versions.py oldest     or newest; with --here, on the Python that runs this
 
 Each has an environment of its own, .venv-oldest or .venv-3.12, with lsip's own dependencies and a few light extras; the
@@ -117,7 +118,8 @@ def main(words: list[str]) -> int:
         done.append(tested("oldest", found.get(first, sys.executable), oldest(packages)))
     if "oldest" not in words:  # `make test` has tested the Python that runs this
         others = {version: path for version, path in found.items() if version != own or "--here" in words}
-        done += [tested(version, path, packages) for version, path in others.items()]
+        chosen = list(others.items()) if "every" in words else list(others.items())[-1:]
+        done += [tested(version, path, packages) for version, path in chosen]
     return 0 if all(done) else 1
 
 
