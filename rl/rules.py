@@ -134,7 +134,7 @@ class Exchange:
         validation.number("rate", self.rate, "positive")
         validation.number("merge", self.merge, "share")
         validation.number("gain", self.gain, "amount")
-        if self.saturation != np.inf:
+        if not (isinstance(self.saturation, float) and self.saturation == np.inf):
             validation.number("saturation", self.saturation, "positive")
 
     def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:

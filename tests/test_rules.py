@@ -268,3 +268,11 @@ def test_the_problem_decides_about_the_kind_of_learner():
     assert made.rule == Exchange(0.3)
     assert rl.EPO(Pull(), two_sided(), eta=-0.1, device="cpu").eta == -0.1
     assert isinstance(made.env, gym.vector.VectorEnv)
+
+
+@pytest.mark.parametrize(
+    "given", [np.ones(3, dtype=bool), np.array([1.0, 2.0]), np.broadcast_to(1.0, (10**6, 10**6)), "a"]
+)
+def test_a_saturation_that_is_no_number_is_refused(given: object) -> None:
+    with pytest.raises(lsip.ModelError, match="`saturation` must be positive"):
+        Exchange(saturation=given)
