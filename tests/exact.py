@@ -181,3 +181,18 @@ def contains(lo: Any, hi: Any, value: Fraction | Decimal) -> bool:
     above = np.isnan(lo) or lo == -np.inf or (np.isfinite(lo) and kind(float(lo)) <= value)
     below = np.isnan(hi) or hi == np.inf or (np.isfinite(hi) and value <= kind(float(hi)))
     return bool(above and below)
+
+
+def eliminated(rows: list[list[Fraction]], rhs: list[Fraction]) -> list[Fraction] | None:
+    """The solution of a square system by Gauss; None if there is not exactly one."""
+    table = [[*row, v] for row, v in zip(rows, rhs, strict=True)]
+    for k in range(len(table)):
+        pivot = next((i for i in range(k, len(table)) if table[i][k]), None)
+        if pivot is None:
+            return None
+        table[k], table[pivot] = table[pivot], table[k]
+        table[k] = [v / table[k][k] for v in table[k]]
+        for i, row in enumerate(table):
+            if i != k and row[k]:
+                table[i] = [a - row[k] * b for a, b in zip(row, table[k], strict=True)]
+    return [row[-1] for row in table]

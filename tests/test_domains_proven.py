@@ -19,6 +19,7 @@ from lsip.domains.proven import add_down, add_up, dot_bounds, sum_bounds
 from lsip.domains.rational import as_form, deepest
 from lsip.errors import ModelError
 
+from .exact import eliminated
 from .extensions.domain_checks import _may_meet
 
 Array = NDArray[np.float64]
@@ -109,24 +110,9 @@ def meets_polytope(rows: list[Row], box: list[tuple[Fraction, Fraction]]) -> boo
     return feasible(reduced)
 
 
-def solve(rows: list[Row]) -> Point | None:
-    """The solution of a · y = b, if it is unique: Gaussian elimination."""
-    table = [[*a, b] for a, b in rows]
-    for k in range(len(table)):
-        pivot = next((i for i in range(k, len(table)) if table[i][k]), None)
-        if pivot is None:
-            return None
-        table[k], table[pivot] = table[pivot], table[k]
-        table[k] = [v / table[k][k] for v in table[k]]
-        for i in range(len(table)):
-            if i != k and table[i][k]:
-                table[i] = [u - table[i][k] * v for u, v in zip(table[i], table[k], strict=True)]
-    return [row[-1] for row in table]
-
-
 def corners(domain: Polytope) -> list[Point]:
     rows = inequalities(domain)
-    found = (solve(list(chosen)) for chosen in combinations(rows, domain.dim))
+    found = (eliminated(*map(list, zip(*chosen, strict=True))) for chosen in combinations(rows, domain.dim))
     return [p for p in found if p is not None and all(dot(a, p) <= b for a, b in rows)]
 
 

@@ -14,6 +14,8 @@ import lsip
 from lsip.domains import Domain
 from lsip.domains.exact_support import exact_support
 
+from .exact import eliminated
+
 Point = tuple[Fraction, ...]
 QUARTERS = st.integers(-12, 12).map(lambda k: k / 4)
 SLOPES = st.fractions(-5, 5, max_denominator=9)
@@ -23,27 +25,13 @@ def corners(A: np.ndarray, b: np.ndarray) -> list[Point]:
     """Those of A y <= b, by solving all square systems of its rows."""
     found = []
     for rows in combinations(range(len(A)), A.shape[1]):
-        point = solved([[Fraction(float(v)) for v in A[i]] for i in rows], [Fraction(float(b[i])) for i in rows])
+        point = eliminated([[Fraction(float(v)) for v in A[i]] for i in rows], [Fraction(float(b[i])) for i in rows])
         if point is not None and all(
             sum(Fraction(float(a)) * v for a, v in zip(A[i], point, strict=True)) <= Fraction(float(b[i]))
             for i in range(len(A))
         ):
-            found.append(point)
+            found.append(tuple(point))
     return found
-
-
-def solved(rows: list[list[Fraction]], rhs: list[Fraction]) -> Point | None:
-    table = [[*row, v] for row, v in zip(rows, rhs, strict=True)]
-    for k in range(len(table)):
-        pivot = next((i for i in range(k, len(table)) if table[i][k]), None)
-        if pivot is None:
-            return None
-        table[k], table[pivot] = table[pivot], table[k]
-        table[k] = [v / table[k][k] for v in table[k]]
-        for i, row in enumerate(table):
-            if i != k and row[k]:
-                table[i] = [a - row[k] * c for a, c in zip(row, table[k], strict=True)]
-    return tuple(row[-1] for row in table)
 
 
 def largest(points: list[Point], slopes: list[Fraction]) -> Fraction:

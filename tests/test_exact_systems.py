@@ -13,22 +13,9 @@ import lsip
 from lsip.expressions.interval import Interval
 from lsip.proof.exact_systems import ExactSystem
 
+from .exact import eliminated
+
 Rows = list[list[Fraction]]
-
-
-def eliminated(rows: Rows, rhs: list[Fraction]) -> list[Fraction] | None:
-    """The solution by Gauss; None if there is not exactly one."""
-    table = [[*row, v] for row, v in zip(rows, rhs, strict=True)]
-    for k in range(len(table)):
-        pivot = next((i for i in range(k, len(table)) if table[i][k]), None)
-        if pivot is None:
-            return None
-        table[k], table[pivot] = table[pivot], table[k]
-        table[k] = [v / table[k][k] for v in table[k]]
-        for i, row in enumerate(table):
-            if i != k and row[k]:
-                table[i] = [a - row[k] * b for a, b in zip(row, table[k], strict=True)]
-    return [row[-1] for row in table]
 
 
 def powers(points: list[float]) -> Rows:

@@ -94,7 +94,7 @@ class State:
         return max(self.tol * min(self.terms, 1.0) * share, rounding_of(self.terms + self.own))
 
     def tolerated(self, value: float) -> float:
-        """The least gap that an answer of this value may have; rounding of rows is no excuse for any."""
+        """The least gap that an answer of this value may have; rounding of rows excuses a small share of it at most."""
         return max(self.least, min(self.rounded, TUNING.most_cancelled * abs(value)))
 
     def closed(self, program: Program, best: Feasible, lower: Lower) -> bool:
