@@ -53,7 +53,7 @@ def hyperbola_box() -> Problem:
     status="infeasible",
     tags=("infeasible", "weak", "constructed"),
     source="textbook example",
-    note="Every finite subsystem is feasible, so that no combination of finitely many rows proves it.",
+    note="Every finite subsystem is feasible. At t = 1, x1 has to be 0; divided by 1 - t, one row contradicts itself.",
     slater=False,
 )
 def weakly_infeasible() -> Problem:

@@ -562,6 +562,8 @@ def picked(e: Expression, index: NDArray[np.intp]) -> Expression:
     while isinstance(e, Gather):
         index = e.index[index]
         e = e.args[0]
+    if isinstance(e, Negate):
+        return Negate(picked(e.args[0], index))
     if not isinstance(e, Join):
         return Gather(e, index)
     starts = np.cumsum([0, *e.sizes])

@@ -782,4 +782,9 @@ class SeenViolation:
         """None: where the worst direction changes, there are none."""
 
 
+def formulas(family: RowFamily) -> DeclaredFamily | None:
+    """The family, if its rows are formulas of the index and nothing else."""
+    return family if type(family) is DeclaredFamily else None
+
+
 Seen: TypeAlias = FamilyViolation | SeenViolation  # what people see of a family at a given x

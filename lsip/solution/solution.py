@@ -23,11 +23,12 @@ from ..expressions.tape import constant_value
 from ..files import blamed, read_arrays, read_facts, whole_file, write_json
 from ..model.callables import FamilyOn
 from ..model.compilation import Written
+from ..model.division import solvable
 from ..model.families import Seen
 from ..model.fingerprint import check_same, differing, fingerprint
 from ..model.problem import Problem
 from ..model.problem_file import written_data
-from ..model.program import Compilable, Program, compiled
+from ..model.program import Compilable, Program
 from ..model.statements import ForAll
 from ..model.status import Status
 from ..oracles import Oracle
@@ -465,7 +466,7 @@ class Solution:
         """The program of the model, as it was when it was solved, which has to be the one that is shown."""
         layout = self.program.layout
         changed = layout is not None and layout.owner is self.model  # perhaps, since then
-        program: Program = (layout.written if changed else self.model).compile()  # type: ignore[union-attr]
+        program = solvable(layout.written if changed else self.model)  # type: ignore[union-attr, arg-type]
         different = differing(fingerprint(program), fingerprint(self.program))
         if different:
             raise ProofError(f"The program of the solution is not that of its model: {', '.join(different)} differ.")
@@ -552,7 +553,7 @@ class Solution:
         written = None if layout is None else layout.written
         if layout is None or not isinstance(written, Written) or written.together is written:
             return self
-        program, c = written.together.compile(), self.certificate
+        program, c = solvable(written.together), self.certificate
         assert program.layout is not None
         there = layout.moves(program.layout)
 
@@ -634,7 +635,7 @@ class Solution:
         few points.
         """
         check_flag("verify", verify)
-        program = None if problem is None else compiled(problem)
+        program = None if problem is None else solvable(problem)
         held = read_facts(path, WHAT)
         with blamed(path, WHAT):
             facts = {"model": None, "problem": None, **held}
@@ -643,7 +644,7 @@ class Solution:
             arrays = {name: _vector(data[name], name) for name in ARRAYS}
             if program is None or problem is None:
                 problem = _stored(path, facts["problem"])
-                program = problem.compile()
+                program = solvable(problem)
             if arrays["x"].shape != (program.n,):
                 raise ModelError(f"{path} holds {arrays['x'].size} variables, the problem has {program.n}.")
             check_same(path, facts["model"], program)

@@ -20,7 +20,8 @@ from ..masters.checked import CheckedWhole
 from ..masters.clarabel import ConeProgram, available
 from ..masters.whole import WholeProgram
 from ..model.counterpart import counterpart, unsuited
-from ..model.program import Compilable, Program, compiled
+from ..model.division import solvable
+from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
 from ..proof.certificate import Array, Ints, Support
@@ -112,7 +113,7 @@ class Counterpart(Options):
 
     def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
         """Solve a problem this way, with a progress table if `verbose`."""
-        given = compiled(problem)
+        given = solvable(problem)
         if given.integer.any():
             run: Steps = IntegerRun(given, self, counterpart_run, problem, expected_whole(given, self))
         else:

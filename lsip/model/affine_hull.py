@@ -1,0 +1,152 @@
+"""What the equalities of a program say: which rows vanish for every x that keeps them, decided in rational numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .program import FixedMatrix, Program
+
+Array: TypeAlias = NDArray[np.float64]
+Row: TypeAlias = dict[int, Fraction]  # coefficients by columns, the right-hand side in column n: an equation
+
+
+@dataclass(frozen=True)
+class HullTuning:
+    """What floats take for zero before rational numbers decide, and the largest whole numbers that doubles hold.
+
+    Parameters
+    ----------
+    likely
+        What is left of a row beside equalities, relative to its size, if it may follow from them.
+    largest
+        Of the numbers of an equation that is added to a program.
+    """
+
+    likely: float = 1e-9
+    largest: int = 2**53
+
+
+TUNING = HullTuning()
+
+
+@dataclass(frozen=True, eq=False)
+class AffineHull:
+    """All x that keep the equalities among finite rows, variables that cannot move, and equations found out since."""
+
+    n: int
+    table: Array  # (q, n + 1)
+    added: tuple[tuple[Row, str], ...] = ()  # equations that the program does not have, and what they are called
+
+    @staticmethod
+    def of(program: Program) -> AffineHull:
+        """What a program says."""
+        equal = np.flatnonzero(program.row_lower == program.row_upper)
+        fixed = np.flatnonzero(program.lower == program.upper)
+        table = np.zeros((len(equal) + len(fixed), program.n + 1))
+        table[: len(equal), :-1] = program.A[equal].toarray()
+        table[: len(equal), -1] = program.row_upper[equal]
+        table[len(equal) + np.arange(len(fixed)), fixed] = 1.0
+        table[len(equal) :, -1] = program.lower[fixed]
+        return AffineHull(program.n, table)
+
+    def projected(self, rows: Array) -> Array:
+        """What is left of rows (..., n + 1) beside the equalities, in floats."""
+        return rows - (rows @ self._basis.T) @ self._basis if len(self._basis) else rows
+
+    def left(self, rows: Array) -> Array:
+        """How much that is, relative to the rows; nothing of a row of zeros."""
+        size = np.abs(rows).max(axis=-1)
+        found: Array = np.abs(self.projected(rows)).max(axis=-1) / np.where(size > 0, size, 1.0)
+        return found
+
+    def likely(self, rows: Array) -> NDArray[np.bool_]:
+        """Which rows look as if they vanished for all x that matter."""
+        return self.left(rows) <= TUNING.likely
+
+    @cached_property
+    def _basis(self) -> Array:
+        """Orthonormal rows that say the same, about."""
+        if not len(self.table):
+            return self.table
+        scale = np.abs(self.table).max(axis=1, keepdims=True)
+        _, sizes, rows = np.linalg.svd(self.table / np.where(scale > 0, scale, 1.0), full_matrices=False)
+        return np.asarray(rows[sizes > TUNING.likely])
+
+    def reduced(self, row: Row) -> Row:
+        """What is left of an equation beside those that hold anyway: nothing, if it follows from them."""
+        return _without(row, self._solved)
+
+    @cached_property
+    def _solved(self) -> dict[int, Row]:
+        """Equations in which one column has the coefficient one, and none of the others has it: by these columns."""
+        return _solved_for(
+            [{j: Fraction(v) for j, v in enumerate(line) if v} for line in self.table.tolist()], {}, self.n
+        )
+
+    def extended(self, rows: Sequence[Row], label: str) -> AffineHull | None:
+        """The same with more equations; None where one contradicts others, or doubles do not hold its numbers."""
+        new: list[Row] = []
+        for row in rows:
+            whole = _whole(_without(row, _solved_for(new, self._solved, self.n)))
+            if whole and (not any(j < self.n for j in whole) or max(map(abs, whole.values())) > TUNING.largest):
+                return None
+            new += [whole] if whole else []
+        table = np.zeros((len(new), self.n + 1))
+        for line, row in zip(table, new, strict=True):
+            line[list(row)] = [float(v) for v in row.values()]
+        return replace(
+            self, table=np.concatenate([self.table, table]), added=(*self.added, *((row, label) for row in new))
+        )
+
+    def stated(self, program: Program) -> Program:
+        """The program with the equations that were found out as finite rows, behind its own."""
+        if not self.added:
+            return program
+        entries = [(i, j, float(v)) for i, (row, _) in enumerate(self.added) for j, v in row.items() if j < self.n]
+        places, columns, numbers = zip(*entries, strict=True)
+        block = sparse.csr_matrix((numbers, (places, columns)), shape=(len(self.added), self.n))
+        sides = np.array([float(row.get(self.n, Fraction(0))) for row, _ in self.added])
+        labels = program.row_labels or tuple(f"row {i}" for i in range(program.A.shape[0]))
+        return replace(
+            program,
+            A=FixedMatrix.of(sparse.vstack([program.A, block], format="csr")),
+            row_lower=np.concatenate([program.row_lower, sides]),
+            row_upper=np.concatenate([program.row_upper, sides]),
+            row_labels=(*labels, *(label for _, label in self.added)),
+        )
+
+
+def _solved_for(rows: Sequence[Row], solved: dict[int, Row], n: int) -> dict[int, Row]:
+    """Equations that are solved, and more of them; one that says nothing new, or contradicts others, is passed over."""
+    for line in rows:
+        row = _without(line, solved)
+        pivot = next((j for j in row if j < n), None)
+        if pivot is not None:
+            row = {j: v / row[pivot] for j, v in row.items()}
+            solved = {j: _without(other, {pivot: row}) for j, other in solved.items()} | {pivot: row}
+    return solved
+
+
+def _without(row: Row, solved: dict[int, Row]) -> Row:
+    """What is left of an equation without the columns that others are solved for."""
+    left = dict(row)
+    for j in [j for j in row if j in solved]:
+        factor = left[j]
+        for k, v in solved[j].items():
+            left[k] = left.get(k, Fraction(0)) - factor * v
+    return {j: v for j, v in left.items() if v}
+
+
+def _whole(row: Row) -> Row:
+    """The same equation in whole numbers."""
+    factor = lcm(*(v.denominator for v in row.values()))
+    return {j: v * factor for j, v in row.items()}

@@ -1,0 +1,241 @@
+"""Rows that are equalities at some index points, whatever x is: they are divided by what vanishes there.
+
+A curve that starts at zero and is nowhere negative, p(0) = 0 and p(t) >= 0 for all t in [0, 1], has no strictly
+feasible point, for p(0) > 0 is impossible; and without one, nothing that an exchange finds is proven to be feasible.
+But p(t) is t times another polynomial q(t), and q(t) >= 0 for all t says the same, with room.
+
+In general, a row g(y) = a(y) x - b(y) of polynomials is divided by a factor: by y_i - l at the least value of a
+coordinate, by u - y_i at the largest, by t - s inside of an interval, by y_i - y_j where two coordinates are equal.
+What is left over does not depend on y_i. If it vanishes for every x that keeps the equalities, which is decided in
+rational numbers (`affine_hull`), g is the factor times the quotient q for all these x, and
+
+- where the factor is positive but at the end, g and q are nonpositive for the same x: the end is a limit of points
+  where that is so;
+- where it changes its sign inside of the index set, q has to vanish where the factor does, if g <= 0 on both sides.
+  These are equations too, the program gets them as finite rows, and q is divided by the same factor once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from ..domains import Domain
+from ..expressions.polynomial_division import division
+from ..expressions.polynomials import Polynomial
+from .affine_hull import AffineHull, Array
+from .families import DeclaredFamily, formulas
+from .program import Compilable, Program, compiled
+from .row_polynomials import RowPolynomials, equations, replaced, row_polynomials, sampled_rows
+from .squeezed import squeezed
+
+POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class DivisionTuning:
+    """Which rows are looked at.
+
+    Parameters
+    ----------
+    most_columns, most_rows
+        Variables, and finite rows, beyond which nothing is looked at.
+    most_entries
+        Coefficients of all rows of a family.
+    tried
+        Points at which rows are looked at in floats before they are written out.
+    flat
+        The width of an index set along a coordinate, relative to its ends, below which it may have one value only.
+    inside, nearly, most_dips, simplest
+        Points of an interval among which those are looked for where a row nearly vanishes; what is left there, relative
+        to the row elsewhere; how many such points there may be; the largest denominator of the number that is meant.
+    highest
+        How often a row is divided by one factor at most.
+    """
+
+    most_columns: int = 300
+    most_rows: int = 300
+    most_entries: int = 2000
+    tried: int = 3
+    flat: float = 1e-6
+    inside: int = 64
+    nearly: float = 0.05
+    most_dips: int = 4
+    simplest: int = 1000
+    highest: int = 12
+
+
+TUNING = DivisionTuning()
+
+
+class Factor(NamedTuple):
+    """y_axis - end, or y_axis - y_other: of that `sign` all over the index set, or of both if it is 0."""
+
+    axis: int
+    end: Fraction
+    other: int | None
+    sign: int
+
+    def division(self, rows: RowPolynomials) -> tuple[RowPolynomials, RowPolynomials]:
+        """Quotients and rests of polynomials by y_axis - end, or y_axis - y_other."""
+        dim = len(next(e for p in rows for e in p))
+        root: Polynomial = {(0,) * dim: self.end} if self.end else {}
+        if self.other is not None:
+            root = {tuple(int(k == self.other) for k in range(dim)): Fraction(1)}
+        pairs = [division(p, self.axis, root) for p in rows]
+        return [quotient for quotient, _ in pairs], [rest for _, rest in pairs]
+
+    def at(self, points: Array) -> Array:
+        """Points of the index set, moved to where the factor vanishes."""
+        moved = points.copy()
+        moved[:, self.axis] = float(self.end) if self.other is None else points[:, self.other]
+        return moved
+
+    def text(self, names: tuple[str, ...], power: int) -> str:
+        """As one writes it: (1 - t)²."""
+        name, end = names[self.axis], f"{abs(float(self.end)):g}"
+        if self.other is not None:
+            inner = f"({name} - {names[self.other]})"
+        elif self.sign < 0:
+            inner = f"({'-' * (self.end < 0)}{end} - {name})" if self.end else f"(-{name})"
+        else:
+            inner = f"({name} {'-' if self.end > 0 else '+'} {end})" if self.end else name
+        return inner + (str(power).translate(POWERS) if power > 1 else "")
+
+
+def solvable(problem: Program | Compilable) -> Program:
+    """What solvers see of a problem."""
+    return divided(compiled(problem))
+
+
+def divided(program: Program) -> Program:
+    """The same program with quotients in place of rows that vanish at some index points for all x that matter."""
+    if program.n > TUNING.most_columns or program.A.shape[0] > TUNING.most_rows:
+        return program
+    declared = {
+        f: family
+        for f, family in enumerate(map(formulas, program.families))
+        if family is not None and family.columns.size <= TUNING.most_entries
+    }
+    hull, families, before = AffineHull.of(program), list(program.families), -1
+    while before != (before := len(hull.added)):  # equations that one family implies may help another
+        hull = squeezed(program, list(declared.values()), hull)
+        for f, family in declared.items():
+            families[f], hull = _divided(family, hull)
+    if all(new is old for new, old in zip(families, program.families, strict=True)):
+        return program
+    return replace(hull.stated(program), families=tuple(families))
+
+
+def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, AffineHull]:
+    """The family with quotients in place of some rows, and equations that follow; itself, if there are none."""
+    made: dict[int, RowPolynomials] = {}
+    labels: dict[int, str] = {}
+    for i, factors in _suspicious(family, hull).items():
+        rows, columns = row_polynomials(family, i), family.columns[i].tolist()
+        if rows is None:
+            continue
+        if not any(map(hull.reduced, equations(rows, columns, hull.n))):
+            made[i] = [*({} for _ in columns), {(0,) * family.domain.dim: Fraction(1)}]  # 0 <= 1 says as little
+            labels[i] = "{}, an equality for every index"
+            continue
+        found: dict[Factor, int] = {}
+        for factor in factors:
+            label = f"{family.labels[i]} where {factor.text(family.coordinates, 1)} = 0"
+            while found.get(factor, 0) < TUNING.highest:
+                once = _once(rows, columns, factor, hull, label)
+                if once is None:
+                    break
+                rows, hull = once
+                found[factor] = found.get(factor, 0) + (2 if factor.sign == 0 else 1)
+        if found:
+            made[i] = rows
+            labels[i] = "({}) / " + " ".join(factor.text(family.coordinates, power) for factor, power in found.items())
+    return (replaced(family, made, labels) if made else family), hull
+
+
+def _factors(family: DeclaredFamily, hull: AffineHull) -> Iterator[Factor]:
+    """What rows may be divided by. Every point where one of a certain sign vanishes is a limit of others."""
+    domain = family.domain
+    if not domain.bounded or not _whole(domain):
+        return
+    ends = list(zip(domain.lower.tolist(), domain.upper.tolist(), strict=True))
+    wide = [high - low > TUNING.flat * max(abs(low), abs(high)) for low, high in ends]
+    for i, (low, high) in enumerate(ends):
+        if wide[i]:
+            yield Factor(i, Fraction(low), None, 1)
+            yield Factor(i, Fraction(high), None, -1)
+    if domain.dim == 1:
+        yield from (Factor(0, Fraction(t), None, 0) for t in _inside(family, hull) if ends[0][0] < t < ends[0][1])
+    elif _is_box(domain):
+        for j in range(1, domain.dim):
+            for i in range(j):
+                if min(ends[i][1], ends[j][1]) > max(ends[i][0], ends[j][0]):
+                    yield Factor(j, Fraction(0), i, 0)
+
+
+def _whole(domain: Domain) -> bool:
+    """Whether no point is apart from the others."""
+    return domain.convex or (domain.dim == 1 and all((cell.lower < cell.upper).all() for cell in domain.cells()))
+
+
+def _is_box(domain: Domain) -> bool:
+    cells = domain.cells()
+    return len(cells) == 1 and cells[0].inside is None and cells[0].place is None and len(cells[0].lower) == 1
+
+
+def _inside(family: DeclaredFamily, hull: AffineHull) -> list[float]:
+    """Points inside of an interval at which some row may vanish for all x that matter: simple numbers."""
+    low, high = family.domain.lower[0], family.domain.upper[0]
+    if not _is_box(family.domain):
+        return []
+
+    def left(points: Array) -> Array:
+        """What is left of rows (N, p), beside equalities."""
+        return np.abs(hull.projected(sampled_rows(family, hull.n, points[:, None]))).max(axis=-1)
+
+    grid = np.linspace(low, high, TUNING.inside + 1)
+    with np.errstate(all="ignore"):
+        size = left(grid)
+        share = (size / size.max(axis=0)).min(axis=1)
+        dips = 1 + np.flatnonzero((share[1:-1] <= np.minimum(share[:-2], share[2:])) & (share[1:-1] < TUNING.nearly))
+        found = set()
+        for k in dips.tolist() if len(dips) <= TUNING.most_dips else ():
+            near = np.linspace(grid[k - 1], grid[k + 1], TUNING.inside + 1)
+            t = near[(left(near) / size.max(axis=0)).min(axis=1).argmin()]
+            found |= {float(Fraction(t / unit).limit_denominator(TUNING.simplest)) * unit for unit in (1.0, high - low)}
+    return sorted(found)
+
+
+def _suspicious(family: DeclaredFamily, hull: AffineHull) -> dict[int, list[Factor]]:
+    """For some rows, the factors where they look as if they vanished for all x that matter."""
+    factors = list(_factors(family, hull))
+    if not factors:
+        return {}
+    points = family.domain.spread(TUNING.tried if family.domain.dim > 1 else 1)
+    with np.errstate(all="ignore"):
+        rows = sampled_rows(family, hull.n, np.concatenate([factor.at(points) for factor in factors]))
+        likely = np.isfinite(rows).all(axis=-1) & hull.likely(np.nan_to_num(rows))
+    each = likely.reshape(len(factors), len(points), -1).all(axis=1)
+    return {
+        i: [factor for factor, here in zip(factors, each[:, i], strict=True) if here]
+        for i in np.flatnonzero(each.any(axis=0)).tolist()
+    }
+
+
+def _once(
+    rows: RowPolynomials, columns: list[int], factor: Factor, hull: AffineHull, label: str
+) -> tuple[RowPolynomials, AffineHull] | None:
+    """A row divided by a factor, twice where that changes its sign, and what follows; None where something is left."""
+    quotients, rests = factor.division(rows)
+    if not any(quotients) or any(map(hull.reduced, equations(rests, columns, hull.n))):
+        return None
+    if factor.sign == 0:
+        quotients, rests = factor.division(quotients)
+        more = hull.extended(equations(rests, columns, hull.n), label)
+        return None if more is None or not any(quotients) else (quotients, more)
+    return [{e: factor.sign * c for e, c in q.items()} for q in quotients], hull

@@ -1,0 +1,97 @@
+"""Rows of a family as polynomials in the index, and polynomials as rows of a family again."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial, reduce
+from typing import TypeAlias
+
+import numpy as np
+
+from ..expressions.enclosed import known
+from ..expressions.graph import Constant, Expression, Gather, Join, Linear, Multiply, picked
+from ..expressions.monomials import Monomials
+from ..expressions.polynomials import Exponents, Polynomial, Polynomials, neighbours
+from ..expressions.tape import Tape
+from .affine_hull import Array, Row
+from .families import DeclaredFamily
+
+RowPolynomials: TypeAlias = list[Polynomial]  # the coefficients of a row, and its right-hand side
+
+
+def sampled_rows(family: DeclaredFamily, n: int, points: Array) -> Array:
+    """All rows at points (N, m), with the right-hand side last: (N, p, n + 1); nan where they are not defined."""
+    p, k = family.columns.shape
+    flat = family.tape.values(points)
+    rows = np.zeros((len(flat), p, n + 1))
+    np.add.at(rows, (slice(None), np.arange(p)[:, None], family.columns), flat[:, : p * k].reshape(-1, p, k))
+    rows[..., -1] = flat[:, p * k :]
+    return rows
+
+
+def row_polynomials(family: DeclaredFamily, i: int) -> RowPolynomials | None:
+    """A row as polynomials in the index, if it is of that kind."""
+    k = family.columns.shape[1]
+    outputs = picked(family.outputs[0], np.arange(i * k, (i + 1) * k)), picked(family.outputs[1], np.array([i]))
+    found = Polynomials.of(Tape(outputs, family.indices, values=family.tape.known))
+    return None if found is None else [found.combined([j], [1.0]) for j in range(k + 1)]
+
+
+def equations(rests: RowPolynomials, columns: list[int], n: int) -> list[Row]:
+    """That a row vanishes at all index points, as equations of its variables."""
+    found: dict[Exponents, Row] = {}
+    for column, rest in zip([*columns, n], rests, strict=True):
+        for e, c in rest.items():
+            row = found.setdefault(e, {})
+            row[column] = row.get(column, Fraction(0)) + c
+    return list(found.values())
+
+
+def replaced(family: DeclaredFamily, rows: dict[int, RowPolynomials], called: dict[int, str]) -> DeclaredFamily:
+    """The family with some of its rows replaced; how they are called has a place for their labels."""
+    (p, k), new = family.columns.shape, list(rows)
+    coefficients = _formula([q for i in new for q in rows[i][:-1]], family)
+    rhs = _formula([rows[i][-1] for i in new], family)
+    order = np.arange(p)
+    order[new] = p + np.arange(len(new))
+
+    def labels() -> tuple[str, ...]:
+        return tuple(called.get(i, "{}").format(label) for i, label in enumerate(family.labels))
+
+    made = DeclaredFamily(
+        lambda: "; ".join(labels()),
+        family.indices,
+        family.written_domain,
+        picked(Join((family.outputs[0], coefficients)), (order[:, None] * k + np.arange(k)).ravel()),
+        family.columns,
+        picked(Join((family.outputs[1], rhs)), order),
+        labels,
+        family.tape.known,
+    )
+    made.domain = family.domain  # for the same values of parameters
+    return made
+
+
+def _formula(polynomials: RowPolynomials, family: DeclaredFamily) -> Expression:
+    """Polynomials as an expression: doubles, or enclosed fractions, times monomials, added up."""
+    exponents = sorted({e for p in polynomials for e in p})
+    if not exponents:
+        return Constant(np.zeros(len(polynomials)))
+    table, start = np.array(exponents, dtype=np.intp), 0
+    powers: list[Expression] = []
+    for index in family.indices:
+        powers.append(Monomials(index, table[:, start : start + index.domain.dim], (len(exponents),)))
+        start += index.domain.dim
+    monomials = reduce(partial(Multiply, shape=(len(exponents),)), powers)
+    place = {e: j for j, e in enumerate(exponents)}
+    terms = [(i, place[e], c) for i, p in enumerate(polynomials) for e, c in p.items()]
+    rows, columns, numbers = zip(*terms, strict=True)
+    ends = np.array([neighbours(*c.as_integer_ratio()) for c in numbers])
+    if (ends[:, 0] == ends[:, 1]).all():
+        matrix = np.zeros((len(polynomials), len(exponents)))
+        matrix[rows, columns] = ends[:, 0]
+        return Linear(matrix, monomials, (len(polynomials),))
+    adder = np.zeros((len(polynomials), len(terms)))
+    adder[rows, np.arange(len(terms))] = 1.0
+    each = Multiply(known(*ends.T, numbers), Gather(monomials, np.array(columns)), (len(terms),))
+    return Linear(adder, each, (len(polynomials),))
