@@ -52,7 +52,7 @@ class AffineHull:
         equal = np.flatnonzero(program.row_lower == program.row_upper)
         fixed = np.flatnonzero(program.lower == program.upper)
         table = np.zeros((len(equal) + len(fixed), program.n + 1))
-        table[: len(equal), :-1] = program.A[equal].toarray()
+        table[: len(equal), :-1] = program.A[equal].toarray() if len(equal) else 0.0
         table[: len(equal), -1] = program.row_upper[equal]
         table[len(equal) + np.arange(len(fixed)), fixed] = 1.0
         table[len(equal) :, -1] = program.lower[fixed]

@@ -220,7 +220,7 @@ def _suspicious(family: DeclaredFamily, hull: AffineHull) -> dict[int, list[Fact
     with np.errstate(all="ignore"):
         rows = sampled_rows(family, hull.n, np.concatenate([factor.at(points) for factor in factors]))
         likely = np.isfinite(rows).all(axis=-1) & hull.likely(np.nan_to_num(rows))
-    each = likely.reshape(len(factors), len(points), -1).all(axis=1)
+    each = np.asarray(likely.reshape(len(factors), len(points), -1).all(axis=1))
     return {
         i: [factor for factor, here in zip(factors, each[:, i], strict=True) if here]
         for i in np.flatnonzero(each.any(axis=0)).tolist()

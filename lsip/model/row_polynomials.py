@@ -24,7 +24,8 @@ def sampled_rows(family: DeclaredFamily, n: int, points: Array) -> Array:
     p, k = family.columns.shape
     flat = family.tape.values(points)
     rows = np.zeros((len(flat), p, n + 1))
-    np.add.at(rows, (slice(None), np.arange(p)[:, None], family.columns), flat[:, : p * k].reshape(-1, p, k))
+    place = (np.arange(p)[:, None] * (n + 1) + family.columns).ravel()
+    np.add.at(rows.reshape(len(flat), -1).T, place, flat[:, : p * k].T)  # some columns are there twice
     rows[..., -1] = flat[:, p * k :]
     return rows
 
@@ -93,5 +94,5 @@ def _formula(polynomials: RowPolynomials, family: DeclaredFamily) -> Expression:
         return Linear(matrix, monomials, (len(polynomials),))
     adder = np.zeros((len(polynomials), len(terms)))
     adder[rows, np.arange(len(terms))] = 1.0
-    each = Multiply(known(*ends.T, numbers), Gather(monomials, np.array(columns)), (len(terms),))
+    each = Multiply(known(ends[:, 0], ends[:, 1], numbers), Gather(monomials, np.array(columns)), (len(terms),))
     return Linear(adder, each, (len(polynomials),))

@@ -466,7 +466,7 @@ class Solution:
         """The program of the model, as it was when it was solved, which has to be the one that is shown."""
         layout = self.program.layout
         changed = layout is not None and layout.owner is self.model  # perhaps, since then
-        program = solvable(layout.written if changed else self.model)  # type: ignore[union-attr, arg-type]
+        program = solvable(layout.written if changed else self.model)  # type: ignore[union-attr]
         different = differing(fingerprint(program), fingerprint(self.program))
         if different:
             raise ProofError(f"The program of the solution is not that of its model: {', '.join(different)} differ.")
