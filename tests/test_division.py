@@ -127,6 +127,13 @@ def two_bands() -> lsip.Problem:
     )
 
 
+def squeezed_at_a_corner() -> lsip.Problem:
+    y, x = lsip.Index("y", lsip.Box([0, 0], [1, 1])), lsip.Variable(2, name="x", lower=0)
+    return lsip.Problem(
+        lsip.minimize(x[0] + 2 * x[1]), [lsip.forall(y, x[0] + x[1] >= y[0] + y[1]), x[0] + x[1] <= 2, x[0] <= 1.5]
+    )
+
+
 MODELS: list[tuple[Callable[[], lsip.Problem], float]] = [
     (lambda: smooth_step(3), 1.5),  # 3 t² - 2 t³ is the only one
     (lambda: smooth_step(5), 1.2),
@@ -140,6 +147,7 @@ MODELS: list[tuple[Callable[[], lsip.Problem], float]] = [
     (auction, 1 / 6),
     (membrane, 16.0),
     (two_bands, 0.140625),  # t²
+    (squeezed_at_a_corner, 2.5),
 ]
 
 
@@ -196,6 +204,21 @@ def test_an_equation_that_contradicts_the_others_proves_nothing_feasible() -> No
     solution = lsip.Problem(lsip.minimize(c[2]), rows).solve(verbose=False, time_limit=2)
     assert not solution.certified or solution.status is lsip.Status.INFEASIBLE
     assert solution.upper == np.inf
+
+
+def test_what_is_no_polynomial_is_said_to_be_divided_by_hand() -> None:
+    t, c = lsip.Index("t", UNIT), lsip.Variable(4, name="c")
+    p = [c[k] for k in range(4)]
+    area = sum(p[k] / (k + 1) for k in range(4))
+    solution = lsip.Problem(lsip.minimize(area), [lsip.forall(t, power_sum(p, t) >= np.exp(t)), c[0] == 1]).solve(
+        verbose=False
+    )
+    assert solution.status is lsip.Status.NO_INTERIOR
+    assert "≥ exp(t) seems to be an equality where t = 0, whatever x is: divide it by t." in solution.message
+    by_hand = power_sum(p[1:], t) >= (np.exp(t) - 1) / t
+    better = lsip.Problem(lsip.minimize(area), [lsip.forall(t, by_hand), c[0] == 1]).solve(verbose=False)
+    assert better.certified
+    assert better.value == pytest.approx(solution.value, rel=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -21,18 +21,21 @@ Row: TypeAlias = dict[int, Fraction]  # coefficients by columns, the right-hand 
 
 @dataclass(frozen=True)
 class HullTuning:
-    """What floats take for zero before rational numbers decide, and the largest whole numbers that doubles hold.
+    """What floats take for zero before rational numbers decide, and what is looked at.
 
     Parameters
     ----------
     likely
         What is left of a row beside equalities, relative to its size, if it may follow from them.
     largest
-        Of the numbers of an equation that is added to a program.
+        Of the whole numbers of an equation that is added to a program: all up to that are doubles.
+    most_coordinates
+        Of a box whose corners are looked at.
     """
 
     likely: float = 1e-9
     largest: int = 2**53
+    most_coordinates: int = 3
 
 
 TUNING = HullTuning()

@@ -31,7 +31,7 @@ from .affine_hull import AffineHull, Array
 from .families import DeclaredFamily, formulas
 from .program import Compilable, Program, compiled
 from .row_polynomials import RowPolynomials, equations, replaced, row_polynomials, sampled_rows
-from .squeezed import squeezed
+from .squeezed import corners, squeezed
 
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -126,9 +126,19 @@ def divided(program: Program) -> Program:
         hull = squeezed(program, list(declared.values()), hull)
         for f, family in declared.items():
             families[f], hull = _divided(family, hull)
-    if all(new is old for new, old in zip(families, program.families, strict=True)):
+    if not hull.added and all(new is old for new, old in zip(families, program.families, strict=True)):
         return program
     return replace(hull.stated(program), families=tuple(families))
+
+
+def tight(program: Program) -> str:
+    """A sentence about a row that seems to be an equality at some index points whatever x is, if there is one."""
+    hull = AffineHull.of(program)
+    for family in filter(None, map(formulas, program.families)):
+        for i, (factor, *_) in _suspicious(family, hull).items():
+            text = factor.text(family.coordinates, 1)
+            return f"{family.labels[i]} seems to be an equality where {text} = 0, whatever x is: divide it by {text}."
+    return ""
 
 
 def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, AffineHull]:
@@ -171,7 +181,7 @@ def _factors(family: DeclaredFamily, hull: AffineHull) -> Iterator[Factor]:
             yield Factor(i, Fraction(high), None, -1)
     if domain.dim == 1:
         yield from (Factor(0, Fraction(t), None, 0) for t in _inside(family, hull) if ends[0][0] < t < ends[0][1])
-    elif _is_box(domain):
+    elif corners(domain):
         for j in range(1, domain.dim):
             for i in range(j):
                 if min(ends[i][1], ends[j][1]) > max(ends[i][0], ends[j][0]):
@@ -183,15 +193,10 @@ def _whole(domain: Domain) -> bool:
     return domain.convex or (domain.dim == 1 and all((cell.lower < cell.upper).all() for cell in domain.cells()))
 
 
-def _is_box(domain: Domain) -> bool:
-    cells = domain.cells()
-    return len(cells) == 1 and cells[0].inside is None and cells[0].place is None and len(cells[0].lower) == 1
-
-
 def _inside(family: DeclaredFamily, hull: AffineHull) -> list[float]:
     """Points inside of an interval at which some row may vanish for all x that matter: simple numbers."""
     low, high = family.domain.lower[0], family.domain.upper[0]
-    if not _is_box(family.domain):
+    if not corners(family.domain):
         return []
 
     def left(points: Array) -> Array:

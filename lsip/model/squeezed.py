@@ -1,4 +1,4 @@
-"""Equations that two inequalities make of one row: what a family says at an end of an interval, and its opposite.
+"""Equations that two inequalities make of one row: what a family says at a corner of its index set, and its opposite.
 
 A curve between two others that meet at an end, 0 <= p(t) <= t for all t in [0, 1], has p(0) = 0; so has one with
 p(t) >= 0 and a finite row p(0) <= 0.
@@ -7,11 +7,13 @@ p(t) >= 0 and a finite row p(0) <= 0.
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from ..expressions.polynomial_division import division
+from ..domains import Domain
 from ..expressions.polynomials import Polynomial
 from .affine_hull import TUNING, AffineHull, Array, Row
 from .families import DeclaredFamily
@@ -19,47 +21,59 @@ from .program import Program
 from .row_polynomials import equations, row_polynomials, sampled_rows
 
 
-class End(NamedTuple):
-    """A row of a family at an end of its interval."""
+class Corner(NamedTuple):
+    """A row of a family at a corner of its index set."""
 
     family: DeclaredFamily
     row: int
-    at: float
+    at: tuple[float, ...]
 
     @property
     def label(self) -> str:
-        return f"{self.family.labels[self.row]} where {self.family.coordinates[0]} = {self.at:g}"
+        place = ", ".join(f"{name} = {v:g}" for name, v in zip(self.family.coordinates, self.at, strict=True))
+        return f"{self.family.labels[self.row]} where {place}"
 
     def exactly(self, n: int) -> Row | None:
         """What it says there, in rational numbers."""
         polynomials = row_polynomials(self.family, self.row)
         if polynomials is None:
             return None
-        root: Polynomial = {(0,): Fraction(self.at)} if self.at else {}
-        values = [division(p, 0, root)[1] for p in polynomials]
+        values = [_value(p, tuple(map(Fraction, self.at))) for p in polynomials]
         return next(iter(equations(values, self.family.columns[self.row].tolist(), n)), {})
 
 
 def squeezed(program: Program, families: list[DeclaredFamily], hull: AffineHull) -> AffineHull:
     """The hull with what is an equation because opposite inequalities say so."""
-    flat = [f for f in families if f.domain.dim == 1 and f.domain.bounded and f.domain.convex]
-    if not flat:
+    places = [(f, found) for f in families if (found := corners(f.domain))]
+    if not places:
         return hull
-    ends = [
-        End(f, i, t) for f in flat for t in (*f.domain.lower.tolist(), *f.domain.upper.tolist()) for i in range(f.count)
-    ]
+    known = [Corner(f, i, at) for f, found in places for at in found for i in range(f.count)]
     with np.errstate(all="ignore"):
-        sampled = [sampled_rows(f, hull.n, np.array([f.domain.lower, f.domain.upper])) for f in flat]
+        sampled = [sampled_rows(f, hull.n, np.array(found)) for f, found in places]
         table = np.concatenate([*(rows.reshape(-1, hull.n + 1) for rows in sampled), _finite(program)])
         left = hull.projected(table)
         left = left / np.abs(left[:, :-1]).max(axis=1, keepdims=True)  # nan, where no variable is left
-        pairs = np.abs(left[: len(ends), None] + left).max(axis=2) <= TUNING.likely
+        pairs = np.abs(left[: len(known), None] + left).max(axis=2) <= TUNING.likely
     for i, j in np.argwhere(pairs).tolist():
-        first = ends[i].exactly(hull.n)
-        second = ends[j].exactly(hull.n) if j < len(ends) else _fractions(table[j])
+        first = known[i].exactly(hull.n)
+        second = known[j].exactly(hull.n) if j < len(known) else _fractions(table[j])
         if first is not None and second is not None and _opposite(hull.reduced(first), hull.reduced(second), hull.n):
-            hull = hull.extended([first], ends[i].label) or hull
+            hull = hull.extended([first], known[i].label) or hull
     return hull
+
+
+def corners(domain: Domain) -> list[tuple[float, ...]]:
+    """Of a box with few coordinates; none of other sets."""
+    cells = domain.cells() if domain.dim <= TUNING.most_coordinates and domain.bounded else ()
+    if len(cells) != 1 or cells[0].inside is not None or cells[0].place is not None or len(cells[0].lower) != 1:
+        return []
+    return list(product(*zip(domain.lower.tolist(), domain.upper.tolist(), strict=True)))
+
+
+def _value(p: Polynomial, point: tuple[Fraction, ...]) -> Polynomial:
+    """Of a polynomial at a point, as a polynomial that does not depend on the index."""
+    value = sum((c * prod(v**k for v, k in zip(point, e, strict=True)) for e, c in p.items()), Fraction(0))
+    return {(0,) * len(point): value} if value else {}
 
 
 def _finite(program: Program) -> Array:

@@ -18,6 +18,7 @@ import numpy as np
 from ..deadline import check, watched, within
 from ..errors import OutOfTime
 from ..masters import MasterError
+from ..model.division import tight
 from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
@@ -530,9 +531,8 @@ class Run:
         named = "; ".join(f"{name} by at most {above(value, 3):.3g}" for name, value in shown)
         return (
             f"No strictly feasible point was found. The point breaks {named}, proven for every index, so the optimum "
-            "may be worse than the value; the bound on it is valid. Relax that constraint a little, or write an "
-            "equality as one."
-        )
+            "may be worse than the value; the bound on it is valid. "
+        ) + (tight(self.given) or "Relax that constraint a little, or write an equality as one.")
 
     def _last_lower(self, x: Array, allowed: float, here: Lower | None, hurried: bool) -> Lower:
         """The best bound that is proven, or can be proven in the time left; `here` is one around x."""
