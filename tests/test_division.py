@@ -189,7 +189,7 @@ def test_every_finite_subsystem_is_feasible_and_yet_it_is_proven_that_the_whole_
 def test_the_rows_that_are_shown_are_the_quotients() -> None:
     program = divided(smooth_step(3).compile())
     assert program.families[0].labels == (
-        "(c[1] + 2 c[2] t + 3 c[3] t² ≥ 0) / t (1 - t)",
+        "(c[1] + 2 c[2] t + 3 c[3] t² ≥ 0) / (t (1 - t))",
         "h ≥ c[1] + 2 c[2] t + 3 c[3] t²",
     )
     implied = divided(without_constant_term().compile())

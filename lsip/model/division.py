@@ -164,7 +164,8 @@ def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, 
                 found[factor] = found.get(factor, 0) + (2 if factor.sign == 0 else 1)
         if found:
             made[i] = rows
-            labels[i] = "({}) / " + " ".join(factor.text(family.coordinates, power) for factor, power in found.items())
+            by = [factor.text(family.coordinates, power) for factor, power in found.items()]
+            labels[i] = "({}) / " + (by[0] if len(by) == 1 else f"({' '.join(by)})")
     return (replaced(family, made, labels) if made else family), hull
 
 
