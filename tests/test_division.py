@@ -261,6 +261,40 @@ def test_other_values_of_parameters_are_other_quotients() -> None:
     assert any(" / " in label for label in solution.program.families[0].labels)
 
 
+def test_cvxpy_models_are_divided_and_have_their_dual_values() -> None:
+    """The least area under a nonnegative curve through 0, which is in proportion to its value at t = 1."""
+    cp = pytest.importorskip("cvxpy")
+    from lsip.interop.cvxpy import Index, Problem, forall
+
+    t, c = Index("t", lsip.Interval(-1, 1)), cp.Variable(4)
+    curve, total = forall(t, sum(c[k] * t ** (k + 1) for k in range(4)) >= 0), cp.sum(c) == 3
+    problem = Problem(cp.Minimize(2 / 3 * c[1] + 2 / 5 * c[3]), [curve, total, c <= 100])
+    solution = problem.solve()
+    assert solution.certified
+    assert problem.value > 0.01
+    assert total.dual_value == pytest.approx(-problem.value / 3, rel=1e-6)
+    solution.verify()
+
+
+def test_pyomo_models_are_divided() -> None:
+    pyo = pytest.importorskip("pyomo.environ")
+    from pyomo.dae import ContinuousSet
+
+    import lsip.interop.pyomo  # noqa: F401
+
+    m = pyo.ConcreteModel()
+    m.t, m.c, m.h = ContinuousSet(bounds=(0, 1)), pyo.Var(range(4)), pyo.Var()
+    m.cost = pyo.Objective(expr=m.h)
+    m.ends = pyo.ConstraintList()
+    for row in (m.c[0] == 0, m.c[1] == 0, sum(m.c[k] for k in range(4)) == 1, sum(k * m.c[k] for k in range(4)) == 0):
+        m.ends.add(row)
+    m.rises = pyo.Constraint(m.t, rule=lambda m, t: m.c[1] + 2 * m.c[2] * t + 3 * m.c[3] * t**2 >= 0)
+    m.slow = pyo.Constraint(m.t, rule=lambda m, t: m.c[1] + 2 * m.c[2] * t + 3 * m.c[3] * t**2 <= m.h)
+    results = pyo.SolverFactory("lsip").solve(m)
+    assert results.lsip.certified
+    assert pyo.value(m.h) == pytest.approx(1.5, rel=1e-7)
+
+
 Coefficients = st.lists(st.integers(-4, 4), min_size=1, max_size=5)
 
 

@@ -69,16 +69,21 @@ class Carrier:
         )
         return Carrier(canonical, program, rows, lower, upper)
 
-    def multipliers(self, certificate: Certificate) -> Array:
-        """Multipliers of all canonical rows; those behind bounds are what the others leave of the objective."""
-        every, program = np.zeros(self.canonical.rows), self.program
+    def multipliers(self, certificate: Certificate, program: Program) -> Array:
+        """Multipliers of all canonical rows; those behind bounds are what the others leave of the objective.
+
+        The program that was solved may have rows behind these, which follow from the others.
+        """
+        every = np.zeros(self.canonical.rows)
         if not len(certificate.row_multipliers) and not certificate.support:
             return every
-        if len(certificate.row_multipliers):
-            every[self.rows] = certificate.row_multipliers
         weight = np.array([s.multiplier for s in certificate.support])
-        reduced = self.canonical.c + self.canonical.A.T @ every
-        reduced = reduced + np.asarray(point_rows(program, certificate.support)[0].T @ weight).ravel()[:-1]
+        implied = np.asarray(point_rows(program, certificate.support)[0].T @ weight).ravel()
+        if len(certificate.row_multipliers):
+            every[self.rows] = certificate.row_multipliers[: len(self.rows)]
+            own = self.program.A.shape[0]
+            implied = implied + program.A[own:].T @ certificate.row_multipliers[len(self.rows) :]
+        reduced = self.canonical.c + self.canonical.A.T @ every + implied[:-1]
         for bound, price in ((self.lower, reduced), (self.upper, -reduced)):
             held = np.flatnonzero((bound >= 0) & (price > 0))
             every[bound[held]] = price[held]

@@ -155,7 +155,7 @@ class Problem:
         status = NAMES.get(found.status, "user_limit")
         present = status in cp.settings.SOLUTION_PRESENT
         # The dual values are those of the proof.
-        carrier.canonical.store(present, found.x[:-1], carrier.multipliers(found.certificate))
+        carrier.canonical.store(present, found.x[:-1], carrier.multipliers(found.certificate, found.program))
         values = {v.id: dense(v._value_impl()) for v in self.variables()} if present else {}
         return self._keep(replace(found, values=values, written=self), compiled, status)
 
