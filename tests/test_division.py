@@ -194,7 +194,7 @@ def test_the_rows_that_are_shown_are_the_quotients() -> None:
     )
     implied = divided(without_constant_term().compile())
     assert implied.row_labels[1:] == ("c[0] t + c[1] t² + c[2] t³ + c[3] t⁴ ≥ 0 where t = 0",)
-    np.testing.assert_array_equal(np.abs(implied.A[1].toarray()), [[0, 1, 1, 1]])  # c[0] = 0, for the sum of all is 1
+    np.testing.assert_array_equal(np.abs(implied.A[1].toarray()), [[1, 0, 0, 0]])
 
 
 def test_an_equation_that_contradicts_the_others_proves_nothing_feasible() -> None:

@@ -99,10 +99,10 @@ class AffineHull:
         """The same with more equations; None where one contradicts others, or doubles do not hold its numbers."""
         new: list[Row] = []
         for row in rows:
-            whole = _whole(_without(row, _solved_for(new, self._solved, self.n)))
-            if whole and (not any(j < self.n for j in whole) or max(map(abs, whole.values())) > TUNING.largest):
+            left, whole = _without(row, _solved_for(new, self._solved, self.n)), _whole(row)
+            if left and (not any(j < self.n for j in left) or max(map(abs, whole.values())) > TUNING.largest):
                 return None
-            new += [whole] if whole else []
+            new += [whole] if left else []
         table = np.zeros((len(new), self.n + 1))
         for line, row in zip(table, new, strict=True):
             line[list(row)] = [float(v) for v in row.values()]
