@@ -261,6 +261,29 @@ def test_other_values_of_parameters_are_other_quotients() -> None:
     assert any(" / " in label for label in solution.program.families[0].labels)
 
 
+def test_parameters_of_the_rows_are_at_their_values() -> None:
+    t, c, least = lsip.Index("t", UNIT), lsip.Variable(3, name="c"), lsip.Parameter(name="least", value=1.0)
+    p = [c[k] for k in range(3)]
+    rows = [lsip.forall(t, power_sum(p, t) >= least * t), c[0] == 0, power_sum(p, 1) == 4, c[1] <= 100]
+    problem = lsip.Problem(lsip.minimize(power_sum(p, 0.5)), rows)
+    for value in (1.0, 3.0, 2.0):
+        least.value = value
+        solution = problem.solve(verbose=False)
+        assert solution.certified, solution.message
+        assert solution.value == pytest.approx(0.5 * value + 0.25 * (4 - value), rel=1e-7)
+        assert " / t" in solution.program.families[0].labels[0]
+        solution.verify()
+
+
+def test_sets_without_width_are_left_as_they_are() -> None:
+    """On a box of one value of y[0], c y[0] >= 0 holds for all c, and c >= 0 would be more."""
+    y, c = lsip.Index("y", lsip.Box([0, 0], [0, 1])), lsip.Variable(name="c", lower=-1)
+    flat = lsip.Box([-1, 0], [0, 1]) & lsip.Box([0, 0], [1, 1])
+    for index in (y, lsip.Index("y", flat)):
+        solution = lsip.Problem(lsip.minimize(c), [lsip.forall(index, c * index[0] >= 0)]).solve(verbose=False)
+        assert solution.lower <= -1
+
+
 def test_cvxpy_models_are_divided_and_have_their_dual_values() -> None:
     """The least area under a nonnegative curve through 0, which is in proportion to its value at t = 1."""
     cp = pytest.importorskip("cvxpy")

@@ -31,7 +31,7 @@ from .affine_hull import AffineHull, Array
 from .families import DeclaredFamily, formulas
 from .program import Compilable, Program, compiled
 from .row_polynomials import RowPolynomials, equations, replaced, row_polynomials, sampled_rows
-from .squeezed import corners, squeezed
+from .squeezed import is_box, squeezed
 
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -48,8 +48,6 @@ class DivisionTuning:
         Coefficients of all rows of a family.
     tried
         Points at which rows are looked at in floats before they are written out.
-    flat
-        The width of an index set along a coordinate, relative to its ends, below which it may have one value only.
     inside, nearly, most_dips, simplest
         Points of an interval among which those are looked for where a row nearly vanishes; what is left there, relative
         to the row elsewhere; how many such points there may be; the largest denominator of the number that is meant.
@@ -61,7 +59,6 @@ class DivisionTuning:
     most_rows: int = 300
     most_entries: int = 2000
     tried: int = 3
-    flat: float = 1e-6
     inside: int = 64
     nearly: float = 0.05
     most_dips: int = 4
@@ -170,34 +167,31 @@ def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, 
 
 
 def _factors(family: DeclaredFamily, hull: AffineHull) -> Iterator[Factor]:
-    """What rows may be divided by. Every point where one of a certain sign vanishes is a limit of others."""
+    """What rows may be divided by: over boxes, and in one dimension, where no point is apart from others."""
     domain = family.domain
-    if not domain.bounded or not _whole(domain):
-        return
     ends = list(zip(domain.lower.tolist(), domain.upper.tolist(), strict=True))
-    wide = [high - low > TUNING.flat * max(abs(low), abs(high)) for low, high in ends]
+    if not domain.bounded or not (is_box(domain) or _of_intervals(domain)):
+        return
     for i, (low, high) in enumerate(ends):
-        if wide[i]:
+        if low < high:
             yield Factor(i, Fraction(low), None, 1)
             yield Factor(i, Fraction(high), None, -1)
     if domain.dim == 1:
         yield from (Factor(0, Fraction(t), None, 0) for t in _inside(family, hull) if ends[0][0] < t < ends[0][1])
-    elif corners(domain):
-        for j in range(1, domain.dim):
-            for i in range(j):
-                if min(ends[i][1], ends[j][1]) > max(ends[i][0], ends[j][0]):
-                    yield Factor(j, Fraction(0), i, 0)
+    for j in range(1, domain.dim):
+        for i in range(j):
+            if min(ends[i][1], ends[j][1]) > max(ends[i][0], ends[j][0]):
+                yield Factor(j, Fraction(0), i, 0)
 
 
-def _whole(domain: Domain) -> bool:
-    """Whether no point is apart from the others."""
-    return domain.convex or (domain.dim == 1 and all((cell.lower < cell.upper).all() for cell in domain.cells()))
+def _of_intervals(domain: Domain) -> bool:
+    return domain.dim == 1 and all(cell.inside is None and (cell.lower < cell.upper).all() for cell in domain.cells())
 
 
 def _inside(family: DeclaredFamily, hull: AffineHull) -> list[float]:
     """Points inside of an interval at which some row may vanish for all x that matter: simple numbers."""
     low, high = family.domain.lower[0], family.domain.upper[0]
-    if not corners(family.domain):
+    if not is_box(family.domain):
         return []
 
     def left(points: Array) -> Array:

@@ -62,10 +62,15 @@ def squeezed(program: Program, families: list[DeclaredFamily], hull: AffineHull)
     return hull
 
 
+def is_box(domain: Domain) -> bool:
+    """Whether it is one, with all its ends."""
+    cells = domain.cells() if domain.bounded else ()
+    return len(cells) == 1 and cells[0].inside is None and cells[0].place is None and len(cells[0].lower) == 1
+
+
 def corners(domain: Domain) -> list[tuple[float, ...]]:
     """Of a box with few coordinates; none of other sets."""
-    cells = domain.cells() if domain.dim <= TUNING.most_coordinates and domain.bounded else ()
-    if len(cells) != 1 or cells[0].inside is not None or cells[0].place is not None or len(cells[0].lower) != 1:
+    if domain.dim > TUNING.most_coordinates or not is_box(domain):
         return []
     return list(product(*zip(domain.lower.tolist(), domain.upper.tolist(), strict=True)))
 
