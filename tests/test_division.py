@@ -197,6 +197,20 @@ def test_the_rows_that_are_shown_are_the_quotients() -> None:
     np.testing.assert_array_equal(np.abs(implied.A[1].toarray()), [[1, 0, 0, 0]])
 
 
+@pytest.mark.parametrize(("build", "value"), MODELS)
+def test_the_violation_that_is_told_is_that_of_the_rows_as_they_were_written(
+    build: Callable[[], lsip.Problem], value: float
+) -> None:
+    problem = build()
+    solution = problem.solve(verbose=False)
+    for found in (solution, solution.verify()):
+        for written, bound in zip(problem.compile().families, found.certificate.violation, strict=True):
+            points = written.domain.grid(4)
+            a, b = written.rows(points)
+            g = np.einsum("npk,pk->np", a, found.x[written.columns]) - b
+            assert g.max() <= bound + 1e-13 * (1 + abs(value))
+
+
 def test_an_equation_that_contradicts_the_others_proves_nothing_feasible() -> None:
     """p(0) = 0 and p'(0) = 1 cannot be kept by a curve that is nonnegative on both sides of 0."""
     t, c = lsip.Index("t", lsip.Interval(-1, 1)), lsip.Variable(3, name="c")

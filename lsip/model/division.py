@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +54,8 @@ class DivisionTuning:
         to the row elsewhere; how many such points there may be; the largest denominator of the number that is meant.
     highest
         How often a row is divided by one factor at most.
+    rounded
+        What makes up for the rounding of a product of few numbers.
     """
 
     most_columns: int = 300
@@ -64,6 +67,7 @@ class DivisionTuning:
     most_dips: int = 4
     simplest: int = 1000
     highest: int = 12
+    rounded: float = 1 + 1e-12
 
 
 TUNING = DivisionTuning()
@@ -91,6 +95,14 @@ class Factor(NamedTuple):
         moved = points.copy()
         moved[:, self.axis] = float(self.end) if self.other is None else points[:, self.other]
         return moved
+
+    def largest(self, domain: Domain) -> float:
+        """What the factor does not exceed in size anywhere."""
+        low, high = domain.lower, domain.upper
+        first, last = (
+            (float(self.end),) * 2 if self.other is None else (float(low[self.other]), float(high[self.other]))
+        )
+        return max(abs(float(high[self.axis]) - first), abs(last - float(low[self.axis])))
 
     def text(self, names: tuple[str, ...], power: int) -> str:
         """As one writes it: (1 - t)²."""
@@ -128,6 +140,12 @@ def divided(program: Program) -> Program:
     return replace(hull.stated(program), families=tuple(families))
 
 
+def as_written(program: Program, bounds: tuple[float, ...]) -> tuple[float, ...]:
+    """Bounds of what points violate, a family each, of the rows that were written: where quotients are 0 at most, 0."""
+    divisors = (getattr(family, "divisor", None) for family in program.families)
+    return tuple(v if d is None else max(v, v * d, 0.0) for v, d in zip(bounds, divisors, strict=False))
+
+
 def tight(program: Program) -> str:
     """A sentence about a row that seems to be an equality at some index points whatever x is, if there is one."""
     hull = AffineHull.of(program)
@@ -142,6 +160,7 @@ def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, 
     """The family with quotients in place of some rows, and equations that follow; itself, if there are none."""
     made: dict[int, RowPolynomials] = {}
     labels: dict[int, str] = {}
+    divisor = 0.0
     for i, factors in _suspicious(family, hull).items():
         rows, columns = row_polynomials(family, i), family.columns[i].tolist()
         if rows is None:
@@ -161,9 +180,10 @@ def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, 
                 found[factor] = found.get(factor, 0) + (2 if factor.sign == 0 else 1)
         if found:
             made[i] = rows
+            divisor = max(divisor, prod(factor.largest(family.domain) ** power for factor, power in found.items()))
             by = [factor.text(family.coordinates, power) for factor, power in found.items()]
             labels[i] = "({}) / " + (by[0] if len(by) == 1 else f"({' '.join(by)})")
-    return (replaced(family, made, labels) if made else family), hull
+    return (replaced(family, made, labels, divisor * TUNING.rounded) if made else family), hull
 
 
 def _factors(family: DeclaredFamily, hull: AffineHull) -> Iterator[Factor]:

@@ -130,6 +130,7 @@ class DeclaredFamily:
     enclosable = True
     differentiable = True
     lipschitz = None
+    divisor: float | None = None  # the largest value of what some rows were divided by, if they were
 
     def __init__(
         self,

@@ -48,8 +48,13 @@ def equations(rests: RowPolynomials, columns: list[int], n: int) -> list[Row]:
     return list(found.values())
 
 
-def replaced(family: DeclaredFamily, rows: dict[int, RowPolynomials], called: dict[int, str]) -> DeclaredFamily:
-    """The family with some of its rows replaced; how they are called has a place for their labels."""
+def replaced(
+    family: DeclaredFamily, rows: dict[int, RowPolynomials], called: dict[int, str], divisor: float
+) -> DeclaredFamily:
+    """The family with some of its rows replaced; how they are called has a place for their labels.
+
+    What they were divided by is nowhere larger than `divisor`.
+    """
     (p, k), new = family.columns.shape, list(rows)
     coefficients = _formula([q for i in new for q in rows[i][:-1]], family)
     rhs = _formula([rows[i][-1] for i in new], family)
@@ -69,7 +74,7 @@ def replaced(family: DeclaredFamily, rows: dict[int, RowPolynomials], called: di
         labels,
         family.tape.known,
     )
-    made.domain = family.domain  # for the same values of parameters
+    made.domain, made.divisor = family.domain, divisor  # for the same values of parameters
     return made
 
 

@@ -23,7 +23,7 @@ from ..expressions.tape import constant_value
 from ..files import blamed, read_arrays, read_facts, whole_file, write_json
 from ..model.callables import FamilyOn
 from ..model.compilation import Written
-from ..model.division import solvable
+from ..model.division import as_written, solvable
 from ..model.families import Seen
 from ..model.fingerprint import check_same, differing, fingerprint
 from ..model.problem import Problem
@@ -450,7 +450,8 @@ class Solution:
             ) from late
         if self.checked:
             return self
-        return replace(self, checked=True, certificate=replace(self.certificate, violation=proven))
+        violation = as_written(self.program, proven)
+        return replace(self, checked=True, certificate=replace(self.certificate, violation=violation))
 
     def _verify(self, tol: float | None, atol: float | None, oracle: Oracle | None) -> tuple[float, ...]:
         program = self._compiled() if self.model is not None else self._forgetful()

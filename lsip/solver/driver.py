@@ -18,7 +18,7 @@ import numpy as np
 from ..deadline import check, watched, within
 from ..errors import OutOfTime
 from ..masters import MasterError
-from ..model.division import tight
+from ..model.division import as_written, tight
 from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
@@ -559,7 +559,8 @@ class Run:
             status, evidence = (Status.UNCERTIFIED, BEYOND) if status in PROVEN else (status, evidence)
         with np.errstate(over="ignore"):
             certificate = restated(self.given, self.scaling.to_given(certificate))
-        certificate = replace(certificate, x=np.clip(certificate.x, -LARGEST, LARGEST))
+        violation = as_written(self.given, certificate.violation)
+        certificate = replace(certificate, x=np.clip(certificate.x, -LARGEST, LARGEST), violation=violation)
         certificate = replace(certificate, finite_violation=max(self.given.finite_violation(certificate.x), 0.0))
         closed = status in (Status.OPTIMAL, Status.UNCERTIFIED)
         x = state.x if state.best is None else state.best.point.x

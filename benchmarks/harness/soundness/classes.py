@@ -47,6 +47,7 @@ CLASSES: dict[str, Callable[[Rng], Model]] = {
     "points": hard_functions.points,
     "edges": hard_functions.edges,
     "thin_set": hard_functions.thin_set,
+    "touching": hard_functions.touching,
     "any_oracle": hard_seams.any_oracle,
     "used_oracle": hard_seams.used_oracle,
     "warm_start": hard_seams.warm_start,

@@ -255,3 +255,42 @@ def _edge(rng: Rng, u: Formula) -> Formula:
         "base": lambda: short(rng.uniform(0.1, 5)) ** (around * 20.0),
     }
     return choices[str(rng.choice(list(choices)))]()
+
+
+def touching(rng: Rng) -> Model:
+    """Polynomials that vanish at an end of their index set, inside or on a diagonal of it, whatever x is."""
+    model = planted(rng, Plan(_dyadic_box, columns=_vanishing, slack=_vanishing_slack, units=False))
+    return replace(model, door="declared")
+
+
+def _dyadic_box(rng: Rng) -> Box:
+    m = 1 if rng.random() < 0.7 else 2
+    low, width = dyadic(rng.normal(), 2), float(rng.choice([0.5, 1.0, 2.0]))
+    return Box((low,) * m, (low + width,) * m, scalar=m == 1)
+
+
+def _contact(over: IndexSet) -> Formula:
+    """Nonnegative on a box, and zero somewhere: which of some functions, its lower end says."""
+    low, high = (float(end[0]) for end in over.box)
+    kind, y = int(4 * low) % 4, coordinate(0)
+    if kind == 0:
+        return y - low
+    if kind == 1:
+        return high - y
+    other = coordinate(1) if over.dim == 2 and kind == 2 else number(0.5 * (low + high))
+    return (y - other) * (y - other)
+
+
+def _vanishing(rng: Rng, over: IndexSet, n: int) -> list[Formula]:
+    """Powers of the last coordinate, times what vanishes."""
+    factor, y, found = _contact(over), coordinate(over.dim - 1), [number(1.0)]
+    for _ in range(n - 1):
+        found.append(found[-1] * y + dyadic(rng.normal(), 2))
+    return [factor * f for f in found]
+
+
+def _vanishing_slack(rng: Rng, over: IndexSet, points: list[Point]) -> Formula:
+    room = _contact(over)
+    for p in points:
+        room = room * total([(coordinate(j) - float(v)) * (coordinate(j) - float(v)) for j, v in enumerate(p)])
+    return times(dyadic(abs(rng.normal()) + 0.5, 2), room)
