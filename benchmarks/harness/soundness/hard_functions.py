@@ -259,7 +259,7 @@ def _edge(rng: Rng, u: Formula) -> Formula:
 
 def touching(rng: Rng) -> Model:
     """Polynomials that vanish at an end of their index set, inside or on a diagonal of it, whatever x is."""
-    model = planted(rng, Plan(_dyadic_box, columns=_vanishing, slack=_vanishing_slack, units=False))
+    model = planted(rng, Plan(_dyadic_box, columns=_vanishing_columns, slack=_vanishing_slack, units=False))
     return replace(model, door="declared")
 
 
@@ -281,7 +281,7 @@ def _contact(over: IndexSet) -> Formula:
     return (y - other) * (y - other)
 
 
-def _vanishing(rng: Rng, over: IndexSet, n: int) -> list[Formula]:
+def _vanishing_columns(rng: Rng, over: IndexSet, n: int) -> list[Formula]:
     """Powers of the last coordinate, times what vanishes."""
     factor, y, found = _contact(over), coordinate(over.dim - 1), [number(1.0)]
     for _ in range(n - 1):
