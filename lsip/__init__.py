@@ -33,10 +33,10 @@ def __getattr__(name: str) -> Any:
 def _homes() -> dict[str, tuple[str, str | None]]:
     """The room of every public name, and what it is called there, as the imports of `public.py` say."""
     import ast
-    import pkgutil
+    from pathlib import Path
 
     homes: dict[str, tuple[str, str | None]] = {}
-    for node in ast.parse(pkgutil.get_data(__name__, "public.py") or b"").body:
+    for node in ast.parse(Path(__file__).with_name("public.py").read_bytes()).body:
         if isinstance(node, ast.ImportFrom):
             for name in node.names:
                 home = (f".{name.name}", None) if node.module is None else (f".{node.module}", name.name)
