@@ -327,7 +327,7 @@ class Effort(NamedTuple):
 class Dug(NamedTuple):
     """What a search did: boxes in the end, those enclosed and split on the way, and how it ended."""
 
-    count: int
+    boxes: int
     enclosed: int
     split: int
     full: bool  # for want of room

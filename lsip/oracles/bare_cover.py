@@ -189,7 +189,7 @@ class BareCover(Cover):
             leaves = Leaves(*(self._store[name][:room] for name in Leaves._fields))
             effort = native.Effort(batch, most - enclosed, halvings, seconds)
             dug = tape.heap(self.order, leaves, (self.n, self.n), scaled, goals, effort)
-            self.n, self.whole = dug.count, True
+            self.n, self.whole = dug.boxes, True
             enclosed, split = enclosed + dug.enclosed, split + dug.split
             if not (dug.full or (dug.late and time.perf_counter() < deadline)):
                 break

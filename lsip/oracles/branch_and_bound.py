@@ -362,8 +362,8 @@ class _Search:
         heavy = (cover.n + 3 * len(rows)) * cover.row_bytes > TUNING.heavy
         if (crowded or heavy) and tape_of(cover) is not None:
             cubic = cover.dim <= TUNING.most_cubic and self.family.differentiable
-            boxes = None if cubic and cover.order == 2 else (cover.lower.copy(), cover.upper.copy())
-            return self._restart(k, BareCover(self.family, cover.cell, 3 if cubic else 2, boxes))
+            kept = None if cubic and cover.order == 2 else (cover.lower.copy(), cover.upper.copy())
+            return self._restart(k, BareCover(self.family, cover.cell, 3 if cubic else 2, kept))
         crowded &= cover.dim <= TUNING.most_cubic or not in_use()
         if cover.order == 2 and not cover.direct and crowded and self.family.differentiable:
             return self._restart(k, Cover(self.family, cover.cell, order=3))
