@@ -1,6 +1,7 @@
-"""What users of lsip use, by name: `lsip` itself gives these names, and imports this module when the first is used."""
+"""What users of lsip use, by name: `lsip` gives these names, and reads here in which of its rooms each of them is."""
 
 from . import ambiguity, bases, catalogue, oracles, plotting, report  # noqa: F401  (each registers how it shows a solution)
+from .about import info
 from .ambiguity import chance, cvar, scenario_count, worst_expectation
 from .domains import (
     Ball,
@@ -41,7 +42,6 @@ from .expressions import (
     psd,
     spline,
 )
-from .info import info
 from .integrals import expectation, integral
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
 from .solution import ActivePoint, Effort, Iterate, Solution, load

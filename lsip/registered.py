@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
 class Registered(dict[str, T]):
-    """Functions by name. Where one is missing because inner rooms were imported alone, all rooms are, then."""
+    """Functions by name, each with the room that registers it, which is imported when the function is first needed."""
+
+    def __init__(self, rooms: dict[str, str]) -> None:
+        super().__init__()
+        self._rooms = rooms
 
     def __missing__(self, name: str) -> T:
-        dir(sys.modules[__package__])  # the package knows its names when it has imported its rooms
-        if name not in self:
-            raise KeyError(name)
-        return self[name]
+        import_module(f"{__package__}.{self._rooms[name]}")
+        return dict(self)[name]  # not self[name], which would come here again

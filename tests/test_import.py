@@ -13,10 +13,21 @@ def python(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def test_nothing_heavy_is_imported_before_a_name_is_used():
-    loaded = "print([m for m in ('numpy', 'scipy', 'highspy', 'lsip.model') if m in sys.modules])"
-    code = f"import sys, lsip\nlsip.__version__\n{loaded}\nlsip.Variable\n{loaded}"
-    assert python(code).splitlines() == ["[]", "['numpy', 'scipy', 'highspy', 'lsip.model']"]
+def test_a_room_is_imported_when_the_first_of_its_names_is_used():
+    heavy = ("numpy", "scipy.sparse", "lsip.solver", "scipy.special", "lsip.catalogue", "lsip.report")
+    loaded = f"print([m for m in {heavy} if m in sys.modules])"
+    solve = "lsip.Problem(lsip.minimize(x), [lsip.forall(t, x >= t)]).solve(verbose=False)"
+    model = "x, t = lsip.Variable(), lsip.Index('t', lsip.Interval(0, 1))"
+    code = "\n".join(["import sys, lsip", "lsip.__version__", loaded, model, loaded, solve, loaded])
+    assert python(code).splitlines() == [
+        "[]",
+        "['numpy', 'scipy.sparse']",
+        "['numpy', 'scipy.sparse', 'lsip.solver']",
+    ]
+
+
+def test_a_file_of_the_package_does_not_hide_a_name():
+    assert python("import lsip.cli, lsip.about\nprint(lsip.info().lsip)") == lsip.__version__
 
 
 @pytest.mark.parametrize(

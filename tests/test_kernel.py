@@ -310,8 +310,10 @@ def test_a_tape_for_other_values_is_another_one_in_the_kernel(place: str) -> Non
 
 @pytest.mark.parametrize("place", PLACES)
 def test_solving_again_with_the_kernel_is_as_good_as_solving_anew(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, quadratics = [], native.NativeTape.quadratics
-    monkeypatch.setattr(native.NativeTape, "quadratics", lambda *given: asked.append(1) or quadratics(*given))
+    asked: list[int] = []
+    for name in ("quadratics", "heap"):
+        enclose = getattr(native.NativeTape, name)
+        monkeypatch.setattr(native.NativeTape, name, lambda *given, enclose=enclose: asked.append(1) or enclose(*given))
     p = lsip.Parameter(name="p", value=1.0)
     problem = above(place, p)
     problem.solve(verbose=False)

@@ -55,7 +55,7 @@ ONLY = {  # every room of lsip, the innermost first: all that it may import from
     "lsip.registered": set(),
     "lsip.schema": {"lsip.errors"},
     "lsip.kernel": set(),
-    "lsip.info": {"lsip.kernel", "lsip.version"},
+    "lsip.about": {"lsip.kernel", "lsip.version"},
     "lsip.installed": set(),
     "lsip.domains": BASE,
     "lsip.bases": {*BASE, "lsip.domains"},
@@ -74,12 +74,15 @@ ONLY = {  # every room of lsip, the innermost first: all that it may import from
     "lsip.report": {*ANSWERS, "lsip.version"},
     "lsip.catalogue": {*LANGUAGE, "lsip.model"},
     "lsip.interop": {*ANSWERS, "lsip.progress", "lsip.solver", "lsip.version"},
-    "lsip.cli": {*ANSWERS, *(f"lsip.{r}" for r in ("catalogue", "info", "installed", "interop", "progress", "solver"))},
+    "lsip.cli": {
+        *ANSWERS,
+        *(f"lsip.{r}" for r in ("catalogue", "about", "installed", "interop", "progress", "solver")),
+    },
     "lsip.public": {
         *ANSWERS,
         *(
             f"lsip.{r}"
-            for r in ("ambiguity", "bases", "catalogue", "info", "integrals", "plotting", "report", "solver")
+            for r in ("ambiguity", "bases", "catalogue", "about", "integrals", "plotting", "report", "solver")
         ),
     },
     "lsip.__main__": {"lsip.cli"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -86,3 +87,13 @@ def test_an_objective_is_no_constraint() -> None:
         assert abs(one.value) < 3
     concave = lsip.Problem(lsip.maximize(np.minimum(x[0], 1 - x[1] * t), over=t), [limit])
     assert concave.worst_violation([1.0, 1.7]).value == pytest.approx(plain.worst_violation([1.0, 1.7]).value)
+
+
+def test_what_is_known_when_time_is_up_is_returned():
+    y, x = lsip.Index("y", lsip.Box(np.zeros(4), np.ones(4))), lsip.Variable(name="x")
+    u = np.sin(3 * y[0] + y[1] ** 2 + y[2] * y[3])  # u exp(-u) is largest all along a surface: a proof takes ages
+    problem = lsip.Problem(lsip.minimize(x), [lsip.forall(y, x >= u * np.exp(-u))])
+    began = time.perf_counter()
+    found = problem.worst_violation([np.exp(-1) + 1e-7], time_limit=1.0)
+    assert time.perf_counter() - began < 5
+    assert found.value <= -9.99e-8 <= found.bound < np.inf  # the supremum is -1e-7

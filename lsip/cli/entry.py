@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
+from ..about import info
 from ..errors import LSIPError, ModelError, UsageError
-from ..info import info
 from ..installed import stranger
 from . import bench, catalogue, check, demo, solve
 from .arguments import EXIT_CODES, FAILED, INTERRUPTED, SOLVED, WRONG_USAGE, Commands, Parser, fail

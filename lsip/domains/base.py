@@ -31,7 +31,10 @@ CHECKED = {
     "spread": checked(n=Natural),
     "grid": checked(per_axis=Natural),
 }
-COMBINED: Registered[Callable[..., Domain]] = Registered()  # what *, |, &, where and fixed make; each enters itself
+# What *, |, &, where and fixed make; each enters itself.
+COMBINED: Registered[Callable[..., Domain]] = Registered(
+    {"*": "domains", "|": "domains", "&": "expressions", "where": "expressions", "fixed": "expressions"}
+)
 
 
 class Vector(Protocol):

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from .arithmetic import rule
-from .elementary import Function
+from .elementary import Function, of_scipy
 from .graph import Apply, Expression
 from .interval import Array, Interval, down, up
 from .jets import Numbers
@@ -39,11 +38,12 @@ class BesselTuning:
 
 TUNING = BesselTuning()
 
+_j0, _j1, _jn = map(of_scipy, ("j0", "j1", "jn"))
 _derivatives: tuple[Callable[[Array], Array], ...] = (
-    special.j0,
-    lambda u: -special.j1(u),
-    lambda u: (special.jn(2, u) - special.j0(u)) / 2,
-    lambda u: (3 * special.j1(u) - special.jn(3, u)) / 4,
+    _j0,
+    lambda u: -_j1(u),
+    lambda u: (_jn(2, u) - _j0(u)) / 2,
+    lambda u: (3 * _j1(u) - _jn(3, u)) / 4,
 )
 
 

@@ -153,6 +153,18 @@ class Function:
         return found
 
 
+def of_scipy(name: str) -> Callable[..., Array]:
+    """A kernel of scipy.special, which is imported when one is first called: few models need any, and it takes long."""
+
+    def kernel(*arguments: Array | int) -> Array:
+        from scipy import special
+
+        values: Array = getattr(special, name)(*arguments)
+        return values
+
+    return kernel
+
+
 FUNCTIONS: dict[str, Function] = {}  # those of the language, by name
 
 

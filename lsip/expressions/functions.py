@@ -8,10 +8,9 @@ promises nothing, and the tests measured 2 units for erf, 300 for erfc, which lo
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
 from . import interval as iv
-from .elementary import EVERYWHERE, Function, decreasing, even, increasing, tangent, wave
+from .elementary import EVERYWHERE, Function, decreasing, even, increasing, of_scipy, tangent, wave
 from .elementary import FUNCTIONS as FUNCTIONS
 from .interval import Interval
 from .jets import Numbers, square
@@ -285,7 +284,7 @@ _TABLE = (
     ),
     Function(
         "erf",
-        special.erf,
+        of_scipy("erf"),
         increasing,
         lambda u, f: scaled(TWO_OVER_ROOT_PI, exp(-square(u))),
         lambda u, f: scaled(-2.0 * TWO_OVER_ROOT_PI, u * exp(-square(u))),
@@ -297,7 +296,7 @@ _TABLE = (
     ),
     Function(
         "erfc",
-        special.erfc,
+        of_scipy("erfc"),
         _erfc,
         lambda u, f: scaled(-TWO_OVER_ROOT_PI, exp(-square(u))),
         lambda u, f: scaled(2.0 * TWO_OVER_ROOT_PI, u * exp(-square(u))),
@@ -308,7 +307,7 @@ _TABLE = (
     ),
     Function(
         "expit",
-        special.expit,
+        of_scipy("expit"),
         increasing,
         lambda u, f: f * expit(-u),
         lambda u, f: f * expit(-u) * (1.0 - 2.0 * f),

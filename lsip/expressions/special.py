@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
-from scipy import special
 
 from . import exprel as exponential
 from .arithmetic import register
-from .elementary import EVERYWHERE, Function, increasing
+from .elementary import EVERYWHERE, Function, increasing, of_scipy
 from .functions import exp, scaled
 from .interval import Array, Interval, widened
 from .jets import Numbers, square
@@ -19,6 +19,9 @@ ONE_OVER_ROOT_2_PI = 0.3989422804014327  # off by less than a unit
 LEAST_AT, LEAST_GAMMA, LEAST_LOG = (1.461632144968362, 1.4616321449683625), 0.8856031944108886, -0.12148629053584964
 POLYGAMMA_ULPS = 32.0  # 4 were measured
 EULER = 0.5772156649015329
+
+
+_digamma, _any_polygamma, _scipys_gammaln, _zetac = map(of_scipy, ("digamma", "polygamma", "gammaln", "zetac"))
 
 
 def _positive(kernel: Callable[[Array], Array]) -> Callable[[Array], Array]:
@@ -42,7 +45,7 @@ def _polygamma(n: int) -> Callable[[Numbers], Numbers]:
     """The n-th derivative of digamma on positive numbers: monotone, increasing if n is even."""
 
     def kernel(u: Array) -> Array:
-        return special.digamma(u) if n == 0 else special.polygamma(n, u)
+        return _digamma(u) if n == 0 else _any_polygamma(n, u)
 
     def apply(u: Numbers) -> Numbers:
         if not isinstance(u, Interval):
@@ -56,30 +59,28 @@ def _polygamma(n: int) -> Callable[[Numbers], Numbers]:
 digamma, trigamma, tetragamma = map(_polygamma, range(3))
 
 
-def _zeta_series(first: float, shift: float, terms: int = 40) -> Array:
+@cache
+def _zeta_series(first: float, shift: float, terms: int = 60) -> Array:
     """Coefficients of log gamma around a point where it vanishes: first w + Σ (ζ(k) - shift) (-w)^k / k."""
     k = np.arange(2.0, terms)
-    return np.concatenate([[0.0, first], special.zetac(k) / k * (-1) ** k + (1 - shift) * (-1) ** k / k])
-
-
-_AT_ONE, _AT_TWO = _zeta_series(-EULER, 0.0, 60), _zeta_series(0.42278433509846714, 1.0, 60)
+    return np.concatenate([[0.0, first], _zetac(k) / k * (-1) ** k + (1 - shift) * (-1) ** k / k])
 
 
 def _gammaln(u: Array) -> Array:
     """SciPy's, but for arguments around 1 and 2, where the value is small and has to keep its digits, and tiny ones."""
     u = np.asarray(u, dtype=float)
-    value = np.where(u < 1e-20, -np.log(u), special.gammaln(u))
-    for zero, reach, series in ((1.0, 0.25, _AT_ONE), (2.0, 0.5, _AT_TWO)):
+    value = np.where(u < 1e-20, -np.log(u), _scipys_gammaln(u))
+    for zero, reach, first in ((1.0, 0.25, -EULER), (2.0, 0.5, 1.0 - EULER)):
         near = np.abs(u - zero) <= reach
         w = np.where(near, u - zero, 0.0)
-        value = np.where(near, np.polynomial.polynomial.polyval(w, series[1:]) * w, value)
+        value = np.where(near, np.polynomial.polynomial.polyval(w, _zeta_series(first, zero - 1.0)[1:]) * w, value)
     return value
 
 
 _TABLE = (
     Function(
         "ndtr",
-        special.ndtr,
+        of_scipy("ndtr"),
         increasing,
         lambda u, f: scaled(ONE_OVER_ROOT_2_PI, exp(-0.5 * square(u))),
         lambda u, f: scaled(-ONE_OVER_ROOT_2_PI, u * exp(-0.5 * square(u))),
@@ -90,7 +91,7 @@ _TABLE = (
     ),
     Function(
         "gamma",
-        _positive(special.gamma),
+        _positive(of_scipy("gamma")),
         _valley(LEAST_GAMMA),
         lambda u, f: f * digamma(u),
         lambda u, f: f * (square(digamma(u)) + trigamma(u)),

@@ -4,13 +4,11 @@
 // loaded. Boxes are shared among threads, and no result depends on how many there are.
 
 #include "tape.hpp"
+#include "threads.hpp"
 
-#include <atomic>
 #include <cfenv>
 #include <cmath>
 #include <memory>
-#include <new>
-#include <thread>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -170,33 +168,7 @@ static void lay_out(Tape& t) {
     for (const Node& n : t.nodes) t.modelled &= n.op != O_MONOMIALS;
 }
 
-// Calls `part(from, to)` for parts of the boxes, of four at least, each on a thread of its own; false without memory.
-template <class Part> static bool share(long count, int threads, Part part) {
-    long blocks = (count + 3) / 4;
-    if (threads > blocks) threads = (int)blocks;
-    if (threads < 1) threads = 1;
-    std::atomic<bool> done{true};
-    auto careful = [&](int k) {
-        long from = 4 * (blocks * k / threads), to = 4 * (blocks * (k + 1) / threads);
-        try {
-            part(from, to < count ? to : count);
-        } catch (const std::bad_alloc&) {
-            done = false;
-        }
-    };
-    std::vector<std::thread> others;
-    int started = 1;
-    try {
-        for (; started < threads; started++) others.emplace_back(careful, started);
-    } catch (const std::exception&) {  // no more threads: what is left is done here
-    }
-    careful(0);
-    for (int k = started; k < threads; k++) careful(k);
-    for (std::thread& t : others) t.join();
-    return done;
-}
-
-EXPORT int lsip_kernel_version() { return 4; }
+EXPORT int lsip_kernel_version() { return 5; }
 
 // Which engine is used from now on: 0 the portable one, 1 that for AVX2 where there is such a processor.
 EXPORT int lsip_kernel_choose(int wanted) {

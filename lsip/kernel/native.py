@@ -22,7 +22,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 4
+VERSION = 5
 FIELDS = (
     "op",
     "size",
@@ -43,6 +43,7 @@ OPS = (
 )  # fmt: skip
 FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "sqrt", "reciprocal", "square")
 MOST_DIMENSIONS = 12
+FULL, LATE = 2, 4  # how a search ends, of what `heap.cpp` knows
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,7 @@ def _declare(library: Any) -> None:
     library.lsip_function.argtypes = [whole, ctypes.c_double, long, pointer, pointer, pointer]
     library.lsip_function.restype = None
     library.lsip_search.argtypes = [pointer, pointer, pointer, pointer, pointer]
+    library.lsip_heap.argtypes = [pointer, pointer, pointer, pointer, pointer, pointer]
 
 
 def _rounds_outward(library: Any) -> bool:
@@ -270,6 +272,66 @@ class NativeTape:
         count, enclosed, split = told.tolist()
         kept = {name: part[:count] for name, part in (made | {"lower": ends[0], "upper": ends[1]}).items()}
         return Rounds(kept, enclosed, split) if split else None
+
+    def heap(
+        self,
+        order: int,
+        leaves: Leaves,
+        known: tuple[int, int],
+        rows: Weights,
+        goals: tuple[float, float],
+        effort: Effort,
+    ) -> Dug:
+        """Split those of the first boxes whose bounds exceed the first of the `goals`, the largest ones first.
+
+        There are `known[0]` boxes, of which all from `known[1]` on are bounded before. It ends where none is left, a
+        point above the second goal is found, derivatives are unbounded, or there is no room or time.
+        """
+        threads = self._threads(max(effort.batch << effort.halvings, known[0] - known[1]), order)
+        whole = np.array(
+            [order, *rows.weights.shape, *known, len(leaves.lower), effort.batch, effort.most, effort.halvings, threads]
+        )
+        real, told = np.array([*goals, rows.rounding, effort.seconds]), np.zeros(3, dtype=int)
+        given = [None if part is None else np.ascontiguousarray(part) for part in rows[:4]]
+        ended = self._library.lsip_heap(
+            self._tape, _at(whole), _at(real), _table([*given, *leaves[:7]]), _at(leaves.touched), _at(told)
+        )
+        if ended < 0:
+            raise MemoryError("The kernel has no memory for its results.")
+        count, enclosed, split = told.tolist()
+        return Dug(count, enclosed, split, ended == FULL, ended == LATE)
+
+
+class Leaves(NamedTuple):
+    """Boxes without their enclosures, in arrays that have room for more."""
+
+    lower: Array  # (room, m)
+    upper: Array
+    pays: Array  # (room, m), along which axes splitting pays
+    rough: Array  # (room, m), how wild rows are along each axis: nought where derivatives are bounded
+    bound: Array  # (room, p)
+    points: Array  # (room, p, m), where rows may be as large
+    model: Array  # (room, p), what they are there, about
+    touched: NDArray[np.uint8]  # (room,), whether a box is new
+
+
+class Effort(NamedTuple):
+    """How far a search goes in one call."""
+
+    batch: int  # boxes that are split at once; nought if boxes are only to be bounded
+    most: int  # boxes to be enclosed
+    halvings: int
+    seconds: float
+
+
+class Dug(NamedTuple):
+    """What a search did: boxes in the end, those enclosed and split on the way, and how it ended."""
+
+    boxes: int
+    enclosed: int
+    split: int
+    full: bool  # for want of room
+    late: bool  # for want of time
 
 
 class Few(NamedTuple):

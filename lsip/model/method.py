@@ -229,7 +229,7 @@ class Solvable:
 
 
 Choose = Callable[[tuple[Any, ...], Any, dict[str, Any]], Method[Any]]
-_CHOOSE: Registered[Choose] = Registered()
+_CHOOSE: Registered[Choose] = Registered({"solve": "solver"})
 
 
 def register_solver(choose: Choose) -> Choose:

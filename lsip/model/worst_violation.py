@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,5 +99,6 @@ def _sharp(violation: EnclosableViolation, tol: float) -> Separation:
     """The supremum to within `tol`, or as sharply as it takes to tell its sign."""
     found = supremum(violation, tol=tol)
     if found.worst < 0 < found.bound:
-        found = supremum(violation, tol=-0.5 * found.worst)
+        with suppress(OutOfTime):  # what is known by then stays so
+            found = supremum(violation, tol=-0.5 * found.worst)
     return found

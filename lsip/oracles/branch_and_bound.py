@@ -16,6 +16,7 @@ from ..expressions.interval import up
 from ..expressions.polynomials import by_powers
 from ..kernel.native import in_use
 from ..validation import real, whole
+from .bare_cover import BareCover, tape_of
 from .base import (
     Array,
     EnclosableViolation,
@@ -47,6 +48,8 @@ class BranchAndBoundTuning:
     ----------
     crowded
         Boxes beyond which a cover is rather begun anew, with expansions of one order more.
+    heavy
+        Bytes of enclosures beyond which the kernel keeps boxes alone: to write so many takes longer than to make them.
     most_cubic
         Coordinates of an index up to which the compiled kernel does so. In more, third derivatives are many, and its
         quadratics are as sharp over the boxes that are small enough.
@@ -77,6 +80,7 @@ class BranchAndBoundTuning:
     """
 
     crowded: int = 1500
+    heavy: float = 2e7
     most_cubic: int = 3
     least_points: int = 16
     most_points: int = 64
@@ -182,6 +186,7 @@ class _Search:
         self.alert = target - options.near
         self.polynomials: dict[int, list[Fraction] | None] = {}  # g in rational numbers, a component
         self.expandable: dict[int, bool] = {}  # whether they can be expanded on the boxes of a cover
+        self.deadline = np.inf
         self.enclosed, self.seconds = 0, 0.0  # boxes that were made by splitting, and what they took
         self.needed: float | None = None  # how many would be in all, if that was estimated
         self.estimate_at: float = WORK.first  # as soon as there are so many
@@ -193,7 +198,11 @@ class _Search:
             self.covers[k] = Cover(self.family, cover.cell, order=3)
         elif cover.direct and cover.n * cover.products(self.weights) > TUNING.anew:
             self.covers[k] = type(cover)(self.family, cover.cell)
-        self.bounds[k], points, model = self._bounds(self.covers[k])
+        cover = self.covers[k]
+        if isinstance(cover, BareCover):
+            self.bounds[k], points, model = cover.again(self.weights, self.spread, self.alert)
+        else:
+            self.bounds[k], points, model = self._bounds(cover)
         self._try(points, model, True)
 
     def _bounds(self, cover: Cover, rows: Ints | None = None) -> tuple[Array, Array, Array]:
@@ -241,7 +250,7 @@ class _Search:
             self.begin(k)
         rounds, now = 0, time.perf_counter()
         pace = min((TUNING.first_pace, *(cover.pace for cover in self.covers)))
-        deadline = now + min(self.options.seconds, left())
+        self.deadline = deadline = now + min(self.options.seconds, left())
         while now <= deadline:
             open_rows = [np.flatnonzero(_largest(b) > self.goal) for b in self.bounds]
             if self._bound_exactly(open_rows):
@@ -347,7 +356,14 @@ class _Search:
         many = TUNING.crowded
         if self._expandable(k, len(rows)):
             return self._restart(k, PolynomialCover(self.family, cover.cell))
+        if isinstance(cover, BareCover):
+            return self._dig(k, cover)
         crowded = cover.n + 3 * len(rows) > many or (cover.n > many // 8 and len(rows) > 0.9 * cover.n)
+        heavy = (cover.n + 3 * len(rows)) * cover.row_bytes > TUNING.heavy
+        if (crowded or heavy) and tape_of(cover) is not None:
+            cubic = cover.dim <= TUNING.most_cubic and self.family.differentiable
+            kept = None if cubic and cover.order == 2 else (cover.lower.copy(), cover.upper.copy())
+            return self._restart(k, BareCover(self.family, cover.cell, 3 if cubic else 2, kept))
         crowded &= cover.dim <= TUNING.most_cubic or not in_use()
         if cover.order == 2 and not cover.direct and crowded and self.family.differentiable:
             return self._restart(k, Cover(self.family, cover.cell, order=3))
@@ -377,6 +393,18 @@ class _Search:
         self.bounds[k] = grown
         self._try(settled.points, settled.model, bool(cover.rough[children].any()))
         return settled.split
+
+    def _dig(self, k: int, cover: BareCover) -> int:
+        """Let the kernel go on by itself; how many boxes it split."""
+        room = min(self.options.max_boxes, cover.most) - cover.n
+        most = max(int(self.estimate_at) - self.enclosed, 1)
+        found = cover.dig(self.bounds[k], self.weights, self.spread, (self.goal, self.alert), room, most, self.deadline)
+        if found is None:
+            return 0
+        self.bounds[k] = found.bounds
+        self.enclosed += found.enclosed
+        self._try(found.points, found.model, found.blind)
+        return found.split
 
     def _settled(self, cover: Cover, rows: Ints, room: int, calm: bool) -> Settled:
         """Boxes in parts: for one round, or, where there is time, for as many as the kernel can do by itself."""

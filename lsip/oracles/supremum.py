@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 
 from ..deadline import left
+from ..errors import OutOfTime
 from ..validation import Distance, Natural, checked
 from .adaptive_search import AdaptiveSearch
 from .base import Directed, EnclosableViolation, Separation, check_enclosable, check_violation, is_instant
@@ -40,8 +42,8 @@ TUNING = SupremumTuning()
 def supremum(violation: EnclosableViolation, *, tol: float = 1e-9, max_boxes: int = 200_000) -> Separation:
     """Maximise a violation that can be enclosed, until the bound is within `tol` of the largest value found.
 
-    A branch-and-bound is asked again and again for something larger than what it found last. If it runs out of boxes,
-    the bound is still valid, but not as sharp; nor is it where worst directions are known up to a factor only.
+    A branch-and-bound is asked again and again for something larger than what it found last. If it runs out of boxes
+    or of time, the bound is still valid, but not as sharp; nor is it where worst directions are known up to a factor.
     """
     exact = prover(violation.family, violation.domain)
     if exact is not None and is_instant(exact):
@@ -52,20 +54,21 @@ def supremum(violation: EnclosableViolation, *, tol: float = 1e-9, max_boxes: in
     best = oracle.maximise(violation, target=0.0)
     bound, trusts = best.bound, best.trusts  # of the branch-and-bound; a local search proves nothing
     climbed = False
-    for _ in range(TUNING.most_rounds):
-        if bound <= best.worst + tol or left() < 0:
-            break
-        found = oracle.maximise(violation, target=best.worst)
-        bound = min(bound, found.bound)
-        if found.worst <= best.worst + tol and bound > best.worst + tol:
-            if climbed:
+    with suppress(OutOfTime):  # what is known by then stays so
+        for _ in range(TUNING.most_rounds):
+            if bound <= best.worst + tol or left() < 0:
                 break
-            # On a curved edge, the points that boxes suggest stop short of the maximum: climb, then prove.
-            local = Multistart().maximise(violation, target=best.worst)
-            found = max(found, local, key=lambda s: s.worst)
-            climbed, oracle = True, replace(oracle, max_boxes=max_boxes)
-        if found.worst > best.worst:
-            best = found
+            found = oracle.maximise(violation, target=best.worst)
+            bound = min(bound, found.bound)
+            if found.worst <= best.worst + tol and bound > best.worst + tol:
+                if climbed:
+                    break
+                # On a curved edge, the points that boxes suggest stop short of the maximum: climb, then prove.
+                local = Multistart().maximise(violation, target=best.worst)
+                found = max(found, local, key=lambda s: s.worst)
+                climbed, oracle = True, replace(oracle, max_boxes=max_boxes)
+            if found.worst > best.worst:
+                best = found
     bound = float(np.maximum(bound, best.worst))
     return Separation(best.points, best.values, bound, best.components, trusts=trusts)
 

@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 from ..registered import Registered
 
 View = TypeVar("View", bound=Callable[..., Any])
-_VIEWS: Registered[Callable[..., Any]] = Registered()
+_VIEWS: Registered[Callable[..., Any]] = Registered(
+    {"plot": "plotting", "report": "report", "to_frame": "solution.frames", "notebook": "solution.notebook"}
+)
 
 
 def view(name: str) -> Callable[[View], View]:

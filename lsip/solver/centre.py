@@ -32,5 +32,7 @@ class Centre:
             self.level, self.visited = value, 0
             return None
         self.visited += 1
+        if (self.visited - 1) % run.relaxation.tuning.centred:
+            return None
         z = self.held.master.centre(state.margin) if state.proposal.bounded else None
         return None if z is None else run.attempt(replace(state.proposal, x=self.held.x(z)))

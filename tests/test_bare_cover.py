@@ -1,0 +1,178 @@
+"""Boxes without enclosures, and the heap of the kernel: bounds are those of NumPy, and nothing depends on the clock."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import lsip
+from benchmarks.kernel import STEPS, Y
+from lsip.kernel import native
+from lsip.oracles import BranchAndBound, bare_cover, branch_and_bound
+from lsip.oracles.bare_cover import BareCover, BareTuning, tape_of
+from lsip.oracles.cover import Cover
+
+pytestmark = pytest.mark.skipif(not native.in_use(), reason="there is no compiled kernel")
+NEVER = float("inf")
+
+
+@st.composite
+def formulas(draw: st.DrawFn) -> lsip.Expression:
+    """A random formula in two coordinates, and all that it is made of."""
+    parts = [Y[0], Y[1], 0.7 * Y[0] + Y[1], Y[0] - 0.3]
+    for step in draw(st.lists(st.sampled_from(STEPS), min_size=1, max_size=8)):
+        parts.append(step(draw(st.sampled_from(parts)), draw(st.sampled_from(parts))))
+    return np.stack(parts[3:])
+
+
+def rows_of(formula: lsip.Expression, p: int, y: lsip.Index = Y) -> Any:
+    """A family of p rows with the elements of a formula as coefficients."""
+    k = formula.size // p
+    x = lsip.Variable(k, name="x")
+    table = formula[: p * k].reshape(p, k)
+    rhs = np.sin(y.sum()) * np.ones(p)
+    return lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, table @ x <= rhs)]).compile().families[0]
+
+
+def waves(m: int, seed: int = 0) -> tuple[Any, Any]:
+    """Three rows of cosines over a box of m coordinates, weights, and a goal that takes some thousand boxes."""
+    y = lsip.Index("y", lsip.Box(np.zeros(m), np.ones(m)))
+    rng = np.random.default_rng(seed)
+    formula = np.cos(3 * (rng.normal(size=(9, m)) @ y) + rng.normal(size=9))
+    family = rows_of(formula, 3, y)
+    return family, rng.normal(size=(3, 4))
+
+
+def searched(family: Any, weights: Any, order: int = 3, most: int = 4000, room: int = 10**5) -> tuple[Any, float, Any]:
+    """A search from the first boxes on, its goal, and what it found."""
+    cover = BareCover(family, family.domain.cells()[0], order)
+    bound = cover.again(weights, None, NEVER)[0]
+    goal = float(np.quantile(bound.max(axis=1), 0.05)) - 2.0
+    found = cover.dig(bound, weights, None, (goal, NEVER), room, most, NEVER)
+    assert found is not None
+    return cover, goal, found
+
+
+@settings(max_examples=40, deadline=None)
+@given(formulas(), st.integers(0, 10**6), st.integers(1, 2), st.sampled_from([2, 3]), st.booleans())
+@np.errstate(all="ignore")  # as in a solve
+def test_bounds_are_those_of_numpy_and_hold(
+    formula: lsip.Expression, seed: int, p: int, order: int, uncertain: bool
+) -> None:
+    family, rng = rows_of(formula, p), np.random.default_rng(seed)
+    cell = family.domain.cells()[0]
+    assume(tape_of(Cover(family, cell)) is not None)  # no kinks
+    weights = rng.normal(size=(p, formula.size // p + 1))
+    spread = 1e-3 * rng.random(weights.shape) if uncertain else None
+    bare, whole = BareCover(family, cell, order), Cover(family, cell, order)
+    bound, points, _ = bare.bounds(weights, slice(None), spread)
+    with native.by_reference():  # from the same enclosures
+        other = whole.bounds(weights, slice(None), spread)
+    assert np.allclose(bound, other[0], rtol=1e-7, atol=1e-9, equal_nan=True)
+    assert (points >= whole.lower[:, None]).all()
+    assert (points <= whole.upper[:, None]).all()
+    assert np.allclose(whole.influence(weights, np.arange(whole.n)), bare.pays, rtol=1e-7, atol=1e-9)
+    y = whole.lower + rng.random((30, whole.n, 2)) * (whole.upper - whole.lower)
+    flat = family.tape.values(y.reshape(-1, 2)).reshape(30, whole.n, -1)
+    k = formula.size // p
+    moved = weights if spread is None else weights + spread * rng.choice([-1.0, 1.0], size=weights.shape)
+    value = (flat[..., : p * k].reshape(30, -1, p, k) * moved[:, :-1]).sum(axis=-1) + flat[..., p * k :] * moved[:, -1]
+    assert not (value > bound + 1e-12 * (1 + np.abs(value))).any()
+
+
+@pytest.mark.parametrize(("m", "order"), [(2, 2), (2, 3), (3, 3), (3, 2)])
+def test_a_search_cuts_boxes_into_parts_with_the_bounds_that_they_have(m: int, order: int) -> None:
+    family, weights = waves(m)
+    cover, goal, found = searched(family, weights, order)
+    assert cover.n == len(found.bounds) > 500
+    assert np.prod(cover.upper - cover.lower, axis=1).sum() == pytest.approx(1.0, rel=1e-12)
+    assert np.array_equal(cover.bounds(weights, slice(None))[0], found.bounds)
+    assert found.enclosed >= 4000 or (found.bounds <= goal).all()
+
+
+def test_the_largest_bounds_are_split_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bare_cover, "TUNING", BareTuning(batch=5))
+    family, weights = waves(2)
+    cover = searched(family, weights, most=1)[0]  # one batch
+    first = BareCover(family, cover.cell, 3)
+    height = first.bounds(weights, slice(None))[0].max(axis=1)
+    ends = {(*low, *high) for low, high in zip(cover.lower.tolist(), cover.upper.tolist(), strict=True)}
+    whole = [(*low, *high) in ends for low, high in zip(first.lower.tolist(), first.upper.tolist(), strict=True)]
+    assert np.array_equal(np.flatnonzero(~np.array(whole)), np.sort(np.argsort(-height)[:5]))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_neither_threads_nor_the_clock_change_anything(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    family, weights = waves(3)
+    first, _, one = searched(family, weights)
+    monkeypatch.setattr(native, "cores", lambda: threads)
+    monkeypatch.setattr(native, "TUNING", native.KernelTuning(share=1.0))
+    monkeypatch.setattr(bare_cover, "TUNING", BareTuning(seconds=0.0))  # it comes back after every batch
+    second, _, other = searched(family, weights)
+    assert (one.enclosed, one.split) == (other.enclosed, other.split)
+    assert np.array_equal(first.lower, second.lower)
+    assert np.array_equal(one.bounds, other.bounds)
+
+
+def test_there_are_never_more_boxes_than_allowed() -> None:
+    family, weights = waves(2)
+    for room in (3, 100, 2000):
+        cover, _, found = searched(family, weights, most=10**9, room=room)
+        began = BareCover(family, cover.cell, 3).n
+        assert began < cover.n <= began + room
+        assert cover.n > began + room - 3
+        assert len(found.bounds) == cover.n
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.floats(-12, 0), st.booleans())
+def test_bounds_that_are_kept_for_another_x_hold(seed: int, exponent: float, uncertain: bool) -> None:
+    """What is not bounded anew is no less than what bounding anew would prove at least: values that are attained."""
+    family, weights = waves(2, seed % 7)
+    cover, _, found = searched(family, weights, most=500)
+    alert = float(np.median(found.bounds.max(axis=1))) + 0.1
+    rng = np.random.default_rng(seed)
+    other = weights + 10.0**exponent * rng.normal(size=weights.shape)
+    spread = 10.0 ** (exponent - 1) * rng.random(weights.shape) if uncertain else None
+    bound, points, _ = cover.again(other, spread, alert)
+    assert len(points) <= cover.n
+    assert exponent > -6 or len(points) < 0.6 * cover.n  # most are kept
+    y = cover.lower + rng.random((20, cover.n, 2)) * (cover.upper - cover.lower)
+    flat = family.tape.values(y.reshape(-1, 2)).reshape(20, cover.n, -1)
+    moved = other if spread is None else other + spread * rng.choice([-1.0, 1.0], size=other.shape)
+    value = (flat[..., :9].reshape(20, -1, 3, 3) * moved[:, :-1]).sum(axis=-1) + flat[..., 9:] * moved[:, -1]
+    assert not (value > bound + 1e-13 * (1 + np.abs(value))).any()
+
+
+def hills(m: int, height: float) -> Any:
+    """A violation with ridges of height 1 that nearly touch the given height all along: proofs take many boxes."""
+    y = lsip.Index("y", lsip.Box(np.zeros(m), np.ones(m)))
+    x = lsip.Variable(2, name="x")
+    wild = np.cos(9 * y.sum()) * np.exp(-0.01 * y[0])
+    program = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, x[0] + x[1] * np.sin(y[0]) >= wild)]).compile()
+    return program.violation(0, np.array([height, 0.0]))
+
+
+@pytest.mark.parametrize(("m", "height"), [(2, 1 - 1e-6), (2, 1 + 1e-7), (2, 1 + 1e-6), (3, 1 - 1e-7), (3, 1 - 1e-3)])
+def test_verdicts_are_those_of_numpy(m: int, height: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch_and_bound, "TUNING", replace(branch_and_bound.TUNING, crowded=20))
+    violation = hills(m, height)
+    oracle = BranchAndBound()
+    found = oracle.maximise(violation)
+    kept = violation.family.memory.take(violation.family, violation.domain)
+    assert all(isinstance(cover, BareCover) for cover in kept.covers)
+    with native.by_reference():
+        other = oracle.maximise(violation)
+    assert (found.bound <= 0) == (other.bound <= 0)
+    assert (found.values[0] > 0) == (other.values[0] > 0)
+    assert found.bound >= other.values[0]
+    assert other.bound >= found.values[0]
+
+
+def test_time_is_kept() -> None:
+    violation = hills(3, 2.0)
+    found = BranchAndBound(seconds=0.0).maximise(violation)
+    assert found.bound >= found.values[0]
