@@ -89,7 +89,7 @@ class BareCover(Cover):
         return rows | {"touched": np.zeros(n, dtype=np.uint8)}
 
     def _leaves(self, rows: slice | NDArray[np.intp]) -> Leaves:
-        return Leaves(*(np.ascontiguousarray(self._store[name][: self.n][rows]) for name in Leaves._fields))
+        return Leaves(*(np.array(self._store[name][: self.n][rows]) for name in Leaves._fields))
 
     def _weights(self, weights: Array, spread: Array | None) -> Weights:
         return Weights(weights, spread, LOST * (weights != 0).any(axis=1), self.scale, self._rounding)
