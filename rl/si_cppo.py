@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 import lsip
-from lsip.schema import Either, Schema, missing, text
+from lsip.schema import Schema, text
 
 from . import checkpoint as checkpoints
-from . import validation
+from . import named_env, validation
 from .batched_search import BatchedSearch
 from .certify import Guarantee, certify
 from .constraint import SemiInfiniteCost
@@ -46,7 +46,7 @@ Observation = ArrayLike | Mapping[str, Any] | tuple[Any, ...]  # those of a Dict
 
 FACTS: dict[str, Schema] = {  # of a file, beside its arrays
     "kind": text,
-    "settings": {**SETTINGS, "env": Either(text, missing), "config": by_path},
+    "settings": {**SETTINGS, "env": named_env.SCHEMA, "config": by_path},
     "state": by_path,
 }
 
@@ -393,7 +393,7 @@ class SICPPO(Learner):
     def _settings(self) -> dict[str, Any]:
         given = {f.name: getattr(self.config, f.name) for f in fields(self.config)}
         config = {name: checkpoints.describe(v) if callable(v) else v for name, v in given.items()}
-        return {"env": getattr(self.env.spec, "id", None), "config": config}
+        return {"env": named_env.named(self.env), "config": config}
 
     @classmethod
     def load(
@@ -413,9 +413,10 @@ class SICPPO(Learner):
     ) -> SICPPO:
         """An agent that goes on as if it had never stopped; the environment's own `constraint()` is the default.
 
-        Without an environment, it is made by the name that it had in Gymnasium's registry. Every round of episodes
-        begins with a seeded reset, so that no state of an environment belongs to a run. Device and workers do not,
-        either; on another processor, sums may be rounded otherwise.
+        Without an environment, it is made by the name that it had in Gymnasium's registry, with as many copies; one
+        that had options or wrappers must be given. Every round of episodes begins with a seeded reset, so that no state
+        of an environment belongs to a run. Device and workers do not, either; on another processor, sums may be rounded
+        otherwise.
         """
         facts, arrays = checkpoints.read(path, cls.kind, FACTS, is_part)
         given = {"update": update, "oracle": oracle, "fallback": fallback, "rule": rule}
@@ -423,13 +424,13 @@ class SICPPO(Learner):
             settings = facts["settings"]
             config = {name: rebuilt(settings["config"], {}, (name,))[name] for name in settings["config"]}
             made = rebuilt(settings, given, ("update", "oracle", "fallback", "rule", "learning_rate"))
-            rate, seed, name = made.pop("learning_rate"), settings["seed"], settings["env"]
+            rate, seed, told = made.pop("learning_rate"), settings["seed"], settings["env"]
             kept = SICPPOConfig(**{**config, "hidden": tuple(config["hidden"])})
             held = sum(array.size for array in arrays.values())
             if sum(before * after for before, after in pairwise(kept.hidden)) > held:
                 raise ValueError(f"its networks have layers {kept.hidden}, but it holds {held} numbers")
         if env is None:
-            env = _made(path, name)
+            env = named_env.made(path, told, held)
         agent = cls.__new__(cls)
         options: dict[str, Any] = {"device": device, "tensorboard": tensorboard, "workers": workers, "policy": policy}
         SICPPO.__init__(agent, env, _own(env) if constraint is None else constraint, kept, seed=seed, **made, **options)
@@ -472,15 +473,3 @@ def _own(env: AnyEnv) -> SemiInfiniteCost:
         )
     found: SemiInfiniteCost = make()
     return found
-
-
-def _made(path: str | Path, name: str | None) -> AnyEnv:
-    """An environment by its name in Gymnasium's registry."""
-    import gymnasium
-
-    if name is None or name not in gymnasium.registry:
-        raise lsip.ModelError(
-            f"{path} was trained on {name or 'an environment without a name'}, which Gymnasium cannot make here; give "
-            "it: load(path, env)."
-        )
-    return gymnasium.make_vec(name, num_envs=64)

@@ -460,9 +460,31 @@ def test_an_agent_is_loaded_without_its_environment(tmp_path):
     again = rl.SICPPO.load(tmp_path / "a.npz", device="cpu")
     seen = np.random.default_rng(0).normal(size=(5, 6))
     np.testing.assert_array_equal(again.predict(seen)[0], made.predict(seen)[0])
+    whole = made.learn(made.total_steps + 1)
+    again.learn(again.total_steps + 1)  # with as many copies, so that it is the same run
+    assert [report.reward for report in again.history] == [report.reward for report in whole.history]
     agent().learn(STEPS, checkpoint=tmp_path / "b.npz")
     with pytest.raises(lsip.ModelError, match=r"an environment without a name.*load\(path, env\)"):
         rl.SICPPO.load(tmp_path / "b.npz")
+
+
+@pytest.mark.parametrize("what", ["symmetric", "Doubled", "copies"])
+def test_an_environment_that_was_changed_must_be_given(what, tmp_path, monkeypatch):
+    envs = pytest.importorskip("envs")
+
+    class Doubled(gym.vector.VectorWrapper):
+        def step(self, actions):
+            seen, rewards, *others = super().step(actions)
+            return seen, 2 * rewards, *others
+
+    ships = gym.make_vec("lsip/ShipRoute-v0", num_envs=4, **({"symmetric": True} if what == "symmetric" else {}))
+    made = rl.SICPPO(Doubled(ships) if what == "Doubled" else ships, envs.ship.constraint(), **{**FREE, "episodes": 4})
+    if what == "copies":
+        told = {"name": "lsip/ShipRoute-v0", "copies": 10**9, "mode": None, "changed": []}
+        monkeypatch.setattr("rl.named_env.named", lambda env: told)
+    made.save(tmp_path / "a.npz")
+    with pytest.raises(lsip.ModelError, match=rf"{what}.*load\(path, env\)"):
+        rl.SICPPO.load(tmp_path / "a.npz", device="cpu")
 
 
 def rows_of(folder: Path) -> list[dict[str, str]]:
