@@ -193,7 +193,8 @@ def loaded(
 def _check_name(path: Path, facts: dict[str, Any], env: Any) -> None:
     """Refuse an agent of another environment, where both have names."""
     settings = facts.get("settings")
-    before, now = settings.get("env") if isinstance(settings, dict) else None, getattr(env.spec, "id", None)
+    named, now = settings.get("env") if isinstance(settings, dict) else None, getattr(env.spec, "id", None)
+    before = named.get("name") if isinstance(named, dict) else None
     if isinstance(before, str) and now is not None and before != now:
         known = [name for name, task in TASKS.items() if task.environment == before]
         told = f"--task {known[0]}" if known else "--task module:function"
