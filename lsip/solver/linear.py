@@ -15,12 +15,15 @@ from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Separation, is_instant, is_prover, prover
 from ..proof.certificate import Array, Support
-from ..proof.prove import Feasible, floor_share, own_terms
+from ..proof.families import Bounds
+from ..proof.primal import Broken
+from ..proof.prove import Feasible, Lower, floor_share, own_terms
 from ..proof.ray import Ray
 from ..proof.scaling import scaled, scaling_of
 from .again import Kept
 from .centre import Centre
 from .clock import Clock
+from .confining import Combination, Confining
 from .level import Level, suits
 from .linear_master import LinearMaster
 from .newton import Newton
@@ -45,8 +48,11 @@ class LinearRelaxation(Relaxation):
         self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None
         self.flat = Centre(self.held)
+        self.best: Feasible | None = None
+        self.confining: Confining | None = None  # where variables are too many to be balanced
         chosen: list[Accelerator] = [Behind()] if all(is_instant(oracle) for oracle in self.oracles) else []
         if suits(self.program, self.oracles, options.tuning.level):
+            self.confining = Confining(self.program, options.tuning.level)
             chosen.insert(0, Level(options.tuning.level))
         chosen.append(self.flat)
         if options.polish:
@@ -196,6 +202,24 @@ class LinearRelaxation(Relaxation):
         self.zooms += 1
         self.held.zoom(self.result.z, 2.0 ** min(np.ceil(np.log2(tuning.visible / state.margin)), tuning.largest_power))
         return True
+
+    def feasible(self, point: Proposal, known: Bounds | None, seconds: float) -> Feasible | Broken:
+        found = super().feasible(point, known, seconds)
+        if isinstance(found, Feasible) and (self.best is None or found.upper < self.best.upper):
+            self.best = found
+        return found
+
+    def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+        best, confining = self.best, self.confining
+        if confining is None or best is None or len(proposal.rows) != self.program.finite_rows:
+            return super().lower(proposal, centre, allowed)
+        inner = confining.inner(self.held.cuts, best, self.options.tol)
+        if inner is not None:
+            dual = Combination(proposal.support, proposal.rows)
+            gap = max(best.upper - proposal.value, allowed)
+            for found in confining.lower(dual, inner, best, gap):
+                return found
+        return super().lower(proposal, centre, allowed)
 
     def complete(self, state: State) -> None:
         """The first relaxation, where time was up before it was solved: its multipliers may prove something."""

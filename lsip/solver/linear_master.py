@@ -45,12 +45,13 @@ class LinearMaster:
         first = self._given_points() or [
             np.concatenate([self._first_points(f), peaks(family)]) for f, family in enumerate(program.families)
         ]
+        ends = [] if method.start is not None else self._ends()
         sampling = method.tuning.sampling
         self.sampled = [
             SampledRows(family, points, sampling) if is_costly(oracle) and SampledRows.suits(family, sampling) else None
             for family, oracle, points in zip(program.families, oracles, first, strict=True)
         ]
-        self.cuts = first_cuts(program, first)
+        self.cuts = first_cuts(program, first) + ends
         known = {f: sampled.first for f, sampled in enumerate(self.sampled) if sampled is not None}
         rows, rhs = self.matrix(self.cuts, known)
         begun = {s.place for s in self.cuts}
@@ -185,6 +186,25 @@ class LinearMaster:
             return domain.grid(int(np.clip(k + 1, 5, 200)))
         corners = domain.grid(3 if domain.dim == 2 else 2)
         return np.concatenate([corners, domain.spread(int(np.clip(2 * k, 8, 200)))])
+
+    def _ends(self) -> list[Support]:
+        out = []
+        level = self.method.tuning.level
+        import os
+        if not 200 < self.program.n or os.environ.get("NOENDS"):
+            return out
+        for f, family in enumerate(self.program.families):
+            if family.linear is None:
+                continue
+            m = family.domain.dim
+            found = family.domain.support(np.concatenate([np.eye(m), -np.eye(m)]))
+            if found is None:
+                continue
+            row, axis, _ = family.linear.by_axis(np.arange(len(family.columns)))
+            for c, a in zip(row.tolist(), axis.tolist(), strict=True):
+                out += [Support(f, c, found[0][a], 0.0), Support(f, c, found[0][m + a], 0.0)]
+        seen = {s.place: s for s in out}
+        return list(seen.values())
 
     def _sample_rows(self, rows: Matrix) -> Matrix:
         """Rows at points of no period: those of a grid can make independent functions look alike."""
