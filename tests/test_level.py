@@ -39,7 +39,7 @@ def test_nearest_point_is_the_nearest(seed: int, n: int, k: int) -> None:
     rng = np.random.default_rng(seed)
     a, inside, x = rng.normal(size=(k, n)), rng.normal(size=n), 5 * rng.normal(size=n)
     side = a @ inside + rng.random(k)
-    point, multipliers = nearest(x, a, side, EMPTY)
+    point, multipliers, _ = nearest(x, a, side, EMPTY)
     assert point is not None
     assert (multipliers >= 0).all()
     size = 1 + np.abs(x).max() + np.abs(point).max()
@@ -50,7 +50,7 @@ def test_nearest_point_is_the_nearest(seed: int, n: int, k: int) -> None:
 
 def test_multipliers_of_an_empty_set_contradict_it() -> None:
     a, side = np.array([[1.0, 2.0], [-1.0, -1.0], [0.0, -1.0]]), np.array([1.0, -2.0, -1.0])
-    point, u = nearest(np.zeros(2), a, side, EMPTY)
+    point, u, _ = nearest(np.zeros(2), a, side, EMPTY)
     assert point is None
     assert np.abs(u @ a).max() <= 1e-12 * u.max()
     assert u @ side < 0
@@ -138,8 +138,8 @@ def test_a_guess_leads_to_the_same_point(seed: int, n: int, k: int) -> None:
     rng = np.random.default_rng(seed)
     a, inside, x = rng.normal(size=(k, n)), rng.normal(size=n), 5 * rng.normal(size=n)
     side = a @ inside + rng.random(k)
-    point, _ = nearest(x, a, side, EMPTY)
-    guessed, multipliers = nearest(x, a, side, EMPTY, rng.random(k) < 0.5)
+    point, *_ = nearest(x, a, side, EMPTY)
+    guessed, multipliers, _ = nearest(x, a, side, EMPTY, rng.random(k) < 0.5)
     assert point is not None
     assert guessed is not None
     assert (multipliers >= 0).all()

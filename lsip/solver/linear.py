@@ -53,8 +53,9 @@ class LinearRelaxation(Relaxation):
         chosen: list[Accelerator] = [Behind()] if all(is_instant(oracle) for oracle in self.oracles) else []
         if suits(self.program, self.oracles, options.tuning.level):
             self.confining = Confining(self.program, options.tuning.level)
-            chosen.insert(0, Level(options.tuning.level))
-        chosen.append(self.flat)
+            chosen.insert(0, Level(options.tuning.level, self.confining))
+        if self.confining is None:
+            chosen.append(self.flat)
         if options.polish:
             chosen.append(Newton(self.held, options.tuning.newton))
         self.accelerators = (*chosen, occasionally)
@@ -188,8 +189,15 @@ class LinearRelaxation(Relaxation):
         if not (proposal.leaning and proposal.bounded and state.slater):
             return True
         most = proposal.value - self.program.constant + self.tuning.smaller.cost * state.allowed(proposal.value)
-        x = self.held.smallest(state.margin, most)
-        if x is None or self.replaced(state, replace(proposal, x=x, leaning=False)):
+        assert self.result is not None
+        z = self.result.z
+        leaning = np.abs(z) >= self.tuning.box.near_edge * self.held.limit
+        # Often those that lean are alone in it; where nothing else moves, little else can break.
+        for moved in (leaning, np.ones(len(z), dtype=bool)):
+            x = self.held.smallest(state.margin, most, z, moved)
+            if x is not None and self.replaced(state, replace(proposal, x=x, leaning=False)):
+                return True
+        if x is None:
             return True
         self.smaller += 1
         return self.smaller > self.tuning.smaller.most_broken

@@ -45,13 +45,12 @@ class LinearMaster:
         first = self._given_points() or [
             np.concatenate([self._first_points(f), peaks(family)]) for f, family in enumerate(program.families)
         ]
-        ends = [] if method.start is not None else self._ends()
         sampling = method.tuning.sampling
         self.sampled = [
             SampledRows(family, points, sampling) if is_costly(oracle) and SampledRows.suits(family, sampling) else None
             for family, oracle, points in zip(program.families, oracles, first, strict=True)
         ]
-        self.cuts = first_cuts(program, first) + ends
+        self.cuts = first_cuts(program, first)
         known = {f: sampled.first for f, sampled in enumerate(self.sampled) if sampled is not None}
         rows, rhs = self.matrix(self.cuts, known)
         begun = {s.place for s in self.cuts}
@@ -187,25 +186,6 @@ class LinearMaster:
         corners = domain.grid(3 if domain.dim == 2 else 2)
         return np.concatenate([corners, domain.spread(int(np.clip(2 * k, 8, 200)))])
 
-    def _ends(self) -> list[Support]:
-        out = []
-        level = self.method.tuning.level
-        import os
-        if not 200 < self.program.n or os.environ.get("NOENDS"):
-            return out
-        for f, family in enumerate(self.program.families):
-            if family.linear is None:
-                continue
-            m = family.domain.dim
-            found = family.domain.support(np.concatenate([np.eye(m), -np.eye(m)]))
-            if found is None:
-                continue
-            row, axis, _ = family.linear.by_axis(np.arange(len(family.columns)))
-            for c, a in zip(row.tolist(), axis.tolist(), strict=True):
-                out += [Support(f, c, found[0][a], 0.0), Support(f, c, found[0][m + a], 0.0)]
-        seen = {s.place: s for s in out}
-        return list(seen.values())
-
     def _sample_rows(self, rows: Matrix) -> Matrix:
         """Rows at points of no period: those of a grid can make independent functions look alike."""
         if self.program.n > STORAGE.most_dense:
@@ -314,11 +294,11 @@ class LinearMaster:
         z_near, x_near = self.near or (0.0, 0.0)
         return np.clip(x_near + self.conditioning.x(z - z_near), self.program.lower, self.program.upper)
 
-    def smallest(self, margin: float, most: float) -> Array | None:
+    def smallest(self, margin: float, most: float, near: Array, moved: NDArray[np.bool_]) -> Array | None:
         """Of many optimal points, a small one: no variable is far out because nothing holds it.
 
         It has the least sum of |z| that keeps all cuts by `margin` and c x at most at `most`; the terms of a row are
-        about 1 in z.
+        about 1 in z. Only some variables are `moved`; the others are what they are at the point z that it is `near`.
         """
         rows, rhs = self.matrix(self.cuts)
         parts = [self.c[None, :], self.conditioning.rows(rows), self.finite]
@@ -326,6 +306,7 @@ class LinearMaster:
         if A.nnz > self.method.tuning.smaller.most_entries:
             return None
         lower, upper = self.conditioning.box(self.program.lower, self.program.upper, self.limit)
+        lower, upper = np.where(moved, lower, near), np.where(moved, upper, near)
         least, largest = self.row_sides()
         found = linear_program(
             np.ones(2 * self.program.n),  # z = z+ - z-, both nonnegative
