@@ -50,7 +50,7 @@ def spanned(entries: tuple[Entry, ...], exponents: Ints) -> Mask:
     for factor, places in _factors(entries):
         if isinstance(factor, Finite):
             mine = np.array([place for place, _ in places], dtype=np.intp)
-            # Products with entries of other factors are left alone: alone, or added up, factors are looked at one by one.
+            # Factors are looked at one by one, so products with entries of other ones are left alone.
             own = np.flatnonzero(exponents.sum(axis=1) == exponents[:, mine].sum(axis=1))
             if degree == 1 or len(own) == len(exponents):
                 points = np.unique(factor.points[:, [k for _, k in places]], axis=0)
@@ -100,7 +100,9 @@ def _dependent(points: Array, exponents: Ints) -> Mask:
         return none
     weight = np.where(exponents.any(axis=1), 1.0, TUNING.first)
     order = qr(table * (weight / np.where(size > 0, size, 1.0)), mode="r", pivoting=True)[1]
-    kept = order[:count] if count < k and _regular(points, exponents[order[:count]]) else _chosen(points, exponents, order)
+    kept = (
+        order[:count] if count < k and _regular(points, exponents[order[:count]]) else _chosen(points, exponents, order)
+    )
     if kept is None:
         return none
     none[np.setdiff1d(order, kept)] = True
@@ -111,7 +113,9 @@ def _regular(points: Array, exponents: Ints) -> bool:
     """Whether monomials at points are proven to have the rank of a square: by elimination modulo a prime."""
     p = TUNING.prime
     mantissa, power = np.frexp(points)
-    whole = np.array([int(v) % p for v in np.ldexp(mantissa, 53).ravel().tolist()], dtype=np.int64).reshape(points.shape)
+    whole = np.array([int(v) % p for v in np.ldexp(mantissa, 53).ravel().tolist()], dtype=np.int64).reshape(
+        points.shape
+    )
     scale = np.array([pow(2, int(e) - 53, p) for e in power.ravel().tolist()], dtype=np.int64).reshape(points.shape)
     value, table = whole * scale % p, np.ones((len(points), len(exponents)), dtype=np.int64)
     for j, column in enumerate(exponents.T):

@@ -42,7 +42,7 @@ def suits(program: Program, oracles: list[Oracle], tuning: LevelTuning) -> bool:
 
 @dataclass
 class Level:
-    """Level steps after the first relaxation, until the bounds meet or nothing more is gained; then all slopes are held.
+    """Level steps after the first relaxation, until the bounds meet or no more is gained; then all slopes are held.
 
     Parameters
     ----------
@@ -239,14 +239,23 @@ class _Steps:
 
         At points that are no worse than the best, slacks at the centres add up to a few times what they do there.
         """
-        tuning, x, program = self.tuning, best.point.x, self.program
-        most = tuning.roomy * max(self.confining.paid - float(self.confining.toll @ x), TINY)
+        tuning, x, program, toll, paid = (
+            self.tuning,
+            best.point.x,
+            self.program,
+            self.confining.toll,
+            self.confining.paid,
+        )
+        most = tuning.roomy * max(paid - float(toll @ x), TINY)
         self._hold(list(self.confining.centres()))  # often these alone confine each other
         for _ in range(tuning.steps):
             check("level step")
             inside = self._separate(x)
-            most = most * tuning.roomy if inside and self.confining.paid - float(self.confining.toll @ x) >= 0.5 * most else most
-            goals = np.stack([self.confining.toll, program.c]), np.array([self.confining.paid - most, best.upper - program.constant])
+            most = most * tuning.roomy if inside and paid - float(toll @ x) >= 0.5 * most else most
+            goals = (
+                np.stack([self.confining.toll, program.c]),
+                np.array([self.confining.paid - most, best.upper - program.constant]),
+            )
             point, multipliers = self._projected(x, goals)
             if point is None:
                 found = self._combination(multipliers)

@@ -11,13 +11,14 @@ import numpy as np
 
 from ..deadline import check
 from ..masters import MasterError, MasterResult, master_name
+from ..model.counterpart import unsuited
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Separation, is_instant, is_prover, prover
 from ..proof.certificate import Array, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
-from ..proof.prove import Feasible, Lower, floor_share, own_terms
+from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_lower
 from ..proof.ray import Ray
 from ..proof.scaling import scaled, scaling_of
 from .again import Kept
@@ -49,12 +50,11 @@ class LinearRelaxation(Relaxation):
         self.result: MasterResult | None = None
         self.flat = Centre(self.held)
         self.best: Feasible | None = None
-        self.confining: Confining | None = None  # where variables are too many to be balanced
         chosen: list[Accelerator] = [Behind()] if all(is_instant(oracle) for oracle in self.oracles) else []
-        if suits(self.program, self.oracles, options.tuning.level):
-            self.confining = Confining(self.program, options.tuning.level)
+        self.wide = suits(self.program, self.oracles, options.tuning.level)
+        if self.wide and self.confining is not None:
             chosen.insert(0, Level(options.tuning.level, self.confining))
-        if self.confining is None:
+        else:
             chosen.append(self.flat)
         if options.polish:
             chosen.append(Newton(self.held, options.tuning.newton))
@@ -217,17 +217,34 @@ class LinearRelaxation(Relaxation):
             self.best = found
         return found
 
+    @cached_property
+    def confining(self) -> Confining | None:
+        """What confines variables that cannot be balanced; None where rows are not affine in their index."""
+        suited = all(is_instant(oracle) for oracle in self.oracles) and unsuited(self.program) is None
+        return Confining(self.program, self.tuning.level) if suited and self.program.families else None
+
     def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
-        best, confining = self.best, self.confining
-        if confining is None or best is None or len(proposal.rows) != self.program.finite_rows:
-            return super().lower(proposal, centre, allowed)
-        inner = confining.inner(self.held.cuts, best, self.options.tol)
-        if inner is not None:
-            dual = Combination(proposal.support, proposal.rows)
-            gap = max(best.upper - proposal.value, allowed)
-            for found in confining.lower(dual, inner, best, gap):
-                return found
-        return super().lower(proposal, centre, allowed)
+        """By variables that are confined, where there are many, or where they cannot be balanced."""
+        found = self._confined(proposal, allowed) if self.wide else None
+        if found is not None:
+            return found
+        found = super().lower(proposal, centre, allowed)
+        if self.wide or not np.isfinite(found.radius) or self.confining is None:
+            return found
+        spare, share = (*self.confining.centres(), *self.held.cuts), self.tuning.proof_share * allowed
+        again = prove_lower(self.program, proposal.support, proposal.rows, centre, self.units(centre), share, spare)
+        return self._confined(proposal, allowed) or found if np.isfinite(again.radius) else again
+
+    def _confined(self, proposal: Proposal, allowed: float) -> Lower | None:
+        """What multipliers prove together with those that confine all variables."""
+        best = self.best
+        if best is None or len(proposal.rows) != self.program.finite_rows or self.confining is None:
+            return None
+        inner = self.confining.inner(self.held.cuts, best, self.options.tol)
+        if inner is None:
+            return None
+        gap, dual = max(best.upper - proposal.value, allowed), Combination(proposal.support, proposal.rows)
+        return next(self.confining.lower(dual, inner, best, gap), None)
 
     def complete(self, state: State) -> None:
         """The first relaxation, where time was up before it was solved: its multipliers may prove something."""
