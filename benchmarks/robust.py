@@ -92,8 +92,7 @@ def measured(name: str, case: Case, repeats: int) -> dict[str, Any]:
 
 
 def exchanged(name: str) -> dict[str, Any]:
-    """One row: the bounds of an exchange, which knows nothing of counterparts, as it is, and as one without all that
-    holds coefficients of rules.
+    """One row: the bounds of an exchange, which knows nothing of counterparts, with what holds rules and without.
 
     It is stopped after the first iteration that ends later than so many seconds of the processor.
     """
