@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy.special import erf, erfc
 import lsip
 from lsip.errors import ModelError, NotAffineError
 from lsip.expressions.graph import as_expression
+from lsip.expressions.substitution import substituted
 from lsip.expressions.tape import Tape
 
 from .strategies import AFFINE_SHAPES, REACH, AffineFormula, Formula, affine_formulas, formulas
@@ -648,3 +650,15 @@ def test_everything_can_be_printed(formula: Formula) -> None:
     assert latex.count("{") == latex.count("}")
     assert latex.count(r"\left") == latex.count(r"\right")
     assert "(…)" not in str(expression)
+
+
+def test_indices_are_those_of_what_stands_there_now() -> None:
+    """They are kept with an expression, and a substitution makes another one of it."""
+    s, t = (lsip.Index(name, lsip.Interval(0, 1)) for name in "st")
+    e = as_expression(np.sin(t) + t**2)
+    assert (e * s).indices() == (t, s)
+    assert e.indices() == (t,)
+    moved = substituted(e, {t: s})
+    assert moved.indices() == (s,)
+    assert (moved + t).indices() == (s, t)
+    assert [i.name for i in pickle.loads(pickle.dumps(e)).indices()] == ["t"]

@@ -15,6 +15,7 @@ from lsip.proof import Support
 from lsip.solver.driver import Run
 from lsip.solver.halfspaces import Halfspaces, nearest
 from lsip.solver.linear import LinearRelaxation
+from lsip.solver.rows import end_cuts
 
 EMPTY = solver.LevelTuning().empty
 ALWAYS = lsip.Tuning(level=solver.LevelTuning(few=1))
@@ -39,7 +40,7 @@ def test_nearest_point_is_the_nearest(seed: int, n: int, k: int) -> None:
     rng = np.random.default_rng(seed)
     a, inside, x = rng.normal(size=(k, n)), rng.normal(size=n), 5 * rng.normal(size=n)
     side = a @ inside + rng.random(k)
-    point, multipliers = nearest(x, a, side, EMPTY)
+    point, multipliers, _ = nearest(x, a, side, EMPTY)
     assert point is not None
     assert (multipliers >= 0).all()
     size = 1 + np.abs(x).max() + np.abs(point).max()
@@ -50,7 +51,7 @@ def test_nearest_point_is_the_nearest(seed: int, n: int, k: int) -> None:
 
 def test_multipliers_of_an_empty_set_contradict_it() -> None:
     a, side = np.array([[1.0, 2.0], [-1.0, -1.0], [0.0, -1.0]]), np.array([1.0, -2.0, -1.0])
-    point, u = nearest(np.zeros(2), a, side, EMPTY)
+    point, u, _ = nearest(np.zeros(2), a, side, EMPTY)
     assert point is None
     assert np.abs(u @ a).max() <= 1e-12 * u.max()
     assert u @ side < 0
@@ -89,6 +90,53 @@ def test_equalities_bounds_and_balls() -> None:
     assert level.certified
     assert plain.certified
     assert level.value == pytest.approx(plain.value, rel=2e-6)
+
+
+def moving(sites: int) -> Problem:
+    """Stock is moved to where demand turns out to be; what a site moves to itself plays no part."""
+    place = 10 * np.random.RandomState(0).rand(2, sites)
+    cost = np.hypot(place[0][:, None] - place[0], place[1][:, None] - place[1])
+    rows = np.vstack([np.eye(sites), -np.eye(sites), np.ones((1, sites))])
+    d = Index("d", lsip.Polytope(rows, np.r_[np.full(sites, 20.0), np.zeros(sites), 20 * np.sqrt(sites)]))
+    stock, spent = Variable(sites, name="stock", lower=0, upper=20), Variable(name="spent")
+    move = Rule((sites, sites), of=d, name="move")
+    limits = [(cost * move).sum() <= spent, d <= move.sum(axis=0) - move.sum(axis=1) + stock, move >= 0]
+    return Problem(minimize(20 * stock.sum() + spent), [forall(d, limits)])
+
+
+def scattered(samples: int) -> Problem:
+    """Rules of their own around every sample, none of which is near zero."""
+    value = np.array([4.5, 4.41, 3.61, 4.49, 4.38, 4.58])
+    seen = np.random.RandomState(1).gamma(4.0, 10.0, (samples, len(value)))
+    x, each, rows = Variable(len(value), name="x", lower=0), Variable(samples, name="a"), []
+    for s, centre in enumerate(seen):
+        d = Index(f"d{s}", lsip.Box(centre - 0.25, centre + 0.25))
+        left = Rule(len(value), of=d, name=f"left{s}")
+        rows += [forall(d, [value @ left <= each[s], left >= x - d, left >= 0])]
+    return Problem(minimize((3 - value) @ x + each.sum() / samples), [*rows, x.sum() <= 240])
+
+
+@pytest.mark.parametrize("problem", [moving(6), scattered(6)], ids=["moving", "scattered"])
+def test_an_exchange_closes_where_level_steps_do_not(problem: Problem) -> None:
+    solution = problem.solve(method=lsip.Exchange(), tol=1e-6, verbose=False)
+    other = problem.solve(method=lsip.Counterpart(), tol=1e-6, verbose=False)
+    assert problem.compile().n > solver.LevelTuning().few
+    assert len(solution.history) > 1
+    assert solution.certified
+    assert solution.value == pytest.approx(other.value, rel=2e-6)
+    assert solution.verify().certified
+    assert np.abs(solution.x).max() <= 1e3 * np.abs(other.x).max()
+
+
+def test_rows_are_held_at_both_ends_of_their_axes() -> None:
+    """A rule of two of three indices has a slope along these; the set has one lowest and one highest point on each."""
+    z = Index("z", lsip.Box([1, 2, 3], [4, 5, 6]))
+    make = Rule(of=z[:2], name="make")
+    cuts = end_cuts(Problem(minimize(make.coefficients[0]), [forall(z, make >= 0)]).compile())
+    assert len({cut.place for cut in cuts}) == len(cuts)
+    assert {float(cut.point[0]) for cut in cuts} >= {1.0, 4.0}
+    assert {float(cut.point[1]) for cut in cuts} >= {2.0, 5.0}
+    assert len(cuts) <= 4
 
 
 def test_models_without_a_solution_stay_so() -> None:
@@ -138,8 +186,8 @@ def test_a_guess_leads_to_the_same_point(seed: int, n: int, k: int) -> None:
     rng = np.random.default_rng(seed)
     a, inside, x = rng.normal(size=(k, n)), rng.normal(size=n), 5 * rng.normal(size=n)
     side = a @ inside + rng.random(k)
-    point, _ = nearest(x, a, side, EMPTY)
-    guessed, multipliers = nearest(x, a, side, EMPTY, rng.random(k) < 0.5)
+    point, *_ = nearest(x, a, side, EMPTY)
+    guessed, multipliers, _ = nearest(x, a, side, EMPTY, rng.random(k) < 0.5)
     assert point is not None
     assert guessed is not None
     assert (multipliers >= 0).all()

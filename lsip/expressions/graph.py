@@ -107,8 +107,26 @@ class Expression(Operators["Expression", "Expression", "Condition"]):
                 stack.extend(reversed(node.args))
 
     def indices(self) -> tuple[Index, ...]:
-        """The indices that this expression depends on, in order of appearance."""
-        return tuple(dict.fromkeys(node for node in self.nodes() if isinstance(node, Index)))
+        """The indices that this expression depends on, in order of appearance.
+
+        They are kept: sums that are built in a loop have all that was there before in them.
+        """
+        known: tuple[Index, ...] | None = self.__dict__.get("_indices")
+        if known is None:
+            found: dict[Index, None] = {}
+            seen: set[int] = set()
+            stack: list[Expression] = [self]
+            while stack:
+                node = stack.pop()
+                if id(node) not in seen:
+                    seen.add(id(node))
+                    kept = (node,) if isinstance(node, Index) else node.__dict__.get("_indices")
+                    if kept is None:
+                        stack.extend(reversed(node.args))
+                    else:
+                        found.update(dict.fromkeys(kept))
+            known = self.__dict__["_indices"] = tuple(found)
+        return known
 
 
 if TYPE_CHECKING:

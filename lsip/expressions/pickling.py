@@ -43,7 +43,10 @@ class Key(NamedTuple):
 
 
 def _state(node: Node, typed: bool) -> State:
-    return {"origin": getattr(node, "origin", ())} if typed else dict(node.__getstate__() or {})  # type: ignore[call-overload]
+    if typed:
+        return {"origin": getattr(node, "origin", ())}
+    state = node.__getstate__() or {}
+    return {name: value for name, value in state.items() if name != "_indices"}  # type: ignore[attr-defined]
 
 
 def _parts(value: object, typed: bool) -> Iterator[tuple[Node, bool]]:

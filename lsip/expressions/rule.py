@@ -17,7 +17,6 @@ from typing import Any, Never
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domains import Product, Simplex
 from ..errors import ModelError
 from ..validation import MOST_AXES, Array, shown
 from .affine import Affine, Term, Variable
@@ -26,9 +25,9 @@ from .folds import Pieces, breaks_of, fold, is_affine, refuse_outside
 from .graph import Constant, Expression, Gather, Index, Join, as_expression
 from .operands import Ints
 from .printing import text
+from .spanned import Entry, spanned
 
 Seen = Expression | Sequence["Seen"] | None
-Entry = tuple[Index, int]  # an index, and one of its coordinates
 
 
 class Rule(Affine):
@@ -51,7 +50,7 @@ class Rule(Affine):
     After a solve, the solution has the rule that was found under it: its coefficients, and a function of data. The
     coefficients are a variable of the problem, with one more axis: the constant part, then one for each entry. Of all
     entries of a `Simplex`, which add up to 1, a rule has no constant part: it is 0. So it is where such a set is a
-    factor of another one.
+    factor of another one. Over a `Finite` set with few points, entries that others span have a slope of 0.
 
     Examples
     --------
@@ -89,7 +88,7 @@ class Rule(Affine):
         parts, self.parts = ((), ()) if is_affine(pieces) or not entries else _parts(entries, degree, pieces)
         given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
         k = len(exponents) + len(self.parts)
-        most = np.where(np.append(_implied(entries, exponents), np.zeros(len(self.parts), dtype=bool)), 0.0, np.inf)
+        most = np.where(np.append(spanned(entries, exponents), np.zeros(len(self.parts), dtype=bool)), 0.0, np.inf)
         self.coefficients = Coefficients(self, (*given, k), name, most)
         self.name, self.entries, self.exponents = self.coefficients.name, entries, exponents
         size = self.coefficients.size // k
@@ -136,32 +135,6 @@ class Coefficients(Variable):
         rule = self.rule.found(np.zeros(self.shape))
         name = self.name + (f"[{', '.join(map(str, place))}]" if place else "")
         return f"{name}: {rule.monomial(k)}"
-
-
-def _implied(entries: tuple[Entry, ...], exponents: Ints) -> NDArray[np.bool_]:
-    """Monomials (K,) that others say as well: coordinates of a simplex add up to 1, so that 1 is their sum.
-
-    With coefficients of both, a rule could be written in more than one way, and no proof could bound them. The last
-    coordinate of a second simplex is what the others, and the first one, leave of it.
-    """
-    degree, found = exponents.sum(axis=1), np.zeros(len(exponents), dtype=bool)
-    seen = {entry: j for j, entry in enumerate(entries)}
-    parts = [part for z in dict.fromkeys(z for z, _ in entries) for part in _simplices(z)]
-    whole_parts = [part for part in parts if all(entry in seen for entry in part)]
-    for k, part in enumerate(whole_parts):
-        found |= (degree < degree.max()) if k == 0 else exponents[:, seen[part[-1]]] > 0
-    return found
-
-
-def _simplices(z: Index) -> list[list[Entry]]:
-    """The coordinates of an index that form simplices: all of them, or those of factors of its set."""
-    factors = z.domain.factors if isinstance(z.domain, Product) else (z.domain,)
-    starts = np.cumsum([0, *(factor.dim for factor in factors)]).tolist()
-    return [
-        [(z, j) for j in range(start, start + factor.dim)]
-        for start, factor in zip(starts, factors, strict=False)
-        if isinstance(factor, Simplex)
-    ]
 
 
 def _degree(degree: int) -> int:

@@ -40,7 +40,8 @@ def _copied(node: Expression, args: tuple[Expression, ...]) -> Expression:
     """The same operation on other arguments; what was typed is not what stands there now."""
     copy: Expression = object.__new__(type(node))
     copy.__dict__.update({**node.__dict__, "args": args})
-    copy.__dict__.pop("origin", None)
+    for known in ("origin", "_indices"):  # of the node that it was
+        copy.__dict__.pop(known, None)
     return copy
 
 

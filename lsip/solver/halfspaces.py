@@ -110,26 +110,27 @@ class Halfspaces:
 
 def nearest(
     x: Array, a: Array, side: Array, empty: float, start: NDArray[np.bool_] | None = None
-) -> tuple[Array | None, Array]:
+) -> tuple[Array | None, Array, bool]:
     """The point nearest to x with a x <= side, and multipliers; None if there is none, as the multipliers say.
 
-    At the `start`, those with a multiplier are guessed to be these, and what x breaks.
+    At the `start`, those with a multiplier are guessed to be these, and what x breaks. Whether least squares were
+    needed, which take long, is told as well.
     """
     from scipy.optimize import nnls
 
     excess = a @ x - side
     most = float(excess.max(initial=0.0))
     if most <= 0:
-        return x, np.zeros(len(side))
+        return x, np.zeros(len(side)), False
     guessed = None if start is None else _pivoted(x, a, side, start | (excess > 0))
     if guessed is not None:
-        return guessed
+        return *guessed, False
     system, target = np.concatenate([-a.T, excess[None] / most]), np.append(np.zeros(len(x)), 1.0)
     multipliers = nnls(system, target, maxiter=20 * len(side))[0]
     left = target - system @ multipliers
     if left[-1] <= empty:
-        return None, multipliers
-    return x - left[:-1] / left[-1] * most, multipliers
+        return None, multipliers, True
+    return x - left[:-1] / left[-1] * most, multipliers, True
 
 
 def _pivoted(x: Array, a: Array, side: Array, guess: NDArray[np.bool_]) -> tuple[Array, Array] | None:

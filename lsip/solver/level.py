@@ -17,77 +17,69 @@ from ..deadline import check, within
 from ..errors import OutOfTime
 from ..expressions.interval import TINY
 from ..masters.base import is_sparse
-from ..model.counterpart import counterpart, unsuited
+from ..model.counterpart import unsuited
 from ..model.program import Program
 from ..oracles import Oracle, Separation, is_instant
 from ..proof.certificate import Array, Support
-from ..proof.prove import Feasible, prove_confined
-from .early import first_lower
+from ..proof.prove import Feasible
+from .confining import Combination, Confining
 from .halfspaces import Halfspaces, nearest
-from .measure import atoms
 from .relaxation import Search
-from .rows import cut_rows, cuts_at
+from .rows import cut_rows, cuts_at, end_cuts
 from .state import End, Proposal
 from .tuning import LevelTuning
 
 
 def suits(program: Program, oracles: list[Oracle], tuning: LevelTuning) -> bool:
-    """Whether level steps are expected to help: many variables, and oracles that cost next to nothing."""
+    """Whether rules may run off: many variables, and oracles that cost next to nothing."""
     return (
-        tuning.few < program.n <= tuning.most
+        tuning.few < program.n
         and bool(program.families)
         and all(is_instant(oracle) for oracle in oracles)
         and unsuited(program) is None
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Combination:
-    """Multipliers with which rows add up to minus a goal, so that it is nowhere below `value`."""
-
-    support: tuple[Support, ...]
-    rows: Array  # of finite rows
-    value: float
-    mass: float  # of multipliers of rows that are kept by a margin
-    share: float = 0.0  # of the objective in it
-
-
 @dataclass
 class Level:
-    """Level steps after the first relaxation, until the bounds meet or nothing more is gained.
+    """Level steps after the first relaxation, until the bounds meet or no more is gained; then all slopes are held.
 
     Parameters
     ----------
     tuning
         How they are made.
+    confining
+        What proves lower bounds.
     """
 
     tuning: LevelTuning
+    confining: Confining
     tried: bool = False
 
     def __call__(self, run: Search, separations: list[Separation]) -> End | None:
         if self.tried:
             return None
         self.tried = True
-        if run.clock.left() < np.inf:  # it may be up before anything else is proven
-            with suppress(OutOfTime), within(self.tuning.first_time * run.clock.left()):
-                first_lower(run)
-        steps = _Steps(run, self.tuning)
-        # A part of the time is theirs, where it is limited.
-        with suppress(OutOfTime, RuntimeError), within(self.tuning.most_time * run.clock.left()):
-            end = steps.end()
-            if end is not None:
-                return end
+        cuts, program = list[Support](), run.relaxation.program
+        if program.n <= self.tuning.most:
+            steps = _Steps(run, self.tuning, self.confining)
+            # A part of the time is theirs, where it is limited.
+            with suppress(OutOfTime, RuntimeError), within(self.tuning.most_time * run.clock.left()):
+                end = steps.end()
+                if end is not None:
+                    return end
+            cuts = [cut for cut in steps.held.cuts if cut is not None]
         check("exchange")
-        run.relaxation.add([cut for cut in steps.held.cuts if cut is not None])
+        # The exchange does better with these, and with all slopes held from the beginning.
+        run.relaxation.add(list({cut.place: cut for cut in (*cuts, *end_cuts(program))}.values()))
         return None
 
 
 class _Steps:
     """What level steps know."""
 
-    def __init__(self, run: Search, tuning: LevelTuning) -> None:
-        self.run, self.tuning, self.program = run, tuning, run.relaxation.program
+    def __init__(self, run: Search, tuning: LevelTuning, confining: Confining) -> None:
+        self.run, self.tuning, self.program, self.confining = run, tuning, run.relaxation.program, confining
         program = self.program
         A = program.A.toarray()
         above, below = np.isfinite(program.row_upper), np.isfinite(program.row_lower)
@@ -105,15 +97,11 @@ class _Steps:
         self.dual: Combination | None = None  # behind the guess
         self.inner: Combination | None = None  # of rows at the centres
         self.exhausted = False
-        self.whole = counterpart(program)
-        self.central = self.whole.central()
-        inner = np.flatnonzero(self.central)
-        self.toll = (self.whole.A.T @ self.central)[: program.n]
-        self.paid = float(self.central[inner] @ self.whole.row_upper[inner])
+        self.squares = 0  # projections by least squares
 
     def end(self) -> End | None:
         """The end, if the bounds meet; the last lower bound is proven in any case."""
-        with suppress(RuntimeError):  # least squares may not come to an end
+        with suppress(RuntimeError):  # least squares may not come to an end, or be needed too often
             if (found := self._stepped()) is not None:
                 return found
         return self._prove()
@@ -200,7 +188,11 @@ class _Steps:
         multipliers = np.zeros(len(side))
         while True:
             check("level step")
-            point, multipliers[asked] = nearest(x, a[asked], side[asked], self.tuning.empty, multipliers[asked] > 0)
+            start = multipliers[asked] > 0
+            point, multipliers[asked], squares = nearest(x, a[asked], side[asked], self.tuning.empty, start)
+            self.squares += squares
+            if self.squares > self.tuning.squares:
+                raise RuntimeError("Projections take too long.")
             if point is None:
                 return None, multipliers
             more = ~asked & (a @ point - side > self.tuning.touching * self.margin)
@@ -247,14 +239,23 @@ class _Steps:
 
         At points that are no worse than the best, slacks at the centres add up to a few times what they do there.
         """
-        tuning, x, program = self.tuning, best.point.x, self.program
-        most = tuning.roomy * max(self.paid - float(self.toll @ x), TINY)
-        self._hold(list(atoms(program, self.whole, self.central)[0]))  # often these alone confine each other
+        tuning, x, program, toll, paid = (
+            self.tuning,
+            best.point.x,
+            self.program,
+            self.confining.toll,
+            self.confining.paid,
+        )
+        most = tuning.roomy * max(paid - float(toll @ x), TINY)
+        self._hold(list(self.confining.centres()))  # often these alone confine each other
         for _ in range(tuning.steps):
             check("level step")
             inside = self._separate(x)
-            most = most * tuning.roomy if inside and self.paid - float(self.toll @ x) >= 0.5 * most else most
-            goals = np.stack([self.toll, program.c]), np.array([self.paid - most, best.upper - program.constant])
+            most = most * tuning.roomy if inside and paid - float(toll @ x) >= 0.5 * most else most
+            goals = (
+                np.stack([self.confining.toll, program.c]),
+                np.array([self.confining.paid - most, best.upper - program.constant]),
+            )
             point, multipliers = self._projected(x, goals)
             if point is None:
                 found = self._combination(multipliers)
@@ -283,22 +284,11 @@ class _Steps:
         if self.inner is None:
             self.exhausted = True
             return None
-        least = self.tuning.spent * max(self._gap(), self._allowed()) / max(self.paid - self.inner.value, TINY)
-        for factor in self.tuning.pushes:
-            support, rows = self._inside(self.dual, self.inner, factor * least)
-            lower = prove_confined(self.program, support, rows, best)
-            if lower is not None:
-                state.keep_lower(lower)
-                return self.run.closed_by(lower)
+        gap = max(self._gap(), self._allowed())
+        for lower in self.confining.lower(self.dual, self.inner, best, gap):
+            state.keep_lower(lower)
+            return self.run.closed_by(lower)
         return None
-
-    def _inside(self, dual: Combination, inner: Combination, push: float) -> tuple[tuple[Support, ...], Array]:
-        """Multipliers that are pushed from zero at the centres of all index sets, and what makes up for that."""
-        whole = 1 / (1 + push * inner.share)  # of the objective is left over
-        middle, _ = atoms(self.program, self.whole, whole * push * self.central)
-        support = [s.weighing(whole * s.multiplier) for s in dual.support]
-        support += [s.weighing(whole * push * s.multiplier) for s in inner.support]
-        return (*support, *middle), whole * (dual.rows + push * inner.rows)
 
     def _gap(self) -> float:
         best = self.run.state.incumbent

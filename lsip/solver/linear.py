@@ -11,16 +11,20 @@ import numpy as np
 
 from ..deadline import check
 from ..masters import MasterError, MasterResult, master_name
+from ..model.counterpart import unsuited
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Separation, is_instant, is_prover, prover
 from ..proof.certificate import Array, Support
-from ..proof.prove import Feasible, floor_share, own_terms
+from ..proof.families import Bounds
+from ..proof.primal import Broken
+from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_lower
 from ..proof.ray import Ray
 from ..proof.scaling import scaled, scaling_of
 from .again import Kept
 from .centre import Centre
 from .clock import Clock
+from .confining import Combination, Confining
 from .level import Level, suits
 from .linear_master import LinearMaster
 from .newton import Newton
@@ -45,10 +49,13 @@ class LinearRelaxation(Relaxation):
         self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None
         self.flat = Centre(self.held)
+        self.best: Feasible | None = None
         chosen: list[Accelerator] = [Behind()] if all(is_instant(oracle) for oracle in self.oracles) else []
-        if suits(self.program, self.oracles, options.tuning.level):
-            chosen.insert(0, Level(options.tuning.level))
-        chosen.append(self.flat)
+        self.wide = suits(self.program, self.oracles, options.tuning.level)
+        if self.wide and self.confining is not None:
+            chosen.insert(0, Level(options.tuning.level, self.confining))
+        else:
+            chosen.append(self.flat)
         if options.polish:
             chosen.append(Newton(self.held, options.tuning.newton))
         self.accelerators = (*chosen, occasionally)
@@ -182,8 +189,15 @@ class LinearRelaxation(Relaxation):
         if not (proposal.leaning and proposal.bounded and state.slater):
             return True
         most = proposal.value - self.program.constant + self.tuning.smaller.cost * state.allowed(proposal.value)
-        x = self.held.smallest(state.margin, most)
-        if x is None or self.replaced(state, replace(proposal, x=x, leaning=False)):
+        assert self.result is not None
+        z = self.result.z
+        leaning = np.abs(z) >= self.tuning.box.near_edge * self.held.limit
+        # Often those that lean are alone in it; where nothing else moves, little else can break.
+        for moved in (leaning, np.ones(len(z), dtype=bool)):
+            x = self.held.smallest(state.margin, most, z, moved)
+            if x is not None and self.replaced(state, replace(proposal, x=x, leaning=False)):
+                return True
+        if x is None:
             return True
         self.smaller += 1
         return self.smaller > self.tuning.smaller.most_broken
@@ -196,6 +210,41 @@ class LinearRelaxation(Relaxation):
         self.zooms += 1
         self.held.zoom(self.result.z, 2.0 ** min(np.ceil(np.log2(tuning.visible / state.margin)), tuning.largest_power))
         return True
+
+    def feasible(self, point: Proposal, known: Bounds | None, seconds: float) -> Feasible | Broken:
+        found = super().feasible(point, known, seconds)
+        if isinstance(found, Feasible) and (self.best is None or found.upper < self.best.upper):
+            self.best = found
+        return found
+
+    @cached_property
+    def confining(self) -> Confining | None:
+        """What confines variables that cannot be balanced; None where rows are not affine in their index."""
+        suited = all(is_instant(oracle) for oracle in self.oracles) and unsuited(self.program) is None
+        return Confining(self.program, self.tuning.level) if suited and self.program.families else None
+
+    def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+        """By variables that are confined, where there are many, or where they cannot be balanced."""
+        found = self._confined(proposal, allowed) if self.wide else None
+        if found is not None:
+            return found
+        found = super().lower(proposal, centre, allowed)
+        if self.wide or not np.isfinite(found.radius) or self.confining is None:
+            return found
+        spare, share = (*self.confining.centres(), *self.held.cuts), self.tuning.proof_share * allowed
+        again = prove_lower(self.program, proposal.support, proposal.rows, centre, self.units(centre), share, spare)
+        return self._confined(proposal, allowed) or found if np.isfinite(again.radius) else again
+
+    def _confined(self, proposal: Proposal, allowed: float) -> Lower | None:
+        """What multipliers prove together with those that confine all variables."""
+        best = self.best
+        if best is None or len(proposal.rows) != self.program.finite_rows or self.confining is None:
+            return None
+        inner = self.confining.inner(self.held.cuts, best, self.options.tol)
+        if inner is None:
+            return None
+        gap, dual = max(best.upper - proposal.value, allowed), Combination(proposal.support, proposal.rows)
+        return next(self.confining.lower(dual, inner, best, gap), None)
 
     def complete(self, state: State) -> None:
         """The first relaxation, where time was up before it was solved: its multipliers may prove something."""

@@ -294,11 +294,11 @@ class LinearMaster:
         z_near, x_near = self.near or (0.0, 0.0)
         return np.clip(x_near + self.conditioning.x(z - z_near), self.program.lower, self.program.upper)
 
-    def smallest(self, margin: float, most: float) -> Array | None:
+    def smallest(self, margin: float, most: float, near: Array, moved: NDArray[np.bool_]) -> Array | None:
         """Of many optimal points, a small one: no variable is far out because nothing holds it.
 
         It has the least sum of |z| that keeps all cuts by `margin` and c x at most at `most`; the terms of a row are
-        about 1 in z.
+        about 1 in z. Only some variables are `moved`; the others are what they are at the point z that it is `near`.
         """
         rows, rhs = self.matrix(self.cuts)
         parts = [self.c[None, :], self.conditioning.rows(rows), self.finite]
@@ -306,6 +306,7 @@ class LinearMaster:
         if A.nnz > self.method.tuning.smaller.most_entries:
             return None
         lower, upper = self.conditioning.box(self.program.lower, self.program.upper, self.limit)
+        lower, upper = np.where(moved, lower, near), np.where(moved, upper, near)
         least, largest = self.row_sides()
         found = linear_program(
             np.ones(2 * self.program.n),  # z = z+ - z-, both nonnegative

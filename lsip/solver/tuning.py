@@ -207,8 +207,11 @@ class LevelTuning(Configuration):
         Up to so many variables the exchange does well without, and with more, least squares take too long: rules for
         inventories with 235 and 901 coefficients took 0.4 and 3.7 s of processor time with level steps, and 2.1 s and
         more than 40 without; models with 121 to 186 coefficients took 0.1 to 0.7 s without, and 0.7 to 2.4 with them.
-    first_time, most_time
-        The share of the time left that a lower bound may take before them, and that they may take themselves.
+    most_time
+        The share of the time left that they may take.
+    squares
+        Projections that may be left to least squares, where guesses of their active rows do not settle. Models that
+        level steps suit need few (those inventories 16 and 6); others are left to the exchange.
     steps, memory, longer
         Steps at most, and those for which cuts are kept that have no multiplier any more: before there is a feasible
         point, and afterwards, where the same cuts matter again.
@@ -234,8 +237,8 @@ class LevelTuning(Configuration):
 
     few: Natural = 200
     most: Natural = 1500
-    first_time: Share = 0.2
     most_time: Share = 0.5
+    squares: Natural = 24
     steps: Natural = 400
     memory: Natural = 3
     longer: Natural = 10
