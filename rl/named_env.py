@@ -20,7 +20,7 @@ HOW = ("num_envs", "vectorization_mode")  # what `make_vec` adds to the options 
 
 def named(env: VectorEnv) -> Named | None:
     """Its name, how many copies there are, how they are stepped, and what was changed of it; None without a name."""
-    bare = env.env if isinstance(env, FlattenObservation) else env  # compound observations are always flattened
+    bare: Any = env.env if isinstance(env, FlattenObservation) else env  # compound observations are always flattened
     spec, changed = bare.spec, []
     if spec is None:
         return None
