@@ -23,7 +23,7 @@ class Centre:
 
     def __init__(self, held: LinearMaster) -> None:
         self.held = held
-        self.level, self.visited = np.inf, 0
+        self.level, self.visited, self.tried = np.inf, 0, 0
 
     def __call__(self, run: Search, separations: list[Separation]) -> End | None:
         state = run.state
@@ -32,7 +32,8 @@ class Centre:
             self.level, self.visited = value, 0
             return None
         self.visited += 1
-        if (self.visited - 1) % run.relaxation.tuning.centred:
+        if self.tried >= run.relaxation.tuning.centred and self.visited % 3 != 1:
             return None
+        self.tried += 1
         z = self.held.master.centre(state.margin) if state.proposal.bounded else None
         return None if z is None else run.attempt(replace(state.proposal, x=self.held.x(z)))

@@ -447,8 +447,8 @@ class Tuning(Configuration):
         The share of the gap to reach: an objective that moves by less has stopped moving, and the middle of the
         optimal face is tried.
     centred
-        That is done once in so many iterations of this kind: it takes as long as a few of them, which are to use what
-        it has found.
+        So often that is done in every iteration of this kind, and then in one of three: it takes as long as a few of
+        them, and what has not led to the end by then will seldom do so soon.
     most_named
         Constraints that a sentence about a model without interior names.
     margins, box, smaller, zoom
@@ -493,7 +493,7 @@ class Tuning(Configuration):
     wider_share: Share = 0.5
     touching: Share = 0.5
     still: Share = 0.2
-    centred: Count = 3
+    centred: Count = 10
     most_named: Count = 3
     margins: MarginTuning = field(default=MarginTuning())
     box: BoxTuning = field(default=BoxTuning())
