@@ -47,6 +47,8 @@ class DivisionTuning:
         Variables, and finite rows, beyond which nothing is looked at.
     most_entries
         Coefficients of all rows of a family.
+    most_coordinates
+        Of an index set.
     tried
         Points at which rows are looked at in floats before they are written out.
     inside, nearly, most_dips, simplest
@@ -61,6 +63,7 @@ class DivisionTuning:
     most_columns: int = 300
     most_rows: int = 300
     most_entries: int = 2000
+    most_coordinates: int = 4
     tried: int = 3
     inside: int = 64
     nearly: float = 0.05
@@ -190,7 +193,7 @@ def _factors(family: DeclaredFamily, hull: AffineHull) -> Iterator[Factor]:
     """What rows may be divided by: over boxes, and in one dimension, where no point is apart from others."""
     domain = family.domain
     ends = list(zip(domain.lower.tolist(), domain.upper.tolist(), strict=True))
-    if not domain.bounded or not (is_box(domain) or _of_intervals(domain)):
+    if domain.dim > TUNING.most_coordinates or not domain.bounded or not (is_box(domain) or _of_intervals(domain)):
         return
     for i, (low, high) in enumerate(ends):
         if low < high:

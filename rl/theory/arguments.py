@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from numbers import Integral
 from typing import SupportsFloat, SupportsIndex
 
@@ -28,8 +29,8 @@ def positive(name: str, value: float) -> float:
 
 
 def probability(name: str, value: float) -> float:
-    """A number between 0 and 1."""
-    if not 0 < double(value) < 1:
+    """A number between 0 and 1; not so small that a share of it would underflow."""
+    if not sys.float_info.min <= double(value) < 1:
         raise ModelError(f"`{name}` is a probability, strictly between 0 and 1; got {shown(value)}. Try 0.05.")
     return float(value)
 
