@@ -238,6 +238,11 @@ def register_solver(choose: Choose) -> Choose:
     return choose
 
 
+def ready() -> None:
+    """Import what `solve` needs: whoever makes a model waits for that, so that limits of a solve are about solving."""
+    _CHOOSE["solve"]
+
+
 def chosen_method(given: tuple[object, ...], method: Method[Model] | None, options: dict[str, object]) -> Method[Model]:
     """The method that these arguments of `solve` mean."""
     return _CHOOSE["solve"](given, method, options)

@@ -28,7 +28,7 @@ from ..validation import MOST_AXES, members, shown, words
 from .callables import FamilyOn
 from .compilation import Parts, Written, grouped
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
-from .method import Answer, Method, Solvable
+from .method import Answer, Method, Solvable, ready
 from .problem_file import WHAT, goal_of, problem_data, read_problem
 from .program import Program
 from .restated import Restated
@@ -205,6 +205,7 @@ class Problem(Solvable):
         self._check()
         caller = sys._getframe(1)
         name_matrices(self._typed(), caller.f_locals, caller.f_globals)
+        ready()
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be compiled again, and with the names of matrices."""

@@ -21,7 +21,7 @@ from ..validation import shown
 from .arrays import Pairs, Table, read_arrays
 from .callables import Family
 from .families import DirectedFamily, FamilyViolation, RowFamily, Seen, SeenViolation
-from .method import Solvable
+from .method import Solvable, ready
 
 Array = NDArray[np.float64]
 
@@ -195,6 +195,7 @@ class Program(Solvable):
         >>> round(program.solve(verbose=False).value, 7)
         0.6490421
         """
+        ready()
         return cls(**read_arrays(c, A_ub, b_ub, A_eq, b_eq, bounds, families, sense, names, constant, integrality))
 
     def to_arrays(self) -> dict[str, Any]:
