@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lsip
+from benchmarks.harness.rules import lot_sizing
 from lsip import Index, Problem, Rule, Variable, forall, maximize, minimize, solver
 from lsip.proof import Support
 from lsip.solver.driver import Run
@@ -92,18 +93,6 @@ def test_equalities_bounds_and_balls() -> None:
     assert level.value == pytest.approx(plain.value, rel=2e-6)
 
 
-def moving(sites: int) -> Problem:
-    """Stock is moved to where demand turns out to be; what a site moves to itself plays no part."""
-    place = 10 * np.random.RandomState(0).rand(2, sites)
-    cost = np.hypot(place[0][:, None] - place[0], place[1][:, None] - place[1])
-    rows = np.vstack([np.eye(sites), -np.eye(sites), np.ones((1, sites))])
-    d = Index("d", lsip.Polytope(rows, np.r_[np.full(sites, 20.0), np.zeros(sites), 20 * np.sqrt(sites)]))
-    stock, spent = Variable(sites, name="stock", lower=0, upper=20), Variable(name="spent")
-    move = Rule((sites, sites), of=d, name="move")
-    limits = [(cost * move).sum() <= spent, d <= move.sum(axis=0) - move.sum(axis=1) + stock, move >= 0]
-    return Problem(minimize(20 * stock.sum() + spent), [forall(d, limits)])
-
-
 def scattered(samples: int) -> Problem:
     """Rules of their own around every sample, none of which is near zero."""
     value = np.array([4.5, 4.41, 3.61, 4.49, 4.38, 4.58])
@@ -116,7 +105,7 @@ def scattered(samples: int) -> Problem:
     return Problem(minimize((3 - value) @ x + each.sum() / samples), [*rows, x.sum() <= 240])
 
 
-@pytest.mark.parametrize("problem", [moving(6), scattered(6)], ids=["moving", "scattered"])
+@pytest.mark.parametrize("problem", [lot_sizing(6), scattered(6)], ids=["lots", "scattered"])
 def test_an_exchange_closes_where_level_steps_do_not(problem: Problem) -> None:
     solution = problem.solve(method=lsip.Exchange(), tol=1e-6, verbose=False)
     other = problem.solve(method=lsip.Counterpart(), tol=1e-6, verbose=False)

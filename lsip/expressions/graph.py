@@ -97,6 +97,10 @@ class Expression(Operators["Expression", "Expression", "Condition"]):
 
     def nodes(self) -> Iterator[Expression]:
         """The expression and all that it is made of, each once."""
+        return self._walk(lambda node: node.args)
+
+    def _walk(self, parts: Callable[[Expression], tuple[Expression, ...]]) -> Iterator[Expression]:
+        """The expression, its parts and theirs, each once."""
         seen: set[int] = set()
         stack: list[Expression] = [self]
         while stack:
@@ -104,29 +108,21 @@ class Expression(Operators["Expression", "Expression", "Condition"]):
             if id(node) not in seen:
                 seen.add(id(node))
                 yield node
-                stack.extend(reversed(node.args))
+                stack.extend(reversed(parts(node)))
 
     def indices(self) -> tuple[Index, ...]:
         """The indices that this expression depends on, in order of appearance.
 
         They are kept: sums that are built in a loop have all that was there before in them.
         """
-        known: tuple[Index, ...] | None = self.__dict__.get("_indices")
-        if known is None:
+        if "_indices" not in self.__dict__:
             found: dict[Index, None] = {}
-            seen: set[int] = set()
-            stack: list[Expression] = [self]
-            while stack:
-                node = stack.pop()
-                if id(node) not in seen:
-                    seen.add(id(node))
-                    kept = (node,) if isinstance(node, Index) else node.__dict__.get("_indices")
-                    if kept is None:
-                        stack.extend(reversed(node.args))
-                    else:
-                        found.update(dict.fromkeys(kept))
-            known = self.__dict__["_indices"] = tuple(found)
-        return known
+            for node in self._walk(lambda node: () if "_indices" in node.__dict__ else node.args):
+                known = (node,) if isinstance(node, Index) else node.__dict__.get("_indices", ())
+                found.update(dict.fromkeys(known))
+            self.__dict__["_indices"] = tuple(found)
+        kept: tuple[Index, ...] = self.__dict__["_indices"]
+        return kept
 
 
 if TYPE_CHECKING:
