@@ -32,7 +32,8 @@ class Centre:
             self.level, self.visited = value, 0
             return None
         self.visited += 1
-        if self.tried >= run.relaxation.tuning.centred and self.visited % 3 != 1:
+        tuning = run.relaxation.tuning
+        if self.tried >= tuning.centred and (self.visited - 1) % tuning.seldom:
             return None
         self.tried += 1
         z = self.held.master.centre(state.margin) if state.proposal.bounded else None

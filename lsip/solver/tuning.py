@@ -446,8 +446,8 @@ class Tuning(Configuration):
     still
         The share of the gap to reach: an objective that moves by less has stopped moving, and the middle of the
         optimal face is tried.
-    centred
-        So often that is done in every iteration of this kind, and then in one of three: it takes as long as a few of
+    centred, seldom
+        So often that is done in every iteration of this kind, and then once in so many: it takes as long as a few of
         them, and what has not led to the end by then will seldom do so soon.
     most_named
         Constraints that a sentence about a model without interior names.
@@ -494,6 +494,7 @@ class Tuning(Configuration):
     touching: Share = 0.5
     still: Share = 0.2
     centred: Count = 10
+    seldom: Count = 3
     most_named: Count = 3
     margins: MarginTuning = field(default=MarginTuning())
     box: BoxTuning = field(default=BoxTuning())
