@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import lsip
 import rl
-from lsip.validation import numbers
+from lsip.validation import Configuration, Finite, Positive, numbers
 from rl import validation
 
 Array = NDArray[np.float64]
@@ -37,7 +37,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Angles:
+class Angles(Configuration):
     """Of Pendulum-v1: how long the pole may be further from upright than y, for every angle y.
 
     Parameters
@@ -59,10 +59,10 @@ class Angles:
     [[1.0, 0.0]]
     """
 
-    highest: float = 15.8
-    slope: float = 4.4
-    steepness: float = 8.0
-    gamma: float = 0.95
+    highest: Finite = 15.8
+    slope: Finite = 4.4
+    steepness: Positive = 8.0
+    gamma: Positive = 0.95
 
     def constraint(self) -> rl.SemiInfiniteCost:
         """The constraint, for `rl.SICPPO` and all others."""
@@ -78,7 +78,7 @@ class Angles:
 
 
 @dataclass(frozen=True)
-class Distances:
+class Distances(Configuration):
     """Of CartPole-v1: how long the cart may be further from the middle than y, for every distance y.
 
     Parameters
@@ -96,11 +96,11 @@ class Distances:
     [15.1, 0.23]
     """
 
-    rest: float = 0.2
-    height: float = 30.0
-    decay: float = 3.5
-    steepness: float = 20.0
-    gamma: float = 0.99
+    rest: Finite = 0.2
+    height: Finite = 30.0
+    decay: Finite = 3.5
+    steepness: Positive = 20.0
+    gamma: Positive = 0.99
 
     def constraint(self) -> rl.SemiInfiniteCost:
         """The constraint, for `rl.SICPPO` and all others."""

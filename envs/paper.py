@@ -15,6 +15,7 @@ import rl
 from lsip.validation import Count, Flag, Natural, checked
 
 from .experiments.sewage_si_cpo import PAPER
+from .experiments.ship_si_cppo import SEARCH
 
 
 @checked(seed=Count, printed=Flag)
@@ -45,6 +46,9 @@ def sewage(seed: int = 0, *, printed: bool = False) -> dict[str, Any]:
 def ship(seed: int = 0, *, copies: int = 100) -> dict[str, Any]:
     """Ship Route Planning with SI-CPPO: two layers of 512, Adam at 1e-4, 400 episodes an iteration.
 
+    Y is searched by a trust region method, and at 100 random points where that fails. `rl.SICPPO` by itself takes
+    `lsip.oracles.BranchAndBound(max_boxes=1024)` here, because the constraint has Lipschitz constants.
+
     Parameters
     ----------
     seed
@@ -55,12 +59,13 @@ def ship(seed: int = 0, *, copies: int = 100) -> dict[str, Any]:
     Examples
     --------
     >>> import envs
-    >>> envs.paper.ship()["config"].hidden
-    (512, 512)
+    >>> options = envs.paper.ship()
+    >>> options["config"].hidden, options["fallback"]
+    ((512, 512), RandomSearch(points=100))
     """
     import gymnasium
 
     from .ship import constraint
 
     env = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=copies)
-    return {"env": env, "constraint": constraint(), "config": rl.SICPPOConfig.paper(), "seed": seed}
+    return {"env": env, "constraint": constraint(), "config": rl.SICPPOConfig.paper(), "seed": seed, **SEARCH}

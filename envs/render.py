@@ -10,6 +10,7 @@ from typing import Any
 
 import lsip
 import rl
+from lsip.files import whole_file
 
 from . import tasks
 
@@ -55,9 +56,5 @@ def _save(frames: list[Any], out: Path, milliseconds: int) -> None:
     else:
         durations = [milliseconds] * len(others) + [10 * milliseconds]
         first.save(buffer, "GIF", save_all=True, append_images=others, duration=durations, loop=0)
-    part = out.with_name(out.name + ".part")
-    try:
+    with whole_file(out, "film.gif") as part:
         part.write_bytes(buffer.getvalue())
-        part.replace(out)
-    finally:
-        part.unlink(missing_ok=True)

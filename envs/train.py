@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import lsip
 import rl
+from lsip.legible import say
 
 from . import tasks
 from .cli import Commands, _count
@@ -76,7 +77,9 @@ def add_train(commands: Commands) -> None:
         help="a field of rl.SICPPOConfig, such as gamma=0.99 or hidden=(128,128), or an option of the method's "
         "multipliers, such as rate=0.5 of epo; may be repeated",
     )
-    parser.add_argument("--paper", action="store_true", default=None, help="the paper's networks and batches; slow")
+    parser.add_argument(
+        "--paper", action="store_true", default=None, help="the paper's networks, batches and search over Y; slow"
+    )
     parser.add_argument("--threads", type=_count, metavar="N", help="of torch (default: 1, the fastest for small nets)")
     parser.add_argument(
         "--ray", type=_count, metavar="N", help="play episodes in N processes on Ray (default: in this process)"
@@ -181,10 +184,10 @@ def _learned(agent: rl.SICPPO, options: argparse.Namespace, task: tasks.Task, ou
             f"{options.resume} has made {agent.total_steps:,} steps already, and --steps counts all: ask for more than "
             f"{steps:,}."
         )
-    bar = sys.stderr.isatty() and not options.quiet
+    bar = sys.stderr is not None and sys.stderr.isatty() and not options.quiet
     if not options.quiet:
         whole = f"rounded up to whole iterations of {agent.config.episodes} episodes or more"
-        print(f"{task.title}: {type(agent).__name__}, {steps - agent.total_steps:,} steps, {whole}", flush=True)
+        say(f"{task.title}: {type(agent).__name__}, {steps - agent.total_steps:,} steps, {whole}")
     with _interruptible() as interrupted:
         watch = partial(_watch, steps=steps, show=not options.quiet and not bar, interrupted=interrupted)
         agent.learn(
@@ -197,15 +200,17 @@ def _learned(agent: rl.SICPPO, options: argparse.Namespace, task: tasks.Task, ou
         )
     if interrupted and agent.total_steps < steps:
         resume = f"lsip train {options.task} --steps {steps} --resume {out}"
-        print(f"lsip: Interrupted after {agent.total_steps:,} steps. Go on with: {resume}", file=sys.stderr)
+        say(f"lsip: Interrupted after {agent.total_steps:,} steps. Go on with: {resume}", stream=sys.stderr)
         return 130
     if not options.quiet:
-        print("\n".join(lines(task, judged(agent, task.copies))))
-        print(f"wrote {out}", flush=True)
+        say("\n".join(lines(task, judged(agent, task.copies))))
+        say(f"wrote {out}")
     return 0
 
 
 def _begun(options: argparse.Namespace, task: tasks.Task) -> rl.SICPPO:
+    from .experiments import ship_si_cppo
+
     method = options.method or "si-cppo"
     kind, own = METHODS[method]
     config = rl.SICPPOConfig.paper() if options.paper else rl.SICPPOConfig(**task.settings)
@@ -227,6 +232,7 @@ def _begun(options: argparse.Namespace, task: tasks.Task) -> rl.SICPPO:
         device=options.device,
         tensorboard=options.log,
         workers=_workers(options),
+        **(ship_si_cppo.SEARCH if options.paper else {}),
     )
     return made
 
@@ -252,7 +258,7 @@ def _watch(agent: rl.SICPPO, report: Report, *, steps: int, show: bool, interrup
         agent.judge()
     if show and (stops or agent.iteration % SHOW_EVERY == 0):
         text = f"{agent.total_steps:>11,} steps  return {report.reward:8.3f}  violation {report.violation:+9.4f}"
-        print(f"{text}  arrived {report.arrived:4.0%}", file=sys.stderr, flush=True)
+        say(f"{text}  arrived {report.arrived:4.0%}", stream=sys.stderr)
     return bool(interrupted)
 
 
@@ -268,7 +274,7 @@ def _interruptible() -> Iterator[list[bool]]:
         if pressed:
             raise KeyboardInterrupt
         pressed.append(True)
-        print("\nFinishing this iteration; Ctrl-C once more stops at once.", file=sys.stderr, flush=True)
+        say("\nFinishing this iteration; Ctrl-C once more stops at once.", stream=sys.stderr)
 
     before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
     try:

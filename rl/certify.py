@@ -42,12 +42,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lsip
+from lsip.legible import legible_repr, legibly
 from lsip.model import FamilyViolation
 from lsip.solution import above
+from lsip.validation import Configuration, Count, Positive, Share
 
 from . import validation
 from .bernstein import EmpiricalBernstein
 from .constraint import SemiInfiniteCost
+from .cost_range import check_range
 from .discounted_costs import EVERY, DiscountedCosts, Form, of_episodes, of_visits
 from .sicmdp import SICMDP, Specification
 
@@ -62,7 +65,7 @@ ROUNDED = "rounding errors in the costs of single steps do not matter"
 
 
 @dataclass(frozen=True)
-class CertifyTuning:
+class CertifyTuning(Configuration):
     """How a guarantee is computed.
 
     Parameters
@@ -90,16 +93,17 @@ class CertifyTuning:
     """
 
     inequality: EmpiricalBernstein = field(default_factory=EmpiricalBernstein)
-    reference: float = 0.8
-    most_routes: int = 16
-    most_steps: int = 100_000
-    most_costs: float = 2e9
-    costs_at_once: float = 4e6
-    stretch: float = 0.01
-    sharpness: float = 0.02
-    finest: float = 1e-6
+    reference: Share = 0.8
+    most_routes: Count = 16
+    most_steps: Count = 100_000
+    most_costs: Positive = 2e9
+    costs_at_once: Positive = 4e6
+    stretch: Positive = 0.01
+    sharpness: Positive = 0.02
+    finest: Positive = 1e-6
 
 
+@legible_repr
 @dataclass(frozen=True, eq=False)
 class Guarantee:
     """With probability at least 1 - `delta`: V_{c_y} - u_y <= `bound` for all y in Y at once."""
@@ -117,6 +121,7 @@ class Guarantee:
         """Whether the constraint is kept for every y, as far as the guarantee goes."""
         return self.bound <= 0
 
+    @legibly
     def __str__(self) -> str:
         at = ", ".join(f"{v:.4g}" for v in self.y)
         if not self.delta:
@@ -135,9 +140,9 @@ def certify(
     problem: SICMDP | Specification | SemiInfiniteCost,
     evidence: Any,
     *,
-    delta: float = 0.05,
+    delta: float | None = None,
     horizon: int | None = None,
-    tail: bool = True,
+    tail: bool | None = None,
     tuning: CertifyTuning | None = None,
 ) -> Guarantee:
     """A bound of V_{c_y} - u_y that holds for all y at once, with probability at least 1 - delta.
@@ -145,17 +150,23 @@ def certify(
     Parameters
     ----------
     problem, evidence
-        A known model, an `SICMDP`, and a policy: the bound is proven, and delta plays no part. Or the
+        A known model, an `SICMDP`, and a policy: the bound is proven, and takes no options. Or the
         `SemiInfiniteCost` of an environment and fresh `Episodes` of a fixed policy, which were not used to choose it.
         Or the `Specification` of a tabular model and discounted visits (n, S, A) of as many paths.
     delta
-        How likely the bound may be wrong.
+        How likely the bound may be wrong, 0.05 by default.
     horizon
-        For costs that are not discounted: the most steps of an episode, its time limit.
+        For episodes: the most steps of one, its time limit. Costs that are not discounted need it.
     tail
-        Whether discounted costs of an episode that was cut off go on. Without, a time limit is part of the task.
+        For episodes whose costs are discounted: whether those of an episode that was cut off go on, as they do by
+        default. Without, a time limit is part of the task.
     tuning
         How to compute it.
+
+    Raises
+    ------
+    lsip.ModelError
+        If a step of the evidence costs less or more than the `range` of the constraint says: nothing follows then.
 
     Examples
     --------
@@ -164,14 +175,22 @@ def certify(
     >>> rl.certify(mdp, rl.plan(mdp)).feasible
     True
     """
-    validation.number("delta", delta, "probability")
+    delta = None if delta is None else validation.number("delta", delta, "probability")
+    if tail is not None:
+        validation.flag("tail", tail)
+    if tuning is not None and not isinstance(tuning, CertifyTuning):
+        raise lsip.ModelError(f"`tuning` is an rl.CertifyTuning(…); got {validation.shown(tuning)}.")
     if isinstance(problem, SICMDP):
+        validation.unused("a known model", delta=delta, horizon=horizon, tail=tail, tuning=tuning)
         worst = problem.worst_violation(evidence)
         return Guarantee(worst.bound, worst.y, 0.0, 0, worst.value, worst.assumptions)
     if isinstance(problem, Specification):
+        validation.unused("a tabular model", horizon=horizon, tail=tail)
         sample, slope = of_visits(problem, evidence), problem.costs.steepest()  # whatever the paths
     elif isinstance(problem, SemiInfiniteCost):
-        sample, slope = of_episodes(problem, evidence, horizon, tail), None
+        if problem.gamma == 1:
+            validation.unused("costs that are not discounted", tail=tail)
+        sample, slope = of_episodes(problem, evidence, horizon, tail is not False), None
     else:
         raise lsip.ModelError(
             "A guarantee is about an rl.SICMDP with a policy, an rl.Specification with discounted visits, or an "
@@ -179,7 +198,9 @@ def certify(
         )
     if len(sample.which) < 3:
         raise lsip.ModelError(f"A guarantee needs at least 3 episodes; got {len(sample.which)}.")
-    return _Certification(sample, slope, delta, tuning or CertifyTuning()).guarantee()
+    chosen = tuning or CertifyTuning()
+    check_range(sample, chosen.costs_at_once)
+    return _Certification(sample, slope, 0.05 if delta is None else delta, chosen).guarantee()
 
 
 class _Certification:
@@ -215,7 +236,7 @@ class _Certification:
         reference, apart = sample.episode(first), np.zeros(len(shares))
         for e in others:
             found = self.supremum(sample.episode(e).minus(reference), tol, bounded=False)
-            apart[e] = np.clip(found.bound, 0.0, self.width)
+            apart[e] = np.clip(found.bound, 0.0, self.width)  # which costs within their range do not exceed
         excess = tuning.inequality.excess(self.width, self.n, log_tests, float(shares @ apart**2))
         return float(self.supremum(reference, tol).bound + shares @ apart) + excess
 

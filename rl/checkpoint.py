@@ -58,7 +58,11 @@ def read(path: str | Path, kind: str, schema: Schema, wanted: Callable[[str], bo
         if found["kind"] != kind:
             raise ValueError(f"it was written by {found['kind']}")
         conform({name: fact for name, fact in found.items() if name != "version"}, schema, "it")
-        return found, read_arrays(path, f"a file written by {kind}.save", wanted)
+        arrays = read_arrays(path, f"a file written by {kind}.save", wanted)
+        for name, array in arrays.items():  # nothing of nothing may still be a billion of rows
+            if any(n > Path(path).stat().st_size for n in array.shape):
+                raise ValueError(f"{name} has shape {array.shape}, more than the file holds")
+        return found, arrays
 
 
 def facts(path: str | Path, kind: str) -> Facts:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import lsip
 from lsip.expressions import Affine
+from lsip.legible import legible_repr, legibly
 from lsip.model import FamilyViolation, Program
 from lsip.solution import above
 from lsip.validation import answer, axes, numbers
@@ -28,6 +29,7 @@ Cost = lsip.Expression | ArrayLike | Entries | Function
 Bound = lsip.Expression | float | Array | Callable[[Array], Values]  # an array without axes is a number, too
 
 
+@legible_repr
 @dataclass(frozen=True, eq=False)
 class Worst:
     """The largest violation sup_y V_{c_y} - u_y: the largest value found, where, and a proven bound on all others."""
@@ -45,6 +47,7 @@ class Worst:
     def __float__(self) -> float:
         return self.value
 
+    @legibly
     def __str__(self) -> str:
         proof = "not proven elsewhere"
         if np.isfinite(self.bound):
@@ -123,6 +126,7 @@ class SemiInfiniteCost:
         self.bound: Any = bound if self.index is not None or callable(bound) else _constant(bound)
         self.lipschitz = lipschitz
 
+    @legibly
     def __repr__(self) -> str:
         cost, bound = (getattr(part, "__name__", part) for part in (self.cost, self.bound))
         return f"SemiInfiniteCost({self.domain}, cost={cost}, bound={bound})"
@@ -229,7 +233,10 @@ class CostTable:
         validation.call("cost", c.cost, "y")
         point = c.domain.project(0.5 * (c.domain.lower + c.domain.upper)[None, :])
         c.bounds(point)  # checks its shape
-        return np.shape(called("cost(y)", c.cost, point))[1:]
+        found = called("cost(y)", c.cost, point)
+        if not isinstance(found, lsip.Expression):
+            found = numbers(found, "What `cost` gives", nan=True)
+        return tuple(found.shape[1:])
 
     @property
     def by_state(self) -> bool:
@@ -263,9 +270,11 @@ class CostTable:
         def rows(y: Array | lsip.Expression) -> Values:
             given = called("cost(y)", c.cost, y)
             if not isinstance(given, lsip.Expression):
-                given = np.asarray(given)
+                given = numbers(given, "What `cost` gives", nan=True)
             if given.shape[:1] != (len(y),):
                 raise lsip.ModelError(f"`cost` must give one row a point; got shape {given.shape} for {len(y)} points.")
+            if given.size != len(y) * self.size:
+                raise lsip.ModelError(f"`cost` must give {self.size} numbers a point; got shape {given.shape}.")
             return scale * given.reshape(len(y), self.size)
 
         def limits(y: Array | lsip.Expression) -> Values:
@@ -342,11 +351,13 @@ class CostTable:
         """
         violation = self.violation(visits)
         if oracle is not None:
-            found = oracle.maximise(violation, target=0.0, seed=seed)
+            found = lsip.oracles.ask(oracle, violation, seed=seed)
         elif self._program.families[0].enclosable and violation.domain.dim <= 4:
             found = lsip.oracles.supremum(violation, tol=tol)
         else:
             found = lsip.oracles.Multistart().maximise(violation, target=0.0, seed=seed)
+        if not len(found.values):
+            raise lsip.ModelError(f"The oracle {type(oracle).__name__} found no point; choose another.")
         k = int(np.argmax(found.values))
         room = self.room(doubt) if np.isfinite(found.bound) else 0.0
         return Worst(float(found.values[k]), found.points[k], float(found.bound) + room, found.trusts)

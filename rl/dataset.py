@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 import lsip
+from lsip.legible import legibly
 from lsip.validation import axes, mask
 from lsip.validation import file_name as check_file_name
 
@@ -159,6 +160,7 @@ class Dataset:
         known = [d.possible for d in (self, other) if d.possible is not None]
         return Dataset(self.counts + other.counts, np.logical_and.reduce(known) if known else None)
 
+    @legibly
     def __repr__(self) -> str:
         missing = int((self.visits == 0).sum())
         return f"Dataset of {self.total} transitions, {self.states} states, {self.actions} actions" + (
@@ -201,6 +203,8 @@ class OptimisticSet:
     upper: Array = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.delta is not None:
+            validation.number("delta", self.delta, "probability")
         centre, radius = validation.array("centre", self.centre), validation.array("radius", self.radius)
         if centre.ndim != 3 or centre.shape[0] != centre.shape[2] or radius.shape != centre.shape:
             raise lsip.ModelError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,31 @@ from .separation import TUNING
 Array = NDArray[Any]
 
 
+Estimate = Callable[[Tensor, Tensor], Tensor]  # of costs (N, B) and the weights of steps (B,): (N,)
+
+
+def mean(costs: Tensor, weights: Tensor) -> Tensor:
+    """The mean over episodes."""
+    return costs @ weights
+
+
+@dataclass(frozen=True, eq=False)
+class Raised:
+    """The mean over episodes, plus these shares of the deviation and of maximum minus mean of what episodes cost."""
+
+    owner: Array  # (B,), the episode of every step
+    episodes: int
+    deviation: float
+    excess: float
+
+    def __call__(self, costs: Tensor, weights: Tensor) -> Tensor:
+        to = torch.as_tensor(self.owner, device=costs.device)
+        sums = costs.new_zeros(len(costs), self.episodes).index_add(1, to, costs * weights) * self.episodes
+        middle, tiny = sums.mean(dim=1), torch.finfo(sums.dtype).tiny
+        spread = sums.var(dim=1, correction=1).clamp(min=tiny).sqrt()  # whose slope is finite where it vanishes
+        return middle + self.deviation * spread + self.excess * (sums.amax(dim=1) - middle)
+
+
 class DeviceCosts:
     """g(y) = sum over steps of weight times c_y, minus u_y, for tensors y (N, m) of the device.
 
@@ -28,6 +54,8 @@ class DeviceCosts:
         Its cost and bound are written with torch's functions (`tensors=True`), or in the language of lsip.
     observations, actions, weights
         Of all B steps; they are copied to the device once.
+    estimate
+        What stands for the sum over steps.
     """
 
     def __init__(
@@ -37,7 +65,9 @@ class DeviceCosts:
         actions: Array,
         weights: Array,
         device: torch.device,
+        estimate: Estimate = mean,
     ) -> None:
+        self.estimate = estimate
         change: Callable[..., Any] = (lambda f: f) if constraint.tensors else lifted
         self._cost, self._bound = change(constraint.cost), change(constraint.bound)
         self.domain, self.device, self.kind = constraint.domain, device, doubles(device)
@@ -58,7 +88,7 @@ class DeviceCosts:
 
     def violation(self, y: Tensor) -> Tensor:
         """g at points (N, m): (N,)."""
-        sums = [self.costs(part) @ self.weights for part in torch.split(y, self.chunk)]
+        sums = [self.estimate(self.costs(part), self.weights) for part in torch.split(y, self.chunk)]
         return torch.cat(sums) - _checked(called("bound(y)", self._bound, y), (len(y),), "bound(y)")
 
     def slopes(self, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -90,7 +120,12 @@ def read(values: Tensor) -> Array:
 
 
 def on_device(
-    constraint: SemiInfiniteCost, observations: Array, actions: Array, weights: Array, device: torch.device
+    constraint: SemiInfiniteCost,
+    observations: Array,
+    actions: Array,
+    weights: Array,
+    device: torch.device,
+    estimate: Estimate = mean,
 ) -> DeviceCosts | None:
     """The steps on a device, where their costs can be computed there; None where the host is the place for it.
 
@@ -101,7 +136,7 @@ def on_device(
         return None
     if not constraint.tensors and (device.type == "cpu" or not speaks_tensors(constraint, observations, actions)):
         return None
-    return DeviceCosts(constraint, observations, actions, weights, device)
+    return DeviceCosts(constraint, observations, actions, weights, device, estimate)
 
 
 def speaks_tensors(constraint: SemiInfiniteCost, observations: Array, actions: Array) -> bool:

@@ -129,23 +129,31 @@ class DiscountedCosts:
 
 def of_episodes(constraint: SemiInfiniteCost, episodes: Episodes, horizon: int | None, tail: bool) -> DiscountedCosts:
     """What the episodes of an environment cost."""
+    from .rollouts import Episodes
+
     constraint.for_steps()
+    if not isinstance(episodes, Episodes):
+        raise lsip.ModelError(
+            "The evidence for an rl.SemiInfiniteCost are episodes, as agent.episodes(…) gives them; got "
+            f"{validation.shown(episodes)}."
+        )
     if constraint.range is None:
         raise lsip.ModelError(
             "A guarantee about episodes that nobody has seen needs the lowest and the highest cost of a step: "
             "rl.SemiInfiniteCost(…, range=(0, 1))."
         )
     gamma, length = constraint.gamma, episodes.live.sum(axis=0)
-    if gamma == 1:
-        if horizon is None:
-            raise lsip.ModelError(
-                "Costs that are not discounted add up over an episode: say how many steps it has at most, horizon=…."
-            )
-        longest = int(length.max(initial=0))
-        if longest > validation.count("horizon", horizon):
-            raise lsip.ModelError(f"An episode has {longest} steps, and `horizon` says {horizon} at most.")
+    if gamma == 1 and horizon is None:
+        raise lsip.ModelError(
+            "Costs that are not discounted add up over an episode: say how many steps it has at most, horizon=…."
+        )
+    longest = int(length.max(initial=0))
+    if horizon is not None and longest > validation.count("horizon", horizon):
+        raise lsip.ModelError(f"An episode has {longest} steps, and `horizon` says {horizon} at most.")
     ends = constraint.range
     most = float(horizon or 0) if gamma == 1 else 1 / (1 - gamma)
+    if gamma < 1 and horizon is not None and not tail:
+        most *= 1 - gamma**horizon
     keys: dict[tuple[bytes, bytes, bool], int] = {}
     firsts: list[int] = []
     which = np.empty(episodes.count, dtype=np.intp)

@@ -39,6 +39,7 @@ class EpisodeViolation:
         e = self.episodes
         times = np.broadcast_to(np.arange(len(e.live))[:, None], e.live.shape)[e.live]
         self.observations, self.actions = e.flat(e.observations), e.flat(e.actions)
+        self.owner = np.broadcast_to(np.arange(e.count), e.live.shape)[e.live]  # the episode of every step
         self.weights = self.constraint.gamma**times / e.count
         self.on_device = self._on_device()
 
@@ -61,9 +62,14 @@ class EpisodeViolation:
         if self.on_device is not None:
             return _finite(self.on_device.values(y), y)[:, None]
         chunk = max(TUNING.costs // max(len(self.weights), 1), 1)
-        parts = [self.costs(y[i : i + chunk]) @ self.weights for i in range(0, len(y), chunk)]
+        parts = [self.estimate(self.costs(y[i : i + chunk])) for i in range(0, len(y), chunk)]
         total: Array = np.concatenate(parts) if parts else np.zeros(0)
         return (total - self.constraint.bounds(y))[:, None]
+
+    def estimate(self, costs: Array) -> Array:
+        """The mean over episodes, for costs (N, B) of all steps: (N,)."""
+        means: Array = costs @ self.weights
+        return means
 
     def costs(self, y: Array) -> Array:
         """c_y at points (N, m) and all B steps: (N, B)."""
@@ -89,13 +95,6 @@ class EpisodeViolation:
             )
         return points
 
-    def spread(self, y: Array) -> float:
-        """The standard error of g at one point (m,); inf for a single episode."""
-        e, costs = self.episodes, np.zeros(self.episodes.live.shape)
-        costs[e.live] = self.costs(y[None])[0] * self.weights * e.count
-        sums = costs.sum(axis=0)
-        return float(sums.std(ddof=1) / np.sqrt(e.count)) if e.count > 1 else np.inf
-
     def provable(self) -> lsip.oracles.Violation:
         """The same function, which branch-and-bound can enclose where the constraint has Lipschitz constants.
 
@@ -105,13 +104,17 @@ class EpisodeViolation:
             return self
         of_cost, of_bound = np.broadcast_to(np.asarray(self.constraint.lipschitz, dtype=float), (2,))
         x = lsip.Variable(1, name="x")
-        constants = (float(of_cost * self.weights.sum()), float(of_bound))
+        constants = (float(of_cost * self.steepness()), float(of_bound))
         family = lsip.Family(self.domain, self._rows, self.constraint.bounds, constants)
         program = lsip.Problem(lsip.minimize(x.sum()), [family.on(x)], name="episodes").compile()
         return program.violation(0, np.ones(1))
 
+    def steepness(self) -> float:
+        """How many times as fast as c_y the estimate may change with y."""
+        return float(self.weights.sum())
+
     def _rows(self, y: Array) -> Array:
-        """The mean costs at points (N, m), as rows of one coefficient: (N, 1)."""
+        """The estimates at points (N, m), as rows of one coefficient: (N, 1)."""
         y = np.asarray(y, dtype=float)
         return self.values(y) + self.constraint.bounds(y)[:, None]
 

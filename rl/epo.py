@@ -53,6 +53,7 @@ def EPO(
     if constraint is None:
         if hasattr(problem, "observation_space"):
             raise lsip.ModelError("An environment comes with its constraint: rl.EPO(env, rl.SemiInfiniteCost(…)).")
+        validation.unused("a tabular model", config=config)
         return SICPO(problem, rule=Exchange(0.01 if eta is None else eta, rate, merge, gain, saturation), **options)
     if config is not None and not isinstance(config, SICPPOConfig):
         raise lsip.ModelError(f"`config` is an rl.SICPPOConfig; got {validation.shown(config)}.")

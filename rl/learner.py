@@ -28,7 +28,7 @@ from .errors import GivenCodeError, code_of
 from .logs import Folder, Log, Row, progress
 from .rules import Choice, Objective, Rule
 from .schedules import Schedule, at
-from .separation import separate
+from .separation import Room, separate
 from .state import Misfit, Report, State, pack, snapshot, unpack
 from .updates import Batch, Update
 
@@ -183,7 +183,7 @@ class Learner(ABC):
         options: dict[str, Any] = {"fallback": self.fallback, "candidates": played.candidates}
         found = separate(played.violation, self.oracle, self.eta, seed, **options)
         with code_of(f"The rule {type(self.rule).__name__}"):
-            aimed = replace(found, room=state.room)
+            aimed = replace(found, room=self._room(played))
             choice = self.rule.choose(aimed, state.points, state.prices, played.arrived)
         if not isinstance(choice, Choice):
             raise lsip.ModelError(f"`choose` of a rule gives an rl.rules.Choice; got {validation.shown(choice)}.")
@@ -222,6 +222,10 @@ class Learner(ABC):
         state.iteration += 1
         state.history.append(report)
         return report
+
+    def _room(self, played: Played) -> Room | None:
+        """What a rule may ask for below the bounds, at points of Y; None for nothing."""
+        return None
 
     def _row(self, report: Report) -> Row:
         """What the log says of an iteration."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import lsip
 from lsip.files import whole_file, writing
+from lsip.legible import say
 from lsip.validation import file_name, shown
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _open_board(path: Path, state: State) -> Any:
 @contextmanager
 def progress(total: int, show: bool) -> Iterator[Any]:
     """A function of (iterations done, text) that keeps one line up to date; silent unless `show`."""
-    if not show:
+    if not show or sys.stderr is None:
         yield lambda done, text: None
         return
     started, last = time.perf_counter(), 0.0
@@ -141,9 +142,9 @@ def progress(total: int, show: bool) -> Iterator[Any]:
         last = now
         left = (now - started) / max(done, 1) * (total - done)
         bar = "█" * (20 * done // total) + "·" * (20 - 20 * done // total)
-        print(f"\r{bar} {done}/{total}  {text}  {left:.0f} s left ", end="", file=sys.stderr, flush=True)
+        say(f"{bar} {done}/{total}  {text}  {left:.0f} s left ", start="\r", end="", stream=sys.stderr)
 
     try:
         yield update
     finally:
-        print(file=sys.stderr)
+        say("", stream=sys.stderr)

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 import lsip
 from lsip.deadline import within
+from lsip.legible import legibly
 from lsip.model import Answer
+from lsip.proof import closed, relative_gap
 from lsip.solution import above, below
 
 from . import plan_file, validation
@@ -144,8 +146,8 @@ class Plan:
 
     @property
     def gap(self) -> float:
-        """(upper - lower) / max(1, |value|)."""
-        return (self.upper - self.lower) / max(1.0, abs(self.value))
+        """(upper - lower) / max(|lower|, |upper|), as in `lsip.Solution.gap`."""
+        return relative_gap(self.lower, self.upper)
 
     @property
     def certified(self) -> bool:
@@ -156,7 +158,7 @@ class Plan:
         """
         if self.reached is None or not self.solution.certified:
             return bool(self.solution.certified)
-        return self.gap <= TUNING.closed * self.solution.tol
+        return closed(self.lower, self.upper, TUNING.closed * self.solution.tol, TUNING.closed * self.solution.atol)
 
     @property
     def status(self) -> lsip.Status:
@@ -188,6 +190,7 @@ class Plan:
         """The plan of `mdp` in a file of `save`; its proof is checked against `mdp`, and ProofError if it fails."""
         return plan_file.load(path, as_model(mdp))
 
+    @legibly
     def __str__(self) -> str:
         lines = [
             f"value  {self.value:.9g}, optimum within [{below(self.lower, 9):.9g}, {above(self.upper, 9):.9g}]"

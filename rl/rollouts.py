@@ -13,6 +13,7 @@ from gymnasium.wrappers.vector import FlattenObservation
 from numpy.typing import NDArray
 
 import lsip
+from lsip.validation import shown
 
 from .errors import code_of
 
@@ -111,33 +112,63 @@ def play_round(
         observations, _ = env.reset(seed=seed)
     n = env.num_envs
     running, terminated = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
-    last = np.array(observations)
+    last = _given("observations", observations, n)
     record: list[tuple[Array, ...]] = []
     while running.any():
         if len(record) >= most_steps:
             raise lsip.ModelError(
                 f"An episode did not end within {most_steps} steps; give the environment a time limit."
             )
-        seen = np.array(observations)  # an environment may use its arrays again
+        seen = _given("observations", observations, n)  # a copy: an environment may use its arrays again
+        if seen.shape != last.shape:
+            raise lsip.ModelError(f"The environment gave observations {seen.shape} after ones of shape {last.shape}.")
         _check_finite("observation", seen, running, len(record))
         drawn = act(seen)
         actions = to_env(drawn)
         with code_of("`step` of the environment"):
             following, rewards, ended, cut, info = env.step(actions)
-            earned = np.array(rewards, dtype=float)
+        earned = _given("rewards", rewards, n).astype(float)
+        if earned.shape != (n,):
+            raise lsip.ModelError(f"The environment must give ({n},) rewards, one for each copy; got {earned.shape}.")
         _check_finite("reward", earned, running, len(record))
         record.append((seen, actions, drawn, earned, running.copy()))
-        done = running & (np.asarray(ended) | np.asarray(cut))
+        ends = _flags("terminations", ended, n)
+        done = running & (ends | _flags("truncations", cut, n))
         if done.any():
             final = following
             if mode == AutoresetMode.SAME_STEP and "final_obs" in info:
                 final = np.stack([o if o is not None else f for o, f in zip(info["final_obs"], following, strict=True)])
-            last[done] = np.asarray(final)[done]
-            terminated |= done & np.asarray(ended)
+            final = _given("last observations", final, n)
+            if final.shape != last.shape:
+                raise lsip.ModelError(f"The environment gave last observations {final.shape}; {last.shape} are needed.")
+            last[done] = final[done]
+            terminated |= done & ends
             running &= ~done
         observations = following
     parts = [np.stack(part) for part in zip(*record, strict=True)]
     return Episodes(**dict(zip(OVER_TIME, parts, strict=True)), terminated=terminated, last=last, made=n * len(record))
+
+
+def _given(name: str, values: object, n: int) -> Array:
+    """What the copies of an environment gave, in an array of its own."""
+    try:
+        found = np.array(values)
+    except Exception as error:  # of a foreign class, or lists of unequal lengths
+        raise lsip.ModelError(f"The environment gave {name} that are no array: {error}") from None
+    if found.dtype.kind not in "biuf" or found.shape[:1] != (n,):
+        raise lsip.ModelError(
+            f"The environment must give {name} that are numbers, one row for each of its {n} copies; got "
+            f"{shown(values)}."
+        )
+    return found
+
+
+def _flags(name: str, values: object, n: int) -> NDArray[np.bool_]:
+    """Which copies have ended."""
+    found = _given(name, values, n)
+    if found.shape != (n,) or not np.isin(found, (0, 1)).all():
+        raise lsip.ModelError(f"The environment must give ({n},) {name}, True or False; got {shown(values)}.")
+    return found.astype(bool)
 
 
 def _check_finite(name: str, values: Array, running: NDArray[np.bool_], step: int) -> None:

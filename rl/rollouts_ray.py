@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from ray import ObjectRef
 
 log = logging.getLogger(__name__)
+LOOPBACK = "127.0.0.1"
+NO_CLUSTER = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # "0" says, on any system, that there are no other machines
 _users: set[RayPool] = set()  # pools on a Ray that this module has started; the last one shuts it down
 
 
@@ -44,7 +47,8 @@ class RayRollouts:
         How many; by default as many as Ray has processors for, and no more than an iteration has rounds.
     address
         Of a cluster, such as "auto" or "ray://head:10001". A Ray that this process already uses is joined; without one
-        and without an address, one is started on this machine, and ends with the last agent that uses it.
+        and without an address, one is started on this machine, listens on 127.0.0.1 alone, and ends with the last agent
+        that uses it.
     make
         A function without arguments that makes the environment. It is needed where Gymnasium does not know how: for
         environments that were not made by `gymnasium.make` or `make_vec`, or are wrapped since.
@@ -286,16 +290,43 @@ def _import_ray() -> ModuleType:
     return ray
 
 
+@contextmanager
+def _loopback() -> Iterator[None]:
+    """While Ray is started: let it listen to this machine alone.
+
+    Ray executes whatever code it is sent, and asks nobody who they are. By default its servers (GCS, raylet, object
+    manager, every worker, the driver) listen on all interfaces. They listen on 127.0.0.1 alone if that is the address
+    of the node; but Ray replaces 127.0.0.1 by an address that others can reach, unless it was told that there are no
+    other machines. It reads that from the environment when it is imported, which may have been long ago.
+    """
+    from ray._private import ray_constants
+
+    before, known = os.environ.get(NO_CLUSTER), getattr(ray_constants, "ENABLE_RAY_CLUSTER", True)
+    os.environ[NO_CLUSTER], ray_constants.ENABLE_RAY_CLUSTER = "0", False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = known
+        if before is None:
+            del os.environ[NO_CLUSTER]
+        else:
+            os.environ[NO_CLUSTER] = before
+
+
 def _start(ray: ModuleType, settings: RayRollouts) -> None:
     """Join a cluster, or start Ray here, with room for all actors."""
     address = settings.address or os.environ.get("RAY_ADDRESS")  # the latter is how Ray tells its jobs where they are
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "address": address}
     if address is None:
-        options |= {"address": "local", "include_dashboard": False}
+        options |= {"address": "local", "include_dashboard": False, "_node_ip_address": LOOPBACK}
         if settings.actors is not None:
             options["num_cpus"] = ceil(settings.actors * settings.cpus)
     try:
-        ray.init(**options)
+        with nullcontext() if address else _loopback():
+            ray.init(**options)
     except (ConnectionError, ValueError, RuntimeError) as error:
         what = f"The Ray at {address!r} cannot be joined" if address else "Ray cannot be started"
         raise lsip.ModelError(f"{what}: {error}") from error
+    reached = {node["NodeManagerAddress"] for node in ray.nodes()}
+    if address is None and reached != {LOOPBACK}:
+        log.warning("Ray listens on %s, not on this machine alone: keep others from its ports.", ", ".join(reached))

@@ -107,7 +107,7 @@ class Exchange:
 
     Where episodes are random, a policy that just keeps its bounds is found feasible every other time, and one that is
     to be kept must show it with confidence. So where the last evaluation saw no violation, the room that this takes
-    is asked for as well: a violation counts as v_i plus that.
+    at each point is asked for as well: a violation counts as v_i plus that.
 
     Parameters
     ----------
@@ -138,9 +138,9 @@ class Exchange:
             validation.number("saturation", self.saturation, "positive")
 
     def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
-        joined = found.joined(points, self.merge, above=self.eta - found.room)
+        joined = found.joined(points, self.merge, above=self.eta)
         before = np.concatenate([prices, np.zeros(len(joined) - len(prices))])
-        lacking = (found.at(joined) + found.room - min(self.eta, 0.0)).clip(-self.saturation, self.saturation)
+        lacking = (found.lacking(joined) - min(self.eta, 0.0)).clip(-self.saturation, self.saturation)
         after = np.maximum(0.0, before + self.rate * lacking)
         stays = after > 0
         joined, after, lacking = joined[stays], after[stays], lacking[stays]

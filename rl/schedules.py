@@ -23,7 +23,7 @@ class Linear:
         validation.number("end", self.end)
 
     def __call__(self, share: float) -> float:
-        return self.start + share * (self.end - self.start)
+        return self.start + validation.number("share", share) * (self.end - self.start)
 
 
 def check(name: str, value: Schedule, kind: str = "positive") -> Schedule:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,7 @@ class SearchTuning:
 
 
 TUNING = SearchTuning()
+Room = Callable[[Array], Array]  # at points (k, m): (k,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ class Found:
     values: Array  # (k,)
     bound: float = np.inf  # proven for all of Y
     trusts: tuple[str, ...] = ()
-    room: float = 0.0  # below the bounds, that a policy needs to be found feasible with confidence
+    room: Room | None = None  # below the bounds, that a policy needs to be found feasible with confidence
 
     @property
     def value(self) -> float:
@@ -69,13 +71,19 @@ class Found:
         """The violations at other points (k, m): (k,)."""
         return self.violation.values(points).max(axis=1) if len(points) else np.zeros(0)
 
+    def lacking(self, points: Array) -> Array:
+        """The violations at points (k, m), and what room is missing besides: (k,)."""
+        values = self.at(points)
+        return values if self.room is None or not len(points) else values + self.room(points)
+
     def joined(self, known: Array, merge: float, above: float = -np.inf) -> Array:
-        """Known points, and those found to violate by more than `above` that are not near any of them."""
+        """Known points, and those found that lack more than `above` and are not near any of them."""
         domain = self.violation.domain
         near = merge * np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
         kept = [*known.reshape(-1, domain.dim)]
-        for point, value in zip(self.points, self.values, strict=True):
-            if value > above and not any((np.abs(point - other) < near).all() for other in kept):
+        lacks = self.values if self.room is None or above == -np.inf else self.values + self.room(self.points)
+        for point, lack in zip(self.points, lacks, strict=True):
+            if lack > above and not any((np.abs(point - other) < near).all() for other in kept):
                 kept.append(point)
         return np.array(kept).reshape(-1, domain.dim)
 
@@ -117,7 +125,7 @@ def _asked(
     """The answer of one oracle: points with finite values, or an error in a sentence."""
     name = type(oracle).__name__
     with code_of(f"The oracle {name}", kind=OracleError):
-        found = oracle.maximise(_shown(violation, oracle), target=target, seed=seed)
+        found = lsip.oracles.ask(oracle, _shown(violation, oracle), target=target, seed=seed)
         values = np.asarray(found.values, dtype=float)
     if not len(values) or not np.isfinite(values).all():
         what = "no point" if not len(values) else f"the violation {values[~np.isfinite(values)][0]}"

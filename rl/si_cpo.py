@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import lsip
+from lsip.legible import legibly
 from lsip.schema import Schema, text, whole
 from lsip.validation import numbers
 
@@ -78,7 +79,7 @@ class SICPO(Learner):
     oracle
         How to maximise over Y: any of `lsip.oracles`; the paper's random search with 100 points by default.
     eta
-        Tolerance of the switch; a negative one is a margin.
+        Tolerance of the switch, 0.01 by default; a negative one is a margin.
     switch
         "worst" steps on the cost at the worst index point, as in the paper; "set" on those at all points that are known
         to be violated, see `rl.rules.Switch`.
@@ -115,8 +116,8 @@ class SICPO(Learner):
         update: Update | None = None,
         evaluation: Evaluation | None = None,
         oracle: lsip.oracles.Oracle | None = None,
-        eta: float = 0.01,
-        switch: Literal["worst", "set"] = "worst",
+        eta: float = Switch.eta,
+        switch: Literal["worst", "set"] = Switch.switch,
         learning_rate: Schedule = 1.0,
         policy: Categorical | None = None,
         features: ArrayLike | None = None,
@@ -126,8 +127,11 @@ class SICPO(Learner):
         rule: Rule | None = None,
     ) -> None:
         search = lsip.oracles.RandomSearch(points=100) if oracle is None else oracle
+        switching = Switch(eta, switch)
+        if rule is not None and switching != Switch():
+            raise lsip.ModelError("`eta` and `switch` cannot be used with a `rule` in place of the switch.")
         super().__init__(
-            Switch(eta, switch) if rule is None else rule,
+            switching if rule is None else rule,
             NPG() if update is None else update,
             search,
             learning_rate,
@@ -138,6 +142,7 @@ class SICPO(Learner):
         self.world = TabularWorld(problem, way, policy, features, pick_device(device))
         self.state = self.world.begin(self.seed)
 
+    @legibly
     def __repr__(self) -> str:
         spec = self.specification
         return (
@@ -157,7 +162,7 @@ class SICPO(Learner):
         tensorboard: bool = True,
         verbose: bool = False,
         checkpoint: str | Path | None = None,
-        every: int = 1000,
+        every: int | None = None,
         callback: Callback | None = None,
     ) -> SICPO:
         """Go on for so many iterations.
@@ -174,12 +179,15 @@ class SICPO(Learner):
         verbose
             Show a line of progress.
         checkpoint, every
-            A file that is written every so many iterations and at the end; `load` goes on from it.
+            A file that is written every so many iterations (1000) and at the end; `load` goes on from it.
         callback
             Called with the agent and every `Report`; returning True stops.
         """
-        goal = self.iteration + validation.count("iterations", iterations)
-        self._learn(Course(goal, "iteration", log, tensorboard, verbose, checkpoint, every, callback))
+        goal = self.iteration + validation.work("iterations", validation.count("iterations", iterations))
+        pace = 1000 if every is None else every
+        if checkpoint is None:
+            validation.unused("a run without a `checkpoint`", every=every)
+        self._learn(Course(goal, "iteration", log, tensorboard, verbose, checkpoint, pace, callback))
         return self
 
     # ---- what was learned -------------------------------------------------------------------------------------------
@@ -252,9 +260,10 @@ class SICPO(Learner):
         policy = self.choose(choice)
         self._warn(choice)
         model = check_model(self.evaluation, self.simulator)
-        if model is not None:
-            return certify(model, policy, delta=delta)
         count, steps = validation.count("episodes", episodes), validation.count("horizon", horizon)
+        if model is not None:
+            validation.number("delta", delta, "probability")
+            return certify(model, policy)
         pairs = rollout(self.simulator, policy, steps, validation.generator(seed), count=count)
         visits = np.zeros((count, policy.size))
         for t, row in enumerate(pairs):
@@ -306,4 +315,6 @@ class SICPO(Learner):
                 f"{spec.actions}."
             )
         agent._restore(path, facts, arrays)
+        if any(table.shape != (spec.states, spec.actions) for table in agent.state.recent):
+            raise lsip.ModelError(f"{path} is damaged: it holds policies of other shapes than {(states, actions)}.")
         return agent

@@ -10,12 +10,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+import gymnasium as gym
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 import lsip
+from lsip.legible import legibly
 from lsip.schema import Schema, text
 
 from . import checkpoint as checkpoints
@@ -23,20 +24,20 @@ from . import named_env, validation
 from .batched_search import BatchedSearch
 from .certify import Guarantee, certify
 from .constraint import SemiInfiniteCost
-from .episode_violation import EpisodeViolation
 from .episodic import EpisodicWorld, innermost
 from .errors import NoGoodPolicyWarning
-from .learner import SETTINGS, Callback, Course, Learner, by_path, rebuilt
+from .learner import SETTINGS, Callback, Course, Learner, Played, by_path, rebuilt
 from .logs import Row, check_folder
-from .player import flattened
+from .player import flattened, width
 from .policies import Policy, flat_parameters, pick_device, set_flat_parameters
-from .rollouts import AnyEnv, Episodes
+from .rollouts import AnyEnv, Episodes, as_vector
 from .rules import Rule, Switch
 from .schedules import at
-from .separation import TUNING, separate
+from .separation import TUNING, Found, Room, separate
 from .si_cppo_config import Settings, SICPPOConfig
 from .state import Kept, Report, is_part
 from .updates import PPO, Update
+from .upper_violation import UpperViolation, alike, margin_at
 
 if TYPE_CHECKING:
     from .rollouts_ray import RayRollouts
@@ -49,6 +50,10 @@ FACTS: dict[str, Schema] = {  # of a file, beside its arrays
     "settings": {**SETTINGS, "env": named_env.SCHEMA, "config": by_path},
     "state": by_path,
 }
+
+CLIMBING = lsip.oracles.Multistart()  # the default, and what looks besides at policies that are to be kept
+OF_THE_SWITCH = ("eta", "switch", "only_arrived")  # settings that a rule of one's own has no use for,
+OF_THE_UPDATE = ("clip", "divergence", "penalty", "epochs")  # and an update
 
 
 class SICPPO(Learner):
@@ -112,6 +117,12 @@ class SICPPO(Learner):
         **settings: Unpack[Settings],
     ) -> None:
         c = _config(config, settings)
+        if rule is not None:
+            _unused("a `rule` in place of the switch", settings, OF_THE_SWITCH)
+        if update is not None:
+            _unused("an `update` of your own", settings, OF_THE_UPDATE)
+        if policy is not None:
+            _unused("a `policy` of your own", settings, ("log_std",))
         rate = c.learning_rate if c.learning_rate is not None else 1e-3 if update is None else 1.0
         search = _searcher(constraint) if oracle is None else oracle
         super().__init__(
@@ -128,6 +139,7 @@ class SICPPO(Learner):
         self._looking = torch.Generator(device=self.device)  # of predictions; a run has a seed a round instead
         self._looking.manual_seed(self.seed + 1)
 
+    @legibly
     def __repr__(self) -> str:
         best = "no feasible policy yet" if self.best is None else f"best feasible return {self.best[0]:.4g}"
         name = getattr(self.env.spec, "id", None) or type(innermost(self.env)).__name__
@@ -198,8 +210,11 @@ class SICPPO(Learner):
 
     def episodes(self, count: int, seed: int, *, deterministic: bool = True) -> Episodes:
         """Fresh episodes of the policy that `predict` uses: exactly so many, the same for the same seed."""
-        validation.flag("deterministic", deterministic)
         self._warn()
+        return self._fresh(count, seed, deterministic)
+
+    def _fresh(self, count: int, seed: int, deterministic: bool) -> Episodes:
+        validation.flag("deterministic", deterministic)
         with self._using_best() as player:
             played = self.world.episodes(player, validation.count("count", count), validation.seed(seed), deterministic)
         return played.first(count)
@@ -228,10 +243,14 @@ class SICPPO(Learner):
         deterministic
             Whether the policy takes its most likely actions.
         """
+        self._warn()
+        validation.number("delta", delta, "probability")  # before 20,000 episodes are played for it
         fresh = int(np.random.SeedSequence().generate_state(1)[0] >> 1) if seed is None else seed
-        limit = horizon or getattr(self.env.spec, "max_episode_steps", None)
-        limit = limit or getattr(self.env.unwrapped, "max_episode_steps", None)
-        played = self.episodes(episodes, fresh, deterministic=deterministic)
+        limit = None if horizon is None else validation.count("horizon", horizon)
+        if limit is None and self.constraint.gamma == 1:
+            limit = getattr(self.env.spec, "max_episode_steps", None)
+            limit = limit or getattr(self.env.unwrapped, "max_episode_steps", None)
+        played = self._fresh(episodes, fresh, deterministic)
         return certify(self.constraint, played, delta=delta, horizon=limit)
 
     # ---- learning ---------------------------------------------------------------------------------------------------
@@ -244,7 +263,7 @@ class SICPPO(Learner):
         evaluate_every: int = 5,
         feasible: float = 0.0,
         checkpoint: str | Path | None = None,
-        every: int = 10,
+        every: int | None = None,
         target: float | None = None,
         callback: Callback | None = None,
     ) -> SICPPO:
@@ -265,16 +284,20 @@ class SICPPO(Learner):
             `feasible`, and whose return is the best so far, is played again, with `confirmation` times the episodes,
             and kept as `best` if these show the same, with the confidence of the config for the whole run.
         checkpoint, every
-            A file, written every so many iterations and at the end; `load` goes on from it. On Ray it is written after
-            each: when Ray's own process on this machine dies, Ray ends this one, too, and nothing can be done then.
+            A file, written every so many iterations (10) and at the end; `load` goes on from it. On Ray it is written
+            after each: when Ray's own process on this machine dies, Ray ends this one, too, and nothing can be done.
         target
             Stop as soon as a feasible policy returns this much.
         callback
             Called with the agent and every `Report`; returning True stops.
         """
-        goal = int(validation.number("total_steps", total_steps, "positive"))
+        goal = validation.work("total_steps", total_steps)
         validation.count("evaluate_every", evaluate_every)
-        every = validation.count("every", every) if self.world.pool is None else 1
+        pace = 10 if every is None else validation.count("every", every)
+        if checkpoint is None:
+            validation.unused("a run without a `checkpoint`", every=every)
+        if self.world.pool is not None:
+            pace = 1
         validation.number("feasible", feasible)
         if target is not None:
             validation.number("target", target)
@@ -287,7 +310,7 @@ class SICPPO(Learner):
         threads = torch.get_num_threads()
         torch.set_num_threads(self.config.threads)
         try:
-            self._learn(Course(goal, "steps", self.folder, True, verbose, checkpoint, every, callback, after))
+            self._learn(Course(goal, "steps", self.folder, True, verbose, checkpoint, pace, callback, after))
         finally:
             torch.set_num_threads(threads)
         return self
@@ -318,7 +341,9 @@ class SICPPO(Learner):
         """Play with the current policy: mean return, and the worst violation over Y (found, not proven).
 
         `oracle` looks for it instead of the training's own. The report's `margin` is what chance may add to the
-        violation at its worst point, with this confidence, or that of the config; `certify` speaks about all points.
+        violation: with this confidence, or that of the config, the true violation at any y is at most `violation` +
+        `margin`, the largest upper confidence bound over Y (`rl.upper_violation`). What no episode has shown is not in
+        it; `certify` has room for that, too.
         """
         validation.flag("deterministic", deterministic)
         chosen = self.oracle if oracle is None else validation.oracle(oracle)
@@ -328,15 +353,15 @@ class SICPPO(Learner):
         return self._evaluated(count, validation.seed(seed), deterministic, sure, chosen)
 
     def _evaluated(
-        self, count: int, seed: int, deterministic: bool, sure: float, *oracles: lsip.oracles.Oracle
+        self, count: int, seed: int, deterministic: bool, sure: float | None, *oracles: lsip.oracles.Oracle
     ) -> Report:
-        """A report of fresh episodes, of which several oracles may look for the worst."""
+        """A report of fresh episodes, of which several oracles may look for the worst; None is for no margin."""
         played = self.world.played(self.world.episodes(self.world.player(self.state), count, seed, deterministic))
         options: dict[str, Any] = {"fallback": self.fallback, "candidates": played.candidates}
         place = int(np.random.default_rng(seed).integers(2**31))
         answers = [separate(played.violation, oracle, 0.0, place, **options) for oracle in oracles]
         found = max(answers, key=lambda each: each.value)
-        violation = played.data.violation
+        margin = 0.0 if sure is None else self._margin(played, found, 1 - sure, place, oracles)
         return Report(
             self.iteration,
             self.total_steps,
@@ -347,32 +372,61 @@ class SICPPO(Learner):
             played.arrived,
             0.0,
             played.undiscounted,
-            _margin(violation, found.y, sure),
+            margin,
         )
+
+    def _margin(
+        self, played: Played, found: Found, chance: float, place: int, oracles: tuple[lsip.oracles.Oracle, ...]
+    ) -> float:
+        """How far the largest upper confidence bound over Y lies above the largest mean."""
+        episodes = played.data.episodes
+        if episodes.count < 2:
+            return np.inf
+        if alike(episodes):
+            return 0.0
+        upper = UpperViolation(self.constraint, episodes, self.device, chance=chance)
+        looked = found.points if played.candidates is None else np.concatenate([found.points, played.candidates])
+        options: dict[str, Any] = {"fallback": self.fallback, "candidates": looked}
+        return max(separate(upper, oracle, 0.0, place, **options).value for oracle in oracles) - found.value
 
     def judge(self, feasible: float = 0.0) -> None:
         """Evaluate with fresh seeds, and keep the policy if it is feasible and returns more than any before.
 
-        A policy that looks feasible, and returns more than the best so far does in the same episodes, is evaluated
-        again, with other seeds and `confirmation` times the episodes, and that must show both, the first with
-        confidence. So many are tried that some would pass by luck: the j-th may do so with the share 1 / (j (j + 1)) of
-        what the config allows, and all of them together with all of it. An oracle that is asked in every iteration is a
-        quick one, and the best policies are those that it just misses: so a second one climbs from many points, too.
+        A policy that looks feasible, and returns more than the best so far does in the same episodes, is tried: it is
+        evaluated again, with other seeds and `confirmation` times the episodes, and these must show both. What is
+        compared with `feasible` then is the largest upper confidence bound over Y (`rl.upper_violation`), not only the
+        one where the mean is largest. So many policies are tried that some would pass by luck: the j-th may do so with
+        the share 1 / (j (j + 1)) of what the config allows, and all of them together with all of it. An oracle that is
+        asked in every iteration is a quick one, and the best policies are those that it just misses: so a second one
+        climbs from many points, too.
+
+        Of many that are tried, those are kept that were lucky. So return and violation of `best` are those of a third
+        set of episodes, which chose nothing.
         """
         count, state = self.config.evaluation_episodes, self.state
-        seeds = [int(s) for s in np.random.default_rng([self.seed, self.iteration, 1]).integers(2**30, size=2)]
+        seeds = [int(s) for s in np.random.default_rng([self.seed, self.iteration, 1]).integers(2**30, size=3)]
         chance = (1 - self.config.confidence) / ((state.confirmed + 1) * (state.confirmed + 2))
-        report = self.evaluate(count, seed=seeds[0], confidence=1 - chance)
-        near = report.violation <= feasible and np.isfinite(report.margin)  # others have further to go
-        state.room = report.margin / self.config.confirmation**0.5 if near else 0.0
+        report = self._evaluated(count, seeds[0], True, None, self.oracle)
+        state.trial = chance if report.violation <= feasible else 0.0  # others have further to go
         better = report.violation <= feasible and report.reward > self._best_return(count, seeds[0])
         if better:
             state.confirmed += 1
             count *= self.config.confirmation
-            closer = () if getattr(self.oracle, "candidates", True) is False else (lsip.oracles.Multistart(),)
-            report = self._evaluated(count, seeds[1], True, 1 - chance, self.oracle, *closer)
+            enough = getattr(self.oracle, "candidates", True) is False or self.oracle is CLIMBING
+            oracles = (self.oracle,) if enough else (self.oracle, CLIMBING)
+            report = self._evaluated(count, seeds[1], True, 1 - chance, *oracles)
             better = report.violation + report.margin <= feasible and report.reward > self._best_return(count, seeds[1])
+            if better:
+                report = self._evaluated(count, seeds[2], True, 1 - chance, *oracles)
         self.remember(report, better)
+
+    def _room(self, played: Played) -> Room | None:
+        """At points of Y: the margin of a trial, where the last evaluation saw no violation, so that one is near."""
+        chance, episodes = self.state.trial, self.config.evaluation_episodes * self.config.confirmation
+        violation = played.data.violation
+        if not chance or episodes < 2 or violation.episodes.count < 2:
+            return None
+        return lambda points: margin_at(violation, points, chance, episodes)
 
     def _best_return(self, episodes: int, seed: int) -> float:
         """What the best policy so far returns in these episodes: what it returned when it was kept was luck in part."""
@@ -427,22 +481,17 @@ class SICPPO(Learner):
             rate, seed, told = made.pop("learning_rate"), settings["seed"], settings["env"]
             kept = SICPPOConfig(**{**config, "hidden": tuple(config["hidden"])})
             held = sum(array.size for array in arrays.values())
-            if sum(before * after for before, after in pairwise(kept.hidden)) > held:
-                raise ValueError(f"its networks have layers {kept.hidden}, but it holds {held} numbers")
         if env is None:
             env = named_env.made(path, told, held)
+        limits = _own(env) if constraint is None else constraint
+        with checkpoints.reading(path, cls.kind, facts):
+            _check_sizes(path, kept, env, limits, arrays)
         agent = cls.__new__(cls)
         options: dict[str, Any] = {"device": device, "tensorboard": tensorboard, "workers": workers, "policy": policy}
-        SICPPO.__init__(agent, env, _own(env) if constraint is None else constraint, kept, seed=seed, **made, **options)
+        SICPPO.__init__(agent, env, limits, kept, seed=seed, **made, **options)
         agent.learning_rate = rate
         agent._restore(path, facts, arrays)
         return agent
-
-
-def _margin(violation: EpisodeViolation, y: Array, confidence: float) -> float:
-    """How much more the violation at y may be, with this confidence (Student's t)."""
-    error, freedom = violation.spread(y), violation.episodes.count - 1
-    return float(error * stats.t.ppf(confidence, freedom)) if 0 < error < np.inf else error
 
 
 def _searcher(constraint: SemiInfiniteCost) -> lsip.oracles.Oracle:
@@ -451,7 +500,7 @@ def _searcher(constraint: SemiInfiniteCost) -> lsip.oracles.Oracle:
         return lsip.oracles.BranchAndBound(max_boxes=TUNING.boxes)
     discrete = isinstance(getattr(constraint, "domain", None), lsip.Finite)
     batched = getattr(constraint, "tensors", False) and not discrete
-    return BatchedSearch() if batched else lsip.oracles.Multistart()
+    return BatchedSearch() if batched else CLIMBING
 
 
 def _config(config: SICPPOConfig | None, settings: Settings) -> SICPPOConfig:
@@ -462,6 +511,31 @@ def _config(config: SICPPOConfig | None, settings: Settings) -> SICPPOConfig:
     if config is not None and not isinstance(config, SICPPOConfig):
         raise lsip.ModelError(f"`config` must be an rl.SICPPOConfig(…); got {validation.shown(config)}.")
     return replace(config or SICPPOConfig(), **settings)
+
+
+def _unused(whose: str, settings: Settings, names: tuple[str, ...]) -> None:
+    validation.unused(whose, **{name: value for name, value in settings.items() if name in names})
+
+
+def _check_sizes(
+    path: str | Path, config: SICPPOConfig, env: AnyEnv, constraint: object, arrays: Mapping[str, Array]
+) -> None:
+    """Refuse networks of other sizes than the file holds, before any are made: a file may ask for anything."""
+    space = as_vector(env).single_observation_space
+    if not isinstance(constraint, SemiInfiniteCost) or not isinstance(space, gym.spaces.Box | gym.spaces.Discrete):
+        return  # whoever is to learn says what is wrong with them
+    seen = width(space)
+    for critic, first in (("reward", seen), ("cost", seen + constraint.domain.dim)):
+        for i, (before, after) in enumerate(pairwise([first, *config.hidden, 1])):
+            name = f"critics/{critic}.{2 * i}.weight"
+            if arrays[name].shape == (after, before):
+                continue
+            if not i and arrays[name].shape == (after, arrays[name].size // after):
+                raise lsip.ModelError(
+                    f"{path} was made for other observations, actions or index sets than these: {name} has shape "
+                    f"{arrays[name].shape} instead of {(after, before)}."
+                )
+            raise ValueError(f"its networks have layers {tuple(config.hidden)}, but {name} has {arrays[name].shape}")
 
 
 def _own(env: AnyEnv) -> SemiInfiniteCost:

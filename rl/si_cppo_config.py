@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, TypedDict
+
+from lsip.validation import flag
 
 from . import schedules, validation
 from .schedules import Schedule
@@ -70,7 +72,7 @@ class SICPPOConfig:
     scale_actions: bool = True  # the policy's -1 and 1 are the bounds of a Box of actions
     evaluation_episodes: int = 64  # at least, by which a policy is judged
     confirmation: int = 4  # times as many, by which one is judged again that looks feasible
-    confidence: float = 0.95  # with which these must show it, at the worst point and for all that a run keeps
+    confidence: float = 0.95  # with which these must show it, at every y and for all that a run keeps
     threads: int = 1  # of torch, while learning
 
     def __post_init__(self) -> None:
@@ -78,6 +80,10 @@ class SICPPOConfig:
         for name in counts.split():
             validation.count(name, getattr(self, name))
         validation.count("index_points", self.index_points, 0)
+        for each in fields(self):
+            if each.type == "bool":
+                flag(each.name, getattr(self, each.name))
+        validation.choice("switch", self.switch, ("worst", "set"))
         for name in ("critic_rate", "clip", "divergence"):
             validation.number(name, getattr(self, name), "positive")
         if self.learning_rate is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import lsip
+from lsip.legible import legible_repr, say
 from lsip.validation import numbers
 
 from . import plan_file, theory, validation
@@ -24,6 +25,7 @@ from .sicmdp import SICMDP, Specification, as_specification, policy_of
 Array = NDArray[np.float64]
 
 
+@legible_repr
 @dataclass(frozen=True, eq=False)
 class Learned(Plan):
     """What SI-CRL returns: the policy, and its value in the most optimistic model, `model`.
@@ -120,7 +122,7 @@ class OnePoint:
         self, violation: lsip.oracles.Violation, *, target: float = 0.0, seed: int = 0
     ) -> lsip.oracles.Separation:
         """What the oracle says, cut down to its first point."""
-        found = self.oracle.maximise(violation, target=target, seed=seed)
+        found = lsip.oracles.ask(self.oracle, violation, target=target, seed=seed)
         worst = np.argsort(-found.values, kind="stable")[:1]
         return replace(
             found, points=found.points[worst], values=found.values[worst], components=found.components[worst], rows=None
@@ -194,6 +196,7 @@ def si_crl(
     specification = _fitting(data, specification)
     if oracle is not None:
         validation.oracle(oracle)
+    validation.number("tol", tol, "positive")
     if tolerance is not None:
         validation.number("tolerance", tolerance, "amount")
     if iterations is not None:
@@ -233,7 +236,7 @@ def si_crl(
     for learned in steps:
         done = learned.solution
         if verbose:
-            print(f"{done.iterations:5d}  value {done.value:.9g}  violation {done.violation:.3g}", flush=True)
+            say(f"{done.iterations:5d}  value {done.value:.9g}  violation {done.violation:.3g}")
         if done.violation <= (tolerance or 0.0) or done.iterations == iterations:
             break
     if learned is None:

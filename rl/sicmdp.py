@@ -19,7 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 import lsip
+from lsip.legible import legibly
 from lsip.model import FamilyViolation
+from lsip.validation import whole
 
 from . import validation
 from .constraint import Bound, Cost, CostTable, SemiInfiniteCost, Worst
@@ -121,6 +123,7 @@ class Specification:
 
     def check(self, states: int, actions: int) -> None:
         """Refuse data of another size."""
+        states, actions = whole("states", states, 1), whole("actions", actions, 1)
         if (states, actions) != self.r.shape:
             raise lsip.ModelError(
                 f"The data have {states} states and {actions} actions, the specification {self.states} and "
@@ -243,6 +246,7 @@ class SICMDP:
         """How many discounted visits there are at most, however the rows of P sum: about 1 / (1 - gamma)."""
         return horizon(self.gamma, self.rows)
 
+    @legibly
     def __repr__(self) -> str:
         return (
             f"SICMDP with {self.states} states, {self.actions} actions, discount {self.gamma:g}, "

@@ -11,12 +11,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from lsip.schema import Schema, conform, double, flag, number, whole
+
 from .flat import Memory
 from .policies import Policy
 
 Array = NDArray[np.float64]
 Tree = Any  # dictionaries of trees, arrays, and what JSON can hold
 BETWEEN = "/"  # the names of a path through a tree
+SCALARS: dict[Any, Schema] = {int: whole, float: double, bool: flag}
+KINDS: dict[Any, str] = {int: "iu", float: "f", bool: "b", Array: "f"}  # of columns, as NumPy names them
 
 
 class Report(NamedTuple):
@@ -59,7 +63,7 @@ class Normaliser(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A policy that was kept, and how it was seen to do."""
+    """A policy that was kept, and how it did in episodes after that, which had no part in the choice."""
 
     reward: float
     parameters: Tensor  # as one vector
@@ -85,7 +89,7 @@ class State:
     steps: int = 0
     good: int = 0  # iterations within the tolerance
     confirmed: int = 0  # policies that looked feasible, and were played again
-    room: float = 0.0  # below its bounds, that a policy which looks feasible needs to pass such a trial
+    trial: float = 0.0  # chance by which the next one may be wrong; 0 where the policy does not look feasible
     run: int = 0  # of the log, where there are several
     best: Kept | None = None  # the largest return of all feasible policies
     drawn: Kept | None = None  # uniform among all good policies so far
@@ -177,6 +181,11 @@ def _check(state: State) -> None:
     for kept in (state.best, state.drawn):
         if kept is not None and kept.parameters.shape != (size,):
             raise ValueError(f"a kept policy has {tuple(kept.parameters.shape)} parameters")
+        seen = None if kept is None else kept.normaliser
+        if seen is not None and (seen.mean.shape, seen.square.shape) != (state.observed.mean.shape,) * 2:
+            raise ValueError(f"a kept policy observes {seen.mean.shape} numbers")
+    if len(state.prices) != len(state.points):
+        raise ValueError(f"there are {len(state.points)} index points and {len(state.prices)} prices")
     if any(row.y.shape != state.points.shape[1:] for row in (*state.history, *state.evaluations)):
         raise ValueError("index points have another dimension")
 
@@ -227,21 +236,45 @@ def _made(kind: Any, now: Any, tree: Tree, path: str) -> Any:
         now.bit_generator.state = tree["state"][0]
         return now
     if kind is Tensor:
-        return torch.as_tensor(tree)
+        return torch.as_tensor(_floats(tree, path))
     if get_origin(kind) is dict:
         if tree.pop("parts") != len(tree):
             raise KeyError(f"a part of {path}")
-        return {key: torch.as_tensor(v) if isinstance(v, np.ndarray) else v for key, v in tree.items()}
+        return {key: _part(part, f"{path}{BETWEEN}{key}") for key, part in tree.items()}
     if get_origin(kind) is list:
-        return _rows(tree)
+        return _rows(tree, path)
     if get_origin(kind) is tuple:
-        return tuple(tree)
+        return tuple(_floats(tree, path))
     if isinstance(kind, type) and hasattr(kind, "_fields"):
         kinds = get_type_hints(kind)
-        return kind(**{name: _made(kinds[name], None, tree[name], f"{path}{BETWEEN}{name}") for name in kinds})
+        return kind(
+            **{
+                name: _made(kinds[name], getattr(now, name, None), tree[name], f"{path}{BETWEEN}{name}")
+                for name in kinds
+            }
+        )
+    if kind in SCALARS:
+        conform(tree, SCALARS[kind], path)
+        return kind(tree)
     if isinstance(now, np.ndarray) and np.ndim(tree) != now.ndim:
         raise ValueError(f"{path} has shape {np.shape(tree)}")
+    return _floats(tree, path)
+
+
+def _floats(tree: Tree, path: str) -> Array:
+    """An array of floats."""
+    if not isinstance(tree, np.ndarray) or tree.dtype.kind != "f":
+        raise ValueError(f"{path} must be an array of floats; got {getattr(tree, 'dtype', type(tree).__name__)}")
     return tree
+
+
+def _part(tree: Tree, path: str) -> Tensor | float:
+    """What a memory holds: a number, or an array of floats as a tensor."""
+    if isinstance(tree, np.ndarray):
+        return torch.as_tensor(_floats(tree, path))
+    conform(tree, number, path)
+    plain: float = tree
+    return plain
 
 
 def _fill(part: Tensor, given: Array, path: str) -> None:
@@ -250,11 +283,20 @@ def _fill(part: Tensor, given: Array, path: str) -> None:
     part.copy_(torch.as_tensor(given))
 
 
-def _rows(tree: Tree) -> list[Report]:
-    numbers = tree.get("numbers", {})
-    columns = [tree[name] for name in Report._fields[:-1]]
-    if any(len(column) != tree["rows"] for column in columns):
-        raise ValueError("the history has columns of different lengths")
+def _rows(tree: Tree, path: str) -> list[Report]:
+    conform(tree["rows"], whole, f"{path}{BETWEEN}rows")
+    if not tree["rows"]:
+        return []
+    numbers, kinds = tree.get("numbers", {}), get_type_hints(Report)
+    names = Report._fields[:-1]
+    columns = [tree[name] for name in names]
+    for name, column in (*zip(names, columns, strict=True), *numbers.items()):
+        if not isinstance(column, np.ndarray) or not column.ndim or len(column) != tree["rows"]:
+            raise ValueError(f"{path} has columns of different lengths")
+        if column.ndim != (2 if name == "y" else 1):
+            raise ValueError(f"{path}{BETWEEN}{name} has shape {column.shape}")
+        if column.dtype.kind not in KINDS[kinds.get(name, float)]:
+            raise ValueError(f"{path}{BETWEEN}{name} holds {column.dtype}")
     return [
         Report(*(part if np.ndim(part) else part.item() for part in row))._replace(
             numbers={key: float(v[i]) for key, v in numbers.items() if np.isfinite(v[i])}

@@ -50,6 +50,14 @@ def count(name: str, value: object, least: int = 1) -> int:
     return int(value)
 
 
+def work(name: str, value: object) -> int:
+    """How much is to be done: a positive whole number, that a float can also be (1e6), if it can be counted up to."""
+    found = number(name, value, "positive")
+    if found > 2**53 or (found != int(found)):
+        raise lsip.ModelError(f"`{name}` must be a whole number, at most 2**53; got {shown(value)}.")
+    return int(found)
+
+
 def sizes(name: str, value: Sequence[int]) -> tuple[int, ...]:
     """The sizes of the layers of a network."""
     if not isinstance(value, list | tuple):
@@ -112,6 +120,14 @@ def function(name: str, value: Callable[..., object] | None, *arguments: str) ->
         raise lsip.ModelError(f"`{name}` must be a function of {', '.join(arguments)}; got {shown(value)}.")
     if value is not None:
         call(name, value, *arguments)
+
+
+def unused(whose: str, **given: object) -> None:
+    """Refuse options that play no part here, rather than swallow them."""
+    names = [f"`{name}`" for name, value in given.items() if value is not None]
+    if names:
+        them = "it" if len(names) == 1 else "them"
+        raise lsip.ModelError(f"{' and '.join(names)} cannot be used with {whose}; leave {them} out.")
 
 
 def shown(value: object) -> str:

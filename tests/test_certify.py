@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -251,3 +252,80 @@ def test_what_si_crl_learned_keeps_its_guarantee() -> None:
     lowest, highest = mdp.specification.costs.extremes()
     assert few.guarantee.bound <= (highest - lowest) / (1 - mdp.gamma) + 1e-6  # what holds without any data
     assert "80 sampled transitions leave a model that has" in str(few.guarantee)
+
+
+def costly(share: float, size: float, n: int = 100, low: float = 0.0) -> Episodes:
+    """Episodes of one step, some of which are dear."""
+    seen = np.full((1, n, 1), low)
+    seen[0, : int(share * n), 0] = size
+    zeros = np.zeros((1, n))
+    return Episodes(seen, seen, seen, zeros, np.ones((1, n), dtype=bool), np.ones(n, dtype=bool), seen[0])
+
+
+def as_seen(**known: object) -> rl.SemiInfiniteCost:
+    """The cost is what is seen, times a bump around 0.37."""
+
+    def cost(y: Any, observations: Any, actions: Any) -> Any:
+        return np.exp(-900 * (y.reshape(len(y), 1) - 0.37) ** 2) * observations[:, 0]
+
+    return rl.SemiInfiniteCost(lsip.Interval(0, 1), cost, 0.0, **known)
+
+
+@pytest.mark.parametrize(
+    ("played", "ends", "said"),
+    [
+        (costly(0.1, 20.0), (0, 1), "A step costs 20 at y"),
+        (costly(0.01, 1.01), (0, 1), "A step costs 1.01 at y"),
+        (costly(0.01, -0.5), (0, 1), "A step costs -0.5 at y"),
+        (costly(1.0, 3.0), (0, 1), "A step costs 3 at y"),  # all alike: a reference alone would not notice
+        (costly(0.5, 0.5, low=-3.0), (-2, 1), "A step costs -3 at y"),
+    ],
+)
+def test_costs_outside_of_their_range_are_no_evidence(played: Episodes, ends: tuple[float, float], said: str) -> None:
+    with pytest.raises(lsip.ModelError, match=f"{said}.*outside of the declared range") as error:
+        rl.certify(as_seen(range=ends), played, horizon=1)
+    assert "range" in str(error.value)
+    for tuning in (None, rl.CertifyTuning(most_steps=1, costs_at_once=1e3)):
+        inside = rl.certify(as_seen(range=(-3.0, 20.0), lipschitz=(600.0, 0.0)), played, horizon=1, tuning=tuning)
+        assert inside.bound >= inside.mean_violation
+
+
+def test_a_range_of_a_table_is_checked_too() -> None:
+    mdp = envs.sewage(states=3, actions=2, gamma=0.7, seed=1)
+    c = mdp.specification.constraint
+    short = rl.SemiInfiniteCost(c.domain, c.cost, c.bound, range=(0.0, 0.01))
+    spec = rl.Specification(mdp.specification.r, short, mdp.specification.mu, mdp.specification.gamma)
+    visits = np.repeat(mdp.occupancy(np.full((3, 2), 0.5))[None] / 0.3, 40, axis=0)
+    with pytest.raises(lsip.ModelError, match="outside of the declared range"):
+        rl.certify(spec, visits)
+
+
+def test_options_that_play_no_part_are_refused() -> None:
+    mdp = envs.sewage(states=3, actions=2, gamma=0.7, seed=1)
+    plan, visits = rl.plan(mdp), np.repeat(mdp.occupancy(np.full((3, 2), 0.5))[None] / 0.3, 40, axis=0)
+    given: dict[str, Any] = {"delta": 0.1, "horizon": 5, "tail": False, "tuning": rl.CertifyTuning()}
+    for name, value in given.items():
+        with pytest.raises(lsip.ModelError, match=f"`{name}` cannot be used with a known model"):
+            rl.certify(mdp, plan, **{name: value})
+    for name in ("horizon", "tail"):
+        with pytest.raises(lsip.ModelError, match=f"`{name}` cannot be used with a tabular model"):
+            rl.certify(mdp.specification, visits, **{name: given[name]})
+    with pytest.raises(lsip.ModelError, match="`tail` cannot be used with costs that are not discounted"):
+        rl.certify(constraint(1.0), some(), horizon=6, tail=True)
+    with pytest.raises(lsip.ModelError, match=r"`tuning` is an rl.CertifyTuning"):
+        rl.certify(constraint(1.0), some(), horizon=6, tuning="fine")
+
+
+@pytest.mark.parametrize("evidence", [[some()], "episodes", None, np.zeros((3, 2, 2)), Episodes])
+def test_only_episodes_are_evidence_about_an_environment(evidence: object) -> None:
+    with pytest.raises(lsip.ModelError, match="are episodes"):
+        rl.certify(constraint(1.0), evidence, horizon=6)
+
+
+def test_a_horizon_sharpens_discounted_costs_that_end_with_it() -> None:
+    whole = some()
+    c = constraint(0.9)
+    known, unknown = rl.certify(c, whole, horizon=6, tail=False), rl.certify(c, whole, tail=False)
+    assert known.bound < unknown.bound
+    with pytest.raises(lsip.ModelError, match="6 steps"):
+        rl.certify(c, whole, horizon=5, tail=False)

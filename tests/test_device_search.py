@@ -19,6 +19,7 @@ from rl.device_costs import DeviceCosts, on_device, speaks_tensors  # noqa: E402
 from rl.episode_violation import EpisodeViolation  # noqa: E402
 from rl.lifted import Lifted, lifted  # noqa: E402
 from rl.rollouts import Episodes  # noqa: E402
+from rl.upper_violation import UpperViolation  # noqa: E402
 
 CPU = torch.device("cpu")
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU here")
@@ -64,7 +65,13 @@ def test_a_cost_of_torch_is_the_same_on_host_and_device(device):
     y = np.random.default_rng(1).uniform(size=(30, 2))
     np.testing.assert_allclose(there.values(y), here.values(y), atol=1e-12)
     np.testing.assert_allclose(there.costs(y), here.costs(y), atol=1e-6)
-    assert there.spread(y[0]) == pytest.approx(here.spread(y[0]), rel=1e-5)
+    raised = UpperViolation(there.constraint, episodes(), device, chance=0.03)
+    plain = UpperViolation(here.constraint, episodes(), CPU, chance=0.03)
+    assert raised.on_device is not None
+    np.testing.assert_allclose(raised.values(y), plain.values(y), rtol=1e-9)
+    assert (raised.values(y) > there.values(y)).all()
+    found = rl.BatchedSearch().maximise(raised)
+    assert found.worst >= raised.values(y).max()
 
 
 LANGUAGE = {

@@ -430,3 +430,49 @@ def test_agents_show_themselves_in_a_line():
     shown = repr(rl.baselines.discretise(MDP, 3))
     assert shown.startswith("Discretised on 3 index points, value ")
     assert "\n" not in shown
+
+
+# ---- options that play no part ---------------------------------------------------------------------------------------
+
+QUICK: dict[str, Any] = {"hidden": (4,), "device": "cpu"}
+UNUSED: dict[str, tuple[Any, str]] = {
+    "config of a table": (lambda: rl.EPO(MDP, None, rl.SICPPOConfig()), "`config` cannot be used with a tabular model"),
+    "nonsense for it": (lambda: rl.EPO(MDP, None, "nonsense"), "`config` cannot be used with a tabular model"),
+    "switch of EPO, table": (lambda: rl.EPO(MDP, switch="set"), "cannot be used with a `rule`"),
+    "switch of EPO": (lambda: rl.EPO(Pull(), limit(), switch="set", **QUICK), "`switch` cannot be used with a `rule`"),
+    "arrival": (lambda: rl.EPO(Pull(), limit(), only_arrived=True, **QUICK), "`only_arrived` cannot be used"),
+    "eta and rule": (lambda: rl.SICPO(MDP, eta=0.5, rule=rl.rules.Exchange()), "`eta` and `switch` cannot be used"),
+    "eta beside a rule": (
+        lambda: rl.SICPPO(Pull(), limit(), eta=0.5, rule=rl.rules.Exchange(), **QUICK),
+        "`eta` cannot be used with a `rule` in place of the switch; leave it out",
+    ),
+    "two of PPO": (
+        lambda: rl.SICPPO(Pull(), limit(), clip=0.5, epochs=3, update=rl.TRPO(), **QUICK),
+        "`clip` and `epochs` cannot be used with an `update` of your own; leave them out",
+    ),
+    "deviation": (
+        lambda: rl.SICPPO(Pull(), limit(), log_std=0.5, policy=rl.MLPGaussian(2, 1, (4,)), **QUICK),
+        "`log_std` cannot be used with a `policy`",
+    ),
+    "switch of Lagrangian": (
+        lambda: rl.baselines.PPOLagrangian(Pull(), limit(), switch="set", **QUICK),
+        "`switch` cannot be used with a `rule`",
+    ),
+    "pace of nothing": (lambda: rl.SICPPO(Pull(), limit(), **QUICK).learn(10, every=3), "without a `checkpoint`"),
+    "pace, table": (lambda: rl.SICPO(MDP).learn(10, every=3), "without a `checkpoint`"),
+}
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_options_that_play_no_part_are_not_swallowed(name):
+    refused(*UNUSED[name])
+
+
+@pytest.mark.parametrize("steps", [1e308, 10**400, 2**60, np.inf, 2.5, "many", True, None, -3])
+def test_nobody_counts_that_far(steps):
+    refused(lambda: rl.SICPPO(Pull(), limit(), **QUICK).learn(steps), "`total_steps` must be")
+    refused(lambda: rl.SICPO(MDP).learn(steps), "`iterations` must be")
+
+
+def test_a_round_float_is_a_number_of_steps():
+    assert rl.SICPPO(Pull(), limit(), episodes=8, **QUICK).learn(4e1).total_steps == 40

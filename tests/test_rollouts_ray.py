@@ -67,6 +67,23 @@ def descendants() -> set[int]:
     return found - {os.getpid()}
 
 
+def listening(processes: set[int]) -> set[str]:
+    """The addresses that processes listen on, IPv4 and IPv6, as the kernel writes them."""
+    owned = set()
+    for pid in processes:
+        with suppress(OSError):
+            for each in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(OSError):
+                    owned.add(os.readlink(each))
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in owned:
+                found.add(fields[1].partition(":")[0])
+    return found
+
+
 @pytest.fixture(scope="module")
 def first() -> Iterator[SICPPO]:
     """An agent with two workers, on a Ray that is started for it: that takes longer than the tests do."""
@@ -115,6 +132,19 @@ def processes(pool: Any) -> list[int]:
 
 
 # ---- the same run ----------------------------------------------------------------------------------------------------
+
+
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+
+
+def test_no_process_that_is_started_listens_to_other_machines(first: SICPPO) -> None:
+    """Ray runs whatever code it is sent: servers, workers and this process listen on 127.0.0.1 or ::1 alone."""
+    played(first, 16, 0)  # so that all workers are there
+    found = listening({*descendants(), os.getpid()})
+    assert found
+    assert found <= LOOPBACK
+    assert "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER" not in os.environ  # only while Ray starts
+    assert {node["NodeManagerAddress"] for node in ray.nodes()} == {"127.0.0.1"}
 
 
 @pytest.mark.parametrize("deterministic", [False, True])

@@ -88,6 +88,8 @@ def agent(env: Any = None, constraint: Any = None, **options: Any) -> SICPPO:
     """A quick one."""
     quick = {"hidden": (8,), "episodes": 8, "epochs": 3, "minibatch": 20, "device": "cpu"}
     quick |= {"scale_actions": False, "evaluation_episodes": 8}
+    if options.get("update") is not None:
+        del quick["epochs"]  # an update has its own
     return SICPPO(env if env is not None else Pull(), constraint or limit(), **{**quick, **options})
 
 

@@ -16,7 +16,6 @@ from tests.test_rollouts import Walk
 torch = pytest.importorskip("torch")
 
 from rl.baselines import FixedGrid  # noqa: E402
-from rl.episode_violation import EpisodeViolation  # noqa: E402
 from rl.policies import flat_parameters  # noqa: E402
 from rl.si_cppo import SICPPO, SICPPOConfig  # noqa: E402
 from rl.state import Report  # noqa: E402
@@ -38,8 +37,10 @@ def test_the_best_feasible_policy_is_kept(monkeypatch):
     """Which evaluations are feasible is told beforehand; they ask for a violation of 0, iterations for eta."""
     rewards: list[tuple[float, bool, Any]] = []
     feasible = [False, True, True, False, True, False, True, False]
-    oracle = Oracle([v for ok in feasible for v in (0.0, 0.3 if ok else 0.4)])
-    monkeypatch.setattr(EpisodeViolation, "spread", lambda self, y: 0.0)
+    asked = [
+        (0.0, seen, seen) for seen in (0.3 if ok else 0.4 for ok in feasible)
+    ]  # an iteration, a mean, its upper bound
+    oracle = Oracle([v for each in asked for v in each])
 
     def note(made: SICPPO, report: Report) -> None:
         found = made.evaluations[-1]
@@ -62,15 +63,15 @@ def test_the_best_feasible_policy_is_kept(monkeypatch):
     monkeypatch.setattr(made, "judge", judge)
     made.learn(8 * STEPS, evaluate_every=1, feasible=0.3, callback=note)
     assert [ok for _, ok, _ in rewards] == feasible
-    assert {target for target, _, _ in oracle.asked[1::2]} == {0.0}
+    assert {target for k in (1, 2) for target, _, _ in oracle.asked[k::3]} == {0.0}
 
 
 @pytest.mark.parametrize("normalise", [False, True])
-def test_predictions_are_those_of_the_best_policy_when_it_was_found(normalise, tmp_path, monkeypatch):
+def test_predictions_are_those_of_the_best_policy_when_it_was_found(normalise, tmp_path):
     """Later iterations, and later observations, do not change what has been found feasible."""
-    monkeypatch.setattr(EpisodeViolation, "spread", lambda self, y: 0.0)
     env, look = Pull(shift=1.0), np.random.default_rng(0).normal(size=(20, 2))
-    oracle = Oracle([-1.0, -1.0, -1.0] + [-1.0, 1.0] * 4)  # only the first evaluation, and its repetition, is feasible
+    # Only the first evaluation is feasible, and so are both that repeat it: means, and upper bounds of these.
+    oracle = Oracle([-1.0] * 6 + [-1.0, 1.0] * 4)
     made = agent(env, oracle=oracle, learning_rate=0.02, normalise=normalise).learn(STEPS, evaluate_every=1)
     best = made.predict(look)[0]
     env.shift = 4.0

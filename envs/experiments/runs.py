@@ -24,9 +24,7 @@ def kept(path: Path, settings: dict[str, Any], compute: Callable[[], Found]) -> 
             return found
     path.parent.mkdir(parents=True, exist_ok=True)
     found = compute()
-    part = path.with_name(path.name + ".part")
-    write_numbers(part, found)
-    part.replace(path)  # a run that is stopped leaves no half of a file
+    write_numbers(path, found)
     return found
 
 

@@ -35,6 +35,10 @@ OPPONENT = "CRPO, N = 1000"  # in the maps
 SEEDS, PAPER_SEEDS = 1, 20
 ITERATIONS, FULL_ITERATIONS = 40, 120
 EVERY = 5  # iterations between two points of a curve
+SEARCH: dict[str, lsip.oracles.Oracle] = {  # the paper's: a trust region method, and where it fails, random points
+    "oracle": lsip.oracles.Multistart(),
+    "fallback": lsip.oracles.RandomSearch(points=100),
+}
 JUDGE = lsip.oracles.Grid(points=64 * 64, cuts=1)
 HEAT, MESH = 5.0, 121  # the paper's heat is this times the violation
 SHARES = (0.1, 0.5, 0.9)  # of the bound, that a route uses up along the lines of the maps
@@ -68,9 +72,9 @@ def agent(method: str, seed: int, ships: int = SHIPS, **settings: Unpack[Setting
     from .. import ship
 
     env = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=ships)
-    oracle = rl.baselines.FixedGrid(METHODS[method]) if METHODS[method] else None
+    search = {"oracle": rl.baselines.FixedGrid(METHODS[method])} if METHODS[method] else SEARCH
     given: Settings = {"episodes": ships, **settings}
-    return rl.SICPPO(env, ship.constraint(), oracle=oracle, seed=seed, device="cpu", **given)
+    return rl.SICPPO(env, ship.constraint(), seed=seed, device="cpu", **search, **given)
 
 
 def learn(run: Run) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 import lsip
+from lsip.legible import legibly
 
 from .. import validation
 from ..dataset import Dataset, OptimisticSet, as_dataset
@@ -31,6 +32,7 @@ class Discretised:
     points: Array  # (k, m)
     model: Array | None = None
 
+    @legibly
     def __repr__(self) -> str:
         return f"Discretised on {len(self.points)} index points, value {self.value:.9g}, nothing proven between them"
 
@@ -62,6 +64,8 @@ def discretise(
     >>> mdp.worst_violation(naive.policy).value > 1e-6  # between the points, the constraint is broken
     True
     """
+    validation.choice("form", form, ("sparse", "literal"))
+    validation.choice("denominator", denominator, ("pair", "triple"))
     spec = as_specification(problem)
     domain = spec.constraint.domain
     grid = _grid(domain, points)

@@ -69,7 +69,7 @@ class PPOLagrangian(SICPPO):
     ) -> None:
         if config is not None and not isinstance(config, SICPPOConfig):
             raise lsip.ModelError(f"`config` is an rl.SICPPOConfig; got {validation.shown(config)}.")
-        eta = options.get("eta", (config or SICPPOConfig()).eta)
+        eta = options.pop("eta", (config or SICPPOConfig()).eta)
         super().__init__(env, constraint, config, rule=Lagrangian(eta, multiplier_rate, multiplier), **options)
 
     @property

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from lsip.legible import legibly
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -24,6 +26,7 @@ class Bound:
     def __float__(self) -> float:
         return self.value
 
+    @legibly
     def __str__(self) -> str:
         plain = 1 <= self.value < 1e15 and self.value == round(self.value)
         number = f"{self.value:,.0f}" if plain else f"{self.value:.4g}"
