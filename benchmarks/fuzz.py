@@ -1,9 +1,13 @@
 """Does every call either work or explain? Malformed calls of all that is public in lsip, rl and envs.
 
-A try takes a valid call (`harness/fuzz/calls.py` has one of everything public), and replaces one argument or two by
-something that is wrong (`harness/fuzz/malformed.py`), in a process of its own. It has
+A try takes a valid call of a public callable (`harness/fuzz/surface.py` finds them all), and replaces one argument or
+two by something that is wrong (`harness/fuzz/malformed.py`), in a process of its own. One try in four replaces what a
+function of the user's answers instead (`harness/fuzz/hooks.py`), and a few make a call that must be refused
+(`harness/fuzz/refused.py`). It has
 
 - survived, where an answer came: not everything odd is wrong;
+- been silent, where an answer came though the argument cannot mean anything: text for a number, a number for a name, a
+  word that is none of those to choose from;
 - explained, where an `LSIPError` was raised, or the error of a function or object of the user's own came through, or
   Python itself refused the names or the number of arguments;
 - been raw, where any other error was raised: it says nothing of what was expected;
@@ -21,9 +25,11 @@ import random
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,7 +42,8 @@ TRIES, QUICK = 20_000, 500
 PATIENCE = 60.0  # seconds until a call hangs
 FLOOD = 2**30  # bytes that a call may need beyond those before it
 EVERY = 500  # tries between two lines of progress
-OUTCOMES = ("survived", "explained", "raw", "hung", "crashed", "memory")
+OUTCOMES = ("survived", "explained", "silent", "raw", "hung", "crashed", "memory")
+HOOKED, REFUSED = 0.25, 0.03  # shares of the tries
 HUGE = ("2**63", "10**400", "1e308", "inf", "times 1e300", "with 1e308", "with inf", "np.uint64")
 WORK = {  # parameters that say how much is to be done
     *("copies", "count", "cuts", "epochs", "episodes", "evaluate_every", "evaluation_episodes", "every", "halvings"),
@@ -57,21 +64,22 @@ WORK = {  # parameters that say how much is to be done
 }
 
 
-def measure(seed: int, only: str | None) -> Iterator[dict[str, Any]]:
-    """Make one malformed call."""
+def measure(seed: int | None, only: str | None) -> Iterator[dict[str, Any]]:
+    """Make one malformed call; none at all without a seed, but everything is ready then."""
     import resource
 
     from lsip import LSIPError
 
-    from .harness.fuzz.calls import surface
-
-    label, words, function, positional, named = malform(seed, surface() if only is None else chosen(only))
-    yield {"call": label, "given": words}
+    if seed is None:
+        drawn(0, None)
+        return
+    try_ = drawn(seed, only)
+    yield {"call": try_.label, "given": try_.words}
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     try:
         with elsewhere():
-            function(*positional, **named)
-        outcome, error = "survived", ""
+            result = try_.run()
+        outcome, error = ("silent", "an answer came") if try_.silent(result) else ("survived", "")
     except LSIPError as raised:
         outcome, error = "explained", f"{type(raised).__name__}: {raised}"
     except MemoryError as raised:
@@ -84,6 +92,41 @@ def measure(seed: int, only: str | None) -> Iterator[dict[str, Any]]:
     yield {"outcome": outcome, "error": error[:400], "seconds": time.process_time() - start}
 
 
+@dataclass(frozen=True)
+class Try:
+    """One call, and what is wrong with it."""
+
+    label: str
+    words: str
+    run: Callable[[], Any]
+    silent: Callable[[Any], bool]  # whether its answer should have been a refusal
+
+
+def drawn(seed: int, only: str | None) -> Try:
+    """The try of a seed: a hook, a call that must be refused, or a malformed call."""
+    from .harness.fuzz import hooks
+    from .harness.fuzz.refused import REFUSALS
+
+    rng = random.Random(seed)
+    kind = rng.random()
+    if only is None and kind < HOOKED:
+        hook, how = rng.choice(sorted(hooks.HOOKS)), rng.choice(sorted(hooks.NONSENSE))
+        answer = hooks.Lie(how)
+        return Try(f"hook {hook}", how, partial(hooks.HOOKS[hook], answer, rng), partial(hooks.silent, hook, answer))
+    if only is None and kind < HOOKED + REFUSED:
+        label = rng.choice(sorted(REFUSALS))
+        return Try("refused", label, REFUSALS[label], lambda _: True)
+    label, words, function, positional, named = malform(seed, surface() if only is None else chosen(only))
+    return Try(label, words, partial(function, *positional, **named), lambda _: meaningless(function, words))
+
+
+def meaningless(function: Callable[..., Any], words: str) -> bool:
+    """Whether an argument cannot mean anything, by the annotation of its parameter."""
+    from .harness.fuzz.refused import refused
+
+    return any(refused(function, *part.split("=", 1)) for part in words.split(", "))
+
+
 @contextmanager
 def elsewhere() -> Iterator[None]:
     """A working directory that goes afterwards: a name of a file may be any text."""
@@ -93,10 +136,15 @@ def elsewhere() -> Iterator[None]:
 
 def chosen(only: str) -> dict[str, Any]:
     """The calls whose names match."""
-    from .harness.fuzz.calls import surface
-
     calls = surface()
     return {name: calls[name] for name in Options(only=only).choose(calls)}
+
+
+def surface() -> dict[str, Any]:
+    """Every public callable."""
+    from .harness.fuzz.surface import surface as found
+
+    return found()
 
 
 def malform(seed: int, calls: dict[str, Any]) -> tuple[str, str, Any, list[Any], dict[str, Any]]:
@@ -131,11 +179,12 @@ def theirs(error: BaseException) -> bool:
     if type(error).__module__ == "gymnasium.error":  # its protocol has errors of its own
         return True
     if "harness/fuzz" in last.filename.replace("\\", "/"):
-        return last.name != "first"
-    binding = isinstance(error, TypeError) and (
-        "unexpected keyword" in str(error) or "positional argument" in str(error)
+        return last.name not in ("first", "assign")
+    words = ("unexpected keyword", "positional argument", "multiple values for argument", "required keyword-only")
+    binding = isinstance(error, TypeError) and any(part in str(error) for part in words)
+    return binding and (
+        "__init__() got" in str(error) or last.filename.replace("\\", "/").endswith("benchmarks/fuzz.py")
     )
-    return binding and last.filename.replace("\\", "/").endswith("benchmarks/fuzz.py")
 
 
 def _where(error: BaseException) -> str:
@@ -147,6 +196,8 @@ def _where(error: BaseException) -> str:
 
 def attempt(worker: Worker, seed: int, only: str | None) -> dict[str, Any]:
     """The figures of one try."""
+    if worker.idle:  # a new process imports everything, which is no part of the try
+        worker.run(None, only, seconds=10 * PATIENCE)
     found = {"seed": seed} | worker.run(seed, only, seconds=PATIENCE)
     failure = found.pop("failure", None)
     if failure is not None:
@@ -192,7 +243,9 @@ def show(figures: Figures) -> str:
     return "\n\n".join([*parts, "\n".join(f"{f['outcome']}: {f['call']}: {f['error']}" for f in wrong)])
 
 
-@benchmark("fuzz", "malformed calls of everything public: survived, explained, raw, hung, crashed, memory", show)
+@benchmark(
+    "fuzz", "malformed calls of all that is public: survived, explained, silent, raw, hung, crashed, memory", show
+)
 def run(options: Options) -> Figures:
     count = options.tries if options.tries is not None else (QUICK if options.quick else TRIES)
     before, start = machine(), time.perf_counter()

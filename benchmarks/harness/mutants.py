@@ -198,7 +198,7 @@ def false(name: str, honest: Data, data: Data, kind: str) -> bool:
     if data["status"] == "UNBOUNDED":
         return False
     lower, upper = (Fraction(data["claim"][end]) for end in ("lower", "upper"))
-    allowed = max(Fraction(data["tol"]) * abs(upper), Fraction(data["atol"]))
+    allowed = max(Fraction(data["tol"]) * max(abs(lower), abs(upper)), Fraction(data["atol"]))
     if upper - lower > allowed or lower > upper or (exact and _objective(data, x) > upper):
         return True
     optimum = EXAMPLES[name].optimum

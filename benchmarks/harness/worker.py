@@ -22,6 +22,11 @@ class Worker:
         self._process: Any = None
         self._ours: Any = None
 
+    @property
+    def idle(self) -> bool:
+        """Whether the next run starts a process."""
+        return self._process is None
+
     def run(self, *args: Any, seconds: float) -> dict[str, Any]:
         """All parts, together with `failure` if the measurement failed or took longer than `seconds`."""
         if self._process is None:

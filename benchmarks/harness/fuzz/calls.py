@@ -20,34 +20,6 @@ from rl import baselines, plotting, rules, theory
 
 from . import specimens as own
 
-MODULES = (
-    lsip,
-    bases,
-    catalogue,
-    oracles,
-    ambiguity,
-    rl,
-    baselines,
-    plotting,
-    rules,
-    theory,
-    envs,
-    classic,
-    envs.paper,
-)
-MODULES += (ship, spraying)
-# Public names that nobody calls with arguments of their own.
-VALUES = {  # what calls return, as plain data
-    *("ActivePoint", "BinaryTree", "Bound", "Choice", "Constraint", "Convex", "DecisionRule", "Decomposition"),
-    *("Discretised", "Effort", "Entry", "Guarantee", "Iterate", "Learned", "Memory", "Objective", "Plan", "Program"),
-    *("Separation", "Solution", "Status", "UpperBound", "Work", "Worst", "WorstViolation"),
-}
-SEAMS = {  # what others implement; none of them does anything
-    *("Ambiguity", "Domain", "EnclosableViolation", "Expression", "Oracle", "Region", "Rows", "Rule", "Simulator"),
-    *("Timed", "Violation"),
-}
-
-
 ORACLES = (
     oracles.AdaptiveSearch,
     oracles.BranchAndBound,
@@ -335,18 +307,6 @@ def methods() -> Iterator[tuple[str, Callable[[], Call]]]:
 def surface() -> dict[str, Callable[[], Call]]:
     """Everything that is called."""
     return dict([*made(), *functions(), *methods()])
-
-
-def uncovered() -> list[str]:
-    """Public names that no call stands for, and that are neither values, seams, errors nor modules."""
-    covered = {label.rpartition(".")[2] for label in surface()} | {*VALUES, *SEAMS}
-    found = []
-    for module in MODULES:
-        for name, part in _public(module):
-            error = inspect.isclass(part) and issubclass(part, BaseException)
-            if not error and not isinstance(part, ModuleType) and name not in covered:
-                found.append(f"{module.__name__}.{name}")
-    return found
 
 
 def _public(module: ModuleType) -> Iterator[tuple[str, Any]]:

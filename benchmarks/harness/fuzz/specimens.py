@@ -160,6 +160,10 @@ def price(y: Any, s: Any, a: Any) -> Any:
     return 0.1 * y[:, 0]
 
 
+def price_everywhere(y: Any, s: Any, a: Any) -> Any:
+    return 0.1 * y[:, :1] * np.ones(len(s))
+
+
 def price_of_pairs(y: Any) -> Any:
     return 0.1 * y[:, 0, None, None] * np.ones((3, 2))
 
@@ -270,3 +274,138 @@ VECTORS = (
     ("SprayingVector", lambda: spraying.SprayingVector(4), (4, 3)),
     ("PendulumVector", lambda: classic.PendulumVector(4), (4, 1)),
 )
+
+
+# ---- what `surface.py` looks up --------------------------------------------------------------------------------------
+
+
+def door() -> tuple[Any, Any, Any]:
+    """A model of the CVXPY door: its variable, its index and its constraint."""
+    import cvxpy as cp
+
+    from lsip.interop import cvxpy as opened
+
+    x, t = cp.Variable(2, name="x"), opened.Index("t", lsip.Interval(0, 1))
+    return x, t, opened.forall(t, x[0] + x[1] * t >= t**2)
+
+
+def door_problem() -> Any:
+    import cvxpy as cp
+
+    from lsip.interop import cvxpy as opened
+
+    x, _, rows = door()
+    return opened.Problem(cp.Minimize(x[0] + x[1] / 2), [rows, x <= 10, x >= -10])
+
+
+@cache
+def door_solution() -> Any:
+    return door_problem().solve()
+
+
+@cache
+def door_convex() -> Any:
+    import cvxpy as cp
+
+    from lsip.interop import cvxpy as opened
+
+    x, _, rows = door()
+    return opened.Problem(cp.Minimize(cp.sum_squares(x)), [rows, x <= 10, x >= -10]).solve()
+
+
+def pyomo_model() -> Any:
+    import pyomo.environ as pyo
+    from pyomo.dae import ContinuousSet
+
+    m = pyo.ConcreteModel()
+    m.x, m.t = pyo.Var(range(2), bounds=(-10, 10)), ContinuousSet(bounds=(0, 1))
+    m.cost = pyo.Objective(expr=m.x[0] + m.x[1] / 2)
+    m.above = pyo.Constraint(m.t, rule=lambda m, t: m.x[0] + m.x[1] * t >= t**2)
+    return m
+
+
+@cache
+def decided() -> Any:
+    """A decision rule that was found."""
+    t = index()
+    rule, most = lsip.Rule(of=t, name="order"), lsip.Variable(name="most", lower=-5, upper=5)
+    found = lsip.Problem(lsip.minimize(most), [lsip.forall(t, rule >= t), lsip.forall(t, rule <= most)])
+    return found.solve(verbose=False)[rule]
+
+
+def objective_of_door() -> Any:
+    import cvxpy as cp
+
+    return cp.Minimize(cp.sum(cp.Variable(2, name="x")))
+
+
+def index_of_door() -> Any:
+    return door()[1]
+
+
+def rows_of_door() -> Any:
+    return door()[2]
+
+
+@cache
+def decomposition() -> Any:
+    return lsip.decompose(*decomposed(), verbose=False)
+
+
+@cache
+def learnt() -> Any:
+    return rl.si_crl(data(), mdp().specification, 0.1, iterations=3)
+
+
+@cache
+def saved_lagrangian() -> Path:
+    from rl.baselines import PPOLagrangian
+
+    path = folder() / "lagrangian.npz"
+    PPOLagrangian(ships(), ship.constraint(), **small()).learn(20).save(path)
+    return path
+
+
+INSTANCES: dict[str, Any] = {  # objects of classes that are not made by a call of their own
+    "Constraint": lambda: variable()[0] <= 1,
+    "Convex": lambda: lsip.norm1(variable()),
+    "ConvexSolution": door_convex,
+    "Decomposition": decomposition,
+    "DecisionRule": decided,
+    "Domain": DOMAINS["Box"],
+    "Expression": lambda: vector() + 1,
+    "ForAll": rows_of_door,
+    "Learned": learnt,
+    "ModelSolution": door_solution,
+    "Program": lambda: problem().compile(),
+    "Region": DOMAINS["Region"],
+} | {f"cvxpy.{name}": make for name, make in (("Index", index_of_door), ("Problem", door_problem))}
+ARGUMENTS: dict[str, Any] = {  # by the name of the parameter, alone or after the function's
+    "Decomposition.__getitem__.item": lambda: decomposition().variables[0],
+    "Decomposition.reduced_costs.variable": lambda: decomposition().variables[0],
+    "Index.__init__.name": lambda: "t",
+    "PPOLagrangian.load.path": saved_lagrangian,
+    "Problem.objective": objective_of_door,
+    "SICPPO.load.path": saved_lagrangian,
+    "axis": lambda: 0,
+    "constraint": lambda: rows_of_door().constraint,
+    "data": lambda: np.array([[0.5]]),
+    "domain": DOMAINS["Interval"],
+    "env": ships,
+    "family": lambda: 0,
+    "index": index_of_door,
+    "item": lambda: "x",
+    "key": lambda: 0,
+    "model": pyomo_model,
+    "n": lambda: 3,
+    "oracle": lambda: lsip.oracles.Grid(),
+    "other": lambda: np.ones(2),
+    "path": lambda: folder() / "drawn.png",
+    "problem": problem,
+    "report.path": lambda: folder() / "page.html",
+    "variable": lambda: "x",
+    "violation": violation,
+    "y": lambda: np.array([0.5]),
+}
+SEVERAL: dict[str, Any] = {"shape": lambda: [1, 2]}
+PLAIN: dict[type, Any] = {str: lambda: "abc", int: lambda: 2, float: lambda: 0.5, bool: lambda: True, Path: saved}

@@ -16,6 +16,7 @@ from lsip.proof.certificate import TrustAssumption
 
 from .doors import problem, solve, values
 from .models import Model, Vector
+from .seen import Duals, seen_by_users
 
 PROBE = 0.2  # seconds for a bound at a probe
 FINE, SHARP = 1e-14, 1e-3  # how close to the largest violation it should come, with one coordinate and with more
@@ -54,6 +55,7 @@ class Answer:
     violation: Vector = ()  # a family: what a(y) x - b(y) is proven not to exceed; inf where nothing is proven
     direction: Vector = ()  # along which the objective improves for ever
     probed: Vector = ()  # a family: what its violation at the model's probe is proven not to exceed
+    duals: Duals | None = None  # as users see them
 
 
 def ask(model: Model, seconds: float, by: Callable[[Model, float], Any] = solve) -> Answer:
@@ -85,6 +87,7 @@ def ask(model: Model, seconds: float, by: Callable[[Model, float], Any] = solve)
         violation=_floats(proof.violation),
         direction=() if proof.direction is None else _floats(proof.direction),
         probed=_probed(model),
+        duals=seen_by_users(model, solution),
     )
 
 

@@ -10,7 +10,7 @@ from zlib import crc32
 
 import numpy as np
 
-from . import hard_bounds, hard_doors, hard_functions, hard_rows, hard_seams
+from . import dual_classes, hard_bounds, hard_doors, hard_functions, hard_rows, hard_seams, hard_sets
 from .draw import SETS, Rng, any_set
 from .models import Model
 from .natural import natural
@@ -48,6 +48,9 @@ CLASSES: dict[str, Callable[[Rng], Model]] = {
     "edges": hard_functions.edges,
     "thin_set": hard_functions.thin_set,
     "touching": hard_functions.touching,
+    "flat_set": hard_sets.flat_set,
+    "partly_undefined": hard_sets.partly_undefined,
+    "exact_integers": hard_sets.exact_integers,
     "any_oracle": hard_seams.any_oracle,
     "used_oracle": hard_seams.used_oracle,
     "warm_start": hard_seams.warm_start,
@@ -55,6 +58,9 @@ CLASSES: dict[str, Callable[[Rng], Model]] = {
     "decomposed": _decomposed,
     "polynomial_basis": hard_doors.polynomial_basis,
     "foreign_data": hard_doors.foreign_data,
+    "duals": dual_classes.duals,
+    "half_lines": dual_classes.half_lines,
+    "unions": dual_classes.unions,
     **({"cone": hard_doors.cone} if hard_doors.cvxpy_installed() else {}),
 }
 

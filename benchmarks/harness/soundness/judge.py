@@ -19,6 +19,7 @@ from .equalities import ULPS, equations
 from .formulas import number
 from .models import Atom, Family, Model
 from .search import violation, worst
+from .seen import judge_duals
 
 ULP = Fraction(1, 2**52)
 NEAR = Fraction(1, 10**9)  # relative: how closely a bound is confirmed
@@ -118,6 +119,8 @@ def _optimal(model: Model, answer: Answer, seed: int) -> Iterator[str]:
     if complaint:
         yield complaint
     yield from _everywhere(model, answer, x, exact, seed)
+    if answer.duals is not None:
+        yield from judge_duals(model, answer.duals, answer.x, answer.value, answer.upper - answer.lower)
 
 
 def _bounds(model: Model, answer: Answer) -> Iterator[str]:
@@ -243,7 +246,11 @@ def _confirmed(model: Model, answer: Answer) -> bool | None:
     families = len(model.families)
     if len(answer.row_multipliers) not in (0, len(model.rows)) or any(m.family >= families for m in answer.multipliers):
         return False
-    atoms = [Atom(m.family, model.families[m.family].over.exact(m.point), m.weight) for m in answer.multipliers]
+    if model.limit is not None and answer.duals is not None and any(s.divided_by for s in answer.duals.points):
+        return None  # rows in the limit are no rows of the model
+    # Over an unbounded set, the atoms of a certificate are in coordinates of their own.
+    held = answer.multipliers if model.limit is None or answer.duals is None else answer.duals.points
+    atoms = [Atom(m.family, model.families[m.family].over.exact(m.point), m.weight) for m in held]
     atoms += [Atom(i, None, w) for i, w in enumerate(answer.row_multipliers) if w]
     bound = lower_bound(model, atoms, objective=answer.status == "OPTIMAL")
     if bound is None:

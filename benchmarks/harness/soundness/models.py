@@ -86,6 +86,8 @@ class Model:
     probe: Vector = ()  # a point whose largest violation lsip is asked to bound, beside the solve
     door: str = "declared"  # how it is written: see `doors`
     written: Callable[..., Any] | None = None  # builds what is handed to lsip, where the door has no general rule
+    duals: bool = False  # whether multipliers are judged as users see them
+    limit: Callable[[int, Vector, str], tuple[list[Fraction], Fraction]] | None = None  # a family's rows at infinity
 
     @property
     def n(self) -> int:
