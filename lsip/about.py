@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from .kernel.native import cores, kernel
+from .legible import legibly
 from .version import __version__
 
 PACKAGES = ("numpy", "scipy", "highspy", "cvxpy", "pyomo", "gurobipy", "torch")
@@ -23,6 +24,7 @@ class Info:
     python: str
     packages: dict[str, str]
 
+    @legibly
     def __str__(self) -> str:
         compiled = f"compiled ({self.kernel}, {self.threads} threads)" if not self.reason else f"NumPy: {self.reason}"
         others = ", ".join(f"{name} {number}" for name, number in self.packages.items())

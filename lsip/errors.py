@@ -1,8 +1,18 @@
 """Every error this toolkit raises on purpose; each also inherits the builtin that callers would expect."""
 
+from .legible import legibly
+
 
 class LSIPError(Exception):
     """Root of all errors raised on purpose by this toolkit."""
+
+    @legibly
+    def __str__(self) -> str:
+        return super().__str__()
+
+    @legibly
+    def __repr__(self) -> str:
+        return super().__repr__()
 
 
 class ModelError(LSIPError, ValueError):
@@ -31,6 +41,10 @@ class FixedError(ModelError, AttributeError, TypeError):
 
 class ProofError(LSIPError, AssertionError):
     """A certificate that does not survive an independent check."""
+
+
+class RoundingError(LSIPError, ArithmeticError):
+    """The floating-point state of this thread is not the ordinary one, so that nothing could be proven."""
 
 
 class MissingExtraError(LSIPError, ImportError):

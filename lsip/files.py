@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
+from secrets import token_hex
 from tokenize import TokenError
 from typing import Any, NoReturn
 from zipfile import BadZipFile, ZipFile, is_zipfile
@@ -80,16 +81,25 @@ def make_folder(path: Path) -> None:
 def whole_file(path: str | os.PathLike[str], example: str) -> Iterator[Path]:
     """A file next to `path` to write to, which takes its place once all is written.
 
-    A full disk, an error or a crash leaves the old file, never half of a new one.
+    A full disk, an error or a crash leaves the old file, never half of a new one. Its name is drawn at random, and it
+    is made here: threads and processes may write to one path at once, and the last one to finish has its way.
     """
     target = check_file(path, example)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    with writing(target):
+        part = _part_of(target)
     try:
         with writing(target):
             yield part
             part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _part_of(target: Path) -> Path:
+    """A new and empty file next to another; never one that is there already, nor what a link points to."""
+    part = target.with_name(f"{target.name[:40]}.{token_hex(8)}.part")  # whose name is not longer than systems allow
+    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    return part
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
+
+from .legible import html as escape
 
 __all__ = ["card", "table"]
 

@@ -1,7 +1,13 @@
 """What is known of an object for as long as it lives.
 
-Python loses a Ctrl-C that comes while a finaliser runs, because nobody can catch what a finaliser raises. So entries go
-by callbacks that are compiled, in which no signal is handled; those of `weakref.WeakKeyDictionary` are Python's.
+A table of values by object leaks as soon as one value refers, however indirectly, to its own object: the table holds
+the value, the value holds the object, and no weak reference to the object ever ends. So no table holds values here.
+They lie beside what they are about, in the object's own `__dict__`; a value that refers to its object is then a cycle
+like any other, and the garbage collector takes both.
+
+Python loses a Ctrl-C that comes while a finaliser runs, because nobody can catch what a finaliser raises. So the few
+entries that must go when an object does go by callbacks that are compiled, in which no signal is handled; those of
+`weakref.WeakKeyDictionary` are Python's.
 """
 
 from __future__ import annotations
@@ -15,23 +21,52 @@ K = TypeVar("K")
 V = TypeVar("V")
 H = TypeVar("H", bound=Hashable)
 
+_BESIDE = "_lsip_remembered"  # the entry of an object's `__dict__`
+
 
 def departing(value: V, table: dict[H, Any], key: H) -> ref[V]:
     """A weak reference to a value; when the value goes, so does the entry of that key."""
     return ref(value, partial(table.pop, key))  # the reference itself is what `pop` gives where there is no entry
 
 
-class Remembered(Generic[K, V]):
-    """Values by object, whatever its equality; a value must not hold its object."""
+class _Beside:
+    """What is known of one object; copies of the object, pickled ones too, start with nothing."""
 
-    def __init__(self) -> None:
-        self._entries: dict[int, tuple[ref[K], V]] = {}
+    __slots__ = ("of", "values")
+
+    def __init__(self, of: object = None) -> None:
+        self.of = None if of is None else ref(of)
+        self.values: dict[object, Any] = {}
+
+    def __reduce__(self) -> tuple[type[_Beside], tuple[()]]:
+        return _Beside, ()
+
+    def about(self, key: object) -> bool:
+        return self.of is not None and self.of() is key
+
+
+class Remembered(Generic[K, V]):
+    """Values by object, whatever its equality; a value may hold its object, and goes with it all the same.
+
+    Objects need a `__dict__`, and a cache has to live as long as its module does.
+    """
 
     def __contains__(self, key: K) -> bool:
-        return id(key) in self._entries
+        beside = vars(key).get(_BESIDE)
+        return beside is not None and beside.about(key) and self in beside.values
 
     def __getitem__(self, key: K) -> V:
-        return self._entries[id(key)][1]
+        if self not in self._beside(key).values:
+            raise KeyError(key)
+        value: V = self._beside(key).values[self]
+        return value
 
     def __setitem__(self, key: K, value: V) -> None:
-        self._entries[id(key)] = departing(key, self._entries, id(key)), value
+        self._beside(key).values[self] = value
+
+    @staticmethod
+    def _beside(key: object) -> _Beside:
+        found: _Beside = vars(key).setdefault(_BESIDE, _Beside(key))
+        if not found.about(key):  # the key is a copy, made by `copy.copy` or from its `__dict__`
+            found = vars(key)[_BESIDE] = _Beside(key)
+        return found

@@ -18,6 +18,7 @@ from .domains import Domain
 from .domains.window import window
 from .errors import MissingExtraError, ModelError
 from .files import check_file, whole_file
+from .legible import picture, printable
 from .model.status import Status
 from .oracles.attained import attained, is_box
 from .solution.views import view
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .model.families import RowFamily
     from .oracles.base import Violation
     from .solution.solution import Solution
+    from .solution.written import WrittenFamily
 
 Array = NDArray[np.float64]
 Kind = Literal["violation", "convergence", "variables"]
@@ -50,6 +51,7 @@ STYLE: dict[str, Any] = {
     "ytick.color": "#4b5563",
     "legend.frameon": False,
     "savefig.dpi": 160,
+    "text.usetex": False,  # names are text, not commands
 }
 
 
@@ -114,6 +116,8 @@ def plot_solution(
         raise ModelError("The problem is infeasible: there is no solution that could be drawn.")
     if kind is not None:
         choice("kind", kind, get_args(Kind))
+    if family is not None and kind in ("variables", "convergence"):
+        raise ModelError(f"`family` chooses what is drawn of the violation; leave it out of a picture of {kind}.")
     with mpl.rc_context(STYLE):
         if kind == "convergence":
             figure = _figure(1, 2)
@@ -124,7 +128,7 @@ def plot_solution(
             chosen = _families(solution, family)
             shown = chosen[: TUNING.most_panels]
             columns = {1: 1, 2: 2, 4: 2}.get(len(shown), 3)
-            figure = _figure(-(-len(shown) // columns), columns, [solution.program.families[i].visible for i in shown])
+            figure = _figure(-(-len(shown) // columns), columns, [solution.families[i].visible for i in shown])
             for axes, i in zip(figure.axes, shown, strict=False):
                 _draw_family(axes, solution, i)
             for axes in figure.axes[len(shown) : len(shown) + (-len(shown)) % columns]:
@@ -180,7 +184,7 @@ def _save(figure: Figure, path: Path) -> None:
 
 def _families(solution: Solution, family: int | str | None) -> list[int]:
     """The indices of the families to draw."""
-    families = solution.program.families
+    families = solution.families
     if not any(each.shown for each in families):
         raise ModelError('The problem has no semi-infinite constraint to draw; try kind="convergence".')
     if family is None:
@@ -199,27 +203,28 @@ def _families(solution: Solution, family: int | str | None) -> list[int]:
 
 
 def _draw_family(axes: Axes, solution: Solution, i: int) -> None:
-    family = solution.program.families[i]
+    family = solution.families[i]
     violation: Any = solution.violation(i)
-    points = np.array([a.point for a in solution.active if a.family == i]).reshape(-1, family.visible.dim)
-    weights = np.array([abs(a.multiplier) for a in solution.active if a.family == i])
-    rows = np.array([a.component for a in solution.active if a.family == i], dtype=np.intp)
+    active = [a for a in solution.active if a.family == i and np.isfinite(a.point).all()]
+    points = np.array([a.point for a in active]).reshape(-1, family.shown)
+    weights = np.array([abs(a.multiplier) for a in active])
+    rows = np.array([a.component for a in active], dtype=np.intp)
+    domain = family.drawn(points)
     heights = violation.values(points)[np.arange(len(points)), rows] if len(points) else np.empty(0)
-    title = getattr(solution.program, "name", "problem") if len(solution.program.families) == 1 else "problem"
-    room = 48 if family.visible.dim == 1 and len(solution.program.families) > 1 else 60
+    title = getattr(solution.program, "name", "problem") if len(solution.families) == 1 else "problem"
+    room = 48 if family.visible.dim == 1 and len(solution.families) > 1 else 60
     axes.set_title(_short(str(family.name if title == "problem" else title), room))
     if family.visible.dim == 1:
-        _draw_curve(axes, family, violation)
+        _draw_curve(axes, family, domain, violation)
         _mark(axes, points[:, 0], heights, weights)
         axes.set_xlabel(_axis_name(family, 0))
         axes.set_ylabel(MEANING)
     else:
-        _draw_map(axes, family, violation, points, weights)
+        _draw_map(axes, family, domain, violation, points, weights)
 
 
-def _draw_curve(axes: Axes, family: RowFamily, violation: Violation) -> None:
+def _draw_curve(axes: Axes, family: WrittenFamily, domain: Domain, violation: Violation) -> None:
     """The components along one index, or their maximum when they are many; red where a constraint is violated."""
-    domain = family.visible
     if domain.measure[0] == 0:
         t = domain.spread(TUNING.cloud)
         for g in violation.values(t).T:
@@ -246,9 +251,10 @@ def _draw_curve(axes: Axes, family: RowFamily, violation: Violation) -> None:
     axes.margins(x=0.02)
 
 
-def _draw_map(axes: Axes, family: RowFamily, violation: Violation, points: Array, weights: Array) -> None:
+def _draw_map(
+    axes: Axes, family: WrittenFamily, domain: Domain, violation: Violation, points: Array, weights: Array
+) -> None:
     """A heat map on the plane, or on a slice through the worst point; a cloud of points where the set has no area."""
-    domain: Domain = family.visible
     trial = np.concatenate([domain.spread(TUNING.cloud), points])
     largest = _largest(violation, trial)
     worst = trial[int(np.nanargmax(largest))]
@@ -401,14 +407,15 @@ def _unique_labels(figure: Figure) -> tuple[list[Any], list[str]]:
 
 
 def _short(title: str, most: int) -> str:
-    return title if len(title) <= most else title[: most - 1].rstrip() + "…"
+    title = printable(title)
+    return picture(title if len(title) <= most else title[: most - 1].rstrip() + "…")
 
 
-def _axis_name(family: RowFamily, k: int) -> str:
+def _axis_name(family: WrittenFamily, k: int) -> str:
     """What the modeller calls coordinate k of the index."""
     names = getattr(family, "coordinates", None)
     if names is not None and len(names) > k:
-        return str(names[k])
+        return _short(str(names[k]), 60)
     return "$t$" if family.visible.scalar else f"$y_{{{k + 1}}}$"
 
 

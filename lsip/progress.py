@@ -8,10 +8,12 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from .solution.rounding import above, below
+from .legible import say
+from .solution.rounding import above, below, relative_gap
 
 if TYPE_CHECKING:
     from .solution.solution import Iterate, Solution
@@ -62,8 +64,9 @@ class Table:
     """Prints a solve as it happens.
 
     `relaxed` is the value of the relaxation, which proves nothing by itself; `lower` and `upper` are proven to enclose
-    the optimal value; `violation` is the largest found and `proven` a bound on it over all index points; `gap` is
-    relative to the value. What is not known yet shows as ``-``. The row `end` says what is proven of the answer.
+    the optimal value; `violation` is the largest found and `proven` a bound on it over all index points; `gap` is that
+    of `lower` and `upper`, as in `Solution.gap`. What is not known yet shows as ``-``. The row `end` says what is
+    proven of the answer.
 
     Parameters
     ----------
@@ -96,7 +99,7 @@ class Table:
             number(above(iterate.upper, TUNING.digits)),
             power(iterate.violation),
             power(above(iterate.bound, 3)),
-            power(above(_gap(iterate), 3)),
+            power(above(relative_gap(iterate.lower, iterate.upper), 3)),
             clock(iterate.seconds),
         )
         self._cells(cells)
@@ -113,7 +116,7 @@ class Table:
             number(above(solution.upper, TUNING.digits)),
             "",
             power(above(solution.max_violation, 3)) if solution.violation_proven else "-",
-            power(above(_gap(solution), 3)),
+            power(above(relative_gap(solution.lower, solution.upper), 3)),
             clock(solution.seconds),
         )
         self._cells(cells)
@@ -138,13 +141,8 @@ class Table:
             self._print(line)
 
     def _print(self, line: str) -> None:
-        # The stream is looked up late, so that redirected standard output is respected.
-        print(line.rstrip(), file=self._stream if self._stream is not None else sys.stdout, flush=True)
-
-
-def _gap(shown: Iterate | Solution) -> float:
-    """Relative to the value."""
-    return (shown.upper - shown.lower) / max(abs(shown.value), 1e-300) if math.isfinite(shown.value) else math.inf
+        with suppress(OSError):  # a full disk is no reason to lose a solve; Python says so at its end
+            say(line.rstrip(), stream=self._stream)
 
 
 def _nothing() -> None:
@@ -154,7 +152,8 @@ def _nothing() -> None:
 def summary(solution: Solution) -> list[str]:
     """The result in a few aligned lines."""
     title = solution.status.name.replace("_", " ")
-    lines = [f" {title}{', certified' if solution.certified else ''}"]
+    by = f" to atol = {above(solution.atol, 2):.2g} only" if solution.wide else ""
+    lines = [f" {title}{by}{', certified' if solution.certified else ''}"]
     lines += textwrap.wrap(solution.message, TUNING.prose, initial_indent="   ", subsequent_indent="   ")
     if math.isfinite(solution.value):
         lines.append(f"   value      {solution.value:.12g}")
@@ -191,9 +190,8 @@ def _enclosure(solution: Solution) -> str:
     """What is proven about the optimal value."""
     lower, upper = number(below(solution.lower, 12), 12), number(above(solution.upper, 12), 12)
     if math.isfinite(solution.lower) and math.isfinite(solution.upper):
-        apart = above(solution.upper - solution.lower, 3)
-        told = f"{power(apart)} apart" if solution.wide else f"gap {power(above(solution.gap, 3))}"
-        return f"{lower} <= optimum <= {upper}, {told}"
+        apart = f", {power(above(solution.upper - solution.lower, 3))} apart" if solution.wide else ""
+        return f"{lower} <= optimum <= {upper}, gap {power(above(solution.gap, 3))}{apart}"
     if math.isfinite(solution.lower):
         return f"{lower} <= optimum, no upper bound"
     if math.isfinite(solution.upper):
@@ -221,7 +219,7 @@ class Bar:
 
     def __init__(self) -> None:
         self.began, self.length = time.monotonic(), 0
-        self.shown = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self.shown = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     def at(self, done: int, total: int, name: str) -> None:
         """Draw the bar; `name` is the step that has begun."""
@@ -230,11 +228,11 @@ class Bar:
         filled = TUNING.bar * done // max(total, 1)
         bar = "#" * filled + "." * (TUNING.bar - filled)
         line = f"[{bar}] {done}/{total}  {time.monotonic() - self.began:.0f} s  {name}"
-        print("\r" + line.ljust(self.length), end="", file=sys.stderr, flush=True)
+        say(line.ljust(self.length), start="\r", end="", stream=sys.stderr)
         self.length = len(line)
 
     def clear(self) -> None:
         """Remove the bar, so that a line can be printed in its place."""
         if self.shown and self.length:
-            print("\r" + " " * self.length + "\r", end="", file=sys.stderr, flush=True)
+            say(" " * self.length, start="\r", end="\r", stream=sys.stderr)
             self.length = 0

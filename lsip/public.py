@@ -25,6 +25,7 @@ from .errors import (
     NotConvexError,
     OutOfTime,
     ProofError,
+    RoundingError,
     UsageError,
 )
 from .expressions import (
@@ -83,6 +84,7 @@ __all__ = [
     "Program",
     "ProofError",
     "Region",
+    "RoundingError",
     "Rule",
     "Simplex",
     "Solution",

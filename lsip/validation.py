@@ -76,6 +76,8 @@ __all__ = [
     "refuse_wrapped",
     "shape_of",
     "shown",
+    "title",
+    "truth",
     "whole",
     "words",
 ]
@@ -152,6 +154,16 @@ def flag(name: str, value: object) -> None:
         raise ModelError(f"`{name}` is True or False; got {shown(value)}.")
 
 
+def truth(name: str, value: object) -> bool:
+    """Whether a function of the user's says yes; refuse what is neither yes nor no, as arrays of several."""
+    try:
+        return bool(value)
+    except LSIPError:
+        raise
+    except Exception as error:  # of a foreign class
+        raise ModelError(f"`{name}` gives True or False; got {shown(value)}: {error}") from None
+
+
 def choice(name: str, value: object, among: Sequence[str]) -> None:
     """Refuse what is none of some words."""
     if not isinstance(value, str) or value not in among:
@@ -167,6 +179,13 @@ def words(name: str, value: object) -> None:
         raise ModelError(f"`{name}` must be text; got {shown(value)}.")
 
 
+def title(what: str, value: object) -> str:
+    """The name of `what`; refuse what is no text, and text that nobody sees."""
+    if not isinstance(value, str) or not value.strip():
+        raise ModelError(f"The name of {what} is text, not blank; got {shown(value)}.")
+    return value
+
+
 def members(name: str, value: object, what: str) -> Iterable[Any]:
     """What a list holds, one by one, as it may be endless; refuse what cannot be gone through, and text."""
     text, alone = isinstance(value, str | bytes), getattr(value, "shape", None) == ()
@@ -179,7 +198,7 @@ def axes(value: ArrayLike) -> int:
     """How many axes data have; -1 for what is no array, as lists of other lengths, and lists in lists without end."""
     try:
         return np.ndim(value)
-    except (ValueError, RecursionError):
+    except (MemoryError, ValueError, RecursionError):
         return -1
 
 
@@ -331,6 +350,7 @@ def checked(**kinds: object) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         order = list(inspect.signature(function).parameters)
+        order += [name for name in kinds if name not in order]  # of a function of the user's, which takes *given
         places = [(order.index(name), name, kind) for name, kind in kinds.items()]
 
         @wraps(function)

@@ -6,6 +6,7 @@ import numpy as np
 
 import lsip
 from lsip.model.program import Program
+from lsip.proof import closed
 
 
 def fresh_points(domain: lsip.Domain, near: np.ndarray, seed: int = 20_240_607) -> np.ndarray:
@@ -80,12 +81,11 @@ def assert_certified(problem: lsip.Problem | Program, solution: lsip.Solution, t
     program = problem if isinstance(problem, Program) else problem.compile()
     assert solution.status is lsip.Status.OPTIMAL, solution.status
     assert solution.certified
-    assert solution.gap <= tol
-    assert solution.lower <= solution.upper
+    assert closed(solution.lower, solution.upper, tol, solution.atol)
+    assert solution.lower <= solution.value <= solution.upper
     x = solution.certificate.x
     assert solution.max_violation <= 1e-9 * (1 + np.abs(x).max(initial=0.0))
     rounding = 1e-12 * (1 + np.abs(program.c) @ np.abs(x))
-    assert solution.lower - rounding <= solution.value <= solution.upper + rounding
     assert_feasible(program, solution)
     objective = float(program.c @ x) + program.constant
     gap = objective - dual_bound(program, solution)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 from pathlib import Path
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 import lsip
-from benchmarks import language, limits, published, record, resolve, tame, units
+from benchmarks import house, language, limits, published, record, resolve, tame, units
 from benchmarks.__main__ import main
+from benchmarks.harness.corpus import corpus
 from benchmarks.harness.models import BY_HAND, MODELS, READ, Claim
 from benchmarks.harness.outcome import lp_solves, outcome
 from benchmarks.harness.scaling import Units, drawn, scalable, scaled
@@ -255,27 +257,56 @@ def test_records_are_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(record, "Worker", Here)
-    assert main(["record", "--json", "--quick", "--only", "abs_d2,infeasible_plane"]) == 0
+    assert main(["record", "--json", "--only", "catalogue/abs_d2,catalogue/infeasible_plane"]) == 0
     before = json.loads(capsys.readouterr().out)
     assert before["summary"]["right"] == 2
     assert before["problems"][0]["lp_solves"] > 0
     one, two = before["problems"]
-    changed = one | {"status": "STALLED", "certified": False, "right": False, "seconds": 10 * one["seconds"] + 1}
-    found = record.compare([one, two], [changed, two])
-    assert found["lost"] == ["abs_d2"]
-    assert [d["what"] for d in found["differences"]] == ["status", "certified"]
-    assert found["slower"][0]["name"] == "abs_d2"
-    moved = one | {"upper": repr(float(one["upper"]) + 1e-6)}
-    assert [d["what"] for d in record.compare([one], [moved])["differences"]] == ["upper"]
-    assert record.compare([one], [one])["differences"] == []
+    assert {"name": "catalogue", "models": 2, "certified": 2}.items() <= before["summary"]["classes"][0].items()
+
+    changed = one | {"status": "STALLED", "certified": False, "right": False}
+    comparison = record.compare([one, two], [changed, two])
+    assert comparison["lost"] == comparison["wrong_now"] == ["catalogue/abs_d2"]
+    assert comparison["statuses"] == [{"name": "catalogue/abs_d2", "before": "OPTIMAL", "after": "STALLED"}]
+    assert record.compare([changed], [one])["won"] == ["catalogue/abs_d2"]
+    slow = record.compare([one, two], [one | {"cpu": 10 * one["cpu"] + 1}, two])
+    assert slow["slower"][0]["name"] == "catalogue/abs_d2"
+    assert slow["classes"][0]["ratio"] > 3  # the geometric mean of more than ten, and one
+    moved = {key: repr(float(one[key]) + 1e-3) for key in ("lower", "upper")}
+    assert record.compare([one], [one | moved])["contradictions"][0]["name"] == "catalogue/abs_d2"
+    same = record.compare([one, two], [one, two])
+    assert same["identical"] == 2
+    assert not same["contradictions"] + same["statuses"] + same["slower"]
 
     file = tmp_path / "before.json"
     file.write_text(json.dumps(before))
-    assert main(["record", "--quick", "--only", "abs_d2", "--compare", str(file)]) == 0
+    assert main(["record", "--only", "catalogue/abs_d2", "--compare", str(file)]) == 0
     assert "lost: none" in capsys.readouterr().out
     file.write_text("{}")
     assert main(["record", "--compare", str(file)]) == 1
     assert "is not a file of" in capsys.readouterr().err
+
+
+def test_the_corpus_is_reproducible_and_of_every_kind() -> None:
+    models = corpus()
+    assert len(models) >= 800
+    for name in ("affine_rule/0", "integers/1", "matrix_inequality/2", "integrals/3", "ambiguity/4", "half_line/5"):
+        first, second = (outcome(models[name].solve(models[name].build())) for _ in range(2))
+        assert first == second
+
+
+def test_the_house_is_measured(tmp_path: Path) -> None:
+    code = tmp_path / "code.py"
+    code.write_text(
+        '"""Of two\nlines."""\n\n# a comment\nclass ATuning:\n    """Text."""\n\n    x: float = 1.0\n    y: int\n'
+    )
+    tree = ast.parse(code.read_text())
+    assert house.lines(code) == 3
+    assert house.statements(tree) == 3
+    assert house.steering_numbers({code: tree}) == 1
+    assert house.repeated_classes({code: tree, tmp_path / "other.py": tree}) == ["ATuning"]
+    walk = house.walk()
+    assert 0 < walk["ping_pong_pairs"] < walk["files"] < walk["functions"]
 
 
 def test_programs_are_counted() -> None:

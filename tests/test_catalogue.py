@@ -12,6 +12,8 @@ from lsip.catalogue import Entry
 from .checks import assert_certified, assert_feasible
 
 TOL = 1e-8
+# Its optimum is 1e-5 of its terms: a relative gap of 1e-8 would be 1e-13 of these, below what the LP solver resolves.
+COARSER = {"reemtsen1_d7": 1e-6}
 
 # Longer than about three seconds on one core.
 SLOW = {
@@ -35,7 +37,7 @@ def parameters() -> list[object]:
 @pytest.mark.parametrize("entry", parameters())
 def test_catalogue(entry: Entry) -> None:
     problem = entry.build()
-    solution = problem.solve(verbose=False, tol=TOL, time_limit=120.0)
+    solution = problem.solve(verbose=False, tol=COARSER.get(entry.name, TOL), time_limit=120.0)
     dimension = max(family.domain.dim for family in solution.program.families)
     check = {"infeasible": infeasible, "unbounded": unbounded, "gap": gap, "infimum": infimum, "optimal": optimal}
     check[entry.status](entry, problem, solution, dimension)
@@ -59,7 +61,7 @@ def optimal(entry: Entry, problem: lsip.Problem, solution: lsip.Solution, dimens
     assert within(solution.value, entry), (solution.value, entry.value)
     provable = entry.slater and dimension <= 3
     if provable or solution.certified:
-        assert_certified(problem, solution, TOL)
+        assert_certified(problem, solution, solution.tol)
     else:
         assert solution.status in (
             lsip.Status.UNCERTIFIED,

@@ -95,7 +95,7 @@ def test_names_are_seen_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture
     problem, parts, _ = model()
     assert "limit: x[0]" in str(problem)
     assert "cap: u ≤" in str(problem)
-    assert r"\text{limit: }" in problem._repr_latex_()
+    assert r"\mathrm{limit:\ }" in problem._repr_latex_()
     solution: Any = problem.solve(verbose=True)
     assert "limit at (" in capsys.readouterr().out + str(solution)
     assert problem.compile().row_labels[:4] == ("cap[0]", "cap[1]", "cap[2]", "cap[3]")

@@ -402,7 +402,7 @@ def test_every_method_of_a_policy_says_whose_it_is():
         ("update", type("No", (), {"step": lambda *a: 3})(), "`step` of an update gives numbers by name"),
         ("update", type("No", (), {"step": lambda *a: {"loss": 1.0}})(), "`step` of an update gives numbers by name"),
         ("evaluation", type("No", (), {"evaluate": lambda *a: 3})(), "The evaluation No failed with AttributeError"),
-        ("oracle", type("No", (), {"maximise": lambda *a, **o: 3})(), "The oracle No failed with AttributeError"),
+        ("oracle", type("No", (), {"maximise": lambda *a, **o: 3})(), "must give an lsip.oracles.Separation"),
     ],
 )
 def test_answers_of_the_wrong_kind_are_refused(part, given, said):

@@ -150,7 +150,7 @@ def resumed(kind: Any, made: Any, path: Path, whole: Any) -> None:
         ("update.step", 3, False),
         ("world._fit", 1, True),
         ("world.settle", 4, False),
-        ("evaluate", 2, False),
+        ("_evaluated", 2, False),
         ("remember", 2, False),
     ],
 )

@@ -69,6 +69,6 @@ def test_the_pages_are_made_from_the_runs():
     assert found
     assert measured.PAGE.read_text(encoding="utf-8") == measured.page(found)
     tables = measured.TABLES.read_text(encoding="utf-8")
-    assert measured.PLACE.findall(tables) == ["fuzz", "files", "masters", "interrupts"]
+    assert measured.PLACE.findall(tables) == ["fuzz", "files", "leaks", "masters", "interrupts", "keep"]
     assert tables == measured.filled(tables, found)
     assert all(run["benchmark"] in benchmarks() and run["machine"]["date"] for run in found)

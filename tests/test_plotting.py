@@ -65,12 +65,13 @@ def solution(*domains: Domain, components: int = 1, iterations: int = 5, active:
         for w in (1.0, 0.2)
     ]
     families = [
-        SimpleNamespace(domain=d, visible=d, shown=d.dim, name=f"family {i}", labels=(f"row {i}",))
+        SimpleNamespace(visible=d, drawn=lambda _, d=d: d, shown=d.dim, name=f"family {i}", labels=(f"row {i}",))
         for i, d in enumerate(domains)
     ]
     return SimpleNamespace(
         status=Status.OPTIMAL,
-        program=SimpleNamespace(families=families),
+        program=SimpleNamespace(),
+        families=families,
         violation=lambda i: Slope(domains[i], components),
         active=points if active else [],
         history=history,

@@ -250,7 +250,7 @@ REFUSED = {
     "z >= np.inf": "no number is infinite",
     "z == -np.inf": "no number is infinite",
     "lsip.Variable(True)": "positive whole size",
-    "lsip.Variable(3, name=7)": "text; got 7",
+    "lsip.Variable(3, name=7)": "is text, not blank; got 7",
     "np.array([x[0]]) <= np.array([t])": r"no truth value.*np.stack",
     "max(x)": r"Strict.*has no truth value, so that no `if`, max",
     "sorted(x)": "Strict.*sorted",

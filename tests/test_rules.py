@@ -162,7 +162,7 @@ def test_what_a_beginner_violates_is_no_debt():
 def test_the_exchange_asks_for_the_room_that_a_trial_takes():
     """Kept with 0.1 to spare, where 0.3 are needed: as if it were violated by 0.2."""
     near, far = found(-0.1, 0.5), found(0.2, 0.5)
-    choice = Exchange(0.0, rate=0.5).choose(replace(near, room=0.3), *NONE, 1.0)
+    choice = Exchange(0.0, rate=0.5).choose(replace(near, room=lambda points: np.full(len(points), 0.3)), *NONE, 1.0)
     wanted = Exchange(0.0, rate=0.5).choose(far, *NONE, 1.0)
     np.testing.assert_allclose(choice.prices, wanted.prices)
     assert (choice.good, wanted.good) == (True, False)  # what is good is as it was seen

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING
 
 from ..errors import ModelError
+from ..legible import legible_repr
 
 if TYPE_CHECKING:
     from ..model.problem import Problem
@@ -20,6 +21,7 @@ STATUSES = ("optimal", "infimum", "gap", "infeasible", "unbounded")
 REGISTRY: dict[str, Entry] = {}
 
 
+@legible_repr
 @dataclass(frozen=True)
 class Entry:
     """A declared model and the facts that any solver should reproduce.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
 import sys
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn, TypeAlias
 
@@ -28,8 +30,23 @@ def fail(message: str, code: int = FAILED) -> int:
         "`[^`]{1,40}`", lambda found: found[0].replace(" ", _GLUE), paragraph
     )  # a command to copy is one word
     lines = textwrap.fill(kept, 100, break_long_words=False, break_on_hyphens=False)
-    print(lines.replace(_GLUE, " "), file=sys.stderr)
+    if sys.stderr is not None:  # `2>&-`
+        print(lines.replace(_GLUE, " "), file=sys.stderr)
     return code
+
+
+def tell(text: str, end: str = "\n") -> None:
+    """Print to standard output; once its reader has gone (`lsip solve … | head -1`), the work goes on in silence."""
+    try:
+        print(text, end=end, flush=True)
+    except BrokenPipeError:
+        forget_stdout()
+
+
+def forget_stdout() -> None:
+    """Send the rest of standard output nowhere: Python would complain once more while closing it."""
+    with suppress(OSError, ValueError):  # it is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Parser(argparse.ArgumentParser):

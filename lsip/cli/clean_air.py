@@ -13,6 +13,7 @@ from ..errors import MissingExtraError
 from ..expressions import Index, Variable
 from ..files import make_folder
 from ..model.problem import Problem, forall, minimize
+from .arguments import tell
 
 if TYPE_CHECKING:
     from ..model.method import Answer
@@ -43,24 +44,21 @@ def run(out: Path) -> Answer:
     """Model, solve, verify, explain, and draw; returns the solution."""
     make_folder(out)
     problem = clean_air()
-    print(
-        "Clean air over a town: five factories may have to cut their emissions by fractions x, at least cost, so that"
-    )
-    print("the concentration stays below a limit at every point y of the town, stricter around a school.\n")
-    print(problem)
-    print()
+    tell("Clean air over a town: five factories may have to cut their emissions by fractions x, at least cost, so that")
+    tell("the concentration stays below a limit at every point y of the town, stricter around a school.\n")
+    tell(f"{problem}\n")
     solution = problem.solve()
     solution.verify()
-    print("\nThe proof was re-checked without the solver.\n")
+    tell("\nThe proof was re-checked without the solver.\n")
     for s, (place, cut) in enumerate(zip(factories(), solution.x, strict=True)):
-        print(f"  factory {s} at ({place[0]:.2f}, {place[1]:.2f}) cuts {100 * cut:5.1f} % of its emissions")
-    print("\nWhat it costs to keep the limit, and where (the dual measure):")
+        tell(f"  factory {s} at ({place[0]:.2f}, {place[1]:.2f}) cuts {100 * cut:5.1f} % of its emissions")
+    tell("\nWhat it costs to keep the limit, and where (the dual measure):")
     for active in solution.active:
-        print(f"  y = ({active.point[0]:.6f}, {active.point[1]:.6f})   multiplier {active.multiplier:.6f}")
+        tell(f"  y = ({active.point[0]:.6f}, {active.point[1]:.6f})   multiplier {active.multiplier:.6f}")
     picture = out / "demo.png"
     try:
         solution.plot(picture)
-        print(f"\nA picture of the violation over the town, with these points, is in {picture}")
+        tell(f"\nA picture of the violation over the town, with these points, is in {picture}")
     except MissingExtraError as missing:
-        print(f"\nThere is no picture: {missing}")
+        tell(f"\nThere is no picture: {missing}")
     return solution

@@ -8,7 +8,7 @@ import io
 import json
 from pathlib import Path
 
-from .arguments import Commands, add_command
+from .arguments import Commands, add_command, tell
 from .models import own
 from .results import describe, exit_code
 
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     with contextlib.redirect_stdout(io.StringIO()) if options.json else contextlib.nullcontext():
         solution = demonstrate(options.out)
         report = solution.report(options.out / "demo.html")
-        print(f"A page about the model, the proof and the solve, to be opened in a browser, is in {report}")
+        tell(f"A page about the model, the proof and the solve, to be opened in a browser, is in {report}")
     if options.json:
-        print(json.dumps(describe(own(solution.model), solution), indent=2))
+        tell(json.dumps(describe(own(solution.model), solution), indent=2))
     return exit_code(solution)

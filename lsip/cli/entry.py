@@ -8,7 +8,6 @@ code.
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import signal
 import sys
@@ -16,15 +15,16 @@ import textwrap
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from ..about import info
 from ..errors import LSIPError, ModelError, UsageError
 from ..installed import stranger
+from ..legible import spell_everything
 from . import bench, catalogue, check, demo, solve
-from .arguments import EXIT_CODES, FAILED, INTERRUPTED, SOLVED, WRONG_USAGE, Commands, Parser, fail
+from .arguments import EXIT_CODES, FAILED, INTERRUPTED, SOLVED, WRONG_USAGE, Commands, Parser, fail, forget_stdout, tell
 
 LEARNING = ("reproduce", "train", "evaluate", "render")  # commands of lsip-rl, a distribution of its own
 
@@ -32,14 +32,21 @@ LEARNING = ("reproduce", "train", "evaluate", "render")  # commands of lsip-rl, 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors become one paragraph on standard error."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    for stream in (sys.stdout, sys.stderr):  # Models print as mathematics, which not every terminal can spell.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    spell_everything()
+    if sys.stdout is None or getattr(
+        sys.stdout, "closed", False
+    ):  # `>&-`: nobody listens, and what a command writes to files still counts
+        with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+            return _run(arguments)
+    return _run(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         with _terminable():
             options = _parsed(arguments)
             code: int = options.run(options)
-        sys.stdout.flush()
+            tell("", end="")
         return code
     except LSIPError as error:
         return fail(str(error), WRONG_USAGE if isinstance(error, UsageError) else FAILED)
@@ -47,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return fail("Interrupted.", INTERRUPTED)
     except BrokenPipeError:
         # The reader went away (`lsip catalogue | head`). Python would complain once more while closing standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_stdout()
         return SOLVED
     except OSError as error:
         return fail(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))

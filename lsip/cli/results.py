@@ -48,6 +48,7 @@ def describe(model: Model, solution: Answer) -> dict[str, Any]:
         "x": None if infeasible else {name: _numbers(value) for name, value in model.values(solution).items()},
         "active": [
             {"constraint": a.constraint, "point": _numbers(a.point), "multiplier": finite(a.multiplier)}
+            | ({"divided_by": a.divided_by} if a.divided_by else {})
             for a in solution.active
         ],
     }
@@ -79,7 +80,9 @@ def lines(model: Model, solution: Answer) -> list[str]:
         found.append("multiplier     at the index point")
         for a in sorted(solution.active, key=lambda a: -abs(a.multiplier))[:20]:
             point = ", ".join(f"{coordinate:.9g}" for coordinate in a.point)
-            found.append(f"{a.multiplier:<12.6g}   ({point})   {textwrap.shorten(a.constraint, 60, placeholder=' …')}")
+            by = f" / {a.divided_by}" if a.divided_by else ""
+            shortened = textwrap.shorten(a.constraint, 60, placeholder=" …")
+            found.append(f"{a.multiplier:<12.6g}   ({point})   {shortened}{by}")
         if len(solution.active) > 20:
             found.append(f"… and {len(solution.active) - 20} more")
     return found

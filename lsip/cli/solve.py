@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..errors import ModelError
 from ..oracles.names import ORACLES
 from ..solution.solution import Solution
-from .arguments import Commands, add_command, check_target, count, gap, positive, seed
+from .arguments import Commands, add_command, check_target, count, gap, positive, seed, tell
 from .model_file import blamed_on, load_model
 from .models import KINDS
 from .results import describe, exit_code, lines
@@ -47,7 +47,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("model", type=Path, help=f"a Python file with one model, or `problem`: {KINDS}")
     parser.add_argument("--tol", type=gap, help="relative gap to reach (default: 1e-8)")
-    parser.add_argument("--atol", type=positive, metavar="GAP", help="gap that is small enough whatever the value")
+    parser.add_argument("--atol", type=positive, metavar="GAP", help="bounds so close will do whatever the gap")
     parser.add_argument(
         "--oracle",
         choices=sorted(ORACLES),
@@ -84,13 +84,12 @@ def run(options: argparse.Namespace) -> int:
     with contextlib.redirect_stdout(own), blamed_on(options.model):
         model = load_model(options.model)
     if aloud:
-        print(model.text, end="\n\n")
+        tell(model.text, end="\n\n")
     solution = _solution(model, options, aloud)
     if options.json:
-        print(json.dumps(describe(model, solution), indent=2))
+        tell(json.dumps(describe(model, solution), indent=2))
     elif aloud:
-        print()
-        print("\n".join(lines(model, solution)))
+        tell("\n" + "\n".join(lines(model, solution)))
     _write(solution, options, aloud)
     return exit_code(solution)
 
@@ -128,4 +127,4 @@ def _write(solution: Answer, options: argparse.Namespace, aloud: bool) -> None:
     if options.report is not None:
         written.append(f"The report is in {solution.report(options.report)}")
     if aloud and written:
-        print("\n" + "\n".join(written))
+        tell("\n" + "\n".join(written))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..legible import legibly
 from .base import Array, Cell, Domain, Vector, as_points
 from .notation import point
 from .points import constant, unit_ball
@@ -122,9 +123,10 @@ class Ball(Domain):
     def _arguments(self) -> tuple[object, ...]:
         return self.centre, self.radius
 
+    @legibly
     def __str__(self) -> str:
         return f"B({point(self.centre)}, {self.radius:.6g})"
 
     def latex(self) -> str:
         """B(centre, radius)."""
-        return str(self)
+        return f"B({point(self.centre)}, {self.radius:.6g})".replace("…", r"\dots")

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..legible import legibly, mathematics
 from ..registered import Registered
 from ..validation import Count, Distance, Natural, Seed, checked
 from .points import additive_recurrence, as_points, distinct
@@ -233,7 +234,7 @@ class Domain(ABC):
 
     def latex(self) -> str:
         """The set as LaTeX, without dollar signs."""
-        return rf"\mathrm{{{type(self).__name__}}}"
+        return rf"\mathrm{{{mathematics(type(self).__name__)}}}"
 
     def _repr_latex_(self) -> str:
         return f"${self.latex()}$"
@@ -278,6 +279,7 @@ class Domain(ABC):
         frozen = ((a.shape, a.tobytes()) if isinstance(a, np.ndarray) else a for a in self._arguments())
         return (type(self), *frozen)
 
+    @legibly
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(_show, self._arguments()))})"
 

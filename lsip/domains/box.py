@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..legible import legibly
 from .base import Array, Cell, Domain, as_points, box_support, exact_box_support
 from .notation import interval, latex_power, power
 from .points import constant
@@ -92,6 +93,7 @@ class Box(Domain):
     def _sides(self) -> list[str]:
         return [interval(a, b) for a, b in zip(self.lower, self.upper, strict=True)]
 
+    @legibly
     def __str__(self) -> str:
         return power(self._sides())
 

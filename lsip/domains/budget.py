@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..legible import legibly
 from .base import Array, Cell, Domain, Seed, Vector, as_points
 from .notation import superscript
 from .points import constant, coordinates
@@ -173,6 +174,7 @@ class Budget(Domain):
     def _arguments(self) -> tuple[object, ...]:
         return self.dim, self.budget
 
+    @legibly
     def __str__(self) -> str:
         return f"{{y ∈ [-1, 1]{superscript(self.dim)} : ‖y‖₁ ≤ {self.budget:.6g}}}"
 

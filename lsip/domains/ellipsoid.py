@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..legible import legibly
 from ..validation import axes
 from .base import Array, Cell, Domain, Vector, as_points
 from .notation import point
@@ -187,6 +188,7 @@ class Ellipsoid(Domain):
     def _arguments(self) -> tuple[object, ...]:
         return self.centre, self.shape
 
+    @legibly
     def __str__(self) -> str:
         return f"E({point(self.centre)}, {self._name()})"
 
@@ -197,7 +199,7 @@ class Ellipsoid(Domain):
 
     def latex(self) -> str:
         """All y with (y - c)' Q⁻¹ (y - c) <= 1."""
-        c = "y" if not self.centre.any() else f"(y - {point(self.centre)})"
+        c = "y" if not self.centre.any() else f"(y - {point(self.centre)})".replace("…", r"\dots")
         return rf"\{{y \in \mathbb{{R}}^{{{self.dim}}} : {c}^\top Q^{{-1}} {c} \le 1\}}"
 
 

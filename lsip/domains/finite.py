@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..legible import legibly
 from ..validation import numbers
 from .base import Array, Cell, Domain, Seed, as_points, check_grid
 from .notation import point
@@ -137,6 +138,7 @@ class Finite(Domain):
     def _arguments(self) -> tuple[object, ...]:
         return (self.points,)
 
+    @legibly
     def __str__(self) -> str:
         if len(self.points) > 6:
             return f"{{{point(self.points[0])}, …, {point(self.points[-1])}}} ({len(self.points)} points)"
@@ -144,7 +146,7 @@ class Finite(Domain):
 
     def latex(self) -> str:
         """The points in braces."""
-        shown = [point(p) for p in self.points]
+        shown = [point(p).replace("…", r"\dots") for p in self.points]
         if len(shown) > 6:
             shown = [shown[0], r"\dots", shown[-1]]
         return rf"\{{{', '.join(shown)}\}}"

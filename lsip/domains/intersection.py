@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..legible import legibly
 from ..validation import shown
 from .barrier import Barrier
 from .base import COMBINED, Array, Cell, Domain, Seed, Vector, as_points, box_support, no_witness
@@ -344,6 +345,7 @@ class Intersection(Domain):
     def _arguments(self) -> tuple[object, ...]:
         return self.members
 
+    @legibly
     def __str__(self) -> str:
         return " ∩ ".join(f"({d})" if isinstance(d, Product) else str(d) for d in self.members)
 

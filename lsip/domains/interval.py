@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..legible import legibly
 from .base import Array, Cell, Domain, as_points, box_support, exact_box_support
 from .notation import interval
 from .points import constant
@@ -81,9 +82,10 @@ class Interval(Domain):
     def _arguments(self) -> tuple[object, ...]:
         return float(self.lower[0]), float(self.upper[0])
 
+    @legibly
     def __str__(self) -> str:
         return interval(self.lower[0], self.upper[0])
 
     def latex(self) -> str:
         """The interval in brackets."""
-        return str(self).replace("∞", r"\infty")
+        return interval(self.lower[0], self.upper[0]).replace("∞", r"\infty")

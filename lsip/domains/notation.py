@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -20,25 +21,27 @@ class NotationTuning:
 
 
 TUNING = NotationTuning()
-_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SUPERSCRIPTS = dict(zip("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True))
 
 
 def superscript(n: int) -> str:
     """`n` as a raised number."""
-    return str(n).translate(_SUPERSCRIPTS)
+    return "".join(_SUPERSCRIPTS[digit] for digit in str(n))
 
 
 def power(sets: Sequence[str]) -> str:
     """A product of sets; a power when they are all the same."""
     if len(sets) > 1 and len(set(sets)) == 1:
-        return sets[0] + superscript(len(sets))
+        base = f"({sets[0]})" if sets[0][-1:] in _SUPERSCRIPTS.values() else sets[0]
+        return base + superscript(len(sets))
     return " × ".join(_few(sets))
 
 
 def latex_power(sets: Sequence[str]) -> str:
     """A product of sets in LaTeX; a power when they are all the same."""
     if len(sets) > 1 and len(set(sets)) == 1:
-        return f"{sets[0]}^{{{len(sets)}}}"
+        base = rf"\left({sets[0]}\right)" if re.search(r"\^(\{\d+\}|\d)$", sets[0]) else sets[0]
+        return f"{base}^{{{len(sets)}}}"
     return r" \times ".join(_few(sets, r"\dots"))
 
 

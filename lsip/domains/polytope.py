@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..legible import legibly
 from .base import Array, Cell, Domain, Seed, Vector, as_points, no_witness
 from .chart import Chart, find_chart
 from .facets import facets
@@ -172,6 +173,7 @@ class Polytope(Domain):
     def _arguments(self) -> tuple[object, ...]:
         return self.A, self.b
 
+    @legibly
     def __str__(self) -> str:
         return f"{{y ∈ ℝ{superscript(self.dim)} : A y ≤ b}} ({len(self.b)} rows)"
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..legible import legibly
 from ..validation import shown
 from .base import COMBINED, Array, Cell, Domain, Seed, Vector, as_points, check_grid
 from .notation import latex_power, power
@@ -145,6 +146,7 @@ class Product(Domain):
     def _arguments(self) -> tuple[object, ...]:
         return self.factors
 
+    @legibly
     def __str__(self) -> str:
         return power([f"({f})" if isinstance(f, Union) else str(f) for f in self.factors])
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..legible import legibly
 from .base import Array, Cell, Domain, Vector, as_points, check_grid
 from .notation import superscript
 from .points import constant, coordinates, unit_simplex
@@ -160,6 +161,7 @@ class Simplex(Domain):
     def _arguments(self) -> tuple[object, ...]:
         return (self.dim,)
 
+    @legibly
     def __str__(self) -> str:
         return "Δ" + superscript(self.dim - 1)
 

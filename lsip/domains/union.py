@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..legible import legibly
 from ..validation import shown
 from .base import COMBINED, Array, Cell, Domain, Seed, as_points, no_witness
 from .points import choose, constant, distinct
@@ -160,6 +161,7 @@ class Union(Domain):
     def _arguments(self) -> tuple[object, ...]:
         return self.members
 
+    @legibly
     def __str__(self) -> str:
         return " ∪ ".join(str(d) for d in self.members)
 

@@ -7,53 +7,127 @@ taken exactly, and what depends on the index is left.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from .graph import Add, Constant, Expression, Gather, Join, Negate, Sum
 from .operands import Ints
-from .sums import Kept, Scattered
+from .sums import Array, Kept, Scattered
 
 
-def numbers_in(e: Expression) -> list[Scattered]:
-    """The numbers that are added in every element of `e`, as far as sums, signs and rearrangements show them."""
+@dataclass(frozen=True)
+class AddendTuning:
+    """How far sums are followed.
+
+    Parameters
+    ----------
+    most
+        Pairs of a row and an element that is added to it, in all nodes together; beyond, numbers stay where they are.
+        So they do where a number is added more than 2 ** 53 times.
+    """
+
+    most: int = 4_000_000
+
+
+TUNING = AddendTuning()
+Summed: TypeAlias = Add | Negate | Gather | Sum | Join
+
+
+class Addends(NamedTuple):
+    """Elements `taken` of a node that are added to `rows`, each so many `times`; negative ones are taken away."""
+
+    rows: Ints
+    taken: Ints
+    times: Array
+
+
+def numbers_in(e: Expression) -> tuple[list[Scattered], bool]:
+    """The numbers that are added in every element of `e`, as far as sums, signs and rearrangements show them.
+
+    It also says whether some number is added more than once, or taken away again, within one of them. A part that is
+    added often is looked at once: a loop that doubles a sum makes a few nodes, and 2 ** 60 addends.
+    """
     every = np.arange(e.size)
-    return [Scattered(rows, numbers) for rows, numbers in _found(e, every, every, 1.0) if rows.size]
-
-
-def _found(e: Expression, rows: Ints, taken: Ints, sign: float) -> Iterator[tuple[Ints, Kept]]:
-    """For elements `taken` of `e`, which are addends of `rows`, the numbers in them; without recursion."""
-    stack = [(e, rows, taken, sign)]
-    while stack:
-        e, rows, taken, sign = stack.pop()
-        if isinstance(e, Constant) and not e.rounded:
-            value = sign * e.value.ravel()[taken]
+    waiting: dict[int, list[Addends]] = {id(e): [Addends(every, every, np.ones(e.size))]}
+    found: list[Scattered] = []
+    left, several = TUNING.most, False
+    for node in reversed(_in_order(e)):
+        mine = _merged(waiting.pop(id(node), []), node.size)
+        left -= mine.rows.size
+        if left < 0 or np.abs(mine.times).max(initial=0.0) > 2.0**53:
+            return [], False
+        if isinstance(node, Constant):
+            value = node.value.ravel()[mine.taken]
             some = value != 0
-            yield rows[some], Kept(value[some])
-        elif isinstance(e, Add):
-            first = np.zeros_like(taken)  # a scalar stands for all elements
-            stack.extend((part, rows, taken if part.size == e.size else first, sign) for part in reversed(e.args))
-        elif isinstance(e, Negate):
-            stack.append((e.args[0], rows, taken, -sign))
-        elif isinstance(e, Gather):
-            stack.append((e.args[0], rows, e.index[taken], sign))
-        elif isinstance(e, Sum):
-            within = (taken[:, None] * e.k + np.arange(e.k)).ravel()
-            stack.append((e.args[0], np.repeat(rows, e.k), within, sign))
-        elif isinstance(e, Join):
-            stack.extend(reversed(list(_parts(e, rows, taken, sign))))
+            several = several or bool((np.abs(mine.times[some]) != 1).any())
+            found.append(Scattered(mine.rows[some], Kept(value[some]).times(mine.times[some])))
+        elif isinstance(node, Sum) and mine.rows.size * node.k > left:
+            return [], False
+        else:
+            for part, addends in _passed_on(node, mine):
+                waiting.setdefault(id(part), []).append(addends)
+    return [scattered for scattered in found if scattered.rows.size], several
 
 
-def _parts(e: Join, rows: Ints, taken: Ints, sign: float) -> Iterator[tuple[Expression, Ints, Ints, float]]:
+def _in_order(e: Expression) -> list[Expression]:
+    """The sums in `e`, and the numbers in them, each once and after its parts; without recursion."""
+    order: list[Expression] = []
+    seen: set[int] = set()
+    stack = [(e, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            if isinstance(node, Summed):
+                stack.append((node, True))
+                stack.extend((part, False) for part in node.args)
+            elif isinstance(node, Constant) and not node.rounded:
+                order.append(node)
+    return order
+
+
+def _merged(parts: list[Addends], size: int) -> Addends:
+    """The same with every pair of a row and an element once."""
+    if not parts:
+        return Addends(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))
+    rows, taken, times = (np.concatenate(found) for found in zip(*parts, strict=True))
+    pairs, first, place = np.unique(rows * size + taken, return_index=True, return_inverse=True)
+    if len(pairs) == len(rows):
+        return Addends(rows, taken, times)
+    return Addends(rows[first], taken[first], np.bincount(place, times, len(pairs)).astype(np.float64))
+
+
+def _passed_on(e: Expression, mine: Addends) -> Iterator[tuple[Expression, Addends]]:
+    """What is asked of the parts of a sum, where this is asked of it."""
+    if isinstance(e, Add):
+        first = np.zeros_like(mine.taken)  # a scalar stands for all elements
+        for part in e.args:
+            yield part, mine if part.size == e.size else mine._replace(taken=first)
+    elif isinstance(e, Negate):
+        yield e.args[0], mine._replace(times=-mine.times)
+    elif isinstance(e, Gather):
+        yield e.args[0], mine._replace(taken=e.index[mine.taken])
+    elif isinstance(e, Sum):
+        within = (mine.taken[:, None] * e.k + np.arange(e.k)).ravel()
+        yield e.args[0], Addends(np.repeat(mine.rows, e.k), within, np.repeat(mine.times, e.k))
+    elif isinstance(e, Join):
+        yield from _parts(e, mine)
+
+
+def _parts(e: Join, mine: Addends) -> Iterator[tuple[Expression, Addends]]:
     """The same for the parts of a join of which some elements are taken."""
     starts = np.cumsum([0, *e.sizes])
-    which = np.searchsorted(starts, taken, side="right") - 1
+    which = np.searchsorted(starts, mine.taken, side="right") - 1
     order = np.argsort(which, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(which[order], prepend=-1)), len(order))
     for a, b in pairwise(ends.tolist()):
         here, k = order[a:b], int(which[order[a]])
-        yield e.args[k], rows[here], taken[here] - starts[k], sign
+        yield e.args[k], Addends(mine.rows[here], mine.taken[here] - starts[k], mine.times[here])
 
 
 def without_numbers(e: Expression) -> Expression | None:
@@ -64,7 +138,7 @@ def without_numbers(e: Expression) -> Expression | None:
         node, ready = stack.pop()
         if id(node) in left:
             continue
-        if not isinstance(node, Add | Negate | Gather | Sum | Join):
+        if not isinstance(node, Summed):
             left[id(node)] = None if isinstance(node, Constant) and not node.rounded else node
         elif ready:
             left[id(node)] = _without(node, [left[id(part)] for part in node.args])

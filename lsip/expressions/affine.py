@@ -21,7 +21,8 @@ from scipy import sparse
 
 from ..errors import ModelError, NotAffineError
 from ..html import card, table
-from ..validation import Array, Data, is_sparse, kept, numbers, shape_of, shown
+from ..legible import legibly, printable
+from ..validation import Array, Data, is_sparse, kept, numbers, shape_of, shown, title
 from .addends import numbers_in, without_numbers
 from .enclosed import Enclosed
 from .graph import Add, Condition, Constant, Expression, Gather, Index, Join, Linear, Sum, as_expression, full
@@ -152,9 +153,9 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
     @cached_property
     def offset(self) -> Expression:
         """All that no variable is in: the numbers, added up, and what depends on the index."""
-        beside = numbers_in(self.varying) if self.varying is not None else []
+        beside, several = ([], False) if self.varying is None else numbers_in(self.varying)
         rows = np.concatenate([c.rows for c in (*self.constants, *beside)]) if beside else np.zeros(0, dtype=np.intp)
-        if np.bincount(rows).max(initial=0) > 1:  # else there is nothing to add up
+        if several or np.bincount(rows).max(initial=0) > 1:  # else there is nothing to add up
             constants = (*self.constants, *beside)
             return Affine(self.shape, (), without_numbers(self.varying), constants).offset  # type: ignore[arg-type]
         known = enclosed(self._number())
@@ -270,6 +271,7 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
             formulas.append(self.varying)
         return any(isinstance(node, Enclosed) for e in formulas for node in e.nodes())
 
+    @legibly
     def __str__(self) -> str:
         return text(self)
 
@@ -351,8 +353,8 @@ class Variable(Affine, Generic[Value]):
         boolean: bool = False,
     ) -> None:
         self.shape = shape_of(shape, "A variable")
-        if name is not None and not isinstance(name, str):
-            raise ModelError(f"The name of a variable is text; got {shown(name)}.")
+        if name is not None:
+            title("a variable", name)
         for word, value in (("integer", integer), ("boolean", boolean)):
             if not isinstance(value, bool | np.bool_):
                 raise ModelError(f"`{word}` is True or False, for all elements of a variable; got {shown(value)}.")
@@ -546,9 +548,7 @@ class Constraint(Statement):
 
     def named(self, name: str) -> Constraint:
         """The same constraint with a name, by which tables, plots, reports and messages call it."""
-        if not isinstance(name, str) or not name.strip():
-            raise ModelError(f"The name of a constraint is text; got {shown(name)}.")
-        return replace(self, name=name)
+        return replace(self, name=title("a constraint", name))
 
     def violation(self, values: Mapping[Any, Any] | None = None) -> Array | float:
         """By how much it is broken, in its shape, at values of its variables, by default those of the last solution."""
@@ -577,8 +577,9 @@ class Constraint(Statement):
     ) -> NoReturn:
         raise NotAffineError(f"np.{func.__name__} cannot depend on {text(self)}, which holds decision variables.")
 
+    @legibly
     def __str__(self) -> str:
-        return text(self) if self.name is None else f"{self.name}: {text(self)}"
+        return text(self) if self.name is None else f"{printable(self.name)}: {text(self)}"
 
     __repr__ = __str__
 

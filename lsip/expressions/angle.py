@@ -63,6 +63,10 @@ class Angle(Expression):
         turns = (y.lo <= 0) & (y.hi >= 0) & (x.lo <= 0)
         return worst(super().doubt(args, doubts, value, run), np.where(turns, WILD, SURE))
 
+    def absence(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        """An angle has a value everywhere: on the cut it is pi, and at the origin 0."""
+        return super().doubt(args, doubts, value, run)
+
 
 def _angle(y: Array, x: Array) -> Array:
     return np.arctan2(y + 0.0, x + 0.0)

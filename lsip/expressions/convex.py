@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from ..errors import ModelError, NotConvexError
+from ..legible import legibly
 from ..validation import Array, Sparse, is_sparse
 from .affine import Affine, Constraint, Read, linear_rule
 from .directions import Absolute, Directions, Euclidean, Largest, add_at
@@ -129,6 +130,7 @@ class Convex(Operators["Convex | Affine | Expression", "Convex", Constraint]):
         found = total.reshape((*lead, *self.shape))
         return found if found.shape else float(found)
 
+    @legibly
     def __str__(self) -> str:
         return text(self)
 

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from ..domains import Box, Product
 from ..errors import ModelError, NotConvexError
+from ..legible import legible_repr
 from ..validation import Array
 from .affine import Affine, Constraint, Read, Variable, linear_rule
 from .convex import Atoms, Convex, add, few_directions, negative, rows_of, subtract
@@ -48,6 +49,7 @@ class Height(Affine):
         self.origin = given.origin
 
 
+@legible_repr
 @dataclass(frozen=True, eq=False)
 class ConvexConstraint(Constraint):
     """A convex array <= 0, and the affine rows that it means."""

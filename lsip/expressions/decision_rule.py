@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ModelError
+from ..legible import legibly
 from ..validation import Array, Data, numbers
 from .operands import Ints
 from .printing import Printer, number
@@ -96,6 +97,7 @@ class DecisionRule:
         entry, lower, upper = (np.array(column) for column in zip(*self.parts, strict=True))
         return np.concatenate([monomials, np.clip(data[..., entry], lower, upper) - lower], axis=-1)
 
+    @legibly
     def __str__(self) -> str:
         return "\n".join(self._lines(Printer(tex=False)))
 

@@ -98,6 +98,10 @@ class Directions(ABC):
         """What a direction multiplies the numbers with."""
         return v
 
+    def room(self, v: Array) -> float:
+        """How much room a row in that direction gains where the support function may be larger by one."""
+        return 1.0
+
     def rows(self, size: int) -> Array:
         """The weights (R, size) of finitely many directions among which there always is a worst one."""
         raise NotImplementedError
@@ -267,6 +271,9 @@ class Definite(Directions):
 
     def weights(self, v: Expression) -> Any:
         return (v.reshape(-1, 1) * v.reshape(1, -1)).ravel()
+
+    def room(self, v: Array) -> float:
+        return float(v @ v)
 
     def typed(self, parts: list[Any]) -> tuple[Any, ...]:
         k = isqrt(len(parts))

@@ -17,7 +17,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..domains import Domain
 from ..errors import ModelError, NotAffineError
-from ..validation import Data, shown
+from ..legible import legibly
+from ..validation import Data, shown, title
 from . import jets
 from .defined import MAYBE, NEVER, SURE, WILD, Doubt, either, silent, vanishing, worst
 from .elementary import Function
@@ -79,6 +80,10 @@ class Expression(Operators["Expression", "Expression", "Condition"]):
         """Where the result may be undefined over boxes, given the arguments, what is doubtful of them, and itself."""
         return worst(silent(value), *doubts)
 
+    def absence(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
+        """Where it may have no value: the same, unless a value is only ambiguous, as that of an angle on its cut."""
+        return self.doubt(args, doubts, value, run)
+
     def key(self) -> tuple[Any, ...] | None:
         """What, beside the arguments, makes two nodes the same; None when a node is only equal to itself."""
         return ()
@@ -87,6 +92,7 @@ class Expression(Operators["Expression", "Expression", "Condition"]):
         """The same of an expression in the place of the index, where a node needs the index itself; None if not."""
         return None
 
+    @legibly
     def __str__(self) -> str:
         return text(self)
 
@@ -166,6 +172,7 @@ class Condition(Statement):
 
     __or__ = __rand__ = __ror__ = __and__
 
+    @legibly
     def __str__(self) -> str:
         return text(self)
 
@@ -228,7 +235,7 @@ class Index(Expression):
             raise ModelError(
                 f"An index ranges over a domain, such as Interval(0, 1) or Box([0, 0], [1, 1]); got {shown(domain)}."
             )
-        self.name = name
+        self.name = title("an index", name)
         self.domain = domain
         self.shape = () if domain.scalar else (domain.dim,)
         self.origin = ("name", name)

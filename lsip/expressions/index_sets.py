@@ -6,7 +6,6 @@ A missing end of an interval or a box is null. A set that is cut by inequalities
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,24 +29,9 @@ from ..schema import Either, Schema, Tagged, demand, missing, number, text, whol
 from .graph import Condition, Index
 from .parameter import Parameter, parameters_in
 from .parametric_region import ParametricRegion, moved_by
-from .plain import Data, Writer, read_steps, step_schema
+from .plain import TUNING, Data, Writer, read_steps, step_schema
 from .region import Region
 
-
-@dataclass(frozen=True)
-class IndexSetsTuning:
-    """How large index sets in files may be.
-
-    Parameters
-    ----------
-    most_coordinates
-        Of simplices and budget sets, which are given by a number of coordinates and no more.
-    """
-
-    most_coordinates: int = 10_000
-
-
-TUNING = IndexSetsTuning()
 Cut = Region | ParametricRegion
 KINDS: dict[str, type[Domain]] = {
     kind.__name__: kind
@@ -116,9 +100,7 @@ def _argument(value: object, cut: Callable[[Cut], Data]) -> Any:
 
 def read_domain(data: Data, parameters: Sequence[Parameter] = ()) -> Domain:
     """The index set; its data have been compared with the schema."""
-    demand(
-        _coordinates(data) <= TUNING.most_coordinates, f"Index sets have {TUNING.most_coordinates} coordinates at most."
-    )
+    demand(_coordinates(data) <= TUNING.most_unlisted, f"Index sets have {TUNING.most_unlisted} coordinates at most.")
     return _made(data, parameters)
 
 

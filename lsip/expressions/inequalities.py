@@ -73,9 +73,12 @@ class Inequalities:
         return self.tape.values(y)
 
     def hold(self, lower: Array, upper: Array) -> Bools:
-        """Boxes (N, m) on which all are proven to hold."""
+        """Boxes (N, m) on which all are proven to hold, and to be defined: no comparison with nan holds."""
         with np.errstate(all="ignore"):
-            return np.asarray((self.tape.enclose(lower, upper).lo >= 0).all(axis=1))
+            held: Bools = np.asarray((self.tape.enclose(lower, upper).lo >= 0).all(axis=1))
+        if held.any() and any(node.partial for node in self.tape.nodes):
+            held[held] = ~self.tape.absent(lower[held], upper[held]).nan.any(axis=1)
+        return held
 
     def fail(self, lower: Array, upper: Array) -> Bools:
         """Boxes (N, m) on which one is proven to hold nowhere."""

@@ -93,22 +93,22 @@ def _outward(v: Array, exact: NDArray[np.bool_]) -> Interval:
     return Interval(v, v) if exact.all() else Interval(np.where(exact, v, down(v)), np.where(exact, v, up(v)))
 
 
-def _hull(products: tuple[Array, ...], ends: tuple[Array, ...]) -> Interval:
+def _hull(products: tuple[Array, ...], factors: tuple[tuple[Array, Array | float], ...]) -> Interval:
     """From the least to the largest product of ends, outward; nothing is known where one of the ends is not."""
     lo, hi = np.minimum(*products[:2]), np.maximum(*products[:2])
     for part in products[2:]:
         np.minimum(lo, part, out=lo)
         np.maximum(hi, part, out=hi)
     if np.isnan(lo).any():
-        known = reduce(np.logical_and, (~np.isnan(end) for end in ends))
+        known = reduce(np.logical_and, (~np.isnan(end) for pair in factors for end in pair))
         # fmin and fmax pass over the nan of 0 * inf, which stands for 0 here.
         lo = np.where(known, reduce(np.fmin, products), np.nan)
         hi = np.where(known, reduce(np.fmax, products), np.nan)
-    if lo.all():
+    if lo.all() and hi.all():
         return Interval(down(lo), up(hi))
-    # A factor that is zero, and no product that underflowed, makes zero of everything.
-    nothing = reduce(np.logical_or, ((a == 0) & (b == 0) for a, b in zip(ends[::2], ends[1::2], strict=True)))
-    return Interval(np.where(nothing, lo, down(lo)), np.where(nothing, hi, up(hi)))
+    # A factor that is zero, and no product that underflowed, makes an end of zero exactly.
+    lost = reduce(np.logical_or, ((p == 0) & (a != 0) & (b != 0) for p, (a, b) in zip(products, factors, strict=True)))
+    return Interval(np.where((lo == 0) & ~lost, lo, down(lo)), np.where((hi == 0) & ~lost, hi, up(hi)))
 
 
 class Interval:
@@ -182,12 +182,13 @@ class Interval:
             if not (self.exact or other.exact):
                 p, q = self.lo * other.lo, self.lo * other.hi
                 r, s = self.hi * other.lo, self.hi * other.hi
-                return _hull((p, q, r, s), (self.lo, self.hi, other.lo, other.hi))
+                a, b, c, d = self.lo, self.hi, other.lo, other.hi
+                return _hull((p, q, r, s), ((a, c), (a, d), (b, c), (b, d)))
             self, other = (self, other.lo) if other.exact else (other, self.lo)
         p = self.lo * other
         if self.exact:
             return _outward(p, _exact_product(self.lo, other, p))
-        return _hull((p, self.hi * other), (self.lo, self.hi))
+        return _hull((p, self.hi * other), ((self.lo, other), (self.hi, other)))
 
     __rmul__ = __mul__
 
@@ -214,7 +215,10 @@ class Interval:
         if self.exact and (k == 1 or _whole(self.lo)):
             return self.each(lambda v: v.sum(-1))
         slack = k * EPS * np.maximum(np.abs(self.lo), np.abs(self.hi)).sum(-1) + k * TINY
-        return Interval(self.lo.sum(-1) - slack, self.hi.sum(-1) + slack)
+        low = self.lo.sum(-1) - slack
+        # A sum of squares is nowhere negative, also where all of them vanish: a norm is defined there.
+        low = np.where((self.lo >= 0).all(-1), np.maximum(low, 0.0), low)
+        return Interval(low, self.hi.sum(-1) + slack)
 
     def linear(self, matrix: Matrix) -> Interval:
         """`matrix` (r, k) applied to the last axis: midpoint, radius, and the a-priori error of both products."""
@@ -225,7 +229,14 @@ class Interval:
         size, k = abs(matrix), matrix.shape[1]
         centre = apply_matrix(matrix, mid)
         slack = apply_matrix(size, rad) + (k + 4) * EPS * apply_matrix(size, np.abs(mid) + rad) + k * TINY
-        return Interval(down(centre - slack, 2.0), up(centre + slack, 2.0))
+        low = down(centre - slack, 2.0)
+        if (self.lo >= 0).all() and not (_entries(matrix) < 0).any():  # as that of a sum of squares
+            low = np.maximum(low, 0.0)
+        return Interval(low, up(centre + slack, 2.0))
+
+
+def _entries(matrix: Matrix) -> Array:
+    return matrix if isinstance(matrix, np.ndarray) else matrix.data
 
 
 def _weighted_sums(matrix: Matrix, v: Array) -> Interval:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConversionError, ModelError
 from ..html import card, table
-from ..validation import Array, Data, kept, numbers, shape_of, shown
+from ..validation import Array, Data, kept, numbers, shape_of, shown, title
 from .graph import Expression, Gather, Join
 from .printing import text
 
@@ -49,9 +49,7 @@ class Parameter(Expression):
         self, shape: int | tuple[int, ...] = (), *, name: str | None = None, value: Data | None = None
     ) -> None:
         self.shape = shape_of(shape, "A parameter")
-        if name is not None and not isinstance(name, str):
-            raise ModelError(f"The name of a parameter is text; got {shown(name)}.")
-        self.name = name if name is not None else f"p{next(_NUMBER)}"
+        self.name = title("a parameter", name) if name is not None else f"p{next(_NUMBER)}"
         self._value: Array | None = None
         self.origin = ("name", self.name)
         if value is not None:

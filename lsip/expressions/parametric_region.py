@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..domains import Cell, Domain, Product, Union
 from ..domains.base import COMBINED, Array
 from ..errors import ModelError
+from ..legible import legibly
 from .graph import Condition, Constant, Expression, Index
 from .parameter import Parameter, Values, current, parameters_in
 from .printing import latex, text
@@ -103,11 +104,13 @@ class ParametricRegion(Domain):
     def __reduce__(self) -> tuple[object, ...]:
         return ParametricRegion, (self.base, self.index, self.conditions)
 
+    @legibly
     def __repr__(self) -> str:
         return f"ParametricRegion({self.base!r}, {', '.join(map(text, self.conditions))!r})"
 
+    @legibly
     def __str__(self) -> str:
-        return f"{{{self.index.name} ∈ {self.base} : {', '.join(map(text, self.conditions))}}}"
+        return f"{{{text(self.index)} ∈ {self.base} : {', '.join(map(text, self.conditions))}}}"
 
     def latex(self) -> str:
         """The base, and the inequalities."""

@@ -89,15 +89,20 @@ class PlainTuning:
     most_exponent
         In tables of monomials, which hold all powers up to it; also the largest degree of a decision rule.
     most_entries
-        Of a matrix that is to be semidefinite, whose directions are as many numbers as it has.
+        Of a matrix that is to be semidefinite, whose directions are as many numbers as it has; also of all parameters
+        that have no value.
     most_digits
         Of a fraction.
+    most_unlisted
+        Of what takes a number and no more: coordinates of simplices and budget sets, and elements of an array that
+        neither a term nor a constant is in.
     """
 
     most_numbers: int = 20_000_000
     most_exponent: int = 10_000
     most_entries: int = 1_000_000
     most_digits: int = 4_000
+    most_unlisted: int = 10_000
 
 
 TUNING = PlainTuning()
@@ -165,7 +170,8 @@ class Writer:
                 self.steps.append(step)
                 self._held.append(node)
                 self.numbers += node.size
-                demand(self.numbers <= TUNING.most_numbers, f"{root} {TOO_LARGE}")
+                if self.numbers > TUNING.most_numbers:  # an expression takes long to print
+                    raise ModelError(f"{root} {TOO_LARGE}")
             else:
                 stack.append((node, True))
                 stack.extend((a, False) for a in reversed(args))

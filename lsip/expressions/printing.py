@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
+from unicodedata import lookup
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..legible import mathematics, printable
 from ..validation import Data, Foreign, Scalar, Sparse, is_sparse
 from .naming import called
 from .operands import Axis, Key, Place
@@ -28,10 +30,13 @@ class Written(Protocol):
 Item: TypeAlias = Written | Scalar | Foreign | Sparse | Sequence["Item"]
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-_GREEK = {
+_LETTERS = {
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi",
     "rho", "sigma", "tau", "phi", "chi", "psi", "omega",
 }  # fmt: skip
+_GREEK = {name: name for name in _LETTERS} | {
+    lookup(f"GREEK SMALL LETTER {name.replace('lambda', 'lamda')}"): name for name in _LETTERS
+}
 _COMMANDS = {"sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log", "max", "min"}
 MINUS, SUM, QUOTIENT, PRODUCT, POWER, ATOM = range(6)  # MINUS: a negative number
 
@@ -74,14 +79,20 @@ def _sized(matrix: NDArray[Any] | Sparse, tex: bool) -> str:
 def named(name: str, tex: bool) -> str:
     """A name; in LaTeX with what follows its first underscore, and its digits, below the line."""
     if not tex:
-        return name
+        return printable(name)
+    if not name.isidentifier():
+        return rf"\mathrm{{{mathematics(name)}}}"
     stem, _, below = name.partition("_")
-    digits = len(stem) - len(stem.rstrip("0123456789"))
-    tail = ", ".join(filter(None, (stem[len(stem) - digits :], below.replace("_", " "))))
-    tail = tail if len(tail) <= 1 or tail.isdigit() else rf"\mathrm{{{tail}}}"
-    stem = stem[: len(stem) - digits] or r"\_"
-    stem = "\\" + stem if stem in _GREEK else (stem if len(stem) <= 1 else rf"\mathrm{{{stem}}}")
-    return f"{stem}_{{{tail}}}" if tail else stem
+    letters = stem.rstrip("0123456789")
+    lowered = ", ".join(filter(None, (stem[len(letters) :], mathematics(below))))
+    lowered = lowered if len(lowered) <= 1 or lowered.isdigit() else rf"\mathrm{{{lowered}}}"
+    if not letters:
+        upright = r"\_"
+    elif letters in _GREEK:
+        upright = rf"\{_GREEK[letters]}"
+    else:
+        upright = letters if letters.isascii() and len(letters) == 1 else rf"\mathrm{{{mathematics(letters)}}}"
+    return f"{upright}_{{{lowered}}}" if lowered else upright
 
 
 def _key(key: Key, tex: bool) -> str:
@@ -131,6 +142,7 @@ class Printer:
 
     def __init__(self, tex: bool) -> None:
         self.tex, self.left, self.depth = tex, TUNING.most, 0
+        self.dots = r"\dots" if tex else "…"
 
     def show(self, item: Item) -> str:
         return self.render(item)[0]
@@ -157,7 +169,7 @@ class Printer:
         """The text of an operand and how tightly it binds."""
         self.left -= 1
         if self.left < 0 or self.depth >= TUNING.deepest:
-            return (r"\dots" if self.tex else "…"), ATOM
+            return self.dots, ATOM
         self.depth += 1
         try:
             return self._rendered(item)
@@ -171,7 +183,9 @@ class Printer:
                 return self._stack(*item)
             item = np.asarray(item)
         if not origin:
-            body = _array(item, self.tex) if isinstance(item, int | float | np.ndarray | np.generic) else "(…)"
+            body = f"({self.dots})"
+            if isinstance(item, int | float | np.ndarray | np.generic):
+                body = _array(item, self.tex)
             return body, _binding(body)
         op, args = origin[0], origin[1:]
         handler = getattr(self, f"_{op}", None)
@@ -284,7 +298,9 @@ class Printer:
 
     def _getitem(self, u: Item, key: Key) -> tuple[str, int]:
         base = self.wrapped(u, ATOM)
-        return (f"{base}_{{{_key(key, True)}}}" if self.tex else f"{base}[{_key(key, False)}]"), ATOM
+        if self.tex:  # braces, since what has an index already takes no other
+            return f"{{{base}}}_{{{_key(key, True)}}}" if "_" in base else f"{base}_{{{_key(key, True)}}}", ATOM
+        return f"{base}[{_key(key, False)}]", ATOM
 
     def _transpose(self, u: Item) -> tuple[str, int]:
         return self.wrapped(u, ATOM) + (r"^{\top}" if self.tex else "ᵀ"), POWER
@@ -326,7 +342,7 @@ class Printer:
         return (rf"\mathbb{{E}}\left[{self.show(u)}\right]" if self.tex else f"E[{self.show(u)}]"), ATOM
 
     def _stack(self, *parts: Item) -> tuple[str, int]:
-        inside = ", ".join(self.show(p) for p in parts[:6]) + (", …" if len(parts) > 6 else "")
+        inside = ", ".join(self.show(p) for p in parts[:6]) + (f", {self.dots}" if len(parts) > 6 else "")
         return f"({inside})", ATOM
 
     def _where(self, condition: Item, a: Item, b: Item) -> tuple[str, int]:

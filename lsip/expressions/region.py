@@ -16,6 +16,7 @@ from ..domains.base import Array, Seed, Vector, as_points, no_witness
 from ..domains.intersection import intersect
 from ..domains.points import constant
 from ..errors import ModelError
+from ..legible import legibly
 from ..validation import answer, shown
 from .graph import Condition, Constant, Expression, Index, Linear, as_expression
 from .inequalities import Inequalities
@@ -298,11 +299,13 @@ class Region(Domain):
     def __reduce__(self) -> tuple[object, ...]:
         return Region, (self.base, self._inequalities.index, self.conditions)
 
+    @legibly
     def __repr__(self) -> str:
         return f"Region({self.base!r}, {', '.join(map(text, self.conditions))!r})"
 
+    @legibly
     def __str__(self) -> str:
-        name = self._inequalities.index.name
+        name = text(self._inequalities.index)
         return f"{{{name} ∈ {self.base} : {', '.join(map(text, self.conditions))}}}"
 
     def latex(self) -> str:

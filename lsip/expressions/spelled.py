@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from ..lifetime import Remembered
 from .affine import Affine
 from .angle import Angle
 from .convex import Convex
@@ -39,6 +40,7 @@ from .monomials import Monomials
 from .parameter import Parameter
 
 Origin: TypeAlias = tuple[Any, ...]
+_numbers = Remembered[Expression, dict[int, float | None]]()
 _PAIRS: dict[type, str] = {Multiply: "multiply", Divide: "divide", Angle: "arctan2"}
 
 
@@ -77,21 +79,44 @@ class Element:
             else:
                 return node, min(k, node.size - 1)
 
+    def _parts(self) -> list[Element]:
+        """The elements that it is made of."""
+        node, k = self._held()
+        return [Element(a, k if a.size > 1 else 0) for a in node.args]
+
     @property
     def number(self) -> float | None:
-        """The number that it is; None if it is none."""
+        """The number that it is; None if it is none. Without recursion, and each element of a node once."""
+        stack = [(self, False)]
+        while stack:
+            element, ready = stack.pop()
+            node, k = element._held()
+            if node not in _numbers:
+                _numbers[node] = {}
+            known = _numbers[node]
+            if k in known:
+                continue
+            if not isinstance(node, Negate | Multiply | Add):
+                exact = isinstance(node, Constant) and not node.rounded
+                known[k] = float(node.value.ravel()[k]) if exact else None  # type: ignore[attr-defined]
+            elif ready:  # these are numbers for nothing but zeros
+                parts = [part._known() for part in element._parts()]
+                zero = all(v == 0 for v in parts) if isinstance(node, Add) else 0 in parts and None not in parts
+                known[k] = 0.0 if zero else None
+            else:
+                stack.append((element, True))
+                stack.extend((part, False) for part in element._parts())
+        return self._known()
+
+    def _known(self) -> float | None:
         node, k = self._held()
-        if isinstance(node, Negate | Multiply | Add):  # which hold for nothing but zeros
-            parts = [Element(a, k if a.size > 1 else 0).number for a in node.args]
-            zero = all(v == 0 for v in parts) if isinstance(node, Add) else 0 in parts and None not in parts
-            return 0.0 if zero else None
-        return float(node.value.ravel()[k]) if isinstance(node, Constant) and not node.rounded else None
+        return _numbers[node][k]
 
     @property
     def origin(self) -> Origin:
         """The operation that makes it, and its operands."""
         node, k = self._held()
-        parts = [Element(a, k if a.size > 1 else 0) for a in node.args]
+        parts = self._parts()
         match node:
             case Index() | Parameter():
                 return ("getitem", node, np.unravel_index(k, node.shape)) if node.shape else node.origin

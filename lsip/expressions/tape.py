@@ -73,6 +73,14 @@ class Written(NamedTuple):
             yield i, self.nodes[i], self.args[i]
 
 
+class Absent(NamedTuple):
+    """Which of N boxes and K outputs may be without a finite value, and positions of the partial nodes in doubt."""
+
+    outputs: NDArray[np.bool_]  # (N, K)
+    nan: NDArray[np.bool_]  # (N, K), those that may be without any value: infinities compare as they should
+    nodes: set[int]
+
+
 class Tape:
     """The nodes below some outputs, each once, in the order in which they can be computed."""
 
@@ -345,13 +353,26 @@ class Tape:
             for a in done:
                 results[a] = None
 
-    def _doubt(self, i: int, results: list[Any], doubts: dict[int, Doubt | None], run: Pass) -> Doubt | None:
-        """What is doubtful of a result; None if it is finite, and nothing is."""
+    def _doubt(
+        self,
+        i: int,
+        results: list[Any],
+        doubts: dict[int, Doubt | None],
+        run: Pass,
+        within: dict[int, tuple[float, float]] | None = None,
+    ) -> Doubt | None:
+        """What is doubtful of a result; None if it is finite, and nothing is. With `within`, where it may be absent."""
         node, value, args = self.nodes[i], results[i].value, self.args[i]
         if not node.partial and all(doubts[a] is None for a in args) and np.isfinite(value.lo.sum() + value.hi.sum()):
             return None
         known = [_sure(results[a].value) if (d := doubts[a]) is None else d for a in args]
-        return np.broadcast_to(node.doubt([results[a].value for a in args], known, value, run), value.shape)
+        boxes = [results[a].value for a in args]
+        if within is None:
+            return np.broadcast_to(node.doubt(boxes, known, value, run), value.shape)
+        if i in within:
+            low, high = within[i]
+            boxes = [Interval(np.clip(u.lo, low, high), np.clip(u.hi, low, high)) for u in boxes]
+        return np.broadcast_to(node.absence(boxes, known, value, run), value.shape)
 
     def _still_doubts(self, results: list[Any], run: Pass) -> dict[int, Doubt | None]:
         """Those of nodes that do not depend on the index; computed once."""
@@ -422,6 +443,33 @@ class Tape:
         shape = (len(lower), jet.value.shape[-1])
         return jet.value.each(lambda v: np.broadcast_to(v, shape))
 
+    def absent(self, lower: Array, upper: Array, within: dict[int, tuple[float, float]] | None = None) -> Absent:
+        """Which outputs may be nan or infinite somewhere on boxes (N, m): what enclosures do not say.
+
+        `within` has, by the positions of nodes, the ends between which their arguments are known to lie.
+        """
+        run = Pass(Interval(lower, upper), 0, self.offsets, self.kinks)
+        known, doubts, doubtful = within or {}, dict[int, Doubt | None](), set[int]()
+        with np.errstate(all="ignore"):
+            results: list[Any] = self._constants(run)
+            for i in self.still:
+                doubts[i] = self._doubt(i, results, doubts, run, known)
+            for i, forward, args, done in self.steps:
+                check("enclosures")
+                if i in self.jumps and (doubt := doubts[args[0]]) is not None:
+                    run.doubts[id(self.nodes[i])] = doubt
+                results[i] = forward([results[a] for a in args], run)
+                doubts[i] = self._doubt(i, results, doubts, run, known)
+                if self.nodes[i].partial and (doubt := doubts[i]) is not None and doubt.any():
+                    doubtful.add(i)
+                for a in done:
+                    results[a] = None
+        value, doubt = results[self.output].value, doubts[self.output]
+        endless = ~(np.isfinite(value.lo) & np.isfinite(value.hi))
+        nan = np.zeros_like(endless) if doubt is None else doubt != SURE
+        shape = (len(lower), endless.shape[-1])
+        return Absent(np.broadcast_to(endless | nan, shape), np.broadcast_to(nan, shape), doubtful)
+
     def unbounded(self, lower: Array, upper: Array) -> Expression | None:
         """What the user wrote that has no bounds over a box (1, m), though its parts do; None if that is unknown."""
         run = Pass(Interval(lower, upper), 0, self.offsets, self.kinks)
@@ -431,10 +479,10 @@ class Tape:
                 jet: Jet[Any] = forward([results[a] for a in args], run)  # type: ignore[misc]
                 results[i] = jet
                 if not (np.isfinite(jet.value.lo) & np.isfinite(jet.value.hi)).all():
-                    return self._written(i)
+                    return self.typed(i)
         return None
 
-    def _written(self, i: int) -> Expression | None:
+    def typed(self, i: int) -> Expression | None:
         """The node itself if the user typed it, else the first one after it that it is part of."""
         while not self.nodes[i].origin:
             i = next((j for j in range(i + 1, len(self.nodes)) if i in self.args[j]), -1)

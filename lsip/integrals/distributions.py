@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb, exp, factorial, inf, isfinite, log, prod
+from math import comb, exp, factorial, inf, isfinite, isinf, log, prod
 from typing import Any
 
 import numpy as np
 
 from ..domains import Box
+from ..domains import Interval as Segment
 from ..errors import ModelError
 from ..expressions.graph import Constant, Expression, Gather, Index, Join
-from ..expressions.interval import Interval, down, reciprocal, up
-from ..expressions.polynomials import Polynomials
+from ..expressions.interval import LARGEST, Interval, down, reciprocal, up
+from ..expressions.polynomials import Polynomials, neighbours
+from ..expressions.printing import text
 from ..expressions.tape import Tape
+from ..expressions.undefined import refuse_undefined
 from ..validation import numbers
 from .quadrature import means
 from .sheet import between
@@ -81,8 +84,24 @@ class Distribution:
                 for terms, d in zip(found.terms, found.denominators, strict=True)
             ]
             return Found(enclosing(exact), exact)
+        self._refuse_undefined(formula, index)
         total = self._integrals(formula, index)
         return Found(total[:-1] * reciprocal(total[-1:]))
+
+    def _refuse_undefined(self, formula: Expression, index: Index) -> None:
+        """Raise where some value of the distribution may have none of the formula."""
+        tape = Tape((formula,), (index,))
+        if not any(node.partial for node in tape.nodes):
+            return
+        exact = [Fraction(self.loc) + Fraction(self.scale) * Fraction(end) for end in self.core]
+        low, high = (neighbours(v.numerator, v.denominator)[side] for side, v in enumerate(exact))
+        refuse_undefined((formula,), (index,), Segment(low, high), f"What {self.name} averages")
+        for end, far in ((low, -LARGEST if isinf(self.low) else low), (high, LARGEST if isinf(self.high) else high)):
+            box = np.sort([end, far]).reshape(2, 1, 1)
+            if end != far and tape.absent(box[0], box[1]).nan.any():
+                raise ModelError(
+                    f"What {self.name} averages needs a value everywhere; {text(formula)} may have none beyond {end:g}."
+                )
 
     def _raw(self, k: int) -> Fraction:
         """The mean of t^k."""

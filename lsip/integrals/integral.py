@@ -17,17 +17,19 @@ from ..expressions.affine import Affine, Term, enclosed
 from ..expressions.enclosed import known
 from ..expressions.folds import spelled
 from ..expressions.graph import Expression, Gather, Index, Join
-from ..expressions.interval import Interval
+from ..expressions.interval import Interval, reciprocal
 from ..expressions.parameter import parameters_in
 from ..expressions.parametric_region import moved_by
 from ..expressions.polynomials import Polynomial, Polynomials, neighbours
 from ..expressions.printing import text
+from ..expressions.signs import Part
 from ..expressions.tape import Tape
+from ..expressions.undefined import coordinates, refuse_undefined
 from ..validation import Array, numbers, shown
 from .distributions import Distribution, read_distribution
 from .quadrature import means
 from .sheet import sheet
-from .volume import Found, Volume, mean, volume
+from .volume import Found, Volume, between, mean, volume
 
 Indices = Index | Sequence[Index]
 
@@ -84,8 +86,10 @@ def expectation(expression: Affine | Expression, index: Indices, over: object = 
         The index that is random, or several.
     over
         How it is distributed. None: uniformly over its set. An array: one of these samples, (N, m) or (N,) for a
-        number, each as likely as the others. An expression: a density over its set. A distribution of scipy.stats with
-        its parameters (uniform, norm, expon, gamma, beta, triang, truncnorm), for an index that is a number.
+        number, each as likely as the others. An expression: a density over its set, proven to be nowhere negative; it
+        has to integrate to 1 up to 1e-9, and is divided by its integral, so that rounded numbers in it do no harm. A
+        distribution of scipy.stats with its parameters (uniform, norm, expon, gamma, beta, triang, truncnorm), for an
+        index that is a number.
 
     Examples
     --------
@@ -118,14 +122,39 @@ def _weighted(integrand: Integrand, density: Expression, origin: tuple[Any, ...]
         raise ModelError(f"A density is one number at every index point; {text(density)} has shape {density.shape}.")
     _check_formula(density, integrand.indices, "expectation")
     integrand.refuse_endless()
+    _refuse_negative(integrand, density)
     size = volume(integrand.domain)
-    whole = integrand.enclosed(density, size).ends
-    if whole.hi[0] < 1 - TUNING.mass or whole.lo[0] > 1 + TUNING.mass:
+    mass = integrand.enclosed(density, size)
+    low, high = float(mass.ends.lo[0]), float(mass.ends.hi[0])
+    if not (high >= 1 - TUNING.mass and low <= 1 + TUNING.mass):
         raise ModelError(
-            f"The density {text(density)} integrates to {whole.lo[0]:.10g} over {integrand.domain}, not to 1; divide "
-            "it by that number."
+            f"The density {text(density)} integrates to {low:.10g} over {integrand.domain}, not to 1; divide it by "
+            "that number."
         )
-    return integrand.result(lambda e: integrand.enclosed(e * density, size), origin)
+    return integrand.result(lambda e: _normalised(integrand.enclosed(e * density, size), mass), origin)
+
+
+def _refuse_negative(integrand: Integrand, density: Expression) -> None:
+    """Raise where a density is negative, or is not proven to be nonnegative on the whole set."""
+    for cell in integrand.domain.flat_cells():
+        found = Part(cell, integrand.indices).open_box(density)
+        if found is not None:
+            where = found.at(coordinates(integrand.indices))
+            said = f"is negative at {where}" if found.negative else f"is not proven to be nonnegative where {where}"
+            raise ModelError(
+                f"The density {text(density)} {said}; a density is nowhere negative. Write np.maximum(…, 0) around it, "
+                "or take a smaller index set."
+            )
+
+
+def _normalised(found: Found, mass: Found) -> Found:
+    """Integrals divided by that of the density, which may be off by the rounding of its numbers."""
+    if mass.exact is not None and mass.exact[0] == 1:
+        return found
+    if found.exact is not None and mass.exact is not None:
+        exact = [v / mass.exact[0] for v in found.exact]
+        return Found(between(exact), exact)
+    return Found(found.ends * reciprocal(mass.ends))
 
 
 def _random(integrand: Integrand, law: Distribution, origin: tuple[Any, ...]) -> Affine:
@@ -181,6 +210,7 @@ class Integrand:
         found = Polynomials.of(Tape((formula,), self.indices))
         if found is not None:
             return size.exactly([mean(p, self.domain) for p in _written_out(found)])
+        refuse_undefined((formula,), self.indices, self.domain, "An integrand")
         chart = sheet(self.domain)
         u, instead, density = chart.pulled_back(self.indices)
         if not chart.dim:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from itertools import product
 from math import comb, factorial, isqrt, prod
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from ..expressions.enclosed import known
 from ..expressions.graph import Expression
 from ..expressions.interval import Interval
 from ..expressions.polynomials import Exponents, Polynomial, neighbours
+from ..lifetime import Remembered
 
 PI = Interval(np.array([3.141592653589793]), np.array([3.1415926535897936]))
 
@@ -106,9 +106,20 @@ def mean(p: Polynomial, domain: Domain) -> Fraction:
     return sum((c * _monomial(e, domain) for e, c in p.items()), Fraction(0))
 
 
-@cache
+_means = Remembered[Domain, dict[Exponents, Fraction]]()
+
+
 def _monomial(e: Exponents, domain: Domain) -> Fraction:
-    """The mean of y^e."""
+    """The mean of y^e; found once for every set."""
+    if domain not in _means:
+        _means[domain] = {}
+    means = _means[domain]
+    if e not in means:
+        means[e] = _computed(e, domain)
+    return means[e]
+
+
+def _computed(e: Exponents, domain: Domain) -> Fraction:
     if isinstance(domain, Product):
         parts = zip(domain.factors, domain._slices(), strict=True)
         return prod((_monomial(e[part], f) for f, part in parts), start=Fraction(1))

@@ -139,6 +139,7 @@ double bound_of(int m, const double* row, double* d) {
 
 // Bounds (count,) and points (count, m) of quadratics (count, stride): value, gradient, upper triangle.
 EXPORT void lsip_bound(int m, long count, long stride, const double* table, double* bound, double* points) {
+    Ordinary arithmetic;
     for (long i = 0; i < count; i++) bound[i] = bound_of(m, table + i * stride, points + i * m);
 }
 
@@ -146,6 +147,7 @@ EXPORT void lsip_bound(int m, long count, long stride, const double* table, doub
 // A part has so many levels, each so many doubles after the one before, and so have its boxes.
 EXPORT void lsip_layout(long n, long p, long width, long levels, const double* const* parts, const long (*shapes)[3],
                         const double* error, double rounding, double* table, double* errors) {
+    Ordinary arithmetic;
     const long inner = width - 1, size = p * inner, K = size + p;
     for (long b = 0; b < n; b++)
         for (long r = 0; r < p; r++) {
@@ -169,6 +171,7 @@ EXPORT void lsip_layout(long n, long p, long width, long levels, const double* c
 // Of points in the order in which they are wanted, those that no earlier one of their component lies next to.
 EXPORT long lsip_distinct(long count, int m, const double* points, const int64_t* component, const double* reach,
                           long limit, int64_t* taken) {
+    Ordinary arithmetic;
     long found = 0;
     for (long i = 0; i < count && found < limit; i++) {
         bool near = false;

@@ -114,6 +114,7 @@ struct Heap {
 // models; `touched`. `told`: boxes in the end, enclosed, split. Returns how it ended; less than nought without memory.
 EXPORT int lsip_heap(const void* tape, const long* whole, const double* real, double* const* arrays,
                      unsigned char* touched, long* told) {
+    Ordinary arithmetic;
     const Tape& t = *static_cast<const Tape*>(tape);
     if (t.kinks || whole[0] < 2 || whole[0] > 3 || t.nodes[t.output].size != whole[1] * whole[2]) return -1;
     try {

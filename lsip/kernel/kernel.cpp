@@ -10,13 +10,16 @@
 #include <cmath>
 #include <memory>
 
+// Nothing traps, and denormals are numbers like others.
 #if defined(__x86_64__)
-#include <immintrin.h>
 void round_upward() { _mm_setcsr(0x5f80); }
 void round_to_nearest() { _mm_setcsr(0x1f80); }
 #else
-void round_upward() { std::fesetround(FE_UPWARD); }
-void round_to_nearest() { std::fesetround(FE_TONEAREST); }
+void round_to_nearest() { std::fesetenv(FE_DFL_ENV); }
+void round_upward() {
+    round_to_nearest();
+    std::fesetround(FE_UPWARD);
+}
 #endif
 
 namespace portable {
@@ -183,6 +186,7 @@ EXPORT int lsip_kernel_choose(int wanted) {
 // A tape, or null if it is not sound or there is no memory for it.
 EXPORT void* lsip_tape_new(int dim, int output, long nodes, const int* fields, long whole, const int* integers, long real,
                            const double* numbers, long kink_arguments, const int* arguments, int kinks) {
+    Ordinary arithmetic;
     if (dim < 0 || dim > MOST_DIMENSIONS || nodes < 1) return nullptr;
     try {
         Tape* t = new Tape();
@@ -211,12 +215,14 @@ EXPORT void lsip_tape_free(void* tape) { delete static_cast<Tape*>(tape); }
 
 // Bytes that one thread needs to evaluate a tape.
 EXPORT double lsip_tape_bytes(const void* tape, int order) {
+    Ordinary arithmetic;
     return 64.0 * (double)static_cast<const Tape*>(tape)->room(order);
 }
 
 EXPORT int lsip_quadratics(const void* tape, int order, long count, const double* lower, const double* upper,
                            const signed char* pieces, unsigned char* straddles, double* const* outputs, long width,
                            double* const* kinks, int threads) {
+    Ordinary arithmetic;
     const Tape& t = *static_cast<const Tape*>(tape);
     if (order < 2 || order > 3) return 1;
     Boxes boxes{count, lower, upper};
@@ -233,6 +239,7 @@ EXPORT int lsip_quadratics(const void* tape, int order, long count, const double
 
 // Values and, up to an order of two, derivatives of a tape at points.
 EXPORT int lsip_points(const void* tape, int order, long count, const double* y, double* out, int threads) {
+    Ordinary arithmetic;
     const Tape& t = *static_cast<const Tape*>(tape);
     if (order < 0 || order > 2) return 1;
     auto part = [&](long from, long to) { points::evaluate(t, order, count, from, to, y, out); };
@@ -241,6 +248,7 @@ EXPORT int lsip_points(const void* tape, int order, long count, const double* y,
 
 // Values of a function at points, as the engine knows them: [low, high] around each, for the tests.
 EXPORT void lsip_function(int function, double exponent, long count, const double* x, double* low, double* high) {
+    Ordinary arithmetic;
     Upward rounding;
     for (long i = 0; i < count; i++) {
 #if defined(__x86_64__)

@@ -89,6 +89,7 @@ struct Search {
 // cheap, rounding. `arrays`: weights, spread or null, lost, scale; lower, upper, pays; table, error, rough, bounds,
 // points, models. `told`: boxes in the end, enclosed, split. Returns how it ended; less than nought without memory.
 EXPORT int lsip_search(const void* tape, const long* whole, const double* real, double* const* arrays, long* told) {
+    Ordinary arithmetic;
     const Tape& t = *static_cast<const Tape*>(tape);
     if (t.kinks || t.nodes[t.output].size != whole[0] * whole[1]) return -1;
     try {

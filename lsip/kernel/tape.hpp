@@ -88,7 +88,33 @@ EXPORT void lsip_layout(long n, long p, long width, long levels, const double* c
 void round_upward();
 void round_to_nearest();
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+struct FloatState {
+    unsigned csr = _mm_getcsr();  // rounding, what happens to denormals, and flags
+    void restore() const { _mm_setcsr(csr); }
+};
+#else
+#include <cfenv>
+struct FloatState {
+    std::fenv_t environment;
+    FloatState() { std::fegetenv(&environment); }
+    void restore() const { std::fesetenv(&environment); }
+};
+#endif
+
+// While it lives, arithmetic is that of IEEE 754, rounded to nearest, whatever the caller had set; then all is as it was.
+// Every function that Python calls, and every thread, begins with one.
+struct Ordinary {
+    FloatState before;
+    Ordinary() { round_to_nearest(); }
+    ~Ordinary() { before.restore(); }
+    Ordinary(const Ordinary&) = delete;
+};
+
 struct Upward {  // while it lives, everything is rounded upward
+    FloatState before;
     Upward() { round_upward(); }
-    ~Upward() { round_to_nearest(); }
+    ~Upward() { before.restore(); }
+    Upward(const Upward&) = delete;
 };

@@ -1,6 +1,8 @@
 // Work on boxes, shared among threads.
 
 #pragma once
+#include "tape.hpp"
+
 #include <atomic>
 #include <exception>
 #include <new>
@@ -15,6 +17,7 @@ template <class Part> static bool share(long count, int threads, Part part) {
     std::atomic<bool> done{true};
     auto careful = [&](int k) {
         long from = 4 * (blocks * k / threads), to = 4 * (blocks * (k + 1) / threads);
+        Ordinary arithmetic;
         try {
             part(from, to < count ? to : count);
         } catch (const std::bad_alloc&) {

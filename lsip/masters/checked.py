@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import LSIPError, ModelError
-from ..validation import shown
+from ..validation import numbers, shown
 from .base import Array, IntegerMaster, IntegerResult, Master, MasterError, MasterResult, Matrix
 
 if TYPE_CHECKING:
@@ -36,7 +36,11 @@ def observed(name: str, method: Callable[..., Any], *given: object) -> Any:
 
 def check_finite(name: str, field: str, values: ArrayLike) -> None:
     """Refuse what is no array of numbers, or has nan or infinities in it."""
-    if np.asarray(values).dtype.kind not in "biuf" or not np.isfinite(values).all():
+    try:
+        found = numbers(values, f"`{field}` of the master {name}", nan=True)
+    except ModelError as error:
+        raise MasterError(str(error)) from None
+    if not np.isfinite(found).all():
         raise MasterError(f"`{field}` of the master {name} is not finite.")
 
 
@@ -117,7 +121,7 @@ class Checked:
             raise ModelError(
                 f"`{call}` of the master {self._name} must give an lsip.masters.MasterResult; got {shown(result)}."
             )
-        if result.status not in STATUSES:
+        if not isinstance(result.status, str) or result.status not in STATUSES:
             raise MasterError(f"The master {self._name} stopped with {result.status!r}.")
         sizes = {"cut_multipliers": self._cuts, "row_multipliers": self._rows}
         if result.status == "optimal":
@@ -128,11 +132,17 @@ class Checked:
             check_finite(self._name, field, values)
         if result.status == "optimal":
             for field in ("slack", "objective"):
-                check_finite(self._name, field, getattr(result, field))
+                value = getattr(result, field)
+                check_finite(self._name, field, value)
+                if np.ndim(value):
+                    raise ModelError(
+                        f"`{call}` of the master {self._name} must give a number `{field}`; got {shown(value)}."
+                    )
         return result
 
     def _check_shape(self, call: str, what: str, values: ArrayLike, size: int) -> None:
-        if np.shape(values) != (size,):
+        found = numbers(values, f"What `{call}` of the master {self._name} gives for {what}", nan=True)
+        if found.shape != (size,):
             raise ModelError(
-                f"`{call}` of the master {self._name} must give {what} of shape ({size},); got {np.shape(values)}."
+                f"`{call}` of the master {self._name} must give {what} of shape ({size},); got {found.shape}."
             )

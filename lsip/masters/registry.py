@@ -10,7 +10,7 @@ from inspect import isclass, signature
 from typing import Any
 
 from ..errors import MissingExtraError, ModelError
-from ..validation import shown
+from ..validation import answer, shown
 from .base import IntegerMaster, IntegerMasterFactory, Master, MasterFactory
 from .checked import Checked, CheckedInteger, observed
 
@@ -113,4 +113,4 @@ def _opened_integer(factory: IntegerMasterFactory, name: str, *data: Any) -> Int
 
 def _opened(factory: MasterFactory, name: str, *data: Any) -> Master:
     """The program that a factory opens, under observation: solvers fail, and those of users may do anything."""
-    return Checked(factory(*data), name, len(data[0]), data[3].shape[0])
+    return Checked(answer("master", factory, *data), name, len(data[0]), data[3].shape[0])

@@ -42,12 +42,44 @@ TUNING = HullTuning()
 
 
 @dataclass(frozen=True, eq=False)
+class Implied:
+    """Where an equation comes from that a program does not have: a row of a family, at a point or after a division.
+
+    Parameters
+    ----------
+    label
+        How the equation is called.
+    family, row
+        The family as it was written, and its row.
+    at
+        The index point (m,) at which the row says it; nan for coordinates that may be anything.
+    divided_by
+        What the row was divided by before; nothing, where the row itself says it, as an inequality.
+    opposite
+        The inequality (n + 1,), right-hand side last, that says the other half.
+    opposite_row
+        The family and its row that the opposite inequality comes from, and the point.
+    opposite_finite
+        Or which of all upper sides of finite rows, then lower ones, upper bounds, and lower bounds it is.
+    """
+
+    label: str
+    family: object
+    row: int
+    at: Array
+    divided_by: str = ""
+    opposite: Array | None = None
+    opposite_row: tuple[object, int, Array] | None = None
+    opposite_finite: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class AffineHull:
     """All x that keep the equalities among finite rows, variables that cannot move, and equations found out since."""
 
     n: int
     table: Array  # (q, n + 1)
-    added: tuple[tuple[Row, str], ...] = ()  # equations that the program does not have, and what they are called
+    added: tuple[tuple[Row, Implied], ...] = ()  # equations that the program does not have, and where they come from
 
     @staticmethod
     def of(program: Program) -> AffineHull:
@@ -95,7 +127,7 @@ class AffineHull:
             [{j: Fraction(v) for j, v in enumerate(line) if v} for line in self.table.tolist()], {}, self.n
         )
 
-    def extended(self, rows: Sequence[Row], label: str) -> AffineHull | None:
+    def extended(self, rows: Sequence[Row], source: Implied) -> AffineHull | None:
         """The same with more equations; None where one contradicts others, or doubles do not hold its numbers."""
         new: list[Row] = []
         for row in rows:
@@ -107,7 +139,7 @@ class AffineHull:
         for line, row in zip(table, new, strict=True):
             line[list(row)] = [float(v) for v in row.values()]
         return replace(
-            self, table=np.concatenate([self.table, table]), added=(*self.added, *((row, label) for row in new))
+            self, table=np.concatenate([self.table, table]), added=(*self.added, *((row, source) for row in new))
         )
 
     def stated(self, program: Program) -> Program:
@@ -124,7 +156,8 @@ class AffineHull:
             A=FixedMatrix.of(sparse.vstack([program.A, block], format="csr")),
             row_lower=np.concatenate([program.row_lower, sides]),
             row_upper=np.concatenate([program.row_upper, sides]),
-            row_labels=(*labels, *(label for _, label in self.added)),
+            row_labels=(*labels, *(source.label for _, source in self.added)),
+            implied=tuple(source for _, source in self.added),
         )
 
 

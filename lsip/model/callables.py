@@ -24,6 +24,7 @@ from ..expressions.graph import Expression, Gather, Index, as_expression
 from ..expressions.parameter import parameters_in
 from ..expressions.printing import latex
 from ..expressions.tape import Tape, constant_value
+from ..legible import legible_repr, legibly
 from ..masters.base import is_sparse
 from ..oracles.attained import discrete_points
 from ..validation import numbers, shown
@@ -127,6 +128,7 @@ class Family:
         return FamilyOn(self, body)
 
 
+@legible_repr
 @dataclass(frozen=True, eq=False)
 class FamilyOn:
     """A family of rows, applied to some of the variables of a problem."""
@@ -137,6 +139,7 @@ class FamilyOn:
     def __deepcopy__(self, memo: dict[int, object]) -> FamilyOn:
         return self  # as all statements: a solution knows it by its identity
 
+    @legibly
     def __str__(self) -> str:
         return f"a(y) @ {self.body} ≤ b(y)   for all y ∈ {self.family.domain}"
 

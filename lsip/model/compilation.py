@@ -179,6 +179,7 @@ class Written:
     upper: Array
     values: Values
     restated: Mapping[Any, tuple[Any, ...]] = field(default_factory=dict)  # statements, and what is said in their place
+    epigraph: tuple[Any, ...] = ()  # the statements that bound a convex objective, which nobody wrote as constraints
     families: Groups = ()  # the parts of groups that a program has families of, where these stayed apart
 
     @property
@@ -400,6 +401,7 @@ def family_of(members: tuple[Quantified, ...], offsets: Offsets, values: Values,
     family = declared_family(name, indices, domain, body, labels, offsets, values)
     family.origins = tuple((m, i) for m in members for i in range(m.constraint.body.size))
     family.memory = parts.memory(members)
+    family.finite = isinstance(members[0], Once)
     return family
 
 

@@ -19,6 +19,7 @@ from ..domains.points import as_points
 from ..errors import MissingExtraError, ModelError
 from ..expressions.affine import Variable
 from ..expressions.graph import Index
+from ..legible import legible_repr, legibly
 from ..masters import MasterError
 from ..masters.base import Matrix
 from ..masters.rows import Sides
@@ -34,6 +35,7 @@ ACCURACY = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance":
 ENDS = {0: "optimal", 2: "infeasible", 3: "unbounded"}  # linprog's statuses that say something about the program
 
 
+@legible_repr
 @dataclass(frozen=True, eq=False)
 class Block:
     """The rows of one family: all of them at the first point, all at the second, and so on."""
@@ -53,6 +55,7 @@ class Block:
             yield from (f"{name} at {at}" for name in self.names)
 
 
+@legible_repr
 @dataclass(frozen=True, eq=False)
 class FiniteSolution:
     """What HiGHS says about a `FiniteLP`."""
@@ -112,6 +115,7 @@ class FiniteLP:
             parts["integrality"] = self.integer.astype(int)
         return {"c": -self.c if self.maximise else self.c, **parts}
 
+    @legibly
     def __repr__(self) -> str:
         at = ", ".join(str(len(block.points)) for block in self.blocks)
         points = f", at {at} index points" if self.blocks else ""
@@ -134,7 +138,7 @@ def discretise(program: Program, points: Chosen) -> FiniteLP:
         indices take all combinations.
     """
     for family in program.families:
-        if family.shown < family.domain.dim:
+        if family.shown < family.domain.dim and (family.domain.lower < family.domain.upper).any():
             raise ModelError(
                 f"{family.name} stands for a continuum of rows at every index point, so that no finite linear program "
                 "has it at chosen points. solve() takes it as it is."

@@ -28,13 +28,13 @@ import numpy as np
 from ..domains import Domain
 from ..expressions.polynomial_division import division
 from ..expressions.polynomials import Polynomial
-from .affine_hull import AffineHull, Array
+from .affine_hull import AffineHull, Array, Implied
 from .families import DeclaredFamily, formulas
 from .program import Compilable, Program, compiled
 from .row_polynomials import RowPolynomials, equations, replaced, row_polynomials, sampled_rows
+from .solid import Flat
 from .squeezed import is_box, squeezed
-
-POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+from .unbounded import placements, power_text
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Factor(NamedTuple):
 
     def division(self, rows: RowPolynomials) -> tuple[RowPolynomials, RowPolynomials]:
         """Quotients and rests of polynomials by y_axis - end, or y_axis - y_other."""
-        dim = len(next(e for p in rows for e in p))
+        dim = next((len(e) for p in rows for e in p), 0)
         root: Polynomial = {(0,) * dim: self.end} if self.end else {}
         if self.other is not None:
             root = {tuple(int(k == self.other) for k in range(dim)): Fraction(1)}
@@ -116,7 +116,12 @@ class Factor(NamedTuple):
             inner = f"({'-' * (self.end < 0)}{end} - {name})" if self.end else f"(-{name})"
         else:
             inner = f"({name} {'-' if self.end > 0 else '+'} {end})" if self.end else name
-        return inner + (str(power).translate(POWERS) if power > 1 else "")
+        return power_text(inner, power)
+
+    def value(self, y: Array) -> float:
+        """What it is at a point (m,), as rows are divided by it: not below 0, but for what changes its sign."""
+        difference = float(y[self.axis]) - (float(self.end) if self.other is None else float(y[self.other]))
+        return difference if self.sign >= 0 else -difference
 
 
 def solvable(problem: Program | Compilable) -> Program:
@@ -144,9 +149,17 @@ def divided(program: Program) -> Program:
 
 
 def as_written(program: Program, bounds: tuple[float, ...]) -> tuple[float, ...]:
-    """Bounds of what points violate, a family each, of the rows that were written: where quotients are 0 at most, 0."""
+    """Bounds of what points violate, a family each, of the rows that were written: where quotients are 0 at most, 0.
+
+    Far out on an unbounded set, rows are those that were written divided by a power of the index: what these break may
+    be without a bound in the others.
+    """
     divisors = (getattr(family, "divisor", None) for family in program.families)
-    return tuple(v if d is None else max(v, v * d, 0.0) for v, d in zip(bounds, divisors, strict=False))
+    found = [v if d is None else max(v, v * d, 0.0) for v, d in zip(bounds, divisors, strict=False)]
+    for (f, _), (placement, _) in placements(program.layout).items():
+        if placement.scale_axis is not None and f < len(found) and found[f] > 0:
+            found[f] = np.inf  # it grows with a power of the index
+    return tuple(found)
 
 
 def tight(program: Program) -> str:
@@ -163,20 +176,24 @@ def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, 
     """The family with quotients in place of some rows, and equations that follow; itself, if there are none."""
     made: dict[int, RowPolynomials] = {}
     labels: dict[int, str] = {}
+    factored: dict[int, tuple[tuple[Factor, int], ...]] = {}
     divisor = 0.0
+    # Coordinates of no width are numbers: a rest that is to vanish for all index points says nothing beyond that.
+    ends = zip(family.domain.lower.tolist(), family.domain.upper.tolist(), strict=True)
+    flat = Flat(True, {j: Fraction(low) for j, (low, high) in enumerate(ends) if low == high})
     for i, factors in _suspicious(family, hull).items():
         rows, columns = row_polynomials(family, i), family.columns[i].tolist()
         if rows is None:
             continue
+        rows = [flat.reduced(p) for p in rows]
         if not any(map(hull.reduced, equations(rows, columns, hull.n))):
             made[i] = [*({} for _ in columns), {(0,) * family.domain.dim: Fraction(1)}]  # 0 <= 1 says as little
             labels[i] = "{}, an equality for every index"
             continue
         found: dict[Factor, int] = {}
         for factor in factors:
-            label = f"{family.labels[i]} where {factor.text(family.coordinates, 1)} = 0"
             while found.get(factor, 0) < TUNING.highest:
-                once = _once(rows, columns, factor, hull, label)
+                once = _once(rows, columns, factor, hull, _source(family, i, factor, found))
                 if once is None:
                     break
                 rows, hull = once
@@ -184,9 +201,24 @@ def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, 
         if found:
             made[i] = rows
             divisor = max(divisor, prod(factor.largest(family.domain) ** power for factor, power in found.items()))
+            factored[i] = tuple(found.items())
             by = [factor.text(family.coordinates, power) for factor, power in found.items()]
             labels[i] = "({}) / " + (by[0] if len(by) == 1 else f"({' '.join(by)})")
-    return (replaced(family, made, labels, divisor * TUNING.rounded) if made else family), hull
+    if not made:
+        return family, hull
+    quotient = replaced(family, made, labels, divisor * TUNING.rounded)
+    quotient.undivided, quotient.factors = family, factored
+    return quotient, hull
+
+
+def _source(family: DeclaredFamily, i: int, factor: Factor, found: dict[Factor, int]) -> Implied:
+    """Where equations come from that a division leaves: a row where a factor vanishes that changes its sign."""
+    label = f"{family.labels[i]} where {factor.text(family.coordinates, 1)} = 0"
+    at = np.full(family.domain.dim, np.nan)
+    if factor.other is None:
+        at[factor.axis] = float(factor.end)
+    by = {**found, factor: found.get(factor, 0) + 1}
+    return Implied(label, family, i, at, " ".join(f.text(family.coordinates, power) for f, power in by.items()))
 
 
 def _factors(family: DeclaredFamily, hull: AffineHull) -> Iterator[Factor]:
@@ -251,7 +283,7 @@ def _suspicious(family: DeclaredFamily, hull: AffineHull) -> dict[int, list[Fact
 
 
 def _once(
-    rows: RowPolynomials, columns: list[int], factor: Factor, hull: AffineHull, label: str
+    rows: RowPolynomials, columns: list[int], factor: Factor, hull: AffineHull, source: Implied
 ) -> tuple[RowPolynomials, AffineHull] | None:
     """A row divided by a factor, twice where that changes its sign, and what follows; None where something is left."""
     quotients, rests = factor.division(rows)
@@ -259,6 +291,6 @@ def _once(
         return None
     if factor.sign == 0:
         quotients, rests = factor.division(quotients)
-        more = hull.extended(equations(rests, columns, hull.n), label)
+        more = hull.extended(equations(rests, columns, hull.n), source)
         return None if more is None or not any(quotients) else (quotients, more)
     return [{e: factor.sign * c for e, c in q.items()} for q in quotients], hull

@@ -5,10 +5,11 @@ A `FamilyViolation` is such a family at a given x: what separation oracles maxim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -28,13 +29,13 @@ from ..expressions.parametric_region import at_values, moved_by
 from ..expressions.polynomials import Polynomial, Polynomials
 from ..expressions.slopes import Slopes
 from ..expressions.tape import Quadratic, Tape
+from ..expressions.undefined import Place, coordinates, where_undefined
 from ..expressions.waves import Waves
 from ..oracles.attained import discrete_points
 from ..oracles.base import Array, Enclosure, Ints, Pieces, Renewal, Rows
 from ..oracles.memory import Memory
 from ..validation import numbers
 from .linear_form import LinearForm
-from .undefined import where_undefined
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,13 @@ class RowFamily(Rows, Protocol):
         """What makes the rows what they are, beside index set and columns: equal for equal rows."""
 
 
-FOUND_OUT = ("linear", "polynomials", "coefficient_polynomials", "waves")  # about the formulas of a family, when asked
+FOUND_OUT = (
+    "linear",
+    "polynomials",
+    "coefficient_polynomials",
+    "waves",
+    "undefined",
+)  # about the formulas of a family, when asked
 
 
 class DeclaredFamily:
@@ -131,6 +138,9 @@ class DeclaredFamily:
     differentiable = True
     lipschitz = None
     divisor: float | None = None  # the largest value of what some rows were divided by, if they were
+    undivided: DeclaredFamily | None = None  # with the rows as they were written, where some were divided
+    factors: Mapping[int, tuple[tuple[Any, int], ...]] = MappingProxyType({})  # of such rows, with their powers
+    finite = False  # whether it stands for rows without an index
 
     def __init__(
         self,
@@ -147,9 +157,7 @@ class DeclaredFamily:
         self._name, self._labels = name, labels
         self.indices, self.written_domain, self.columns = indices, domain, columns
         self.domain = at_values(domain, current(moved_by(domain)) if values is None else values)
-        self.coordinates = tuple(
-            i.name if i.domain.scalar else f"{i.name}[{k}]" for i in indices for k in range(i.domain.dim)
-        )
+        self.coordinates = coordinates(indices)
         self.outputs = (coefficient, rhs)
         self.tape = Tape(self.outputs, indices, values=values)
         own = object()  # so that no other family is taken for this one
@@ -199,7 +207,7 @@ class DeclaredFamily:
 
     @property
     def shown(self) -> int:
-        return self.domain.dim
+        return 0 if self.finite else self.domain.dim
 
     @property
     def count(self) -> int:
@@ -358,12 +366,19 @@ class DeclaredFamily:
         return self.polynomials.combined(outputs, weights.tolist())
 
     def trusts(self, domain: Domain) -> tuple[str, ...]:
-        """Nothing: a formula is enclosed as it is written."""
-        return ()
+        """Nothing where all formulas are proven to be defined: they are enclosed as they are written."""
+        return () if self.undefined is None else (self.undefined.assumption(self.name, self.coordinates),)
+
+    @cached_property
+    def undefined(self) -> Place | None:
+        """Where in the index set some formula may be nan or infinite; None if all are proven to be finite."""
+        if self.linear is not None:
+            return None
+        return where_undefined(self.outputs, self.indices, self.domain, self.tape.known)
 
     def undefined_at(self) -> str | None:
-        """Where in the index set some formula has no bounds on ever smaller boxes, and which; None if nowhere."""
-        return where_undefined(self.tape, self.domain, self.coordinates)
+        """The same as a sentence."""
+        return None if self.undefined is None else self.undefined.sentence(self.coordinates)
 
     def identity(self) -> Iterator[object]:
         """The steps that compute the rows."""

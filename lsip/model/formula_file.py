@@ -58,8 +58,10 @@ class FormulaWriter:
     def __init__(self, steps: Writer, variables: Sequence[Variable]) -> None:
         self.steps, self.place = steps, {v: i for i, v in enumerate(variables)}
 
-    def affine(self, body: Affine) -> Data:
-        """An affine array."""
+    def affine(self, body: Affine, beside: int = 0) -> Data:
+        """An affine array; so many entries are said `beside` it."""
+        listed = sum(len(t.rows) for t in body.terms) + sum(len(c.rows) for c in body.constants) + beside
+        _check_size(body.size, listed + (0 if body.varying is None else body.size))
         return {
             "shape": list(body.shape),
             "terms": [
@@ -87,7 +89,7 @@ class FormulaWriter:
         """A convex or concave one."""
         words = {kind: word for word, kind in KINDS.items()}
         return {
-            "affine": self.affine(body.affine),
+            "affine": self.affine(body.affine, sum(len(a.rows) for a in body.atoms)),
             "atoms": [
                 {
                     "kind": words[type(a.kind)],
@@ -106,9 +108,12 @@ class FormulaReader:
     def __init__(self, variables: Sequence[Variable], steps: Sequence[Expression]) -> None:
         self.variables, self.steps, self.numbers = variables, steps, 0
 
-    def affine(self, data: Data) -> Affine:
-        """An affine array."""
+    def affine(self, data: Data, beside: int = 0) -> Affine:
+        """An affine array; so many entries are said `beside` it."""
         shape, varying = tuple(data["shape"]), data["varying"]
+        listed = sum(len(part["rows"]) for part in (*data["terms"], *data["constants"])) + beside
+        if varying is None:  # else a step makes so many numbers
+            _check_size(prod(shape), listed)
         self.numbers += prod(shape)
         demand(self.numbers <= TUNING.most_numbers, "its arrays are too large for a file.")
         demand(varying is None or varying < len(self.steps), "a formula is made by no step.")
@@ -134,7 +139,7 @@ class FormulaReader:
 
     def convex(self, data: Data) -> Convex:
         """A convex or concave one."""
-        affine = self.affine(data["affine"])
+        affine = self.affine(data["affine"], sum(len(a["rows"]) for a in data["atoms"]))
         body = Convex(affine, [self._atoms(a, affine.size) for a in data["atoms"]])
         body.origin = Piece.typed(body)
         return body
@@ -151,6 +156,11 @@ class FormulaReader:
         finite = all(np.isfinite(c.numbers.value).all() for c in of.constants)
         demand(finite, "a convex part is of something infinite.")
         return Atoms(KINDS[kind](), of, _places(data["rows"], size), signs)
+
+
+def _check_size(size: int, listed: int) -> None:
+    """Refuse arrays nearly all of whose elements nothing is said about: a few words could ask for any memory."""
+    demand(size <= 2 * listed + TUNING.most_unlisted, f"an array has {size} elements, and only {listed} entries.")
 
 
 def _constants(data: Data, size: int) -> Scattered:

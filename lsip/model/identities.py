@@ -1,25 +1,34 @@
 """Equalities for all index points, as the finitely many that they mean: coefficients of polynomials that match.
 
-A polynomial that vanishes on a set with room inside vanishes altogether. On a flat set it is one of fewer coordinates,
-and on finitely many points there is an equality each.
+A polynomial that vanishes on a set with room inside vanishes altogether, so that its coefficients are zero. That a set
+has room is proven (`solid`), never taken from its volume: {t : t**2 <= 0} is a point. A set is looked at in parts. A
+part that is flat along some coordinates fixes these, and its polynomials are those of the others; at a point, only a
+constant is left. One part with room in all coordinates decides for all.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 
-from ..domains import Domain, Finite, Product
+from ..domains import Box, Cell, Domain, Finite, Interval, Product
 from ..errors import ModelError
-from ..expressions.affine import Affine, Constraint, Term
+from ..expressions.affine import Affine, Constraint, Term, Variable
 from ..expressions.chart import Chart
 from ..expressions.graph import Constant, Expression, Index
+from ..expressions.interval import LARGEST
 from ..expressions.parameter import Values
 from ..expressions.parametric_region import at_values
 from ..expressions.polynomials import Polynomial, Polynomials
 from ..expressions.printing import text
 from ..expressions.tape import Tape
+from .rational import whole_factor
+from .solid import Flat, flat_parts
+
+Entry = tuple[Variable, int]  # a variable, and one of its elements
+Equation = tuple[dict[Entry, Fraction], Fraction]  # numbers in front, and the constant: their sum is zero
 
 
 def matched(indices: tuple[Index, ...], constraint: Constraint, values: Values) -> Constraint:
@@ -27,35 +36,72 @@ def matched(indices: tuple[Index, ...], constraint: Constraint, values: Values) 
 
     Index sets are those for these `values` of parameters.
     """
-    domains = [at_values(i.domain, values) for i in indices]
+    domains = [_bounded(at_values(i.domain, values)) for i in indices]
     domain: Domain = domains[0] if len(domains) == 1 else Product(*domains)
+    names = ", ".join(i.name for i in indices)
     if isinstance(domain, Finite):
-        return _at_points(indices, constraint, domain)
-    found = polynomials_of(constraint.body, indices, domain)
-    if found is None:
+        return _stated(constraint, list(_at_points(indices, constraint, domain, names)))
+    cells = domain.flat_cells()
+    parts = [(k, flat) for k, cell in enumerate(cells) for flat in flat_parts(cell, indices, alone=len(cells) == 1)]
+    solid = [(k, flat) for k, flat in parts if flat.proven and not flat.fixed and not flat.equations]
+    solid = [(k, flat) for k, flat in solid if cells[k].place is None][:1]
+    unproven = next((flat for _, flat in parts if not flat.proven), None)
+    if unproven is not None and not solid:
         raise ModelError(
-            f"The equality {text(constraint)} for all {', '.join(i.name for i in indices)} is matched coefficient by "
-            "coefficient where both sides are polynomials in the index with doubles in front; here they are not. "
-            "Write the finitely many equalities that it means for the variables, or a narrow band: -eps <= …, … <= eps."
+            f"The equality {text(constraint)} for all {names} ∈ {domain}: it is not proven that this set has room "
+            "inside, and without that, coefficients need not match. Write the set in as many coordinates as it has "
+            "dimensions (a point as lsip.Finite), or a narrow band: -eps <= …, … <= eps."
         )
-    return _equalities(constraint, *found)
+    polynomials: dict[int, Written] = {}
+    for k, _ in solid or parts:
+        if k not in polynomials:
+            found = _polynomials_over(constraint.body, indices, cells[k])
+            if found is None:
+                raise _no_polynomials(constraint, names)
+            polynomials[k] = found
+    equations = [e for k, flat in solid or parts for e in _equations(constraint, polynomials[k], flat)]
+    return _stated(constraint, equations)
 
 
-def polynomials_of(
-    body: Affine, indices: tuple[Index, ...], domain: Domain | None = None, values: Values | None = None
-) -> tuple[list[list[Polynomial]], list[Polynomial]] | None:
-    """The coefficients of every term and the offsets of all rows as polynomials; None if some are not.
+def _bounded(domain: Domain) -> Domain:
+    """A set over which the same polynomials vanish: along a coordinate without end, some part of it is as good."""
+    if isinstance(domain, Product):
+        return Product(*map(_bounded, domain.factors))
+    if domain.bounded or not isinstance(domain, Interval | Box):
+        return domain
+    lower = np.where(np.isfinite(domain.lower), domain.lower, np.where(np.isfinite(domain.upper), domain.upper - 1, 0))
+    upper = np.where(np.isfinite(domain.upper), domain.upper, lower + 1)
+    lower, upper = np.minimum(lower, upper), np.where(upper > lower, upper, np.nextafter(lower, np.inf))
+    return Interval(float(lower[0]), float(upper[0])) if isinstance(domain, Interval) else Box(lower, upper)
 
-    With a `domain` that is flat, they are polynomials in the coordinates of its cell.
-    """
-    outputs: tuple[Expression, ...] = (*(t.coefficient for t in body.terms), body.offset)
-    chart = None
-    if domain is not None and (domain.measure[0] < domain.dim or not domain.bounded):
-        (cell, *others) = domain.flat_cells() if domain.bounded else domain.cells()
-        if others or cell.place is None or (cell.lower == cell.upper).any():
-            return None
-        chart = Chart(cell, indices)
-    tape = Tape(outputs, indices, None, values) if chart is None else Tape(outputs, chart.indices, chart.instead)
+
+def _no_polynomials(constraint: Constraint, names: str) -> ModelError:
+    return ModelError(
+        f"The equality {text(constraint)} for all {names} is matched coefficient by coefficient where both sides are "
+        "polynomials in the index with doubles in front; here they are not. Write the finitely many equalities that it "
+        "means for the variables, or a narrow band: -eps <= …, … <= eps."
+    )
+
+
+Written = tuple[list[list[Polynomial]], list[Polynomial]]
+
+
+def polynomials_of(body: Affine, indices: tuple[Index, ...], values: Values | None = None) -> Written | None:
+    """The coefficients of every term and the offsets of all rows as polynomials in the index; None if some are not."""
+    return _written(body, Tape(_outputs(body), indices, None, values))
+
+
+def _polynomials_over(body: Affine, indices: tuple[Index, ...], cell: Cell) -> Written | None:
+    """The same in the coordinates of a cell of the index set."""
+    chart = Chart(cell, indices)
+    return _written(body, Tape(_outputs(body), chart.indices, chart.instead or None))
+
+
+def _outputs(body: Affine) -> tuple[Expression, ...]:
+    return (*(t.coefficient for t in body.terms), body.offset)
+
+
+def _written(body: Affine, tape: Tape) -> Written | None:
     found = Polynomials.of(tape)
     if found is None:
         return None
@@ -63,7 +109,7 @@ def polynomials_of(
         {e: Fraction(c, d) for e, c in terms.items()} for terms, d in zip(found.terms, found.denominators, strict=True)
     ]
     parts, start = [], 0
-    for output in outputs:
+    for output in _outputs(body):
         size = output.size
         parts.append(every[start : start + size])
         start += size
@@ -71,33 +117,72 @@ def polynomials_of(
     return parts, offset if len(offset) == body.size else offset * body.size
 
 
-def _equalities(constraint: Constraint, parts: list[list[Polynomial]], offset: list[Polynomial]) -> Constraint:
+def _equations(constraint: Constraint, written: Written, flat: Flat) -> Iterator[Equation]:
+    """That all coefficients of the rows vanish, as polynomials in the coordinates that a part of the set leaves."""
+    parts, offset = written
     body = constraint.body
-    places: dict[tuple[int, tuple[int, ...]], int] = {}  # a row, and a monomial: the row of an equality
-    terms: list[Term] = []
+    rows: list[dict[tuple[int, ...], Equation]] = [{} for _ in range(body.size)]
     for term, coefficients in zip(body.terms, parts, strict=True):
-        entries = [
-            (places.setdefault((int(row), e), len(places)), int(column), float(c))
-            for row, column, p in zip(term.rows, term.columns, coefficients, strict=True)
-            for e, c in p.items()
-            if c
-        ]
-        if entries:
-            rows, columns, values = zip(*entries, strict=True)
-            terms.append(Term(term.variable, np.array(rows), np.array(columns), Constant(np.array(values))))
+        for row, column, p in zip(term.rows.tolist(), term.columns.tolist(), coefficients, strict=True):
+            for e, c in flat.reduced(p).items():
+                left, _ = rows[row].setdefault(e, ({}, Fraction(0)))
+                entry = (term.variable, column)
+                left[entry] = left.get(entry, Fraction(0)) + c
     for row, p in enumerate(offset):
-        for e, c in p.items():
-            if c and (row, e) not in places:
+        for e, c in flat.reduced(p).items():
+            left, constant = rows[row].get(e, ({}, Fraction(0)))
+            rows[row][e] = left, constant + c
+    for row in rows:
+        for e, (left, constant) in row.items():
+            kept = {entry: c for entry, c in left.items() if c}
+            if constant and not kept:
                 raise ModelError(
                     f"{text(constraint)} cannot hold for all index points: {_monomial(e)} has the coefficient "
-                    f"{float(c):g} on one side, and no variable on the other can match it."
+                    f"{float(constant):g} on one side, and no variable on the other can match it."
                 )
-    if not terms:
+            if kept:
+                yield kept, constant
+
+
+def _stated(constraint: Constraint, equations: list[Equation]) -> Constraint:
+    """Equations as finite rows, each once."""
+    if not equations:
         raise ModelError(f"{text(constraint)} holds for all index points whatever the variables are: leave it out.")
-    numbers = np.zeros(len(places))
-    for (row, e), place in places.items():
-        numbers[place] = float(offset[row].get(e, Fraction(0)))
-    return Constraint(Affine((len(places),), tuple(terms), Constant(numbers)), True, constraint.origin, constraint.name)
+    entries: dict[Variable, list[tuple[int, int, float]]] = {}
+    constants: list[float] = []
+    seen = set()
+    for left, constant in equations:
+        numbers = [*left.values(), constant]
+        factor = _factor(numbers) if max(map(abs, numbers)) <= LARGEST else None
+        if factor is None:
+            raise ModelError(
+                f"{text(constraint)} for all index points has numbers that doubles do not hold, such as whole "
+                "numbers beyond 2**53. Divide it by one of them, or measure in other units."
+            )
+        key = (frozenset((v, k, factor * c) for (v, k), c in left.items()), factor * constant)
+        if key in seen:
+            continue
+        seen.add(key)
+        for (variable, column), c in left.items():
+            entries.setdefault(variable, []).append((len(constants), column, float(factor * c)))
+        constants.append(float(factor * constant))
+    terms = []
+    for variable, found in entries.items():
+        rows, columns, entry = zip(*found, strict=True)
+        terms.append(Term(variable, np.array(rows), np.array(columns), Constant(np.array(entry))))
+    body = Affine((len(constants),), tuple(terms), Constant(np.array(constants)))
+    return Constraint(body, True, constraint.origin, constraint.name)
+
+
+def _factor(numbers: list[Fraction]) -> Fraction | None:
+    """With which an equation becomes one of doubles; 1 where there is none, and its numbers are rounded once.
+
+    Whole numbers are not rounded: None, if they are too large.
+    """
+    if all(Fraction(float(c)) == c for c in numbers):
+        return Fraction(1)
+    factor = whole_factor(numbers)
+    return factor if factor is not None or all(c.denominator == 1 for c in numbers) else Fraction(1)
 
 
 def _monomial(exponents: tuple[int, ...]) -> str:
@@ -105,16 +190,25 @@ def _monomial(exponents: tuple[int, ...]) -> str:
     return " times ".join(powers) or "the constant term"
 
 
-def _at_points(indices: tuple[Index, ...], constraint: Constraint, domain: Finite) -> Constraint:
-    """The equality at each of finitely many points."""
+def _at_points(indices: tuple[Index, ...], constraint: Constraint, domain: Finite, names: str) -> Iterator[Equation]:
+    """The equality at each of finitely many points, in rational numbers."""
     body, points = constraint.body, domain.points
-    terms, p = [], body.size
-    for term in body.terms:
-        values = Tape((term.coefficient,), indices).values(points)  # (N, entries)
-        rows = (np.arange(len(points))[:, None] * p + term.rows).ravel()
-        columns = np.broadcast_to(term.columns, values.shape).ravel()
-        terms.append(Term(term.variable, rows, columns, Constant(values.ravel())))
-    offset = np.broadcast_to(Tape((body.offset,), indices).values(points), (len(points), p)).ravel()
-    return Constraint(
-        Affine((len(points) * p,), tuple(terms), Constant(offset)), True, constraint.origin, constraint.name
-    )
+    tape = Tape(_outputs(body), indices)
+    box = tape.enclose(points, points)
+    if (box.lo == box.hi).all():
+        numbers = [[Fraction(v) for v in row] for row in box.lo.tolist()]
+    else:
+        found, values = Polynomials.of(tape), tape.values(points)
+        if not np.isfinite(values).all():
+            bad = points[int(np.argmin(np.isfinite(values).all(axis=1)))]
+            raise ModelError(f"{text(constraint)} is not defined at {names} = {bad.tolist()}: leave that point out.")
+        if found is None:  # numbers of finite rows are rounded once
+            numbers = [[Fraction(v) for v in row] for row in values.tolist()]
+        else:
+            numbers = found.fractions(points, [range(box.shape[1])] * len(points))
+    for row in numbers:
+        each = iter(row)
+        parts: list[list[Polynomial]] = [[{(): next(each)} for _ in range(t.coefficient.size)] for t in body.terms]
+        offset: list[Polynomial] = [{(): v} for v in each]
+        written = parts, offset if len(offset) == body.size else offset * body.size
+        yield from _equations(constraint, written, Flat.nothing())

@@ -40,7 +40,7 @@ class Answer(Protocol):
 
     @property
     def value(self) -> float:
-        """The objective at `x`."""
+        """The objective at `x`, between `lower` and `upper`."""
 
     @property
     def lower(self) -> float:
@@ -52,7 +52,7 @@ class Answer(Protocol):
 
     @property
     def gap(self) -> float:
-        """The distance of the bounds, relative: closed where it is at most the tolerance of the solve."""
+        """(upper - lower) / max(|lower|, |upper|)."""
 
     @property
     def certified(self) -> bool:
@@ -179,9 +179,10 @@ class Solvable:
         verbose
             Print the progress table.
         tol
-            Gap to reach, relative to the optimal value; 1e-8 unless the method says otherwise.
+            Gap to reach, (upper - lower) / max(|lower|, |upper|); 1e-8 unless the method says otherwise.
         atol
-            Gap that is small enough whatever the value, in units of the objective; None for what rounding leaves.
+            Distance of the bounds that will do whatever the gap, in units of the objective; None for what rounding
+            leaves of the model's own terms, which is computed from the data.
         time_limit, max_iterations
             When to stop at the latest: seconds, None for no limit; iterations, 1000.
         oracle

@@ -63,11 +63,11 @@ _known = Remembered[RowFamily, Array]()
 def sampled(family: RowFamily) -> tuple[Array, Array]:
     """Coefficients (N, p, K) and right-hand sides (N, p) at a few points all over the index set; computed once."""
     if family not in _sampled:
-        _sampled[family] = family.rows(_points(family))
+        _sampled[family] = family.rows(points_of(family))
     return _sampled[family]
 
 
-def _points(family: RowFamily) -> Array:
+def points_of(family: RowFamily) -> Array:
     """A few points all over the index set."""
     count = int(np.clip(TUNING.most_rows // len(family.columns), 4, TUNING.sample))
     return np.concatenate([family.domain.grid(1), family.domain.spread(count)])
@@ -76,7 +76,7 @@ def _points(family: RowFamily) -> Array:
 def largest(family: RowFamily) -> tuple[Array, Array]:
     """The largest coefficients (p, K) and right-hand sides (p,) over sampled index points, and at peaks."""
     if family.linear is not None:  # most of its numbers are the same everywhere
-        table = family.linear.largest(_points(family))
+        table = family.linear.largest(points_of(family))
         return table[:, :-1], table[:, -1]
     parts = [sampled(family)]
     if len(found := peaks(family)):

@@ -24,7 +24,8 @@ from ..expressions.parameter import Parameter, current, parameters_in
 from ..expressions.printing import latex, text
 from ..expressions.rule import Coefficients
 from ..files import blamed, read_json, write_json
-from ..validation import MOST_AXES, members, shown, words
+from ..legible import legibly
+from ..validation import MOST_AXES, members, shown, title, words
 from .callables import FamilyOn
 from .compilation import Parts, Written, grouped
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
@@ -193,12 +194,11 @@ class Problem(Solvable):
     """
 
     def __init__(self, objective: Objective, constraints: Iterable[Any] = (), *, name: str = "problem") -> None:
-        if not isinstance(objective, Objective):
-            raise ModelError(f"The objective must be minimize(...) or maximize(...); got {type(objective).__name__}.")
+        _check_objective(objective)
         if isinstance(constraints, Constraint | ForAll | FamilyOn):
             raise ModelError(f"The constraints are a list, even of one: [{constraints}].")
         self._objective = objective
-        self.name = name
+        self.name = title("a problem", name)
         self.constraints: list[Constraint | ForAll | FamilyOn] = list(_flatten(constraints))
         self._parts = Parts()
         self._last: Answer | None = None
@@ -226,6 +226,7 @@ class Problem(Solvable):
 
     @objective.setter
     def objective(self, objective: Objective) -> None:
+        _check_objective(objective)
         before, self._objective = self._objective, objective
         if before.epigraph or objective.epigraph:  # the variable that stands for it is another
             self._check()
@@ -478,8 +479,10 @@ class Problem(Solvable):
             upper=np.concatenate([v.upper for v in variables]),
             values=values,
             restated=restated,
+            epigraph=self.objective.epigraph,
         )
 
+    @legibly
     def __str__(self) -> str:
         lines = [str(self.objective)]
         for i, c in enumerate(self.constraints):
@@ -501,6 +504,11 @@ class Problem(Solvable):
             rows.append((r"\text{s.t.} \quad & " if i == 0 else "& ") + body + where)
         rows += [f"& {b}" for v in self.variables for b in _bounds(v, tex=True)]
         return "$$\\begin{aligned}" + r" \\ ".join(rows) + "\\end{aligned}$$"
+
+
+def _check_objective(objective: object) -> None:
+    if not isinstance(objective, Objective):
+        raise ModelError(f"The objective must be minimize(...) or maximize(...); got {type(objective).__name__}.")
 
 
 def _check_names(names: Iterable[str], kind: str) -> None:

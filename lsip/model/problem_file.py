@@ -190,7 +190,7 @@ def read_problem(data: Any) -> tuple[Goal, list[Constraint | ForAll], str]:
     demand(known, f"it has not the format {FORMAT}, version {VERSION}, which this version of lsip reads.")
     conform(data, schema(), "it")
     unset = [p["shape"] for p in data["parameters"] if p["value"] is None]
-    demand(sum(map(prod, unset)) <= TUNING.most_numbers, "its arrays are too large for a file.")
+    demand(sum(map(prod, unset)) <= TUNING.most_entries, "its parameters without values are too large for a file.")
     parameters = [_read_parameter(p) for p in data["parameters"]]
     indices = [Index(i["name"], read_domain(i["domain"], parameters)) for i in data["indices"]]
     variables = [_read_variable(v, indices) for v in data["variables"]]

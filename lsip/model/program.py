@@ -16,11 +16,13 @@ from scipy import sparse
 
 from ..cones import ConeRows
 from ..errors import ModelError
+from ..legible import legibly
 from ..masters.rows import Sides
+from ..rounding import check_rounding
 from ..validation import shown
 from .arrays import Pairs, Table, read_arrays
 from .callables import Family
-from .families import DirectedFamily, FamilyViolation, RowFamily, Seen, SeenViolation
+from .families import FamilyViolation, RowFamily
 from .method import Solvable, ready
 
 Array = NDArray[np.float64]
@@ -134,6 +136,7 @@ class Program(Solvable):
     cones: ConeRows | None = None
     layout: Layout | None = field(default=None, repr=False)  # where a problem was declared
     integer: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))  # (n,); empty for none
+    implied: tuple[object, ...] = field(default=(), repr=False)  # where the last rows come from, which nobody wrote
 
     def __post_init__(self) -> None:
         if self.integer.any():
@@ -217,6 +220,7 @@ class Program(Solvable):
             "integrality": program.integer.astype(int) if program.integer.any() else None,
         }
 
+    @legibly
     def __repr__(self) -> str:
         rows, count = self.A.shape[0], len(self.families)
         names = f" ({', '.join(self.names[:6])}{', …' if self.n > 6 else ''})" if self.names else ""
@@ -230,6 +234,11 @@ class Program(Solvable):
         return len(self.c)
 
     @property
+    def written_rows(self) -> int:
+        """How many rows of A were written: all but the last ones, which follow from others."""
+        return int(self.A.shape[0]) - len(self.implied)
+
+    @property
     def finite_rows(self) -> int:
         """How many multipliers the finite part has: one for every row of A, then for every row in a cone."""
         return int(self.A.shape[0]) + (0 if self.cones is None else len(self.cones))
@@ -237,11 +246,6 @@ class Program(Solvable):
     def violation(self, family: int, x: Array, scale: float = 1.0, radius: Array | None = None) -> FamilyViolation:
         """a(y) x - scale b(y) of a family, as a function of y; with a radius, the largest over |x' - x| <= radius."""
         return FamilyViolation(self.families[family], x, scale, radius)
-
-    def seen(self, family: int, x: Array, scale: float = 1.0) -> Seen:
-        """The same as a function of what people see of y: the largest over all directions, if there are any."""
-        rows = self.families[family]
-        return SeenViolation(rows, x, scale) if isinstance(rows, DirectedFamily) else FamilyViolation(rows, x, scale)
 
     def label(self, j: int) -> str:
         """What a variable is called in messages."""
@@ -280,6 +284,7 @@ class Compilable(Protocol):
 
 def compiled(problem: Program | Compilable) -> Program:
     """What solvers of linear programs see of a problem; a program is that already."""
+    check_rounding()
     program = problem
     if not isinstance(problem, Program) and hasattr(problem, "compile"):
         program = problem.compile()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..expressions.affine import Affine, Variable, enclosed
+from ..expressions.interval import LARGEST, NORMAL
 from ..expressions.polynomials import Polynomials
 from ..expressions.tape import Tape
 from ..validation import CONSECUTIVE
@@ -41,18 +42,24 @@ def whole_rows(affine: Affine, offsets: Mapping[Variable, int], n: int) -> Whole
         columns = term.columns + offsets[term.variable]
         for i, j in zip(term.rows.tolist(), columns.tolist(), strict=True):
             rows[i][j] = rows[i].get(j, Fraction(0)) + next(flat)
-    factors = [_factor([side, *row.values()]) for side, row in zip(constants, rows, strict=True)]
-    entries = [(i, j, float(v * factors[i])) for i, row in enumerate(rows) for j, v in row.items() if v]
-    sides = [float(v * f) for v, f in zip(constants, factors, strict=True)]
-    if any(abs(v) > CONSECUTIVE for v in (*sides, *(v for *_, v in entries))):
+    factors = [whole_factor([side, *row.values()]) for side, row in zip(constants, rows, strict=True)]
+    if None in factors:
         return None
+    known = [f for f in factors if f is not None]
+    entries = [(i, j, float(v * known[i])) for i, row in enumerate(rows) for j, v in row.items() if v]
+    sides = [float(v * f) for v, f in zip(constants, known, strict=True)]
     i, j, v = (np.array(part) for part in zip(*entries, strict=True)) if entries else (np.zeros(0, dtype=int),) * 3
     matrix = sparse.csr_matrix((np.asarray(v, dtype=float), (i, j)), shape=(affine.size, n))
-    return WholeRows(matrix, np.array(sides), np.array([float(f) for f in factors]))
+    return WholeRows(matrix, np.array(sides), np.array([float(f) for f in known]))
 
 
-def _factor(values: list[Fraction]) -> Fraction:
-    """What makes fractions the smallest whole numbers that are in proportion to them."""
+def whole_factor(values: Sequence[Fraction]) -> Fraction | None:
+    """What makes fractions the smallest whole numbers in proportion to them; None where doubles do not hold these.
+
+    Whole numbers are compared before anything is rounded: 2**53 + 1 rounds to 2**53.
+    """
     below = lcm(*(v.denominator for v in values))
-    above = gcd(*(int(v * below) for v in values))
-    return Fraction(below, above or 1)
+    whole = [v.numerator * (below // v.denominator) for v in values]
+    above = gcd(*whole) or 1
+    fits = max(map(abs, whole), default=0) <= CONSECUTIVE * above
+    return Fraction(below, above) if fits and NORMAL <= Fraction(below, above) <= LARGEST else None

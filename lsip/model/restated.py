@@ -17,12 +17,21 @@ from ..expressions.affine import Affine, Constraint, Variable
 from ..expressions.graph import Index
 from ..expressions.parameter import Values, current
 from ..expressions.substitution import numbers_of
+from ..legible import legible_repr
 from .identities import matched
 from .statements import ForAll
-from .unbounded import compactified
+from .unbounded import Placement, compactified
 from .worst_violation import WorstViolation
 
 Said = tuple[Constraint | ForAll, ...]
+
+
+@legible_repr
+@dataclass(frozen=True, eq=False)
+class BoundedPart(ForAll):
+    """A part of a constraint over an unbounded set, and where its points are in that set."""
+
+    placement: Placement
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +62,10 @@ class Restated(ForAll):
         if self.constraint.equality:
             body = _with_numbers(self.constraint.body, values)
             return (matched(self.indices, replace(self.constraint, body=body), values),)
-        return tuple(ForAll(*part) for part in compactified(self.indices, self.constraint, values))
+        return tuple(BoundedPart(*part) for part in compactified(self.indices, self.constraint, values))
 
     def violation(self, values: Mapping[Variable, ArrayLike] | None = None, tol: float = 1e-9) -> WorstViolation:
-        """The worst index point, as of any other; far out, that of the constraint divided by its highest power."""
+        """The worst index point, as of any other; without a bound where it may be violated far out."""
         if not self.constraint.equality:
             said = self.said(current(self.parameters))
             parts = [part.violation(values, tol) for part in said if isinstance(part, ForAll)]

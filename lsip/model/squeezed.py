@@ -12,10 +12,11 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..domains import Domain
 from ..expressions.polynomials import Polynomial
-from .affine_hull import TUNING, AffineHull, Array, Row
+from .affine_hull import TUNING, AffineHull, Array, Implied, Row
 from .families import DeclaredFamily
 from .program import Program
 from .row_polynomials import equations, row_polynomials, sampled_rows
@@ -58,8 +59,23 @@ def squeezed(program: Program, families: list[DeclaredFamily], hull: AffineHull)
         first = known[i].exactly(hull.n)
         second = known[j].exactly(hull.n) if j < len(known) else _fractions(table[j])
         if first is not None and second is not None and _opposite(hull.reduced(first), hull.reduced(second), hull.n):
-            hull = hull.extended([first], known[i].label) or hull
+            hull = hull.extended([first], _source(program, known, i, j, table[j])) or hull
     return hull
+
+
+def _source(program: Program, known: list[Corner], i: int, j: int, opposite: Array) -> Implied:
+    """Where the equation of two opposite inequalities comes from: row j of the table, and the corner i."""
+    corner = known[i]
+    other = known[j] if j < len(known) else None
+    return Implied(
+        corner.label,
+        corner.family,
+        corner.row,
+        np.array(corner.at),
+        opposite=opposite,
+        opposite_row=None if other is None else (other.family, other.row, np.array(other.at)),
+        opposite_finite=None if other is not None else int(np.flatnonzero(_sided(program))[j - len(known)]),
+    )
 
 
 def is_box(domain: Domain) -> bool:
@@ -86,7 +102,12 @@ def _finite(program: Program) -> Array:
     matrix, unit = program.A.toarray(), np.eye(program.n)
     rows = np.concatenate([matrix, -matrix, unit, -unit])
     sides = np.concatenate([program.row_upper, -program.row_lower, program.upper, -program.lower])
-    return np.column_stack([rows, sides])[np.isfinite(sides)]
+    return np.column_stack([rows, sides])[_sided(program)]
+
+
+def _sided(program: Program) -> NDArray[np.bool_]:
+    """Which finite rows have an upper side, which a lower one, and which variables have an upper and a lower bound."""
+    return np.isfinite(np.concatenate([program.row_upper, program.row_lower, program.upper, program.lower]))
 
 
 def _fractions(row: Array) -> Row:

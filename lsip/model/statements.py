@@ -15,10 +15,12 @@ from ..expressions.graph import Index
 from ..expressions.parameter import Parameter
 from ..expressions.parametric_region import moved_by
 from ..expressions.printing import latex, text
+from ..legible import legible_repr, legibly, mathematics
 from .compilation import single
 from .worst_violation import WorstViolation, flat, worst_violation
 
 
+@legible_repr
 @dataclass(frozen=True, eq=False)
 class Objective:
     """What to minimise or maximise; what is convex, or enclosed, is an epigraph variable that constraints bound."""
@@ -32,6 +34,7 @@ class Objective:
         """The indices whose worst value counts."""
         return self.expression.over if isinstance(self.expression, Height) else ()
 
+    @legibly
     def __str__(self) -> str:
         return f"{'maximize' if self.maximise else 'minimize'} {text(self.expression)}{_worst_over(self.over)}"
 
@@ -96,8 +99,9 @@ class ForAll:
         program = single(self)
         return worst_violation(program, flat(variables, known), tol)  # type: ignore[arg-type]
 
+    @legibly
     def __str__(self) -> str:
-        where = ", ".join(f"{i.name} ∈ {i.declared.domain}" for i in self.indices)
+        where = ", ".join(f"{text(i)} ∈ {i.declared.domain}" for i in self.indices)
         return f"{self.constraint}   for all {where}"
 
     __repr__ = __str__
@@ -124,7 +128,7 @@ def _sets(indices: tuple[Index, ...]) -> str:
 
 
 def _worst_over(indices: tuple[Index, ...]) -> str:
-    return f"   at its worst over {', '.join(f'{i.name} ∈ {i.declared.domain}' for i in indices)}" if indices else ""
+    return f"   at its worst over {', '.join(f'{text(i)} ∈ {i.declared.domain}' for i in indices)}" if indices else ""
 
 
 def titled(constraint: Constraint | ForAll) -> str:
@@ -132,5 +136,4 @@ def titled(constraint: Constraint | ForAll) -> str:
     formula = latex(constraint.constraint if isinstance(constraint, ForAll) else constraint)
     if constraint.name is None:
         return formula
-    name = "".join(" " if c in "\\{}$%#&^_~" else c for c in constraint.name)
-    return rf"\text{{{name}: }} {formula}"
+    return rf"\mathrm{{{mathematics(constraint.name)}:\ }} {formula}"

@@ -15,9 +15,10 @@ from functools import reduce
 from itertools import accumulate, count
 from math import comb, log2
 from operator import mul
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..domains import Box, Interval
 from ..errors import ModelError
@@ -29,6 +30,12 @@ from ..expressions.polynomials import Polynomial
 from ..expressions.printing import text
 from ..expressions.sums import Kept
 from .identities import polynomials_of
+
+if TYPE_CHECKING:
+    from .program import Layout
+
+Array = NDArray[np.float64]
+POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +49,86 @@ class Part:
     scale: int | None  # the place of s in the index; None for the part near the end
 
 
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """How a point of a part is a point of the unbounded set, and what the rows of the part are multiplied with.
+
+    Row i of the part is s^d times the written one, with d = `degrees[i]`, and y = shift + sign · length · w / s.
+    """
+
+    part: Part
+    axes: tuple[int, ...]  # the unbounded coordinates among all of y
+    start: int  # the first coordinate of the unbounded index
+    bounded: tuple[int, ...]  # its other coordinates, counted within it
+    shifts: tuple[tuple[float, int], ...]  # the finite end, or 0, and the sign of every unbounded coordinate
+    length: float
+    degrees: tuple[int, ...]
+
+    def point(self, z: Array) -> tuple[Array, Array | None]:
+        """A point (m,) of the part as one of the unbounded set; at infinity, with the direction (m,) there.
+
+        At infinity, coordinates without a part in the direction have their finite end, or 0.
+        """
+        y, direction = z.copy(), np.zeros(len(z))
+        inner, s = z[self.start :], self.scale(z)
+        for k, j in enumerate(self.bounded):
+            y[self.start + j] = inner[k]
+        for axis, place, (shift, sign) in zip(self.axes, self.part.shape, self.shifts, strict=True):
+            w = sign * (float(inner[place]) if isinstance(place, int) else place)
+            direction[axis] = w
+            y[axis] = shift + self.length * w / s if s else shift if w == 0 else np.copysign(np.inf, w)
+        return y, None if s else direction
+
+    def scale(self, z: Array) -> float:
+        """s at a point of the part: 0 at infinity, and 1 all over the part near the end."""
+        return 1.0 if self.part.scale is None else float(z[self.start + self.part.scale])
+
+    @property
+    def scale_axis(self) -> int | None:
+        """The coordinate that s is; None near the end."""
+        return None if self.part.scale is None else self.start + self.part.scale
+
+    def divisor(self, names: tuple[str, ...], degree: int) -> str:
+        """The power of the largest coordinate that a written row is divided by at infinity."""
+        (axis, w) = next(
+            (axis, sign * place)
+            for axis, place, (_, sign) in zip(self.axes, self.part.shape, self.shifts, strict=True)
+            if not isinstance(place, int)
+        )
+        return power_text(names[axis] if w > 0 else f"(-{names[axis]})", degree) if degree else ""
+
+    def written(self, z: Array, row: int, value: float) -> tuple[float, Array]:
+        """What the written row is where that of the part has this value at a point, and the point of the unbounded set.
+
+        At infinity that is infinite, or 0.
+        """
+        s, (y, _) = self.scale(z), self.point(z)
+        if s:
+            return value / s ** self.degrees[row], y
+        return (value if value == 0 or not self.degrees[row] else float(np.copysign(np.inf, value))), y
+
+
+def placements(layout: Layout | None) -> dict[tuple[int, int], tuple[Placement, int]]:
+    """By family and row of a program: of the parts of unbounded sets, with the row of the written constraint."""
+    found: dict[tuple[int, int], tuple[Placement, int]] = {}
+    for statement, place in {} if layout is None else layout.places.items():
+        placement = getattr(statement, "placement", None)
+        if placement is not None and place.family is not None:
+            found |= {(place.family, i): (placement, i - place.start) for i in range(place.start, place.end)}
+    return found
+
+
+def power_text(base: str, power: int) -> str:
+    """A power as one writes it."""
+    return base + (str(power).translate(POWERS) if power > 1 else "")
+
+
 def compactified(
     indices: tuple[Index, ...], constraint: Constraint, values: Values
-) -> list[tuple[tuple[Index, ...], Constraint]]:
+) -> list[tuple[tuple[Index, ...], Constraint, Placement]]:
     """Constraints over bounded sets that together mean the same as one over sets of which one is not.
 
-    Parameters have these `values`.
+    Parameters have these `values`. Each comes with where its points are among those of the unbounded set.
     """
     unbounded = [i for i in indices if not i.domain.bounded]
     (endless, *more) = unbounded
@@ -56,7 +137,7 @@ def compactified(
             f"{text(constraint)}: only one index may be unbounded, and its set must be an Interval or a Box; got "
             f"{', '.join(f'{i.name} ∈ {i.domain}' for i in unbounded)}. Put all unbounded coordinates into one Box."
         )
-    found = polynomials_of(constraint.body, indices, None, values)
+    found = polynomials_of(constraint.body, indices, values)
     if found is None:
         own = " Make a function of parameters, such as exp(p), a parameter of its own." if values else ""
         raise ModelError(
@@ -83,6 +164,15 @@ def compactified(
             (
                 tuple(part.index if i is endless else i for i in indices),
                 Constraint(body, False, constraint.origin, constraint.name),
+                Placement(
+                    part,
+                    tuple(axes),
+                    start,
+                    tuple(j for j in range(box.dim) if j not in free),
+                    tuple((float(shift), sign) for shift, sign, _ in shifts),
+                    2.0**exponent,
+                    tuple(degrees),
+                ),
             )
         )
     return result

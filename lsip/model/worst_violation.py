@@ -12,20 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 from ..deadline import within
 from ..errors import ModelError, OutOfTime
 from ..expressions import Variable
+from ..legible import legible_repr
 from ..oracles import EnclosableViolation, Separation, prover, sought, supremum
 from ..validation import is_mapping, numbers, real
 from .program import Program
+from .unbounded import placements
 
 Array = NDArray[np.float64]
 Values = ArrayLike | Mapping[Variable, ArrayLike]  # of all variables in a row, or of each
 
 
+@legible_repr
 @dataclass(frozen=True, eq=False)
 class WorstViolation:
     """The largest value of a(y) x - b(y) over all constraints and index points: positive where x is infeasible."""
 
     value: float  # attained at `point`
-    bound: float  # proven: no index point has more; inf where a black box allows no proof
+    bound: float  # proven: no index point has more; inf where a black box allows no proof, or it may grow without end
     constraint: str
     point: Array  # (m,)
     assumptions: tuple[str, ...] = ()  # what the bound takes on trust, in sentences
@@ -55,6 +58,7 @@ def _worst_violation(program: Program, x: Array, tol: float) -> WorstViolation:
     worst: WorstViolation | None = None
     bound = -np.inf
     trusts: dict[str, None] = {}  # in the order of the families, each once
+    placed = placements(program.layout)
     for f, family in enumerate(program.families):
         violation = program.violation(f, x)
         try:
@@ -62,12 +66,18 @@ def _worst_violation(program: Program, x: Array, tol: float) -> WorstViolation:
         except OutOfTime:
             bound = np.inf
             continue
-        bound = max(bound, found.bound)
         trusts |= dict.fromkeys(found.trusts)
-        if worst is None or found.worst > worst.value:
-            at = int(np.argmax(found.values))
-            label = family.labels[int(found.components[at])]
-            worst = WorstViolation(found.worst, np.inf, label, found.points[at, : family.shown])
+        at = int(np.argmax(found.values))
+        row, value, point = int(found.components[at]), found.worst, found.points[at, : family.shown]
+        if (f, row) in placed:
+            placement, written = placed[f, row]
+            value, point = placement.written(found.points[at], written, value)
+            far = placement.scale_axis is not None
+            bound = max(bound, np.inf if far and found.bound > 0 else found.bound)  # it may grow with the index
+        else:
+            bound = max(bound, found.bound)
+        if worst is None or value > worst.value:
+            worst = WorstViolation(value, np.inf, family.labels[row], point)
     if worst is None and program.families:
         raise OutOfTime("The time limit was too short to evaluate any constraint.")
     if worst is None:

@@ -1,6 +1,7 @@
 """Separation oracles: each maximises a `Violation` over its domain, one method a file."""
 
 from .adaptive_search import AdaptiveSearch
+from .asking import ask
 from .base import EnclosableViolation, Oracle, Rows, Separation, Timed, Violation, Work, is_costly, is_instant, tuned
 from .branch_and_bound import BranchAndBound
 from .choice import is_prover, pick_oracle, prover
@@ -28,6 +29,7 @@ __all__ = [
     "Timed",
     "Violation",
     "Work",
+    "ask",
     "is_costly",
     "is_instant",
     "is_prover",

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..domains import Cell, Domain
 from ..errors import ModelError
+from ..rounding import check_rounding
 from ..validation import Distance, Level, Seed, checked, shown
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ class Violation(Protocol):
 
 
 def check_violation(name: str, value: object) -> None:
-    """Refuse what is no violation: names, numbers, classes."""
+    """Refuse what is no violation: names, numbers, classes; and to prove anything where rounding is not to nearest."""
+    check_rounding()
     if isinstance(value, type) or not all(hasattr(value, part) for part in ("domain", "components", "values")):
         raise ModelError(f"`{name}` is one such as problem.compile().violation(0, x); got {shown(value)}.")
 

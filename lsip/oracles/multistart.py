@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..domains import Domain
+from ..lifetime import Remembered
 from ..validation import choice, whole
 from .attained import attained, discrete_points, unproven
 from .base import Array, Separation, Violation, maximises
@@ -81,9 +81,20 @@ class Multistart:
         return points[rows[chosen]], components[chosen]
 
 
-@lru_cache(maxsize=32)
+_samples = Remembered[Domain, dict[int, tuple[Array, NDArray[np.intp]]]]()
+
+
 def _sample(domain: Domain, size: int) -> tuple[Array, NDArray[np.intp]]:
     """About `size` points (N, m) spread over the domain, and the neighbours (N, q) of each; not to be changed."""
+    if domain not in _samples:
+        _samples[domain] = {}
+    known = _samples[domain]
+    if size not in known:
+        known[size] = _spread(domain, size)
+    return known[size]
+
+
+def _spread(domain: Domain, size: int) -> tuple[Array, NDArray[np.intp]]:
     from scipy.spatial import cKDTree
 
     everything = discrete_points(domain)

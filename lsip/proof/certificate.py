@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ..legible import legible_repr
+
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
@@ -65,6 +67,7 @@ class Support:
         return self.family, self.component, self.point.tobytes()
 
 
+@legible_repr
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """What is proven, with the data that proves it; `kind` says which of the fields matter.

@@ -7,7 +7,7 @@ What is proven, about min c x + constant with lower <= x <= upper, finite rows, 
 
 - OPTIMAL: a point x' exists that keeps all constraints, every one of the infinitely many included, and has an objective
   of at most `upper`. It is x itself, or where there are equalities an exact solution of them within `box` of x. No
-  feasible point has an objective below `lower`. The two differ by no more than max(tol |upper|, atol).
+  feasible point has an objective below `lower`. The two differ by no more than max(tol |lower|, tol |upper|, atol).
 - INFEASIBLE: no point keeps all constraints.
 - UNBOUNDED: such an x' exists, and a direction along which all constraints hold and the objective falls, for ever.
 
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial, reduce
 from itertools import accumulate, combinations, pairwise, product
 from math import prod
@@ -65,10 +65,11 @@ class CheckerTuning(NamedTuple):
 
     Balls have `coarse` bits in branch-and-bound, and `fine` ones elsewhere and in tiny boxes; fractions with more than
     `most_bits` become balls. After `early` halvings of a box slopes are looked at, after `deep` ones it is tiny, after
-    `deepest` nothing more is tried, nor after `most_boxes` for one row. Taylor expansions have so many `terms`, by
-    number of coordinates, and are cut into `parts`, beside one for every step; `sweeps` find multiples of sides. What
-    is at most the share `rounding` of the terms of a row is taken for the rounding of its data; what makes up a row may
-    be `modest` times as large as its entries, lest anything follow from anything.
+    `deepest` nothing more is tried. All rows together may evaluate `most_steps` steps, and each of them its own `boxes`
+    times beside: no file takes for ever. Taylor expansions have so many `terms`, by number of coordinates, and are cut
+    into `parts`, beside one for every step; `sweeps` find multiples of sides. What is at most the share `rounding` of
+    the terms of a row is taken for the rounding of its data; what makes up a row may be `modest` times as large as its
+    entries, lest anything follow from anything.
     """
 
     coarse: int = 128
@@ -77,7 +78,8 @@ class CheckerTuning(NamedTuple):
     early: int = 3
     deep: int = 36
     deepest: int = 80
-    most_boxes: int = 400_000
+    most_steps: int = 2_500_000
+    boxes: int = 500
     terms: tuple[int, int, int] = (12, 9, 6)
     parts: int = 20
     sweeps: int = 30
@@ -86,6 +88,7 @@ class CheckerTuning(NamedTuple):
 
 
 TUNING = CheckerTuning()
+budget = [0]  # steps that may still be evaluated
 readable, familiar = partial(demand, code=2), partial(demand, code=3)
 
 
@@ -137,15 +140,25 @@ def largest(a: Value, b: Value) -> Value:
     return flat(value, slopes[0].union(slopes[1])) if arb_series in (type(a), type(b)) else value
 
 
+def shortened(u: Value, times: int = 1) -> Value:
+    """The same number, as a ball if its fraction, or a power of it, has too many bits."""
+    return arb(u) if isinstance(u, fmpq) and u.height_bits() * times > TUNING.most_bits else u
+
+
+def total(terms: Iterable[Value]) -> Value:
+    """A sum; its fraction has as many bits as all terms together, so it is looked at on the way."""
+    return reduce(lambda a, b: shortened(a + b), terms)
+
+
 OPERATIONS: dict[str, Callable[..., Value]] = {  # of what a step has beside its arguments, and these
-    "add": lambda _, first, *others: sum(others, first),
+    "add": lambda _, *terms: total(terms),
     "multiply": lambda _, a, b: a * b,
     "divide": lambda _, a, b: a / b if ball(b) != 0 else NAN,
     "negate": lambda _, a: -a,
     "absolute": lambda _, a: largest(a, -a),
     "maximum": lambda _, a, b: largest(a, b),
-    "power": lambda k, a: a ** int(k),
-    "linear": lambda weights, *values: sum(map(mul, values, weights), ZERO),
+    "power": lambda k, a: shortened(a, int(k)) ** int(k),
+    "linear": lambda weights, *values: total([ZERO, *map(mul, values, weights)]),
     "between": lambda ends: ball(number(ends[0])).union(ball(number(ends[1]))),
     **{name: partial(applied, name) for name in ("sin", "cos", "tan", "exp", "log", "sqrt", "erf", "erfc")},
     **{f"arc{name}": partial(applied, f"a{name}") for name in ("sin", "cos", "tan")},
@@ -192,8 +205,10 @@ class Formula:
 
     def values(self, roots: Sequence[int], y: Sequence[Value]) -> list[Value]:
         """The values of steps where the index is a rational point, a ball or a series; nan if one may be undefined."""
-        exact, most_bits, known = all(isinstance(v, fmpq) for v in y), TUNING.most_bits, dict[int, Value]()
-        for i in self.order(tuple(roots)):
+        exact, known = all(isinstance(v, fmpq) for v in y), dict[int, Value]()
+        budget[0] -= len(order := self.order(tuple(roots)))
+        demand(budget[0] >= 0, "It takes more work than is done for one proof.")
+        for i in order:
             name, args, extra = self.steps[i]
             if name in ("index", "constant"):
                 known[i] = y[extra] if name == "index" else extra if exact else arb(extra)
@@ -201,8 +216,7 @@ class Formula:
                 known[i] = flat(arb(0).union(ball(known[args[0]]).upper().max(arb(0)).sqrt()))
             else:
                 known[i] = OPERATIONS[name](extra, *(known[a] for a in args))
-            if isinstance(known[i], fmpq) and known[i].height_bits() > most_bits:
-                known[i] = arb(known[i])
+            known[i] = shortened(known[i])
             if not isinstance(known[i], fmpq) and not ball(known[i]).is_finite():
                 return [NAN] * len(roots)
         return [known[i] for i in roots]
@@ -219,13 +233,13 @@ class Formula:
         """Whether a step is proven to be at most 0 on the whole index set."""
         ends = [(piece, list(zip(*piece[:2], strict=True))) for piece in self.pieces]
         work = [(p, (tuple((a + b) / 2 for a, b in e), tuple((b - a) / 2 for a, b in e), 0)) for p, e in ends]
-        for _ in range(TUNING.most_boxes):
+        while work:
             piece, box = work.pop()
             parts = examined(self, root, piece, box) if box[2] <= TUNING.deepest else None
-            work += [(piece, part) for part in parts or ()]
-            if parts is None or not work:
-                return parts is not None
-        return False
+            if parts is None:
+                return False
+            work += [(piece, part) for part in parts]
+        return True
 
 
 class IndexSet(NamedTuple):
@@ -241,6 +255,11 @@ class IndexSet(NamedTuple):
         return IndexSet(self.dim, [(a, b, both(cuts)) for a, b, cuts in self.pieces], both(self.sides))
 
 
+def few(m: int) -> None:
+    """Refuse index points with many coordinates, before anything is computed with them."""
+    familiar(1 <= m <= 3, f"Index points with {m} coordinates are not known; 1 to 3 are.")
+
+
 def read_set(data: dict[str, Any]) -> IndexSet:
     """An index set by its name and arguments."""
     kind, given = data["kind"], data["arguments"]
@@ -249,9 +268,11 @@ def read_set(data: dict[str, Any]) -> IndexSet:
             return box_set(*(tuple(numbers([end] if kind == "Interval" else end)) for end in given))
         case "Ball", [centre, radius]:
             demand(number(radius) > 0, "A ball has no radius.")
+            few(len(centre))
             places = range(len(centre))
             return ellipsoid(numbers(centre), [[number(radius) ** 2 * int(i == j) for j in places] for i in places])
         case "Ellipsoid", [centre, shape]:
+            few(len(centre))
             return ellipsoid(numbers(centre), [numbers(row, len(centre)) for row in shape])
         case "Polytope", [rows, sides]:
             return polytope([numbers(row) for row in rows], numbers(sides, len(rows)))
@@ -326,6 +347,7 @@ def polytope(rows: list[list[fmpq]], sides: list[fmpq], most: int = 40) -> Index
 def product_set(parts: list[IndexSet]) -> IndexSet:
     """The points whose consecutive coordinates lie in each of the parts."""
     dims = [part.dim for part in parts]
+    few(sum(dims))
 
     def each(functions: Sequence[Map]) -> Map:
         places = list(pairwise([0, *accumulate(dims)]))
@@ -518,7 +540,7 @@ class Family:
 
     def __init__(self, data: dict[str, Any], n: int) -> None:
         self.set = read_set(data["domain"])
-        familiar(1 <= self.set.dim <= 3, f"Index points with {self.set.dim} coordinates are not known; 1 to 3 are.")
+        few(self.set.dim)
         self.formula = Formula(data["steps"], self.set)
         self.rows = list(zip(data["columns"], data["coefficients"], data["rhs"], strict=True))
         for columns, steps, side in self.rows:
@@ -593,6 +615,7 @@ class Model:
         for formula, (columns, steps, side) in ((f.formula, row) for f in self.families for row in f.rows):
             ctx.prec = TUNING.fine
             root = formula.combination([*(x[j] for j in columns), fmpq(-scale)], [*steps, side])
+            budget[0] += TUNING.boxes * len(formula.order((root,)))
             demand(formula.never_positive(root), "A constraint is not proven for every index point.")
 
 
@@ -650,7 +673,7 @@ def check(data: dict[str, Any]) -> str:
     """Prove what a proof claims, and say what that is; any error says that it is not proven, and why."""
     known = (data["format"], whole(data["version"], 10**9)) == (FORMAT, VERSION)
     readable(known, f"This is no file of the format {FORMAT}, version {VERSION}.")
-    ctx.prec, ctx.cap = TUNING.fine, 2
+    ctx.prec, ctx.cap, budget[0] = TUNING.fine, 2, TUNING.most_steps
     status, tol, atol = data["status"], number(data["tol"]), number(data["atol"])
     ends = {"OPTIMAL": [True, True], "INFEASIBLE": [False, False], "UNBOUNDED": [False, True]}  # that are finite
     readable(status in ends, "The status is none that claims a proof.")
@@ -664,7 +687,7 @@ def check(data: dict[str, Any]) -> str:
         demand(lower_bound(model, data["measure"], zero, zero) > 0, "The constraints do not contradict each other.")
         return "proven: no point satisfies all constraints"
     if status == "OPTIMAL":
-        demand(0 <= upper - lower <= max(tol * abs(upper), atol), "The gap is not closed, or the bounds are reversed.")
+        demand(0 <= upper - lower <= max(tol * abs(upper), tol * abs(lower), atol), "The gap is open, or reversed.")
         least = (lower_bound(model, data["measure"], model.c, z) for z in (zero, numbers(data["point"]["x"], n)))
         demand(any(v + model.constant >= lower for v in least), "The lower bound is more than the multipliers prove.")
     x, box = numbers(data["point"]["x"], n), numbers(data["point"]["box"], n) if data["point"]["box"] else zero

@@ -4,7 +4,7 @@ The schema (`FORMAT`, `VERSION`) is made of objects, lists, strings and numbers,
 which JSON spells without loss; a missing bound is null. Everything is about the minimisation form.
 
     status      OPTIMAL, INFEASIBLE or UNBOUNDED
-    tol, atol   the gap of an optimum is at most max(tol |upper|, atol)
+    tol, atol   the gap of an optimum is at most max(tol |lower|, tol |upper|, atol)
     claim       lower and upper bound of the optimal value; null where it is infinite
     model       c, constant, lower, upper; rows (entries [column, coefficient], lower, upper); families; maximise
     point       x; the half-widths `box` around it that hold an exact solution of the equalities; dependent equalities

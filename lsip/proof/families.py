@@ -12,7 +12,7 @@ from ..deadline import check
 from ..domains.exact_support import exact_support
 from ..model.families import RowFamily
 from ..model.program import Program
-from ..oracles import Oracle, Separation, Violation, is_prover, prover, tuned
+from ..oracles import Oracle, Separation, Violation, ask, is_prover, prover, tuned
 from .certificate import Array, TrustAssumption
 
 
@@ -83,7 +83,7 @@ def family_bounds(
         asked.append(oracle or UNKNOWN)
         check("proof of feasibility")
         violation = program.violation(f, x, scale, box)
-        found.append(tuned(asked[-1], seconds=seconds).maximise(violation, target=goal))
+        found.append(ask(tuned(asked[-1], seconds=seconds), violation, target=goal))
     return Bounds.of(program, asked, found)
 
 

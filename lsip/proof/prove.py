@@ -19,6 +19,7 @@ from .certificate import Array, Certificate, Support
 from .confinement import confined
 from .dual import Dual, Weighed, weigh
 from .families import Bounds, family_bounds
+from .gap import TUNING as GAP
 from .linear_algebra import TUNING as ENCLOSURE
 from .linear_algebra import product
 from .primal import Broken, FinitePoint, finite_point, taken_for_rounding
@@ -29,20 +30,12 @@ from .rows import Rows, settled, trusts
 
 @dataclass(frozen=True)
 class ProofTuning:
-    """What proofs may give up, and which gaps count as closed.
+    """What proofs may give up.
 
     Parameters
     ----------
     lost_share
         The share of a contradiction that may be given up for balancing it.
-    floors, most_floor
-        Shares of `tol`, relative to the terms of the dual, below which proofs over the index sets explode: by dimension
-        of the index, and the most in three and more.
-    rounding
-        The share of the terms of an objective that rounding leaves: no gap is expected to become smaller.
-    most_cancelled
-        The share of the value that rounding of rows whose terms cancel may leave open. Where it leaves more, an answer
-        is not called optimal.
     shaved, shaved_terms
         Shares of the value, and of all its terms, that are taken off lower bounds, so that another machine's sums prove
         them too.
@@ -51,10 +44,6 @@ class ProofTuning:
     """
 
     lost_share: float = 0.1
-    floors: tuple[float, ...] = (0.0, 0.0, 0.1)
-    most_floor: float = 5.0
-    rounding: float = 64 * EPS
-    most_cancelled: float = 1e-4
     shaved: float = 64 * EPS
     shaved_terms: float = 4 * EPS
     shaved_charge: float = 1e-3
@@ -182,51 +171,6 @@ def reproven(program: Program, dual: Dual, centre: Array, allowed: float) -> Low
     return Lower(_shaved(program, found[1].lower, found[1].size), found[0], terms=terms)
 
 
-def floor_share(program: Program, terms: float) -> float:
-    """The share of `tol`, relative to the terms of the dual, below which proofs over the index sets explode.
-
-    In three and more dimensions terms that are small beside the units of the program count a few times.
-    """
-    dimension = max((f.domain.dim for f in program.families), default=1)
-    if dimension < len(TUNING.floors):
-        return TUNING.floors[dimension]
-    return float(np.clip(1.0 / terms, 1.0, TUNING.most_floor)) if terms > 0 else 1.0
-
-
-def least_gap(program: Program, tol: float, terms: float, x: Array, support: Sequence[Support], gap: float) -> float:
-    """The gap that is small enough whatever the value: `tol` of the terms of the dual, or what rounding leaves.
-
-    Rows are looked at, for terms that cancel, only where that decides about a `gap`.
-
-    Terms that are larger than the unit of the objective, in which its costs are about 1, count as one. Solvers of cone
-    programs do not tell an optimum of zero from one of 1e-12; there, terms count as 1 at least.
-    """
-    terms = terms if program.cones is None else max(terms, 1.0)
-    share = max(floor_share(program, terms), 1.0)
-    every = terms + own_terms(program, x, sum(s.multiplier for s in support))
-    least = max(tol * min(terms, 1.0) * share, rounding_of(every))
-    most = TUNING.most_cancelled * abs(float(program.c @ x) + program.constant)
-    if not least < gap <= most:
-        return least
-    return max(least, min(rounding_of(every + cancelling(program, x, support)), most))
-
-
-def own_terms(program: Program, x: Array, mass: float) -> float:
-    """What is rounded beside the terms of the dual: the objective at x, and the rows, which are about 1 over Y.
-
-    Both sides of a row may vanish at an atom and be made of terms that do not; `mass` is that of the dual measure.
-    """
-    return float(np.abs(program.c) @ np.abs(x)) + abs(program.constant) + 2.0 * mass
-
-
-def cancelling(program: Program, x: Array, support: Sequence[Support]) -> float:
-    """What the terms of the rows at x add up to without their signs, each row times its multiplier.
-
-    Rows may be made of terms that are much larger than they are themselves: those of a polynomial in years, say.
-    """
-    return float(sum(s.multiplier * terms for s, terms in zip(support, row_terms(program, x, support), strict=True)))
-
-
 def row_terms(program: Program, x: Array, rows: Sequence[Support]) -> list[float]:
     """The size of the terms of each row at x."""
     found = [0.0] * len(rows)
@@ -243,7 +187,7 @@ def row_terms(program: Program, x: Array, rows: Sequence[Support]) -> list[float
 
 def rounding_of(terms: float) -> float:
     """What rounding leaves of terms of that size; more than all that underflows."""
-    return max(TUNING.rounding * terms, ENCLOSURE.underflow) if np.isfinite(terms) else ENCLOSURE.underflow
+    return max(GAP.rounding * terms, ENCLOSURE.underflow) if np.isfinite(terms) else ENCLOSURE.underflow
 
 
 def with_constant(program: Program, lower: float) -> float:

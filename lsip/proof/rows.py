@@ -225,10 +225,13 @@ def centres(u: Interval) -> Array:
 
 
 def trusts(program: Program, support: Iterable[Support]) -> tuple[str, ...]:
-    """What the rows at these atoms take on trust: constants of functions that are known at points, over boxes."""
+    """What the rows at these atoms take on trust: constants of functions that are known at points, over boxes.
+
+    A formula that is undefined somewhere makes no model, though it may be defined at the atoms.
+    """
     used, found = {s.family for s in support}, list[str]()
     for family, _, lower, upper in _boxes(program, tuple(support)) if used else ():
-        if (lower < upper).any():
+        if (lower < upper).any() or family.undefined_at() is not None:
             found += family.trusts(family.domain)
     return tuple(dict.fromkeys(found))
 

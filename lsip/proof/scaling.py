@@ -28,7 +28,7 @@ from ..expressions.tape import Quadratic
 from ..lifetime import Remembered
 from ..model.families import RowFamily
 from ..model.linear_form import LinearForm
-from ..model.peaks import inherit, largest
+from ..model.peaks import inherit, largest, points_of
 from ..model.program import STORAGE, Program
 from ..oracles.base import Enclosure, EnclosureMemory, Ints, Pieces, Weighted
 from .certificate import Certificate
@@ -45,6 +45,9 @@ class ScalingTuning:
     ----------
     accuracy, iterations
         Of the fit of factors in large models.
+    reweighted, settled
+        How often entries are weighed anew by how small they came out, at most, and the change of an exponent that ends
+        it.
     most_table
         Rows times columns up to which the fit is exact, by a table.
     nothing
@@ -55,6 +58,8 @@ class ScalingTuning:
 
     accuracy: float = 1e-8
     iterations: int = 200
+    reweighted: int = 20
+    settled: float = 0.1
     most_table: int = 1_000_000
     nothing: int = 60
     farthest: int = 400
@@ -248,11 +253,23 @@ def scaled(program: Program) -> Program:
 
 def equilibrated(program: Program) -> Scaling:
     """Units that bring entries near 1, then rows of size 1, right-hand sides about 1, an objective of size 1."""
-    if program.cones is not None:  # convex models are equilibrated where they are solved
-        return identity(program)
+    found = None if program.cones is not None else _balanced(program)  # those are equilibrated where they are solved
+    return found if found is not None and found.exact(program) else identity(program)
+
+
+def objective_unit(program: Program) -> float:
+    """What the costs that matter are about 1 in, in units of the objective."""
+    if program.cones is None:
+        return 1.0 / scaling_of(program).objective
+    found = _balanced(program)
+    return 1.0 / found.objective if found is not None else float(np.abs(program.c).max(initial=0.0))
+
+
+def _balanced(program: Program) -> Scaling | None:
+    """These units by finite rows and families; None where there are no numbers."""
     i, j, size, sides = _entries(program)
     if not len(size):
-        return identity(program)
+        return None
     entry = np.log2(size)
     parts = _parts(i, j, len(sides), program.n)
     rows, columns = _fitted(i, j, entry, sides, parts)  # exponents of factors
@@ -266,12 +283,51 @@ def equilibrated(program: Program) -> Scaling:
         told, part_of_row[known], _bound_level(program, columns), max(part_of_row.max(), part_of_column.max())
     )
     columns, rows = columns + level[part_of_column], rows - level[part_of_row]
-    costs = np.abs(program.c) > 0
-    objective = -float((np.log2(np.abs(program.c[costs])) + columns[costs]).max()) if costs.any() else 0.0
+    costs, dear = _costs(program, (i, j, entry + rows[i] + columns[j]), columns, len(rows))
+    columns = columns - 0.5 * dear
+    again = np.full(len(rows), -np.inf)
+    np.maximum.at(again, i, entry + columns[j])
+    rows = np.where(np.isfinite(most), -again, rows)
+    objective = -costs
     starts = np.cumsum([program.A.shape[0], *(len(f.columns) for f in program.families)])
     finite, *families = np.split(_power(rows), starts[:-1])
-    found = Scaling(_power(columns), finite, tuple(families), float(_power(np.array(objective))))
-    return found if found.exact(program) else identity(program)
+    return Scaling(_power(columns), finite, tuple(families), float(_power(np.array(objective))))
+
+
+def _costs(program: Program, entries: tuple[Ints, Ints, Array], columns: Array, rows: int) -> tuple[float, Array]:
+    """The size of the costs that matter, and by how much each column costs more than that (n,), as exponents.
+
+    Where the objective pulls a variable to a finite bound, only a row that is broken there makes anyone pay for it, and
+    the cheapest column that moves the row will do: what another one costs says nothing of the objective. A variable in
+    no row just stays at its bound, and its cost counts.
+    """
+    i, j, entry = entries
+    c = program.c
+    some = c != 0
+    cost = np.where(some, np.log2(np.abs(c, where=some, out=np.ones(len(c)))) + columns, -np.inf)
+    bound = np.where(c > 0, program.lower, program.upper)
+    paid = some & np.isfinite(bound)
+    if not some.any():
+        return 0.0, np.zeros(len(c))
+    in_rows = np.bincount(j, minlength=len(c)) > 0
+    usual = float(cost[some & ~(paid & in_rows)].max(initial=-np.inf))
+    price = np.full(rows, np.inf)
+    np.minimum.at(price, i[paid[j]], (cost[j] - entry)[paid[j]])
+    needed = np.isfinite(price) & (price > usual)
+    if needed.any():
+        broken = needed & _broken(program, np.where(paid, bound, np.clip(0.0, program.lower, program.upper)))
+        usual = max(usual, float(price[broken if broken.any() else needed].max()))
+    return usual, np.where(paid, np.maximum(cost - usual, 0.0), 0.0)
+
+
+def _broken(program: Program, x: Array) -> Mask:
+    """Which rows do not hold at x, as far as a few index points tell."""
+    value = program.A @ x
+    parts = [(value < program.row_lower) | (value > program.row_upper)]
+    parts += [
+        (program.violation(f, x).values(points_of(family)) > 0).any(axis=0) for f, family in enumerate(program.families)
+    ]
+    return np.concatenate(parts)
 
 
 def _levels(told: Array, part: Ints, by_bounds: float | None, last: int) -> Array:
@@ -311,28 +367,68 @@ def _power(exponents: Array) -> Array:
 
 
 def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, parts: tuple[Ints, Ints]) -> tuple[Array, Array]:
-    """Exponents with which entries and right-hand sides are as near to 1 as can be (Curtis & Reid, 1972).
+    """Exponents with which entries and right-hand sides are as near to 1 as can be (after Curtis & Reid, 1972).
 
-    These are least squares, in which right-hand sides are a column without a factor. In other units of the model the
+    These are least squares, in which right-hand sides are a column without a factor; entries that come out far below 1
+    count by how far and not by its square, since they do no harm: they are negligible. In other units of the model the
     exponents are others by just these units, so that the program that is solved is the same.
     """
     rows, columns = len(sides), len(parts[1])
     told = np.flatnonzero((sides > 0) & np.isfinite(sides))
-    if min(rows, columns) <= STORAGE.most_dense and rows * columns <= TUNING.most_table:
-        return _eliminated(i, j, entry, told, np.log2(sides[told]), parts)
+    level = np.log2(sides[told])
+    small = min(rows, columns) <= STORAGE.most_dense and rows * columns <= TUNING.most_table
+    fit = _eliminated if small else _iterated
+    weights, r, c = np.ones(len(entry)), np.zeros(rows), np.zeros(columns)
+    for _ in range(TUNING.reweighted):
+        before = r[i] + c[j]
+        r, c = fit(i, j, entry, weights, told, level, parts, (r, c))
+        left = entry + r[i] + c[j]
+        weights = 1.0 / np.maximum(-left, 1.0)
+        if (weights == 1.0).all() or np.abs(r[i] + c[j] - before).max() < TUNING.settled:
+            break
+    return r, c
+
+
+def _iterated(
+    i: Ints,
+    j: Ints,
+    entry: Array,
+    weights: Array,
+    told: Ints,
+    level: Array,
+    parts: tuple[Ints, Ints],
+    near: tuple[Array, Array],
+) -> tuple[Array, Array]:
+    """The solution of these least squares in large models, from one that may be near."""
     from scipy.sparse.linalg import lsqr
 
+    rows, columns, roots = len(parts[0]), len(parts[1]), np.sqrt(weights)
     every, right = np.arange(len(i)), len(i) + np.arange(len(told))
     at, of = np.concatenate([every, every, right]), np.concatenate([i, rows + j, told])
-    target = -np.concatenate([entry, np.log2(sides[told])])
-    matrix = sparse.csr_matrix((np.ones(len(at)), (at, of)), (len(target), rows + columns))
+    target = -np.concatenate([roots * entry, level])
+    values = np.concatenate([roots, roots, np.ones(len(told))])
+    matrix = sparse.csr_matrix((values, (at, of)), (len(target), rows + columns))
     afford(TUNING.iterations * matrix.nnz / PACE.sparse, "units")  # two products each
-    found = lsqr(matrix, target, atol=TUNING.accuracy, btol=TUNING.accuracy, iter_lim=TUNING.iterations)[0]
+    found = lsqr(
+        matrix,
+        target,
+        atol=TUNING.accuracy,
+        btol=TUNING.accuracy,
+        iter_lim=TUNING.iterations,
+        x0=np.concatenate(near),
+    )[0]
     return found[:rows], found[rows:]
 
 
 def _eliminated(
-    i: Ints, j: Ints, entry: Array, told: Ints, level: Array, parts: tuple[Ints, Ints]
+    i: Ints,
+    j: Ints,
+    entry: Array,
+    weights: Array,
+    told: Ints,
+    level: Array,
+    parts: tuple[Ints, Ints],
+    near: tuple[Array, Array],
 ) -> tuple[Array, Array]:
     """The shortest solution of these least squares, by their normal equations: of rows and columns, the more go first.
 
@@ -340,19 +436,19 @@ def _eliminated(
     together by a term that vanishes at the solution.
     """
     shape = len(parts[0]), len(parts[1])
-    table = np.bincount(i * shape[1] + j, minlength=shape[0] * shape[1]).astype(float).reshape(shape)
-    counts = [np.bincount(i, minlength=shape[0]) + np.bincount(told, minlength=shape[0]), table.sum(axis=0)]
-    target = [-np.bincount(i, entry, shape[0]), -np.bincount(j, entry, shape[1])]
+    table = np.bincount(i * shape[1] + j, weights, minlength=shape[0] * shape[1]).reshape(shape)
+    counts = [table.sum(axis=1) + np.bincount(told, minlength=shape[0]), table.sum(axis=0)]
+    target = [-np.bincount(i, weights * entry, shape[0]), -np.bincount(j, weights * entry, shape[1])]
     np.subtract.at(target[0], told, level)
     stay, go = (0, 1) if shape[0] <= shape[1] else (1, 0)
     across = table if stay == 0 else table.T
-    share = across / np.maximum(counts[go], 1.0)
+    share = across / np.where(counts[go] > 0, counts[go], 1.0)
     loose = ~np.isin(parts[stay], parts[0][told])
     system = np.diag(np.where(counts[stay] > 0, counts[stay], 1.0)) - share @ across.T
     system += loose[:, None] & loose & (parts[stay][:, None] == parts[stay])
-    found = [np.zeros(0), np.zeros(0)]
-    found[stay] = np.linalg.solve(system, target[stay] - share @ target[go])
-    found[go] = (target[go] - across.T @ found[stay]) / np.maximum(counts[go], 1.0)
+    found: list[Array] = [np.zeros(0), np.zeros(0)]
+    found[stay] = np.asarray(np.linalg.solve(system, target[stay] - share @ target[go]), dtype=np.float64)
+    found[go] = (target[go] - across.T @ found[stay]) / np.where(counts[go] > 0, counts[go], 1.0)
     used = counts[0] > 0, counts[1] > 0
     for part in np.setdiff1d(parts[0][used[0]], parts[0][told]):
         ours = [(parts[k] == part) & used[k] for k in (0, 1)]

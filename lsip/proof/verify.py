@@ -11,11 +11,13 @@ from ..kernel.native import by_reference, kernel
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Oracle
+from ..rounding import check_rounding
 from ..validation import double, shown
 from .certificate import Array, Certificate, DataAssumption, Support, TreeAssumption
 from .confinement import confined
 from .dual import Dual, Weighed, weigh
 from .families import Bounds, family_bounds
+from .gap import closed, data_rounding
 from .primal import (
     broken_cones,
     broken_rows,
@@ -25,7 +27,7 @@ from .primal import (
     outside,
     taken_for_rounding,
 )
-from .prove import least_gap, upper_bound, with_constant
+from .prove import upper_bound, with_constant
 from .ray import prove_ray
 from .region import TUNING as REGION
 from .region import within
@@ -50,12 +52,12 @@ def verify(
     What comes back are bounds of the violations, as in the certificate, which are as large as those that were proven
     this time: how far below zero they are said to be is no part of what is checked.
 
-    The gap of an optimum has to be closed to `tol` relative to the value, or to `atol`, by default `tol` relative to
-    the terms that the bound is made of.
+    The gap of an optimum has to be closed to `tol`, or to `atol`, by default what rounding leaves of the model's terms.
 
     `oracles`, one a family, are asked where lsip has no proof of its own; what rests on their word is no theorem, and
     a status that claims one is refused.
     """
+    check_rounding()
     expected = KINDS.get(status)
     if expected not in (None, certificate.kind) or certificate.kind not in (*KINDS.values(), "none"):
         raise ProofError(f"The status {status.name} needs another certificate than one of kind {certificate.kind!r}.")
@@ -64,6 +66,9 @@ def verify(
     if certificate.kind != "infeasible" and measured > certificate.finite_violation:
         raise ProofError(f"The point misses a finite constraint by {measured:.3g}, which is more than is said.")
     _verify_whole(program, certificate)
+    if atol is not None and not double(atol) >= 0:
+        raise ProofError(f"The absolute gap is a number >= 0, not {shown(atol)}.")
+    least, lower, upper = data_rounding(program) if atol is None else atol, certificate.lower, certificate.upper
     units = scaling_of(program)
     program, certificate = units.apply(program), units.to_scaled(certificate)
     if expected is not None and certificate.trusts:
@@ -79,15 +84,12 @@ def verify(
     if certificate.kind == "unbounded":
         _verify_unbounded(program, certificate)
         return proven
-    terms = _verify_lower(program, certificate, expected is not None)
-    if atol is not None and not double(atol) >= 0:
-        raise ProofError(f"The absolute gap is a number >= 0, not {shown(atol)}.")
-    if certificate.lower > certificate.upper:
-        raise ProofError(f"The bounds contradict each other: {certificate.lower!r} is above {certificate.upper!r}.")
-    x, support, gap = certificate.x, certificate.support, certificate.upper - certificate.lower
-    least = least_gap(program, tol, terms, x, support, gap) if atol is None else units.objective * atol
-    if status is Status.OPTIMAL and not (gap <= max(tol * abs(certificate.upper), least) and np.isfinite(gap)):
-        raise ProofError(f"The gap {gap:.3g} is not closed to tol = {tol:g}.")
+    _verify_lower(program, certificate, expected is not None)
+    if lower > upper:
+        raise ProofError(f"The bounds contradict each other: {lower!r} is above {upper!r}.")
+    if status is Status.OPTIMAL and not closed(lower, upper, tol, least):
+        far = f"the bounds differ by {upper - lower:.3g}"
+        raise ProofError(f"The gap is not closed to tol = {tol:g} or atol = {least:.3g}: {far}.")
     return proven
 
 
@@ -255,17 +257,15 @@ def _verify_claims(
     return proven
 
 
-def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) -> float:
-    """Prove the lower bound again; the size of the terms that it is made of."""
-    terms = abs(program.constant)
+def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) -> None:
+    """Prove the lower bound again."""
     if certificate.lower == -np.inf or any(isinstance(a, TreeAssumption) for a in certificate.assumptions):
-        return terms
+        return
     if everywhere and not np.isinf(certificate.radius):
         raise ProofError("The lower bound is said to hold in a region only, which is no proof of optimality.")
     if np.isinf(certificate.radius):
         found = _weighed(program, program.c, certificate, certificate.x, _rows(program, certificate))
         lower = -np.inf if found is None else with_constant(program, found.lower)
-        terms += 0.0 if found is None else found.terms
     else:
         units = certificate.units
         if not certificate.radius >= REGION.least_radius or units.shape != (program.n,) or not (units > 0).all():
@@ -275,7 +275,6 @@ def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) 
     lower -= taken_for_rounding(program, certificate.dependent, certificate.row_multipliers, certificate.x)
     if not certificate.lower <= lower:
         raise ProofError(f"The lower bound {certificate.lower!r} exceeds what the multipliers prove, {lower!r}.")
-    return terms
 
 
 def _rows(program: Program, certificate: Certificate) -> Rows | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from ..legible import printable
 from ..model.status import Status
 from ..proof.verify import contradiction
 
@@ -44,8 +45,8 @@ def claims(solution: Solution, seen: float) -> list[Claim]:
 
 
 def _feasible(solution: Solution, seen: float) -> Iterator[Claim]:
-    certificate, families = solution.certificate, len(solution.program.families)
-    if families:
+    certificate = solution.certificate
+    if solution.families:
         worst = max(certificate.violation, default=math.inf)
         if worst <= 0:
             yield Claim(
@@ -152,7 +153,7 @@ def _foundations(solution: Solution) -> Iterator[Claim]:
     """What the proof rests on."""
     for sentence in solution.certificate.assumptions:
         yield Claim("trusted", sentence)
-    for family in solution.program.families:
+    for family in solution.families:
         if not family.enclosable:
             yield Claim(
                 "trusted", f"{family.name} is a black box: its functions are known only where they were called."
@@ -171,6 +172,7 @@ def worst_found(solution: Solution, seen: float) -> float:
 
 def shortened(text: str, most: int = 300) -> str:
     """The beginning of a text that is too long to be read."""
+    text = printable(text)
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 

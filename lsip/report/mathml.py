@@ -7,7 +7,8 @@ the user's, so that what is not understood is shown as it stands, escaped.
 from __future__ import annotations
 
 import re
-from html import escape
+
+from ..legible import html as escape
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\s+|.", re.DOTALL)
 _LETTERS = {
@@ -20,6 +21,7 @@ _OPERATORS = {
 }  # fmt: skip
 _FUNCTIONS = {"sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log", "max", "min"}
 _FENCES = {"|": "|", "\\|": "‖", "\\{": "{", "\\}": "}", ".": ""}
+_NAMED = {"\\backslash": "\\", "\\wedge": "^", "\\sim": "~", "\\text": ""}
 OPERAND, OPERATOR, OPEN = "operand", "operator", "open"
 _PRODUCT = '<mspace width="0.16em"></mspace>'  # between factors, as the space between them in the source says
 
@@ -129,7 +131,7 @@ class _Reader:
         return f"<mtext>{escape(name if len(name) == 1 else token)}</mtext>", OPERAND
 
     def _raw(self) -> str:
-        """The text of a `{...}`, braces counted, as it stands."""
+        """The text of a `{...}`, braces counted: names as `legible.mathematics` wrote them."""
         if self.at >= len(self.tokens) or self.tokens[self.at] != "{":
             return ""
         self.at += 1
@@ -140,7 +142,8 @@ class _Reader:
             depth += (token == "{") - (token == "}")
             if depth == 0:
                 break
-            parts.append(token.removeprefix("\\") if len(token) == 2 else token)
+            if token not in ("{", "}"):
+                parts.append(_NAMED.get(token, token.removeprefix("\\") if len(token) == 2 else token))
         return "".join(parts)
 
     def _fenced(self) -> str:

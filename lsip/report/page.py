@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..files import whole_file
+from ..legible import html as escape
 from ..solution.views import view
 from . import sections
 from .payload import families, largest, payload

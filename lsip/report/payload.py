@@ -91,18 +91,25 @@ def shown(solution: Solution, family: int) -> Seen | None:
         return None
     direction = _direction(solution)
     if direction is not None:
-        return solution.program.seen(family, direction, 0.0)
-    return solution.program.seen(family, solution.certificate.x)
+        return solution.families[family].seen(direction, 0.0)
+    return solution.families[family].seen(solution.certificate.x)
+
+
+def violation_at(solution: Solution, active: ActivePoint) -> float | None:
+    """What is drawn of a family at one of its active points; None at infinity, and where nothing is drawn."""
+    g = shown(solution, active.family)
+    if g is None or not np.isfinite(active.point).all():
+        return None
+    return float(g.at(active.point[None], np.array([active.component]))[0])
 
 
 def _active(solution: Solution, active: ActivePoint) -> dict[str, Any]:
-    violation = shown(solution, active.family)
-    g = None if violation is None else float(violation.at(active.point[None], np.array([active.component]))[0])
+    g = violation_at(solution, active)
     return {
         "family": active.family,
         "row": active.component,
-        "constraint": shortened(active.constraint),
-        "point": [float(v) for v in active.point],
+        "constraint": shortened(active.row),
+        "point": [_number(float(v)) for v in active.point],
         "multiplier": float(active.multiplier),
         "violation": None if g is None else _number(g),
     }
@@ -110,7 +117,7 @@ def _active(solution: Solution, active: ActivePoint) -> dict[str, Any]:
 
 def families(solution: Solution) -> list[dict[str, Any]]:
     """One entry a family; the number of maps and their mesh are chosen so that all together fit on the page."""
-    drawn = [i for i, family in enumerate(solution.program.families) if family.shown]
+    drawn = [i for i, family in enumerate(solution.families) if family.shown]
     found = [_Family(solution, i) for i in drawn[: TUNING.most_families]]
     share = max(1, TUNING.most_maps // max(1, sum(f.meshed for f in found)))
     for family in found:
@@ -132,17 +139,16 @@ class _Family:
 
     def __init__(self, solution: Solution, number: int) -> None:
         self.number = number
-        self.family: Any = solution.program.families[number]
-        self.domain = self.family.visible
+        self.family = solution.families[number]
         self.violation = shown(solution, number)
-        mine = [a for a in solution.active if a.family == number]
-        self.active = np.array([a.point for a in mine]).reshape(-1, self.domain.dim)
+        mine = [a for a in solution.active if a.family == number and np.isfinite(a.point).all()]
+        self.active = np.array([a.point for a in mine]).reshape(-1, self.family.shown)
+        self.domain = self.family.drawn(self.active)
         self.components = list(dict.fromkeys(a.component for a in mine))
         self.meshed = self.domain.dim > 1 and not sampling.flat(self.domain)
-        self.bound = _at(
-            solution.certificate.drift if solution.status is Status.UNBOUNDED else solution.certificate.violation,
-            number,
-        )
+        proven = solution.certificate.drift if solution.status is Status.UNBOUNDED else solution.certificate.violation
+        bounds = [_at(proven, part) for part in self.family.parts]
+        self.bound = None if any(bound is None for bound in bounds) else max(bounds)  # type: ignore[type-var]
         self.rows: list[int | None] = [None]
         self.cuts: list[sampling.Slice] = []
         self.seen = -math.inf  # the largest value drawn
@@ -164,8 +170,8 @@ class _Family:
         return {
             "family": self.number,
             "name": shortened(str(self.family.name)),
-            "set": shortened(str(domain)),
-            "coordinates": list(self.family.coordinates[: self.domain.dim]),
+            "set": shortened(self.family.where),
+            "coordinates": list(self.family.coordinates),
             "lower": domain.lower.tolist(),
             "upper": domain.upper.tolist(),
             "bound": self.bound,

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..legible import html as escape
 from ..model.status import Status
+from ..solution.finite import finite_rows
 from ..version import __version__
 from . import charts
 from .claims import DOWN, UP, brief, claims, number, shortened, worst_found
@@ -45,7 +46,7 @@ def body(solution: Solution, seen: float) -> str:
         "<main>",
         _section("model", "The model", _model(solution)),
         _section("proof", "What is proven", _proof(solution, seen)),
-        _section("map", _map_title(solution), _map(solution)) if solution.program.families else "",
+        _section("map", _map_title(solution), _map(solution)) if any(f.shown for f in solution.families) else "",
         _section("dual", dual_title(solution), dual_table(solution)),
         _section("x", x_title(solution), x_table(solution)) if solution.status is not Status.INFEASIBLE else "",
         _section("convergence", "Convergence and time", charts.time(solution) + _convergence(solution)),
@@ -106,14 +107,12 @@ def _figures(solution: Solution, seen: float) -> Iterable[str]:
     else:
         yield figure("Maximum" if program.maximise else "Minimum", number(solution.value, 10), "the objective at x")
         yield figure("Optimum between", _enclosure(solution))
-        gap = brief(solution.gap) if math.isfinite(solution.gap) else "unknown"
+        gap = brief(solution.gap, UP) if math.isfinite(solution.gap) else "unknown"
+        yield figure("Relative gap", gap, f"asked for {brief(solution.tol)}")
         if solution.wide:
-            yield figure(
-                "Bounds differ by", brief(solution.upper - solution.lower, UP), "small beside the model's terms"
-            )
-        else:
-            yield figure("Relative gap", gap, f"asked for {brief(solution.tol)}")
-    if program.families and solution.status is not Status.INFEASIBLE:
+            apart = brief(solution.upper - solution.lower, UP)
+            yield figure("Bounds differ by", apart, f"closed by atol = {brief(solution.atol, UP)} only")
+    if solution.families and solution.status is not Status.INFEASIBLE:
         proven = math.isfinite(max(solution.certificate.violation, default=math.inf))
         yield figure(
             "Largest violation",
@@ -156,10 +155,10 @@ def _model(solution: Solution) -> str:
         for line in lines
     )
     note = f'<p class="note">… and {more} more lines.</p>' if more else ""
-    program = solution.program
-    finite, families = program.A.shape[0], len(program.families)
+    finite, families = len(finite_rows(solution)), sum(f.shown > 0 for f in solution.families)
+    count = sum(v.size for v in solution.variables) or solution.program.n
     size = (
-        f"{program.n} variable{'s' * (program.n != 1)}, {finite} finite constraint{'s' * (finite != 1)}, "
+        f"{count} variable{'s' * (count != 1)}, {finite} finite constraint{'s' * (finite != 1)}, "
         f"{families} famil{'y' if families == 1 else 'ies'} of constraints over a continuum"
     )
     return f'<div class="wide"><table class="model">{rows}</table></div>{note}<p class="note">{size}.</p>'
@@ -188,7 +187,7 @@ def _map_title(solution: Solution) -> str:
 
 
 def _map(solution: Solution) -> str:
-    hidden = len(solution.program.families) - PAYLOAD.most_families
+    hidden = sum(f.shown > 0 for f in solution.families) - PAYLOAD.most_families
     note = (
         f'<p class="note">The first {PAYLOAD.most_families} families are shown; {hidden} more are not.</p>'
         if hidden > 0

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from ..legible import html as escape
 from ..model.status import Status
+from ..solution.finite import finite_rows
 from . import charts
 from .claims import brief, number, shortened
-from .payload import shown
+from .payload import violation_at
 
 if TYPE_CHECKING:
     from ..solution.solution import Solution
@@ -73,7 +72,7 @@ def dual_table(solution: Solution) -> str:
     if measured:
         heads.append(("violation", "number"))
     most = TUNING.most_rows
-    lines = "".join(_line(atom, atoms[0].multiplier, measured) for atom in atoms[:most])
+    lines = "".join(_line(atom, abs(atoms[0].multiplier), measured) for atom in atoms[:most])
     more = f'<p class="note">… and {len(atoms) - most} more.</p>' if len(atoms) > most else ""
     return f"<p>{what}</p>{_sortable(heads, lines)}{more}"
 
@@ -81,22 +80,18 @@ def dual_table(solution: Solution) -> str:
 def _atoms(solution: Solution) -> list[Atom]:
     atoms = []
     for k, a in enumerate(solution.active):
-        g = shown(solution, a.family)
         numbers = [number(float(v), 9) for v in a.point]
         at = ", ".join(numbers if len(numbers) <= TUNING.most_coordinates else [*numbers[:3], "…", numbers[-1]])
-        value = None if g is None else float(g.at(a.point[None], np.array([a.component]))[0])
-        atoms.append(Atom(a.constraint, f"({at})" if len(a.point) > 1 else at, float(a.multiplier), value, k))
-    rows = solution.certificate.row_multipliers
-    labels = solution.program.row_labels
-    for i in np.flatnonzero(rows):
-        label = labels[i] if i < len(labels) else f"finite constraint {i}"
-        atoms.append(Atom(label, "", abs(float(rows[i])), None, None))
-    atoms.sort(key=lambda atom: -atom.multiplier)
-    return [atom for atom in atoms if atom.active is not None or atom.multiplier > 1e-9 * atoms[0].multiplier]
+        place = f"({at})" if len(a.point) > 1 else at
+        if len(a.point):  # those without an index are among the finite constraints
+            atoms.append(Atom(a.row, place, float(a.multiplier), violation_at(solution, a), k))
+    atoms += [Atom(row.label, "", row.multiplier, None, None) for row in finite_rows(solution) if row.multiplier]
+    atoms.sort(key=lambda atom: -abs(atom.multiplier))
+    return [atom for atom in atoms if atom.active is not None or abs(atom.multiplier) > 1e-9 * abs(atoms[0].multiplier)]
 
 
 def _line(atom: Atom, heaviest: float, measured: bool) -> str:
-    bar = charts.bar(atom.multiplier / heaviest if heaviest else 0.0)
+    bar = charts.bar(abs(atom.multiplier) / heaviest if heaviest else 0.0)
     cells = [
         f'<td class="c">{escape(shortened(atom.constraint))}</td>',
         f'<td class="n" data-v="{escape(atom.point)}">{escape(atom.point) or "finite"}</td>',
@@ -123,7 +118,7 @@ def x_table(solution: Solution) -> str:
     direction = solution.certificate.direction
     if solution.status is Status.UNBOUNDED and direction is not None:
         heads.append(("direction d", "number"))
-        columns.append(direction)
+        columns.append(direction[: len(solution.x)])
     most = TUNING.most_entries
     lines = "".join(
         f'<tr><td class="c">{escape(name)}</td>'

@@ -18,9 +18,12 @@ const facts = (family, active) => [
   ...(active.violation === null ? [] : [[QUANTITY, shown(active.violation, 3)]]),
 ];
 
+// Whether an active point is drawn with a family; points at infinity are not.
+const of = (family, active) => active.family === family.family && active.point.every((v) => v !== null);
+
 // The marks of the active points; `place(point)` gives their pixels, or null outside the picture, `near(point)` says whether they lie on the slice.
 const marks = (svg, family, row, place, near = () => true) => {
-  const mine = data.active.map((active, k) => [active, k]).filter(([active]) => active.family === family.family);
+  const mine = data.active.map((active, k) => [active, k]).filter(([active]) => of(family, active));
   const heaviest = Math.max(...mine.map(([active]) => active.multiplier), 1e-300);
   for (const [active, k] of mine) {
     const [cx, cy] = place(active) || [];
@@ -39,7 +42,7 @@ const curve = (stage, family, state, width) => {
   const t = floats(family.t, Float64Array);
   const lines = (family.values || []).map((text) => floats(text));
   const chosen = lines[state.row];
-  const mine = data.active.filter((active) => active.family === family.family);
+  const mine = data.active.filter((active) => of(family, active));
   const heights = chosen ? (state.row ? chosen : lines.flatMap((line) => [...extent(line)])) : mine.map((active) => active.multiplier);
   let [low, high] = extent([0, ...heights]);
   const pad = 0.06 * (high - low || 1);

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from ..legible import legible_repr, legibly
+
 PARTS = ("compile", "relaxation", "separation", "proof", "polish", "other")
 
 
+@legible_repr
 @dataclass(frozen=True)
 class Effort:
     """When a solve ended, its options, and its seconds by what they were spent on.
@@ -37,6 +40,7 @@ class Effort:
         """Of a solve that ends at this moment."""
         return Effort(datetime.now().astimezone().isoformat(timespec="seconds"), options, seconds)
 
+    @legibly
     def __str__(self) -> str:
         """The parts that took a hundredth of the time or more, in per cent of it."""
         total = sum(self.seconds.values())

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import MissingExtraError
 from ..model.status import Status
 from ..validation import choice
+from .finite import finite_rows
 from .solution import Solution
 from .views import view
 
@@ -34,43 +35,45 @@ def _variables(solution: Solution) -> Columns:
     """Every element of every variable."""
     program = solution.program
     found = solution.status not in (Status.INFEASIBLE, Status.UNBOUNDED)
-    if sum(v.size for v in solution.variables) == program.n:
-        places = [(v.name, place) for v in solution.variables for place in np.ndindex(v.shape)]
-    else:
-        places = [(program.label(j), ()) for j in range(program.n)]
+    places: list[tuple[str, tuple[int, ...]]] = [
+        (v.name, place) for v in solution.variables for place in np.ndindex(v.shape)
+    ] or [(program.label(j), ()) for j in range(program.n)]
+    count = len(places)
     return {
         "variable": [name for name, _ in places],
         "index": [place[0] if len(place) == 1 else place for _, place in places],
-        "value": solution.x if found and len(solution.x) else np.full(program.n, np.nan),
-        "lower": program.lower,
-        "upper": program.upper,
+        "value": solution.x if found and len(solution.x) else np.full(count, np.nan),
+        "lower": program.lower[:count],
+        "upper": program.upper[:count],
         "reduced_cost": solution.all_reduced_costs(),
     }
 
 
 def _active(solution: Solution) -> Columns:
     """The index points that hold the solution."""
-    families = solution.program.families
+    families = solution.families
     names = list(dict.fromkeys(name for a in solution.active for name in families[a.family].coordinates))
     points = [dict(zip(families[a.family].coordinates, a.point.tolist(), strict=True)) for a in solution.active]
+    limits = (
+        {"divided_by": [a.divided_by for a in solution.active]} if any(a.divided_by for a in solution.active) else {}
+    )
     return {
         "constraint": [a.constraint for a in solution.active],
         **{name: [point.get(name, np.nan) for point in points] for name in names},
         "multiplier": [a.multiplier for a in solution.active],
+        **limits,
     }
 
 
 def _rows(solution: Solution) -> Columns:
-    """The finite constraints, row by row."""
-    program, count = solution.program, solution.program.A.shape[0]
+    """The finite constraints, element by element."""
+    rows = finite_rows(solution)
     return {
-        "constraint": list(program.row_labels)
-        if len(program.row_labels) == count
-        else [f"row {i}" for i in range(count)],
-        "value": program.A @ solution.x if len(solution.x) else np.full(count, np.nan),
-        "lower": program.row_lower,
-        "upper": program.row_upper,
-        "multiplier": solution.row_multipliers(),
+        "constraint": [row.label for row in rows],
+        "value": [row.value for row in rows],
+        "lower": [row.lower for row in rows],
+        "upper": [row.upper for row in rows],
+        "multiplier": [row.multiplier for row in rows],
     }
 
 

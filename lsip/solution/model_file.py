@@ -63,9 +63,9 @@ class Finite:
 
 
 def write_relaxation(
-    path: str | Path, program: Program, cuts: tuple[Support, ...], variables: tuple[Variable, ...]
+    path: str | Path, program: Program, cuts: tuple[tuple[Support, Array], ...], variables: tuple[Variable, ...]
 ) -> None:
-    """Write the program with its rows at these index points."""
+    """Write the program with its rows at these index points, each with its point as it is to be called."""
     target = check_file(path, "model.mps")
     writers = {".mps": _mps, ".lp": _lp}
     if target.suffix.lower() not in writers:
@@ -77,7 +77,7 @@ def write_relaxation(
         stream.writelines(f"{line}\n" for line in lines)
 
 
-def _finite(program: Program, cuts: tuple[Support, ...], variables: tuple[Variable, ...]) -> Finite:
+def _finite(program: Program, cuts: tuple[tuple[Support, Array], ...], variables: tuple[Variable, ...]) -> Finite:
     rows: list[sparse.csr_matrix] = []
     senses, sides, names = list[str](), list[float](), list[str]()
     equal, called = program.row_lower == program.row_upper, _row_names(program)
@@ -91,14 +91,14 @@ def _finite(program: Program, cuts: tuple[Support, ...], variables: tuple[Variab
         sides += side[which].tolist()
         names += [called[i] for i in np.flatnonzero(which)]
     family_names = _family_names(program)
-    for s in cuts:
+    for s, point in cuts:
         family, component = program.families[s.family], np.array([s.component])
         a, b = family.chosen(s.point[None, :], component)
         entries = (a[0], (np.zeros(a.shape[1], dtype=np.intp), family.columns[s.component]))
         rows.append(sparse.csr_matrix(entries, shape=(1, program.n)))
         senses.append("<=")
         sides.append(float(b[0]))
-        at = "_".join(f"{v:.{TUNING.digits}g}" for v in s.point.tolist()).replace("-", "~")
+        at = "_".join(f"{v:.{TUNING.digits}g}" for v in point.tolist()).replace("-", "~")
         names.append(f"{family_names[s.family][s.component]}@{at}")
     sign, table = -1.0 if program.maximise else 1.0, sparse.csr_matrix(sparse.vstack(rows, format="csr"))
     table.eliminate_zeros()
@@ -135,7 +135,7 @@ def _row_names(program: Program) -> list[str]:
     """Names of constraints, numbered where they have none."""
     if program.layout is None:
         return list(program.row_labels) or [f"row{i}" for i in range(program.A.shape[0])]
-    names = [""] * program.A.shape[0]
+    names = [f"implied{i}" for i in range(program.A.shape[0])]
     for k, (statement, place) in enumerate(program.layout.places.items()):
         if place.family is None:
             names[place.start : place.end] = _each(statement.name or f"c{k}", place.end - place.start)

@@ -27,7 +27,7 @@ def notebook(solution: Solution, most: int = 10) -> str:
         ("time", f"{solution.seconds:.3g} s, {len(solution.history)} iteration{'s' * (len(solution.history) != 1)}"),
         ("oracle", solution.oracle),
     ]
-    active = [(a.constraint, _point(a.point.tolist()), f"{a.multiplier:.6g}") for a in solution.active[:most]]
+    active = [(a.row, a.place, f"{a.multiplier:.6g}") for a in solution.active[:most]]
     parts = [table((), facts)]
     if active:
         parts.append(table(("active constraint", "at", "multiplier"), active))
@@ -35,8 +35,3 @@ def notebook(solution: Solution, most: int = 10) -> str:
     if left:
         parts.append(table((), [(f"and {left} more",)]))
     return card(solution.status.name, solution.message, *parts)
-
-
-def _point(values: list[float], most: int = 8) -> str:
-    numbers = [f"{v:.6g}" for v in values]
-    return ", ".join(numbers if len(numbers) <= most else [*numbers[:3], "…", numbers[-1]])

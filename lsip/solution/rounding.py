@@ -1,11 +1,13 @@
-"""Bounds as text, rounded to the side on which they stay true."""
+"""Bounds and their gap as text, rounded to the side on which they stay true."""
 
 from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
-__all__ = ["above", "below"]
+from ..proof.gap import relative_gap
+
+__all__ = ["above", "below", "relative_gap"]
 
 
 def above(value: float, digits: int) -> float:

@@ -21,6 +21,7 @@ from ..expressions.rule import Rule
 from ..expressions.sums import Kept, together, totals
 from ..expressions.tape import constant_value
 from ..files import blamed, read_arrays, read_facts, whole_file, write_json
+from ..legible import legibly
 from ..model.callables import FamilyOn
 from ..model.compilation import Written
 from ..model.division import as_written, solvable
@@ -41,16 +42,20 @@ from ..proof.certificate import (
     TreeAssumption,
     TrustAssumption,
 )
+from ..proof.gap import relative_gap
 from ..proof.verify import check_numbers, verify
 from ..schema import Either, Schema, anything, conform, double, flag, missing, text
 from ..schema import whole as whole_number
 from ..validation import flag as check_flag
-from ..validation import real, shown, whole
+from ..validation import having, real, shown, whole
+from .active import ActivePoint as ActivePoint
 from .effort import Effort
 from .model_file import write_relaxation
+from .reading import Reading
 from .rounding import above, below
 from .uncertified import reason
 from .views import shown_by
+from .written import WrittenFamily
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,39 +93,6 @@ FACTS: dict[str, Schema] = {  # of a file, beside its arrays
 }
 
 
-@dataclass(frozen=True)
-class TextTuning:
-    """How solutions are written in words.
-
-    Parameters
-    ----------
-    most_coordinates
-        Coordinates of a point that fit in one line; of more, the first three and the last are written.
-    """
-
-    most_coordinates: int = 8
-
-
-TUNING = TextTuning()
-
-
-@dataclass(frozen=True, eq=False)
-class ActivePoint:
-    """An index point at which a constraint holds the solution, with its multiplier."""
-
-    constraint: str
-    point: Array  # (m,), without any direction; (0,) where there is no index
-    multiplier: float
-    family: int
-    component: int
-
-    def __str__(self) -> str:
-        numbers = [f"{v:.6g}" for v in self.point]
-        at = ", ".join(numbers if len(numbers) <= TUNING.most_coordinates else [*numbers[:3], "…", numbers[-1]])
-        place = f" at ({at})" if numbers else ""
-        return f"{self.constraint}{place} with multiplier {self.multiplier:.6g}"
-
-
 @dataclass(frozen=True, eq=False)
 class Iterate:
     """One iteration of the exchange, in the sense of the user's objective."""
@@ -138,12 +110,18 @@ class Iterate:
     points: tuple[Array, ...] = field(repr=False, default=())  # a family: the new index points
     columns: int = 0  # points of X held by the master, in a decomposition
 
+    @property
+    def gap(self) -> float:
+        """(upper - lower) / max(|lower|, |upper|), as in `Solution.gap`."""
+        return relative_gap(self.lower, self.upper)
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
     """The answer, and what is known about it.
 
-    `lower <= optimum <= upper` in the sense of the objective as it was written; `gap` is relative to the value.
+    `lower <= optimum <= upper` in the sense of the objective as it was written, and `value` lies between them, too;
+    `gap` is their distance, relative to the larger of them in size.
     When `certified`, these are theorems: `x` satisfies every constraint for every index, and `certificate` holds the
     proof.
     """
@@ -160,15 +138,15 @@ class Solution:
     cuts: tuple[Support, ...] = ()  # all index points in the last master, for warm starts
     evidence: str = ""  # what was found, where it could not be proven
     oracles: tuple[Oracle, ...] = field(repr=False, default=())  # that were asked, one a family
-    atol: float = 0.0  # the gap that counts as closed whatever the value, in units of the objective
+    atol: float = 0.0  # the distance of the bounds that will do whatever the gap, in units of the objective
     kept: Any = field(repr=False, default=None)  # what its solver keeps for the next solve
     negligible: float = 1e-9  # the share of all multipliers below which an atom is no active point
     checked: bool = True  # False for what was read from a file and not verified since
     effort: Effort = field(repr=False, default=Effort())
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what a solver keeps for the next solve."""
-        return {**vars(self), "kept": None}
+        """Without what a solver keeps for the next solve, and what can be read again."""
+        return {**{k: v for k, v in vars(self).items() if k not in ("active", "_reading")}, "kept": None}
 
     @property
     def problem(self) -> Problem | Program:
@@ -181,8 +159,21 @@ class Solution:
 
     @cached_property
     def active(self) -> tuple[ActivePoint, ...]:
-        """The dual measure for a reader: the index points that hold the solution, heaviest first."""
-        return merge(self.program, self.certificate.support, self.negligible)
+        """The dual measure for a reader: the index points that hold the solution, heaviest first.
+
+        Points and multipliers are those of the constraints as they were written; `ActivePoint` says what is shown where
+        a written row has no multiplier, as at infinity.
+        """
+        return self._reading.active(self.negligible)
+
+    @cached_property
+    def _reading(self) -> Reading:
+        return Reading.of(self.program, self.certificate)
+
+    @property
+    def families(self) -> tuple[WrittenFamily, ...]:
+        """The families of constraints over an index as they were written; `program.families` are those of solvers."""
+        return self._reading.families
 
     @property
     def _sign(self) -> float:
@@ -195,12 +186,17 @@ class Solution:
 
     @property
     def value(self) -> float:
-        """The objective at `x`; infinite or nan when the problem is unbounded or infeasible."""
+        """The objective at `x`, which lies between `lower` and `upper` in every answer.
+
+        Where `x` is not proven to be feasible, its objective may be better than any feasible point's; then this is the
+        bound next to it. It is nan for an infeasible problem, and infinite for an unbounded one.
+        """
         if self.status is Status.INFEASIBLE:
             return float("nan")
         if self.status is Status.UNBOUNDED:
             return -self._sign * np.inf
-        return self._sign * float(self.program.c @ self.certificate.x + self.program.constant)
+        value = self._sign * float(self.program.c @ self.certificate.x + self.program.constant)
+        return min(max(value, self.lower), self.upper)
 
     @property
     def lower(self) -> float:
@@ -214,18 +210,18 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """(upper - lower) / |value|, or / (atol / tol) where that is larger: the gap is closed where this is <= tol."""
+        """(upper - lower) / max(|lower|, |upper|): 0 where both are the same, infinite where one of them is not known.
+
+        An answer is OPTIMAL where this is at most `tol`, or upper - lower at most `atol`.
+        """
         if self.status in (Status.INFEASIBLE, Status.UNBOUNDED):
             return float("nan")
-        size = max(abs(self.certificate.upper), self.atol / self.tol)
-        return float((self.certificate.upper - self.certificate.lower) / size) if np.isfinite(size) else float("inf")
+        return relative_gap(self.lower, self.upper)
 
     @property
     def wide(self) -> bool:
-        """Whether an optimum is proven to `atol` only: its bounds differ by more than `tol` times the value."""
-        return self.status is Status.OPTIMAL and self.upper - self.lower > self.tol * max(
-            abs(self.lower), abs(self.upper)
-        )
+        """Whether an optimum is proven to `atol` only: its gap is more than `tol`."""
+        return self.status is Status.OPTIMAL and self.gap > self.tol
 
     @property
     def certified(self) -> bool:
@@ -269,8 +265,8 @@ class Solution:
         if self.wide:
             return (
                 "Proven: the point is feasible for every index, and no feasible point is better by more than "
-                f"{above(self.upper - self.lower, 2):.2g}. That is not small beside the value, but beside the terms of "
-                "the model, which cancel. For less, centre or scale the index, or give `atol`."
+                f"{above(self.upper - self.lower, 2):.2g}. That is at most atol = {above(self.atol, 2):.2g}, which "
+                f"alone closed the gap: relative to the bounds it is {above(self.gap, 2):.2g}, and tol {self.tol:.2g}."
             )
         if self.status is not Status.UNCERTIFIED:
             return self._on_conditions(self.status.value)
@@ -339,23 +335,25 @@ class Solution:
         >= 0, but for equalities: what one unit of room, on the right of <= or ==, or on the left of >=, is worth. For a
         problem without a solution, they are the weights of the contradiction. With integer variables they are those of
         the problem in which these are fixed at their values, or of the one in which they need not be whole, where that
-        proves the optimum.
+        proves the optimum. Of an equality for all y, there is a number for every equation that stands for it; of a
+        semidefinite matrix, the number is the trace of the dual matrix.
         """
         statement = self._statement(constraint)
         said: tuple[Any, ...] = self.program.layout.restated.get(statement, ())  # type: ignore[union-attr]
-        if said:
-            parts: list[Any] = [self.dual(part) for part in said]
-            return parts[0] if statement.constraint.equality else tuple(a for part in parts for a in part)
-        place = self.program.layout.places[statement]  # type: ignore[union-attr]
-        if place.family is not None:
-            held = range(place.start, place.end)
-            atoms = tuple(a for a in self.active if a.family == place.family and a.component in held)
+        if said and statement.constraint.equality:
+            return self.dual(said[0])
+        if statement in self._reading.places:
+            number, start, end = self._reading.places[statement]
+            held = range(start, end)
+            atoms = tuple(a for a in self.active if a.family == number and a.component in held)
             if not isinstance(statement, Constraint):
                 return atoms
             found = np.array([sum(a.multiplier for a in atoms if a.component == i) for i in held])
         else:
+            place = self.program.layout.places[statement]  # type: ignore[union-attr]
             found = self.row_multipliers()[place.start : place.end]
-            found = statement.shared(found if place.factors is None else place.factors * found)
+            found = found if place.factors is None else place.factors * found
+        found = statement.shared(found)
         return found.reshape(statement.shape) if statement.shape else float(found[0])
 
     def _statement(self, asked: object) -> Any:
@@ -379,17 +377,13 @@ class Solution:
 
     def all_reduced_costs(self) -> Array:
         """Those of all variables, flat, in the order of `x`."""
-        reduced = self.program.c + self.program.A.T @ self.row_multipliers()
-        for s in self.certificate.support:
-            family, component = self.program.families[s.family], np.array([s.component])
-            a, _ = family.chosen(s.point[None, :], component)
-            np.add.at(reduced, family.columns[s.component], s.multiplier * a[0])
-        return self._sign * reduced
+        reduced = self._reading.reduced - self._reading.balance.costs
+        reduced = self._sign * reduced
+        return reduced[: sum(v.size for v in self.variables)] if self.variables else reduced
 
     def row_multipliers(self) -> Array:
         """Those of all finite constraints, row by row, in the sense of the minimisation that was solved."""
-        rows = self.certificate.row_multipliers
-        return rows if len(rows) else np.zeros(self.program.A.shape[0])
+        return self._reading.balance.rows
 
     def _places(self, variable: Variable) -> slice:
         """Where a variable stands in x."""
@@ -412,14 +406,14 @@ class Solution:
         return getattr(known[name], "rule", known[name])
 
     def violation(self, family: int = 0) -> Seen:
-        """a(y) x - b(y) of a family at the solution, as a function of y."""
+        """a(y) x - b(y) of a family at the solution, as a function of y: of one of `families`, by its number."""
         whole("family", family, 0)
-        if family >= len(self.program.families):
-            known = ", ".join(map(str, range(len(self.program.families)))) or "none"
+        if family >= len(self.families):
+            known = ", ".join(map(str, range(len(self.families)))) or "none"
             raise ModelError(
                 f"`family` is the number of a constraint over an index, counted from 0 ({known}); got {family}."
             )
-        return self.program.seen(family, self.certificate.x)
+        return self.families[family].seen(self.certificate.x)
 
     def verify(
         self,
@@ -434,13 +428,19 @@ class Solution:
         Returns the solution; one that was read from a file and not checked before is `certified` from then on, and its
         `max_violation` is what was proven now, where it was said to be less.
 
-        An optimum has to be proven to `tol`, by default that of the solve, relative to its value; or to `atol`, by
-        default `tol` times the terms of the dual, whatever a solve or a file may have said. Where lsip has no proof
-        of its own, the `oracle` is asked, by default that of the solve; a solution that was read from a file has none
-        unless given. After `time_limit` seconds the check ends with `OutOfTime`, which says nothing about the proof.
+        The `gap` of an optimum has to be at most `tol`, by default that of the solve; or its bounds differ by at most
+        `atol`, by default what rounding leaves of the model's own terms, whatever a solve or a file may have said.
+        Where lsip has no proof of its own, the `oracle` is asked, by default that of the solve; a solution that was
+        read from a file has none unless given. After `time_limit` seconds the check ends with `OutOfTime`, which says
+        nothing about the proof.
         """
         if time_limit is not None:
             real("time_limit", time_limit, "is a number of seconds, or None for no limit", lambda v: v >= 0)
+        for name, value in (("tol", tol), ("atol", atol)):
+            if value is not None:
+                real(name, value, "is a number >= 0", lambda v: v >= 0)
+        if oracle is not None:
+            having("oracle", oracle, "maximise", "lsip.oracles.BranchAndBound()")
         try:
             with within(time_limit):
                 proven = self._verify(tol, atol, oracle)
@@ -620,7 +620,8 @@ class Solution:
                 "points that could be written; write that of solve(method=lsip.Exchange())."
             )
         held = {s.place: s for s in (*self.certificate.support, *self.cuts)}
-        write_relaxation(path, self.program, tuple(held.values()), self.variables)
+        cuts = tuple((s, self._reading.point(s)) for s in held.values())
+        write_relaxation(path, self.program, cuts, self.variables)
 
     @classmethod
     def load(cls, path: str | Path, problem: Program | Compilable | None = None, *, verify: bool = True) -> Solution:
@@ -694,7 +695,7 @@ class Solution:
             tol=tol,
             atol=float(facts["atol"]),
             oracle=str(facts["oracle"]),
-            variables=getattr(problem, "variables", ()),
+            variables=problem.variables if isinstance(problem, Problem) else (),
             model=None if problem is program else problem,
             cuts=atoms(facts["cuts"]),
             evidence=str(facts["evidence"]),
@@ -703,6 +704,7 @@ class Solution:
             checked=False,
         )
 
+    @legibly
     def __str__(self) -> str:
         lines = [f"{self.status.name}: {self.message}"]
         if self.status not in (Status.INFEASIBLE, Status.UNBOUNDED):
@@ -738,30 +740,3 @@ def _stored(path: str | Path, data: dict[str, Any] | None) -> Problem:
 def _rows(support: tuple[Support, ...]) -> list[list[Any]]:
     """Atoms as plain lists."""
     return [[s.family, s.component, s.point.tolist(), s.multiplier] for s in support]
-
-
-def merge(program: Program, support: tuple[Support, ...], least: float) -> tuple[ActivePoint, ...]:
-    """Atoms as active points: those that lie close together are one, heaviest first, without the lightest."""
-    groups: dict[tuple[int, int], list[Support]] = {}
-    weight = sum(max(s.multiplier, 0.0) for s in support)
-    for s in sorted(support, key=lambda s: -s.multiplier):
-        if s.multiplier * len(support) <= least * weight:  # nor would all that follow together be shown
-            break
-        rows = program.families[s.family]
-        domain = rows.visible
-        near = (1e-3 * (domain.upper - domain.lower) + 1e-12)[: rows.shown]
-        s = replace(s, point=s.point[: rows.shown])  # directions are nobody's business
-        group = groups.setdefault((s.family, s.component), [])
-        for i, t in enumerate(group):
-            if (np.abs(t.point - s.point) <= near).all():
-                group[i] = replace(t, multiplier=t.multiplier + s.multiplier)
-                break
-        else:
-            group.append(s)
-    merged = sorted((s for group in groups.values() for s in group), key=lambda s: -s.multiplier)
-    total = sum(s.multiplier for s in merged)
-    return tuple(
-        ActivePoint(program.families[s.family].labels[s.component], s.point, s.multiplier, s.family, s.component)
-        for s in merged
-        if s.multiplier > least * total
-    )

@@ -26,7 +26,7 @@ from ..oracles.base import Ints
 from ..oracles.distinct import distinct
 from ..proof.certificate import Array, Support
 from ..proof.dual import Dual
-from ..proof.prove import Feasible, Lower, floor_share, own_terms, reproven
+from ..proof.prove import Feasible, Lower, reproven
 from ..proof.scaling import Scaling, scaled, scaling_of
 from ..solution.solution import Solution
 from .conditioning import Conditioning
@@ -200,12 +200,13 @@ class Resumed(Relaxation):
         x = np.asarray(earlier.x)
         value = kept.scaling.objective * float(given.c @ x + given.constant)
         known = kept.scaling.extended(given) if abs(value) >= options.tuning.newton.telling else None
-        self.relative = known is not None
         if known is None:
-            super().__init__(scaled(given), scaling_of(given), options)
+            super().__init__(scaled(given), scaling_of(given), options, given)
         else:
-            super().__init__(known.apply(given), known, options)
+            super().__init__(known.apply(given), known, options, given)
             kept = replace(kept, scaling=known)
+            if options.atol is None:  # those who check it have units of their own
+                self.atol = 0.0
         self.given, self.earlier, self.kept, self._otherwise = given, earlier, kept, otherwise
         self.held = Tried(list(earlier.cuts), kept.scale)
         factors, s = self.scaling.families, self.scaling.objective
@@ -228,8 +229,6 @@ class Resumed(Relaxation):
     def begin(self) -> State:
         """The earlier point, with a margin that costs what it may."""
         state, tuning = super().begin(), self.tuning
-        if self.relative and self.options.atol is None:
-            state.atol = 0.0
         state.proposal = self.first
         wanted = tuning.margin_share * state.allowed(self.value(state.x)) / _total(self.first)
         state.margin = min(max(wanted, tuning.finest_margin), tuning.margins.largest * self.kept.scale)
@@ -325,12 +324,9 @@ class Resumed(Relaxation):
     def outline(self) -> tuple[str, str]:
         return f"{counted(self.program.n, 'variable')}, solved again", ", Newton's method from the last answer"
 
-    def floor(self, terms: float) -> float:
-        return floor_share(self.program, terms)
-
     def relax(self, state: State) -> Proposal | End:
         x = self.point.x
-        state.accept(replace(self.point, value=self.value(x)), 1.0, own_terms(self.program, x, _total(self.point)))
+        state.accept(replace(self.point, value=self.value(x)), 1.0)
         return state.proposal
 
     def _tried(self, f: int, x: Array) -> Separation:

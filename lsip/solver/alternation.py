@@ -14,7 +14,8 @@ import numpy as np
 from ..errors import OutOfTime
 from ..model.program import Program
 from ..proof.certificate import Array, Support
-from ..proof.prove import Feasible, floor_share, own_terms, rounding_of
+from ..proof.gap import data_rounding
+from ..proof.prove import Feasible
 from ..proof.scaling import scaled, scaling_of
 from .again import Kept, Tried
 from .conditioning import Conditioning
@@ -33,11 +34,12 @@ def alternation(given: Program, options: Options, otherwise: Exchange) -> Relaxa
     if level is None:
         return otherwise(())
     cost = float(program.c[level])
+    least = scaling_of(given).objective * (data_rounding(given) if options.atol is None else options.atol)
 
     def allowed(x: Array) -> float:
-        """The gap to reach: relative to the value, or what rounding leaves of about all that is added up."""
+        """The gap to reach."""
         value = cost * float(x[level]) + program.constant
-        return max(options.tol * abs(value), rounding_of(1.0 + own_terms(program, x, cost)))
+        return max(options.tol * abs(value), least)
 
     try:
         found = levelled(program, level, allowed, options.tuning.remez)
@@ -54,7 +56,7 @@ class Alternation(Relaxation):
     """A reference as a relaxation whose first point is the last, if all goes well."""
 
     def __init__(self, given: Program, options: Options, level: int, found: Levelled, otherwise: Exchange) -> None:
-        super().__init__(scaled(given), scaling_of(given), options)
+        super().__init__(scaled(given), scaling_of(given), options, given)
         self.level, self.found, self._otherwise = level, found, otherwise
         scale = max(1.0, float(np.median(np.abs(found.rhs))))
         self.support, self.mass = found.support, float(found.weights.sum())
@@ -62,9 +64,6 @@ class Alternation(Relaxation):
 
     def outline(self) -> tuple[str, str]:
         return counted(self.program.n, "variable"), ", references by Remez's exchange"
-
-    def floor(self, terms: float) -> float:
-        return floor_share(self.program, terms)
 
     def units(self, x: Array) -> Array:
         found: Array = np.abs(x) + 1.0
@@ -75,7 +74,7 @@ class Alternation(Relaxation):
 
     def relax(self, state: State) -> Proposal | End:
         x, found = self.found.x.copy(), self.found
-        state.accept(Proposal(x, self.value(x), self.support), 1.0, own_terms(self.program, x, self.mass))
+        state.accept(Proposal(x, self.value(x), self.support), 1.0)
         room = self.tuning.margin_share * state.allowed(self.value(x)) / self.mass
         state.margin = min(room, self.tuning.margins.largest * self.held.scale)
         x[self.level] += found.excess + state.margin / found.least

@@ -2,13 +2,12 @@
 
 Monomials and other natural bases make rows that are nearly dependent (a Vandermonde matrix of degree 19 has condition
 1e15). A QR factorisation of rows at sampled index points gives coordinates in which they are orthonormal on average.
-Only free variables are mixed; bounded ones, and models with sparse rows, are scaled one by one.
+Only free variables are mixed; bounded ones, and models with sparse rows, keep the units of the equilibrated program.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,34 +59,28 @@ class Conditioning:
     @staticmethod
     def fit(program: Program, rows: Matrix, tuning: ConditioningTuning = TUNING) -> Conditioning:
         """Choose coordinates from rows (N, n) seen at sampled index points, dense or sparse, and the finite ones."""
-        every: Any = rows
-        if sparse.issparse(rows):
-            every = sparse.vstack([rows, program.A], format="csr")
-            largest = abs(every).max(axis=0).toarray().ravel()
-            shares = sparse.csr_matrix(every @ sparse.diags_array(1.0 / np.where(largest > 1e-290, largest, 1.0)))
-            squares = np.asarray(shares.multiply(shares).sum(axis=0)).ravel()
-        else:
-            every = np.vstack([rows, program.A.toarray()]) if program.A.shape[0] else rows
-            largest = np.abs(every).max(axis=0, initial=0.0)
-            squares = ((every / np.where(largest > 0, largest, 1.0)) ** 2).sum(axis=0)
-        norms = largest * np.sqrt(squares / max(every.shape[0], 1))
-        # Powers of two: scaling then rounds nothing. The least doubles have no reciprocals.
-        scale: Any = 2.0 ** -np.clip(np.round(np.log2(np.where(norms > 0, norms, 1.0))), -1000.0, 1000.0)
         free = np.flatnonzero(np.isinf(program.lower) & np.isinf(program.upper))
         filled = np.count_nonzero(rows) if isinstance(rows, np.ndarray) else rows.nnz
         if filled < 0.3 * rows.shape[0] * max(rows.shape[1], 1) or not 1 < len(free) <= tuning.most_mixed:
-            return Conditioning(scale, np.zeros(0, dtype=np.intp), None, tuning=tuning)
-        block = every[:, free] if isinstance(every, np.ndarray) else every[:, free].toarray()
-        block = block * scale[free]
+            return Conditioning.none(program.n, tuning)
+        parts = [
+            part[:, free] if isinstance(part, np.ndarray) else part[:, free].toarray() for part in (rows, program.A)
+        ]
+        block = np.vstack(parts)
         block = block[(block**2).sum(axis=1) > 1e-200] / np.sqrt(max(len(block), 1))
         block = np.vstack([block, tuning.floor * np.eye(len(free))])
-        factor = np.linalg.qr(block, mode="r")
+        factor: Array = np.asarray(np.linalg.qr(block, mode="r"))
         diagonal = np.abs(np.diag(factor))
         if diagonal.min() > tuning.harmless * diagonal.max():
-            return Conditioning(scale, np.zeros(0, dtype=np.intp), None, tuning=tuning)
-        factor = factor / scale[free]
+            return Conditioning.none(program.n, tuning)
         tame = diagonal.min() > 1e-5 * diagonal.max()
-        return Conditioning(scale, free, factor, np.linalg.inv(factor) if tame else None, tuning)
+        inverse: Array | None = np.asarray(np.linalg.inv(factor)) if tame else None
+        return Conditioning(np.ones(program.n), free, factor, inverse, tuning)
+
+    @staticmethod
+    def none(n: int, tuning: ConditioningTuning = TUNING) -> Conditioning:
+        """The coordinates of the program itself, which is equilibrated."""
+        return Conditioning(np.ones(n), np.zeros(0, dtype=np.intp), None, tuning=tuning)
 
     def rows(self, a: Matrix) -> Matrix:
         """Rows in x as rows in z; sparse rows stay sparse unless variables are mixed."""

@@ -27,7 +27,7 @@ from ..oracles import Separation
 from ..proof.certificate import Array, Ints, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
-from ..proof.prove import Feasible, Lower, floor_share, infeasible, own_terms, prove_confined
+from ..proof.prove import Feasible, Lower, infeasible, prove_confined
 from ..proof.scaling import scaled, scaling_of
 from ..solution.solution import Solution
 from .again import Tried
@@ -172,7 +172,7 @@ class CounterpartRelaxation(Relaxation):
     negligible: ClassVar[float] = 1e-6  # pushes are no active points
 
     def __init__(self, given: Program, options: Options) -> None:
-        super().__init__(scaled(given), scaling_of(given), options)
+        super().__init__(scaled(given), scaling_of(given), options, given)
         self.finite, self.held = counterpart(self.program), Tried([], 1.0)
         self.best: Feasible | None = None
         self.separated: tuple[Proposal, list[Separation]] | None = None
@@ -182,9 +182,6 @@ class CounterpartRelaxation(Relaxation):
         size = f"{counted(self.program.n, 'variable')}, {counted(self.program.A.shape[0], 'finite row')}"
         rows, columns = self.finite.A.shape
         return size, f", one finite program with {counted(columns, 'variable')} and {counted(rows, 'row')}"
-
-    def floor(self, terms: float) -> float:
-        return floor_share(self.program, terms)
 
     def units(self, x: Array) -> Array:
         found: Array = np.abs(x) + 1.0
@@ -216,8 +213,7 @@ class CounterpartRelaxation(Relaxation):
             support, rows = self._atoms(found.multipliers + 0.5 * push * central)
             support = (*support, *middle)
             point = Proposal(x, self.value(x), support, rows)
-            # Before the first answer, the terms that gaps are relative to are not known.
-            state.terms, state.own = abs(point.value), own_terms(self.program, x, sum(s.multiplier for s in support))
+            state.terms = abs(point.value)
             allowed = state.allowed(point.value)
             mass = float(np.abs(found.multipliers[robust]).sum())
             room = float(central[inner] @ finite.row_upper[inner] - toll @ x)  # at the centres of index sets

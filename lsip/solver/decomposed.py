@@ -26,6 +26,7 @@ from ..oracles import Separation, is_prover
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.dual import Dual
 from ..proof.families import Bounds, family_bounds
+from ..proof.gap import data_rounding
 from ..proof.primal import Broken, broken_rows
 from ..proof.prove import Feasible, Lower, feasible_at, upper_bound
 from ..proof.rows import trusts
@@ -40,6 +41,11 @@ from .sampling import SampledRows
 from .state import End, Proposal, State
 
 
+def least_gap(program: Program) -> float:
+    """The absolute gap that will do over a set X that is not written down: costs are taken as they are."""
+    return data_rounding(program, float(np.abs(program.c).max(initial=0.0)))
+
+
 class DecomposedRelaxation(Relaxation):
     """Mixtures of points of X under cuts."""
 
@@ -47,6 +53,8 @@ class DecomposedRelaxation(Relaxation):
 
     def __init__(self, program: Program, maximise: Maximise, start: Sequence[Extreme], options: Options) -> None:
         super().__init__(program, identity(program), options)
+        if options.atol is None:
+            self.atol = least_gap(program)
         self.maximise, self.start, self.mixing = maximise, start, options.tuning.decomposition
         self.accelerators = (Inside(self),)
         self.master, self.held = ColumnMaster(program.c, options.tol), Rows(program)

@@ -13,17 +13,19 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import ModelError, ProofError
+from ..legible import legibly
 from ..model.program import Compilable, Program, compiled
 from ..model.status import Status
 from ..oracles import Oracle
 from ..proof.families import family_bounds
+from ..proof.gap import closed
 from ..proof.primal import broken_rows
 from ..proof.prove import upper_bound
 from ..proof.rows import trusts
 from ..proof.verify import check_numbers
 from ..solution.solution import Solution
 from ..validation import shown
-from .decomposed import DecomposedRelaxation
+from .decomposed import DecomposedRelaxation, least_gap
 from .driver import Run, drive
 from .mixture import Atom, Extreme, Maximise, Rows, beyond, mixture
 from .options import Options
@@ -66,9 +68,8 @@ class Decomposition(Solution):
             raise ProofError(f"The multipliers prove {lower:.9g}, not {proof.lower:.9g}.")
         if self.lower > self.upper:
             raise ProofError(f"The bounds contradict each other: {self.lower!r} is above {self.upper!r}.")
-        gap = (proof.upper - proof.lower) / max(abs(proof.upper), min(rows.terms(multipliers, self.x), 1.0))
-        if self.status is Status.OPTIMAL and not gap <= self.tol * (1 + 1e-9):
-            raise ProofError(f"The gap {gap:.3g} is not closed to tol = {self.tol:g}.")
+        if self.status is Status.OPTIMAL and not closed(proof.lower, proof.upper, self.tol, least_gap(program)):
+            raise ProofError(f"The gap {self.gap:.3g} is not closed to tol = {self.tol:g}.")
         if proof.upper < np.inf:
             self._verify_mixture(program)
         return self
@@ -109,6 +110,7 @@ class Decomposition(Solution):
         """Refused: X was never written down."""
         raise ModelError("The relaxations of a Decomposition have X in them, which no file can hold.")
 
+    @legibly
     def __str__(self) -> str:
         lines = super().__str__().split("\n")
         if self.status is not Status.INFEASIBLE:

@@ -30,11 +30,12 @@ from ..proof.primal import Broken
 from ..proof.prove import Lower, infeasible, optimal, row_terms, unbounded
 from ..proof.ray import Ray
 from ..proof.region import restated
+from ..rounding import check_rounding
 from ..solution.effort import Effort
 from ..solution.rounding import above
 from ..solution.solution import Iterate, Solution
 from ..solution.uncertified import cancelled, searched, unfinished
-from ..validation import answer, flag
+from ..validation import answer, flag, truth
 from .clock import Clock, spent_on
 from .early import BoundsByIteration, BoundsByTime, EarlyBounds
 from .options import Options
@@ -69,6 +70,7 @@ class Steps(Protocol):
 
 def drive(run: Steps, verbose: bool) -> Solution:
     """Run a solve to its end, with a progress table if `verbose`."""
+    check_rounding()
     flag("verbose", verbose)
     with ExitStack() as stack:
         table = Table() if verbose else None
@@ -88,7 +90,7 @@ def _driven(run: Steps, table: Table | None) -> Solution:
             iterate = next(stepper)
             if table:
                 table.row(iterate)
-            if callback is not None and answer("callback", callback, iterate):
+            if callback is not None and truth("callback", answer("callback", callback, iterate)):
                 stepper.close()
                 return run.stop(End(Status.INTERRUPTED))
     except StopIteration as end:
@@ -312,7 +314,7 @@ class Run:
     def _hidden(self, violation: float, bound: float, separations: list[Separation]) -> bool:
         """Whether a violation may be the rounding of terms that cancel; the next point keeps rows by more than that."""
         state, least = self.state, self.relaxation.rounding(self.state.proposal, separations, violation)
-        if violation > least or state.atol is not None or not state.proposal.support:
+        if violation > least or not state.proposal.support:
             return False
         mass = self.tuning.above_rounding * sum(s.multiplier for s in state.proposal.support)
         if bound > 0:
@@ -385,7 +387,7 @@ class Run:
         if best is None:
             return None
         lower = lower.at(self.program, best.point)
-        if not state.closed(self.program, best, lower):
+        if not state.closed(best, lower):
             self.unclosed += 1
             self.due = len(state.history) + max(self.unclosed - self.tuning.unclosed, 0) // 2
             return None
@@ -486,7 +488,7 @@ class Run:
         lower = self._last_lower(x, allowed, here if best is None else None, hurried)
         lower = lower if best is None else lower.at(self.program, best.point)
         certificate = optimal(self.program, best, lower, state.x, state.violation)
-        if best is not None and state.closed(self.program, best, lower):
+        if best is not None and state.closed(best, lower):
             status = Status.UNCERTIFIED if certificate.trusts else Status.OPTIMAL
         if status is Status.STALLED and best is not None and best.upper - lower.value <= self.options.tol:
             evidence = self._nearly((best.upper - lower.value) / self.scaling.objective)
@@ -509,7 +511,7 @@ class Run:
         """How far the value is off at most, relative to it, if the violation is not larger than it seems."""
         value = self.relaxation.value(self.state.x)
         missed = max(self.state.estimate, 0.0) * sum(s.multiplier for s in lower.dual.support)
-        return (abs(value - lower.value) + missed) / max(abs(value), self.state.least / self.options.tol)
+        return (abs(value - lower.value) + missed) / max(abs(value), abs(lower.value))
 
     def _nearly(self, gap: float) -> str:
         """What to do where the bounds are close, but the value is so small that a relative gap stays open."""
@@ -562,15 +564,12 @@ class Run:
         violation = as_written(self.given, certificate.violation)
         certificate = replace(certificate, x=np.clip(certificate.x, -LARGEST, LARGEST), violation=violation)
         certificate = replace(certificate, finite_violation=max(self.given.finite_violation(certificate.x), 0.0))
-        closed = status in (Status.OPTIMAL, Status.UNCERTIFIED)
-        x = state.x if state.best is None else state.best.point.x
-        least = state.tolerated(self.relaxation.value(x)) if closed else state.least
         return self._answer(
             status,
             certificate,
             history=self._history(certificate),
             negligible=relaxation.negligible,
-            atol=least / self.scaling.objective,
+            atol=relaxation.atol,
             oracle=relaxation.oracle_names,
             cuts=tuple(relaxation.held.cuts),
             evidence=evidence,

@@ -29,9 +29,10 @@ from ..model.status import Status
 from ..oracles import pick_oracle
 from ..proof.certificate import Array, BoundAssumption, Certificate, Support, TreeAssumption
 from ..proof.dual import Dual
+from ..proof.gap import closed, data_rounding, relative_gap
 from ..proof.linear_algebra import exact_sums
 from ..proof.primal import Broken
-from ..proof.prove import Lower, optimal, prove_feasible, rounding_of
+from ..proof.prove import Lower, optimal, prove_feasible
 from ..proof.verify import verify
 from ..solution.effort import Effort
 from ..solution.rounding import above
@@ -236,8 +237,7 @@ class IntegerRun:
         """How far the bounds are apart, relative to the value."""
         if self.best is None or self.lower == -np.inf:
             return np.inf
-        worth = self._worth(self.best)
-        return (worth - self.lower) / max(abs(worth), self.least)
+        return relative_gap(self.lower, self._worth(self.best))
 
     def _cut_off(self, x: Array, values: Array) -> float:
         """Add the worst index points at x, its integers rounded, of all constraints that it breaks; by how much."""
@@ -408,15 +408,10 @@ class IntegerRun:
         value = exact_sums(np.array([given.constant]), given.c[None, :], proof.x).lo[0]
         return float(down(value - 2.0 * (np.abs(given.c) @ proof.box) if len(proof.box) else value))
 
-    @property
+    @cached_property
     def least(self) -> float:
-        """The gap that is small enough whatever the value: little beside one unit of the cheapest integer."""
-        if self.options.atol is not None:
-            return self.options.atol
-        given, cost = self.given, np.abs(self.given.c[self.given.integer])
-        unit = float(cost[cost > 0].min()) if cost.any() else 0.0
-        own = 0.0 if self.best is None else float(np.abs(given.c) @ np.abs(self.best.x)) + abs(given.constant)
-        return max(self.options.tol * unit, rounding_of(own))
+        """The absolute gap that will do."""
+        return data_rounding(self.given) if self.options.atol is None else self.options.atol
 
     def _closed(self) -> End | None:
         """The end, if the bounds meet."""
@@ -437,8 +432,7 @@ class IntegerRun:
 
     def _enough(self, best: Solution, lower: float) -> bool:
         """Whether a bound is close to what a point is worth."""
-        worth = self._worth(best)
-        return worth - lower <= max(self.options.tol * abs(worth), self.least)
+        return closed(lower, self._worth(best), self.options.tol, self.least)
 
     def _no_room(self, best: Solution) -> End:
         """The end with a point that is feasible only up to rounding, or as far as is known."""

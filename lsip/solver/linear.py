@@ -14,11 +14,11 @@ from ..masters import MasterError, MasterResult, master_name
 from ..model.counterpart import unsuited
 from ..model.program import Program
 from ..model.status import Status
-from ..oracles import Separation, is_instant, is_prover, prover
+from ..oracles import Separation, ask, is_instant, is_prover, prover
 from ..proof.certificate import Array, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
-from ..proof.prove import Feasible, Lower, floor_share, own_terms, prove_lower
+from ..proof.prove import Feasible, Lower, prove_lower
 from ..proof.ray import Ray
 from ..proof.scaling import scaled, scaling_of
 from .again import Kept
@@ -44,7 +44,7 @@ class LinearRelaxation(Relaxation):
         self, given: Program, options: Options, earlier: Sequence[Support] = (), proof: tuple[Support, ...] = ()
     ) -> None:
         """Index points of an `earlier` answer are among the first, and the atoms of its `proof` in the next one."""
-        super().__init__(scaled(given), scaling_of(given), options)
+        super().__init__(scaled(given), scaling_of(given), options, given)
         self.held, self.proof = LinearMaster(self.program, self.oracles, options, earlier), proof
         self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None
@@ -63,9 +63,6 @@ class LinearRelaxation(Relaxation):
     def outline(self) -> tuple[str, str]:
         size = f"{counted(self.program.n, 'variable')}, {counted(self.program.A.shape[0], 'finite row')}"
         return size, f", master {master_name(self.options.master)}"
-
-    def floor(self, terms: float) -> float:
-        return floor_share(self.program, terms)
 
     def units(self, x: Array) -> Array:
         """What each variable is at x, or what makes its terms about 1."""
@@ -131,11 +128,10 @@ class LinearRelaxation(Relaxation):
     def _accept(self, state: State, result: MasterResult) -> None:
         self.result = result
         proposal = self._proposal(result)
-        own = own_terms(self.program, proposal.x, float(result.cut_multipliers.sum()))
-        if not np.isfinite([proposal.value, own]).all():
+        if not np.isfinite([proposal.value, float(np.abs(self.program.c) @ np.abs(proposal.x))]).all():
             name = master_name(self.options.master)
             raise MasterError(f"What {name} found is so large that nothing can be computed with it.")
-        state.accept(proposal, self.held.terms(result), own)
+        state.accept(proposal, self.held.terms(result))
 
     def _proposal(self, result: MasterResult) -> Proposal:
         x, edge = self.held.x(result.z), np.abs(result.z) >= self.tuning.box.near_edge * self.held.limit
@@ -276,7 +272,7 @@ class LinearRelaxation(Relaxation):
         if not self.options.sample_first or not ready or not any(sampled for sampled, _ in each):
             return None
         found = [
-            sampled.separate(violation, -0.5 * state.margin) if sampled else oracle.maximise(violation)
+            sampled.separate(violation, -0.5 * state.margin) if sampled else ask(oracle, violation)
             for f, (sampled, oracle) in enumerate(each)
             for violation in [self.program.violation(f, point.x)]
         ]

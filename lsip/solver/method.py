@@ -40,10 +40,10 @@ class Exchange(Options):
         The finite LP solver: "highs", "gurobi", "cvxpy" or "pyomo", the last two with a solver behind a colon if need
         be; or one of yours, which is called with the data of each finite program and opens it (`lsip.masters.Master`).
     tol
-        Gap to reach, relative to the optimal value.
+        Gap to reach, (upper - lower) / max(|lower|, |upper|).
     atol
-        Gap that is small enough whatever the value, in units of the objective. None stands for what rounding leaves of
-        the model's own terms, and for `tol` relative to the terms of the dual objective where no more can be reached.
+        Distance of the bounds that will do whatever the gap, in units of the objective: for an optimum of 0. None
+        stands for what rounding leaves of the model's own terms, which is computed from the data.
     max_iterations, time_limit
         When to stop at the latest; seconds.
     polish

@@ -18,7 +18,7 @@ from ..proof.linear_algebra import product
 from ..proof.primal import FinitePoint
 from ..proof.prove import Lower
 from ..proof.rows import point_rows, settled
-from ..validation import answer
+from ..validation import answer, numbers, shown
 from .rows import Known
 
 
@@ -43,6 +43,14 @@ class Extreme:
     bound: float
     data: Any = None
     radius: Array | float = 0.0
+
+    def __post_init__(self) -> None:
+        bound = numbers(self.bound, "`bound` of an Extreme")
+        if bound.ndim:
+            raise ModelError(f"`bound` of an Extreme is a number; got {shown(self.bound)}.")
+        object.__setattr__(self, "x", numbers(self.x, "`x` of an Extreme"))
+        object.__setattr__(self, "bound", float(bound))
+        object.__setattr__(self, "radius", numbers(self.radius, "`radius` of an Extreme"))
 
 
 Maximise = Callable[[Array], Extreme]  # direction (n,) -> a point of X at which direction @ x is largest, with a bound

@@ -17,7 +17,7 @@ from ..masters import open_master
 from ..masters.base import Matrix
 from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
-from ..oracles import Oracle, Separation, tuned
+from ..oracles import Oracle, Separation, ask, tuned
 from ..proof.certificate import Array
 from ..proof.linear_program import linear_program
 from ..proof.ray import Ray, prove_ray, recession
@@ -57,7 +57,7 @@ def find_ray(held: LinearMaster, oracles: list[Oracle], clock: Clock) -> Ray | A
         d = _cleaned(cone, conditioning.x(result.z), a, tuning)
         seconds = min(clock.left(), tuning.seconds)
         asked = [tuned(oracle, seconds=seconds) for oracle in oracles]
-        found = [oracle.maximise(program.violation(f, d, scale=0.0)) for f, oracle in enumerate(asked)]
+        found = [ask(oracle, program.violation(f, d, scale=0.0)) for f, oracle in enumerate(asked)]
         size = max((_size(family, d, tuning.sized_points) for family in program.families), default=0.0)
         if max((s.worst for s in found), default=0.0) <= tuning.touched * size:
             return prove_ray(program, d, seconds) or prove_ray(program, _refined(program, d, a, tuning), seconds) or d

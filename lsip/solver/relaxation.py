@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from ..model.program import Program
-from ..oracles import Separation, pick_oracle, tuned
+from ..oracles import Separation, ask, pick_oracle, tuned
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
+from ..proof.gap import data_rounding
 from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower, infeasible, prove_feasible, prove_lower, rounding_of, row_terms
 from ..proof.ray import Ray
@@ -83,17 +85,22 @@ class Relaxation(ABC):
     negligible: ClassVar[float] = 1e-9  # the share of all multipliers below which an atom is no active point
     escape: ClassVar[str] = ""  # what to say where the box that stands in for infinite bounds cannot grow any more
 
-    def __init__(self, program: Program, scaling: Scaling, options: Options) -> None:
+    def __init__(self, program: Program, scaling: Scaling, options: Options, given: Program | None = None) -> None:
         self.program, self.scaling, self.options, self.tuning = program, scaling, options, options.tuning
+        self.given = program if given is None else given  # before it was scaled
         self.oracles = [options.separation or pick_oracle(f) for f in program.families]
+
+    @cached_property
+    def atol(self) -> float:
+        """The absolute gap that will do, in given units."""
+        return data_rounding(self.given) if self.options.atol is None else self.options.atol
 
     def begin(self) -> State:
         """What is known before the first step."""
-        program, tol, atol = self.program, self.options.tol, self.options.atol
-        atol = None if atol is None else self.scaling.objective * atol
+        program, tol, atol = self.program, self.options.tol, self.scaling.objective * self.atol
         x = np.clip(np.zeros(program.n), program.lower, program.upper)
         margin = self.tuning.margins.first * tol * self.held.scale
-        return State(tol, atol, self.floor, margin, Proposal(x), Bounds((np.inf,) * len(program.families)))
+        return State(tol, atol, margin, Proposal(x), Bounds((np.inf,) * len(program.families)))
 
     def describe(self) -> list[str]:
         """Two lines about what is solved, and how."""
@@ -131,10 +138,6 @@ class Relaxation(ABC):
         """For people."""
         return ", ".join(dict.fromkeys(type(o).__name__ for o in self.oracles)) or "none needed"
 
-    def floor(self, terms: float) -> float:
-        """The share of `tol`, relative to terms of such a size, below which proofs explode."""
-        return 1.0
-
     def add(self, new: list[Support], known: Known | None = None) -> int:
         """Append cuts; how many there were."""
         return self.held.add(new, known)
@@ -149,8 +152,10 @@ class Relaxation(ABC):
         One that can use it knows how much room the margin leaves, and the seconds left.
         """
         return [
-            tuned(oracle, near=max(0.5 * margin, 0.0), seconds=left).maximise(
-                self.program.violation(f, point.x, radius=point.box), target=0.0, seed=seed
+            ask(
+                tuned(oracle, near=max(0.5 * margin, 0.0), seconds=left),
+                self.program.violation(f, point.x, radius=point.box),
+                seed=seed,
             )
             for f, oracle in enumerate(self.oracles)
         ]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..errors import OutOfTime
-from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Work
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
+from ..proof.gap import closed
 from ..proof.primal import Broken
-from ..proof.prove import TUNING, Feasible, Lower, least_gap, rounding_of
+from ..proof.prove import Feasible, Lower
 from ..solution.solution import Iterate
 
 
@@ -45,18 +43,16 @@ class End:
 class State:
     """All that changes during a solve, and the gap that it is to reach, in the units of the relaxation."""
 
-    tol: float  # the gap to reach, relative to the value
-    atol: float | None  # small enough whatever the value; None: what rounding leaves of the model's own terms
-    floor: Callable[[float], float]  # the share of `tol`, by terms, below which proofs explode
+    tol: float  # the relative gap to reach
+    atol: float  # the absolute one that will do
     margin: float  # that cuts are kept by
     proposal: Proposal
     violation: Bounds  # proven at the point of the proposal, a family
     relaxed: float = -np.inf  # what the relaxations say of the optimum
     terms: float = 1.0  # the size of the dual objective: sides and bounds, each times its multiplier
-    own: float = 0.0  # and of the terms of the objective itself
-    rounded: float = 0.0  # the gap that rounding leaves open, once it is seen that terms of rows cancel
+    rounded: float = 0.0  # what margins cost that rounding does not hide, once it is seen that terms of rows cancel
     slater: bool = True  # whether there may be points with room in every constraint
-    content: bool = False  # whether a gap relative to the terms of the dual will do
+    content: bool = False  # whether bounds will do, since the gap is out of reach
     incumbent: Feasible | None = None  # the best point that is proven to be feasible
     fallback: Feasible | None = None  # a proven one that a retreat led to
     wider: float = 0.0  # the margin by which cuts are kept in the search for the next one; 0 before the first
@@ -74,44 +70,25 @@ class State:
         """The current point."""
         return self.proposal.x
 
-    def accept(self, proposal: Proposal, terms: float | None = None, own: float = 0.0) -> None:
+    def accept(self, proposal: Proposal, terms: float | None = None) -> None:
         """Take a relaxation's answer as the current point and the current dual measure."""
         self.violation = Bounds((np.inf,) * len(self.violation.values))  # first: it is about the point before
         self.proposal, self.begun = proposal, True
         if terms is not None:
-            self.terms, self.own = terms, own
+            self.terms = terms
 
     def allowed(self, value: float) -> float:
-        """The gap to reach: relative to the value, or to the model's own terms where that is all that can be had."""
-        return max(self.tol * abs(value), self.least, self.rounded)
+        """What margins and proofs may cost: the gap to reach, or `tol` of the dual's terms where it is out of reach."""
+        reached = max(self.tol * abs(value), self.atol, self.rounded)
+        return max(reached, self.tol * min(self.terms, 1.0)) if self.content else reached
 
-    @property
-    def least(self) -> float:
-        """The gap that is small enough whatever the value."""
-        if self.atol is not None:
-            return self.atol
-        share = max(self.floor(self.terms), 1.0 if self.content else 0.0)
-        return max(self.tol * min(self.terms, 1.0) * share, rounding_of(self.terms + self.own))
-
-    def tolerated(self, value: float) -> float:
-        """The least gap that an answer of this value may have; rounding of rows excuses a small share of it at most."""
-        return max(self.least, min(self.rounded, TUNING.most_cancelled * abs(value)))
-
-    def closed(self, program: Program, best: Feasible, lower: Lower) -> bool:
+    def closed(self, best: Feasible, lower: Lower) -> bool:
         """Whether these bounds are close enough, for whoever checks them again as well."""
-        gap, least = best.upper - lower.value, max(self.least, self.rounded)
-        if gap <= self.tol * abs(best.upper) or not gap <= least:
-            return bool(np.isfinite(gap)) and gap <= self.tol * abs(best.upper)
-        if self.atol is not None:
-            return True
-        try:
-            return gap <= least_gap(program, self.tol, lower.terms, best.point.x, lower.dual.support, gap)
-        except OutOfTime:  # for a look at the rows
-            return False
+        return closed(lower.value, best.upper, self.tol, self.atol)
 
     def relent(self) -> bool:
-        """Be content with a gap relative to the terms of the dual; whether that is news."""
-        if self.content or self.atol is not None:
+        """Be content with bounds, where the gap stays open; whether that is news."""
+        if self.content:
             return False
         self.content = True
         return True

@@ -66,7 +66,7 @@ class BoxTuning(Configuration):
         The share of `tol` that it may cost and still not matter.
     """
 
-    reach: Positive = 1e3
+    reach: Positive = 1e4
     stretch: Factor = 10.0
     near_edge: Share = 0.99
     price: Share = 0.05

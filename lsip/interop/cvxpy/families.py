@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...domains import Product
 from ...expressions.affine import Affine
-from ...expressions.folds import declared_places, unfolded_body
+from ...expressions.folds import unfolded_body
 from ...expressions.graph import Index
 from ...model.compilation import declared_family
 from ...model.families import FamilyViolation
@@ -32,16 +32,14 @@ class Compiled:
 
     families: tuple[Any, ...]
     owners: tuple[tuple[tuple[Quantified, int], ...], ...]  # a family, a component: the constraint and its element
-    declared: tuple[NDArray[np.intp], ...]  # a family: the coordinates of its indices as they were declared
 
     def measure(self, active: tuple[ActivePoint, ...]) -> dict[int, list[tuple[Any, Any]]]:
         """The dual measure of every constraint, by its Python id: points and multipliers, heaviest first."""
         atoms: dict[int, dict[bytes, tuple[Any, Array]]] = {id(f): {} for row in self.owners for f, _ in row}
         for s in active:
             owner, element = self.owners[s.family][s.component]
-            seen = s.point[self.declared[s.family]]
-            point: Any = float(seen[0]) if owner.domain.scalar else seen
-            found = atoms[id(owner)].setdefault(seen.tobytes(), (point, np.zeros(owner.size)))
+            point: Any = float(s.point[0]) if owner.domain.scalar else s.point
+            found = atoms[id(owner)].setdefault(s.point.tobytes(), (point, np.zeros(owner.size)))
             found[1][element] += s.multiplier
         shapes = {id(f): f.shape for row in self.owners for f, _ in row}
         return {
@@ -57,7 +55,6 @@ def compile_families(constraints: Sequence[Quantified], layout: Layout) -> Compi
     """
     families: list[Any] = []
     owners: list[tuple[tuple[Quantified, int], ...]] = []
-    declared: list[NDArray[np.intp]] = []
     groups: dict[tuple[Index, ...], list[tuple[Quantified, Affine]]] = {}
     for c in constraints:
         if c.traced:
@@ -71,13 +68,11 @@ def compile_families(constraints: Sequence[Quantified], layout: Layout) -> Compi
         domain = indices[0].domain if len(indices) == 1 else Product(*(i.domain for i in indices))
         families.append(declared_family(name, indices, domain, body, labels, {layout.whole: 0}))
         owners.append(tuple((m, i) for m in members for i in range(m.size)))
-        declared.append(declared_places(indices))
     for c in constraints:
         if not c.traced:
             families += black_boxes(c, _name(c), layout)
             owners += [((c, i),) for i in range(c.size)]
-            declared += [np.arange(c.domain.dim)] * c.size
-    return Compiled(tuple(families), tuple(owners), tuple(declared))
+    return Compiled(tuple(families), tuple(owners))
 
 
 def _name(c: Quantified) -> str:

@@ -13,8 +13,10 @@ from ...errors import ModelError, NotAffineError
 from ...expressions.graph import Expression
 from ...expressions.graph import Index as Formula
 from ...expressions.tape import Tape
+from ...legible import legibly
 from ...model.callables import Family
 from ...model.statements import check_indices
+from ...validation import answer
 from .affine import dense, fixed
 from .families import agree, proven_violation
 from .index import Index, IndexCondition, IndexExpression
@@ -73,11 +75,11 @@ class ForAll:
     def at(self, point: Array) -> Relation:
         """The CVXPY constraint of a black-box rule at one index point."""
         assert self.rule is not None
-        return self.rule(float(point[0]) if self.domain.scalar else point)
+        return _checked(answer("rule", self.rule, float(point[0]) if self.domain.scalar else point), "A rule")
 
     def body_at(self, point: Array) -> Node:
         """The CVXPY expression that must be <= 0 at one index point; for a black box."""
-        relation = _checked(self.at(point), str(self))
+        relation = self.at(point)
         if relation.shape != self.shape:
             raise ModelError(
                 f"A rule gives constraints of the same shape at every index point; this one has {relation.shape} at "
@@ -110,6 +112,7 @@ class ForAll:
         """
         return proven_violation(self)
 
+    @legibly
     def __str__(self) -> str:
         where = ", ".join(f"{i.name} ∈ {i.domain}" for i in self.indices)
         body = str(self.constraint).replace(" <= ", " ≤ ") if self.traced else "rule(y)"
@@ -155,10 +158,14 @@ def forall(index: Index | Domain | Sequence[Index], constraint: Given, *, lipsch
         raise ModelError("forall was given the same index twice.")
     if callable(constraint) and not isinstance(constraint, cp.Constraint):
         if len(indices) > 1:
-            return forall(indices, constraint(*indices))
+            return forall(indices, constraint(*indices), lipschitz=lipschitz)
         return _from_rule(indices[0], constraint, lipschitz)
     if isinstance(constraint, list | tuple):
-        return [forall(indices, c) for c in constraint]
+        return [forall(indices, c, lipschitz=lipschitz) for c in constraint]
+    if lipschitz is not None:
+        raise ModelError(
+            "`lipschitz` is for rules, which are black boxes; a formula is enclosed as it is. Leave it out."
+        )
     return _declared(indices, constraint)
 
 

@@ -22,7 +22,8 @@ from ...expressions.graph import Condition, Expression
 from ...expressions.graph import Index as Formula
 from ...expressions.operators import FIRST, RULES, Statement, as_objects
 from ...expressions.printing import POWER, Printer
-from ...validation import OBJECT, shown
+from ...legible import legibly
+from ...validation import OBJECT, choice, shown
 from .package import Node, cp
 
 Place = int | slice | EllipsisType | NDArray[np.integer] | NDArray[np.bool_] | list[int] | None
@@ -59,6 +60,7 @@ class IndexExpression(cp.Parameter):  # type: ignore[misc]
         """The formula; written when asked for, since what a recurrence reads like doubles with every step."""
         return Printer(tex=False).wrapped(self.formula, POWER)
 
+    @legibly
     def __repr__(self) -> str:
         return str(self.formula)
 
@@ -110,12 +112,14 @@ class IndexExpression(cp.Parameter):  # type: ignore[misc]
 
     def reshape(self, *shape: int | Sequence[int], order: str = "C") -> Any:
         """As NumPy has it; CVXPY itself asks for order "F"."""
+        choice("order", order, ("C", "F"))
         if order == "C" or (self.formula.ndim < 2 and np.ndim(shape[0]) == 0 and len(shape) < 2):
             return wrap(self.formula.reshape(*shape))
         sizes = shape[0] if len(shape) == 1 else shape
         return wrap(self.formula.T.ravel().reshape(np.atleast_1d(sizes)[::-1].tolist()).T)
 
     def ravel(self, order: str = "C") -> Any:
+        choice("order", order, ("C", "F"))
         return wrap((self.formula.T if order == "F" and self.formula.ndim > 1 else self.formula).ravel())
 
     flatten = ravel
@@ -156,6 +160,7 @@ class IndexCondition(Statement):
 
     __or__ = __rand__ = __ror__ = __and__
 
+    @legibly
     def __str__(self) -> str:
         return str(self.formula)
 
@@ -195,9 +200,10 @@ def unwrap(value: object) -> Any:
         return value.value
     if isinstance(value, list | tuple):
         return type(value)(unwrap(v) for v in value)
-    if getattr(value, "dtype", None) == OBJECT and not all(map(_known, np.asarray(value).ravel())):
+    kind = getattr(value, "dtype", None)  # of the module numpy, it is a class
+    if isinstance(kind, np.dtype) and kind == OBJECT and not all(map(_known, np.asarray(value).ravel())):
         raise ModelError("An array of objects cannot hold CVXPY expressions; use CVXPY's own, such as cp.hstack.")
-    if getattr(value, "dtype", None) == OBJECT:
+    if isinstance(kind, np.dtype) and kind == OBJECT:
         masked = isinstance(value, np.ma.MaskedArray)
         return _objects(np.ma.asanyarray(value) if masked else np.asarray(value), unwrap)
     return value

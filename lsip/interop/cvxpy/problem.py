@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ModelError
+from ...legible import legibly, say
 from ...model.program import Program
 from ...model.status import Status
 from ...proof.certificate import Certificate, TrustAssumption
@@ -16,7 +17,7 @@ from ...solution.solution import Solution
 from ...solver.clock import Clock
 from ...solver.driver import Run, drive
 from ...solver.method import Exchange, solve
-from ...validation import shown
+from ...validation import MOST_AXES, members, shown, title, words
 from .affine import Layout, dense
 from .approximations import approximations
 from .canonical import JUDGE, Canonical
@@ -81,7 +82,7 @@ class Problem:
             raise ModelError(f"The objective must be cp.Minimize(...) or cp.Maximize(...); got {shown(objective)}.")
         if isinstance(constraints, ForAll | cp.Constraint):
             raise ModelError(f"The constraints are a list, even of one: [{constraints}].")
-        self.objective, self.name = objective, name
+        self.objective, self.name = objective, title("a problem", name)
         self.constraints: list[Any] = list(_flatten(constraints))
         self.finite: list[Any] = [c for c in self.constraints if not isinstance(c, ForAll)]
         self.foralls: list[ForAll] = [c for c in self.constraints if isinstance(c, ForAll)]
@@ -151,7 +152,7 @@ class Problem:
         trusts = approximations((self.objective, *self.finite, *(c.constraint for c in self.foralls if c.traced)))
         found = _on_trust(found, trusts) if trusts else found
         if trusts and verbose:
-            print(found.message)
+            say(found.message)
         status = NAMES.get(found.status, "user_limit")
         present = status in cp.settings.SOLUTION_PRESENT
         # The dual values are those of the proof.
@@ -194,7 +195,9 @@ class Problem:
                 f"Unknown option {linear} of a convex model; besides those of its solver, the options are "
                 f"{', '.join(sorted(OPTIONS))} and verbose."
             )
-        named = str(solver) if solver is not None and str(solver).upper() != JUDGE else ""
+        if solver is not None:
+            words("solver", solver)
+        named = solver if solver is not None and solver.upper() != JUDGE else ""
         chosen, masters = ConvexOptions(**ours), []
 
         def opened(clock: Clock) -> ConvexRelaxation:
@@ -228,6 +231,7 @@ class Problem:
             self.value = solution.value
         return solution
 
+    @legibly
     def __str__(self) -> str:
         lines = [str(self.objective)]
         for i, c in enumerate(self.constraints):
@@ -252,10 +256,12 @@ def _on_trust(found: ModelSolution, trusts: tuple[TrustAssumption, ...]) -> Mode
     return replace(found, certificate=proof, status=Status.UNCERTIFIED if certain else status, evidence=evidence)
 
 
-def _flatten(items: Iterable[Any]) -> Iterable[Any]:
-    for item in items:
+def _flatten(items: Iterable[Any], depth: int = 0) -> Iterable[Any]:
+    if depth > MOST_AXES:
+        raise ModelError("Constraints are a list; got lists in lists without end.")
+    for item in members("constraints", items, "constraints"):
         if isinstance(item, list | tuple):
-            yield from _flatten(item)
+            yield from _flatten(item, depth + 1)
         elif isinstance(item, ForAll):
             yield item
         elif isinstance(item, cp.Constraint):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...model.program import Program
-from ...oracles import Oracle, tuned
+from ...oracles import Oracle, ask, tuned
 from ...proof.certificate import Support
 from ...solver.clock import Clock
 from ...solver.rows import cuts_at
@@ -61,7 +61,7 @@ def find_ray(
             continue
         d = np.where(np.abs(found.z) < TUNING.noise * units, 0.0, found.z)
         seen = [
-            tuned(oracle, seconds=clock.left()).maximise(program.violation(f, d, scale=0.0), target=0.0)
+            ask(tuned(oracle, seconds=clock.left()), program.violation(f, d, scale=0.0))
             for f, oracle in enumerate(oracles)
         ]
         if all(s.worst <= 0 for s in seen):

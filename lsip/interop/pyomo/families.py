@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...expressions.affine import Affine, Constraint, Term, Variable
-from ...expressions.folds import declared_places, unfolded_body
+from ...expressions.folds import unfolded_body
 from ...expressions.graph import Constant, Expression, Index
 from ...model.families import BlackBoxFamily
 from ...model.identities import matched
@@ -53,15 +53,10 @@ class Owner:
 
     piece: Place
     side: int  # UPPER for body <= upper, LOWER for lower <= body
-    places: NDArray[np.intp] | None = None  # of the coordinates that the piece knows of, where it does not know all
 
     def label(self, both: bool) -> str:
         """How the row is called, with its side if the piece has `both`."""
         return f"{self.piece.name}, {'upper' if self.side == UPPER else 'lower'} side" if both else self.piece.name
-
-    def seen(self, point: Array) -> Array:
-        """What the piece knows of a point: all but the parts of its coordinates in which rules are."""
-        return point if self.places is None else point[self.places]
 
 
 def declared(formulas: list[tuple[Place, Formula]], n: int, bent: bool) -> list[tuple[Any, tuple[Owner, ...]]]:
@@ -79,12 +74,10 @@ def declared(formulas: list[tuple[Place, Formula]], n: int, bent: bool) -> list[
     rows = [ForAll(i, Constraint(body, False, ("name", "rows"))) for i, body in bodies]
     found: list[tuple[Any, tuple[Owner, ...]]] = []
     compiled: tuple[Any, ...] = Problem(minimize(x[0]), rows).compile().families
-    for family, lines, (indices, _) in zip(compiled, groups.values(), bodies, strict=True):
+    for family, lines in zip(compiled, groups.values(), strict=True):
         family.labels = tuple(line.label for line in lines)
         family.name = "; ".join(dict.fromkeys(line.owner.piece.component.name for line in lines))
-        places = declared_places(indices)
-        owners = tuple(replace(line.owner, places=places) for line in lines)
-        found.append((family, owners))
+        found.append((family, tuple(line.owner for line in lines)))
     return found
 
 

@@ -74,9 +74,7 @@ class Answer:
         """(constraint, dual): the rate at which the objective changes with the right-hand side."""
         from pyomo.environ import Constraint
 
-        multipliers = self.solution.certificate.row_multipliers
-        found = multipliers if len(multipliers) else np.zeros(len(self.reading.finite))
-        rows = zip((row[0] for row in self.reading.finite), found.tolist(), strict=False)
+        rows = zip((row[0] for row in self.reading.finite), self.solution.row_multipliers().tolist(), strict=False)
         # Others are bounds of decisions that came out the same for all parameters.
         return [(data, 0.0 - self.sign * m) for data, m in rows if data.ctype is Constraint]
 
@@ -93,7 +91,7 @@ class Answer:
             owner = self.owners[point.family][point.component]
             if id(owner.piece.component) not in found:  # bounds of rules, and the objective
                 continue
-            key = owner.piece.key(owner.seen(point.point).tolist())
+            key = owner.piece.key(point.point.tolist())
             duals = found[id(owner.piece.component)][1]
             side = -self.sign if owner.side == UPPER else self.sign
             duals[key] = duals.get(key, 0.0) + side * point.multiplier
@@ -139,7 +137,7 @@ class Answer:
         if add_active_points:
             for point in self.solution.active:
                 owner = self.owners[point.family][point.component]
-                owner.piece.extend(owner.seen(point.point))
+                owner.piece.extend(point.point)
         StaleFlagManager.mark_all_as_stale()
         for variable, value in self.values():
             variable.set_value(value, skip_validation=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from ...expressions.folds import is_affine
 from ...model.status import Status
 from ...solution.solution import Solution
 from ...solver.method import Exchange, solve
+from ...validation import flag, is_mapping, shown
 from .families import Incomplete
 from .model import Reading, read
 from .results import Answer, NoSolutionError
@@ -63,7 +65,7 @@ class LSIPSolver:
 
         self.name = self.type = str(keywords.pop("type", "lsip"))
         self.options = Bunch()
-        self.options.update({**(options or {}), **keywords})
+        self.options.update({**_options(options), **keywords})
 
     def __enter__(self) -> LSIPSolver:
         return self
@@ -76,6 +78,7 @@ class LSIPSolver:
 
     def available(self, exception_flag: bool = True) -> bool:
         """Always: what it needs is installed with it."""
+        flag("exception_flag", exception_flag)
         return True
 
     def license_is_valid(self) -> bool:
@@ -122,7 +125,8 @@ class LSIPSolver:
             Pyomo's, with the `lsip.Solution` as `results.lsip`, and decision rules by variable as `results.rules`.
         """
         started = time.perf_counter()
-        given = {**self.options, **(options or {}), **keywords}
+        flag("load_solutions", load_solutions)
+        given = {**self.options, **_options(options), **keywords}
         chosen = {k: v for k, v in given.items() if k not in IGNORED}
         if timelimit is not None:
             chosen["time_limit"] = timelimit
@@ -169,6 +173,15 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(options["warm_start"], Solution):
             raise ModelError("`warm_start` takes the results of an earlier solve with lsip, or its lsip.Solution.")
     return options
+
+
+def _options(given: object) -> Mapping[str, Any]:
+    """A dictionary of options, by their names."""
+    if given is None:
+        return {}
+    if not is_mapping(given) or not all(isinstance(name, str) for name in given):
+        raise ModelError(f"`options` must be a dictionary of options by name; got {shown(given)}.")
+    return given
 
 
 def solved(reading: Reading, tee: bool, options: dict[str, Any]) -> Answer:

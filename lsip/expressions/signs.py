@@ -1,0 +1,265 @@
+"""Where index expressions are proven to be nonnegative over an index set, also where they touch zero.
+
+A square root needs an argument that is nowhere negative, and a density is such a function. Boxes are halved until the
+enclosures of an expression reach below zero on none of them. At a point where it is zero, enclosures are rounded to
+below zero however small the box. There, three exact arguments help: an expression that is monotone on a box is least at
+a corner; a polynomial is at least its smallest Bernstein coefficient, which is a rational number; and a polynomial that
+is a multiple of an inequality of the set, or of the product of two, is nonnegative because the set is where these hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain, combinations, pairwise
+from math import comb, prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..deadline import check
+from ..domains import Cell
+from .chart import Chart
+from .graph import Expression, Index, as_expression
+from .interval import Array
+from .parameter import Values
+from .polynomials import Polynomial, Polynomials
+from .tape import Tape
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class SignTuning:
+    """How long boxes are halved.
+
+    Parameters
+    ----------
+    most_boxes
+        Boxes that are open at the same time.
+    smallest
+        The width, relative to the index set, of boxes that are halved no more.
+    most_coefficients
+        Bernstein coefficients of all open boxes that are computed in one round.
+    most_cuts
+        Inequalities of a set of which products of two are looked at.
+    """
+
+    most_boxes: int = 4096
+    smallest: float = 2.0**-30
+    most_coefficients: int = 2000
+    most_cuts: int = 12
+
+
+TUNING = SignTuning()
+
+
+class Open(NamedTuple):
+    """A box of index points on which an expression is not proven to be nonnegative; a point, where it is negative."""
+
+    lower: Array  # (m,)
+    upper: Array
+
+    @property
+    def negative(self) -> bool:
+        """Whether it is a point, at which the expression is proven to be negative."""
+        return bool((self.lower == self.upper).all())
+
+    def at(self, coordinates: Sequence[str]) -> str:
+        """The place in words: t = 0.5, or 0.4 ≤ t ≤ 0.6."""
+        each = zip(coordinates, self.lower.tolist(), self.upper.tolist(), strict=True)
+        return ", ".join(f"{c} = {a:.6g}" if a == b else f"{a:.6g} ≤ {c} ≤ {b:.6g}" for c, a, b in each)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A cell of an index set, and what is known to be nonnegative there besides: conditions of np.where."""
+
+    cell: Cell
+    indices: tuple[Index, ...]
+    values: Values | None = None
+    guards: tuple[Expression, ...] = ()
+
+    def open_box(self, formula: Expression) -> Open | None:
+        """None if all elements of the formula are proven to be nonnegative, where all guards are."""
+        return _Search(self, Chart(self.cell, self.indices), formula).run()
+
+
+class _Search:
+    """The boxes of a cell on which some element of a formula may be negative."""
+
+    def __init__(self, part: Part, chart: Chart, formula: Expression) -> None:
+        self.chart, self.size = chart, formula.size
+        cell = part.cell
+        inside = () if cell.inside is None else (as_expression(cell.inside(chart.coordinates)),)
+        self.guards = [g.size for g in part.guards]
+        self.cuts = sum(e.size for e in inside)
+        outputs = (formula, *part.guards, *inside)
+        self.tape = self._tape(outputs, part.values)
+        self.alone = self._tape((formula,), part.values)
+        self.lower, self.upper = cell.lower, cell.upper
+        own = Polynomials.of(self.alone)
+        self.polynomials = None if own is None else _written_out(own)
+        self.settled = np.zeros(self.size, dtype=bool)  # nonnegative because the set is where that holds
+        known_cuts: list[tuple[bool, list[Polynomial]]] = []
+        for e in (*part.guards, *inside) if own is not None else ():
+            known = Polynomials.of(self._tape((e,), part.values))
+            cuts = [] if known is None else _written_out(known)
+            each = (
+                any(e is g for g in part.guards) and e.size == self.size
+            )  # a guard of an element says nothing about the others
+            known_cuts += [(each, cuts)]
+        for k, p in enumerate(self.polynomials or ()):
+            mine = [q for each, cuts in known_cuts for q in (cuts[k : k + 1] if each else cuts)]
+            products = (product_of(q, r) for q, r in combinations(mine[: TUNING.most_cuts], 2))
+            self.settled[k] = any(_multiple(p, q) for q in chain(mine, products))
+
+    def _tape(self, outputs: tuple[Expression, ...], values: Values | None) -> Tape:
+        return Tape(outputs, self.chart.indices, self.chart.instead or None, values)
+
+    def run(self) -> Open | None:
+        lower, upper = self.lower, self.upper
+        width = upper.max(axis=0) - lower.min(axis=0)
+        while len(lower):
+            check("signs")
+            left = self._left(lower, upper)
+            kept = left.any(axis=1)
+            lower, upper, left = lower[kept], upper[kept], left[kept]
+            kept = self._sharper(lower, upper, left)
+            lower, upper = lower[kept], upper[kept]
+            centre = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
+            negative = self._negative(centre)
+            if negative.any():
+                point = self.chart.points(centre[negative][:1])[0]
+                return Open(point, point)
+            small = ((upper - lower) <= TUNING.smallest * width).all(axis=1)
+            if len(lower) and (small.any() or len(lower) > TUNING.most_boxes):
+                first = int(np.argmax(small))
+                found = self.chart.enclosed(lower[first : first + 1], upper[first : first + 1])
+                return Open(found[0][0], found[1][0])
+            lower, upper = halves(lower, upper, width)
+        return None
+
+    def _parts(self, lower: Array, upper: Array) -> tuple[Array, Array, list[tuple[Array, Array]], Array]:
+        """Ends of the formula (N, size), of the guards, and the upper ends of what is nonnegative on the set."""
+        with np.errstate(all="ignore"):
+            found = self.tape.enclose(lower, upper)
+        ends = np.cumsum([self.size, *self.guards])
+        guards = [(found.lo[:, a:b], found.hi[:, a:b]) for a, b in pairwise(ends.tolist())]
+        return found.lo[:, : self.size], found.hi[:, : self.size], guards, found.hi[:, ends[-1] :]
+
+    def _left(self, lower: Array, upper: Array) -> Bools:
+        """Which elements may be negative on which boxes (N, size), somewhere on the set and where the guards hold."""
+        low, _, guards, cuts = self._parts(lower, upper)
+        left = ~(low >= 0) & ~self.settled
+        left &= ~(cuts < 0).any(axis=1, keepdims=True)
+        for _, high in guards:
+            left &= ~(high < 0)
+        return np.asarray(left)
+
+    def _sharper(self, lower: Array, upper: Array, left: Bools) -> Bools:
+        """Which boxes (N,) are left, where elements that are monotone or polynomials are looked at again."""
+        left = left.copy()
+        coefficients = sum(_count(p) for p in self.polynomials or ())
+        if self.polynomials is not None and len(lower) * coefficients <= TUNING.most_coefficients:
+            for n, k in np.argwhere(left).tolist():
+                left[n, k] = not nonnegative_on(self.polynomials[k], lower[n].tolist(), upper[n].tolist())
+        if left.any():
+            with np.errstate(all="ignore"):
+                slopes = self.alone.gradients(lower, upper)
+                for k in np.flatnonzero(left.any(axis=0)).tolist():
+                    rising, falling = slopes.lo[:, :, k].T >= 0, slopes.hi[:, :, k].T <= 0
+                    low, high = np.where(falling, upper, lower), np.where(rising, lower, upper)
+                    points = (low >= high).all(axis=1)
+                    corners = low[points]  # one array for both ends: what rounds nothing at a point stays exact
+                    left[points, k] &= ~(self.alone.enclose(corners, corners).lo[:, k] >= 0)
+                    left[~points, k] &= ~(self.alone.enclose(low[~points], high[~points]).lo[:, k] >= 0)
+        return np.asarray(left.any(axis=1))
+
+    def _negative(self, z: Array) -> Bools:
+        """At which points (N, k) of the set some element is proven to be negative, though the guards hold."""
+        if not len(z):
+            return np.zeros(0, dtype=bool)
+        with np.errstate(all="ignore"):
+            found = self.tape.enclose(z, z)
+        ends = np.cumsum([self.size, *self.guards])
+        negative = found.hi[:, : self.size] < 0
+        for a, b in pairwise(ends.tolist()):
+            negative &= found.lo[:, a:b] >= 0
+        return np.asarray(negative.any(axis=1) & (found.lo[:, ends[-1] :] >= 0).all(axis=1))
+
+
+def halves(lower: Array, upper: Array, width: Array) -> tuple[Array, Array]:
+    """Both halves of every box, along its longest side relative to `width`."""
+    rows = np.arange(len(lower))
+    axis = ((upper - lower) / np.where(width > 0, width, np.inf)).argmax(axis=1)
+    middle = 0.5 * lower[rows, axis] + 0.5 * upper[rows, axis]
+    left, right = upper.copy(), lower.copy()
+    left[rows, axis] = right[rows, axis] = middle
+    return np.concatenate([lower, right]), np.concatenate([left, upper])
+
+
+def _written_out(found: Polynomials) -> list[Polynomial]:
+    return [
+        {e: Fraction(c, d) for e, c in terms.items() if c}
+        for terms, d in zip(found.terms, found.denominators, strict=True)
+    ]
+
+
+def _multiple(p: Polynomial, q: Polynomial) -> bool:
+    """Whether p is q times a positive number."""
+    if not p or p.keys() != q.keys():
+        return False
+    share = next(iter(p.values())) / q[next(iter(p))]
+    return share > 0 and all(c == share * q[e] for e, c in p.items())
+
+
+def product_of(p: Polynomial, q: Polynomial) -> Polynomial:
+    """The product of two polynomials, written out."""
+    total: Polynomial = {}
+    for e, c in p.items():
+        for f, d in q.items():
+            place = tuple(a + b for a, b in zip(e, f, strict=True))
+            total[place] = total.get(place, Fraction(0)) + c * d
+    return {e: c for e, c in total.items() if c}
+
+
+def _degrees(p: Polynomial) -> list[int]:
+    return [max(k) for k in zip(*p, strict=True)] if p else []
+
+
+def _count(p: Polynomial) -> int:
+    return prod(k + 1 for k in _degrees(p))
+
+
+def nonnegative_on(p: Polynomial, lower: Sequence[float | Fraction], upper: Sequence[float | Fraction]) -> bool:
+    """Whether no Bernstein coefficient of a polynomial over a box is negative: then it is nowhere negative there."""
+    return all(c >= 0 for c in _bernstein(p, [Fraction(v) for v in lower], [Fraction(v) for v in upper]))
+
+
+def _bernstein(p: Polynomial, lower: list[Fraction], upper: list[Fraction]) -> Iterator[Fraction]:
+    degrees = _degrees(p)
+    for axis, (a, b) in enumerate(zip(lower, upper, strict=True)):
+        if p:
+            p = _along(p, axis, degrees[axis], a, b)
+    yield from p.values()
+
+
+def _along(p: Polynomial, axis: int, degree: int, a: Fraction, b: Fraction) -> Polynomial:
+    """The same in y = a + (b - a) s along an axis, with powers of s replaced by Bernstein polynomials."""
+    powers: dict[int, list[Fraction]] = {}
+    for k in range(degree + 1):  # (a + (b - a) s)^k, from the zeroth power of s on
+        powers[k] = [comb(k, j) * a ** (k - j) * (b - a) ** j for j in range(k + 1)]
+    moved: Polynomial = {}
+    for e, c in p.items():
+        for j, factor in enumerate(powers[e[axis]]):
+            place = (*e[:axis], j, *e[axis + 1 :])
+            moved[place] = moved.get(place, Fraction(0)) + c * factor
+    found: Polynomial = {}
+    for e, c in moved.items():
+        for i in range(e[axis], degree + 1):
+            place = (*e[:axis], i, *e[axis + 1 :])
+            found[place] = found.get(place, Fraction(0)) + c * Fraction(comb(i, e[axis]), comb(degree, e[axis]))
+    return found

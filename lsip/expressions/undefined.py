@@ -1,0 +1,249 @@
+"""Whether formulas have a finite value at every point of an index set: it is proven, or a place is named.
+
+Enclosures hold the values of a formula where it is defined. So a formula may be enclosed over a box and still be nan at
+some of its points, as the square root of what dips below zero is. What is certified holds for every index point, so
+every function has to be defined there: boxes are halved until no argument leaves the domain of its function. An
+argument that touches the end of a domain, as 1 - t**2 under a root does on [-1, 1], is settled by `signs`.
+
+np.where counts as NumPy has it: the branch that is taken has to be defined, and the other one need not be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..deadline import check
+from ..domains import Cell, Domain
+from ..errors import ModelError
+from .chart import Chart
+from .graph import Add, Apply, Divide, Expression, Index, Multiply, Negate, Power, Select, as_expression
+from .parameter import Values
+from .printing import text
+from .signs import Part, halves
+from .tape import Tape
+
+Array = NDArray[np.float64]
+Ends = tuple[float, float]
+ELEMENTWISE = (Add, Apply, Divide, Multiply, Negate, Power)
+
+
+@dataclass(frozen=True)
+class UndefinedTuning:
+    """How long boxes are halved.
+
+    Parameters
+    ----------
+    most_boxes
+        Boxes that are open at the same time.
+    followed
+        How many of them are halved on where there are more, to name a place.
+    smallest
+        The width, relative to the index set, of boxes that are as good as points.
+    """
+
+    most_boxes: int = 16384
+    followed: int = 64
+    smallest: float = 1e-6
+
+
+TUNING = UndefinedTuning()
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where a formula is not proven to be defined, and which formula, where that is known."""
+
+    lower: Array  # (m,)
+    upper: Array
+    grain: Array  # (m,), distances that do not matter to a reader
+    formula: Expression | None
+
+    @property
+    def point(self) -> bool:
+        """Whether it is a point, at which the formula has no finite value."""
+        return bool((self.lower == self.upper).all())
+
+    def at(self, coordinates: tuple[str, ...]) -> str:
+        """The place in words: t = 0.5, or t between 0.4 and 0.6."""
+        if self.point:
+            return ", ".join(f"{c} = {v:.6g}" for c, v in zip(coordinates, self.lower.tolist(), strict=True))
+        # Digits that mean something, and no -0; a box that is as good as a point is named as one.
+        ends = (self.grain * np.rint(v / self.grain) + 0.0 for v in (self.lower, self.upper))
+        each = zip(
+            coordinates, *(v.tolist() for v in ends), (self.upper - self.lower <= self.grain).tolist(), strict=True
+        )
+        return ", ".join(f"{c} = {a:.4g}" if same else f"{a:.4g} ≤ {c} ≤ {b:.4g}" for c, a, b, same in each)
+
+    def sentence(self, coordinates: tuple[str, ...]) -> str:
+        """What is wrong there, and what to do."""
+        found = "is nan or infinite there" if self.point else "has no bounds there, or may be nan"
+        return (
+            f"{'at' if self.point else 'near'} {self.at(coordinates)}: {self.what} {found}. Write it so that it is "
+            "defined and bounded (np.sinc, np.maximum in a denominator or under a root), or keep the index away from "
+            "there."
+        )
+
+    def assumption(self, name: str, coordinates: tuple[str, ...]) -> str:
+        """What all bounds rest on, if they are to hold."""
+        name, where = " ".join(name.split()), self.at(coordinates)
+        if self.point:
+            end = f"such as {where}: {self.what} is nan or infinite"
+            return f"index points at which {name} is undefined do not count, {end}"
+        return f"nothing in {name} is undefined where {where}, which is not proven of {self.what}"
+
+    @property
+    def what(self) -> str:
+        return "a formula in it" if self.formula is None else text(self.formula)
+
+
+def where_undefined(
+    outputs: tuple[Expression, ...], indices: tuple[Index, ...], domain: Domain, values: Values | None = None
+) -> Place | None:
+    """A place of the index set where an output is not proven to be finite; None if all are, everywhere on it."""
+    for cell in domain.flat_cells():
+        found = _Search(outputs, indices, domain, values, cell).run()
+        if found is not None:
+            return found
+    return None
+
+
+def refuse_undefined(outputs: tuple[Expression, ...], indices: tuple[Index, ...], domain: Domain, what: str) -> None:
+    """Raise where an output is not proven to be finite all over a set."""
+    place = where_undefined(outputs, indices, domain)
+    if place is not None:
+        said = place.sentence(coordinates(indices))
+        raise ModelError(f"{what} needs a value everywhere, and no finite bounds were found {said}")
+
+
+def coordinates(indices: tuple[Index, ...]) -> tuple[str, ...]:
+    """What the coordinates of index points are called."""
+    return tuple(i.name if i.domain.scalar else f"{i.name}[{k}]" for i in indices for k in range(i.domain.dim))
+
+
+class _Search:
+    """The boxes of a cell on which some output may be nan or infinite."""
+
+    def __init__(
+        self,
+        outputs: tuple[Expression, ...],
+        indices: tuple[Index, ...],
+        domain: Domain,
+        values: Values | None,
+        cell: Cell,
+    ) -> None:
+        self.indices, self.domain, self.cell, self.values = indices, domain, cell, values
+        self.chart = Chart(cell, indices)
+        self.tape = Tape(outputs, self.chart.indices, self.chart.instead or None, values)
+        inside = None if cell.inside is None else as_expression(cell.inside(self.chart.coordinates))
+        self.cuts = None if inside is None else Tape((inside,), self.chart.indices)
+        self.within: dict[int, Ends] = {}
+
+    def run(self) -> Place | None:
+        lower, upper = self.cell.lower, self.cell.upper
+        width = upper.max(axis=0) - lower.min(axis=0)
+        lower, upper, doubtful = self._left(lower, upper)
+        if len(lower):
+            self.within = dict(self._settled(doubtful))
+        first: tuple[Array, Array] | None = None
+        while len(lower):
+            check("formulas")
+            lower, upper, _ = self._left(lower, upper)
+            point = self._undefined_point(lower, upper)
+            if point is not None:
+                return point
+            small = ((upper - lower) <= np.maximum(TUNING.smallest * width, _grain(lower, upper))).all(axis=1)
+            if small.any():
+                return self._place(lower[small][:1], upper[small][:1])
+            if len(lower) > TUNING.most_boxes and first is None:
+                first = lower[:1], upper[:1]
+            if first is not None:  # it is open already: a few boxes lead to a sharper place
+                lower, upper = lower[: TUNING.followed], upper[: TUNING.followed]
+            lower, upper = halves(lower, upper, width)
+        return None if first is None else self._place(*first)
+
+    def _left(self, lower: Array, upper: Array) -> tuple[Array, Array, set[int]]:
+        """Boxes that meet the set, and on which something may be undefined."""
+        if self.cuts is not None and len(lower):
+            with np.errstate(all="ignore"):
+                met = ~(self.cuts.enclose(lower, upper).hi < 0).any(axis=1)
+            lower, upper = lower[met], upper[met]
+        if not len(lower):
+            return lower, upper, set()
+        found = self.tape.absent(lower, upper, self.within)
+        bad = found.outputs.any(axis=1)
+        return lower[bad], upper[bad], found.nodes
+
+    def _undefined_point(self, lower: Array, upper: Array) -> Place | None:
+        """A point of the set at which something is nan or infinite, among the middles of boxes."""
+        if not len(lower):
+            return None
+        z = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
+        with np.errstate(all="ignore"):
+            bad = np.flatnonzero(~np.isfinite(self.tape.values(z)).all(axis=1))
+        points = self.chart.points(z[bad])
+        held = np.flatnonzero(self.domain.contains(points, 0.0)) if len(points) else bad
+        return self._place(z[bad[held[:1]]], z[bad[held[:1]]]) if len(held) else None
+
+    def _place(self, lower: Array, upper: Array) -> Place:
+        low, high = self.chart.enclosed(lower, upper)
+        if (lower == upper).all():
+            low = high = self.chart.points(lower)
+        doubtful = self.tape.absent(lower, upper, self.within).nodes
+        formula = self.tape.typed(min(doubtful)) if doubtful else self.tape.unbounded(lower, upper)
+        width = self.domain.upper - self.domain.lower
+        return Place(low[0], high[0], 10 * TUNING.smallest * np.where(width > 0, width, 1.0), formula)
+
+    def _settled(self, doubtful: set[int]) -> Iterator[tuple[int, Ends]]:
+        """Nodes whose arguments are proven to lie in the domains of their functions, and these domains."""
+        guards = self._guards()
+        for i in sorted(doubtful):
+            node = self.tape.nodes[i]
+            if not isinstance(node, Apply | Power):
+                continue
+            low, high = node.function.domain if isinstance(node, Apply) else (0.0, np.inf)
+            u = node.args[0]
+            # Rules for elements of a longer array would have to know which: those of the whole array count.
+            own = tuple(g for g in guards[i] if g.size in (1, u.size))
+            part = Part(self.cell, self.indices, self.values, own)
+            asked = [u - low] if low > -np.inf else []
+            asked += [high - u] if high < np.inf else []
+            if all(part.open_box(as_expression(e)) is None for e in asked):
+                yield i, (low, high)
+
+    def _guards(self) -> list[tuple[Expression, ...]]:
+        """For every node, expressions that are nonnegative wherever its value counts: conditions of np.where above."""
+        tape = self.tape
+        known: list[dict[int, Expression] | None] = [None] * len(tape.nodes)  # None: nobody has asked for it yet
+        known[tape.output] = {}
+        for i in range(len(tape.nodes) - 1, -1, -1):
+            above, node, args = known[i], tape.nodes[i], tape.args[i]
+            if above is None:
+                continue
+            branches = isinstance(node, Select) and not node.continuous
+            for k, a in enumerate(args):
+                alike = (isinstance(node, ELEMENTWISE) or (branches and k)) and tape.nodes[a].size == node.size
+                mine = {j: g for j, g in above.items() if g.size == 1 or (alike and g.size == node.size)}
+                if isinstance(node, Select) and branches and k and alike:
+                    mine |= self._taken(node, k, args[0])
+                before = known[a]
+                known[a] = mine if before is None else {j: g for j, g in before.items() if j in mine}
+        return [tuple((found or {}).values()) for found in known]
+
+    def _taken(self, node: Select, branch: int, condition: int) -> dict[int, Expression]:
+        """What is nonnegative where np.where takes its first or second branch; one is taken where that is nan, too."""
+        u, first = node.args[0], branch == 1
+        if first == node.otherwise:
+            lower, upper = self.cell.lower.min(axis=0)[None], self.cell.upper.max(axis=0)[None]
+            asked = Tape((u,), self.chart.indices, self.chart.instead or None, self.values)
+            if asked.absent(lower, upper).outputs.any():
+                return {}
+        return {2 * condition + branch - 1: u if first else as_expression(-u)}
+
+
+def _grain(lower: Array, upper: Array) -> Array:
+    """The width below which a box has no middle but its ends."""
+    return 2 * np.spacing(np.maximum(np.abs(lower), np.abs(upper)))

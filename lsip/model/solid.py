@@ -1,0 +1,236 @@
+"""Which parts of an index set are proven to have room inside, and along which coordinates a part is flat.
+
+Room is a box of positive width that is proven to lie in the set, by enclosures of the inequalities that cut it. Flat
+are coordinates of no width, and those that two opposite inequalities, both affine, determine from the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..deadline import check
+from ..domains import Cell
+from ..expressions.chart import Chart
+from ..expressions.graph import Expression, Index, as_expression
+from ..expressions.polynomials import Polynomial, Polynomials
+from ..expressions.signs import halves, nonnegative_on, product_of
+from ..expressions.tape import Tape
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SolidTuning:
+    """How long room is looked for.
+
+    Parameters
+    ----------
+    rounds, most_boxes
+        Halvings of all boxes, and boxes that are kept: those in whose middle the inequalities have the most slack.
+    radius
+        Half the width of the box that is tried around the middle of another, relative to that.
+    margin
+        Slack that is more than rounding, relative to the largest one over the part: some sets have inequalities that
+        are rounded outward.
+    """
+
+    rounds: int = 80
+    most_boxes: int = 256
+    radius: float = 2.0**-10
+    margin: float = 1e-9
+
+
+TUNING = SolidTuning()
+
+
+@dataclass(frozen=True, eq=False)
+class Flat:
+    """A part of an index set: coordinates with numbers, and others that are affine functions of the rest.
+
+    What is left has room inside, if that is `proven`.
+    """
+
+    proven: bool
+    fixed: dict[int, Fraction]
+    equations: tuple[tuple[int, Polynomial], ...] = ()  # a coordinate, and what it is; none is in one after it
+
+    @staticmethod
+    def nothing() -> Flat:
+        """No coordinate is flat, or there is none."""
+        return Flat(True, {})
+
+    def reduced(self, p: Polynomial) -> Polynomial:
+        """A polynomial as one of the coordinates that are left, without terms that vanish."""
+        for axis, value in self.fixed.items():
+            p = _substituted(p, axis, _constant(value, len(next(iter(p)))) if p else {})
+        for axis, other in self.equations:
+            p = _substituted(p, axis, other)
+        return {e: c for e, c in p.items() if c}
+
+
+def flat_parts(cell: Cell, indices: tuple[Index, ...], *, alone: bool) -> Iterator[Flat]:
+    """The boxes of a cell, each as a part; a set that is `alone` one box without width is that point, being a set."""
+    chart = Chart(cell, indices)
+    inside = None if cell.inside is None else as_expression(cell.inside(chart.coordinates))
+    cuts = None if inside is None else _Cuts(inside, chart)
+    only = alone and len(cell.lower) == 1
+    for lower, upper in zip(cell.lower, cell.upper, strict=True):
+        fixed = {int(j): Fraction(float(lower[j])) for j in np.flatnonzero(lower == upper)}
+        if cuts is None or (only and len(fixed) == len(lower)) or cuts.room(lower, upper):
+            yield Flat(True, fixed)
+        else:
+            yield cuts.flattened(Flat(False, fixed), lower, upper)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cuts:
+    """The inequalities of a cell."""
+
+    inside: Expression
+    chart: Chart
+
+    def room(self, lower: Array, upper: Array) -> bool:
+        """Whether some box, of positive width along all free coordinates, is proven to lie in the set."""
+        tape = Tape((self.inside,), self.chart.indices)
+        width = upper - lower
+        low, high = lower[None], upper[None]
+        with np.errstate(all="ignore"):
+            most = tape.enclose(low, high).hi[0]
+            margin = np.where(np.isfinite(most), TUNING.margin * np.maximum(most, 0.0), 0.0)
+
+            def holds(a: Array, b: Array) -> NDArray[np.bool_]:
+                lo = tape.enclose(a, b).lo
+                kept = np.asarray(((lo > margin) | ((lo >= 0) & (most <= 0))).all(axis=1))
+                if kept.any():
+                    kept[kept] = ~tape.absent(a[kept], b[kept]).outputs.any(axis=1)
+                return kept
+
+            for _ in range(TUNING.rounds):
+                check("index set")
+                kept = ~(tape.enclose(low, high).hi < 0).any(axis=1)
+                low, high = low[kept], high[kept]
+                if not len(low):
+                    return False
+                middle = np.clip(0.5 * low + 0.5 * high, low, high)
+                reach = TUNING.radius * (high - low)
+                around = np.maximum(middle - reach, low), np.minimum(middle + reach, high)
+                if any((_wide(a, b, width) & holds(a, b)).any() for a, b in (around, (low, high))):
+                    return True
+                if not (width > 0).any():
+                    return False
+                if len(low) > TUNING.most_boxes:
+                    slack = np.nan_to_num(tape.values(middle) - margin, nan=-np.inf).min(axis=1)
+                    best = np.argsort(-slack)[: TUNING.most_boxes]
+                    low, high = low[best], high[best]
+                low, high = halves(low, high, width)
+        return False
+
+    def flattened(self, flat: Flat, lower: Array, upper: Array) -> Flat:
+        """The same with coordinates that opposite inequalities determine, and proven where the rest has room then."""
+        found = Polynomials.of(Tape((self.inside,), self.chart.indices))
+        if found is None or self.chart.instead:
+            return flat
+        cuts = [
+            {e: Fraction(c, d) for e, c in terms.items()}
+            for terms, d in zip(found.terms, found.denominators, strict=True)
+        ]
+        ends = [(Fraction(float(a)), Fraction(float(b))) for a, b in zip(lower, upper, strict=True)]
+        dim = len(ends)
+        sides = [_plus(_coordinate(j, dim), _constant(-a, dim)) for j, (a, _) in enumerate(ends)]
+        sides += [_plus(_scaled(_coordinate(j, dim), Fraction(-1)), _constant(b, dim)) for j, (_, b) in enumerate(ends)]
+        rows = [*cuts, *sides]
+        while True:
+            left = list(map(flat.reduced, rows))
+            if any(not any(map(any, p)) and p and min(p.values()) < 0 for p in left):
+                return replace(flat, proven=False)  # rounding has moved an end: nothing is known
+            left = [p for p in left if any(map(any, p))]
+            solved = next((p for p in left if _affine(p) and any(_opposite(p, q) for q in left)), None)
+            if solved is None:
+                break
+            axis = max((e.index(1) for e in solved if any(e)), key=lambda j: abs(solved[_unit(j, dim)]))
+            other = _scaled({e: c for e, c in solved.items() if e != _unit(axis, dim)}, -1 / solved[_unit(axis, dim)])
+            known = tuple((j, _substituted(p, axis, other)) for j, p in flat.equations)
+            flat = replace(flat, equations=(*known, (axis, other)))
+        gone = {*flat.fixed, *(j for j, _ in flat.equations)}
+        return replace(flat, proven=_has_room(left, [j for j in range(dim) if j not in gone], ends))
+
+
+def _wide(lower: Array, upper: Array, width: Array) -> NDArray[np.bool_]:
+    """Which boxes have a width along all coordinates that have one: doubles cannot be divided for ever."""
+    return np.asarray(((upper > lower) | (width == 0)).all(axis=1))
+
+
+def _has_room(rows: list[Polynomial], free: list[int], ends: list[tuple[Fraction, Fraction]]) -> bool:
+    """Whether polynomials are proven to be nonnegative on a small box around some point, in rational numbers."""
+    if not free:
+        return not rows
+    dim = len(ends)
+    for shares in _shares(len(free)):
+        lower, upper = [Fraction(0)] * dim, [Fraction(0)] * dim
+        for j, share in zip(free, shares, strict=True):
+            a, b = ends[j]
+            middle, half = a + (b - a) * share, (b - a) * Fraction(TUNING.radius)
+            lower[j], upper[j] = middle - half, middle + half
+        if all(nonnegative_on(p, lower, upper) for p in rows):
+            return True
+    return False
+
+
+def _shares(k: int) -> Iterator[tuple[Fraction, ...]]:
+    """Points of the unit cube: its middle, and others that are spread evenly."""
+    yield (Fraction(1, 2),) * k
+    from ..domains.points import additive_recurrence
+
+    for point in additive_recurrence(TUNING.most_boxes, k).tolist():
+        yield tuple(map(Fraction, point))
+
+
+def _unit(axis: int, dim: int) -> tuple[int, ...]:
+    return tuple(int(j == axis) for j in range(dim))
+
+
+def _coordinate(axis: int, dim: int) -> Polynomial:
+    return {_unit(axis, dim): Fraction(1)}
+
+
+def _constant(value: Fraction, dim: int) -> Polynomial:
+    return {(0,) * dim: value} if value else {}
+
+
+def _scaled(p: Polynomial, factor: Fraction) -> Polynomial:
+    return {e: c * factor for e, c in p.items()}
+
+
+def _plus(p: Polynomial, q: Polynomial) -> Polynomial:
+    return {e: p.get(e, Fraction(0)) + q.get(e, Fraction(0)) for e in {**p, **q}}
+
+
+def _affine(p: Polynomial) -> bool:
+    return all(sum(e) <= 1 for e in p)
+
+
+def _opposite(p: Polynomial, q: Polynomial) -> bool:
+    """Whether q is p times a negative number."""
+    if p.keys() != q.keys():
+        return False
+    share = next(q[e] / c for e, c in p.items())
+    return share < 0 and all(q[e] == share * c for e, c in p.items())
+
+
+def _substituted(p: Polynomial, axis: int, other: Polynomial) -> Polynomial:
+    """p with another polynomial in the place of a coordinate, which that does not contain."""
+    powers: list[Polynomial] = []
+    total: Polynomial = {}
+    for e, c in p.items():
+        while len(powers) <= e[axis]:
+            powers.append(product_of(powers[-1], other) if powers else {(0,) * len(e): Fraction(1)})
+        rest = (*e[:axis], 0, *e[axis + 1 :])
+        for f, d in powers[e[axis]].items():
+            place = tuple(a + b for a, b in zip(rest, f, strict=True))
+            total[place] = total.get(place, Fraction(0)) + c * d
+    return {e: c for e, c in total.items() if c}

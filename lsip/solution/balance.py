@@ -1,0 +1,67 @@
+"""Multipliers of written rows that add up to what other rows say: a small system of least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .active import TUNING, ActivePoint
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Balance:
+    """Multipliers of written finite rows, costs that fixed variables pay for, and active points beside the others."""
+
+    rows: Array
+    costs: Array
+    points: list[ActivePoint]
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A row (n + 1,) that may have a multiplier not below `least`, and what becomes of that."""
+
+    row: Array
+    least: float
+    use: Callable[[Balance, float], None]
+
+
+def on_row(i: int, sign: float = 1.0) -> Callable[[Balance, float], None]:
+    """Of a finite row."""
+
+    def use(found: Balance, value: float) -> None:
+        found.rows[i] += sign * value
+
+    return use
+
+
+def on_bound(j: int, sign: float = 1.0) -> Callable[[Balance, float], None]:
+    """Of a bound, which reduced costs know."""
+
+    def use(found: Balance, value: float) -> None:
+        found.costs[j] += sign * value
+
+    return use
+
+
+def fitted(target: Array, terms: list[Term]) -> Array | None:
+    """Multipliers of the terms that add up to the target; None where there are none."""
+    from scipy.optimize import lsq_linear
+
+    if not terms:
+        return None
+    table = np.array([term.row for term in terms])
+    scale = np.abs(table).max(axis=1)
+    scale[scale == 0] = 1.0
+    least = np.array([term.least for term in terms])
+    found = lsq_linear((table / scale[:, None]).T, target, (least, np.inf), tol=1e-14).x
+    left = np.abs(found @ (table / scale[:, None]) - target).max()
+    if left > TUNING.vanishing * np.abs(target).max():
+        return None
+    found[np.abs(found) <= TUNING.same * np.abs(found).max()] = 0.0
+    return np.asarray(found / scale)
