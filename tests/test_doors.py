@@ -185,7 +185,7 @@ def test_what_goes_through_each_door() -> None:
     assert every == 103
     assert {door: len(offered(door)) for door in DOORS} == {
         "gurobi": every if EVERYTHING else 89,
-        "cvxpy:CLARABEL": every if EVERYTHING else 89,
+        "cvxpy:CLARABEL": every if EVERYTHING else 88,  # without the one that takes a thousand iterations
         "pyomo:appsi_highs": every if EVERYTHING else 89,
         "cvxpy": every if EVERYTHING else 89,
         "pyomo": 91 if EVERYTHING else 80,

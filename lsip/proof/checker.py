@@ -1,32 +1,28 @@
 """A second opinion: `python checker.py proof.json` proves again what `solution.export("proof.json")` has written.
 
-This file shares no code with lsip. It imports the standard library and python-flint, and it believes three things: the
-arithmetic of python-flint (rational numbers, and balls that contain the exact result), Python itself, and that the
-model in the file is the one that was meant. Point, multipliers, bounds and status are claims, and none is believed.
-What is proven, about min c x + constant with lower <= x <= upper, finite rows, and a(y) x <= b(y) for all y of a set:
+This file shares no code with lsip. It trusts Python, the arithmetic of python-flint (rational numbers, and balls that
+contain the exact result), and that the model in the file is the one that was meant; it trusts nothing else in the file.
+It proves, about min c x + constant with lower <= x <= upper, finite rows, and a(y) x <= b(y) for all y of a set:
 
-- OPTIMAL: a point x' exists that keeps all constraints, every one of the infinitely many included, and has an objective
-  of at most `upper`. It is x itself, or where there are equalities an exact solution of them within `box` of x. No
-  feasible point has an objective below `lower`. The two differ by no more than max(tol |lower|, tol |upper|, atol).
-- INFEASIBLE: no point keeps all constraints.
-- UNBOUNDED: such an x' exists, and a direction along which all constraints hold and the objective falls, for ever.
+- OPTIMAL: a feasible point x' exists with an objective of at most `upper`: x itself or, where there are equalities, an
+  exact solution of them within `box` of x. No feasible point has an objective below `lower`. The two differ by at most
+  max(tol |lower|, tol |upper|, atol). A maximum is proven as the minimum of the negative objective.
+- INFEASIBLE: no point satisfies all constraints.
+- UNBOUNDED: such an x' exists, and a direction along which all constraints hold and the objective falls without end.
 
-How: multipliers are rational numbers, or the exact solution of a square linear system. They weigh constraints at points
-that lie in the index set exactly, so that what they add up to is implied by the model. That a(y) x <= b(y) holds for
-all y is proven by branch-and-bound: Taylor expansions at the centres of boxes that cover the set, with the rest
-enclosed. Where a side u(y) >= 0 of the set cuts a box, a multiple of u is added, which only raises it. Equalities
-that follow from others up to the rounding of their data (`dependent`) are left out; the answer says so. A maximum is
-proven as the minimum of the negative objective, and told with its own sign.
-
-Exit code: 0 proven; 1 not proven, which does not mean false; 2 no proof that can be read; 3 refused, because the file
-holds something that is not known here: a function, an index set, more than three coordinates of y.
+How: multipliers are rational, or the exact solution of a square linear system; they weigh constraints at points that
+lie exactly in the index set. A row is proven for all y by branch-and-bound with Taylor expansions at the centres of
+boxes and an enclosed remainder; where a side u(y) >= 0 of the set cuts a box, a multiple of u is added. Equalities that
+follow from others up to the rounding of their data (`dependent`) are left out, and the answer says so.
+Exit code: 0 proven; 1 not proven, which does not mean false; 2 not a readable proof; 3 refused, because the file holds
+something that is not known here: a function, an index set, more than three coordinates of y.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial, reduce
 from itertools import accumulate, combinations, pairwise, product
 from math import prod
@@ -61,15 +57,14 @@ def demand(ok: object, why: str, code: int = 1) -> None:
 
 
 class CheckerTuning(NamedTuple):
-    """How hard is tried before something is not proven; and, last, what is taken for rounding, on which it rests.
+    """The effort before something counts as not proven; `rounding` and `modest` decide what counts as rounding.
 
     Balls have `coarse` bits in branch-and-bound, and `fine` ones elsewhere and in tiny boxes; fractions with more than
-    `most_bits` become balls. After `early` halvings of a box slopes are looked at, after `deep` ones it is tiny, after
-    `deepest` nothing more is tried. All rows together may evaluate `most_steps` steps, and each of them its own `boxes`
-    times beside: no file takes for ever. Taylor expansions have so many `terms`, by number of coordinates, and are cut
-    into `parts`, beside one for every step; `sweeps` find multiples of sides. What is at most the share `rounding` of
-    the terms of a row is taken for the rounding of its data; what makes up a row may be `modest` times as large as its
-    entries, lest anything follow from anything.
+    `most_bits` become balls. Slopes are used after `early` halvings of a box; it is tiny after `deep`, and given up
+    after `deepest`. All rows may evaluate `most_steps` steps together, and each its own `boxes` times in addition.
+    Taylor expansions have `terms` terms, by number of coordinates, and are cut into `parts`, plus one for every step;
+    `sweeps` find multiples of sides. A share `rounding` of the terms of a row counts as rounding of its data, if what
+    it is combined from is at most `modest` times as large as its entries.
     """
 
     coarse: int = 128
@@ -94,8 +89,7 @@ readable, familiar = partial(demand, code=2), partial(demand, code=3)
 
 def number(value: Any) -> fmpq:
     """A finite number, as the fraction that it is."""
-    finite = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
-    readable(finite, f"A finite number is needed: {str(value)[:60]}")
+    readable(type(value) in (int, float) and abs(value) < float("inf"), f"A finite number is needed: {str(value)[:60]}")
     return fmpq(*value.as_integer_ratio())
 
 
@@ -107,8 +101,7 @@ def numbers(value: Any, count: int | None = None, gaps: bool = False) -> list[An
 
 def whole(value: Any, end: int) -> int:
     """A whole number from 0, below `end`."""
-    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < end
-    readable(fits, f"A whole number below {end} is needed: {str(value)[:60]}")
+    readable(type(value) is int and 0 <= value < end, f"A whole number below {end} is needed: {str(value)[:60]}")
     return value
 
 
@@ -133,8 +126,7 @@ def applied(name: str, _: None, u: Value) -> Value:
 
 def largest(a: Value, b: Value) -> Value:
     """The maximum of two; where either may be larger, slopes lie between theirs."""
-    difference = ball(a - b)
-    if difference >= 0 or difference <= 0:
+    if (difference := ball(a - b)) >= 0 or difference <= 0:
         return a if difference >= 0 else b
     value, slopes = ball(a).max(ball(b)), [v[1] if isinstance(v, arb_series) else arb(0) for v in (a, b)]
     return flat(value, slopes[0].union(slopes[1])) if arb_series in (type(a), type(b)) else value
@@ -145,11 +137,7 @@ def shortened(u: Value, times: int = 1) -> Value:
     return arb(u) if isinstance(u, fmpq) and u.height_bits() * times > TUNING.most_bits else u
 
 
-def total(terms: Iterable[Value]) -> Value:
-    """A sum; its fraction has as many bits as all terms together, so it is looked at on the way."""
-    return reduce(lambda a, b: shortened(a + b), terms)
-
-
+total = partial(reduce, lambda a, b: shortened(a + b))  # of terms: the bits of fractions add up
 OPERATIONS: dict[str, Callable[..., Value]] = {  # of what a step has beside its arguments, and these
     "add": lambda _, *terms: total(terms),
     "multiply": lambda _, a, b: a * b,
@@ -235,8 +223,7 @@ class Formula:
         work = [(p, (tuple((a + b) / 2 for a, b in e), tuple((b - a) / 2 for a, b in e), 0)) for p, e in ends]
         while work:
             piece, box = work.pop()
-            parts = examined(self, root, piece, box) if box[2] <= TUNING.deepest else None
-            if parts is None:
+            if box[2] > TUNING.deepest or (parts := examined(self, root, piece, box)) is None:
                 return False
             work += [(piece, part) for part in parts]
         return True
@@ -255,24 +242,16 @@ class IndexSet(NamedTuple):
         return IndexSet(self.dim, [(a, b, both(cuts)) for a, b, cuts in self.pieces], both(self.sides))
 
 
-def few(m: int) -> None:
-    """Refuse index points with many coordinates, before anything is computed with them."""
-    familiar(1 <= m <= 3, f"Index points with {m} coordinates are not known; 1 to 3 are.")
-
-
 def read_set(data: dict[str, Any]) -> IndexSet:
     """An index set by its name and arguments."""
     kind, given = data["kind"], data["arguments"]
     match kind, given:
         case "Interval" | "Box", [_, _]:
             return box_set(*(tuple(numbers([end] if kind == "Interval" else end)) for end in given))
-        case "Ball", [centre, radius]:
+        case "Ball", [centre, radius] if (m := len(centre)) <= 3:
             demand(number(radius) > 0, "A ball has no radius.")
-            few(len(centre))
-            places = range(len(centre))
-            return ellipsoid(numbers(centre), [[number(radius) ** 2 * int(i == j) for j in places] for i in places])
-        case "Ellipsoid", [centre, shape]:
-            few(len(centre))
+            return ellipsoid(numbers(centre), [[number(radius) ** 2 * int(i == j) for j in range(m)] for i in range(m)])
+        case "Ellipsoid", [centre, shape] if len(centre) <= 3:
             return ellipsoid(numbers(centre), [numbers(row, len(centre)) for row in shape])
         case "Polytope", [rows, sides]:
             return polytope([numbers(row) for row in rows], numbers(sides, len(rows)))
@@ -347,7 +326,7 @@ def polytope(rows: list[list[fmpq]], sides: list[fmpq], most: int = 40) -> Index
 def product_set(parts: list[IndexSet]) -> IndexSet:
     """The points whose consecutive coordinates lie in each of the parts."""
     dims = [part.dim for part in parts]
-    few(sum(dims))
+    familiar(sum(dims) <= 3, f"Index points with {sum(dims)} coordinates are not known; 1 to 3 are.")
 
     def each(functions: Sequence[Map]) -> Map:
         places = list(pairwise([0, *accumulate(dims)]))
@@ -540,7 +519,7 @@ class Family:
 
     def __init__(self, data: dict[str, Any], n: int) -> None:
         self.set = read_set(data["domain"])
-        few(self.set.dim)
+        familiar(1 <= self.set.dim <= 3, f"Index points with {self.set.dim} coordinates are not known; 1 to 3 are.")
         self.formula = Formula(data["steps"], self.set)
         self.rows = list(zip(data["columns"], data["coefficients"], data["rhs"], strict=True))
         for columns, steps, side in self.rows:
@@ -567,10 +546,10 @@ class Model:
         self.families = [Family(family, len(self.c)) for family in data["families"]]
         self.sides: list[Side] = list(zip(self.rows, self.below, self.above, strict=True))
         self.equal = {i for i, (row, a, b) in enumerate(self.sides) if row and a is not None and a == b}
-        self.dependent = [whole(i, len(self.rows)) for i in dependent]
-        demand(set(self.dependent) <= self.equal, "Rows that are no equalities are said to follow from others.")
-        self.independent = sorted(self.equal - set(self.dependent))
-        self.replaced = {i: self.follow(i) for i in self.dependent}
+        self.dependent = {whole(i, len(self.rows)) for i in dependent}
+        demand(self.dependent <= self.equal, "Rows that are no equalities are said to follow from others.")
+        self.independent = sorted(self.equal - self.dependent)
+        self.used = [self.follow(i) if i in self.dependent else side for i, side in enumerate(self.sides)]
 
     def gram(self, weights: Sequence[fmpq]) -> list[Row]:
         """A W A' for the independent equalities A and the diagonal W of some weights."""
@@ -599,7 +578,7 @@ class Model:
     def exact(self, x: list[fmpq], box: list[fmpq], scale: int) -> list[Number]:
         """A point that satisfies the independent equalities, sides times `scale`: x moved in proportion to a box."""
         missing = [self.above[i] * scale - at(self.rows[i], x) for i in self.independent]
-        if not any(v != 0 for v in missing):
+        if all(v == 0 for v in missing):
             return list(x)
         ctx.prec = TUNING.fine + 2 * len(missing)
         shares = solved(self.gram(box), missing)
@@ -628,8 +607,7 @@ def lower_bound(model: Model, measure: dict[str, Any], c: list[fmpq], z: list[fm
         demand(all(side >= 0 for side in family.set.sides(y)), "An index point of the measure is not in the index set.")
         table.append(family.row(whole(atom["row"], len(family.rows)), y))
         weights.append(number(atom["multiplier"]))
-    table += [model.replaced.get(i, row) for i, row in enumerate(model.sides)]
-    weights += numbers(measure["rows"], len(model.rows))
+    table, weights = [*table, *model.used], [*weights, *numbers(measure["rows"], len(model.rows))]
     balanced, basis = [whole(j, len(c)) for j in measure["balanced"]], [whole(k, len(table)) for k in measure["basis"]]
     demand(len(basis) == len(balanced), "As many multipliers as columns have to balance.")
     weights = [ZERO if k in basis else w for k, w in enumerate(weights)]
@@ -672,7 +650,7 @@ def tightened(table: list[Side], lower: list[Any], upper: list[Any], passes: int
 def check(data: dict[str, Any]) -> str:
     """Prove what a proof claims, and say what that is; any error says that it is not proven, and why."""
     known = (data["format"], whole(data["version"], 10**9)) == (FORMAT, VERSION)
-    readable(known, f"This is no file of the format {FORMAT}, version {VERSION}.")
+    readable(known, f"This is not a file of the format {FORMAT}, version {VERSION}.")
     ctx.prec, ctx.cap, budget[0] = TUNING.fine, 2, TUNING.most_steps
     status, tol, atol = data["status"], number(data["tol"]), number(data["atol"])
     ends = {"OPTIMAL": [True, True], "INFEASIBLE": [False, False], "UNBOUNDED": [False, True]}  # that are finite
@@ -680,8 +658,7 @@ def check(data: dict[str, Any]) -> str:
     demand(0 < tol < 1 and atol >= 0, "The tolerances are not between 0 and 1, and at least 0.")
     lower, upper = numbers([data["claim"]["lower"], data["claim"]["upper"]], 2, True)
     demand([lower is not None, upper is not None] == ends[status], "The bounds do not fit the status.")
-    model, n = Model(data["model"], data["point"]["dependent"]), len(data["model"]["c"])
-    zero = [ZERO] * n
+    model, zero = Model(data["model"], data["point"]["dependent"]), [ZERO] * (n := len(data["model"]["c"]))
     demand(status == "OPTIMAL" or not model.dependent, "This must not rest on equalities up to rounding.")
     if status == "INFEASIBLE":
         demand(lower_bound(model, data["measure"], zero, zero) > 0, "The constraints do not contradict each other.")
