@@ -36,17 +36,13 @@ SEAMS = {  # what others implement; `hooks.py` implements them wrongly
     *("Simulator", "Timed", "Update", "Violation", "Answer"),
 }
 WITHIN = {  # methods that the rooms call on each other's objects: nothing that a user is told of takes or gives these
-    *("adding", "advice", "all_reduced_costs", "bend", "broadcast", "canonicalize", "cells", "chain", "climbed"),
-    *("coefficients", "corners", "data", "describe", "divergence", "doubt", "element", "entropy", "evaluate"),
-    *("evaluated",),
-    *("exact_support", "facts", "fixed", "flat_cells", "forget", "forward", "found", "gather", "given", "join", "keep"),
-    *("keeps", "key", "label", "log_prob", "log_probs", "logits", "monomial", "nodes", "now", "of", "open", "place"),
-    *("read",),
-    *("refuse", "remember", "row_multipliers", "rows", "scaled", "seen", "shared", "split", "substituted", "sum_last"),
-    *("take", "terms", "transition_occupancy", "visits", "with_index", "within", "witness", "worst", "written"),
-    *("judge",),
-    *("body_at", "for_steps", "steps", "bounds", "table", "at_points", "finite_violation", "admissible", "from_arrays"),
-    *("to_arrays", "absence"),
+    *("absence", "adding", "admissible", "advice", "all_reduced_costs", "bend", "body_at", "broadcast"),
+    *("canonicalize", "climbed", "coefficients", "corners", "data", "describe", "divergence", "doubt", "element"),
+    *("entropy", "evaluated", "exact_support", "facts", "finite_violation", "flat_cells", "for_steps", "forget"),
+    *("forward", "found", "from_arrays", "gather", "given", "join", "judge", "keep", "key", "label", "log_prob"),
+    *("log_probs", "logits", "monomial", "nodes", "now", "of", "open", "place", "read", "refuse", "remember"),
+    *("row_multipliers", "rows", "scaled", "shared", "split", "substituted", "sum_last", "table", "take", "terms"),
+    *("to_arrays", "with_index", "within", "worst", "written"),
 }
 WITHIN_OF = {  # the same, where another class has a method of that name for users
     *("NPG.step", "PPO.step", "TRPO.step", "PolicyGradient.step", "BatchedSearch.maximise", "FixedGrid.maximise"),
