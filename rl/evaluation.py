@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 import lsip
 
 from . import validation
-from .sicmdp import SICMDP
-from .simulator import Simulator, TabularSimulator, rollout
+from .sicmdp import SICMDP, PolicyLike, as_specification, read_policy
+from .simulator import Simulator, TabularSimulator, as_simulator, rollout
 
 Array = NDArray[np.float64]
 
@@ -69,6 +69,7 @@ class MonteCarlo:
         return self.mode == "population"
 
     def evaluate(self, simulator: Simulator, policy: Array, rng: np.random.Generator) -> Estimate:
+        simulator, policy = checked(simulator, policy, rng)
         if isinstance(simulator, TabularSimulator) and self.mode != "paths":
             return self._population(simulator, policy, rng)
         check_model(self, simulator)
@@ -145,6 +146,7 @@ class TemporalDifference:
         validation.number("trace", self.trace, "share")
 
     def evaluate(self, simulator: Simulator, policy: Array, rng: np.random.Generator) -> Estimate:
+        simulator, policy = checked(simulator, policy, rng)
         spec = simulator.specification
         S, A = policy.shape
         pairs = rollout(simulator, policy, self.horizon, rng, count=self.paths)
@@ -173,10 +175,22 @@ class Exact:
     needs_model: ClassVar[bool] = True
 
     def evaluate(self, simulator: Simulator, policy: Array, rng: np.random.Generator) -> Estimate:
+        simulator, policy = checked(simulator, policy, rng)
         mdp = check_model(self, simulator)
         assert mdp is not None  # because it needs one
         visits = mdp.occupancy(policy) / (1 - mdp.gamma)
         return Estimate(mdp.costs.weights(visits), float((visits * mdp.r).sum()))
+
+
+def checked(simulator: Simulator, policy: PolicyLike, rng: np.random.Generator) -> tuple[Simulator, Array]:
+    """A simulator whose answers are checked, and the policy as probabilities (S, A)."""
+    if not isinstance(rng, np.random.Generator):
+        raise lsip.ModelError(
+            f"`rng` must be a generator such as np.random.default_rng(0); got {validation.shown(rng)}."
+        )
+    simulator = as_simulator(simulator)
+    spec = as_specification(simulator.specification)
+    return simulator, read_policy(policy, spec.states, spec.actions)
 
 
 def check_model(evaluation: Evaluation, simulator: Simulator) -> SICMDP | None:

@@ -329,6 +329,7 @@ class SICMDP:
 
         `known` gives the violation for some visits in a program that was solved, which knows its enclosures already.
         """
+        validation.function("known", known, "visits")
         visits = self.visits(policy)
         return self.costs.keeps(visits, self.doubt(policy), None if known is None else known(visits))
 

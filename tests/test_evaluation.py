@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -251,3 +253,13 @@ def test_options_are_checked(make, message):
 def test_what_needs_a_model_says_so(way):
     with pytest.raises(lsip.ModelError, match=r"needs a known model, an rl\.SICMDP"):
         way.evaluate(Hidden(small()), PI, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("way", [rl.Exact(), rl.MonteCarlo(10, 3), rl.TemporalDifference(10, 3)], ids=repr)
+@pytest.mark.parametrize("wrong", ["simulator", "policy", "rng"])
+def test_each_argument_of_evaluate_is_checked(way: Any, wrong: str) -> None:
+    mdp = small()
+    right = {"simulator": mdp, "policy": rl.uniform_policy(mdp.states, mdp.actions), "rng": np.random.default_rng(0)}
+    assert way.evaluate(**right).visits.sum() > 0
+    with pytest.raises(lsip.ModelError, match="policy" if wrong == "policy" else "must be"):
+        way.evaluate(**{**right, wrong: "nonsense"})
