@@ -7,10 +7,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test versions docs lint format wheel sanitise clean
+.PHONY: help demo check test versions docs lint format wheel sanitise clean
 
 help:
 	@echo "make demo    solve a two-dimensional problem and draw it"
+	@echo "make check   a first answer within two minutes: lint and the tests in short, without torch and Ray"
 	@echo "make test    everything that guards the project: lint, types, tests"
 	@echo "make versions the tests in short, on the oldest dependencies and on every other Python that is here"
 	@echo "make docs    the documentation as a site, in docs/_build/html"
@@ -22,6 +23,11 @@ help:
 
 demo: $(VENV)/.plot
 	$(BIN)/lsip demo
+
+check: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow" $$($(BIN)/python .ci/versions.py list)
 
 test: lint
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --durations 10 --durations-min 0.1
@@ -65,7 +71,7 @@ sanitise: $(VENV)/.dev
 # One stamp an extra: set-up is repeated only when the dependencies or the sources of the compiled kernel change.
 KERNEL := setup.py $(wildcard lsip/kernel/*.cpp lsip/kernel/*.inl lsip/kernel/*.hpp)
 
-$(VENV)/.plot $(VENV)/.dev: $(VENV)/.%: $(VENV)/.created pyproject.toml lsip-rl/pyproject.toml constraints.txt $(KERNEL)
+$(VENV)/.plot $(VENV)/.test $(VENV)/.dev: $(VENV)/.%: $(VENV)/.created pyproject.toml lsip-rl/pyproject.toml constraints.txt $(KERNEL)
 	@echo "Installing lsip[$*] into $(VENV); this happens once."
 	@$(PIP) -e ".[$*]" -e ./lsip-rl
 	@touch $@

@@ -3,6 +3,7 @@
     python .ci/versions.py            both
     python .ci/versions.py every      the newest on every other Python that is here
     python .ci/versions.py oldest     or newest; with --here, on the Python that runs this
+    python .ci/versions.py list       only say which tests these are, for `make check`
 
 Each has an environment of its own, .venv-oldest or .venv-3.12, with lsip's own dependencies and a few light extras; the
 compiled kernel is that of the checkout. What cannot be installed here is skipped, in one line.
@@ -110,6 +111,9 @@ def tested(label: str, python: str, packages: list[str]) -> bool:
 
 def main(words: list[str]) -> int:
     """Run what is asked for; the exit code is 1 if a test fails."""
+    if "list" in words:
+        print(*SHORT)
+        return 0
     own = f"3.{sys.version_info.minor}"
     found, packages = {own: sys.executable} if "--here" in words else dict(pythons()), dependencies()
     done = []
