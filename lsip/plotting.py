@@ -21,7 +21,7 @@ from .files import check_file, whole_file
 from .legible import picture, printable
 from .model.status import Status
 from .oracles.attained import attained, is_box
-from .solution.views import view
+from .solution.solution import DRAWN, Solution
 from .validation import choice, shown
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .oracles.base import Violation
-    from .solution.solution import Solution
     from .solution.written import WrittenFamily
 
 Array = NDArray[np.float64]
@@ -90,7 +89,6 @@ class PlotTuning:
 TUNING = PlotTuning()
 
 
-@view("plot")
 def plot_solution(
     solution: Solution, path: str | Path | None = None, family: int | str | None = None, kind: Kind | None = None
 ) -> Figure:
@@ -141,6 +139,9 @@ def plot_solution(
         if target is not None:
             _save(figure, target)
     return figure
+
+
+DRAWN["plot"] = plot_solution
 
 
 def _matplotlib() -> Any:

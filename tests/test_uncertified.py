@@ -12,7 +12,7 @@ import pytest
 import lsip
 from lsip.expressions.undefined import where_undefined
 from lsip.progress import summary
-from lsip.solution.uncertified import duration, reason, unfinished
+from lsip.solution.messages import duration, reason, unfinished
 
 H, X = lsip.Variable(name="h"), lsip.Variable(3, name="x")
 T, U = lsip.Index("t", lsip.Interval(0, 1)), lsip.Index("u", lsip.Interval(-1, 1))

@@ -17,7 +17,8 @@ from . import sampling
 from .claims import UP, brief, shortened
 
 if TYPE_CHECKING:
-    from ..solution.solution import ActivePoint, Solution
+    from ..solution.active import ActivePoint
+from ..solution.solution import Solution
 
 Array = NDArray[np.float64]
 

@@ -43,13 +43,14 @@ class Reading:
 
     program: Program
     certificate: Certificate
+    negligible: float  # the share of all multipliers below which an atom is no active point
     families: tuple[WrittenFamily, ...]
     rows: dict[tuple[int, int], tuple[int, int]]  # (family, row) of solvers: the number of a written one, and its row
     placements: dict[tuple[int, int], Placement]  # by (family, row) of solvers: of the parts of unbounded sets
     places: dict[Any, tuple[int, int, int]]  # statements: the number of a written family, and from which row to which
 
     @classmethod
-    def of(cls, program: Program, certificate: Certificate) -> Reading:
+    def of(cls, program: Program, certificate: Certificate, negligible: float) -> Reading:
         """What was written, as far as the program knows, and what a certificate says of it."""
         layout = program.layout
         places = {} if layout is None else layout.places
@@ -82,13 +83,14 @@ class Reading:
         for statement, place in places.items():
             if place.family in numbers:
                 held[statement] = numbers[place.family], place.start, place.end
-        return cls(program, certificate, tuple(families), rows, placements, held)
+        return cls(program, certificate, negligible, tuple(families), rows, placements, held)
 
     # ---- the dual measure --------------------------------------------------------------------------------------------
 
-    def active(self, least: float) -> tuple[ActivePoint, ...]:
+    @cached_property
+    def active(self) -> tuple[ActivePoint, ...]:
         """The dual measure: atoms that lie close together are one, heaviest first, without the lightest."""
-        merged = self._merged(self.certificate.support, least)
+        merged = self._merged(self.certificate.support, self.negligible)
         entries = [entry for s in merged for entry in self._entries(s)] + self.balance.points
         joined: list[ActivePoint] = []
         for entry in entries:

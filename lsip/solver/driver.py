@@ -32,9 +32,10 @@ from ..proof.ray import Ray
 from ..proof.region import restated
 from ..rounding import check_rounding
 from ..solution.effort import Effort
-from ..solution.rounding import above
-from ..solution.solution import Iterate, Solution
-from ..solution.uncertified import cancelled, searched, unfinished
+from ..solution.messages import cancelled, searched, unfinished
+from ..solution.outward_rounding import above
+from ..solution.result import Iterate
+from ..solution.solution import Solution
 from ..validation import answer, flag, truth
 from .clock import Clock, spent_on
 from .early import BoundsByIteration, BoundsByTime, EarlyBounds

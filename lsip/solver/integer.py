@@ -35,8 +35,9 @@ from ..proof.primal import Broken
 from ..proof.prove import Lower, optimal, prove_feasible
 from ..proof.verify import verify
 from ..solution.effort import Effort
-from ..solution.rounding import above
-from ..solution.solution import Iterate, Solution
+from ..solution.outward_rounding import above
+from ..solution.result import Iterate
+from ..solution.solution import Solution
 from .clock import Clock
 from .driver import PROVEN, Run, drive
 from .forcing import forced

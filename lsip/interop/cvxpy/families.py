@@ -18,7 +18,7 @@ from ...model.compilation import declared_family
 from ...model.families import FamilyViolation
 from ...oracles.memory import Memory
 from ...oracles.supremum import supremum
-from ...solution.solution import ActivePoint
+from ...solution.active import ActivePoint
 from .affine import Layout, read_affine
 from .blackbox import black_boxes
 from .constraint import Quantified

@@ -17,6 +17,7 @@ from ..expressions.affine import Variable
 from ..files import check_file, whole_file
 from ..model.program import Program
 from ..proof.certificate import Support
+from .result import Result
 
 Array = NDArray[np.float64]
 RESERVED = re.compile(  # what a reader of LP files takes for a number, or for a section
@@ -62,17 +63,23 @@ class Finite:
     title: str
 
 
-def write_relaxation(
-    path: str | Path, program: Program, cuts: tuple[tuple[Support, Array], ...], variables: tuple[Variable, ...]
-) -> None:
-    """Write the program with its rows at these index points, each with its point as it is to be called."""
+def write_relaxation(result: Result, path: str | Path) -> None:
+    """Write the program with its rows at the index points that the last master held."""
+    program = result.program
+    if program.integer.any() and program.families and not result.cuts:
+        raise ModelError(
+            "This answer comes from one branch and bound over the robust counterpart, which holds no rows at index "
+            "points that could be written; write that of solve(method=lsip.Exchange())."
+        )
     target = check_file(path, "model.mps")
     writers = {".mps": _mps, ".lp": _lp}
     if target.suffix.lower() not in writers:
         raise ModelError(f"A model is written to a file that ends in .mps or .lp; got {str(path)!r}.")
     if program.cones is not None:
         raise ModelError(f"{program.name} has conic constraints, which MPS and LP files do not know.")
-    lines = writers[target.suffix.lower()](_finite(program, cuts, variables))
+    held = {s.place: s for s in (*result.certificate.support, *result.cuts)}
+    cuts = tuple((s, result.as_written.point(s)) for s in held.values())
+    lines = writers[target.suffix.lower()](_finite(program, cuts, result.variables))
     with whole_file(path, "model.mps") as part, part.open("w", encoding="ascii") as stream:
         stream.writelines(f"{line}\n" for line in lines)
 

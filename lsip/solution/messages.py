@@ -10,7 +10,8 @@ from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Work, prover
 from ..oracles.choice import PROVERS
-from .rounding import above
+from .outward_rounding import above
+from .result import Result
 
 
 def searched(program: Program, doubt: float, resolved: bool) -> str:
@@ -94,3 +95,30 @@ def reason(program: Program, violation: tuple[float, ...], oracle: str, chosen: 
             )
     more = "give BranchAndBound a larger `max_boxes`" if "BranchAndBound" in oracle else "give the variables bounds"
     return f"its bounds are not sharp enough for this `tol`. Loosen it, or {more}."
+
+
+def message(result: Result) -> str:
+    """What the status means and what to do next."""
+    if not result.checked and result.claims_proof:
+        return "What a file says, which nobody has checked; verify() returns it proven, or raises ProofError."
+    if result.evidence:
+        return result.evidence if result.status is Status.UNCERTIFIED else _on_conditions(result, result.evidence)
+    if result.wide:
+        return (
+            "Proven: the point is feasible for every index, and no feasible point is better by more than "
+            f"{above(result.upper - result.lower, 2):.2g}. That is at most atol = {above(result.atol, 2):.2g}, which "
+            f"alone closed the gap: relative to the bounds it is {above(result.gap, 2):.2g}, and tol {result.tol:.2g}."
+        )
+    if result.status is not Status.UNCERTIFIED:
+        return _on_conditions(result, result.status.value)
+    if result.certificate.trusts and math.isfinite(result.certificate.upper):
+        return f"The bounds rest on what is taken on trust. {' '.join(result.certificate.trusts)}"
+    why = reason(result.program, result.certificate.violation, result.oracle, "oracle" in result.effort.options)
+    return f"No violation found, but one is not excluded: {why}"
+
+
+def _on_conditions(result: Result, said: str) -> str:
+    """A sentence with those about what bounds rest on, where a limit or rounding came before these were proven."""
+    trusts = result.certificate.trusts
+    said = said.replace("he bounds are valid", "he bounds are valid on a condition") if trusts else said
+    return " ".join([said, *trusts])
