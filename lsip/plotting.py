@@ -18,7 +18,7 @@ from .domains import Domain
 from .domains.window import window
 from .errors import MissingExtraError, ModelError
 from .files import check_file, whole_file
-from .legible import picture, printable
+from .legible import picture, shortened
 from .model.status import Status
 from .oracles.attained import attained, is_box
 from .solution.solution import DRAWN, Solution
@@ -408,8 +408,7 @@ def _unique_labels(figure: Figure) -> tuple[list[Any], list[str]]:
 
 
 def _short(title: str, most: int) -> str:
-    title = printable(title)
-    return picture(title if len(title) <= most else title[: most - 1].rstrip() + "…")
+    return picture(shortened(title, most))
 
 
 def _axis_name(family: WrittenFamily, k: int) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..legible import shortened
 from .arguments import FAILED, INTERRUPTED, NOTHING_TO_FIND, SOLVED, fail
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ def lines(model: Model, solution: Answer) -> list[str]:
         for a in sorted(solution.active, key=lambda a: -abs(a.multiplier))[:20]:
             point = ", ".join(f"{coordinate:.9g}" for coordinate in a.point)
             by = f" / {a.divided_by}" if a.divided_by else ""
-            shortened = textwrap.shorten(a.constraint, 60, placeholder=" …")
-            found.append(f"{a.multiplier:<12.6g}   ({point})   {shortened}{by}")
+            found.append(f"{a.multiplier:<12.6g}   ({point})   {shortened(a.constraint, 60)}{by}")
         if len(solution.active) > 20:
             found.append(f"… and {len(solution.active) - 20} more")
     return found

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..legible import html as escape
+from ..legible import shortened
 from ..model.status import Status
-from .claims import brief, shortened
+from .claims import brief
 
 if TYPE_CHECKING:
     from ..solution.solution import Solution

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..legible import shortened
 from ..model.families import Seen
 from ..model.status import Status
 from . import sampling
-from .claims import UP, brief, shortened
+from .claims import UP, brief
 
 if TYPE_CHECKING:
     from ..solution.active import ActivePoint

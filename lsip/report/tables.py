@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..legible import html as escape
+from ..legible import shortened
 from ..model.status import Status
 from ..solution.finite import finite_rows
 from . import charts
-from .claims import brief, number, shortened
+from .claims import brief, number
 from .payload import violation_at
 
 if TYPE_CHECKING:

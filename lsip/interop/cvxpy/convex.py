@@ -17,9 +17,10 @@ from ...model.status import Status
 from ...proof.certificate import Array
 from ...proof.ray import Ray, prove_ray
 from ...proof.scaling import identity
+from ...solution.messages import PROBABLY_INFEASIBLE, PROBABLY_UNBOUNDED
 from ...solver.clock import Clock
 from ...solver.options import Options
-from ...solver.relaxation import CLASH, Relaxation
+from ...solver.relaxation import Relaxation
 from ...solver.state import End, Proposal, State
 from ...solver.tuning import Tuning
 from .carrier import Carrier
@@ -77,10 +78,7 @@ class ConvexRelaxation(Relaxation):
     held: Cuts
     accuracy = 1e-11
     negligible = 1e-6  # interior point methods leave a little on every cut
-    escape = (
-        "The objective improves as far out as the search went, but no direction is proven along which it does so "
-        "without end. Give the variables bounds."
-    )
+    escape = PROBABLY_UNBOUNDED
 
     def __init__(self, carrier: Carrier, interior: Interior, master: Master | None, options: Options) -> None:
         super().__init__(carrier.program, identity(carrier.program), options)
@@ -175,7 +173,7 @@ class ConvexRelaxation(Relaxation):
         if deepest.status != "optimal":
             return End(Status.STALLED)
         if deepest.depth < -1e3 * TUNING.shallow:
-            return None if self.farther() else End(Status.UNCERTIFIED, CLASH)
+            return None if self.farther() else End(Status.UNCERTIFIED, PROBABLY_INFEASIBLE)
         if deepest.depth < TUNING.shallow:
             if not state.slater:
                 return End(Status.NO_INTERIOR)

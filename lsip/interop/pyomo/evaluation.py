@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ModelError, NotAffineError
+from ...legible import shortened
 from .columns import ModelVariable
 from .comparison import Value
 from .continuum import Piece
@@ -115,8 +116,3 @@ def linear(
 def first_line(error: BaseException) -> str:
     """The beginning of an error's message."""
     return shortened((str(error).strip().splitlines() or [""])[0])
-
-
-def shortened(text: str, most: int = 200) -> str:
-    """At most so many characters of a text."""
-    return text if len(text) <= most else text[:most].rstrip() + "…"

@@ -20,11 +20,11 @@ from ...expressions.folds import is_affine
 from ...expressions.graph import Expression, Index
 from ...expressions.polynomials import Polynomials
 from ...expressions.tape import Tape
+from ...legible import shortened
 from ...validation import shown
 from .columns import Columns, ModelVariable
 from .comparison import Value
 from .continuum import is_semi_infinite
-from .evaluation import shortened
 from .formula import Reader, Row, Untraceable, as_row, total
 from .implied import largest_coefficient, spread_points
 from .model import Reading, check, constraints, is_maximised, objective_of, title
