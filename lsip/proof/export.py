@@ -190,7 +190,7 @@ def _entries(matrix: sparse.csr_matrix) -> list[list[list[Any]]]:
 def _inequalities(region: Cut) -> Data:
     """What cuts an index set, as steps, and which of them are nowhere negative on it."""
     assert isinstance(region, Region)
-    steps, places = _Steps.of(region.tape)
+    steps, places = _ProofSteps.of(region.tape)
     used, (inside,) = steps.used(places)
     return {"steps": used, "inside": inside}
 
@@ -202,7 +202,7 @@ def _family(family: RowFamily) -> Data:
             f"{family.name} is given by functions without a formula. A proof about it cannot be exported, because the "
             "checker could not evaluate it; write the constraint with an lsip.Index."
         )
-    (steps, values), (rows, width) = _Steps.of(tape), family.columns.shape
+    (steps, values), (rows, width) = _ProofSteps.of(tape), family.columns.shape
     rhs = values[rows * width :]
     used, (coefficients, rhs) = steps.used(values[: rows * width], rhs if len(rhs) == rows else rhs * rows)
     return {
@@ -215,16 +215,16 @@ def _family(family: RowFamily) -> Data:
     }
 
 
-class _Steps:
+class _ProofSteps:
     """A formula in single numbers: equal steps are made once, and what is known as a double is computed at once."""
 
     def __init__(self, offsets: dict[Index, int]) -> None:
         self.offsets, self.steps, self.known = offsets, list[Data](), dict[Any, int]()
 
     @staticmethod
-    def of(tape: Tape) -> tuple[_Steps, list[int]]:
+    def of(tape: Tape) -> tuple[_ProofSteps, list[int]]:
         """The steps of formulas, and the places of their numbers."""
-        steps, known = _Steps(tape.offsets), dict[int, list[int]]()
+        steps, known = _ProofSteps(tape.offsets), dict[int, list[int]]()
         for i, node, args in tape.written.steps():
             known[i] = steps.read(node, [known[a] for a in args])
         return steps, known[tape.written.output]

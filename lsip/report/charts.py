@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ChartTuning:
+class BarTuning:
     """How large charts are.
 
     Parameters
@@ -53,7 +53,7 @@ class ChartTuning:
     most_charts: int = 12
 
 
-TUNING = ChartTuning()
+TUNING = BarTuning()
 
 
 def bar(share: float) -> str:

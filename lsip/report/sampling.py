@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class SamplingTuning:
+class PictureTuning:
     """At how many points a violation is evaluated for the page.
 
     Parameters
@@ -46,7 +46,7 @@ class SamplingTuning:
     most_coefficients: int = 2_000_000
 
 
-TUNING = SamplingTuning()
+TUNING = PictureTuning()
 
 
 @dataclass(frozen=True)

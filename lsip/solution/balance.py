@@ -23,7 +23,7 @@ class Balance:
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
+class MultiplierTerm:
     """A row (n + 1,) that may have a multiplier not below `least`, and what becomes of that."""
 
     row: Array
@@ -49,7 +49,7 @@ def on_bound(j: int, sign: float = 1.0) -> Callable[[Balance, float], None]:
     return use
 
 
-def fitted(target: Array, terms: list[Term]) -> Array | None:
+def fitted(target: Array, terms: list[MultiplierTerm]) -> Array | None:
     """Multipliers of the terms that add up to the target; None where there are none."""
     from scipy.optimize import lsq_linear
 

@@ -111,7 +111,9 @@ def sampled_only(program: Program, doubt: float, resolved: bool) -> str:
         return ""
     which = f"{_name(boxes[0])} is" if len(boxes) == 1 else f"{_name(boxes[0])} and {len(boxes) - 1} more are"
     accuracy = f"and the value is probably right to {above(doubt, 1):.0e} of itself" if doubt < 1 else "nor the value"
-    samples = "The samples explain it" if resolved else "The samples do not explain it to the last digit"
+    samples = (
+        "Samples were added until they explained it" if resolved else "Samples do not explain it to the last digit"
+    )
     return (
         f"{OPEN}: {which} known at points only. {samples}, {accuracy}. For a proof, write it with NumPy functions of "
         "its argument, so that it can be traced, or give `lipschitz` and a loose `tol`."

@@ -29,7 +29,7 @@ from ..model.statements import ForAll
 from ..model.unbounded import Placement
 from ..proof.certificate import Certificate, Support
 from .active import TUNING, ActivePoint
-from .balance import Balance, Term, fitted, on_bound, on_row
+from .balance import Balance, MultiplierTerm, fitted, on_bound, on_row
 from .clusters import near, one, room, together
 from .mixtures import on_graph
 from .written import WrittenFamily, unbounded_family, written_family
@@ -270,7 +270,7 @@ class Reading:
         size = np.abs(program.c * certificate.x).max(initial=0.0)
         return np.flatnonzero(slack > 2 * (certificate.upper - certificate.lower) + TUNING.vanishing * size)
 
-    def _binding(self, table: Array) -> Iterator[Term]:
+    def _binding(self, table: Array) -> Iterator[MultiplierTerm]:
         """Sides of written inequalities that hold as equations."""
         program, count = self.program, self.program.written_rows
         value = np.asarray(program.A[:count] @ self.certificate.x)
@@ -278,35 +278,39 @@ class Reading:
         for sides, sign in ((program.row_upper[:count], 1.0), (program.row_lower[:count], -1.0)):
             unequal = program.row_lower[:count] != program.row_upper[:count]
             for i in np.flatnonzero(unequal & (np.abs(value - sides) <= TUNING.vanishing * size)).tolist():
-                yield Term(sign * np.append(table[i, :-1], sides[i]), 0.0, on_row(i, sign))
+                yield MultiplierTerm(sign * np.append(table[i, :-1], sides[i]), 0.0, on_row(i, sign))
 
-    def _terms(self, table: Array) -> Iterator[Term]:
+    def _terms(self, table: Array) -> Iterator[MultiplierTerm]:
         """All that may stand for quotients and implied equations."""
         program, count = self.program, self.program.written_rows
         for i in np.flatnonzero(program.row_lower[:count] == program.row_upper[:count]).tolist():
-            yield Term(table[i], -np.inf, on_row(i))
+            yield MultiplierTerm(table[i], -np.inf, on_row(i))
         for j in np.flatnonzero(program.lower == program.upper).tolist():
             unit = np.zeros(program.n + 1)
             unit[j], unit[-1] = 1.0, program.lower[j]
-            yield Term(unit, -np.inf, on_bound(j))
+            yield MultiplierTerm(unit, -np.inf, on_bound(j))
         for k, source in enumerate(program.implied):
             assert isinstance(source, Implied)
             family: Any = source.family
             if source.divided_by:
-                yield Term(table[count + k], -np.inf, self._at(source.family, source.row, source.at, source.divided_by))
+                yield MultiplierTerm(
+                    table[count + k], -np.inf, self._at(source.family, source.row, source.at, source.divided_by)
+                )
                 continue
-            yield Term(self._row(family, source.row, source.at), 0.0, self._at(source.family, source.row, source.at))
+            yield MultiplierTerm(
+                self._row(family, source.row, source.at), 0.0, self._at(source.family, source.row, source.at)
+            )
             opposite, side = source.opposite, source.opposite_finite
             assert opposite is not None
             if source.opposite_row is not None:
-                yield Term(opposite, 0.0, self._at(*source.opposite_row))
+                yield MultiplierTerm(opposite, 0.0, self._at(*source.opposite_row))
             elif side is not None:
                 rows = count  # the program was without implied equations then
                 if side < 2 * rows:
-                    yield Term(opposite, 0.0, on_row(side % rows, 1.0 if side < rows else -1.0))
+                    yield MultiplierTerm(opposite, 0.0, on_row(side % rows, 1.0 if side < rows else -1.0))
                 else:
                     j = (side - 2 * rows) % program.n
-                    yield Term(opposite, 0.0, on_bound(j, 1.0 if side - 2 * rows < program.n else -1.0))
+                    yield MultiplierTerm(opposite, 0.0, on_bound(j, 1.0 if side - 2 * rows < program.n else -1.0))
 
     def _row(self, family: RowFamily, component: int, point: Array) -> Array:
         """A row of a family at a point (m,), with the right-hand side last: (n + 1,)."""

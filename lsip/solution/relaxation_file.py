@@ -47,7 +47,7 @@ TUNING = FileTuning()
 
 
 @dataclass(frozen=True, eq=False)
-class Finite:
+class OneSidedProgram:
     """A finite program in the sense of the user's objective, every row with one side."""
 
     c: Array
@@ -84,7 +84,9 @@ def write_relaxation(result: Result, path: str | Path) -> None:
         stream.writelines(f"{line}\n" for line in lines)
 
 
-def _finite(program: Program, cuts: tuple[tuple[Support, Array], ...], variables: tuple[Variable, ...]) -> Finite:
+def _finite(
+    program: Program, cuts: tuple[tuple[Support, Array], ...], variables: tuple[Variable, ...]
+) -> OneSidedProgram:
     rows: list[sparse.csr_matrix] = []
     senses, sides, names = list[str](), list[float](), list[str]()
     equal, called = program.row_lower == program.row_upper, _row_names(program)
@@ -109,7 +111,7 @@ def _finite(program: Program, cuts: tuple[tuple[Support, Array], ...], variables
         names.append(f"{family_names[s.family][s.component]}@{at}")
     sign, table = -1.0 if program.maximise else 1.0, sparse.csr_matrix(sparse.vstack(rows, format="csr"))
     table.eliminate_zeros()
-    return Finite(
+    return OneSidedProgram(
         c=sign * program.c + 0.0,
         constant=sign * program.constant + 0.0,
         maximise=program.maximise,
@@ -182,7 +184,7 @@ def _unique(names: list[str]) -> list[str]:
 # ---- the two formats -------------------------------------------------------------------------------------------------
 
 
-def _mps(m: Finite) -> Iterator[str]:
+def _mps(m: OneSidedProgram) -> Iterator[str]:
     yield f"NAME {m.title}"
     if m.maximise:
         yield "OBJSENSE\n MAX"
@@ -213,7 +215,7 @@ def _mps(m: Finite) -> Iterator[str]:
 _LETTER = {"<=": "L", ">=": "G", "=": "E"}
 
 
-def _lp(m: Finite) -> Iterator[str]:
+def _lp(m: OneSidedProgram) -> Iterator[str]:
     yield f"\\ {m.title}"
     yield "maximize" if m.maximise else "minimize"
     yield (

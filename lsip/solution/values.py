@@ -13,7 +13,7 @@ from ..expressions.convex import Convex
 from ..expressions.graph import Expression
 from ..expressions.parameter import Values, current
 from ..expressions.rule import Rule
-from ..expressions.sums import Kept, together, totals
+from ..expressions.sums import DoubleDouble, together, totals
 from ..expressions.tape import constant_value
 from ..validation import shown
 from .result import Result
@@ -47,13 +47,13 @@ def _evaluated(result: Result, item: Affine) -> Any:
     values = parameter_values(result, item)
     sizes = [v.size for v in result.variables]
     starts = dict(zip(result.variables, np.cumsum([0, *sizes]).tolist(), strict=False))
-    parts = [Kept(np.ravel(constant_value(item.offset, values)))]  # type: ignore[arg-type]
+    parts = [DoubleDouble(np.ravel(constant_value(item.offset, values)))]  # type: ignore[arg-type]
     rows = [np.arange(item.size)]
     for term in item.terms:
         if term.variable not in starts:
             raise ModelError(f"{term.variable.name} is not a variable of this problem.")
         formula = constant_value(term.coefficient, values) if term.numbers is None else None
-        coefficients = term.numbers or Kept(np.ravel(formula))  # type: ignore[arg-type]
+        coefficients = term.numbers or DoubleDouble(np.ravel(formula))  # type: ignore[arg-type]
         parts.append(coefficients.times(result.x[starts[term.variable] + term.columns]))
         rows.append(term.rows)
     total = totals(np.concatenate(rows), together(parts)).value

@@ -12,8 +12,8 @@ from ...model.status import Status
 from ...proof.rows import point_rows
 from ...solution.solution import Solution
 from .columns import ModelVariable
-from .families import UPPER, Owner, Place
-from .model import Reading
+from .families import UPPER, Owner, RowSource
+from .model import PyomoModel
 
 if TYPE_CHECKING:
     from pyomo.common.collections import ComponentMap
@@ -43,10 +43,10 @@ class NoSolutionError(LSIPError, RuntimeError):
         self.results = results
 
 
-class Answer:
+class PyomoAnswer:
     """A solution in terms of the Pyomo model that was read."""
 
-    def __init__(self, reading: Reading, owners: list[tuple[Owner, ...]], solution: Solution) -> None:
+    def __init__(self, reading: PyomoModel, owners: list[tuple[Owner, ...]], solution: Solution) -> None:
         self.reading, self.owners, self.solution = reading, owners, solution
         self.sign = -1.0 if reading.maximise else 1.0
 
@@ -78,13 +78,13 @@ class Answer:
         # Others are bounds of decisions that came out the same for all parameters.
         return [(data, 0.0 - self.sign * m) for data, m in rows if data.ctype is Constraint]
 
-    def active(self) -> dict[int, tuple[Place, dict[Any, float]]]:
+    def active(self) -> dict[int, tuple[RowSource, dict[Any, float]]]:
         """By id: a place of a constraint over a continuum, and its duals at the active points, by index."""
         from pyomo.environ import Constraint
 
         reading = self.reading
         places = [*(p for p, _ in reading.formulas), *(b.piece for b in reading.boxes), *reading.skipped]
-        found: dict[int, tuple[Place, dict[Any, float]]] = {
+        found: dict[int, tuple[RowSource, dict[Any, float]]] = {
             id(p.component): (p, {}) for p in places if p.component.ctype is Constraint
         }
         for point in self.solution.active:
