@@ -20,9 +20,9 @@ from ..expressions.affine import Affine, Term, Variable
 from ..expressions.convex import Atoms, Convex
 from ..expressions.directions import Definite, Directions, Euclidean, Largest, Magnitude
 from ..expressions.graph import Constant, Expression
-from ..expressions.plain import TUNING, Data, Writer
-from ..expressions.spelled import AffineEntry, ConvexEntry
+from ..expressions.serialize import TUNING, Data, Writer
 from ..expressions.sums import DoubleDouble, Scattered
+from ..expressions.unparse import AffineEntry, ConvexEntry
 from ..schema import Either, Schema, demand, missing, number, text, whole
 
 INFINITE = {"inf": np.inf, "-inf": -np.inf}

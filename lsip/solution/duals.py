@@ -58,10 +58,10 @@ def reduced_costs(result: Result, variable: Variable) -> Array | float:
 
 def all_reduced_costs(result: Result) -> Array:
     """Those of all variables, flat, in the order of `x`."""
-    costs = result.sign * (result.as_written.reduced - result.as_written.balance.costs)
+    costs = result.sign * (result.as_written.reduced - result.as_written.multipliers.costs)
     return costs[: sum(v.size for v in result.variables)] if result.variables else costs
 
 
 def row_multipliers(result: Result) -> Array:
     """Those of all finite constraints, row by row, in the sense of the minimisation that was solved."""
-    return result.as_written.balance.rows
+    return result.as_written.multipliers.rows

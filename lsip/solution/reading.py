@@ -12,7 +12,7 @@ contributes belongs to the multipliers of these equalities, and is found by leas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,8 +29,8 @@ from ..model.statements import ForAll
 from ..model.unbounded import Placement
 from ..proof.certificate import Certificate, Support
 from .active import TUNING, ActivePoint
-from .balance import Balance, MultiplierTerm, fitted, on_bound, on_row
 from .clusters import near, one, room, together
+from .dual_fit import MultiplierTerm, Use, WrittenMultipliers, fitted, on_bound, on_row
 from .mixtures import on_graph
 from .written import WrittenFamily, unbounded_family, written_family
 
@@ -91,7 +91,7 @@ class Reading:
     def active(self) -> tuple[ActivePoint, ...]:
         """The dual measure: atoms that lie close together are one, heaviest first, without the lightest."""
         merged = self._merged(self.certificate.support, self.negligible)
-        entries = [entry for s in merged for entry in self._entries(s)] + self.balance.points
+        entries = [entry for s in merged for entry in self._entries(s)] + self.multipliers.points
         joined: list[ActivePoint] = []
         for entry in entries:
             for k, other in enumerate(joined):
@@ -219,12 +219,12 @@ class Reading:
         return reduced
 
     @cached_property
-    def balance(self) -> Balance:
+    def multipliers(self) -> WrittenMultipliers:
         """Multipliers of written rows that say what quotients, implied equations and implied bounds do."""
         program, certificate, count = self.program, self.certificate, self.program.written_rows
         given = certificate.row_multipliers
         rows = np.zeros(program.finite_rows) if not len(given) else np.array(given)
-        nothing = Balance(np.delete(rows, np.arange(count, program.A.shape[0])), np.zeros(program.n), [])
+        nothing = WrittenMultipliers(np.delete(rows, np.arange(count, program.A.shape[0])), np.zeros(program.n), [])
         divided = [getattr(f, "undivided", None) is not None for f in program.families]
         unpaid = self._unpaid()
         if not any(divided) and not program.implied and not len(unpaid):
@@ -248,7 +248,7 @@ class Reading:
         weights = fitted(target, terms)
         if weights is None:
             return nothing
-        found = Balance(nothing.rows.copy(), np.zeros(program.n), [])
+        found = WrittenMultipliers(nothing.rows.copy(), np.zeros(program.n), [])
         found.costs[unpaid] += self.reduced[unpaid]
         for term, value in zip(terms, weights.tolist(), strict=True):
             if value:
@@ -320,13 +320,13 @@ class Reading:
         row[-1] = b[0]
         return row
 
-    def _at(self, family: object, row: int, at: Array, divided_by: str = "") -> Callable[[Balance, float], None]:
+    def _at(self, family: object, row: int, at: Array, divided_by: str = "") -> Use:
         """Where a multiplier of a row of a family at a point goes."""
         f = next(
             f for f, other in enumerate(self.program.families) if family in (other, getattr(other, "undivided", 0))
         )
 
-        def use(found: Balance, value: float) -> None:
+        def use(found: WrittenMultipliers, value: float) -> None:
             entries = self._entries(Support(f, row, at, value), divided=False)
             if divided_by:
                 entries = (replace(entry, multiplier=value, divided_by=divided_by) for entry in entries)

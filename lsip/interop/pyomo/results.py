@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ...errors import LSIPError
 from ...model.status import Status
-from ...proof.rows import point_rows
 from ...solution.solution import Solution
 from .columns import ModelVariable
 from .families import UPPER, Owner, RowSource
@@ -99,12 +98,7 @@ class PyomoAnswer:
 
     def reduced_costs(self) -> Array:
         """c - A' dual (n,), of the objective as it was written; on variables without rows this is c."""
-        program, certificate = self.solution.program, self.solution.certificate
-        mid, _, _ = point_rows(program, certificate.support)
-        reduced = program.c + mid.T @ np.array([s.multiplier for s in certificate.support])
-        if len(certificate.row_multipliers):
-            reduced = reduced + program.A.T @ certificate.row_multipliers
-        return np.asarray(self.sign * reduced)
+        return self.sign * self.solution.as_written.reduced
 
     def values(self) -> list[tuple[ModelVariable, float]]:
         """Every variable of the model that was met, with its value; that of a rule is what it says at a point."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,15 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Balance:
+class WrittenMultipliers:
     """Multipliers of written finite rows, costs that fixed variables pay for, and active points beside the others."""
 
     rows: Array
     costs: Array
     points: list[ActivePoint]
+
+
+Use: TypeAlias = Callable[[WrittenMultipliers, float], None]  # where a multiplier goes
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,22 +32,22 @@ class MultiplierTerm:
 
     row: Array
     least: float
-    use: Callable[[Balance, float], None]
+    use: Use
 
 
-def on_row(i: int, sign: float = 1.0) -> Callable[[Balance, float], None]:
+def on_row(i: int, sign: float = 1.0) -> Use:
     """Of a finite row."""
 
-    def use(found: Balance, value: float) -> None:
+    def use(found: WrittenMultipliers, value: float) -> None:
         found.rows[i] += sign * value
 
     return use
 
 
-def on_bound(j: int, sign: float = 1.0) -> Callable[[Balance, float], None]:
+def on_bound(j: int, sign: float = 1.0) -> Use:
     """Of a bound, which reduced costs know."""
 
-    def use(found: Balance, value: float) -> None:
+    def use(found: WrittenMultipliers, value: float) -> None:
         found.costs[j] += sign * value
 
     return use
