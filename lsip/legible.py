@@ -27,6 +27,7 @@ __all__ = [
     "picture",
     "printable",
     "say",
+    "shortened",
     "spell_everything",
 ]
 
@@ -56,6 +57,12 @@ _PLAIN = re.compile(
 def printable(name: str) -> str:
     """A name on one line: characters that nobody sees, or that move the cursor, become escapes, as in `repr`."""
     return name if name.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in name)
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """A name or a formula in so many characters at most: its beginning and its end, which tell most about it."""
+    text = printable(text)
+    return text if len(text) <= most else f"{text[: most - most // 3 - 3].rstrip()} … {text[-(most // 3) :].lstrip()}"
 
 
 def legible(text: str, encoding: str = ENCODING) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -15,21 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .domains import Domain
-from .domains.window import window
 from .errors import MissingExtraError, ModelError
 from .files import check_file, whole_file
-from .legible import picture, printable
+from .legible import picture, shortened
+from .model.families import Seen
 from .model.status import Status
-from .oracles.attained import attained, is_box
-from .solution.views import view
+from .oracles.attained import is_box
+from .solution import sampled_violation as sampled
+from .solution.solution import DRAWN, Solution
 from .validation import choice, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .oracles.base import Violation
-    from .solution.solution import Solution
     from .solution.written import WrittenFamily
 
 Array = NDArray[np.float64]
@@ -63,34 +61,24 @@ class PlotTuning:
     ----------
     most_panels
         Families in one picture; below it is said how many more there are.
-    curve
-        Points along a curve.
     mesh, fine_mesh
         Points along a side of a heat map, and of one with a curved outline, which is as fine as they are.
-    scan
-        Points along a side of a slice that is only tried, to find the two axes to draw.
     most_fixed
         Coordinates of a slice that are written above it.
     rounding
         The share of the largest value below which differences mean nothing.
-    cloud
-        Points at which the worst one is sought; all that is drawn of an index set that has no area.
     """
 
     most_panels: int = 6
-    curve: int = 2001
     mesh: int = 241
     fine_mesh: int = 401
-    scan: int = 25
     most_fixed: int = 4
     rounding: float = 1e-6
-    cloud: int = 4096
 
 
 TUNING = PlotTuning()
 
 
-@view("plot")
 def plot_solution(
     solution: Solution, path: str | Path | None = None, family: int | str | None = None, kind: Kind | None = None
 ) -> Figure:
@@ -141,6 +129,9 @@ def plot_solution(
         if target is not None:
             _save(figure, target)
     return figure
+
+
+DRAWN["plot"] = plot_solution
 
 
 def _matplotlib() -> Any:
@@ -215,7 +206,7 @@ def _draw_family(axes: Axes, solution: Solution, i: int) -> None:
     room = 48 if family.visible.dim == 1 and len(solution.families) > 1 else 60
     axes.set_title(_short(str(family.name if title == "problem" else title), room))
     if family.visible.dim == 1:
-        _draw_curve(axes, family, domain, violation)
+        _draw_curve(axes, family, domain, violation, points)
         _mark(axes, points[:, 0], heights, weights)
         axes.set_xlabel(_axis_name(family, 0))
         axes.set_ylabel(MEANING)
@@ -223,19 +214,18 @@ def _draw_family(axes: Axes, solution: Solution, i: int) -> None:
         _draw_map(axes, family, domain, violation, points, weights)
 
 
-def _draw_curve(axes: Axes, family: WrittenFamily, domain: Domain, violation: Violation) -> None:
+def _draw_curve(axes: Axes, family: WrittenFamily, domain: Domain, violation: Seen, points: Array) -> None:
     """The components along one index, or their maximum when they are many; red where a constraint is violated."""
     if domain.measure[0] == 0:
-        t = domain.spread(TUNING.cloud)
-        for g in violation.values(t).T:
+        t = sampled.cloud(domain, points)
+        for g in sampled.evaluate(violation, t, range(violation.components)):
             axes.vlines(t[:, 0], 0, g, color=SLACK, linewidth=0.8, alpha=0.6)
             axes.plot(t[:, 0], g, ".", color=SLACK, markersize=4)
     else:
-        t = np.linspace(domain.lower, domain.upper, TUNING.curve)
-        inside = domain.contains(t)
-        values = np.full((len(t), violation.components), np.nan)
-        values[inside] = violation.values(t[inside])
-        curves = values.T if values.shape[1] <= len(CURVES) else values.max(axis=1)[None, :]
+        t = sampled.line(domain, points)
+        curves = sampled.along(
+            violation, t, range(violation.components) if violation.components <= len(CURVES) else [None]
+        )
         names = [_short(str(name), 32) for name in family.labels]
         colours = CURVES if len(set(names)) == len(curves) else (SLACK,) * len(curves)
         lines = []
@@ -252,32 +242,30 @@ def _draw_curve(axes: Axes, family: WrittenFamily, domain: Domain, violation: Vi
 
 
 def _draw_map(
-    axes: Axes, family: WrittenFamily, domain: Domain, violation: Violation, points: Array, weights: Array
+    axes: Axes, family: WrittenFamily, domain: Domain, violation: Seen, points: Array, weights: Array
 ) -> None:
     """A heat map on the plane, or on a slice through the worst point; a cloud of points where the set has no area."""
-    trial = np.concatenate([domain.spread(TUNING.cloud), points])
-    largest = _largest(violation, trial)
-    worst = trial[int(np.nanargmax(largest))]
-    heaviest = len(trial) - len(points) + int(weights.argmax()) if len(points) else None
-    if heaviest is not None and largest[heaviest] >= np.nanmax(largest) - 1e-6 * np.nanmax(np.abs(largest)):
-        worst = trial[
-            heaviest
-        ]  # At a solution all active points are equally bad, up to rounding: take the one that counts.
     width = np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
-    i, j = _best_pair(domain, violation, worst)
     note = ""
-    if domain.measure[0] < domain.dim:
+    if sampled.flat(domain):
+        i, j = sorted(np.argsort(-(domain.upper - domain.lower), kind="stable")[:2].tolist())
+        trial = sampled.cloud(domain, points)
+        largest = sampled.evaluate(violation, trial, [None])[0]
         colours = _colours(largest)
         axes.scatter(trial[:, i], trial[:, j], c=largest, s=np.clip(2e4 / len(trial), 9, 60), linewidth=0, **colours)
-        near = np.ones(len(points), dtype=bool)
+        near: NDArray[np.bool_] = np.ones(len(points), dtype=bool)
         note = f"{len(trial)} points of the index set" + (", seen along the other axes" if domain.dim > 2 else "")
     else:
-        u, v, values = _slice(domain, violation, worst, i, j, TUNING.mesh if is_box(domain) else TUNING.fine_mesh)
+        cut = sampled.slices(violation, domain, points, 1)[0]
+        (i, j), worst = cut.axes, cut.through
+        side = TUNING.mesh if is_box(domain) else TUNING.fine_mesh
+        u, v = np.linspace(cut.corners[0], cut.corners[1], side).T
+        values = sampled.surface(violation, domain, cut, side)
         colours = _colours(values)
         _image(axes, u, v, values, colours)
         _contours(axes, u, v, values)
         others = [k for k in range(domain.dim) if k not in (i, j)]
-        near = (np.abs(points - worst)[:, others] <= 1e-3 * width[others]).all(axis=1)
+        near = np.asarray((np.abs(points - worst)[:, others] <= 1e-3 * width[others]).all(axis=1))
         if others:
             shown = others if len(others) <= TUNING.most_fixed else others[: TUNING.most_fixed - 1]
             fixed = ", ".join(f"{_axis_name(family, k)} = {worst[k]:.4g}" for k in shown)
@@ -319,44 +307,6 @@ def _image(axes: Axes, u: Array, v: Array, values: Array, colours: dict[str, Any
         **colours,
     )
     axes.set(xlim=(u[0], u[-1]), ylim=(v[0], v[-1]))
-
-
-def _slice(
-    domain: Domain, violation: Violation, worst: Array, i: int, j: int, count: int
-) -> tuple[Array, Array, Array]:
-    """The violation on a square mesh through `worst` along axes i and j; NaN outside the domain."""
-    low, high = window(domain, worst, (i, j))
-    u, v = np.linspace(low, high, count).T
-    y = np.tile(worst, (count * count, 1))
-    y[:, i], y[:, j] = (mesh.ravel() for mesh in np.meshgrid(u, v))
-    inside = domain.contains(y)
-    values = np.full(len(y), np.nan)
-    if inside.any():
-        values[inside] = _largest(violation, y[inside])
-    return u, v, values.reshape(count, count)
-
-
-def _best_pair(domain: Domain, violation: Violation, worst: Array) -> tuple[int, int]:
-    """The two axes along which the violation varies most around the worst point."""
-    if domain.dim == 2:
-        return 0, 1
-    if domain.measure[0] < domain.dim:
-        by_width = np.argsort(-(domain.upper - domain.lower), kind="stable")[:2]
-        return int(by_width.min()), int(by_width.max())
-
-    def variation(pair: tuple[int, int]) -> float:
-        values = _slice(domain, violation, worst, *pair, TUNING.scan)[2]
-        values = values[np.isfinite(values)]
-        return float(values.std()) if len(values) else 0.0
-
-    # With very many axes not every pair is tried; the first ones are as good a choice as any.
-    return max(combinations(range(min(domain.dim, 8)), 2), key=variation)
-
-
-def _largest(violation: Violation, y: Array) -> Array:
-    """The largest component at each point, NaN where it is undefined."""
-    values = attained(violation, y).max(axis=1)
-    return np.where(np.isfinite(values), values, np.nan)
 
 
 def _colours(values: Array) -> dict[str, Any]:
@@ -407,8 +357,7 @@ def _unique_labels(figure: Figure) -> tuple[list[Any], list[str]]:
 
 
 def _short(title: str, most: int) -> str:
-    title = printable(title)
-    return picture(title if len(title) <= most else title[: most - 1].rstrip() + "…")
+    return picture(shortened(title, most))
 
 
 def _axis_name(family: WrittenFamily, k: int) -> str:

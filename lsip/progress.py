@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from .legible import say
-from .solution.rounding import above, below, relative_gap
+from .solution.outward_rounding import above, below
 
 if TYPE_CHECKING:
-    from .solution.solution import Iterate, Solution
+    from .solution.result import Iterate
+from .solution.solution import Solution
 
 __all__ = ["Bar", "Table", "clock", "number", "power", "summary"]
 
@@ -99,7 +100,7 @@ class Table:
             number(above(iterate.upper, TUNING.digits)),
             power(iterate.violation),
             power(above(iterate.bound, 3)),
-            power(above(relative_gap(iterate.lower, iterate.upper), 3)),
+            power(above(iterate.gap, 3)),
             clock(iterate.seconds),
         )
         self._cells(cells)
@@ -116,7 +117,7 @@ class Table:
             number(above(solution.upper, TUNING.digits)),
             "",
             power(above(solution.max_violation, 3)) if solution.violation_proven else "-",
-            power(above(relative_gap(solution.lower, solution.upper), 3)),
+            power(above(solution.gap, 3)),
             clock(solution.seconds),
         )
         self._cells(cells)

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from lsip import catalogue
 from lsip.catalogue.large import scattered
-from lsip.catalogue.networks import Grid, Shipping
+from lsip.catalogue.networks import PowerGrid, Shipping
 
 
 def arches():
@@ -29,7 +29,7 @@ def shipping():
 
 
 def power_grid():
-    active, reactive = Grid.of_size(20).flow
+    active, reactive = PowerGrid.of_size(20).flow
     return np.arctan2(reactive, active)[:, None], np.arange(len(active))
 
 

@@ -13,7 +13,7 @@ import lsip
 from lsip import catalogue
 from lsip.catalogue.entry import REGISTRY, known
 from lsip.catalogue.large import scattered
-from lsip.catalogue.networks import Grid, Shipping
+from lsip.catalogue.networks import PowerGrid, Shipping
 from lsip.errors import ModelError
 
 ENTRIES = {entry.name: entry for entry in catalogue.entries()}
@@ -212,7 +212,7 @@ OPTIMA = {
     "arches_1000": scattered(1001, 0.5, 1.5) ** 2,
     "ring_1000": scattered(1000, 1, 2),
     "shipping_100": Shipping.of_size(100).plan.ravel(),
-    "power_grid_20": Grid.of_size(20).flow.ravel(),
+    "power_grid_20": PowerGrid.of_size(20).flow.ravel(),
     "hyperbola_box": [0.001, 1000],
     "boundary_eval": np.exp(1 / 3) * np.array([7 / 9, 1 / 3, 1]),
     "boundary_eval_box": np.exp(1 / 3) * np.array([7 / 9, 1 / 3, 1]),

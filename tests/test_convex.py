@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import lsip
-from lsip.expressions.directions import Absolute, Definite, Euclidean, Largest, Quadratics, WorstDirection
+from lsip.expressions.directions import Definite, Euclidean, Largest, Magnitude, Quadratics, WorstDirection
 from lsip.oracles import BranchAndBound
 
 from .checks import assert_certified
 
 TOL = 1e-7
-KINDS = (Absolute(), Largest(), Euclidean(), Definite())
+KINDS = (Magnitude(), Largest(), Euclidean(), Definite())
 x = lsip.Variable(3, name="x")
 e = lsip.Variable(name="e")
 t = lsip.Index("t", lsip.Interval(0, 1))
@@ -469,7 +469,7 @@ def test_eigenvalues_are_bounded_above_in_exact_arithmetic():
 def test_models_are_nowhere_less_and_of_third_order(kind, m):
     """At random points of small and of large boxes; with what is left shrinking like the third power of the size."""
     rng = np.random.default_rng(m)
-    size = {Absolute: 1, Definite: 9}.get(type(kind), 3)
+    size = {Magnitude: 1, Definite: 9}.get(type(kind), 3)
     left = []
     for width in (1.0, 0.1, 0.01):
         levels = rng.normal(size=(200, size, 1 + m + m * (m + 1) // 2))

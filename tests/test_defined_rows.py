@@ -14,7 +14,7 @@ from scipy.special import gammaln
 
 import lsip
 from lsip.errors import LSIPError
-from lsip.expressions.signs import Part
+from lsip.expressions.signs import GuardedCell
 from lsip.expressions.undefined import where_undefined
 
 Formula = Callable[[Any], Any]
@@ -217,7 +217,7 @@ def test_an_integrand_is_defined_everywhere() -> None:
 
 def test_signs_are_proven_where_functions_touch_zero() -> None:
     (cell,) = UNIT.cells()
-    part = Part(cell, (T,))
+    part = GuardedCell(cell, (T,))
     assert part.open_box(np.sin(np.pi * T)) is None
     assert part.open_box(T**3 - 2 * T**2 + T) is None  # t (1 - t)²
     found = part.open_box((T - 0.3) ** 2 - 1e-12)

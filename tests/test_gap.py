@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import lsip
 from lsip.proof import closed, relative_gap
 from lsip.proof.gap import TUNING, data_rounding
-from lsip.solution.rounding import above
+from lsip.solution.outward_rounding import above
 
 NUMBERS = st.floats(-1e12, 1e12)
 ROOT = Path(__file__).parents[1]

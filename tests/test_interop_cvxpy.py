@@ -16,7 +16,7 @@ cp = pytest.importorskip("cvxpy")
 
 from lsip.expressions.tape import Tape  # noqa: E402
 from lsip.interop.cvxpy import ForAll, Index, Problem, forall  # noqa: E402
-from lsip.interop.cvxpy.affine import Layout, read_affine  # noqa: E402
+from lsip.interop.cvxpy.affine import LeafLayout, read_affine  # noqa: E402
 
 T = Index("t", lsip.Interval(0, 1))
 Y = Index("y", lsip.Box([0, 0], [1, 1]))
@@ -56,7 +56,7 @@ def index_of(body):
 @settings(max_examples=5, deadline=None)
 def test_coefficients_are_read_as_cvxpy_evaluates_them(name, seed):
     body, rng = BODIES[name](), np.random.default_rng(seed)
-    layout, index = Layout.of([X, S]), index_of(body)
+    layout, index = LeafLayout.of([X, S]), index_of(body)
     affine = read_affine(body, layout)
     half = rng.normal(size=(2, 2))
     values = {X.id: rng.normal(size=3), S.id: half + half.T}

@@ -14,7 +14,7 @@ import lsip
 cp = pytest.importorskip("cvxpy")
 
 from lsip.interop.cvxpy import Index, Problem, forall  # noqa: E402
-from lsip.interop.cvxpy.affine import Layout  # noqa: E402
+from lsip.interop.cvxpy.affine import LeafLayout  # noqa: E402
 from lsip.interop.cvxpy.blackbox import black_boxes  # noqa: E402
 
 T = Index("t", lsip.Interval(0, 1))
@@ -57,7 +57,7 @@ RULES = {
 def test_rows_of_a_rule_are_those_that_cvxpy_evaluates(name):
     x = cp.Variable(3)
     box = forall(TWO, lambda y: RULES[name](x, int(y[0])))
-    families = black_boxes(box, "rule", Layout.of([x]))
+    families = black_boxes(box, "rule", LeafLayout.of([x]))
     for k in (0, 1):
         x.value = np.array([0.3, -2.0, 7.0])
         rows = [f.rows(np.array([[float(k)]])) for f in families]

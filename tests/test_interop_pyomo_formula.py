@@ -16,7 +16,7 @@ from lsip.expressions.graph import Join, Pass, Select, as_expression  # noqa: E4
 from lsip.expressions.interval import Interval  # noqa: E402
 from lsip.expressions.tape import Tape  # noqa: E402
 from lsip.interop.pyomo.basis import Basis  # noqa: E402
-from lsip.interop.pyomo.formula import FUNCTIONS, Reader, Row, Untraceable  # noqa: E402
+from lsip.interop.pyomo.formula import FUNCTIONS, AffineRow, Reader, Untraceable  # noqa: E402
 
 POINTS = np.array([[0.0, 1.0], [0.25, 0.3], [0.5, 0.5], [0.8, 0.1], [1.0, 0.0]])
 
@@ -38,7 +38,7 @@ class Bench:
             {id(symbol): index for symbol, index in zip(self.symbols, self.indices, strict=True)},
         )
 
-    def row(self, build) -> Row:
+    def row(self, build) -> AffineRow:
         return self.reader.row(build(self.m, *self.symbols))
 
     def values(self, build) -> np.ndarray:

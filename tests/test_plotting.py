@@ -33,7 +33,7 @@ def test_variables_are_bars_and_cells(tmp_path: Path) -> None:
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Coarser pictures than people get, to be quick."""
-    monkeypatch.setattr("lsip.plotting.TUNING", PlotTuning(mesh=41, fine_mesh=61, cloud=256))
+    monkeypatch.setattr("lsip.plotting.TUNING", PlotTuning(mesh=41, fine_mesh=61))
 
 
 class Slope:
@@ -41,6 +41,7 @@ class Slope:
 
     def __init__(self, domain: Domain, components: int = 1) -> None:
         self.domain, self.components = domain, components
+        self.family = SimpleNamespace(columns=np.zeros((components, domain.dim)))
 
     def values(self, y: np.ndarray) -> np.ndarray:
         assert self.domain.contains(y).all(), "nothing is asked outside the index set"

@@ -19,13 +19,13 @@ from lsip import catalogue
 from lsip.oracles import BranchAndBound
 from lsip.progress import TUNING, WIDTH, Table
 from lsip.solution.effort import PARTS, Effort
-from lsip.solution.rounding import above
+from lsip.solution.outward_rounding import above
 from lsip.solver.clock import Clock
 
 
 def iterate(k: int, **changes: Any) -> Any:
     row = {"iteration": k, "rows": 3 * k, "cuts": 2, "value": -1.5, "lower": -1.5, "upper": -1.25, "violation": 1e-3}
-    return SimpleNamespace(**{**row, "bound": 2e-3, "seconds": 0.5, **changes})
+    return lsip.Iterate(**{**row, "bound": 2e-3, "seconds": 0.5, **changes})
 
 
 def solution(**changes: Any) -> Any:
@@ -89,7 +89,7 @@ def test_the_table_ends_with_closed_bounds_and_a_split_of_the_time() -> None:
     lines = printed(iterate(1, lower=-math.inf, upper=math.inf, bound=math.inf), end=solution())
     end = next(line for line in lines if line.split()[:1] == ["end"])
     assert len(end) == WIDTH
-    assert end.split() == ["end", "3", "-1.50000000", "-1.50000000", "-1.50000000", "1.00e-10", "0.00e+00", "0.25s"]
+    assert end.split() == ["end", "3", "-1.50000000", "-1.50000000", "-1.50000000", "1.00e-10", "1.00e-09", "0.25s"]
     assert "   time       compile 4%, separation 96%" in lines
     assert not any("end" in line for line in printed(iterate(1), end=solution(value=math.nan))), "nothing to close"
 

@@ -19,7 +19,7 @@ from lsip.oracles import Separation
 from lsip.oracles.quadratic_bound import bound_quadratics
 from lsip.proof.certificate import Certificate, DataAssumption, Support
 from lsip.proof.families import family_bounds, never_positive
-from lsip.proof.implied_bounds import Sides
+from lsip.proof.implied_bounds import UpperSides
 from lsip.proof.linear_algebra import exact_sums, product, solve, vanishing
 from lsip.proof.primal import disagreement
 from lsip.proof.prove import infeasible
@@ -301,7 +301,7 @@ def test_implied_bounds_hold_at_a_feasible_point(seed: int) -> None:
     values = [sum((a * v for a, v in zip(exact(row), exact(x), strict=True)), Fraction(0)) for row in A]
     above = np.array([np.nextafter(float(v), np.inf) for v in values])
     below = np.array([np.nextafter(float(v), -np.inf) for v in values])
-    sides = Sides.of(A, rad, Interval(below, below), Interval(above, above))
+    sides = UpperSides.of(A, rad, Interval(below, below), Interval(above, above))
     low, high, _ = sides.tightened(lower, upper)
     assert all(holds(v, a, b) for v, a, b in zip(exact(x), low, high, strict=True))
 

@@ -215,7 +215,7 @@ def test_what_is_read_is_proven_or_not_called_certified(tmp_path: Path) -> None:
     doubtful = lsip.Solution.load(path, curve(), verify=False)
     assert not doubtful.certified
     assert not doubtful.violation_proven
-    assert "nobody has checked" in str(doubtful)
+    assert "not checked yet" in str(doubtful)
     proven = doubtful.verify()
     assert proven.certified
     assert str(proven) == str(loaded)

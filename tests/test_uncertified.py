@@ -12,7 +12,8 @@ import pytest
 import lsip
 from lsip.expressions.undefined import where_undefined
 from lsip.progress import summary
-from lsip.solution.uncertified import duration, reason, unfinished
+from lsip.solution import messages
+from lsip.solution.messages import duration, no_proof, proof_unfinished
 
 H, X = lsip.Variable(name="h"), lsip.Variable(3, name="x")
 T, U = lsip.Index("t", lsip.Interval(0, 1)), lsip.Index("u", lsip.Interval(-1, 1))
@@ -153,10 +154,10 @@ def test_an_optimum_that_is_wide_beside_its_value_says_so() -> None:
 def test_advice_is_about_what_was_done() -> None:
     """Nobody who left `oracle` alone is told to, and no option of another oracle is praised."""
     program = lsip.Problem(lsip.minimize(H), [lsip.forall(T, T * H >= 1 - H)]).compile()
-    assert "`oracle` alone" in reason(program, (np.inf,), "Multistart", chosen=True)
-    assert "`oracle`" not in reason(program, (np.inf,), "Multistart", chosen=False)
-    assert "max_boxes" in reason(program, (1e-9,), "BranchAndBound", chosen=False)
-    assert "max_boxes" not in reason(program, (1e-9,), "SupportFunction", chosen=False)
+    assert "`oracle` alone" in no_proof(program, (np.inf,), "Multistart", chosen=True)
+    assert "`oracle`" not in no_proof(program, (np.inf,), "Multistart", chosen=False)
+    assert "max_boxes" in no_proof(program, (1e-9,), "BranchAndBound", chosen=False)
+    assert "max_boxes" not in no_proof(program, (1e-9,), "SupportFunction", chosen=False)
     for status in (lsip.Status.TIME_LIMIT, lsip.Status.ITERATION_LIMIT, lsip.Status.INTERRUPTED):
         assert "warm_start=solution" in status.value
 
@@ -190,10 +191,10 @@ def test_a_proof_out_of_reach_says_what_it_would_cost() -> None:
     said = re.search(r"would take about (\S+) boxes more, about .* at the pace of this solve", solution.message)
     assert said, solution.message
     assert float(said.group(1)) > 1e5
-    late = unfinished(solution.program, lsip.Status.TIME_LIMIT, (lsip.oracles.Work(3e7, 600.0),))
+    late = proof_unfinished(solution.program, lsip.Status.TIME_LIMIT, (lsip.oracles.Work(3e7, 600.0),))
     assert late.startswith("Stopped at `time_limit`; the bounds are valid. No violation found")
     assert "about 3e+07 boxes more, about 10 minutes" in late
-    assert unfinished(solution.program, lsip.Status.TIME_LIMIT, (None,)) == ""
+    assert proof_unfinished(solution.program, lsip.Status.TIME_LIMIT, (None,)) == ""
 
 
 def test_what_is_left_of_a_proof_is_about_what_it_takes() -> None:
@@ -214,3 +215,26 @@ def test_how_long_is_said_in_a_unit_that_suits() -> None:
     assert duration(600) == "about 10 minutes"
     assert duration(36e3) == "about 10 hours"
     assert duration(3e12) == "more than 10,000 years"
+
+
+def test_no_message_is_longer_than_three_lines() -> None:
+    """Whatever the formulas: a constraint without a name is called by its own, which may take a kilobyte."""
+    formula = sum(X[k % 3] * np.cos((k + 1) * T) for k in range(40))
+    program = lsip.Problem(lsip.minimize(H), [lsip.forall(T, formula <= H)]).compile()
+    family = program.families[0]
+    assert len(family.name) > 300
+    work = (lsip.oracles.Work(3e7, 600.0),)
+    said = [
+        *(status.value for status in lsip.Status),
+        messages.cancelled(family, 1e9),
+        messages.no_interior([(family.name, 1e-3)] * 5, ""),
+        messages.no_interior_at_integers(1e-3),
+        messages.no_proof(program, (1e-9,), "BranchAndBound", chosen=False),
+        messages.proof_unfinished(program, lsip.Status.TIME_LIMIT, work),
+        messages.small_value(1e-9),
+        messages.unbounded_direction(program, np.ones(program.n)),
+        messages.branch_and_bound_on_trust("gurobi"),
+        *(messages.PROBABLY_INFEASIBLE, messages.PROBABLY_UNBOUNDED, messages.UNBOUNDED_RELAXATION, messages.UNITS),
+    ]
+    assert max(map(len, said)) <= 3 * 120
+    assert all(sentence.endswith(".") for sentence in said)

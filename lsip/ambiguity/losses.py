@@ -40,14 +40,14 @@ def fresh(name: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class LossPieces:
     """The functions whose largest one is the loss, and the index that is random."""
 
     pieces: tuple[Affine, ...]
     index: Index
 
     @staticmethod
-    def of(loss: Loss, name: str) -> Pieces:
+    def of(loss: Loss, name: str) -> LossPieces:
         given = list(loss) if isinstance(loss, list | tuple) else [loss]
         if not given:
             raise ModelError(
@@ -66,11 +66,11 @@ class Pieces:
         if len(indices) != 1:
             names = ", ".join(i.name for i in indices) or "none"
             raise ModelError(f"The loss of lsip.{name} depends on one index, the random one; got {names}.")
-        return Pieces(tuple(piece.reshape(()) if piece.shape else piece for piece in pieces), indices[0])
+        return LossPieces(tuple(piece.reshape(()) if piece.shape else piece for piece in pieces), indices[0])
 
-    def less(self, level: Affine) -> Pieces:
+    def less(self, level: Affine) -> LossPieces:
         """max(loss - level, 0)."""
-        return Pieces((*(piece - level for piece in self.pieces), Affine.of(0.0)), self.index)
+        return LossPieces((*(piece - level for piece in self.pieces), Affine.of(0.0)), self.index)
 
     def below(self, bound: Affine) -> list[Any]:
         """Constraints with which no piece exceeds a bound at any index point."""
@@ -129,7 +129,7 @@ def _substituted(piece: Affine, index: Index, other: Expression) -> Affine:
     return found
 
 
-def averaged(loss: Pieces, points: Array) -> UpperBound:
+def averaged(loss: LossPieces, points: Array) -> UpperBound:
     """The average of a loss over points (N, m)."""
     shares = Variable(len(points), name=fresh("s"))  # of the average, so that all numbers are doubles
     return UpperBound(shares.sum(), [float(len(points)) * shares >= at for at in loss.at(points)])

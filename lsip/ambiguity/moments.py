@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ModelError
 from ..expressions.affine import Affine, Variable
 from ..validation import Array, Data, kept, numbers, shown
-from .losses import Pieces, UpperBound, fresh
+from .losses import LossPieces, UpperBound, fresh
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -48,7 +48,7 @@ class Moments:
         object.__setattr__(self, "covariance", None if covariance is None else _covariance(covariance, len(centre)))
         object.__setattr__(self, "deviation", None if deviation is None else _deviation(deviation, len(centre)))
 
-    def worst(self, loss: Pieces) -> UpperBound:
+    def worst(self, loss: LossPieces) -> UpperBound:
         """The largest expectation of a loss, as the least value of a bound."""
         index, m = loss.index, len(self.mean)
         if index.domain.dim != m:

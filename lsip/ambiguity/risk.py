@@ -15,14 +15,14 @@ from ..expressions.affine import Variable
 from ..integrals.integral import samples_of
 from ..integrals.volume import number
 from ..validation import Data, real, shown, whole
-from .losses import Loss, Pieces, UpperBound, averaged, fresh
+from .losses import Loss, LossPieces, UpperBound, averaged, fresh
 
 
 @runtime_checkable
 class Ambiguity(Protocol):
     """A set of distributions: it bounds the expectations of a loss under all of them."""
 
-    def worst(self, loss: Pieces) -> UpperBound: ...
+    def worst(self, loss: LossPieces) -> UpperBound: ...
 
 
 Over: TypeAlias = Ambiguity | Data  # an ambiguity set, or samples
@@ -49,10 +49,10 @@ def worst_expectation(loss: Loss, over: Over) -> UpperBound:
     >>> round(-profit.value, 6), round(profit[order], 4)
     (36.0, 11.5)
     """
-    return _worst(Pieces.of(loss, "worst_expectation"), over)
+    return _worst(LossPieces.of(loss, "worst_expectation"), over)
 
 
-def _worst(loss: Pieces, over: Over) -> UpperBound:
+def _worst(loss: LossPieces, over: Over) -> UpperBound:
     if isinstance(over, Ambiguity):
         return over.worst(loss)
     return averaged(loss, samples_of(over, loss.index.domain, "worst_expectation"))
@@ -81,7 +81,7 @@ def cvar(loss: Loss, level: float, over: Over) -> UpperBound:
     """
     real("level", level, "is a number from 0 up to, but not including, 1", lambda v: 0 <= v < 1)
     threshold, excess = Variable(name=fresh("threshold")), Variable(name=fresh("excess"))
-    mean = _worst(Pieces.of(loss, "cvar").less(threshold), over)
+    mean = _worst(LossPieces.of(loss, "cvar").less(threshold), over)
     share = number(1 - Fraction(float(level)))
     return UpperBound(threshold + excess, [share * excess >= mean.value, *mean.constraints])
 

@@ -27,7 +27,7 @@ from ..integrals.integral import samples_of
 from ..integrals.volume import between
 from ..model import forall
 from ..validation import Array, Data, kept, numbers, real
-from .losses import Pieces, UpperBound, averaged, fresh
+from .losses import LossPieces, UpperBound, averaged, fresh
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -63,7 +63,7 @@ class Wasserstein:
         object.__setattr__(self, "radius", float(radius))
         object.__setattr__(self, "norm", float(norm))
 
-    def worst(self, loss: Pieces) -> UpperBound:
+    def worst(self, loss: LossPieces) -> UpperBound:
         """The largest expectation of a loss, as the least value of a bound."""
         domain = loss.index.domain
         points = samples_of(self.samples, domain, "ambiguity.Wasserstein")
@@ -99,7 +99,9 @@ class Wasserstein:
         steep = [slope for slope in slopes if slope.terms or slope.offset_matters]
         return [row for slope in steep for row in self._at_most(slope, price)]
 
-    def _tilted(self, loss: Pieces, slopes: list[Affine], points: Array, bound: Affine, price: Variable) -> list[Any]:
+    def _tilted(
+        self, loss: LossPieces, slopes: list[Affine], points: Array, bound: Affine, price: Variable
+    ) -> list[Any]:
         """The same by duality, for losses that are affine and a convex support: two rows that are affine in an index.
 
         The largest l(ξ) - λ ‖ξ - ξ_i‖ is the least l(ξ_i) + z . (v - ξ_i) for all v of the support, over all z from

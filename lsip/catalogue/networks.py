@@ -78,7 +78,7 @@ def shipping_100() -> Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class PowerGrid:
     """A square power grid whose lines lead right and down, and an optimal flow of active and reactive power."""
 
     ends: NDArray[np.intp]  # (2, lines): the node that a line leaves and the one that it enters
@@ -87,7 +87,7 @@ class Grid:
     cost: Array  # (2, lines)
 
     @classmethod
-    def of_size(cls, side: int) -> Grid:
+    def of_size(cls, side: int) -> PowerGrid:
         node = np.arange(side * side).reshape(side, side)
         right = np.stack([node[:, :-1].ravel(), node[:, 1:].ravel()])
         down = np.stack([node[:-1].ravel(), node[1:].ravel()])
@@ -116,7 +116,7 @@ def power_grid_20() -> Problem:
     """The cheapest flow of active and reactive power through a grid of 20 x 20 nodes with rated lines."""
     from scipy import sparse
 
-    grid = Grid.of_size(20)
+    grid = PowerGrid.of_size(20)
     lines = grid.ends.shape[1]
     signs = np.repeat([1.0, -1.0], lines)
     incidence = sparse.csr_array((signs, (grid.ends.ravel(), np.tile(np.arange(lines), 2))), shape=(400, lines))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
+from ..legible import shortened
 from ..progress import Bar
 from .arguments import SOLVED, Commands, add_command, fail
 from .models import own
@@ -96,7 +96,7 @@ def _compare(entry: Entry) -> tuple[dict[str, Any], str]:
         problem = entry.build()
         solution = problem.solve(verbose=False)
     except Exception as error:  # One problem that breaks the solver should not hide the others.
-        reason = textwrap.shorten(f"{type(error).__name__}: {error}", 80, placeholder=" …")
+        reason = shortened(f"{type(error).__name__}: {error}", 80)
         return {"name": entry.name, "agrees": False, "message": str(error)}, f"failed: {reason}"
     if solution.status.name == "INTERRUPTED":
         raise KeyboardInterrupt

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import LSIPError, ModelError
-from .models import KINDS, Model, reader
+from .models import KINDS, NamedModel, reader
 
 
-def load_model(path: Path) -> Model:
+def load_model(path: Path) -> NamedModel:
     """Run a model file and return the model that it declares.
 
     Raises

@@ -21,7 +21,7 @@ KINDS = "an lsip.Problem, an lsip.interop.cvxpy.Problem or a Pyomo ConcreteModel
 
 
 @dataclass(frozen=True)
-class Model:
+class NamedModel:
     """A model as the command line sees it."""
 
     name: str
@@ -31,7 +31,7 @@ class Model:
     written: Any  # as its file has it
 
 
-def reader(value: object) -> Callable[[], Model] | None:
+def reader(value: object) -> Callable[[], NamedModel] | None:
     """What reads a value of a file as a model, if it is one; only packages that the file has imported are asked."""
     if isinstance(value, Problem):
         return partial(own, value)
@@ -43,21 +43,21 @@ def reader(value: object) -> Callable[[], Model] | None:
     return None
 
 
-def own(problem: Problem) -> Model:
+def own(problem: Problem) -> NamedModel:
     """A model of lsip's language."""
-    return Model(
+    return NamedModel(
         problem.name, str(problem), problem.solve, lambda s: {v.name: s[v] for v in problem.variables}, problem
     )
 
 
-def _from_cvxpy(problem: Any) -> Model:
+def _from_cvxpy(problem: Any) -> NamedModel:
     def values(solution: Any) -> Values:
         return {v.name(): solution.values.get(v.id, np.full(v.shape, np.nan)) for v in problem.variables()}
 
-    return Model(problem.name, str(problem), problem.solve, values, problem)
+    return NamedModel(problem.name, str(problem), problem.solve, values, problem)
 
 
-def _from_pyomo(model: Any) -> Model:
+def _from_pyomo(model: Any) -> NamedModel:
     from ..interop.pyomo.model import read
     from ..interop.pyomo.solver import solved
 
@@ -70,4 +70,4 @@ def _from_pyomo(model: Any) -> Model:
         return {v.name: float(x) for v, x in zip(reading.columns.variables, solution.x, strict=True)}
 
     program, _ = reading.compile()
-    return Model(reading.name, repr(program), solve, values, program)
+    return NamedModel(reading.name, repr(program), solve, values, program)

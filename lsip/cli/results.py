@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..legible import shortened
 from .arguments import FAILED, INTERRUPTED, NOTHING_TO_FIND, SOLVED, fail
 
 if TYPE_CHECKING:
     from ..model.method import Answer
-    from .models import Model
+    from .models import NamedModel
 
 
 def exit_code(solution: Answer) -> int:
@@ -29,7 +29,7 @@ def exit_code(solution: Answer) -> int:
     return fail(solution.status.value, INTERRUPTED if status == "INTERRUPTED" else FAILED)
 
 
-def describe(model: Model, solution: Answer) -> dict[str, Any]:
+def describe(model: NamedModel, solution: Answer) -> dict[str, Any]:
     """The result as JSON can hold it; null where a number is not known, or where there is no x."""
     infeasible = solution.status.name == "INFEASIBLE"
     return {
@@ -68,7 +68,7 @@ def _finite(values: float | list[Any]) -> Any:
     return [_finite(value) for value in values] if isinstance(values, list) else finite(values)
 
 
-def lines(model: Model, solution: Answer) -> list[str]:
+def lines(model: NamedModel, solution: Answer) -> list[str]:
     """The variables and the active points, as a person reads them."""
     found = []
     if solution.status.name != "INFEASIBLE":
@@ -81,8 +81,7 @@ def lines(model: Model, solution: Answer) -> list[str]:
         for a in sorted(solution.active, key=lambda a: -abs(a.multiplier))[:20]:
             point = ", ".join(f"{coordinate:.9g}" for coordinate in a.point)
             by = f" / {a.divided_by}" if a.divided_by else ""
-            shortened = textwrap.shorten(a.constraint, 60, placeholder=" …")
-            found.append(f"{a.multiplier:<12.6g}   ({point})   {shortened}{by}")
+            found.append(f"{a.multiplier:<12.6g}   ({point})   {shortened(a.constraint, 60)}{by}")
         if len(solution.active) > 20:
             found.append(f"… and {len(solution.active) - 20} more")
     return found

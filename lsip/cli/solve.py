@@ -19,7 +19,7 @@ from .results import describe, exit_code, lines
 
 if TYPE_CHECKING:
     from ..model.method import Answer
-    from .models import Model
+    from .models import NamedModel
 
 # What `solve` takes in Python, too; functions, arrays and tunings have no words.
 WORDS = (
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     return exit_code(solution)
 
 
-def _solution(model: Model, options: argparse.Namespace, aloud: bool) -> Answer:
+def _solution(model: NamedModel, options: argparse.Namespace, aloud: bool) -> Answer:
     words = {name: getattr(options, name) for name in WORDS}
     if options.warm_start is not None:
         words["warm_start"] = Solution.load(options.warm_start, model.written, verify=False)

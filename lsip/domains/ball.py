@@ -15,7 +15,7 @@ from ..legible import legibly
 from .base import Array, Cell, Domain, Vector, as_points
 from .notation import point
 from .points import constant, unit_ball
-from .proven import Directions, above, add_down, add_up, dot_bounds, pulled_in, raised, two_sum
+from .proven import ScaledDirections, above, add_down, add_up, dot_bounds, pulled_in, raised, two_sum
 
 
 @final
@@ -75,7 +75,7 @@ class Ball(Domain):
 
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
         """The centre, moved by the radius along d."""
-        towards = Directions.of(as_points(d, self.dim))
+        towards = ScaledDirections.of(as_points(d, self.dim))
         unit = towards.unit
         length = np.linalg.norm(unit, axis=1)
         y = self.centre + self.radius * unit / np.where(length > 0, length, 1.0)[:, None]

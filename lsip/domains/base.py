@@ -20,7 +20,7 @@ from ..legible import legibly, mathematics
 from ..registered import Registered
 from ..validation import Count, Distance, Natural, Seed, checked
 from .points import additive_recurrence, as_points, distinct
-from .proven import Directions, raised
+from .proven import ScaledDirections, raised
 
 Array = NDArray[np.float64]
 Method = Literal["__call__", "reduce", "reduceat", "accumulate", "outer", "at"]  # of a ufunc
@@ -293,7 +293,7 @@ def box_grid(lower: Array, upper: Array, per_axis: int) -> Array:
 def box_support(d: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
     """Maximisers of d · y over a box, and proven upper bounds of the maxima."""
     y = np.where(d > 0, upper, lower)
-    towards = Directions.of(d)
+    towards = ScaledDirections.of(d)
     terms = towards.unit * y
     return y, towards.given(raised(terms.sum(axis=1), np.abs(terms).sum(axis=1), len(lower) + 2))
 

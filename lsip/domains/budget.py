@@ -16,7 +16,7 @@ from ..legible import legibly
 from .base import Array, Cell, Domain, Seed, Vector, as_points
 from .notation import superscript
 from .points import constant, coordinates
-from .proven import Directions, add_down, raised, sum_bounds
+from .proven import ScaledDirections, add_down, raised, sum_bounds
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Budget(Domain):
         spent = np.clip(self.budget - np.arange(self.dim), 0.0, 1.0)
         y = np.empty_like(given)
         np.put_along_axis(y, order, spent * np.sign(np.take_along_axis(given, order, axis=1)) + 0.0, axis=1)
-        towards = Directions.of(given)
+        towards = ScaledDirections.of(given)
         top = (np.abs(towards.unit) * np.abs(y)).sum(axis=1)
         return y, towards.given(raised(top, top, 2 * self.dim + 4))
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from .halfspaces import Halfspaces
+from .halfspaces import HalfspaceSystem
 from .proven import LOST, above, add_down, add_up, dot_bounds
 from .rational import Deepest, Form, deepest, substitute
 
@@ -41,7 +41,7 @@ TUNING = ChartTuning()
 
 
 @dataclass(frozen=True, eq=False)
-class Affine:
+class AffineMap:
     """Functions slopes z + constants, whose coefficients are known up to errors."""
 
     slopes: Array  # (r, k)
@@ -50,7 +50,7 @@ class Affine:
     constant_errors: Array | None = None
 
     @classmethod
-    def of(cls, forms: list[Form], k: int) -> Affine:
+    def of(cls, forms: list[Form], k: int) -> AffineMap:
         """Exact forms in k coordinates, rounded."""
         table = np.array([[float(a) for a in form] for form in forms]).reshape(-1, k + 1)
         errors = np.array(
@@ -93,13 +93,13 @@ class Affine:
 
 
 @dataclass(frozen=True, eq=False)
-class Chart:
+class PolytopeChart:
     """Where a polytope is proven to have points: wherever all slacks are >= 0."""
 
     free: NDArray[np.intp]  # (k,), coordinates of y that may be chosen
     fixed: NDArray[np.intp]  # (m - k,), the others
-    solved: Affine  # the fixed coordinates as functions of the free ones
-    slacks: Affine  # of the rows that are not solved
+    solved: AffineMap  # the fixed coordinates as functions of the free ones
+    slacks: AffineMap  # of the rows that are not solved
     anchor: Array  # (k,), where all slacks are positive
     depths: Array  # (r,), they are at least this there
 
@@ -130,14 +130,14 @@ class Chart:
         return z
 
 
-def find_chart(system: Halfspaces, lower: Array, upper: Array) -> Chart | None:
+def find_chart(system: HalfspaceSystem, lower: Array, upper: Array) -> PolytopeChart | None:
     """A chart of a polytope in a bounding box; None if that would take too long. Raise if the polytope is empty."""
     everything = np.arange(system.dim)
-    slacks = Affine(-system.rows, system.sides)
-    nothing = Affine(np.zeros((0, system.dim)), np.zeros(0))
+    slacks = AffineMap(-system.rows, system.sides)
+    nothing = AffineMap(np.zeros((0, system.dim)), np.zeros(0))
     anchor = _anchor(slacks, lower, upper)
     if anchor is not None:
-        return Chart(everything, everything[:0], nothing, slacks, *anchor)
+        return PolytopeChart(everything, everything[:0], nothing, slacks, *anchor)
     if not system.small:
         return None
     try:
@@ -146,10 +146,10 @@ def find_chart(system: Halfspaces, lower: Array, upper: Array) -> Chart | None:
         return None
 
 
-def _anchor(slacks: Affine, lower: Array, upper: Array) -> tuple[Array, Array] | None:
+def _anchor(slacks: AffineMap, lower: Array, upper: Array) -> tuple[Array, Array] | None:
     """A point deep inside, and the slacks there; None if there is none, or none can be proven."""
     sloped = (slacks.slopes != 0).any(axis=1)
-    system = Halfspaces.read(-slacks.slopes[sloped], slacks.constants[sloped])
+    system = HalfspaceSystem.read(-slacks.slopes[sloped], slacks.constants[sloped])
     frame = system.box_frame(lower, upper)
     ball = frame.largest_ball()
     if ball is None or ball[1] <= TUNING.least_ball:
@@ -159,7 +159,7 @@ def _anchor(slacks: Affine, lower: Array, upper: Array) -> tuple[Array, Array] |
     return (anchor, depths) if (depths > 0).all() else None
 
 
-def _flat_chart(system: Halfspaces, lower: Array, upper: Array) -> Chart:
+def _flat_chart(system: HalfspaceSystem, lower: Array, upper: Array) -> PolytopeChart:
     """Take equations off until the rest leaves room; first those that are there as two opposite rows."""
     start = lower + (upper - lower) / 2
     m, free = system.dim, list(range(system.dim))
@@ -178,14 +178,14 @@ def _flat_chart(system: Halfspaces, lower: Array, upper: Array) -> Chart:
         left = [form for form in forms[m:] if any(form[:-1])]
         if any(form[-1] < 0 for form in forms[m:] if not any(form[:-1])):
             raise system.clash(_proof(system, start))
-        solved = Affine.of([forms[j] for j in range(m) if j not in free], len(free))
-        slacks = Affine.of(left, len(free))
+        solved = AffineMap.of([forms[j] for j in range(m) if j not in free], len(free))
+        slacks = AffineMap.of(left, len(free))
         chosen = np.array(free, dtype=np.intp)
         anchor = (np.zeros(0), np.zeros(0)) if not free else None
         if free and levels:
             anchor = _anchor(slacks, lower[chosen], upper[chosen])
         if anchor is not None:
-            return Chart(chosen, np.setdiff1d(np.arange(m), chosen), solved, slacks, *anchor)
+            return PolytopeChart(chosen, np.setdiff1d(np.arange(m), chosen), solved, slacks, *anchor)
         found = deepest(left, start[chosen])
         assert found is not None, "a bounded polytope holds no ball of any size"
         if found.depth < 0:
@@ -208,7 +208,7 @@ def _opposite(slacks: list[Form]) -> list[int]:
     return found
 
 
-def _proof(system: Halfspaces, start: Array) -> Deepest:
+def _proof(system: HalfspaceSystem, start: Array) -> Deepest:
     """The combination of rows that proves a polytope empty."""
     found = deepest(system.forms(), start)
     assert found is not None

@@ -15,7 +15,7 @@ from ..validation import axes
 from .base import Array, Cell, Domain, Vector, as_points
 from .notation import point
 from .points import constant, unit_ball
-from .proven import LOST, Directions, add_down, add_up, dot_bounds, pulled_in, raised, two_sum
+from .proven import LOST, ScaledDirections, add_down, add_up, dot_bounds, pulled_in, raised, two_sum
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Ellipsoid(Domain):
 
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
         """centre + shape d / sqrt(d' shape d)."""
-        towards = Directions.of(as_points(d, self.dim))
+        towards = ScaledDirections.of(as_points(d, self.dim))
         unit = towards.unit
         moved = unit @ self.shape
         length = np.sqrt(np.maximum((moved * unit).sum(axis=1), 0.0))

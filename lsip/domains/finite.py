@@ -16,7 +16,7 @@ from .base import Array, Cell, Domain, Seed, as_points, check_grid
 from .notation import point
 from .points import TUNING as POINTS
 from .points import constant
-from .proven import Directions, raised
+from .proven import ScaledDirections, raised
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Finite(Domain):
 
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
         """The best of the points."""
-        towards = Directions.of(as_points(d, self.dim))
+        towards = ScaledDirections.of(as_points(d, self.dim))
         values = towards.unit @ self.points.T
         tops = raised(values, np.abs(towards.unit) @ np.abs(self.points.T), self.dim + 2)
         return self.points[values.argmax(axis=1)], towards.given(tops.max(axis=1))

@@ -59,7 +59,7 @@ TUNING = HalfspacesTuning()
 
 
 @dataclass(frozen=True, eq=False)
-class Halfspaces:
+class HalfspaceSystem:
     """Rows of A y <= b, small ones multiplied by powers of two; none is zero."""
 
     rows: Array  # (q, m), the largest entry of each is at least 1/2
@@ -68,7 +68,7 @@ class Halfspaces:
     exponents: NDArray[np.intc]  # (q,), they are multiplied by two to the power of minus this
 
     @classmethod
-    def read(cls, rows: Array, sides: Array) -> Halfspaces:
+    def read(cls, rows: Array, sides: Array) -> HalfspaceSystem:
         """Scale the rows exactly, and drop those that say nothing (0 <= 1)."""
         trivial = (rows == 0).all(axis=1)
         if (trivial & (sides < 0)).any():
@@ -192,7 +192,7 @@ class Frame:
     factors: Array  # (q,), powers of two: A extent / factors = rows
 
     @classmethod
-    def of(cls, system: Halfspaces, centre: Array, extent: Array) -> Frame:
+    def of(cls, system: HalfspaceSystem, centre: Array, extent: Array) -> Frame:
         """The frame around a centre, with an extent rounded to powers of two."""
         extent = np.ldexp(1.0, np.frexp(extent)[1])
         rows = system.rows * extent
@@ -236,7 +236,7 @@ class Frame:
         return largest_ball(self.rows[self.near], self.sides[self.near])
 
 
-def outer_box(system: Halfspaces) -> tuple[Array, Array]:
+def outer_box(system: HalfspaceSystem) -> tuple[Array, Array]:
     """A box that is proven to hold the polytope, tight up to rounding; raise if the polytope is empty or unbounded."""
     told = system.single()
     if _reached(system, *told):
@@ -265,7 +265,7 @@ def outer_box(system: Halfspaces) -> tuple[Array, Array]:
     return box
 
 
-def _reached(system: Halfspaces, lower: Array, upper: Array) -> bool:
+def _reached(system: HalfspaceSystem, lower: Array, upper: Array) -> bool:
     """Whether a box that single rows prove is tight: its lowest corner and the corners next to it are points inside."""
     if not (np.isfinite(lower) & np.isfinite(upper) & (lower < upper)).all():
         return False
@@ -277,7 +277,7 @@ def _reached(system: Halfspaces, lower: Array, upper: Array) -> bool:
 
 
 def _tightened(
-    system: Halfspaces, towards: Array, w: Array, extent: Array, box: tuple[Array, Array] | None
+    system: HalfspaceSystem, towards: Array, w: Array, extent: Array, box: tuple[Array, Array] | None
 ) -> tuple[Array, Array] | None:
     """A proven box from multipliers for -y and +y; None if they prove nothing.
 
@@ -302,7 +302,7 @@ def _tightened(
     return box
 
 
-def _crossed(system: Halfspaces, lower: Array, upper: Array) -> ModelError:
+def _crossed(system: HalfspaceSystem, lower: Array, upper: Array) -> ModelError:
     """That a polytope is empty, because its bounding box is."""
     if system.small:
         proof = deepest(system.forms(), np.zeros(system.dim))
@@ -314,7 +314,7 @@ def _crossed(system: Halfspaces, lower: Array, upper: Array) -> ModelError:
     )
 
 
-def _diagnosed(system: Halfspaces, which: int) -> ModelError:
+def _diagnosed(system: HalfspaceSystem, which: int) -> ModelError:
     """Why a polytope has no bounding box: it is empty, or unbounded in the first direction that failed."""
     if system.small:
         proof = deepest(system.forms(), np.zeros(system.dim))

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .furthest import furthest
-from .halfspaces import Frame, Halfspaces, largest_ball
+from .halfspaces import Frame, HalfspaceSystem, largest_ball
 from .points import choose, distinct, unit_ball, unit_simplex
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class HullTuning:
+class ConvexHullTuning:
     """When a polytope is flat, and when it is small.
 
     Parameters
@@ -32,7 +32,7 @@ class HullTuning:
     most_dimensions: int = 6
 
 
-TUNING = HullTuning()
+TUNING = ConvexHullTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ class Hull:
         return nearest
 
 
-def affine_hull(system: Halfspaces, lower: Array, upper: Array) -> Hull:
+def affine_hull(system: HalfspaceSystem, lower: Array, upper: Array) -> Hull:
     """Describe a polytope that is not empty, given with its bounding box, in its affine hull."""
     frame = system.box_frame(lower, upper)
     frame = Frame.of(system, frame.centre, np.full(system.dim, frame.extent.max() / 2))  # one unit for all coordinates

@@ -25,7 +25,7 @@ from .interval import Interval
 from .points import additive_recurrence, constant, unit_ball
 from .polytope import Polytope
 from .product import Product
-from .proven import Directions, add_up, sum_bounds
+from .proven import ScaledDirections, add_up, sum_bounds
 from .simplex import Simplex
 from .union import Union
 
@@ -257,7 +257,7 @@ class Intersection(Domain):
 
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
         """The prices on which the members agree split d into a part for each of them, with bounds that add up."""
-        towards = Directions.of(as_points(d, self.dim))
+        towards = ScaledDirections.of(as_points(d, self.dim))
         length = np.linalg.norm(towards.unit, axis=1, keepdims=True)
         y, tops = box_support(towards.unit, self.lower, self.upper)
         todo = np.arange(len(y))

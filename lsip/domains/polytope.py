@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import ModelError
 from ..legible import legibly
 from .base import Array, Cell, Domain, Seed, Vector, as_points, no_witness
-from .chart import Chart, find_chart
+from .chart import PolytopeChart, find_chart
 from .facets import facets
-from .halfspaces import Frame, Halfspaces, outer_box
+from .halfspaces import Frame, HalfspaceSystem, outer_box
 from .hull import Hull, affine_hull
 from .notation import superscript
 from .points import constant
-from .proven import Directions
+from .proven import ScaledDirections
 
 
 @final
@@ -43,9 +43,9 @@ class Polytope(Domain):
 
     A: Array  # (q, m)
     b: Array  # (q,)
-    _system: Halfspaces
+    _system: HalfspaceSystem
     _hull: Hull
-    _chart: Chart | None
+    _chart: PolytopeChart | None
 
     def __init__(self, A: ArrayLike, b: ArrayLike) -> None:
         rows, sides = constant(A, "A", 2), constant(b, "b", 1)
@@ -53,7 +53,7 @@ class Polytope(Domain):
             raise ModelError(
                 f"A polytope A y <= b needs one number in `b` a row of `A`; got {len(rows)} rows, {len(sides)}."
             )
-        system = Halfspaces.read(rows, sides)
+        system = HalfspaceSystem.read(rows, sides)
         lower, upper = outer_box(system)
         self._set(
             A=rows,
@@ -136,7 +136,7 @@ class Polytope(Domain):
 
     def support(self, d: ArrayLike) -> tuple[Array, Array]:
         """A linear program each; its multipliers w >= 0 prove d · y <= w · b + (d - w A) · y."""
-        towards = Directions.of(as_points(d, self.dim))
+        towards = ScaledDirections.of(as_points(d, self.dim))
         moving: NDArray[np.bool_] = (towards.unit != 0).any(axis=1)
         points, tops = np.tile(self.deepest, (len(moving), 1)), np.zeros(len(moving))
         if moving.any():

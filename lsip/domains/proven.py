@@ -95,7 +95,7 @@ def raised(value: Array, size: Array, operations: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Directions:
+class ScaledDirections:
     """Rows of d (N, m) times powers of two, whose largest entries lie in [1/2, 1), so that nothing overflows."""
 
     unit: Array  # (N, m)
@@ -103,7 +103,7 @@ class Directions:
     lost: NDArray[np.bool_]  # (N,), whether some small entry has underflowed
 
     @classmethod
-    def of(cls, d: Array) -> Directions:
+    def of(cls, d: Array) -> ScaledDirections:
         """Scale the rows of d."""
         exponent = np.frexp(np.abs(d).max(axis=1, initial=0.0))[1]
         unit = np.ldexp(d, -exponent[:, None])

@@ -15,7 +15,7 @@ import numpy as np
 
 from .graph import Add, Constant, Expression, Gather, Join, Negate, Sum
 from .operands import Ints
-from .sums import Array, Kept, Scattered
+from .sums import Array, DoubleDouble, Scattered
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def numbers_in(e: Expression) -> tuple[list[Scattered], bool]:
             value = node.value.ravel()[mine.taken]
             some = value != 0
             several = several or bool((np.abs(mine.times[some]) != 1).any())
-            found.append(Scattered(mine.rows[some], Kept(value[some]).times(mine.times[some])))
+            found.append(Scattered(mine.rows[some], DoubleDouble(value[some]).times(mine.times[some])))
         elif isinstance(node, Sum) and mine.rows.size * node.k > left:
             return [], False
         else:

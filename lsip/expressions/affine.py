@@ -32,7 +32,7 @@ from .operators import RULES, Operators, Statement, operand
 from .parameter import Parameter, parameters_in
 from .printing import Item, latex, text
 from .substitution import substituted
-from .sums import Kept, Scattered, together, totals
+from .sums import DoubleDouble, Scattered, together, totals
 from .tape import constant_value
 from .triplets import moved
 
@@ -60,10 +60,10 @@ class Term:
     rest: Array | None = None  # what rounding left of coefficients that are numbers
 
     @property
-    def numbers(self) -> Kept | None:
+    def numbers(self) -> DoubleDouble | None:
         """The coefficients, if they are numbers."""
         e = self.coefficient
-        return Kept(e.value, self.rest) if isinstance(e, Constant) and not e.rounded else None
+        return DoubleDouble(e.value, self.rest) if isinstance(e, Constant) and not e.rounded else None
 
     @property
     def place(self) -> Place:
@@ -89,7 +89,7 @@ class Term:
             return self._having(_within(known, divisor[self.rows], "divide"))
         return replace(self, coefficient=as_expression(self.coefficient / divisor[self.rows]))
 
-    def _having(self, numbers: Kept) -> Term:
+    def _having(self, numbers: DoubleDouble) -> Term:
         return replace(self, coefficient=Constant(numbers.value), rest=numbers.rest)
 
 
@@ -163,11 +163,11 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
             return known
         return self.varying if not self.constants else Add(self.varying, known, self.shape)
 
-    def _number(self) -> Kept:
+    def _number(self) -> DoubleDouble:
         """The sum of the numbers in every element, rounded once, and what that left."""
         value = np.zeros(self.size)
         if not self.constants:
-            return Kept(value.reshape(self.shape))
+            return DoubleDouble(value.reshape(self.shape))
         found = totals(np.concatenate([c.rows for c in self.constants]), together([c.numbers for c in self.constants]))
         given = any(np.isinf(c.numbers.value).any() for c in self.constants)
         if not given and not np.isfinite(found.value).all():
@@ -177,10 +177,10 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
             )
         value[found.places] = found.value
         if not found.rest.any():
-            return Kept(value.reshape(self.shape))
+            return DoubleDouble(value.reshape(self.shape))
         rest = np.zeros(self.size)
         rest[found.places] = found.rest
-        return Kept(value.reshape(self.shape), rest.reshape(self.shape))
+        return DoubleDouble(value.reshape(self.shape), rest.reshape(self.shape))
 
     @staticmethod
     def of(value: object) -> Affine:
@@ -587,7 +587,7 @@ class Constraint(Statement):
         return f"${latex(self)}$"
 
 
-def enclosed(numbers: Kept) -> Expression:
+def enclosed(numbers: DoubleDouble) -> Expression:
     """Numbers as an expression, whose enclosures hold what rounding left of them too."""
     value = Constant(numbers.value)
     if numbers.rest is None or not numbers.rest.any():
@@ -728,7 +728,7 @@ def _together(a: Affine, b: Expression | Array, verb: str) -> tuple[int, ...]:
         raise ModelError(f"Cannot {verb} shapes {b.shape} and {a.shape}: {text(b)} * {a}.") from None
 
 
-def _within(numbers: Kept, operand: Array, name: str) -> Kept:
+def _within(numbers: DoubleDouble, operand: Array, name: str) -> DoubleDouble:
     """Numbers times or by numbers, refused where they are beyond all doubles, or so small that digits are lost."""
     found = numbers.times(operand) if name == "multiply" else numbers.over(operand)
     if not np.isfinite(found.value).all():

@@ -12,7 +12,7 @@ from .interval import Array, Interval
 from .tape import Tape
 
 
-class Chart:
+class CellChart:
     """How a cell sees an index set: in its own coordinates z, of which y is a function, or in those of y."""
 
     def __init__(self, cell: Cell, indices: tuple[Index, ...] = ()) -> None:

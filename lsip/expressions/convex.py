@@ -17,7 +17,7 @@ from ..errors import ModelError, NotConvexError
 from ..legible import legibly
 from ..validation import Array, Sparse, is_sparse
 from .affine import Affine, Constraint, Read, linear_rule
-from .directions import Absolute, Directions, Euclidean, Largest, add_at
+from .directions import Directions, Euclidean, Largest, Magnitude, add_at
 from .graph import Constant, Expression, Gather, Index, as_expression
 from .operands import Ints
 from .operators import Operators
@@ -261,7 +261,7 @@ def absolute(u: Affine | Convex) -> Convex:
     """|u|, element by element."""
     if isinstance(u, Convex):
         refuse_nested("np.abs", (u,))
-    return _alone(Absolute(), u.gather(np.arange(u.size)[:, None]), u.shape)
+    return _alone(Magnitude(), u.gather(np.arange(u.size)[:, None]), u.shape)
 
 
 def euclidean(u: Affine) -> Convex:

@@ -19,7 +19,7 @@ from ..legible import legible_repr
 from ..validation import Array
 from .affine import Affine, Constraint, Read, Variable, linear_rule
 from .convex import Atoms, Convex, add, few_directions, negative, rows_of, subtract
-from .directions import Block, Definite, WorstDirection
+from .directions import Definite, DirectionBlock, WorstDirection
 from .graph import Constant, Expression, Index
 from .operands import Ints
 from .operators import FUNCTION_RULES
@@ -163,7 +163,7 @@ def _directed(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
             "add", (rows, _collected(linear_rule("multiply", (a.q, weights)).sum_last(), a.rows, body.size))
         )
         places = start + slot[:, None] * part.dim + np.arange(part.dim)
-        blocks.append(Block(a.kind, a.rows, entry + np.arange(a.q.size).reshape(-1, width), places))
+        blocks.append(DirectionBlock(a.kind, a.rows, entry + np.arange(a.q.size).reshape(-1, width), places))
         start, entry = start + count * part.dim, entry + a.q.size
     worst = WorstDirection(index, np.arange(body.size), tuple(blocks))
     entries = Affine.join([p.gather(np.arange(p.size)) for p in body.parts])

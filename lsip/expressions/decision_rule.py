@@ -34,7 +34,7 @@ class DecisionRuleTuning:
 TUNING = DecisionRuleTuning()
 
 
-class Part(NamedTuple):
+class EntrySlice(NamedTuple):
     """What of an entry lies between two numbers."""
 
     entry: int
@@ -65,7 +65,7 @@ class DecisionRule:
     seen: tuple[str, ...]
     coefficients: Array
     exponents: Ints
-    parts: tuple[Part, ...] = ()
+    parts: tuple[EntrySlice, ...] = ()
 
     @property
     def constant(self) -> Array:

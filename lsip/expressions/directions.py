@@ -137,7 +137,7 @@ class Directions(ABC):
 
 
 @final
-class Absolute(Directions):
+class Magnitude(Directions):
     """|r|: a sign, and all between."""
 
     vertices = True
@@ -394,7 +394,7 @@ def _eigen(matrix: Array) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class DirectionBlock:
     """Support functions over one kind of directions: each of some entries, and added to some row."""
 
     kind: Directions
@@ -413,7 +413,7 @@ class WorstDirection:
 
     index: Index
     base: Ints  # (p,), the entry that each row begins with
-    blocks: tuple[Block, ...]
+    blocks: tuple[DirectionBlock, ...]
 
     @property
     def sharp(self) -> bool:

@@ -29,8 +29,8 @@ from ..schema import Either, Schema, Tagged, demand, missing, number, text, whol
 from .graph import Condition, Index
 from .parameter import Parameter, parameters_in
 from .parametric_region import ParametricRegion, moved_by
-from .plain import TUNING, Data, Writer, read_steps, step_schema
 from .region import Region
+from .serialize import TUNING, Data, Writer, finite_or_none, read_steps, step_schema
 
 Cut = Region | ParametricRegion
 KINDS: dict[str, type[Domain]] = {
@@ -95,7 +95,7 @@ def _argument(value: object, cut: Callable[[Cut], Data]) -> Any:
         return domain_data(value, cut)
     if isinstance(value, np.ndarray):
         return [_argument(v, cut) for v in value.tolist()] if value.ndim == 1 else value.tolist()
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+    return finite_or_none(value) if isinstance(value, float) else value
 
 
 def read_domain(data: Data, parameters: Sequence[Parameter] = ()) -> Domain:

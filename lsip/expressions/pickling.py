@@ -22,7 +22,7 @@ Node: TypeAlias = Operators[Any, Any, Any] | Statement
 State: TypeAlias = dict[str, Any]
 
 
-class Earlier(NamedTuple):
+class UnpickledName(NamedTuple):
     """In the place of a node: where it stands in the list."""
 
     place: int
@@ -71,7 +71,7 @@ def _placed(value: object, typed: bool, places: dict[Key, int]) -> Any:
     if isinstance(value, Operators | Statement):
         (_, reads), *_ = _parts(value, typed)
         place = places.get(Key(id(value), reads))
-        return value if place is None else Earlier(place)
+        return value if place is None else UnpickledName(place)
     if type(value) in (tuple, list):
         return type(value)(_placed(item, typed, places) for item in value)  # type: ignore[call-arg,attr-defined]
     if isinstance(value, Term) and Key(id(value.coefficient), False) in places:
@@ -81,7 +81,7 @@ def _placed(value: object, typed: bool, places: dict[Key, int]) -> Any:
 
 def _found(value: object, nodes: list[Any]) -> Any:
     """The other way round."""
-    if isinstance(value, Earlier):
+    if isinstance(value, UnpickledName):
         return nodes[value.place]
     if isinstance(value, Listed):
         return _made(value, nodes)

@@ -19,7 +19,7 @@ from .naming import called
 from .operands import Axis, Key, Place
 
 
-class Written(Protocol):
+class HasOrigin(Protocol):
     """What remembers how it was typed: the name of an operation, and its operands."""
 
     @property
@@ -27,7 +27,7 @@ class Written(Protocol):
 
 
 # An operand as it was typed: an expression, a comparison, numbers, lists of them, or an origin itself.
-Item: TypeAlias = Written | Scalar | Foreign | Sparse | Sequence["Item"]
+Item: TypeAlias = HasOrigin | Scalar | Foreign | Sparse | Sequence["Item"]
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _LETTERS = {

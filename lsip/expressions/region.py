@@ -28,7 +28,7 @@ Rule = Callable[[Any], object]
 
 
 @dataclass(frozen=True)
-class RegionTuning:
+class CellTuning:
     """How a set that is cut by inequalities is explored.
 
     Parameters
@@ -49,7 +49,7 @@ class RegionTuning:
     doublings: int = 50
 
 
-TUNING = RegionTuning()
+TUNING = CellTuning()
 
 
 @final

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..errors import ModelError
 from ..validation import MOST_AXES, Array, shown
 from .affine import Affine, Term, Variable
-from .decision_rule import DecisionRule, Part
+from .decision_rule import DecisionRule, EntrySlice
 from .folds import Pieces, breaks_of, fold, is_affine, refuse_outside
 from .graph import Constant, Expression, Gather, Index, Join, as_expression
 from .operands import Ints
@@ -147,7 +147,9 @@ def _degree(degree: int) -> int:
     return found
 
 
-def _parts(entries: tuple[Entry, ...], degree: int, pieces: Pieces) -> tuple[tuple[Expression, ...], tuple[Part, ...]]:
+def _parts(
+    entries: tuple[Entry, ...], degree: int, pieces: Pieces
+) -> tuple[tuple[Expression, ...], tuple[EntrySlice, ...]]:
     """What of the entries lies above their breakpoints: as expressions, and of which entries, between which numbers."""
     if degree != 1:
         raise ModelError(f"A rule has a `degree` or `pieces`, not both; got degree {degree}, pieces {shown(pieces)}.")
@@ -156,7 +158,7 @@ def _parts(entries: tuple[Entry, ...], degree: int, pieces: Pieces) -> tuple[tup
     refuse_outside(pieces, ", ".join(i.name for i in breaks), *ends)
     each = [(j, fold(i, breaks[i]), k) for j, (i, k) in enumerate(entries) if breaks[i][k]]
     parts = tuple(Gather(f, f.parts(k)) for _, f, k in each)
-    return parts, tuple(Part(j, *ends) for j, f, k in each for ends in f.limits(k))
+    return parts, tuple(EntrySlice(j, *ends) for j, f, k in each for ends in f.limits(k))
 
 
 def _written(of: Seen) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..deadline import check
 from ..domains import Cell
-from .chart import Chart
+from .chart import CellChart
 from .graph import Expression, Index, as_expression
 from .interval import Array
 from .parameter import Values
@@ -74,7 +74,7 @@ class Open(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class GuardedCell:
     """A cell of an index set, and what is known to be nonnegative there besides: conditions of np.where."""
 
     cell: Cell
@@ -84,13 +84,13 @@ class Part:
 
     def open_box(self, formula: Expression) -> Open | None:
         """None if all elements of the formula are proven to be nonnegative, where all guards are."""
-        return _Search(self, Chart(self.cell, self.indices), formula).run()
+        return _SignSearch(self, CellChart(self.cell, self.indices), formula).run()
 
 
-class _Search:
+class _SignSearch:
     """The boxes of a cell on which some element of a formula may be negative."""
 
-    def __init__(self, part: Part, chart: Chart, formula: Expression) -> None:
+    def __init__(self, part: GuardedCell, chart: CellChart, formula: Expression) -> None:
         self.chart, self.size = chart, formula.size
         cell = part.cell
         inside = () if cell.inside is None else (as_expression(cell.inside(chart.coordinates)),)

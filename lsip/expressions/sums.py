@@ -20,26 +20,26 @@ from .operands import Ints
 Array: TypeAlias = NDArray[np.float64]
 
 
-class Kept(NamedTuple):
+class DoubleDouble(NamedTuple):
     """Doubles, and what rounding left of them; no rest where nothing was rounded."""
 
     value: Array
     rest: Array | None = None
 
-    def times(self, factor: Array) -> Kept:
+    def times(self, factor: Array) -> DoubleDouble:
         """The product with doubles."""
         with np.errstate(over="ignore", under="ignore"):
             total = self.value * factor
             if (np.abs(factor) == 1.0).all():
-                return Kept(total, None if self.rest is None else self.rest * factor)
+                return DoubleDouble(total, None if self.rest is None else self.rest * factor)
             if self.rest is None and (np.abs(self.value) == 1.0).all():
-                return Kept(total)
+                return DoubleDouble(total)
             # Mantissas neither overflow nor underflow.
             (a, i), (b, j) = np.frexp(self.value), np.frexp(factor)
             error = np.ldexp(two_product(a, b)[1], i + j)
             return _settled(total, error if self.rest is None else error + self.rest * factor)
 
-    def over(self, divisor: Array) -> Kept:
+    def over(self, divisor: Array) -> DoubleDouble:
         """The quotient by doubles that are not zero."""
         with np.errstate(over="ignore", under="ignore"):
             total = self.value / divisor
@@ -49,16 +49,16 @@ class Kept(NamedTuple):
             rest = np.ldexp(((a - product) - error) / b, i - j)
             return _settled(total, rest if self.rest is None else rest + self.rest / divisor)
 
-    def at(self, index: Ints) -> Kept:
+    def at(self, index: Ints) -> DoubleDouble:
         """Some of the numbers, in any arrangement."""
-        return Kept(self.value[index], None if self.rest is None else self.rest[index])
+        return DoubleDouble(self.value[index], None if self.rest is None else self.rest[index])
 
 
-def _settled(value: Array, rest: Array) -> Kept:
+def _settled(value: Array, rest: Array) -> DoubleDouble:
     """A number and a small one, as the double next to their sum and a rest."""
     if not rest.any() or not np.isfinite(value).all():  # whoever asked refuses numbers that are infinite
-        return Kept(value)
-    return Kept(*two_sum(value, rest))
+        return DoubleDouble(value)
+    return DoubleDouble(*two_sum(value, rest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +66,13 @@ class Scattered:
     """Numbers at places of an array; those at the same place are added up."""
 
     rows: Ints
-    numbers: Kept
+    numbers: DoubleDouble
 
     @staticmethod
     def of(value: Array) -> Scattered:
         """All numbers of an array but its zeros, each at its place."""
         rows = np.flatnonzero(value)
-        return Scattered(rows, Kept(value.ravel()[rows]))
+        return Scattered(rows, DoubleDouble(value.ravel()[rows]))
 
     def moved(self, rows: Ints) -> Scattered:
         """The same numbers at other places."""
@@ -87,7 +87,7 @@ class Totals(NamedTuple):
     rest: Array  # rounded; zero where the value is exact, and where it is a single number
 
 
-def totals(places: Ints, numbers: Kept, few: int = 16) -> Totals:
+def totals(places: Ints, numbers: DoubleDouble, few: int = 16) -> Totals:
     """Add up the numbers at each place, without rounding anything but the result.
 
     Sums of a `few` terms at most are taken side by side.
@@ -142,9 +142,9 @@ def _total(terms: list[float]) -> tuple[float, float]:
     return total, float(exact - Fraction(total))
 
 
-def together(parts: list[Kept]) -> Kept:
+def together(parts: list[DoubleDouble]) -> DoubleDouble:
     """Numbers one after another."""
     value = np.concatenate([p.value for p in parts])
     if all(p.rest is None for p in parts):
-        return Kept(value)
-    return Kept(value, np.concatenate([np.zeros(p.value.size) if p.rest is None else p.rest for p in parts]))
+        return DoubleDouble(value)
+    return DoubleDouble(value, np.concatenate([np.zeros(p.value.size) if p.rest is None else p.rest for p in parts]))

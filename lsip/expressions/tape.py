@@ -60,7 +60,7 @@ class Quadratic(NamedTuple):
     error: Array  # (N, K), >= 0, inf when nothing is known
 
 
-class Written(NamedTuple):
+class FormulaSteps(NamedTuple):
     """The nodes of a tape as the formula has them, without closed forms: what a proof is about."""
 
     nodes: list[Expression]
@@ -109,7 +109,7 @@ class Tape:
         self.kinks: dict[int, slice] = {}
         self.kink_count = 0
         self.output = self._sort(Join(tuple(_flattened(outputs))))
-        self.written = Written(self.nodes, self.args, self.output)
+        self.written = FormulaSteps(self.nodes, self.args, self.output)
         self._close()
         # The argument of every kink is an output too: branch-and-bound needs its sign and its slope.
         live = self._live()

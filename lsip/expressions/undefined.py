@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from ..deadline import check
 from ..domains import Cell, Domain
 from ..errors import ModelError
-from .chart import Chart
+from .chart import CellChart
 from .graph import Add, Apply, Divide, Expression, Index, Multiply, Negate, Power, Select, as_expression
 from .parameter import Values
 from .printing import text
-from .signs import Part, halves
+from .signs import GuardedCell, halves
 from .tape import Tape
 
 Array = NDArray[np.float64]
@@ -54,7 +54,7 @@ TUNING = UndefinedTuning()
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class UndefinedPlace:
     """Where a formula is not proven to be defined, and which formula, where that is known."""
 
     lower: Array  # (m,)
@@ -102,10 +102,10 @@ class Place:
 
 def where_undefined(
     outputs: tuple[Expression, ...], indices: tuple[Index, ...], domain: Domain, values: Values | None = None
-) -> Place | None:
+) -> UndefinedPlace | None:
     """A place of the index set where an output is not proven to be finite; None if all are, everywhere on it."""
     for cell in domain.flat_cells():
-        found = _Search(outputs, indices, domain, values, cell).run()
+        found = _UndefinedSearch(outputs, indices, domain, values, cell).run()
         if found is not None:
             return found
     return None
@@ -124,7 +124,7 @@ def coordinates(indices: tuple[Index, ...]) -> tuple[str, ...]:
     return tuple(i.name if i.domain.scalar else f"{i.name}[{k}]" for i in indices for k in range(i.domain.dim))
 
 
-class _Search:
+class _UndefinedSearch:
     """The boxes of a cell on which some output may be nan or infinite."""
 
     def __init__(
@@ -136,13 +136,13 @@ class _Search:
         cell: Cell,
     ) -> None:
         self.indices, self.domain, self.cell, self.values = indices, domain, cell, values
-        self.chart = Chart(cell, indices)
+        self.chart = CellChart(cell, indices)
         self.tape = Tape(outputs, self.chart.indices, self.chart.instead or None, values)
         inside = None if cell.inside is None else as_expression(cell.inside(self.chart.coordinates))
         self.cuts = None if inside is None else Tape((inside,), self.chart.indices)
         self.within: dict[int, Ends] = {}
 
-    def run(self) -> Place | None:
+    def run(self) -> UndefinedPlace | None:
         lower, upper = self.cell.lower, self.cell.upper
         width = upper.max(axis=0) - lower.min(axis=0)
         lower, upper, doubtful = self._left(lower, upper)
@@ -177,7 +177,7 @@ class _Search:
         bad = found.outputs.any(axis=1)
         return lower[bad], upper[bad], found.nodes
 
-    def _undefined_point(self, lower: Array, upper: Array) -> Place | None:
+    def _undefined_point(self, lower: Array, upper: Array) -> UndefinedPlace | None:
         """A point of the set at which something is nan or infinite, among the middles of boxes."""
         if not len(lower):
             return None
@@ -188,14 +188,14 @@ class _Search:
         held = np.flatnonzero(self.domain.contains(points, 0.0)) if len(points) else bad
         return self._place(z[bad[held[:1]]], z[bad[held[:1]]]) if len(held) else None
 
-    def _place(self, lower: Array, upper: Array) -> Place:
+    def _place(self, lower: Array, upper: Array) -> UndefinedPlace:
         low, high = self.chart.enclosed(lower, upper)
         if (lower == upper).all():
             low = high = self.chart.points(lower)
         doubtful = self.tape.absent(lower, upper, self.within).nodes
         formula = self.tape.typed(min(doubtful)) if doubtful else self.tape.unbounded(lower, upper)
         width = self.domain.upper - self.domain.lower
-        return Place(low[0], high[0], 10 * TUNING.smallest * np.where(width > 0, width, 1.0), formula)
+        return UndefinedPlace(low[0], high[0], 10 * TUNING.smallest * np.where(width > 0, width, 1.0), formula)
 
     def _settled(self, doubtful: set[int]) -> Iterator[tuple[int, Ends]]:
         """Nodes whose arguments are proven to lie in the domains of their functions, and these domains."""
@@ -208,7 +208,7 @@ class _Search:
             u = node.args[0]
             # Rules for elements of a longer array would have to know which: those of the whole array count.
             own = tuple(g for g in guards[i] if g.size in (1, u.size))
-            part = Part(self.cell, self.indices, self.values, own)
+            part = GuardedCell(self.cell, self.indices, self.values, own)
             asked = [u - low] if low > -np.inf else []
             asked += [high - u] if high < np.inf else []
             if all(part.open_box(as_expression(e)) is None for e in asked):

@@ -27,7 +27,7 @@ from ..expressions.undefined import refuse_undefined
 from ..validation import numbers
 from .quadrature import means
 from .sheet import between
-from .volume import Found
+from .volume import ExactNumbers
 from .volume import between as enclosing
 
 
@@ -75,7 +75,7 @@ class Distribution:
         """Between which numbers its values lie."""
         return self.loc + self.scale * self.low, self.loc + self.scale * self.high
 
-    def means(self, formula: Expression, index: Index) -> Found:
+    def means(self, formula: Expression, index: Index) -> ExactNumbers:
         """The means (K,) of the elements of a formula in the index."""
         found = Polynomials.of(Tape((formula,), (index,))) if self.moment is not None else None
         if found is not None:
@@ -83,10 +83,10 @@ class Distribution:
                 sum((Fraction(c, d) * self._raw(k) for (k,), c in terms.items()), Fraction(0))
                 for terms, d in zip(found.terms, found.denominators, strict=True)
             ]
-            return Found(enclosing(exact), exact)
+            return ExactNumbers(enclosing(exact), exact)
         self._refuse_undefined(formula, index)
         total = self._integrals(formula, index)
-        return Found(total[:-1] * reciprocal(total[-1:]))
+        return ExactNumbers(total[:-1] * reciprocal(total[-1:]))
 
     def _refuse_undefined(self, formula: Expression, index: Index) -> None:
         """Raise where some value of the distribution may have none of the formula."""

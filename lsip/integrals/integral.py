@@ -22,14 +22,14 @@ from ..expressions.parameter import parameters_in
 from ..expressions.parametric_region import moved_by
 from ..expressions.polynomials import Polynomial, Polynomials, neighbours
 from ..expressions.printing import text
-from ..expressions.signs import Part
+from ..expressions.signs import GuardedCell
 from ..expressions.tape import Tape
 from ..expressions.undefined import coordinates, refuse_undefined
 from ..validation import Array, numbers, shown
 from .distributions import Distribution, read_distribution
 from .quadrature import means
 from .sheet import sheet
-from .volume import Found, Volume, between, mean, volume
+from .volume import ExactNumbers, Volume, between, mean, volume
 
 Indices = Index | Sequence[Index]
 
@@ -137,7 +137,7 @@ def _weighted(integrand: Integrand, density: Expression, origin: tuple[Any, ...]
 def _refuse_negative(integrand: Integrand, density: Expression) -> None:
     """Raise where a density is negative, or is not proven to be nonnegative on the whole set."""
     for cell in integrand.domain.flat_cells():
-        found = Part(cell, integrand.indices).open_box(density)
+        found = GuardedCell(cell, integrand.indices).open_box(density)
         if found is not None:
             where = found.at(coordinates(integrand.indices))
             said = f"is negative at {where}" if found.negative else f"is not proven to be nonnegative where {where}"
@@ -147,14 +147,14 @@ def _refuse_negative(integrand: Integrand, density: Expression) -> None:
             )
 
 
-def _normalised(found: Found, mass: Found) -> Found:
+def _normalised(found: ExactNumbers, mass: ExactNumbers) -> ExactNumbers:
     """Integrals divided by that of the density, which may be off by the rounding of its numbers."""
     if mass.exact is not None and mass.exact[0] == 1:
         return found
     if found.exact is not None and mass.exact is not None:
         exact = [v / mass.exact[0] for v in found.exact]
-        return Found(between(exact), exact)
-    return Found(found.ends * reciprocal(mass.ends))
+        return ExactNumbers(between(exact), exact)
+    return ExactNumbers(found.ends * reciprocal(mass.ends))
 
 
 def _random(integrand: Integrand, law: Distribution, origin: tuple[Any, ...]) -> Affine:
@@ -195,7 +195,7 @@ class Integrand:
         domains = [i.domain for i in indices]
         return Integrand(affine, indices, domains[0] if len(domains) == 1 else Product(*domains))
 
-    def result(self, means: Callable[[Expression], Found], origin: tuple[Any, ...]) -> Affine:
+    def result(self, means: Callable[[Expression], ExactNumbers], origin: tuple[Any, ...]) -> Affine:
         """The affine array whose numbers are the means of those of this one."""
         affine = self.affine
         formulas = [t.coefficient if t.numbers is None else enclosed(t.numbers) for t in affine.terms]
@@ -205,7 +205,7 @@ class Integrand:
         total.origin = origin
         return total
 
-    def enclosed(self, formula: Expression, size: Volume) -> Found:
+    def enclosed(self, formula: Expression, size: Volume) -> ExactNumbers:
         """Integrals (K,): means times a volume."""
         found = Polynomials.of(Tape((formula,), self.indices))
         if found is not None:
@@ -247,7 +247,7 @@ def _check_formula(formula: Expression, indices: tuple[Index, ...], name: str) -
 
 
 def _numbers(
-    formulas: list[Expression], means: Callable[[Expression], Found], origin: tuple[Any, ...]
+    formulas: list[Expression], means: Callable[[Expression], ExactNumbers], origin: tuple[Any, ...]
 ) -> list[Expression]:
     """The means of all elements of formulas, in their shapes: those of polynomials apart, which are exact."""
     size = sum(e.size for e in formulas)
@@ -327,14 +327,14 @@ def samples_of(given: object, domain: Domain, name: str) -> Array:
     return points
 
 
-def averages(tape: Tape, points: Array) -> Found:
+def averages(tape: Tape, points: Array) -> ExactNumbers:
     """The averages (K,) of all outputs over points (N, m); infinite where one is."""
     found = tape.enclose(points, points)
     lower = [_average(column, -1) for column in found.lo.T.tolist()]
     upper = [_average(column, 1) for column in found.hi.T.tolist()]
     ends = Interval(np.array([low for low, _ in lower]), np.array([high for high, _ in upper]))
     exact = [v for (_, v), (_, w) in zip(lower, upper, strict=True) if v is not None and v == w]
-    return Found(ends, exact if len(exact) == len(lower) else None)
+    return ExactNumbers(ends, exact if len(exact) == len(lower) else None)
 
 
 def _average(values: list[float], side: int) -> tuple[float, Fraction | None]:

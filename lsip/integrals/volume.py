@@ -22,7 +22,7 @@ from ..lifetime import Remembered
 PI = Interval(np.array([3.141592653589793]), np.array([3.1415926535897936]))
 
 
-class Found(NamedTuple):
+class ExactNumbers(NamedTuple):
     """Numbers (K,), and the same without any rounding, where they are fractions."""
 
     ends: Interval
@@ -40,23 +40,23 @@ class Volume:
     def __mul__(self, other: Volume) -> Volume:
         return Volume(self.share * other.share, self.pi + other.pi, self.root * other.root)
 
-    def times(self, means: Interval) -> Found:
+    def times(self, means: Interval) -> ExactNumbers:
         """Means (K,) as integrals."""
-        return Found(means if self == Volume(Fraction(1)) else means * self.exactly([Fraction(1)]).ends)
+        return ExactNumbers(means if self == Volume(Fraction(1)) else means * self.exactly([Fraction(1)]).ends)
 
-    def exactly(self, means: list[Fraction]) -> Found:
+    def exactly(self, means: list[Fraction]) -> ExactNumbers:
         """The same of means that are fractions: what is left to round is rounded once."""
         root = isqrt(self.root)
         square = root * root == self.root
         exact = [m * self.share * (root if square else 1) for m in means]
         found = between(exact)
         if square and not self.pi:
-            return Found(found, exact)
+            return ExactNumbers(found, exact)
         if not square:
             found = found * np.sqrt(float(self.root)) * _ulp()
         for _ in range(self.pi):
             found = found * PI
-        return Found(found)
+        return ExactNumbers(found)
 
 
 def _ulp() -> Interval:

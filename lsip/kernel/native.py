@@ -280,7 +280,7 @@ class NativeTape:
         known: tuple[int, int],
         rows: Weights,
         goals: tuple[float, float],
-        effort: Effort,
+        effort: SearchLimits,
     ) -> Dug:
         """Split those of the first boxes whose bounds exceed the first of the `goals`, the largest ones first.
 
@@ -315,7 +315,7 @@ class Leaves(NamedTuple):
     touched: NDArray[np.uint8]  # (room,), whether a box is new
 
 
-class Effort(NamedTuple):
+class SearchLimits(NamedTuple):
     """How far a search goes in one call."""
 
     batch: int  # boxes that are split at once; nought if boxes are only to be bounded

@@ -24,7 +24,7 @@ from ..expressions.convex_rows import ConvexConstraint
 from ..expressions.graph import Constant, Expression, Gather, Index, Join, Linear, Negate
 from ..expressions.parameter import Parameter, Values, current, parameters_in
 from ..expressions.printing import text
-from ..expressions.sums import Kept, together, totals
+from ..expressions.sums import DoubleDouble, together, totals
 from ..expressions.tape import Tape, constant_value
 from ..oracles.memory import Memory
 from .callables import FamilyOn, compile_family
@@ -350,7 +350,7 @@ class FiniteRows:
         if not affine.terms:
             return sparse.csr_matrix(shape), constant
         coefficients = iter(rest)
-        numbers = together([t.numbers or Kept(next(coefficients)) for t in affine.terms])
+        numbers = together([t.numbers or DoubleDouble(next(coefficients)) for t in affine.terms])
         table = sparse.csr_matrix((numbers.value, (self.rows, self.columns)), shape=shape)
         if table.nnz == len(self.rows):
             return table, constant
@@ -490,7 +490,7 @@ def _entries(terms: tuple[Term, ...], offsets: Offsets) -> tuple[Any, Any, Expre
             found = totals(rows * n + columns, together([k[2] for k in known]))
             if not np.isfinite(found.value).all():
                 raise ModelError("A coefficient is infinite: terms in one variable add up to more than any double.")
-            merged = (found.places // n, found.places % n, enclosed(Kept(found.value, found.rest)))
+            merged = (found.places // n, found.places % n, enclosed(DoubleDouble(found.value, found.rest)))
             parts = [merged, *(part for t, part in zip(terms, parts, strict=True) if not t.numbers)]
     rows, columns = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
     return rows, columns, Join(tuple(part[2] for part in parts)) if len(parts) > 1 else parts[0][2]

@@ -37,7 +37,7 @@ ENDS = {0: "optimal", 2: "infeasible", 3: "unbounded"}  # linprog's statuses tha
 
 @legible_repr
 @dataclass(frozen=True, eq=False)
-class Block:
+class FamilyBlock:
     """The rows of one family: all of them at the first point, all at the second, and so on."""
 
     points: Array  # (k, m)
@@ -81,7 +81,7 @@ class FiniteLP:
     bounds: Array  # (n, 2), with infinities
     constant: float
     maximise: bool
-    blocks: tuple[Block, ...]  # the index points, a family each
+    blocks: tuple[FamilyBlock, ...]  # the index points, a family each
     finite_labels: tuple[tuple[str, ...], tuple[str, ...]]  # of the finite rows in A_ub, and of those in A_eq
     name: str = "problem"
     integer: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))  # (n,); empty for none
@@ -156,7 +156,7 @@ def discretise(program: Program, points: Chosen) -> FiniteLP:
         bounds=np.stack([program.lower, program.upper], axis=1),
         constant=sign * program.constant + 0.0,
         maximise=program.maximise,
-        blocks=tuple(Block(y, f.labels, f.coordinates) for y, f in zip(chosen, program.families, strict=True)),
+        blocks=tuple(FamilyBlock(y, f.labels, f.coordinates) for y, f in zip(chosen, program.families, strict=True)),
         finite_labels=_finite_labels(program, sides),
         name=program.name,
         integer=program.integer,

@@ -28,6 +28,7 @@ import numpy as np
 from ..domains import Domain
 from ..expressions.polynomial_division import division
 from ..expressions.polynomials import Polynomial
+from ..legible import shortened
 from .affine_hull import AffineHull, Array, Implied
 from .families import DeclaredFamily, formulas
 from .program import Compilable, Program, compiled
@@ -168,7 +169,8 @@ def tight(program: Program) -> str:
     for family in filter(None, map(formulas, program.families)):
         for i, (factor, *_) in _suspicious(family, hull).items():
             text = factor.text(family.coordinates, 1)
-            return f"{family.labels[i]} seems to be an equality where {text} = 0, whatever x is: divide it by {text}."
+            row = shortened(family.labels[i], 60)
+            return f"{row} seems to be an equality where {text} = 0, whatever x is: divide it by {text}."
     return ""
 
 

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from ..domains import Cell, Domain, Product
 from ..errors import ModelError
-from ..expressions.chart import Chart
+from ..expressions.chart import CellChart
 from ..expressions.directions import WorstDirection
 from ..expressions.graph import Constant, Expression, Index, Join, Linear, picked
 from ..expressions.interval import EPS, Interval, down, up
@@ -29,7 +29,7 @@ from ..expressions.parametric_region import at_values, moved_by
 from ..expressions.polynomials import Polynomial, Polynomials
 from ..expressions.slopes import Slopes
 from ..expressions.tape import Quadratic, Tape
-from ..expressions.undefined import Place, coordinates, where_undefined
+from ..expressions.undefined import UndefinedPlace, coordinates, where_undefined
 from ..expressions.waves import Waves
 from ..oracles.attained import discrete_points
 from ..oracles.base import Array, Enclosure, Ints, Pieces, Renewal, Rows
@@ -370,7 +370,7 @@ class DeclaredFamily:
         return () if self.undefined is None else (self.undefined.assumption(self.name, self.coordinates),)
 
     @cached_property
-    def undefined(self) -> Place | None:
+    def undefined(self) -> UndefinedPlace | None:
         """Where in the index set some formula may be nan or infinite; None if all are proven to be finite."""
         if self.linear is not None:
             return None
@@ -406,7 +406,7 @@ class DeclaredFamily:
         key, known = places.tobytes(), self.tape.known
         if cell.place is None and key in self._parts:
             return self._parts[key].bound(known)
-        chart = Chart(cell, self.indices)
+        chart = CellChart(cell, self.indices)
         tape = Tape((picked(Join(self.outputs), places),), chart.indices, chart.instead, known)
         if cell.place is None:
             self._parts[key] = tape
@@ -427,7 +427,7 @@ class DeclaredFamily:
         return evaluate_lanes(self.tape, y, self._lanes(component), order)
 
     def quadratics(self, cell: Cell) -> Enclosure:
-        chart, known = Chart(cell, self.indices), self.tape.known
+        chart, known = CellChart(cell, self.indices), self.tape.known
         if cell.inside is None and not cell.place:
             return self.tape.quadratics
         if cell.inside is None:
@@ -625,7 +625,7 @@ class BlackBoxFamily:
         """Constants at the centre, with the Lipschitz constants as error."""
         assert self.lipschitz is not None
         l_a, l_b = self.lipschitz
-        chart = Chart(cell, (Index("y", self.domain),))
+        chart = CellChart(cell, (Index("y", self.domain),))
         sides = None if cell.inside is None else Tape((cell.inside(chart.coordinates),), chart.indices)
 
         def enclose(

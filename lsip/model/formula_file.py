@@ -18,16 +18,16 @@ import numpy as np
 
 from ..expressions.affine import Affine, Term, Variable
 from ..expressions.convex import Atoms, Convex
-from ..expressions.directions import Absolute, Definite, Directions, Euclidean, Largest
+from ..expressions.directions import Definite, Directions, Euclidean, Largest, Magnitude
 from ..expressions.graph import Constant, Expression
-from ..expressions.plain import TUNING, Data, Writer
-from ..expressions.spelled import Piece, Row
-from ..expressions.sums import Kept, Scattered
+from ..expressions.serialize import TUNING, Data, Writer
+from ..expressions.sums import DoubleDouble, Scattered
+from ..expressions.unparse import AffineEntry, ConvexEntry
 from ..schema import Either, Schema, demand, missing, number, text, whole
 
 INFINITE = {"inf": np.inf, "-inf": -np.inf}
 KINDS: dict[str, type[Directions]] = {
-    "absolute": Absolute,
+    "absolute": Magnitude,
     "largest": Largest,
     "euclidean": Euclidean,
     "definite": Definite,
@@ -122,7 +122,7 @@ class FormulaReader:
         offset = None if varying is None else self.steps[varying]
         demand(offset is None or offset.shape == shape, "a formula has another shape than what it is part of.")
         body = Affine(shape, terms, offset, constants)
-        body.origin = Row.typed(body)
+        body.origin = AffineEntry.typed(body)
         return body
 
     def _term(self, t: Data, size: int) -> Term:
@@ -141,7 +141,7 @@ class FormulaReader:
         """A convex or concave one."""
         affine = self.affine(data["affine"], sum(len(a["rows"]) for a in data["atoms"]))
         body = Convex(affine, [self._atoms(a, affine.size) for a in data["atoms"]])
-        body.origin = Piece.typed(body)
+        body.origin = ConvexEntry.typed(body)
         return body
 
     def _atoms(self, data: Data, size: int) -> Atoms:
@@ -167,7 +167,7 @@ def _constants(data: Data, size: int) -> Scattered:
     value = np.array([INFINITE[v] if isinstance(v, str) else v for v in data["value"]], dtype=float)
     fits = len(data["rows"]) == len(value) and (data["rest"] is None or len(data["rest"]) == len(value))
     demand(fits, "constants have parts of other lengths.")
-    return Scattered(_places(data["rows"], size), Kept(value, _rest(data["rest"])))
+    return Scattered(_places(data["rows"], size), DoubleDouble(value, _rest(data["rest"])))
 
 
 def _places(values: list[int], end: int) -> Any:

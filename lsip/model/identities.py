@@ -16,7 +16,7 @@ import numpy as np
 from ..domains import Box, Cell, Domain, Finite, Interval, Product
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term, Variable
-from ..expressions.chart import Chart
+from ..expressions.chart import CellChart
 from ..expressions.graph import Constant, Expression, Index
 from ..expressions.interval import LARGEST
 from ..expressions.parameter import Values
@@ -93,7 +93,7 @@ def polynomials_of(body: Affine, indices: tuple[Index, ...], values: Values | No
 
 def _polynomials_over(body: Affine, indices: tuple[Index, ...], cell: Cell) -> Written | None:
     """The same in the coordinates of a cell of the index set."""
-    chart = Chart(cell, indices)
+    chart = CellChart(cell, indices)
     return _written(body, Tape(_outputs(body), chart.indices, chart.instead or None))
 
 

@@ -7,7 +7,7 @@ The words are those of the format of proofs, and the file holds what was declare
                   coefficients have one more axis, what it `sees`, [index, coordinate] each, and its degree
     parameters    name, shape, value (null if it has none)
     indices       name, domain {kind, arguments}
-    steps         of all formulas, see `lsip/expressions/plain.py`
+    steps         of all formulas, see `lsip/expressions/serialize.py`
     objective     what is affine; or what is convex or concave, and the indices that it is at its worst `over`
     constraints   body <= 0 or body == 0, or convex <= 0, with its name, what it reads like, and its indices, if any
 
@@ -32,9 +32,9 @@ from ..expressions.convex_rows import ConvexConstraint, Height, at_most_zero
 from ..expressions.graph import Index
 from ..expressions.index_sets import domain_data, domain_schema, inequalities, read_domain
 from ..expressions.parameter import Parameter
-from ..expressions.plain import TUNING, Data, Writer, read_steps, step_schema
 from ..expressions.printing import text as printed
 from ..expressions.rule import Coefficients, Rule
+from ..expressions.serialize import TUNING, Data, Writer, finite_or_none, read_steps, step_schema
 from ..schema import Either, Schema, conform, demand, flag, missing, number, text, whole
 from ..validation import is_mapping
 from .callables import FamilyOn
@@ -171,7 +171,7 @@ def _bounds_height(c: Constraint | ForAll | FamilyOn, height: Height) -> bool:
 
 
 def _variable(v: Variable, order: Mapping[Index, int], *bounds: Array) -> Data:
-    lower, upper = ([e if np.isfinite(e) else None for e in end.tolist()] for end in bounds)
+    lower, upper = (list(map(finite_or_none, end.tolist())) for end in bounds)
     ends = {"lower": lower, "upper": upper}
     if type(v) is Coefficients:
         seen = [[order[i], k] for i, k in v.rule.entries]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..deadline import check
 from ..domains import Cell
-from ..expressions.chart import Chart
+from ..expressions.chart import CellChart
 from ..expressions.graph import Expression, Index, as_expression
 from ..expressions.polynomials import Polynomial, Polynomials
 from ..expressions.signs import halves, nonnegative_on, product_of
@@ -75,7 +75,7 @@ class Flat:
 
 def flat_parts(cell: Cell, indices: tuple[Index, ...], *, alone: bool) -> Iterator[Flat]:
     """The boxes of a cell, each as a part; a set that is `alone` one box without width is that point, being a set."""
-    chart = Chart(cell, indices)
+    chart = CellChart(cell, indices)
     inside = None if cell.inside is None else as_expression(cell.inside(chart.coordinates))
     cuts = None if inside is None else _Cuts(inside, chart)
     only = alone and len(cell.lower) == 1
@@ -92,7 +92,7 @@ class _Cuts:
     """The inequalities of a cell."""
 
     inside: Expression
-    chart: Chart
+    chart: CellChart
 
     def room(self, lower: Array, upper: Array) -> bool:
         """Whether some box, of positive width along all free coordinates, is proven to lie in the set."""

@@ -1,4 +1,4 @@
-"""How a solve can end; each value says what it means and what to do next."""
+"""How a solve can end; each value says what happened and what to do next."""
 
 from enum import Enum
 
@@ -8,12 +8,12 @@ class Status(Enum):
 
     OPTIMAL = "Proven: the point is feasible for every index, and no feasible point is better by more than the gap."
     UNCERTIFIED = (
-        "Found, but not proven, or proven only on trust: the message says what is missing. Where an oracle proves "
-        "nothing, use BranchAndBound; where it is not sharp enough, loosen `tol`."
+        "Found, but not proven: the message says what is missing. If the oracle proves nothing, use BranchAndBound; if "
+        "its bounds are not sharp enough, loosen `tol`."
     )
     NO_INTERIOR = (
         "Feasible to within `tol` for every index, but no strictly feasible point was found, so the optimum may be "
-        "worse than the value; relax the constraints a little, or write equalities as equalities."
+        "worse than the value. Relax the constraints slightly, and write equalities with `==`."
     )
     STALLED = (
         "Rounding stopped progress before the gap closed; the bounds are valid. Give bounds on the variables, rescale "
@@ -22,9 +22,10 @@ class Status(Enum):
     INFEASIBLE = "Proven: a combination of constraints at the reported index points contradicts itself for every x."
     UNBOUNDED = "Proven: the objective improves without limit along the reported direction."
     ITERATION_LIMIT = (
-        "Stopped at `max_iterations`; the bounds are valid. Raise it, loosen `tol`, or go on with warm_start=solution."
+        "Stopped at `max_iterations`; the bounds are valid. Raise it, loosen `tol`, or continue with "
+        "warm_start=solution."
     )
     TIME_LIMIT = (
-        "Stopped at `time_limit`; the bounds are valid. Raise it, loosen `tol`, or go on with warm_start=solution."
+        "Stopped at `time_limit`; the bounds are valid. Raise it, loosen `tol`, or continue with warm_start=solution."
     )
-    INTERRUPTED = "Stopped by hand; the bounds are valid, and warm_start=solution goes on from here."
+    INTERRUPTED = "Stopped by hand; the bounds are valid. Continue with warm_start=solution."

@@ -28,7 +28,7 @@ from ..expressions.operands import Ints
 from ..expressions.parameter import Values
 from ..expressions.polynomials import Polynomial
 from ..expressions.printing import text
-from ..expressions.sums import Kept
+from ..expressions.sums import DoubleDouble
 from .identities import polynomials_of
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ def _body(
             if part.scale is not None and (left := degree - sum(e[a] for a in axes)):
                 powers.append(z[part.scale] ** float(left))
             value = float(c)
-            number = enclosed(Kept(np.array(value), np.array(float(c - Fraction(value)))))
+            number = enclosed(DoubleDouble(np.array(value), np.array(float(c - Fraction(value)))))
             total = total + reduce(mul, powers, number)
         return as_expression(total)
 

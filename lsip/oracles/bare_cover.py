@@ -101,7 +101,7 @@ class BareCover(Cover):
         tape, leaves = tape_of(self), self._leaves(rows)
         assert tape is not None
         n = len(leaves.lower)
-        bounding = native.Effort(0, 0, 0, 0.0)
+        bounding = native.SearchLimits(0, 0, 0, 0.0)
         tape.heap(self.order, leaves, (n, 0), self._weights(weights, spread), (np.inf, np.inf), bounding)
         for name in ("pays", "rough"):
             self._store[name][: self.n][rows] = getattr(leaves, name)
@@ -187,7 +187,7 @@ class BareCover(Cover):
             seconds = min(TUNING.seconds, deadline - time.perf_counter())
             self.whole = False
             leaves = Leaves(*(self._store[name][:room] for name in Leaves._fields))
-            effort = native.Effort(batch, most - enclosed, halvings, seconds)
+            effort = native.SearchLimits(batch, most - enclosed, halvings, seconds)
             dug = tape.heap(self.order, leaves, (self.n, self.n), scaled, goals, effort)
             self.n, self.whole = dug.boxes, True
             enclosed, split = enclosed + dug.enclosed, split + dug.split

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ..deadline import check
 from ..domains import Cell
 from ..domains.proven import LOST
-from ..expressions.chart import Chart
+from ..expressions.chart import CellChart
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 from ..expressions.tape import Quadratic, Tape, cubic_weights, middle, quadratic_weights
@@ -121,7 +121,7 @@ class Cover:
         self.single = order == 2 and self.dim >= TUNING.single  # whether second derivatives are kept apart, as `bend`
         self._units: Array | None = None  # (p, K + 1), powers of two in which these and errors are about 1 at first
         self.shared = bool((family.columns == family.columns[0]).all())
-        self.chart = Chart(cell)
+        self.chart = CellChart(cell)
         self._enclose = self._enclosure(family)
         self.kinks = 0
         self.whole = True

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..deadline import check
 from ..domains import Cell, Domain
-from ..expressions.chart import Chart
+from ..expressions.chart import CellChart
 from ..expressions.graph import Index
 from ..expressions.interval import EPS, Interval
 from ..expressions.jets import tetrahedron, triangle
@@ -108,7 +108,7 @@ class EstimatedRows:
         return ("the rows are as smooth between samples as they look",)
 
     def quadratics(self, cell: Cell) -> Enclosure:
-        chart = Chart(cell, (Index("y", self.domain),))
+        chart = CellChart(cell, (Index("y", self.domain),))
         sides = None if cell.inside is None else Tape((cell.inside(chart.coordinates),), chart.indices)
         boxes = _Boxes(self.inner, cell, chart)
 
@@ -129,7 +129,7 @@ class EstimatedRows:
 class _Boxes:
     """Fits over boxes of one cell, and the largest values seen in any of them."""
 
-    def __init__(self, rows: Rows, cell: Cell, chart: Chart) -> None:
+    def __init__(self, rows: Rows, cell: Cell, chart: CellChart) -> None:
         self.rows, self.cell, self.chart = rows, cell, chart
         self.largest = np.zeros(rows.columns.size + len(rows.columns))  # (p K + p,)
         width = (cell.upper - cell.lower).max(axis=0)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domains import Cell
-from ..expressions.chart import Chart
+from ..expressions.chart import CellChart
 from ..expressions.graph import Index
 from ..expressions.interval import EPS
 from ..expressions.tape import Tape, middle
@@ -73,7 +73,7 @@ class PolynomialCover(Cover):
         inside = self.cell.inside
         if inside is None:
             return family.quadratics(self.cell)
-        chart = Chart(self.cell, (Index("y", family.domain),))
+        chart = CellChart(self.cell, (Index("y", family.domain),))
         return Tape((inside(chart.coordinates),), chart.indices).quadratics
 
     def _rows(self, lower: Array, upper: Array, pieces: Pieces) -> dict[str, Any]:

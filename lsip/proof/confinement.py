@@ -28,7 +28,7 @@ from ..model.linear_form import LinearForm
 from ..model.program import Program
 from .certificate import Array, Ints
 from .dual import Dual, base_of, charges
-from .implied_bounds import Sides
+from .implied_bounds import UpperSides
 from .rows import Mask, Rows
 
 
@@ -130,7 +130,7 @@ def _bounded(
     return None
 
 
-def _implied(sides: Sides, lower: Array, upper: Array) -> tuple[Array, Array]:
+def _implied(sides: UpperSides, lower: Array, upper: Array) -> tuple[Array, Array]:
     """Bounds that follow, until no more variables become bounded: how narrowly does not matter."""
     for _ in range(TUNING.passes):
         before = np.isinf(lower).sum() + np.isinf(upper).sum()
@@ -144,7 +144,7 @@ def _implied(sides: Sides, lower: Array, upper: Array) -> tuple[Array, Array]:
 class _Slacks:
     """What is said of x by slacks at atoms, and by their slopes, once it is known what all slacks add up to."""
 
-    sides: Sides  # sum a x <= side + share * total
+    sides: UpperSides  # sum a x <= side + share * total
     share: Array
 
     @staticmethod
@@ -156,28 +156,30 @@ class _Slacks:
         column = np.concatenate([sides.column for sides, _ in parts])
         lo, hi = (np.concatenate(ends) for ends in zip(*((s.a.lo, s.a.hi) for s, _ in parts), strict=True))
         side = np.concatenate([sides.side for sides, _ in parts])
-        return _Slacks(Sides(row, column, Interval(lo, hi), side, row), np.concatenate([share for _, share in parts]))
+        return _Slacks(
+            UpperSides(row, column, Interval(lo, hi), side, row), np.concatenate([share for _, share in parts])
+        )
 
-    def bounded(self, total: float) -> Sides:
+    def bounded(self, total: float) -> UpperSides:
         """The same for slacks that add up to so much, each times its weight."""
         added = np.where(self.share > 0, up(self.share * total, 2.0), 0.0)
         return replace(self.sides, side=np.where(added > 0, up(self.sides.side + added), self.sides.side))
 
 
-def _finite(rows: Rows) -> tuple[Sides, Array]:
+def _finite(rows: Rows) -> tuple[UpperSides, Array]:
     """All rows as they are."""
-    found = Sides.of(rows.mid, rows.rad, rows.below, rows.above)
+    found = UpperSides.of(rows.mid, rows.rad, rows.below, rows.above)
     return found, np.zeros(len(found.side))
 
 
-def _slopes(program: Program, rows: Rows, weights: Array, chosen: Ints) -> list[tuple[Sides, Array]]:
+def _slopes(program: Program, rows: Rows, weights: Array, chosen: Ints) -> list[tuple[UpperSides, Array]]:
     """What the slacks at atoms, which are bounded, say of the rows there, and of their slopes at those chosen."""
     assert rows.source is not None
     support = rows.source[1]
     atoms = np.flatnonzero(weights[: rows.atoms] > 0)
     share = np.zeros(len(rows))
     share[atoms] = up(1.0 / weights[atoms], 2.0)
-    turned = Sides.of(-rows.mid, rows.rad, Interval.point(np.full(len(rows), -np.inf)), -_open(rows, atoms))
+    turned = UpperSides.of(-rows.mid, rows.rad, Interval.point(np.full(len(rows), -np.inf)), -_open(rows, atoms))
     found = [(turned, np.concatenate([share, np.zeros(len(rows))]))]
     for f, family in enumerate(program.families):
         form = family.linear
@@ -197,7 +199,7 @@ def _slopes(program: Program, rows: Rows, weights: Array, chosen: Ints) -> list[
     return found
 
 
-def _cornered(family: RowFamily, points: Array, component: Ints, share: Array) -> list[tuple[Sides, Array]]:
+def _cornered(family: RowFamily, points: Array, component: Ints, share: Array) -> list[tuple[UpperSides, Array]]:
     """A slack that is at most S at t p + (1 - t) q is at most S / t at p, for it is nonnegative at q, as it is at p."""
     corners, t = family.domain.corners(points)
     atom, which = np.nonzero(t > 0)
@@ -208,8 +210,8 @@ def _cornered(family: RowFamily, points: Array, component: Ints, share: Array) -
     row, k = np.nonzero((a.lo != 0) | (a.hi != 0))
     column, lo, hi = family.columns[component[atom]][row, k], a.lo[row, k], a.hi[row, k]
     most = up(share[atom] / t[atom, which], 2.0)
-    above = Sides(row, column, Interval(lo, hi), b.hi, row)
-    below = Sides(row, column, Interval(-hi, -lo), -b.lo, row)
+    above = UpperSides(row, column, Interval(lo, hi), b.hi, row)
+    below = UpperSides(row, column, Interval(-hi, -lo), -b.lo, row)
     return [(above, np.zeros(len(atom))), (below, most)]
 
 
@@ -258,7 +260,7 @@ def _sided(
     way: Array,
     sign: float,
     share: Array,
-) -> tuple[Sides, Array]:
+) -> tuple[UpperSides, Array]:
     """A slack that is at most S, and nonnegative at a distance h along an axis, falls by at most S / h a unit of it.
 
     So the slope of a(y) x along the axis is at most that of b(y) plus S / h, and the other way round likewise.
@@ -277,7 +279,7 @@ def _sided(
     shares = np.where(way > 0, up(share[atom] / np.maximum(way, TINY), 2.0), 0.0)
     side = np.where(way > 0, side, np.inf)  # nothing is said
     left = ~right
-    sides = Sides(
+    sides = UpperSides(
         row[left], columns[component[atom[row[left]]], k[left]], Interval(lo[left], hi[left]), side, row[left]
     )
     return sides, shares

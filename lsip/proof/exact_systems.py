@@ -43,21 +43,21 @@ class ExactTuning:
 TUNING = ExactTuning()
 
 
-class Whole(NamedTuple):
+class CommonFractions(NamedTuple):
     """Numbers: Python's integers in an array of objects, over a common denominator."""
 
     numerators: Any
     denominator: int
 
     @staticmethod
-    def of(values: list[Fraction], shape: tuple[int, ...]) -> Whole:
+    def of(values: list[Fraction], shape: tuple[int, ...]) -> CommonFractions:
         below = lcm(*(v.denominator for v in values))
         above = [v.numerator * (below // v.denominator) for v in values]
-        return Whole(np.array(above, dtype=object).reshape(shape), below)
+        return CommonFractions(np.array(above, dtype=object).reshape(shape), below)
 
-    def times(self, other: Whole) -> Whole:
+    def times(self, other: CommonFractions) -> CommonFractions:
         """The product of matrices."""
-        return Whole(self.numerators @ other.numerators, self.denominator * other.denominator)
+        return CommonFractions(self.numerators @ other.numerators, self.denominator * other.denominator)
 
     def ends(self) -> tuple[Array, Array]:
         """The doubles next to each, below and above."""
@@ -70,16 +70,16 @@ class Whole(NamedTuple):
 class ExactSystem:
     """A square matrix, and what it has been multiplied with so far."""
 
-    matrix: Whole
-    turns: list[Whole] = field(default_factory=list)
+    matrix: CommonFractions
+    turns: list[CommonFractions] = field(default_factory=list)
 
     @staticmethod
     def of(rows: list[list[Fraction]]) -> ExactSystem:
-        return ExactSystem(Whole.of([v for row in rows for v in row], (len(rows), len(rows))))
+        return ExactSystem(CommonFractions.of([v for row in rows for v in row], (len(rows), len(rows))))
 
     def solve(self, rhs: list[Fraction]) -> Interval | None:
         """Its solution, enclosed; None if the matrix is singular, or nearer to it than is worth the work."""
-        side = Whole.of(rhs, (len(rhs),))
+        side = CommonFractions.of(rhs, (len(rhs),))
         for before in self.turns:
             side = before.times(side)
         while True:
@@ -93,7 +93,7 @@ class ExactSystem:
             self.matrix, side = turn.times(self.matrix), turn.times(side)
 
 
-def _inverse(matrix: Array) -> Whole | None:
+def _inverse(matrix: Array) -> CommonFractions | None:
     """An approximate inverse; None if there is none."""
     try:
         found = np.linalg.inv(matrix)
@@ -102,4 +102,4 @@ def _inverse(matrix: Array) -> Whole | None:
     if not np.isfinite(found).all():
         return None
     found = np.where(np.abs(found) < TUNING.least * np.abs(found).max(), 0.0, found)
-    return Whole.of([Fraction(v) for v in found.ravel().tolist()], found.shape)
+    return CommonFractions.of([Fraction(v) for v in found.ravel().tolist()], found.shape)

@@ -33,7 +33,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -64,11 +63,12 @@ from ..expressions.graph import (
 from ..expressions.index_sets import Cut, domain_data
 from ..expressions.monomials import Monomials
 from ..expressions.region import Region
+from ..expressions.serialize import finite_or_none, matrix_rows
 from ..expressions.tape import Tape
 from ..model.families import RowFamily
 from ..model.program import Program
 from ..model.status import Status
-from .certificate import Array, Certificate
+from .certificate import Certificate
 
 FORMAT, VERSION = "lsip-proof", 1
 CLAIMS = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
@@ -121,7 +121,7 @@ def proof_data(program: Program, certificate: Certificate, status: Status, tol: 
         "status": status.name,
         "tol": float(tol),
         "atol": float(atol),
-        "claim": {"lower": _bound(certificate.lower), "upper": _bound(certificate.upper)},
+        "claim": {"lower": finite_or_none(certificate.lower), "upper": finite_or_none(certificate.upper)},
         "model": model_data(program),
         "point": {
             "x": certificate.x.tolist(),
@@ -144,12 +144,12 @@ def model_data(program: Program) -> Data:
         "names": list(program.names),
         "c": program.c.tolist(),
         "constant": float(program.constant),
-        "lower": _bounds(program.lower),
-        "upper": _bounds(program.upper),
+        "lower": list(map(finite_or_none, program.lower)),
+        "upper": list(map(finite_or_none, program.upper)),
         "rows": {
-            "entries": _entries(rows),
-            "lower": _bounds(program.row_lower),
-            "upper": _bounds(program.row_upper),
+            "entries": matrix_rows(rows),
+            "lower": list(map(finite_or_none, program.row_lower)),
+            "upper": list(map(finite_or_none, program.row_upper)),
         },
         "families": [_family(family) for family in program.families],
     }
@@ -172,25 +172,10 @@ def _measure(certificate: Certificate, program: Program) -> Data:
     }
 
 
-def _bound(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _bounds(values: Array) -> list[float | None]:
-    return [_bound(v) for v in values.tolist()]
-
-
-def _entries(matrix: sparse.csr_matrix) -> list[list[list[Any]]]:
-    """The entries of every row of a sparse matrix, [column, value]."""
-    ends = matrix.indptr.tolist()
-    pairs = [[j, v] for j, v in zip(matrix.indices.tolist(), matrix.data.tolist(), strict=True)]
-    return [pairs[a:b] for a, b in pairwise(ends)]
-
-
 def _inequalities(region: Cut) -> Data:
     """What cuts an index set, as steps, and which of them are nowhere negative on it."""
     assert isinstance(region, Region)
-    steps, places = _Steps.of(region.tape)
+    steps, places = _ProofSteps.of(region.tape)
     used, (inside,) = steps.used(places)
     return {"steps": used, "inside": inside}
 
@@ -202,7 +187,7 @@ def _family(family: RowFamily) -> Data:
             f"{family.name} is given by functions without a formula. A proof about it cannot be exported, because the "
             "checker could not evaluate it; write the constraint with an lsip.Index."
         )
-    (steps, values), (rows, width) = _Steps.of(tape), family.columns.shape
+    (steps, values), (rows, width) = _ProofSteps.of(tape), family.columns.shape
     rhs = values[rows * width :]
     used, (coefficients, rhs) = steps.used(values[: rows * width], rhs if len(rhs) == rows else rhs * rows)
     return {
@@ -215,16 +200,16 @@ def _family(family: RowFamily) -> Data:
     }
 
 
-class _Steps:
+class _ProofSteps:
     """A formula in single numbers: equal steps are made once, and what is known as a double is computed at once."""
 
     def __init__(self, offsets: dict[Index, int]) -> None:
         self.offsets, self.steps, self.known = offsets, list[Data](), dict[Any, int]()
 
     @staticmethod
-    def of(tape: Tape) -> tuple[_Steps, list[int]]:
+    def of(tape: Tape) -> tuple[_ProofSteps, list[int]]:
         """The steps of formulas, and the places of their numbers."""
-        steps, known = _Steps(tape.offsets), dict[int, list[int]]()
+        steps, known = _ProofSteps(tape.offsets), dict[int, list[int]]()
         for i, node, args in tape.written.steps():
             known[i] = steps.read(node, [known[a] for a in args])
         return steps, known[tape.written.output]
@@ -300,7 +285,7 @@ class _Steps:
             case Sum():
                 return [self.step("add", *args[0][i : i + node.k]) for i in range(0, len(args[0]), node.k)]
             case Linear():
-                return [self.linear(row, args[0]) for row in _entries(sparse.csr_matrix(node.matrix))]
+                return [self.linear(row, args[0]) for row in matrix_rows(sparse.csr_matrix(node.matrix))]
             case Monomials():
                 return [self.monomial(args[0], row) for row in node.exponents.tolist()]
             case Select():  # a maximum is one of its last two arguments, whatever decides

@@ -16,7 +16,7 @@ from .certificate import Array, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
+class UpperSides:
     """sum a x <= side, one for every upper side, as triplets; `source` is the row that each one comes from."""
 
     row: Ints
@@ -26,7 +26,7 @@ class Sides:
     source: Ints
 
     @staticmethod
-    def of(mid: Matrix, rad: Matrix, below: Interval, above: Interval) -> Sides:
+    def of(mid: Matrix, rad: Matrix, below: Interval, above: Interval) -> UpperSides:
         pattern = sparse.coo_matrix((abs(mid) + rad) != 0)
         i, j = pattern.row.astype(np.intp), pattern.col.astype(np.intp)
         centre, radius = (_entries(m, i, j) for m in (mid, rad))
@@ -38,7 +38,7 @@ class Sides:
         parts = [(i[upper[i]], j[upper[i]], lo[upper[i]], hi[upper[i]], 0)]
         parts.append((i[lower[i]], j[lower[i]], -hi[lower[i]], -lo[lower[i]], count))
         row = np.concatenate([p[0] + p[4] for p in parts])
-        return Sides(
+        return UpperSides(
             row,
             np.concatenate([p[1] for p in parts]),
             Interval(np.concatenate([p[2] for p in parts]), np.concatenate([p[3] for p in parts])),

@@ -22,7 +22,7 @@ from ..masters.base import Matrix
 from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
 from .certificate import Array, Ints, Support, nowhere
-from .implied_bounds import Sides
+from .implied_bounds import UpperSides
 from .linear_algebra import exact_sums, product, vanishing
 
 Mask = NDArray[np.bool_]
@@ -135,7 +135,7 @@ class Rows:
             return *self.bounds, nowhere()
         linear = np.flatnonzero(~self.conic)  # the first rows, so that their numbers stay what they are
         parts = (self.mid[linear], self.rad[linear], self.below[linear], self.above[linear])
-        return Sides.of(*parts).tightened(*self.bounds)
+        return UpperSides.of(*parts).tightened(*self.bounds)
 
     @cached_property
     def size(self) -> Matrix:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..legible import html as escape
+from ..legible import shortened
 from ..model.status import Status
-from .claims import brief, shortened
+from .claims import brief
 
 if TYPE_CHECKING:
     from ..solution.solution import Solution
@@ -20,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ChartTuning:
+class BarTuning:
     """How large charts are.
 
     Parameters
@@ -52,7 +53,7 @@ class ChartTuning:
     most_charts: int = 12
 
 
-TUNING = ChartTuning()
+TUNING = BarTuning()
 
 
 def bar(share: float) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ..legible import printable
 from ..model.status import Status
 from ..proof.verify import contradiction
 
@@ -168,12 +167,6 @@ def _foundations(solution: Solution) -> Iterator[Claim]:
 def worst_found(solution: Solution, seen: float) -> float:
     """The largest violation that anybody found: the solver, or the pictures of the page."""
     return max(solution.max_violation, seen)
-
-
-def shortened(text: str, most: int = 300) -> str:
-    """The beginning of a text that is too long to be read."""
-    text = printable(text)
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def number(value: float, digits: int = 12, rounding: str = NEAREST) -> str:

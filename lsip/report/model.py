@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Line:
+class ModelLine:
     """One line of a model, in LaTeX."""
 
     lead: str  # "minimise", "subject to" or nothing
@@ -29,29 +29,29 @@ class Line:
     name: str = ""
 
 
-def model_lines(solution: Solution, most: int = 40) -> tuple[list[Line], int]:
+def model_lines(solution: Solution, most: int = 40) -> tuple[list[ModelLine], int]:
     """The lines to show, `most` of them at most, and how many more there are."""
     declared = isinstance(solution.model, Problem)
     lines = list(_declared(solution.model) if declared else _described(solution.program))
     return lines[:most], max(len(lines) - most, 0)
 
 
-def _declared(problem: Problem) -> Iterator[Line]:
-    yield Line("maximise" if problem.objective.maximise else "minimise", problem.objective.latex())
+def _declared(problem: Problem) -> Iterator[ModelLine]:
+    yield ModelLine("maximise" if problem.objective.maximise else "minimise", problem.objective.latex())
     lead = "subject to"
     for constraint in problem.constraints:
         if isinstance(constraint, ForAll):
-            yield Line(lead, latex(constraint.constraint), rf"\forall {constraint.where}", constraint.name or "")
+            yield ModelLine(lead, latex(constraint.constraint), rf"\forall {constraint.where}", constraint.name or "")
         elif isinstance(constraint, FamilyOn):
             body, _, where = constraint.latex().partition(r" \quad ")
-            yield Line(lead, body, where)
+            yield ModelLine(lead, body, where)
         else:
-            yield Line(lead, latex(constraint), name=constraint.name or "")
+            yield ModelLine(lead, latex(constraint), name=constraint.name or "")
         lead = ""
     for variable in problem.variables:
         for bound, symbol, none in ((variable.lower, ">=", -np.inf), (variable.upper, "<=", np.inf)):
             if (bound != none).any():
-                yield Line(lead, latex((symbol, variable, _one(bound))))
+                yield ModelLine(lead, latex((symbol, variable, _one(bound))))
                 lead = ""
 
 
@@ -60,26 +60,26 @@ def _one(bound: NDArray[np.float64]) -> NDArray[np.float64] | np.float64:
     return bound[0] if (bound == bound[0]).all() else bound
 
 
-def _described(program: Program) -> Iterator[Line]:
+def _described(program: Program) -> Iterator[ModelLine]:
     """c, A and the functions a_i, b_i by their names; the numbers in them are the caller's arrays."""
-    yield Line(
+    yield ModelLine(
         "maximise" if program.maximise else "minimise", rf"c^{{\top}} x \quad x \in \mathbb{{R}}^{{{program.n}}}"
     )
     lead, several = "subject to", len(program.families) > 1
     for i, family in enumerate(program.families):
         below = f"_{{{i}}}" if several else ""
         body = rf"a{below}(y)^{{\top}} x \le b{below}(y)"
-        yield Line(lead, body, rf"\forall y \in {family.domain.latex()}")
+        yield ModelLine(lead, body, rf"\forall y \in {family.domain.latex()}")
         lead = ""
     equal = program.row_lower == program.row_upper
     for rows, symbol, name in ((~equal, r"\le", "ub"), (equal, "=", "eq")):
         if rows.any():
-            yield Line(
+            yield ModelLine(
                 lead, rf"A_{{\mathrm{{{name}}}}} x {symbol} b_{{\mathrm{{{name}}}}} \in \mathbb{{R}}^{{{rows.sum()}}}"
             )
             lead = ""
     for bound, symbol, none in ((program.lower, r"\ge", -np.inf), (program.upper, r"\le", np.inf)):
         if (bound != none).any():
             one = _one(bound)
-            yield Line(lead, rf"x {symbol} " + (latex(float(one)) if np.ndim(one) == 0 else latex(one)))
+            yield ModelLine(lead, rf"x {symbol} " + (latex(float(one)) if np.ndim(one) == 0 else latex(one)))
             lead = ""

@@ -6,21 +6,16 @@ import base64
 import hashlib
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..files import whole_file
 from ..legible import html as escape
-from ..solution.views import view
+from ..solution.solution import DRAWN, Solution
 from . import sections
 from .payload import families, largest, payload
-
-if TYPE_CHECKING:
-    from ..solution.solution import Solution
 
 SCRIPTS = ("drawing.js", "reading.js", "heat.js", "violation.js", "convergence.js", "tables.js", "start.js")
 
 
-@view("report")
 def write_report(solution: Solution, path: str | Path) -> Path:
     """Write the page to `path` and return it; the file appears complete or not at all.
 
@@ -32,6 +27,9 @@ def write_report(solution: Solution, path: str | Path) -> Path:
     with whole_file(path, "report.html") as part:
         part.write_text(page(solution), encoding="utf-8")
     return Path(path)
+
+
+DRAWN["report"] = write_report
 
 
 def page(solution: Solution) -> str:

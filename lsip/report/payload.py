@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..legible import shortened
 from ..model.families import Seen
 from ..model.status import Status
-from . import sampling
-from .claims import UP, brief, shortened
+from ..solution import sampled_violation
+from .claims import UP, brief
 
 if TYPE_CHECKING:
-    from ..solution.solution import ActivePoint, Solution
+    from ..solution.active import ActivePoint
+from ..solution.solution import Solution
 
 Array = NDArray[np.float64]
 
@@ -145,12 +147,12 @@ class _Family:
         self.active = np.array([a.point for a in mine]).reshape(-1, self.family.shown)
         self.domain = self.family.drawn(self.active)
         self.components = list(dict.fromkeys(a.component for a in mine))
-        self.meshed = self.domain.dim > 1 and not sampling.flat(self.domain)
+        self.meshed = self.domain.dim > 1 and not sampled_violation.flat(self.domain)
         proven = solution.certificate.drift if solution.status is Status.UNBOUNDED else solution.certificate.violation
         bounds = [_at(proven, part) for part in self.family.parts]
         self.bound = None if any(bound is None for bound in bounds) else max(bounds)  # type: ignore[type-var]
         self.rows: list[int | None] = [None]
-        self.cuts: list[sampling.Slice] = []
+        self.cuts: list[sampled_violation.Slice] = []
         self.seen = -math.inf  # the largest value drawn
 
     def choose(self, share: int) -> None:
@@ -162,7 +164,9 @@ class _Family:
             fit = max(0, share - 1) if self.meshed else most
             self.rows += named if len(named) <= fit else []
         if self.meshed:
-            self.cuts = sampling.slices(self.violation, self.domain, self.active, max(1, share // len(self.rows)))
+            self.cuts = sampled_violation.slices(
+                self.violation, self.domain, self.active, max(1, share // len(self.rows))
+            )
 
     def data(self, side: int, fine: int) -> dict[str, Any]:
         domain, labels = self.domain, self.family.labels
@@ -186,12 +190,12 @@ class _Family:
     def _picture(self, side: int, fine: int) -> dict[str, Any]:
         domain, g = self.domain, self.violation
         if domain.dim == 1 and domain.measure[0] == 1:
-            t = sampling.line(domain, self.active)
-            values = None if g is None else self._encoded(sampling.along(g, t, self.rows))
+            t = sampled_violation.line(domain, self.active)
+            values = None if g is None else self._encoded(sampled_violation.along(g, t, self.rows))
             return {"picture": "curve", "t": encoded(t, np.float64), "values": values}
         if not self.meshed:
-            y = sampling.cloud(domain, self.active)
-            values = None if g is None else self._encoded(sampling.evaluate(g, y, self.rows))
+            y = sampled_violation.cloud(domain, self.active)
+            values = None if g is None else self._encoded(sampled_violation.evaluate(g, y, self.rows))
             return {"picture": "cloud", "points": encoded(y), "values": values}
         maps = [self._map(cut, side, fine) for cut in self.cuts]
         return {"picture": "map", "side": side, "maskSide": fine, "maps": maps}
@@ -201,11 +205,11 @@ class _Family:
         self.seen = max(self.seen, float(np.nanmax(values[0], initial=-math.inf)))
         return [encoded(row) for row in values]
 
-    def _map(self, cut: sampling.Slice, side: int, fine: int) -> dict[str, Any]:
+    def _map(self, cut: sampled_violation.Slice, side: int, fine: int) -> dict[str, Any]:
         g = self.violation
         projected = g is None and self.domain.dim > 2  # points of all of Y are shown, not those of a slice
-        inside = None if projected else sampling.mask(self.domain, cut, fine)
-        heights = np.zeros(0) if g is None else sampling.heights(g, self.domain, cut, self.rows, side)
+        inside = None if projected else sampled_violation.mask(self.domain, cut, fine)
+        heights = np.zeros(0) if g is None else sampled_violation.heights(g, self.domain, cut, self.rows, side)
         return {
             "axes": list(cut.axes),
             "through": cut.through.tolist(),

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..legible import html as escape
+from ..legible import shortened
 from ..model.status import Status
 from ..solution.finite import finite_rows
 from ..version import __version__
 from . import charts
-from .claims import DOWN, UP, brief, claims, number, shortened, worst_found
+from .claims import DOWN, UP, brief, claims, number, worst_found
 from .mathml import mathml
 from .model import model_lines
 from .payload import TUNING as PAYLOAD

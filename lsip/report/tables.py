@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..legible import html as escape
+from ..legible import shortened
 from ..model.status import Status
 from ..solution.finite import finite_rows
 from . import charts
-from .claims import brief, number, shortened
+from .claims import brief, number
 from .payload import violation_at
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ TUNING = TablesTuning()
 
 
 @dataclass(frozen=True)
-class Atom:
+class AtomRow:
     """One constraint with its multiplier."""
 
     constraint: str
@@ -77,20 +78,20 @@ def dual_table(solution: Solution) -> str:
     return f"<p>{what}</p>{_sortable(heads, lines)}{more}"
 
 
-def _atoms(solution: Solution) -> list[Atom]:
+def _atoms(solution: Solution) -> list[AtomRow]:
     atoms = []
     for k, a in enumerate(solution.active):
         numbers = [number(float(v), 9) for v in a.point]
         at = ", ".join(numbers if len(numbers) <= TUNING.most_coordinates else [*numbers[:3], "…", numbers[-1]])
         place = f"({at})" if len(a.point) > 1 else at
         if len(a.point):  # those without an index are among the finite constraints
-            atoms.append(Atom(a.row, place, float(a.multiplier), violation_at(solution, a), k))
-    atoms += [Atom(row.label, "", row.multiplier, None, None) for row in finite_rows(solution) if row.multiplier]
+            atoms.append(AtomRow(a.row, place, float(a.multiplier), violation_at(solution, a), k))
+    atoms += [AtomRow(row.label, "", row.multiplier, None, None) for row in finite_rows(solution) if row.multiplier]
     atoms.sort(key=lambda atom: -abs(atom.multiplier))
     return [atom for atom in atoms if atom.active is not None or abs(atom.multiplier) > 1e-9 * abs(atoms[0].multiplier)]
 
 
-def _line(atom: Atom, heaviest: float, measured: bool) -> str:
+def _line(atom: AtomRow, heaviest: float, measured: bool) -> str:
     bar = charts.bar(abs(atom.multiplier) / heaviest if heaviest else 0.0)
     cells = [
         f'<td class="c">{escape(shortened(atom.constraint))}</td>',

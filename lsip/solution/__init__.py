@@ -1,9 +1,10 @@
 """What a person reads, plots and saves after a solve; bounds are rounded to the side on which they stay true."""
 
-from . import frames, notebook  # noqa: F401  (each registers what it shows)
+from .active import ActivePoint
 from .effort import Effort
-from .opening import load
-from .rounding import above, below
-from .solution import ActivePoint, Iterate, Solution
+from .load import load
+from .outward_rounding import above, below
+from .result import Iterate
+from .solution import Solution
 
 __all__ = ["ActivePoint", "Effort", "Iterate", "Solution", "above", "below", "load"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from ..legible import legible_repr, legibly
 
@@ -46,16 +45,3 @@ class Effort:
         total = sum(self.seconds.values())
         shares = {part: spent / total for part, spent in self.seconds.items()} if total > 0 else {}
         return ", ".join(f"{part} {share:.0%}" for part, share in shares.items() if share >= 0.01)
-
-    def facts(self) -> dict[str, Any]:
-        """As plain data, for a file."""
-        return {
-            "date": self.date,
-            "options": [list(item) for item in self.options.items()],
-            "seconds": [list(item) for item in self.seconds.items()],
-        }
-
-    @staticmethod
-    def read(facts: Any) -> Effort:
-        """From plain data."""
-        return Effort(facts["date"], dict(facts["options"]), dict(facts["seconds"]))

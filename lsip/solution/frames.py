@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import MissingExtraError
-from ..model.status import Status
 from ..validation import choice
+from .duals import all_reduced_costs
 from .finite import finite_rows
-from .solution import Solution
-from .views import view
+from .result import Result
+from .solution_file import STEPS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,54 +20,50 @@ if TYPE_CHECKING:
 Columns = dict[str, Any]
 
 
-@view("to_frame")
-def frame(solution: Solution, what: str) -> pd.DataFrame:
-    """One of the tables of a solution."""
+def frame(result: Result, what: str) -> pd.DataFrame:
+    """One of the tables of a result."""
     choice("what", what, tuple(TABLES))
     try:
         import pandas as pd
     except ImportError as error:
         raise MissingExtraError("`to_frame` needs pandas: pip install 'lsip[pandas]'.") from error
-    return pd.DataFrame(TABLES[what](solution))
+    return pd.DataFrame(TABLES[what](result))
 
 
-def _variables(solution: Solution) -> Columns:
+def _variables(result: Result) -> Columns:
     """Every element of every variable."""
-    program = solution.program
-    found = solution.status not in (Status.INFEASIBLE, Status.UNBOUNDED)
+    program = result.program
     places: list[tuple[str, tuple[int, ...]]] = [
-        (v.name, place) for v in solution.variables for place in np.ndindex(v.shape)
+        (v.name, place) for v in result.variables for place in np.ndindex(v.shape)
     ] or [(program.label(j), ()) for j in range(program.n)]
     count = len(places)
     return {
         "variable": [name for name, _ in places],
         "index": [place[0] if len(place) == 1 else place for _, place in places],
-        "value": solution.x if found and len(solution.x) else np.full(count, np.nan),
+        "value": result.x if result.has_point and len(result.x) else np.full(count, np.nan),
         "lower": program.lower[:count],
         "upper": program.upper[:count],
-        "reduced_cost": solution.all_reduced_costs(),
+        "reduced_cost": all_reduced_costs(result),
     }
 
 
-def _active(solution: Solution) -> Columns:
-    """The index points that hold the solution."""
-    families = solution.families
-    names = list(dict.fromkeys(name for a in solution.active for name in families[a.family].coordinates))
-    points = [dict(zip(families[a.family].coordinates, a.point.tolist(), strict=True)) for a in solution.active]
-    limits = (
-        {"divided_by": [a.divided_by for a in solution.active]} if any(a.divided_by for a in solution.active) else {}
-    )
+def _active(result: Result) -> Columns:
+    """The index points that hold the result."""
+    families = result.families
+    names = list(dict.fromkeys(name for a in result.active for name in families[a.family].coordinates))
+    points = [dict(zip(families[a.family].coordinates, a.point.tolist(), strict=True)) for a in result.active]
+    limits = {"divided_by": [a.divided_by for a in result.active]} if any(a.divided_by for a in result.active) else {}
     return {
-        "constraint": [a.constraint for a in solution.active],
+        "constraint": [a.constraint for a in result.active],
         **{name: [point.get(name, np.nan) for point in points] for name in names},
-        "multiplier": [a.multiplier for a in solution.active],
+        "multiplier": [a.multiplier for a in result.active],
         **limits,
     }
 
 
-def _rows(solution: Solution) -> Columns:
+def _rows(result: Result) -> Columns:
     """The finite constraints, element by element."""
-    rows = finite_rows(solution)
+    rows = finite_rows(result)
     return {
         "constraint": [row.label for row in rows],
         "value": [row.value for row in rows],
@@ -77,13 +73,12 @@ def _rows(solution: Solution) -> Columns:
     }
 
 
-def _history(solution: Solution) -> Columns:
+def _history(result: Result) -> Columns:
     """The iterations."""
-    names = ("iteration", "value", "lower", "upper", "violation", "bound", "cuts", "rows", "seconds")
-    return {name: [getattr(step, name) for step in solution.history] for name in names}
+    return {name: [getattr(step, name) for step in result.history] for name in STEPS}
 
 
-TABLES: dict[str, Callable[[Solution], Columns]] = {
+TABLES: dict[str, Callable[[Result], Columns]] = {
     "variables": _variables,
     "active": _active,
     "rows": _rows,

@@ -12,7 +12,7 @@ contributes belongs to the multipliers of these equalities, and is found by leas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,8 +29,8 @@ from ..model.statements import ForAll
 from ..model.unbounded import Placement
 from ..proof.certificate import Certificate, Support
 from .active import TUNING, ActivePoint
-from .balance import Balance, Term, fitted, on_bound, on_row
 from .clusters import near, one, room, together
+from .dual_fit import MultiplierTerm, Use, WrittenMultipliers, fitted, on_bound, on_row
 from .mixtures import on_graph
 from .written import WrittenFamily, unbounded_family, written_family
 
@@ -43,13 +43,14 @@ class Reading:
 
     program: Program
     certificate: Certificate
+    negligible: float  # the share of all multipliers below which an atom is no active point
     families: tuple[WrittenFamily, ...]
     rows: dict[tuple[int, int], tuple[int, int]]  # (family, row) of solvers: the number of a written one, and its row
     placements: dict[tuple[int, int], Placement]  # by (family, row) of solvers: of the parts of unbounded sets
     places: dict[Any, tuple[int, int, int]]  # statements: the number of a written family, and from which row to which
 
     @classmethod
-    def of(cls, program: Program, certificate: Certificate) -> Reading:
+    def of(cls, program: Program, certificate: Certificate, negligible: float) -> Reading:
         """What was written, as far as the program knows, and what a certificate says of it."""
         layout = program.layout
         places = {} if layout is None else layout.places
@@ -82,14 +83,15 @@ class Reading:
         for statement, place in places.items():
             if place.family in numbers:
                 held[statement] = numbers[place.family], place.start, place.end
-        return cls(program, certificate, tuple(families), rows, placements, held)
+        return cls(program, certificate, negligible, tuple(families), rows, placements, held)
 
     # ---- the dual measure --------------------------------------------------------------------------------------------
 
-    def active(self, least: float) -> tuple[ActivePoint, ...]:
+    @cached_property
+    def active(self) -> tuple[ActivePoint, ...]:
         """The dual measure: atoms that lie close together are one, heaviest first, without the lightest."""
-        merged = self._merged(self.certificate.support, least)
-        entries = [entry for s in merged for entry in self._entries(s)] + self.balance.points
+        merged = self._merged(self.certificate.support, self.negligible)
+        entries = [entry for s in merged for entry in self._entries(s)] + self.multipliers.points
         joined: list[ActivePoint] = []
         for entry in entries:
             for k, other in enumerate(joined):
@@ -217,12 +219,12 @@ class Reading:
         return reduced
 
     @cached_property
-    def balance(self) -> Balance:
+    def multipliers(self) -> WrittenMultipliers:
         """Multipliers of written rows that say what quotients, implied equations and implied bounds do."""
         program, certificate, count = self.program, self.certificate, self.program.written_rows
         given = certificate.row_multipliers
         rows = np.zeros(program.finite_rows) if not len(given) else np.array(given)
-        nothing = Balance(np.delete(rows, np.arange(count, program.A.shape[0])), np.zeros(program.n), [])
+        nothing = WrittenMultipliers(np.delete(rows, np.arange(count, program.A.shape[0])), np.zeros(program.n), [])
         divided = [getattr(f, "undivided", None) is not None for f in program.families]
         unpaid = self._unpaid()
         if not any(divided) and not program.implied and not len(unpaid):
@@ -246,7 +248,7 @@ class Reading:
         weights = fitted(target, terms)
         if weights is None:
             return nothing
-        found = Balance(nothing.rows.copy(), np.zeros(program.n), [])
+        found = WrittenMultipliers(nothing.rows.copy(), np.zeros(program.n), [])
         found.costs[unpaid] += self.reduced[unpaid]
         for term, value in zip(terms, weights.tolist(), strict=True):
             if value:
@@ -268,7 +270,7 @@ class Reading:
         size = np.abs(program.c * certificate.x).max(initial=0.0)
         return np.flatnonzero(slack > 2 * (certificate.upper - certificate.lower) + TUNING.vanishing * size)
 
-    def _binding(self, table: Array) -> Iterator[Term]:
+    def _binding(self, table: Array) -> Iterator[MultiplierTerm]:
         """Sides of written inequalities that hold as equations."""
         program, count = self.program, self.program.written_rows
         value = np.asarray(program.A[:count] @ self.certificate.x)
@@ -276,35 +278,39 @@ class Reading:
         for sides, sign in ((program.row_upper[:count], 1.0), (program.row_lower[:count], -1.0)):
             unequal = program.row_lower[:count] != program.row_upper[:count]
             for i in np.flatnonzero(unequal & (np.abs(value - sides) <= TUNING.vanishing * size)).tolist():
-                yield Term(sign * np.append(table[i, :-1], sides[i]), 0.0, on_row(i, sign))
+                yield MultiplierTerm(sign * np.append(table[i, :-1], sides[i]), 0.0, on_row(i, sign))
 
-    def _terms(self, table: Array) -> Iterator[Term]:
+    def _terms(self, table: Array) -> Iterator[MultiplierTerm]:
         """All that may stand for quotients and implied equations."""
         program, count = self.program, self.program.written_rows
         for i in np.flatnonzero(program.row_lower[:count] == program.row_upper[:count]).tolist():
-            yield Term(table[i], -np.inf, on_row(i))
+            yield MultiplierTerm(table[i], -np.inf, on_row(i))
         for j in np.flatnonzero(program.lower == program.upper).tolist():
             unit = np.zeros(program.n + 1)
             unit[j], unit[-1] = 1.0, program.lower[j]
-            yield Term(unit, -np.inf, on_bound(j))
+            yield MultiplierTerm(unit, -np.inf, on_bound(j))
         for k, source in enumerate(program.implied):
             assert isinstance(source, Implied)
             family: Any = source.family
             if source.divided_by:
-                yield Term(table[count + k], -np.inf, self._at(source.family, source.row, source.at, source.divided_by))
+                yield MultiplierTerm(
+                    table[count + k], -np.inf, self._at(source.family, source.row, source.at, source.divided_by)
+                )
                 continue
-            yield Term(self._row(family, source.row, source.at), 0.0, self._at(source.family, source.row, source.at))
+            yield MultiplierTerm(
+                self._row(family, source.row, source.at), 0.0, self._at(source.family, source.row, source.at)
+            )
             opposite, side = source.opposite, source.opposite_finite
             assert opposite is not None
             if source.opposite_row is not None:
-                yield Term(opposite, 0.0, self._at(*source.opposite_row))
+                yield MultiplierTerm(opposite, 0.0, self._at(*source.opposite_row))
             elif side is not None:
                 rows = count  # the program was without implied equations then
                 if side < 2 * rows:
-                    yield Term(opposite, 0.0, on_row(side % rows, 1.0 if side < rows else -1.0))
+                    yield MultiplierTerm(opposite, 0.0, on_row(side % rows, 1.0 if side < rows else -1.0))
                 else:
                     j = (side - 2 * rows) % program.n
-                    yield Term(opposite, 0.0, on_bound(j, 1.0 if side - 2 * rows < program.n else -1.0))
+                    yield MultiplierTerm(opposite, 0.0, on_bound(j, 1.0 if side - 2 * rows < program.n else -1.0))
 
     def _row(self, family: RowFamily, component: int, point: Array) -> Array:
         """A row of a family at a point (m,), with the right-hand side last: (n + 1,)."""
@@ -314,13 +320,13 @@ class Reading:
         row[-1] = b[0]
         return row
 
-    def _at(self, family: object, row: int, at: Array, divided_by: str = "") -> Callable[[Balance, float], None]:
+    def _at(self, family: object, row: int, at: Array, divided_by: str = "") -> Use:
         """Where a multiplier of a row of a family at a point goes."""
         f = next(
             f for f, other in enumerate(self.program.families) if family in (other, getattr(other, "undivided", 0))
         )
 
-        def use(found: Balance, value: float) -> None:
+        def use(found: WrittenMultipliers, value: float) -> None:
             entries = self._entries(Support(f, row, at, value), divided=False)
             if divided_by:
                 entries = (replace(entry, multiplier=value, divided_by=divided_by) for entry in entries)

@@ -31,6 +31,7 @@ from ..proof.primal import Broken, broken_rows
 from ..proof.prove import Feasible, Lower, feasible_at, upper_bound
 from ..proof.rows import trusts
 from ..proof.scaling import identity
+from ..solution.messages import infeasible_on_trust
 from ..validation import shown
 from .mixture import Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, beyond, mixed
 from .options import Options
@@ -165,8 +166,7 @@ class DecomposedRelaxation(Relaxation):
         support, rows = self.held.measure(multipliers)
         on_trust = trusts(self.program, support)
         if on_trust:
-            why = "; ".join(on_trust)
-            return End(Status.UNCERTIFIED, f"Constraints contradict each other, but that rests on trust: {why}.")
+            return End(Status.UNCERTIFIED, infeasible_on_trust(on_trust))
         certificate = Certificate("infeasible", state.x, np.inf, np.inf, support=support, row_multipliers=rows)
         return End(Status.INFEASIBLE, certificate=certificate)
 

@@ -24,6 +24,7 @@ from ..proof.prove import upper_bound
 from ..proof.rows import trusts
 from ..proof.verify import check_numbers
 from ..solution.solution import Solution
+from ..solution.verification import compiled_again
 from ..validation import shown
 from .decomposed import DecomposedRelaxation, least_gap
 from .driver import Run, drive
@@ -48,7 +49,7 @@ class Decomposition(Solution):
         maximise = maximise if maximise is not None else self.maximise
         if not callable(maximise):
             raise ModelError(f"verify needs the linear maximisation over X as a function; got {shown(maximise)}.")
-        program, proof = self.program if self.model is None else self._compiled(), self.certificate
+        program, proof = compiled_again(self), self.certificate
         check_numbers(program, proof, self.tol)
         if proof.row_multipliers.shape != (program.A.shape[0],):
             raise ProofError("The multipliers have another shape than the program asks for.")

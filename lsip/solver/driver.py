@@ -31,10 +31,10 @@ from ..proof.prove import Lower, infeasible, optimal, row_terms, unbounded
 from ..proof.ray import Ray
 from ..proof.region import restated
 from ..rounding import check_rounding
+from ..solution import messages
 from ..solution.effort import Effort
-from ..solution.rounding import above
-from ..solution.solution import Iterate, Solution
-from ..solution.uncertified import cancelled, searched, unfinished
+from ..solution.result import Iterate
+from ..solution.solution import Solution
 from ..validation import answer, flag, truth
 from .clock import Clock, spent_on
 from .early import BoundsByIteration, BoundsByTime, EarlyBounds
@@ -45,10 +45,6 @@ from .rows import cuts_at
 from .state import End, Proposal
 
 PROVEN = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
-BEYOND = (
-    "The proof cannot be written in the units of the model: some of its numbers are too large or too small for "
-    "doubles. Measure in other units."
-)
 LARGEST = np.finfo(float).max
 
 
@@ -442,14 +438,7 @@ class Run:
             return None
         d, evidence = self.state.direction, self.relaxation.escape
         if d is not None:  # it could not be proven
-            d = d * self.scaling.columns
-            d = d / (float(np.abs(d).max()) or 1.0)
-            largest = np.argsort(-np.abs(d), kind="stable")[:3]
-            shown = ", ".join(f"{self.given.label(j)} by {d[j]:.3g}" for j in largest)
-            evidence = (
-                f"The objective seems to improve without limit along a direction that changes {shown}, but it is not "
-                "proven that every constraint holds all along it; it may only lead very far. Give the variables bounds."
-            )
+            evidence = messages.unbounded_direction(self.given, d * self.scaling.columns)
         return End(Status.UNCERTIFIED if evidence else Status.STALLED, evidence)
 
     # ---- ends -----------------------------------------------------------------------------------------------------
@@ -491,34 +480,27 @@ class Run:
         if best is not None and state.closed(best, lower):
             status = Status.UNCERTIFIED if certificate.trusts else Status.OPTIMAL
         if status is Status.STALLED and best is not None and best.upper - lower.value <= self.options.tol:
-            evidence = self._nearly((best.upper - lower.value) / self.scaling.objective)
+            evidence = messages.small_value((best.upper - lower.value) / self.scaling.objective)
         if status is Status.STALLED and state.rounded > 0 and state.direction is None and not evidence:
             with suppress(OutOfTime):
                 evidence = self._cancels(x)
         if status is Status.UNCERTIFIED and best is None and not evidence and np.isfinite(state.estimate):
-            evidence = searched(self.given, self._doubt(lower), state.estimate <= 0)
+            evidence = messages.sampled_only(self.given, self._doubt(lower), state.estimate <= 0)
         if status in (Status.UNCERTIFIED, Status.TIME_LIMIT) and state.incumbent is None and not evidence:
-            evidence = unfinished(self.given, status, state.work)
+            evidence = messages.proof_unfinished(self.given, status, state.work)
         return self._solution(status, certificate, "" if status is Status.OPTIMAL else evidence)
 
     def _cancels(self, x: Array) -> str:
         """A sentence about the family whose terms at x are largest where it is active, beside rows that are about 1."""
         rows = self.state.proposal.support
         sizes = row_terms(self.program, x, rows)
-        return cancelled(self.given.families[rows[int(np.argmax(sizes))].family], max(sizes)) if rows else ""
+        return messages.cancelled(self.given.families[rows[int(np.argmax(sizes))].family], max(sizes)) if rows else ""
 
     def _doubt(self, lower: Lower) -> float:
         """How far the value is off at most, relative to it, if the violation is not larger than it seems."""
         value = self.relaxation.value(self.state.x)
         missed = max(self.state.estimate, 0.0) * sum(s.multiplier for s in lower.dual.support)
         return (abs(value - lower.value) + missed) / max(abs(value), abs(lower.value))
-
-    def _nearly(self, gap: float) -> str:
-        """What to do where the bounds are close, but the value is so small that a relative gap stays open."""
-        return (
-            f"The bounds are {above(gap, 3):.3g} apart, which is little beside the model's own numbers, but not beside "
-            f"the value, and rounding stopped progress. If that will do, say so: atol={above(gap, 1):.0e}."
-        )
 
     def _no_room(self) -> str:
         """By how much the last point may break which constraint, where no point has room in all of them."""
@@ -527,14 +509,7 @@ class Run:
             state.violation = self.relaxation.bounds(self.prove(state.proposal))
         pairs = zip(self.given.families, state.violation.values, strict=True)
         broken = [(family.name, self.scaling.violation(f, v)) for f, (family, v) in enumerate(pairs) if 0 < v < np.inf]
-        if not broken:
-            return ""
-        shown = broken[: self.tuning.most_named]
-        named = "; ".join(f"{name} by at most {above(value, 3):.3g}" for name, value in shown)
-        return (
-            f"No strictly feasible point was found. The point breaks {named}, proven for every index, so the optimum "
-            "may be worse than the value; the bound on it is valid. "
-        ) + (tight(self.given) or "Relax that constraint a little, or write an equality as one.")
+        return messages.no_interior(broken, tight(self.given))
 
     def _last_lower(self, x: Array, allowed: float, here: Lower | None, hurried: bool) -> Lower:
         """The best bound that is proven, or can be proven in the time left; `here` is one around x."""
@@ -558,7 +533,7 @@ class Run:
     def _solution(self, status: Status, certificate: Certificate, evidence: str) -> Solution:
         state, relaxation = self.state, self.relaxation
         if not self.scaling.returns(certificate):
-            status, evidence = (Status.UNCERTIFIED, BEYOND) if status in PROVEN else (status, evidence)
+            status, evidence = (Status.UNCERTIFIED, messages.UNITS) if status in PROVEN else (status, evidence)
         with np.errstate(over="ignore"):
             certificate = restated(self.given, self.scaling.to_given(certificate))
         violation = as_written(self.given, certificate.violation)

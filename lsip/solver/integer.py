@@ -34,9 +34,10 @@ from ..proof.linear_algebra import exact_sums
 from ..proof.primal import Broken
 from ..proof.prove import Lower, optimal, prove_feasible
 from ..proof.verify import verify
+from ..solution import messages
 from ..solution.effort import Effort
-from ..solution.rounding import above
-from ..solution.solution import Iterate, Solution
+from ..solution.result import Iterate
+from ..solution.solution import Solution
 from .clock import Clock
 from .driver import PROVEN, Run, drive
 from .forcing import forced
@@ -305,7 +306,7 @@ class IntegerRun:
         if better and (nearly or np.isfinite(found.certificate.upper)):
             self.best = found
         if not nearly and found.status is not Status.INFEASIBLE and not np.isfinite(found.certificate.upper):
-            self.undecided = f"With its integers fixed, the problem was not decided: {found.message}"
+            self.undecided = messages.undecided_integers(found.message)
         self._learn(found)
         return None
 
@@ -440,31 +441,21 @@ class IntegerRun:
             return End(Status.UNCERTIFIED, best.message)
         return End(
             Status.NO_INTERIOR,
-            f"The point breaks a constraint by at most {above(best.max_violation, 3):.3g}, which is proven for every "
-            "index: there is no room with these whole values, so the optimum may be worse than the value. Relax the "
-            "constraint a little.",
+            messages.no_interior_at_integers(best.max_violation),
         )
 
     def _told(self) -> str:
-        name = master_name(self.options.master)
-        return (
-            "The point is feasible for every index, which is proven; that no other whole values are better by more "
-            f"than the gap rests on the branch and bound of {name}, which is taken on trust."
-        )
+        return messages.branch_and_bound_on_trust(master_name(self.options.master))
 
     def _ended(self, status: str) -> End | None:
         """The end, if a branch and bound is one."""
         if status == "infeasible" and self.visited and self.excluded < np.inf:
             return End(Status.STALLED, self.undecided)
         if status == "infeasible":
-            return End(
-                Status.UNCERTIFIED,
-                f"No whole values satisfy the constraints: the branch and bound of {master_name(self.options.master)} "
-                f"found none for {counted(len(self.relaxation.cuts), 'index point')}, which is taken on trust.",
-            )
+            points = counted(len(self.relaxation.cuts), "index point")
+            return End(Status.UNCERTIFIED, messages.no_whole_values(master_name(self.options.master), points))
         if status == "unbounded":
-            name = master_name(self.options.master)
-            return End(Status.STALLED, f"The branch and bound of {name} found no bound. Give the variables bounds.")
+            return End(Status.STALLED, messages.tree_without_bound(master_name(self.options.master)))
         return End(Status.TIME_LIMIT) if status == "limit" else None
 
     def _unbounded(self) -> End:
@@ -474,11 +465,7 @@ class IntegerRun:
         if end is None and found.x is not None:
             end = self._visit(self._whole(found.x))
         self.tree = -np.inf
-        return end or End(
-            Status.UNCERTIFIED,
-            "Without integrality, the objective improves without limit; that it does so over whole values is not "
-            "proven. Give the integer variables bounds.",
-        )
+        return end or End(Status.UNCERTIFIED, messages.UNBOUNDED_RELAXATION)
 
     def _certificate(self) -> Certificate:
         """What is known of the best point, and of all others."""

@@ -21,6 +21,7 @@ from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower, prove_lower
 from ..proof.ray import Ray
 from ..proof.scaling import scaled, scaling_of
+from ..solution.messages import PROBABLY_INFEASIBLE
 from .again import Kept
 from .centre import Centre
 from .clock import Clock
@@ -31,7 +32,7 @@ from .newton import Newton
 from .nominal import nominal_lower
 from .options import Options
 from .rays import find_ray, occasionally
-from .relaxation import CLASH, Accelerator, Relaxation, Search, counted
+from .relaxation import Accelerator, Relaxation, Search, counted
 from .state import End, Proposal, State
 
 
@@ -152,7 +153,7 @@ class LinearRelaxation(Relaxation):
             return End(Status.STALLED)
         if best.slack > tuning.broken * scale:
             state.patience = 0
-            return None if self._stretch(best.z) else End(Status.UNCERTIFIED, CLASH)
+            return None if self._stretch(best.z) else End(Status.UNCERTIFIED, PROBABLY_INFEASIBLE)
         if -best.slack < tuning.flat * abs(state.margin) or -best.slack < tuning.least_room * scale:
             state.slater = False
             state.margin = -best.slack - tuning.below_flat * scale

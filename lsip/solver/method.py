@@ -13,7 +13,8 @@ from ..model.division import solvable
 from ..model.method import register_solver
 from ..model.program import Compilable, Program
 from ..proof.certificate import Support
-from ..solution.solution import Iterate, Solution
+from ..solution.result import Iterate
+from ..solution.solution import Solution
 from ..validation import shown
 from .again import resumed
 from .alternation import alternation

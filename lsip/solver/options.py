@@ -13,7 +13,8 @@ from ..masters import MasterFactory, open_master
 from ..oracles import Oracle
 from ..oracles.names import open_oracle
 from ..proof.certificate import Array
-from ..solution.solution import Iterate, Solution
+from ..solution.result import Iterate
+from ..solution.solution import Solution
 from ..validation import flag, real, shown, whole
 from .tuning import Tuning
 

@@ -27,11 +27,6 @@ from .options import Options
 from .rows import Known, cuts_at
 from .state import End, Proposal, State
 
-CLASH = (
-    "No feasible point was found, and constraints contradict each other as far as the search went; that none lies "
-    "farther out is not proven. Give the variables bounds, or tighten those that they have."
-)
-
 
 class Search(Protocol):
     """What an accelerator may use of a running solve."""

@@ -13,7 +13,7 @@ from ..proof.families import Bounds
 from ..proof.gap import closed
 from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower
-from ..solution.solution import Iterate
+from ..solution.result import Iterate
 
 
 @dataclass(frozen=True, eq=False)

@@ -449,8 +449,6 @@ class Tuning(Configuration):
     centred, seldom
         So often that is done in every iteration of this kind, and then once in so many: it takes as long as a few of
         them, and what has not led to the end by then will seldom do so soon.
-    most_named
-        Constraints that a sentence about a model without interior names.
     margins, box, smaller, zoom
         Of linear relaxations: margins of cuts, the box for infinite bounds, small points among many, and margins that
         LP solvers cannot see.
@@ -495,7 +493,6 @@ class Tuning(Configuration):
     still: Share = 0.2
     centred: Count = 10
     seldom: Count = 3
-    most_named: Count = 3
     margins: MarginTuning = field(default=MarginTuning())
     box: BoxTuning = field(default=BoxTuning())
     smaller: SmallerTuning = field(default=SmallerTuning())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 import lsip
-from lsip.ambiguity.losses import Pieces
+from lsip.ambiguity.losses import LossPieces
 
 
 class Anything:
     """All distributions on the support: the worst of them has all of its mass at one point."""
 
-    def worst(self, loss: Pieces) -> lsip.ambiguity.UpperBound:
+    def worst(self, loss: LossPieces) -> lsip.ambiguity.UpperBound:
         """The largest loss over the support: `loss.below(top)` are the constraints with which nothing exceeds it."""
         top = lsip.Variable(name="top")
         return lsip.ambiguity.UpperBound(top, loss.below(top))

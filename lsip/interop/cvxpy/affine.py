@@ -39,16 +39,16 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {  # CVXPY atoms that may be applied
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class LeafLayout:
     """Where every element of the CVXPY variables sits in one long vector; matrices column by column."""
 
     variables: tuple[Leaf, ...]
     whole: Variable  # that vector, in lsip's language
 
     @staticmethod
-    def of(variables: list[Leaf]) -> Layout:
+    def of(variables: list[Leaf]) -> LeafLayout:
         leaves = decided(variables)
-        return Layout(tuple(leaves), Variable(max(sum(v.size for v in leaves), 1), name="x"))
+        return LeafLayout(tuple(leaves), Variable(max(sum(v.size for v in leaves), 1), name="x"))
 
     @property
     def starts(self) -> dict[int, int]:
@@ -108,13 +108,13 @@ def fixed(expression: Node) -> Node:
     return expression.tree_copy({id(p): cp.Constant(p.value) for p in mine}) if mine else expression
 
 
-def read_affine(expression: Node, layout: Layout) -> Affine:
+def read_affine(expression: Node, layout: LeafLayout) -> Affine:
     """A CVXPY expression that is affine in the variables as a vector (column by column) in lsip's language."""
     rules: dict[int, Node] = {id(rule): rule.stand_in for rule in rules_in(expression.variables())}
     return _read(fixed(expression.tree_copy(rules) if rules else expression), layout)
 
 
-def _read(e: Node, layout: Layout) -> Affine:
+def _read(e: Node, layout: LeafLayout) -> Affine:
     if isinstance(e, IndexExpression):
         return Affine.of(_column_major(e.formula))
     if not e.variables() and not e.parameters():

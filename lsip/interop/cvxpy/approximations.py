@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...cones import Power
+from ...legible import shortened
 from ...proof.certificate import TrustAssumption
 from .affine import dense
 from .package import cp, factored
@@ -33,8 +34,7 @@ def approximations(parts: Iterable[Any]) -> tuple[TrustAssumption, ...]:
 
 def _shown(node: object, longest: int = 60) -> str:
     """An atom as a message shows it: in so many letters at most."""
-    text = " ".join(str(node).split())
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return shortened(" ".join(str(node).split()), longest)
 
 
 def _nodes(part: object, seen: set[int]) -> Iterator[Any]:

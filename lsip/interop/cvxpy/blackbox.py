@@ -16,19 +16,19 @@ from scipy import sparse
 from ...model.callables import Family
 from ...model.families import BlackBoxFamily
 from ...oracles.attained import discrete_points
-from .affine import Layout, dense, has_tensor, tensor
-from .constraint import Quantified
+from .affine import LeafLayout, dense, has_tensor, tensor
+from .constraint import QuantifiedConstraint
 from .package import Leaf, Node, cp, is_leaf
 
 Array = NDArray[np.float64]
 
 
-def black_boxes(c: Quantified, name: str, layout: Layout) -> list[BlackBoxFamily]:
+def black_boxes(c: QuantifiedConstraint, name: str, layout: LeafLayout) -> list[BlackBoxFamily]:
     """One family for each element of a rule that is only known at points."""
     constants = Family(c.domain, c.at, c.at, c.lipschitz).constants
     if constants is None and discrete_points(c.domain) is not None:
         constants = (0.0, 0.0)  # every index point can be tried, and between them there is nothing to bound
-    table, starts = _Table(c), layout.starts
+    table, starts = _ValueTable(c), layout.starts
     columns = np.concatenate([np.arange(starts[v.id], starts[v.id] + v.size) for v in table.variables])
     boxes = []
     for i in range(c.size):
@@ -45,10 +45,10 @@ def black_boxes(c: Quantified, name: str, layout: Layout) -> list[BlackBoxFamily
     return boxes
 
 
-class _Table:
+class _ValueTable:
     """Rows of a rule at points; the last answer is kept, since coefficients and right-hand sides are asked apart."""
 
-    def __init__(self, c: Quantified) -> None:
+    def __init__(self, c: QuantifiedConstraint) -> None:
         self.c, self.variables = c, list(c.variables())
         self.builds: dict[Any, Any] = {}  # CVXPY's coefficients for each build of the expression; None if it has none
         self.key: bytes | None = None

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from ...cones import Cone, Exponential, Power, SecondOrder, Semidefinite
 from ...errors import ModelError
-from .affine import BACKEND, Layout
+from .affine import BACKEND, LeafLayout
 from .package import Objective, Relation, cp
 
 Array = NDArray[np.float64]
@@ -58,7 +58,7 @@ class Canonical:
     kept: NDArray[np.intp]  # rows of CVXPY's form that are not the probe's
 
     @staticmethod
-    def of(objective: Objective, finite: list[Relation], layout: Layout) -> Canonical:
+    def of(objective: Objective, finite: list[Relation], layout: LeafLayout) -> Canonical:
         """Canonicalise; a probe constraint on all variables shows where they went, and is then taken out."""
         probe = layout.vector() <= 0
         problem = cp.Problem(objective, [*finite, probe])

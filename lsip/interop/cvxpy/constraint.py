@@ -14,7 +14,7 @@ from .package import Leaf, Node, Relation
 Array = NDArray[np.float64]
 
 
-class Quantified(Protocol):
+class QuantifiedConstraint(Protocol):
     """A CVXPY constraint that holds for every value of its indices."""
 
     @property

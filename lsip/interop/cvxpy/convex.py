@@ -17,20 +17,21 @@ from ...model.status import Status
 from ...proof.certificate import Array
 from ...proof.ray import Ray, prove_ray
 from ...proof.scaling import identity
+from ...solution.messages import PROBABLY_INFEASIBLE, PROBABLY_UNBOUNDED
 from ...solver.clock import Clock
 from ...solver.options import Options
-from ...solver.relaxation import CLASH, Relaxation
+from ...solver.relaxation import Relaxation
 from ...solver.state import End, Proposal, State
 from ...solver.tuning import Tuning
 from .carrier import Carrier
-from .cuts import Cuts
-from .interior import Answer, Interior
-from .master import Master
+from .cuts import ConicCuts
+from .interior import ConicAnswer, Interior
+from .master import ConicMaster
 from .ray import find_ray
 
 
 @dataclass(frozen=True)
-class ConvexTuning:
+class ConvexDoorTuning:
     """How the relaxation of a convex model is set up, besides what all relaxations share in `Tuning`.
 
     Parameters
@@ -54,7 +55,7 @@ class ConvexTuning:
     faint: float = 1e-8
 
 
-TUNING = ConvexTuning()
+TUNING = ConvexDoorTuning()
 OPTIONS = {"oracle", "tol", "atol", "max_iterations", "time_limit", "seed", "callback", "tuning"}
 
 
@@ -74,18 +75,15 @@ class ConvexOptions(Options):
 class ConvexRelaxation(Relaxation):
     """The relaxation of a convex model, by Clarabel or by the solver that the user names."""
 
-    held: Cuts
+    held: ConicCuts
     accuracy = 1e-11
     negligible = 1e-6  # interior point methods leave a little on every cut
-    escape = (
-        "The objective improves as far out as the search went, but no direction is proven along which it does so "
-        "without end. Give the variables bounds."
-    )
+    escape = PROBABLY_UNBOUNDED
 
-    def __init__(self, carrier: Carrier, interior: Interior, master: Master | None, options: Options) -> None:
+    def __init__(self, carrier: Carrier, interior: Interior, master: ConicMaster | None, options: Options) -> None:
         super().__init__(carrier.program, identity(carrier.program), options)
         self.carrier, self.interior, self.master, self.held = carrier, interior, master, interior.cuts
-        self.answer: Answer | None = None  # the last one
+        self.answer: ConicAnswer | None = None  # the last one
         self.reach: float | None = None
         self.stretches = 0
 
@@ -123,31 +121,31 @@ class ConvexRelaxation(Relaxation):
                 return End(Status.STALLED)
         return End(Status.STALLED)
 
-    def _solve(self, margin: float) -> Answer:
+    def _solve(self, margin: float) -> ConicAnswer:
         self.answer = (self.master or self.interior).solve(margin, self.reach)
         return self.answer
 
-    def _proposal(self, answer: Answer) -> Proposal:
+    def _proposal(self, answer: ConicAnswer) -> Proposal:
         """An answer with its multipliers, those of rows in cones inside of their duals."""
         least, pairs = TUNING.faint * answer.cuts.max(initial=0.0), zip(self.held.cuts, answer.cuts, strict=False)
         support = tuple(s.weighing(float(w)) for s, w in pairs if w > least)
         rows = self._rows(answer) if len(answer.rows) else np.zeros(0)
         return Proposal(answer.z, answer.value, support, rows, not answer.leaning, answer.leaning)
 
-    def _rows(self, answer: Answer) -> Array:
+    def _rows(self, answer: ConicAnswer) -> Array:
         rows, cones = self.program.admissible(answer.rows[self.carrier.rows]), self.program.cones
         if cones is not None:
             flat = self.program.A.shape[0]
             rows[flat:] = cones.dual_point(rows[flat:])
         return rows
 
-    def _terms(self, answer: Answer) -> float:
+    def _terms(self, answer: ConicAnswer) -> float:
         """Right-hand sides, each times its multiplier, without their signs."""
         canonical, cuts = self.carrier.canonical, np.abs(self.held.rhs[: len(answer.cuts)])
         sides = float(np.abs(answer.rows) @ np.abs(canonical.b)) if len(answer.rows) else abs(answer.value)
         return max(sides + float(answer.cuts @ cuts) + abs(canonical.constant), 1.0)
 
-    def _settle(self, state: State, found: Answer) -> bool:
+    def _settle(self, state: State, found: ConicAnswer) -> bool:
         """Whether margins, insets and units suit this answer; otherwise they do now."""
         budget, again = state.allowed(found.value) * 0.5**state.patience, False
         if state.slater:
@@ -175,7 +173,7 @@ class ConvexRelaxation(Relaxation):
         if deepest.status != "optimal":
             return End(Status.STALLED)
         if deepest.depth < -1e3 * TUNING.shallow:
-            return None if self.farther() else End(Status.UNCERTIFIED, CLASH)
+            return None if self.farther() else End(Status.UNCERTIFIED, PROBABLY_INFEASIBLE)
         if deepest.depth < TUNING.shallow:
             if not state.slater:
                 return End(Status.NO_INTERIOR)

@@ -20,7 +20,7 @@ def canonical_rows(program: Program, cuts: list[Support]) -> tuple[sparse.csr_ma
     return sparse.csr_matrix(rows)[:, :-1], rhs
 
 
-class Cuts:
+class ConicCuts:
     """Constraints a(y) z <= b(y) at index points; they grow, and are forgotten when they have not mattered."""
 
     def __init__(self, program: Program) -> None:

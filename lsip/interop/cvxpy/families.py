@@ -18,10 +18,10 @@ from ...model.compilation import declared_family
 from ...model.families import FamilyViolation
 from ...oracles.memory import Memory
 from ...oracles.supremum import supremum
-from ...solution.solution import ActivePoint
-from .affine import Layout, read_affine
+from ...solution.active import ActivePoint
+from .affine import LeafLayout, read_affine
 from .blackbox import black_boxes
-from .constraint import Quantified
+from .constraint import QuantifiedConstraint
 
 Array = NDArray[np.float64]
 
@@ -31,7 +31,9 @@ class Compiled:
     """Row families over the vector of all variables, and whose rows they are."""
 
     families: tuple[Any, ...]
-    owners: tuple[tuple[tuple[Quantified, int], ...], ...]  # a family, a component: the constraint and its element
+    owners: tuple[
+        tuple[tuple[QuantifiedConstraint, int], ...], ...
+    ]  # a family, a component: the constraint and its element
 
     def measure(self, active: tuple[ActivePoint, ...]) -> dict[int, list[tuple[Any, Any]]]:
         """The dual measure of every constraint, by its Python id: points and multipliers, heaviest first."""
@@ -48,14 +50,14 @@ class Compiled:
         }
 
 
-def compile_families(constraints: Sequence[Quantified], layout: Layout) -> Compiled:
+def compile_families(constraints: Sequence[QuantifiedConstraint], layout: LeafLayout) -> Compiled:
     """Constraints over the same indices share one family; a black box has a family for each element.
 
     Those with rules in pieces are over indices with their parts.
     """
     families: list[Any] = []
-    owners: list[tuple[tuple[Quantified, int], ...]] = []
-    groups: dict[tuple[Index, ...], list[tuple[Quantified, Affine]]] = {}
+    owners: list[tuple[tuple[QuantifiedConstraint, int], ...]] = []
+    groups: dict[tuple[Index, ...], list[tuple[QuantifiedConstraint, Affine]]] = {}
     for c in constraints:
         if c.traced:
             indices, body = unfolded_body(c.indices, read_affine(c.body, layout), _name(c))
@@ -75,11 +77,11 @@ def compile_families(constraints: Sequence[Quantified], layout: Layout) -> Compi
     return Compiled(tuple(families), tuple(owners))
 
 
-def _name(c: Quantified) -> str:
+def _name(c: QuantifiedConstraint) -> str:
     return str(c).partition("   for all")[0]
 
 
-def agree(traced: Quantified, box: Quantified, *, checks: int = 6, close: float = 1e-9) -> bool:
+def agree(traced: QuantifiedConstraint, box: QuantifiedConstraint, *, checks: int = 6, close: float = 1e-9) -> bool:
     """Whether a rule gives the same rows at a few points as its trace; taken for granted without parameter values.
 
     There are so many checks besides the centre; numbers v are the same if they differ by at most close (1 + |v|).
@@ -87,7 +89,7 @@ def agree(traced: Quantified, box: Quantified, *, checks: int = 6, close: float 
     if any(p.value is None for p in traced.parameters()):
         return True
     layout, points = (
-        Layout.of(traced.variables()),
+        LeafLayout.of(traced.variables()),
         np.concatenate([traced.domain.spread(checks), traced.domain.grid(1)]),
     )
     if {v.id for v in box.variables()} - set(layout.starts):
@@ -116,9 +118,9 @@ def moved(families: tuple[Any, ...], place: NDArray[np.intp]) -> tuple[Any, ...]
     return tuple(copies)
 
 
-def proven_violation(c: Quantified) -> float:
+def proven_violation(c: QuantifiedConstraint) -> float:
     """A proven bound of the largest violation at the variables' current values; at least 0."""
-    layout = Layout.of(c.variables())
+    layout = LeafLayout.of(c.variables())
     compiled, x = compile_families([c], layout), layout.values()
     worst = 0.0
     for family in compiled.families:

@@ -25,7 +25,7 @@ from ...deadline import left as remaining
 from ...errors import ModelError
 from ...solver.clock import Clock
 from .canonical import Canonical
-from .cuts import Cuts
+from .cuts import ConicCuts
 
 Array = NDArray[np.float64]
 ACCURATE = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "max_iter": 200}
@@ -38,7 +38,7 @@ STATUS = {
 
 
 @dataclass(frozen=True)
-class InteriorTuning:
+class ConicTuning:
     """Insets, outsets and units of the relaxation, and which answers are taken.
 
     Parameters
@@ -84,11 +84,11 @@ class InteriorTuning:
     passes: int = 6
 
 
-TUNING = InteriorTuning()
+TUNING = ConicTuning()
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class ConicAnswer:
     """What one solve says; nothing of it is proven."""
 
     status: str  # "optimal", "infeasible", "unbounded" or "failed"
@@ -117,7 +117,7 @@ class _Scaled:
 class Interior:
     """The relaxation of a run: its units, insets and outsets."""
 
-    def __init__(self, canonical: Canonical, cuts: Cuts, options: dict[str, Any], clock: Clock) -> None:
+    def __init__(self, canonical: Canonical, cuts: ConicCuts, options: dict[str, Any], clock: Clock) -> None:
         self.canonical, self.cuts, self.clock = canonical, cuts, clock
         self.options = ACCURATE | options
         self.at = canonical.zero + canonical.nonneg
@@ -133,7 +133,7 @@ class Interior:
 
     # ---- the problems ---------------------------------------------------------------------------------------------
 
-    def solve(self, margin: float, reach: float | None = None) -> Answer:
+    def solve(self, margin: float, reach: float | None = None) -> ConicAnswer:
         """The relaxation with every cut kept by `margin` and, within `reach` units, the user's variables."""
         scaled = self._scaled(self.canonical.b, self.cuts.rows, self.cuts.rhs - margin)
         c = self.units * self.canonical.c
@@ -151,7 +151,7 @@ class Interior:
         left = scaled.b - scaled.A @ z
         inside = self.centre != 0
         full = np.append(self.units * z, 0.0)
-        return Answer(
+        return ConicAnswer(
             status,
             full,
             dual * scaled.factors * size,
@@ -162,14 +162,14 @@ class Interior:
             leaning=reach is not None and bool((np.abs(box @ z) >= 0.99 * reach).any()),
         )
 
-    def deepest(self) -> Answer:
+    def deepest(self) -> ConicAnswer:
         """The point that is farthest inside of all rows and cuts at once, at most 1 in their units."""
         rows, cuts = np.ones(self.canonical.rows), np.ones(len(self.cuts))
         return self._deepest(
             self._scaled(self.canonical.b, self.cuts.rows, self.cuts.rhs), rows, 0.0 * rows, 0.0 * cuts
         )
 
-    def contradiction(self, deepest: Answer) -> Answer:
+    def contradiction(self, deepest: ConicAnswer) -> ConicAnswer:
         """The same where no point is inside, with multipliers that have room as far as they can.
 
         Along a direction in which points get farther inside of a row for ever, its multiplier has to vanish; of a cone
@@ -196,7 +196,7 @@ class Interior:
             cuts = cuts & (-(scaled.cuts @ d) <= TUNING.idle)
         return deepest
 
-    def _deepest(self, scaled: _Scaled, kept: Array, outset: Array, cut_outset: Array) -> Answer:
+    def _deepest(self, scaled: _Scaled, kept: Array, outset: Array, cut_outset: Array) -> ConicAnswer:
         """Rows that are not kept are replaced by ones that always hold."""
         n, k, e = len(self.units), len(self.cuts), self.centre
         A = sparse.hstack([sparse.diags_array(kept) @ scaled.A, -sparse.csr_matrix((kept * e)[:, None])])
@@ -208,7 +208,7 @@ class Interior:
         status, z, y = self._run(np.append(np.zeros(n), 1.0) + tilt, A, right, rows, rhs, 0.0, kept * outset)
         dual, weight = np.delete(y, np.s_[self.at : self.at + len(rhs)]), y[self.at : self.at + k] + cut_outset
         left = np.concatenate([e * (scaled.b - scaled.A @ z[:-1]), scaled.rhs - scaled.cuts @ z[:-1]])
-        return Answer(
+        return ConicAnswer(
             status,
             np.append(self.units * z[:-1], 0.0),
             np.where(kept > 0, dual * scaled.factors, 0.0),
@@ -217,7 +217,7 @@ class Interior:
             depth=-float(z[-1]),
         )
 
-    def direction(self, rows: sparse.csr_matrix, margin: float, inset: float) -> Answer:
+    def direction(self, rows: sparse.csr_matrix, margin: float, inset: float) -> ConicAnswer:
         """The best direction of the cone of all rows, and of these further ones, within a unit box."""
         n = len(self.units)
         scaled = self._scaled(np.zeros(self.canonical.rows), rows, np.zeros(rows.shape[0]))
@@ -226,7 +226,7 @@ class Interior:
         c = self.units * self.canonical.c
         c = c / (float(np.abs(c).max(initial=0.0)) or 1.0)
         status, z, _ = self._run(c, scaled.A, scaled.b, sparse.vstack([scaled.cuts, box]), rhs, inset, 0.0)
-        return Answer(status, np.append(self.units * z, 0.0), np.zeros(0), np.zeros(0), float(c @ z))
+        return ConicAnswer(status, np.append(self.units * z, 0.0), np.zeros(0), np.zeros(0), float(c @ z))
 
     def _run(
         self,
@@ -336,7 +336,7 @@ class Interior:
         filling[names] = value[order][starts + counts // 4]
         return filling
 
-    def afford(self, found: Answer, budget: float) -> None:
+    def afford(self, found: ConicAnswer, budget: float) -> None:
         """Insets and outsets that cost about as much as the budget each."""
         self.inset = float(np.clip(budget / max(found.price, 1e-300), TUNING.least_inset, TUNING.most_inset))
         self.outset = float(np.clip(budget / max(found.slack, 1e-300), TUNING.least_inset, TUNING.most_inset))

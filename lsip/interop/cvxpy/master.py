@@ -12,25 +12,25 @@ from scipy import sparse
 from ...deadline import check
 from ...errors import ModelError
 from ...masters.cvxpy import timed
-from .affine import Layout
+from .affine import LeafLayout
 from .canonical import Canonical
-from .cuts import Cuts
-from .interior import Answer
+from .cuts import ConicCuts
+from .interior import ConicAnswer
 from .package import cp
 
 Array = NDArray[np.float64]
 
 
-class Master:
+class ConicMaster:
     """min objective with the finite constraints, cuts kept by a margin, and |x| <= reach if there is one."""
 
     def __init__(
         self,
         objective: cp.Minimize | cp.Maximize,
         finite: list[Any],
-        layout: Layout,
+        layout: LeafLayout,
         canonical: Canonical,
-        cuts: Cuts,
+        cuts: ConicCuts,
         solver: str,
         options: dict[str, Any],
     ) -> None:
@@ -43,7 +43,7 @@ class Master:
         self.columns = self.columns[self.columns < len(canonical.c)]
         self.stats: Any = None
 
-    def solve(self, margin: float, reach: float | None) -> Answer:
+    def solve(self, margin: float, reach: float | None) -> ConicAnswer:
         """The relaxation with every cut kept by `margin`."""
         rows = self.cuts.rows[:, self.columns]
         scale = _divisors(rows, self.cuts.rhs)
@@ -70,13 +70,13 @@ class Master:
             leaning = reach is not None and bool((np.abs(x) >= 0.99 * reach).any())
             dual = np.maximum(np.atleast_1d(cuts.dual_value), 0.0) / scale if len(scale) else np.zeros(0)
             value = float(problem.value) * (-1.0 if isinstance(self.objective, cp.Maximize) else 1.0)
-            return Answer("optimal", self.canonical.lifted(x), np.zeros(0), dual, value, leaning=leaning)
+            return ConicAnswer("optimal", self.canonical.lifted(x), np.zeros(0), dual, value, leaning=leaning)
         if problem.status in cp.settings.INF_OR_UNB:
             return self._nothing("unbounded" if "unbounded" in problem.status.split("_or_")[-1] else "infeasible")
         return self._nothing("failed")
 
-    def _nothing(self, status: str) -> Answer:
-        return Answer(status, np.zeros(len(self.canonical.c) + 1), np.zeros(0), np.zeros(len(self.cuts)))
+    def _nothing(self, status: str) -> ConicAnswer:
+        return ConicAnswer(status, np.zeros(len(self.canonical.c) + 1), np.zeros(0), np.zeros(len(self.cuts)))
 
 
 def _divisors(rows: sparse.csr_matrix, rhs: Array, narrow: float = 1e-3) -> Array:

@@ -18,17 +18,17 @@ from ...solver.clock import Clock
 from ...solver.driver import Run, drive
 from ...solver.method import Exchange, solve
 from ...validation import MOST_AXES, members, shown, title, words
-from .affine import Layout, dense
+from .affine import LeafLayout, dense
 from .approximations import approximations
 from .canonical import JUDGE, Canonical
 from .carrier import Carrier
 from .convex import OPTIONS, ConvexOptions, ConvexRelaxation
-from .cuts import Cuts
+from .cuts import ConicCuts
 from .families import Compiled, compile_families
 from .forall import ForAll, refuse_nan
 from .index import IndexExpression
 from .interior import Interior
-from .master import Master
+from .master import ConicMaster
 from .package import Node, cp
 from .rule import decided, rules_in
 from .solution import ConvexSolution, ModelSolution
@@ -169,7 +169,7 @@ class Problem:
 
     def _carrier(self) -> tuple[Carrier, Compiled]:
         """CVXPY's canonical form, with all parameters at their current values."""
-        layout = Layout.of(self.variables())
+        layout = LeafLayout.of(self.variables())
         compiled = compile_families(self.foralls, layout)
         canonical = Canonical.of(self.objective, [*self.finite, *layout.binary()], layout)
         return Carrier.of(canonical, compiled, isinstance(self.objective, cp.Maximize), self.name), compiled
@@ -201,12 +201,12 @@ class Problem:
         chosen, masters = ConvexOptions(**ours), []
 
         def opened(clock: Clock) -> ConvexRelaxation:
-            cuts = Cuts(carrier.program)
+            cuts = ConicCuts(carrier.program)
             interior = Interior(carrier.canonical, cuts, {} if named else theirs, clock)
-            layout = Layout.of(self.variables())
+            layout = LeafLayout.of(self.variables())
             canonical = carrier.canonical
             masters.append(
-                Master(self.objective, self.finite, layout, canonical, cuts, named, theirs) if named else None
+                ConicMaster(self.objective, self.finite, layout, canonical, cuts, named, theirs) if named else None
             )
             return ConvexRelaxation(carrier, interior, masters[0], chosen)
 

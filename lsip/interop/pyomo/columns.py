@@ -32,7 +32,7 @@ class ModelVariable(Protocol):
     def set_value(self, value: float, skip_validation: bool = ...) -> None: ...
 
 
-class Rows(Protocol):
+class RuleRows(Protocol):
     """What is needed of a variable that is a rule."""
 
     def row(self, data: Any) -> dict[int, Value]: ...
@@ -60,7 +60,7 @@ class Columns:
 
     def __init__(self) -> None:
         self.variables: list[ModelVariable | Unknown] = []
-        self.functions: dict[int, Rows] = {}  # variables over ContinuousSets that are rules, by their ids
+        self.functions: dict[int, RuleRows] = {}  # variables over ContinuousSets that are rules, by their ids
         self._rows: dict[int, dict[int, Value]] = {}
         self._free: set[int] = set()
 

@@ -1,8 +1,8 @@
 """Constraints that range over a ContinuousSet, taken apart: which coordinates are a continuum, and which are members.
 
-A constraint over the product of ContinuousSets and ordinary sets is one `Piece` for every member of the ordinary sets.
-The members that a ContinuousSet holds as points (its bounds, and what `initialize` gave) play no part: the rule stands
-for all values in between.
+A constraint over the product of ContinuousSets and ordinary sets is one `ContinuumPiece` for every member of the
+ordinary sets. The members that a ContinuousSet holds as points (its bounds, and what `initialize` gave) play no part:
+the rule stands for all values in between.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def is_semi_infinite(component: Component) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class ContinuumPiece:
     """A constraint, or a variable, for all values of its ContinuousSets and one member of its ordinary sets."""
 
     component: Constraint | Var
@@ -104,7 +104,7 @@ class Piece:
         return ", ".join(f"{n} = {v:.6g}" for n, v in zip(self.coordinates, point, strict=True))
 
 
-def pieces(component: Constraint) -> Iterator[Piece]:
+def pieces(component: Constraint) -> Iterator[ContinuumPiece]:
     """All pieces of a constraint over a ContinuousSet that are switched on."""
     if component.rule is None or component.rule.contains_indices():
         raise ModelError(
@@ -122,14 +122,14 @@ def pieces(component: Constraint) -> Iterator[Piece]:
             yield piece
 
 
-def parts(component: Constraint | Var) -> Iterator[Piece]:
+def parts(component: Constraint | Var) -> Iterator[ContinuumPiece]:
     """A component over a ContinuousSet, for each member of its ordinary sets."""
     sets = factors(component)
     slots = tuple(i for i, s in enumerate(sets) if is_continuum(s))
     continuous = tuple(sets[i] for i in slots)
     choices = [((),) if i in slots else tuple(_members(component, s)) for i, s in enumerate(sets)]
     for members, written in _written(component, slots, choices).items():
-        yield Piece(component, continuous, slots, members, tuple(written))
+        yield ContinuumPiece(component, continuous, slots, members, tuple(written))
 
 
 def _written(

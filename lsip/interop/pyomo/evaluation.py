@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ModelError, NotAffineError
+from ...legible import shortened
 from .columns import ModelVariable
 from .comparison import Value
-from .continuum import Piece
+from .continuum import ContinuumPiece
 from .formula import Reader, Untraceable
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
+class ConstraintSides:
     """lower <= body <= upper, as Pyomo has it; None where a side is missing."""
 
     lower: NumericValue | None
@@ -40,7 +41,7 @@ class Numbers:
     upper: float
 
 
-def sides(piece: Piece, point: Sequence[float | IndexTemplate]) -> Sides | None:
+def sides(piece: ContinuumPiece, point: Sequence[float | IndexTemplate]) -> ConstraintSides | None:
     """What the rule returns at a point, in the form that Pyomo gives constraints; None where it skips."""
     from pyomo.core.base.constraint import ScalarConstraint
     from pyomo.environ import Constraint
@@ -60,10 +61,12 @@ def sides(piece: Piece, point: Sequence[float | IndexTemplate]) -> Sides | None:
             "so that nothing can be proven: write two inequalities with a tolerance between them, or, if it is a "
             "differential equation, discretise it with TransformationFactory('dae.…') first."
         )
-    return Sides(form.lower, form.body, form.upper)
+    return ConstraintSides(form.lower, form.body, form.upper)
 
 
-def numbers(piece: Piece, point: Array, columns: Callable[[ModelVariable], dict[int, Value]]) -> Numbers | None:
+def numbers(
+    piece: ContinuumPiece, point: Array, columns: Callable[[ModelVariable], dict[int, Value]]
+) -> Numbers | None:
     """The row at a point, from a plain call of the rule; None where it skips."""
     from pyomo.environ import value
 
@@ -115,8 +118,3 @@ def linear(
 def first_line(error: BaseException) -> str:
     """The beginning of an error's message."""
     return shortened((str(error).strip().splitlines() or [""])[0])
-
-
-def shortened(text: str, most: int = 200) -> str:
-    """At most so many characters of a text."""
-    return text if len(text) <= most else text[:most].rstrip() + "…"

@@ -18,15 +18,15 @@ from ...model.problem import Problem, minimize
 from ...model.statements import ForAll
 from .basis import Basis
 from .columns import Columns
-from .continuum import Piece
+from .continuum import ContinuumPiece
 from .evaluation import Numbers, numbers
-from .tracing import Formula, check_points
+from .tracing import TracedFormula, check_points
 
 Array = NDArray[np.float64]
 UPPER, LOWER = 1, -1  # the signs of a row's sides
 
 
-class Place(Protocol):
+class RowSource(Protocol):
     """Where rows come from: a component of a model, for all values of what it depends on."""
 
     @property
@@ -51,7 +51,7 @@ class Place(Protocol):
 class Owner:
     """Which side of which piece a row of a family is."""
 
-    piece: Place
+    piece: RowSource
     side: int  # UPPER for body <= upper, LOWER for lower <= body
 
     def label(self, both: bool) -> str:
@@ -59,7 +59,9 @@ class Owner:
         return f"{self.piece.name}, {'upper' if self.side == UPPER else 'lower'} side" if both else self.piece.name
 
 
-def declared(formulas: list[tuple[Place, Formula]], n: int, bent: bool) -> list[tuple[Any, tuple[Owner, ...]]]:
+def declared(
+    formulas: list[tuple[RowSource, TracedFormula]], n: int, bent: bool
+) -> list[tuple[Any, tuple[Owner, ...]]]:
     """Families of formulas, with the owner of every row; constraints over the same indices share one.
 
     Where rules are `bent`, those with such are over indices with their parts.
@@ -91,7 +93,7 @@ class _Line:
     offset: Any
 
 
-def _lines(piece: Place, formula: Formula) -> list[_Line]:
+def _lines(piece: RowSource, formula: TracedFormula) -> list[_Line]:
     """body - upper <= 0 and lower - body <= 0, as far as there are such sides."""
     body, found = formula.body, []
     both = formula.upper is not None and formula.lower is not None
@@ -118,7 +120,7 @@ def _affine(x: Variable, lines: list[_Line]) -> Affine:
     return Affine((len(lines),), (term,), basis.combine(offsets))
 
 
-def identity(place: Place, formula: Formula, n: int) -> list[tuple[dict[int, float], float]]:
+def identity(place: RowSource, formula: TracedFormula, n: int) -> list[tuple[dict[int, float], float]]:
     """An equality for all indices as those of coefficients: rows over n columns, and their right-hand sides."""
     offset = formula.body.offset - formula.upper
     line = _Line(Owner(place, UPPER), place.name, formula.body.coefficients, offset)
@@ -145,7 +147,7 @@ class Incomplete(Exception):  # noqa: N818 - a signal to compile again, never sh
 class BlackBox:
     """A rule that is asked for numbers, once a point."""
 
-    piece: Piece
+    piece: ContinuumPiece
     columns: Columns
     reason: str
     known: dict[bytes, Numbers | None] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from ...errors import LSIPError
 from ...expressions.graph import Expression
 from .columns import ModelVariable
 from .comparison import Comparison, Value, choose, compare
-from .recourse import Function
+from .recourse import RecourseFunction
 
 if TYPE_CHECKING:
     from pyomo.core.expr.base import ExpressionBase
@@ -54,21 +54,21 @@ class Untraceable(Exception):  # noqa: N818 - caught and turned into a sentence,
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class AffineRow:
     """Something affine in the variables: numbers or index expressions, by column, and the rest."""
 
     coefficients: dict[int, Value] = field(default_factory=dict)
     offset: Value = 0.0
 
-    def scaled(self, factor: Value) -> Row:
-        return Row({j: _product(a, factor) for j, a in self.coefficients.items()}, _product(self.offset, factor))
+    def scaled(self, factor: Value) -> AffineRow:
+        return AffineRow({j: _product(a, factor) for j, a in self.coefficients.items()}, _product(self.offset, factor))
 
-    def divided(self, divisor: Value) -> Row:
+    def divided(self, divisor: Value) -> AffineRow:
         offset = 0.0 if _is(self.offset, 0.0) else self.offset / divisor
-        return Row({j: a / divisor for j, a in self.coefficients.items()}, offset)
+        return AffineRow({j: a / divisor for j, a in self.coefficients.items()}, offset)
 
 
-Term = Value | Row  # a number of a formula, or what is affine in the variables
+Term = Value | AffineRow  # a number of a formula, or what is affine in the variables
 Truth = Comparison | bool | tuple[Comparison | bool, Comparison | bool]  # a condition, with one side or two
 Read = Term | Truth  # what becomes of a node
 
@@ -91,11 +91,11 @@ class Reader:
 
     columns: Callable[[ModelVariable], dict[int, Value]]
     leaves: dict[int, Value]
-    functions: dict[int, Function] = field(default_factory=dict)
+    functions: dict[int, RecourseFunction] = field(default_factory=dict)
     looked_up: list[str] = field(default_factory=list)
     _known: dict[int, tuple[NumericValue, Read]] = field(default_factory=dict)  # nodes with their values, by id
 
-    def row(self, expression: NumericValue) -> Row:
+    def row(self, expression: NumericValue) -> AffineRow:
         """The expression as a row; `Untraceable` if it is not affine in the variables, or has no formula."""
         try:
             value = self._walk(expression)
@@ -138,7 +138,7 @@ class Reader:
         if id(child) in self.leaves:
             return False, self.leaves[id(child)]
         if child.is_variable_type() and not child.is_fixed():
-            return False, Row(dict(self.columns(child)))
+            return False, AffineRow(dict(self.columns(child)))
         if child.is_numeric_type():
             return False, float(child())
         raise Untraceable(f"{child} is not a number")
@@ -156,7 +156,7 @@ class Reader:
             own = False
         if not own:
             raise Untraceable(f"{item} is a decision rule at something else than its own index")
-        return Row(rule.row(known))
+        return AffineRow(rule.row(known))
 
 
 def _looked_up(item: GetItemExpression) -> NumericValue:
@@ -198,7 +198,9 @@ def _operations() -> dict[type[ExpressionBase], Callable[[ExpressionBase, list[A
 
     return {
         numeric.SumExpression: lambda node, data: total(data),
-        numeric.NegationExpression: lambda node, data: data[0].scaled(-1.0) if isinstance(data[0], Row) else -data[0],
+        numeric.NegationExpression: lambda node, data: (
+            data[0].scaled(-1.0) if isinstance(data[0], AffineRow) else -data[0]
+        ),
         numeric.ProductExpression: lambda node, data: _times(*data),
         numeric.DivisionExpression: lambda node, data: _over(*data),
         numeric.PowExpression: lambda node, data: _power(*data),
@@ -215,9 +217,9 @@ def _operations() -> dict[type[ExpressionBase], Callable[[ExpressionBase, list[A
     }
 
 
-def as_row(value: Term) -> Row:
+def as_row(value: Term) -> AffineRow:
     """A number or a formula as a row without variables."""
-    return value if isinstance(value, Row) else Row({}, value)
+    return value if isinstance(value, AffineRow) else AffineRow({}, value)
 
 
 def total(data: Iterable[Term]) -> Term:
@@ -230,7 +232,7 @@ def total(data: Iterable[Term]) -> Term:
             coefficients.setdefault(j, []).append(a)
         offsets.append(row.offset)
     offset = _sum(offsets)
-    return Row({j: _sum(values) for j, values in coefficients.items()}, offset) if coefficients else offset
+    return AffineRow({j: _sum(values) for j, values in coefficients.items()}, offset) if coefficients else offset
 
 
 def _sum(values: list[Value]) -> Value:
@@ -257,21 +259,21 @@ def _product(a: Value, b: Value) -> Value:
 
 
 def _times(a: Term, b: Term) -> Term:
-    if isinstance(b, Row):
-        if isinstance(a, Row):
+    if isinstance(b, AffineRow):
+        if isinstance(a, AffineRow):
             raise Untraceable("a product of variables is not affine in them")
         return b.scaled(a)
-    return a.scaled(b) if isinstance(a, Row) else _product(a, b)
+    return a.scaled(b) if isinstance(a, AffineRow) else _product(a, b)
 
 
 def _over(a: Term, b: Term) -> Term:
-    if isinstance(b, Row):
+    if isinstance(b, AffineRow):
         raise Untraceable("a division by a variable is not affine in it")
-    return a.divided(b) if isinstance(a, Row) else a / b
+    return a.divided(b) if isinstance(a, AffineRow) else a / b
 
 
 def _power(base: Term, exponent: Term) -> Term:
-    if isinstance(base, Row) and _is(exponent, 1.0):
+    if isinstance(base, AffineRow) and _is(exponent, 1.0):
         return base
     base, exponent = _numbers("a power", [base, exponent])
     power = base**exponent
@@ -292,7 +294,7 @@ def _function(name: str, argument: Term) -> Value:
 
 
 def _numbers(name: str, data: list[Term]) -> list[Value]:
-    plain = [v for v in data if not isinstance(v, Row)]
+    plain = [v for v in data if not isinstance(v, AffineRow)]
     if len(plain) < len(data):
         raise Untraceable(f"{name} of variables is not affine in them")
     return plain
@@ -321,4 +323,4 @@ def _choice(condition: Truth, a: Term, b: Term) -> Term:
     columns = {**yes.coefficients, **no.coefficients}
     coefficients = {j: choose(condition, yes.coefficients.get(j, 0.0), no.coefficients.get(j, 0.0)) for j in columns}
     offset = choose(condition, yes.offset, no.offset)
-    return Row(coefficients, offset) if coefficients else offset
+    return AffineRow(coefficients, offset) if coefficients else offset

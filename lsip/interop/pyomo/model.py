@@ -14,13 +14,13 @@ from ...expressions.folds import Pieces, is_affine
 from ...model.program import Program
 from .columns import Columns, ModelVariable
 from .comparison import Value
-from .continuum import Piece, factors, is_continuum, is_semi_infinite, parts, pieces
+from .continuum import ContinuumPiece, factors, is_continuum, is_semi_infinite, parts, pieces
 from .evaluation import linear
-from .families import BlackBox, Owner, Place, declared, identity
-from .formula import Row
+from .families import BlackBox, Owner, RowSource, declared, identity
+from .formula import AffineRow
 from .implied import largest_coefficient, spread_points, through_equalities
-from .recourse import Bends, Function, Recourse
-from .tracing import Formula, Symbols, trace
+from .recourse import Bends, Recourse, RecourseFunction
+from .tracing import Symbols, TracedFormula, trace
 
 if TYPE_CHECKING:
     from pyomo.core.base.block import BlockData
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Reading:
+class PyomoModel:
     """A model as far as it does not depend on how often its black boxes have been asked."""
 
     name: str
@@ -40,11 +40,11 @@ class Reading:
     objective: tuple[dict[int, float], float]
     finite: list[tuple[ConstraintData, dict[int, float], float, float]]  # constraint, coefficients, lower, upper
     symbols: Symbols = field(default_factory=lambda: Symbols({}))
-    formulas: list[tuple[Place, Formula]] = field(default_factory=list)
-    equalities: list[tuple[Place, Formula]] = field(default_factory=list)  # for all indices
+    formulas: list[tuple[RowSource, TracedFormula]] = field(default_factory=list)
+    equalities: list[tuple[RowSource, TracedFormula]] = field(default_factory=list)  # for all indices
     boxes: list[BlackBox] = field(default_factory=list)
-    skipped: list[Piece] = field(default_factory=list)
-    functions: dict[int, Function] = field(default_factory=dict)  # variables over ContinuousSets, by id
+    skipped: list[ContinuumPiece] = field(default_factory=list)
+    functions: dict[int, RecourseFunction] = field(default_factory=dict)  # variables over ContinuousSets, by id
     rules: list[tuple[Any, Any, Recourse]] = field(default_factory=list)  # a variable, and which of its members
     confined: list[tuple[Recourse, float]] = field(default_factory=list)  # bounds of all coefficients of rules
     dependent: list[tuple[ModelVariable, dict[int, Value]]] = field(default_factory=list)  # values to load, as rows
@@ -90,13 +90,13 @@ def _matrix(rows: list[dict[int, float]], n: int) -> sparse.csr_matrix:
     return sparse.csr_matrix((values, columns, starts), shape=(len(rows), n))
 
 
-def read(model: BlockData, degree: int | None = None, bent: Pieces = 1) -> Reading:
+def read(model: BlockData, degree: int | None = None, bent: Pieces = 1) -> PyomoModel:
     """Take a Pyomo model apart; says what it cannot hold, and what to do about it.
 
     With a `degree`, variables over ContinuousSets are decision rules of that degree, or affine in pieces if `bent`.
     """
     check(model, degree)
-    reading = Reading(title(model), Columns(), False, ({}, 0.0), [])
+    reading = PyomoModel(title(model), Columns(), False, ({}, 0.0), [])
     if degree is not None:
         for variable in variables_over_continua(model):
             _adjust(variable, degree, bent, reading)
@@ -119,9 +119,9 @@ def title(model: BlockData) -> str:
     return "Pyomo model" if model.name == "unknown" else str(model.name)  # Pyomo calls unnamed models so
 
 
-def _adjust(variable: Var, degree: int, bent: Pieces, reading: Reading) -> None:
+def _adjust(variable: Var, degree: int, bent: Pieces, reading: PyomoModel) -> None:
     """Let a variable over a ContinuousSet be a rule, whose bounds hold for all of its values."""
-    function = Function(variable, tuple(s for s in factors(variable) if is_continuum(s)), {})
+    function = RecourseFunction(variable, tuple(s for s in factors(variable) if is_continuum(s)), {})
     for piece in parts(variable):
         indices, _ = reading.symbols.of(piece)
         bends = Bends.none() if is_affine(bent) else Bends.along(indices, bent)
@@ -132,14 +132,14 @@ def _adjust(variable: Var, degree: int, bent: Pieces, reading: Reading) -> None:
         reading.rules.append((variable, members[0] if len(members) == 1 else members or None, rule))
         lower, upper = _common_bounds(piece)
         if lower is not None or upper is not None:
-            reading.formulas.append((piece, Formula(indices, Row(rule.row(indices)), lower, upper)))
+            reading.formulas.append((piece, TracedFormula(indices, AffineRow(rule.row(indices)), lower, upper)))
         if lower is not None and upper is not None:
             places = spread_points(piece.domain, len(rule.columns))
             reading.confined.append((rule, largest_coefficient(rule, places, max(-lower, upper))))
     reading.functions[id(variable)] = reading.columns.functions[id(variable)] = function
 
 
-def _common_bounds(piece: Piece) -> tuple[float | None, float | None]:
+def _common_bounds(piece: ContinuumPiece) -> tuple[float | None, float | None]:
     """The bounds of a variable over a ContinuousSet, which are the same at all of its points."""
     data = [data for _, data in piece.written]
     wrong = (
@@ -157,7 +157,7 @@ def _common_bounds(piece: Piece) -> tuple[float | None, float | None]:
     return found
 
 
-def _take(piece: Piece, reading: Reading) -> None:
+def _take(piece: ContinuumPiece, reading: PyomoModel) -> None:
     found = trace(piece, reading.columns, reading.symbols, reading.functions)
     if found is None:
         reading.skipped.append(piece)
@@ -167,7 +167,7 @@ def _take(piece: Piece, reading: Reading) -> None:
         reading.formulas.append((piece, found))
 
 
-def _box(piece: Piece, columns: Columns, reason: str) -> BlackBox:
+def _box(piece: ContinuumPiece, columns: Columns, reason: str) -> BlackBox:
     try:
         return BlackBox(piece, columns, reason)
     except NotAffineError:

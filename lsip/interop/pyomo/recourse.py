@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...expressions.decision_rule import DecisionRule, Part
+from ...expressions.decision_rule import DecisionRule, EntrySlice
 from ...expressions.folds import Pieces, breaks_of, fold, refuse_outside
 from ...expressions.graph import Index
 from ...expressions.rule import exponents_up_to
@@ -29,7 +29,7 @@ Lift = Callable[[int, Value], Sequence[Value]]  # the parts of an entry, which i
 class Bends:
     """What of the entries of rules lies in which pieces: between which numbers, and as formulas."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[EntrySlice, ...]
     lift: Lift
 
     @staticmethod
@@ -51,7 +51,7 @@ class Bends:
             return [found.part(place) for place in found.parts(0).tolist()]
 
         folds = [(j, fold(i, b)) for j, (i, b) in enumerate(zip(indices, breaks, strict=True)) if any(b)]
-        return Bends(tuple(Part(j, *ends) for j, found in folds for ends in found.limits(0)), lift)
+        return Bends(tuple(EntrySlice(j, *ends) for j, found in folds for ends in found.limits(0)), lift)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class Recourse:
 
 
 @dataclass(frozen=True, eq=False)
-class Function:
+class RecourseFunction:
     """A variable over ContinuousSets: a rule of the point for each member of its ordinary sets."""
 
     component: Any

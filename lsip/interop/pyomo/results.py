@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from ...errors import LSIPError
 from ...model.status import Status
-from ...proof.rows import point_rows
 from ...solution.solution import Solution
 from .columns import ModelVariable
-from .families import UPPER, Owner, Place
-from .model import Reading
+from .families import UPPER, Owner, RowSource
+from .model import PyomoModel
 
 if TYPE_CHECKING:
     from pyomo.common.collections import ComponentMap
@@ -43,10 +42,10 @@ class NoSolutionError(LSIPError, RuntimeError):
         self.results = results
 
 
-class Answer:
+class PyomoAnswer:
     """A solution in terms of the Pyomo model that was read."""
 
-    def __init__(self, reading: Reading, owners: list[tuple[Owner, ...]], solution: Solution) -> None:
+    def __init__(self, reading: PyomoModel, owners: list[tuple[Owner, ...]], solution: Solution) -> None:
         self.reading, self.owners, self.solution = reading, owners, solution
         self.sign = -1.0 if reading.maximise else 1.0
 
@@ -78,13 +77,13 @@ class Answer:
         # Others are bounds of decisions that came out the same for all parameters.
         return [(data, 0.0 - self.sign * m) for data, m in rows if data.ctype is Constraint]
 
-    def active(self) -> dict[int, tuple[Place, dict[Any, float]]]:
+    def active(self) -> dict[int, tuple[RowSource, dict[Any, float]]]:
         """By id: a place of a constraint over a continuum, and its duals at the active points, by index."""
         from pyomo.environ import Constraint
 
         reading = self.reading
         places = [*(p for p, _ in reading.formulas), *(b.piece for b in reading.boxes), *reading.skipped]
-        found: dict[int, tuple[Place, dict[Any, float]]] = {
+        found: dict[int, tuple[RowSource, dict[Any, float]]] = {
             id(p.component): (p, {}) for p in places if p.component.ctype is Constraint
         }
         for point in self.solution.active:
@@ -99,12 +98,7 @@ class Answer:
 
     def reduced_costs(self) -> Array:
         """c - A' dual (n,), of the objective as it was written; on variables without rows this is c."""
-        program, certificate = self.solution.program, self.solution.certificate
-        mid, _, _ = point_rows(program, certificate.support)
-        reduced = program.c + mid.T @ np.array([s.multiplier for s in certificate.support])
-        if len(certificate.row_multipliers):
-            reduced = reduced + program.A.T @ certificate.row_multipliers
-        return np.asarray(self.sign * reduced)
+        return self.sign * self.solution.as_written.reduced
 
     def values(self) -> list[tuple[ModelVariable, float]]:
         """Every variable of the model that was met, with its value; that of a rule is what it says at a point."""

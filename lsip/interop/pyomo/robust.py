@@ -20,16 +20,16 @@ from ...expressions.folds import is_affine
 from ...expressions.graph import Expression, Index
 from ...expressions.polynomials import Polynomials
 from ...expressions.tape import Tape
+from ...legible import shortened
 from ...validation import shown
 from .columns import Columns, ModelVariable
 from .comparison import Value
 from .continuum import is_semi_infinite
-from .evaluation import shortened
-from .formula import Reader, Row, Untraceable, as_row, total
+from .formula import AffineRow, Reader, Untraceable, as_row, total
 from .implied import largest_coefficient, spread_points
-from .model import Reading, check, constraints, is_maximised, objective_of, title
+from .model import PyomoModel, check, constraints, is_maximised, objective_of, title
 from .recourse import Bends, Recourse
-from .tracing import Formula
+from .tracing import TracedFormula
 from .uncertainty import Image, image_of
 
 if TYPE_CHECKING:
@@ -125,11 +125,11 @@ class Uncertain:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class TwoSidedRow:
     """lower <= body <= upper, where the columns of the body are variables in the order in which they were met."""
 
     component: ComponentData
-    body: Row
+    body: AffineRow
     lower: Value | None
     upper: Value | None
     equality: bool = False
@@ -149,7 +149,7 @@ class Met:
         return {self._place[id(variable)]: 1.0}
 
 
-def read_robust(model: BlockData, given: Declaration) -> Reading:
+def read_robust(model: BlockData, given: Declaration) -> PyomoModel:
     """Take a model of PyROS apart; says what it cannot hold, and what to do about it."""
     check(model)
     params, image, nominal = _parameters(given)
@@ -161,7 +161,7 @@ def read_robust(model: BlockData, given: Declaration) -> Reading:
     lines = list(_lines(model, reader))
     if not met.variables:
         raise ModelError(f"Model '{model.name}' has no variable that is not fixed, so there is nothing to decide.")
-    reading = Reading(title(model), Columns(), is_maximised(objective), ({}, 0.0), [])
+    reading = PyomoModel(title(model), Columns(), is_maximised(objective), ({}, 0.0), [])
     seen = image.independent()
     names, rows, nominal_rows = (
         tuple(str(params[i].name) for i in seen),
@@ -242,7 +242,9 @@ def _data(given: Any, what: str) -> Iterator[Any]:
             yield from _data(part, what)
 
 
-def _degrees(variables: list[Any], lines: list[Line], given: Declaration, index: Index | None) -> list[int | None]:
+def _degrees(
+    variables: list[Any], lines: list[TwoSidedRow], given: Declaration, index: Index | None
+) -> list[int | None]:
     """The degree of every variable in the uncertain parameters; None for those that do not depend on them."""
     order = order_of(given.decision_rule_order, given.decision_rule_pieces)
     first, second = (
@@ -268,7 +270,7 @@ def _degrees(variables: list[Any], lines: list[Line], given: Declaration, index:
 
 
 def _state_degree(
-    states: list[int], later: set[int], variables: list[Any], lines: list[Line], order: int, index: Index
+    states: list[int], later: set[int], variables: list[Any], lines: list[TwoSidedRow], order: int, index: Index
 ) -> int:
     """The degree of the states: that of all the rest in their equalities, whose coefficients of states are numbers."""
     place, known = {k: i for i, k in enumerate(states)}, [line for line in lines if line.equality]
@@ -314,7 +316,7 @@ def _degree(value: Value | None, index: Index) -> int | None:
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 
-def _row(reader: Reader, expression: NumericValue, what: str) -> Row:
+def _row(reader: Reader, expression: NumericValue, what: str) -> AffineRow:
     try:
         return reader.row(expression)
     except Untraceable as reason:
@@ -324,7 +326,7 @@ def _row(reader: Reader, expression: NumericValue, what: str) -> Row:
         ) from reason
 
 
-def _lines(model: BlockData, reader: Reader) -> Iterator[Line]:
+def _lines(model: BlockData, reader: Reader) -> Iterator[TwoSidedRow]:
     for component in constraints(model):
         if is_semi_infinite(component):
             raise ModelError(
@@ -334,35 +336,37 @@ def _lines(model: BlockData, reader: Reader) -> Iterator[Line]:
             if data.active:
                 what = f"Constraint '{data.name}'"
                 low, high = (None if s is None else _row(reader, s, what).offset for s in (data.lower, data.upper))
-                yield Line(data, _row(reader, data.body, what), low, high, bool(data.equality))
+                yield TwoSidedRow(data, _row(reader, data.body, what), low, high, bool(data.equality))
 
 
-def _bounds(variable: Any, reader: Reader) -> Line:
+def _bounds(variable: Any, reader: Reader) -> TwoSidedRow:
     what = f"A bound of '{variable.name}'"
     low, high = (None if s is None else _row(reader, s, what).offset for s in (variable.lower, variable.upper))
-    return Line(variable, _row(reader, variable, what), low, high)
+    return TwoSidedRow(variable, _row(reader, variable, what), low, high)
 
 
-def _substituted(row: Row, rows: list[dict[int, Value]]) -> Row:
+def _substituted(row: AffineRow, rows: list[dict[int, Value]]) -> AffineRow:
     """A row of variables as one of columns."""
-    return as_row(total([row.offset, *(Row(rows[k]).scaled(a) for k, a in row.coefficients.items())]))
+    return as_row(total([row.offset, *(AffineRow(rows[k]).scaled(a) for k, a in row.coefficients.items())]))
 
 
-def _numbers(row: Row) -> tuple[dict[int, float], float]:
+def _numbers(row: AffineRow) -> tuple[dict[int, float], float]:
     return {j: float(a) for j, a in row.coefficients.items()}, float(row.offset)
 
 
-def _varies(row: Row, *sides: Value | None) -> bool:
+def _varies(row: AffineRow, *sides: Value | None) -> bool:
     return any(isinstance(value, Expression) for value in (*row.coefficients.values(), row.offset, *sides))
 
 
-def _take(line: Line, rows: list[dict[int, Value]], reading: Reading, index: Index | None, image: Image) -> None:
+def _take(
+    line: TwoSidedRow, rows: list[dict[int, Value]], reading: PyomoModel, index: Index | None, image: Image
+) -> None:
     """Put a row where it belongs: among finite ones, those for all parameters, or equalities for all of them."""
     body = _substituted(line.body, rows)
     if index is not None and _varies(body, line.lower, line.upper):
         if line.lower is not None or line.upper is not None:
             kind = reading.equalities if line.equality else reading.formulas
-            kind.append((Uncertain(line.component, image), Formula((index,), body, line.lower, line.upper)))
+            kind.append((Uncertain(line.component, image), TracedFormula((index,), body, line.lower, line.upper)))
         return
     row, constant = _numbers(body)
     low = -np.inf if line.lower is None else float(line.lower) - constant
@@ -371,13 +375,13 @@ def _take(line: Line, rows: list[dict[int, Value]], reading: Reading, index: Ind
         reading.finite.append((line.component, row, low, high))
 
 
-def _aim(reading: Reading, objective: Any, row: Row, index: Index | None, image: Image) -> None:
+def _aim(reading: PyomoModel, objective: Any, row: AffineRow, index: Index | None, image: Image) -> None:
     """Let the objective be its worst value over the set: a column that bounds it for all parameters."""
     if index is None or not _varies(row):
         reading.objective = _numbers(row)
         return
     worst = reading.columns.added("worst case")
-    body = Row({**row.coefficients, worst: -1.0}, row.offset)
+    body = AffineRow({**row.coefficients, worst: -1.0}, row.offset)
     lower, upper = (0.0, None) if reading.maximise else (None, 0.0)
-    reading.formulas.append((Uncertain(objective, image), Formula((index,), body, lower, upper)))
+    reading.formulas.append((Uncertain(objective, image), TracedFormula((index,), body, lower, upper)))
     reading.objective = ({worst: 1.0}, 0.0)

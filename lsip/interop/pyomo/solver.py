@@ -15,8 +15,8 @@ from ...solution.solution import Solution
 from ...solver.method import Exchange, solve
 from ...validation import flag, is_mapping, shown
 from .families import Incomplete
-from .model import Reading, read
-from .results import Answer, NoSolutionError
+from .model import PyomoModel, read
+from .results import NoSolutionError, PyomoAnswer
 from .robust import Declaration, order_of, read_robust
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _options(given: object) -> Mapping[str, Any]:
     return given
 
 
-def solved(reading: Reading, tee: bool, options: dict[str, Any]) -> Answer:
+def solved(reading: PyomoModel, tee: bool, options: dict[str, Any]) -> PyomoAnswer:
     """Solve a model that was read, with the fields of `lsip.Exchange`."""
     method = options.pop("method", None)
     while True:  # ends, because a model has finitely many variables
@@ -193,7 +193,7 @@ def solved(reading: Reading, tee: bool, options: dict[str, Any]) -> Answer:
             solution = solve(program, method, verbose=tee, **options)
         except Incomplete:
             continue
-        return Answer(reading, owners, solution)
+        return PyomoAnswer(reading, owners, solution)
 
 
 def register() -> None:

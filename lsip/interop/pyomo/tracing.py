@@ -20,20 +20,20 @@ from ...expressions.tape import Tape
 from ...model.callables import TRACES
 from .columns import Columns
 from .comparison import Value
-from .continuum import Piece
-from .evaluation import Numbers, Sides, first_line, numbers, sides
-from .formula import Reader, Row, Untraceable
-from .recourse import Function
+from .continuum import ContinuumPiece
+from .evaluation import ConstraintSides, Numbers, first_line, numbers, sides
+from .formula import AffineRow, Reader, Untraceable
+from .recourse import RecourseFunction
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Formula:
+class TracedFormula:
     """lower <= body <= upper for all indices, in the language; no side at all where the rule skips."""
 
     indices: tuple[Index, ...]
-    body: Row
+    body: AffineRow
     lower: Any  # a number, an index expression, or None
     upper: Any
 
@@ -50,7 +50,7 @@ class Symbols:
 
     found: dict[tuple[int, int], tuple[Index, Any]]
 
-    def of(self, piece: Piece) -> tuple[tuple[Index, ...], tuple[Any, ...]]:
+    def of(self, piece: ContinuumPiece) -> tuple[tuple[Index, ...], tuple[Any, ...]]:
         """The indices of a piece, and what stands for them in its rule."""
         from pyomo.core.expr.template_expr import IndexTemplate
 
@@ -58,7 +58,7 @@ class Symbols:
         for i, (set_, name) in enumerate(zip(piece.sets, piece.coordinates, strict=True)):
             place = (id(set_), sum(other is set_ for other in piece.sets[:i]))
             if place not in self.found:
-                domain = Piece(piece.component, (set_,), (0,), ((),)).domain
+                domain = ContinuumPiece(piece.component, (set_,), (0,), ((),)).domain
                 taken = {index.name for index, _ in self.found.values()}
                 name = f"{set_.name}{name.removeprefix(set_.local_name)}" if name in taken else name
                 self.found[place] = (Index(name, domain), IndexTemplate(set_))
@@ -66,7 +66,9 @@ class Symbols:
         return tuple(index for index, _ in pairs), tuple(template for _, template in pairs)
 
 
-def trace(piece: Piece, columns: Columns, symbols: Symbols, functions: dict[int, Function]) -> Formula | str | None:
+def trace(
+    piece: ContinuumPiece, columns: Columns, symbols: Symbols, functions: dict[int, RecourseFunction]
+) -> TracedFormula | str | None:
     """The formula of a piece, None where its rule always skips, or the reason why it has none."""
     indices, templates = symbols.of(piece)
     leaves: dict[int, Value] = {id(template): index for index, template in zip(indices, templates, strict=True)}
@@ -83,12 +85,12 @@ def trace(piece: Piece, columns: Columns, symbols: Symbols, functions: dict[int,
     return _compare(formula, piece, indices, columns, bool(reader.looked_up))
 
 
-def _formula(found: Sides, reader: Reader, indices: tuple[Index, ...]) -> Formula:
+def _formula(found: ConstraintSides, reader: Reader, indices: tuple[Index, ...]) -> TracedFormula:
     lower, upper = (None if side is None else reader.row(side).offset for side in (found.lower, found.upper))
-    return Formula(indices, reader.row(found.body), lower, upper)
+    return TracedFormula(indices, reader.row(found.body), lower, upper)
 
 
-def _explain(error: Exception, piece: Piece) -> str:
+def _explain(error: Exception, piece: ContinuumPiece) -> str:
     """Why a rule needs numbers."""
     name, text = " or ".join(piece.coordinates), str(error)
     if "Implicit conversion of Pyomo numeric value" in text:
@@ -100,7 +102,7 @@ def _explain(error: Exception, piece: Piece) -> str:
     return f"its rule needs a number for {name} ({type(error).__name__}: {first_line(error)})"
 
 
-def check_points(piece: Piece, count: int = 8) -> Array:
+def check_points(piece: ContinuumPiece, count: int = 8) -> Array:
     """Corners and edges, and at most `count` points each that Pyomo has built already and that are spread evenly."""
     domain = piece.domain
     corners = domain.grid(3 if domain.dim <= 2 else 2) if domain.dim <= 6 else domain.grid(1)
@@ -109,8 +111,8 @@ def check_points(piece: Piece, count: int = 8) -> Array:
 
 
 def _compare(
-    formula: Formula | None, piece: Piece, indices: tuple[Index, ...], columns: Columns, looked_up: bool
-) -> Formula | str | None:
+    formula: TracedFormula | None, piece: ContinuumPiece, indices: tuple[Index, ...], columns: Columns, looked_up: bool
+) -> TracedFormula | str | None:
     """The formula, if plain calls of the rule say the same at every point that is tried; else the difference."""
     points = check_points(piece)
     values, places = _values(formula, indices, points)
@@ -140,7 +142,7 @@ def _compare(
     return formula
 
 
-def _values(formula: Formula | None, indices: tuple[Index, ...], points: Array) -> tuple[Array, list[int]]:
+def _values(formula: TracedFormula | None, indices: tuple[Index, ...], points: Array) -> tuple[Array, list[int]]:
     """Coefficients, lower and upper side at points (N, K + 2), and the columns of the coefficients."""
     if formula is None:
         return np.zeros((len(points), 2)), []

@@ -17,7 +17,7 @@ from scipy.linalg import block_diag
 
 from ...domains import Box, Budget, Domain, Ellipsoid, Finite, Interval, Polytope
 from ...errors import ModelError
-from ...expressions.decision_rule import Part
+from ...expressions.decision_rule import EntrySlice
 from ...expressions.folds import Pieces, breaks_of, fold, refuse_outside
 from ...expressions.graph import Index
 from ...expressions.interval import TINY
@@ -104,13 +104,13 @@ class Image:
         ends = np.sort([self.at(end)[list(seen)] for end in (lower, upper)], axis=0)
         refuse_outside(pieces, "the uncertainty set", *ends)
         folded = fold(index, breaks)
-        found: list[tuple[Part, Value]] = []
+        found: list[tuple[EntrySlice, Value]] = []
         for j, k in enumerate(entry):
             a, start = float(scale[k]), float(origin[k])
             for place, (low, high) in zip(folded.parts(k).tolist(), folded.limits(k), strict=True):
                 part: Any = folded.part(place)  # of the index; where the parameter falls, its own is what is left
                 moved = a * part if a > 0 else a * (part - (high - low))
-                found.append((Part(j, *sorted((start + a * low, start + a * high))), part if a == 1 else moved))
+                found.append((EntrySlice(j, *sorted((start + a * low, start + a * high))), part if a == 1 else moved))
         return Bends(tuple(part for part, _ in found), lambda j, value: [v for part, v in found if part.entry == j])
 
     def at(self, point: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Balance:
+class WrittenMultipliers:
     """Multipliers of written finite rows, costs that fixed variables pay for, and active points beside the others."""
 
     rows: Array
@@ -22,34 +23,37 @@ class Balance:
     points: list[ActivePoint]
 
 
+Use: TypeAlias = Callable[[WrittenMultipliers, float], None]  # where a multiplier goes
+
+
 @dataclass(frozen=True, eq=False)
-class Term:
+class MultiplierTerm:
     """A row (n + 1,) that may have a multiplier not below `least`, and what becomes of that."""
 
     row: Array
     least: float
-    use: Callable[[Balance, float], None]
+    use: Use
 
 
-def on_row(i: int, sign: float = 1.0) -> Callable[[Balance, float], None]:
+def on_row(i: int, sign: float = 1.0) -> Use:
     """Of a finite row."""
 
-    def use(found: Balance, value: float) -> None:
+    def use(found: WrittenMultipliers, value: float) -> None:
         found.rows[i] += sign * value
 
     return use
 
 
-def on_bound(j: int, sign: float = 1.0) -> Callable[[Balance, float], None]:
+def on_bound(j: int, sign: float = 1.0) -> Use:
     """Of a bound, which reduced costs know."""
 
-    def use(found: Balance, value: float) -> None:
+    def use(found: WrittenMultipliers, value: float) -> None:
         found.costs[j] += sign * value
 
     return use
 
 
-def fitted(target: Array, terms: list[Term]) -> Array | None:
+def fitted(target: Array, terms: list[MultiplierTerm]) -> Array | None:
     """Multipliers of the terms that add up to the target; None where there are none."""
     from scipy.optimize import lsq_linear
 

@@ -1,13 +1,11 @@
-"""Bounds and their gap as text, rounded to the side on which they stay true."""
+"""Bounds as decimals, rounded to the side on which they stay true."""
 
 from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
-from ..proof.gap import relative_gap
-
-__all__ = ["above", "below", "relative_gap"]
+__all__ = ["above", "below"]
 
 
 def above(value: float, digits: int) -> float:

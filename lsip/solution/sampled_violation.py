@@ -1,7 +1,7 @@
-"""The violation over Y as numbers that a page can hold: curves, slices on a mesh, clouds of points.
+"""The violation over Y as numbers for pictures and pages: curves, slices on a mesh, clouds of points.
 
 Evaluated only at points of the index set. Where a mesh reaches beyond it, nodes outside carry the value at their
-projection, so that the page can interpolate up to the boundary, and a finer mask says what is inside.
+projection, so that a page can interpolate up to the boundary, and a finer mask says what is inside.
 """
 
 from __future__ import annotations
@@ -22,17 +22,15 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class SamplingTuning:
-    """At how many points a violation is evaluated for the page.
+class PictureTuning:
+    """At how many points a violation is evaluated for a picture.
 
     Parameters
     ----------
     curve
         Points along a curve.
     cloud
-        Points of an index set that has no area.
-    trial
-        Points among which the worst one is looked for.
+        Points of an index set that has no area, and those among which the worst one is looked for.
     scan
         Points along a side of a slice that is only tried.
     most_coefficients
@@ -40,13 +38,12 @@ class SamplingTuning:
     """
 
     curve: int = 1201
-    cloud: int = 1500
-    trial: int = 2048
+    cloud: int = 2048
     scan: int = 21
     most_coefficients: int = 2_000_000
 
 
-TUNING = SamplingTuning()
+TUNING = PictureTuning()
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ def cloud(domain: Domain, active: Array) -> Array:
 
 def worst_point(violation: Seen, domain: Domain, active: Array) -> Array:
     """The point at which the violation is largest, among many and the active ones; one of these if as good."""
-    trial = np.concatenate([domain.spread(TUNING.trial), active])
+    trial = np.concatenate([domain.spread(TUNING.cloud), active])
     g = evaluate(violation, trial, [None])[0]
     if np.isnan(g).all():
         return domain.project((domain.lower + domain.upper)[None] / 2)[0]
@@ -141,6 +138,15 @@ def mesh(cut: Slice, side: int) -> Array:
     return y
 
 
+def surface(violation: Seen, domain: Domain, cut: Slice, side: int) -> Array:
+    """The largest violation on the mesh of a slice (side, side); NaN outside the domain."""
+    y = mesh(cut, side)
+    inside = domain.contains(y)
+    values = np.full(len(y), np.nan)
+    values[inside] = evaluate(violation, y[inside], [None])[0]
+    return values.reshape(side, side)
+
+
 def heights(violation: Seen, domain: Domain, cut: Slice, rows: Sequence[int | None], side: int) -> Array:
     """The violation on the mesh of a slice (rows, side²); outside the domain, that of the nearest point in it."""
     y = mesh(cut, side)
@@ -172,9 +178,7 @@ def mask(domain: Domain, cut: Slice, side: int) -> NDArray[np.uint8] | None:
 
 
 def _variation(violation: Seen, domain: Domain, cut: Slice) -> float:
-    y = mesh(cut, TUNING.scan)
-    inside = domain.contains(y)
-    g = evaluate(violation, y[inside], [None])[0] if inside.any() else np.zeros(1)
+    g = surface(violation, domain, cut, TUNING.scan)
     return float(np.nanstd(g)) if np.isfinite(g).any() else 0.0
 
 

@@ -157,7 +157,7 @@ class Element:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class AffineEntry:
     """One element of an array that is affine in variables, by its place in the flat array."""
 
     body: Affine
@@ -166,7 +166,7 @@ class Row:
     @staticmethod
     def typed(body: Affine) -> Origin:
         """An origin for what has none."""
-        return _typed([Row(body, k) for k in range(min(body.size, 7))], body.shape)
+        return _typed([AffineEntry(body, k) for k in range(min(body.size, 7))], body.shape)
 
     @property
     def origin(self) -> Origin:
@@ -185,7 +185,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class ConvexEntry:
     """One element of an array that is convex or concave in variables, by its place in the flat array."""
 
     body: Convex
@@ -194,17 +194,17 @@ class Piece:
     @staticmethod
     def typed(body: Convex) -> Origin:
         """An origin for what has none."""
-        return _typed([Piece(body, k) for k in range(min(body.size, 7))], body.shape)
+        return _typed([ConvexEntry(body, k) for k in range(min(body.size, 7))], body.shape)
 
     @property
     def origin(self) -> Origin:
         """What is affine, and support functions of rows."""
-        row = Row(self.body.affine, self.place)
+        row = AffineEntry(self.body.affine, self.place)
         terms: list[Any] = [] if row.origin == ("spelled", 0.0) else [row]
         for a in self.body.atoms:
             width = a.q.shape[1]
             for e in np.flatnonzero(a.rows == self.place).tolist():
-                curve = a.kind.typed([Row(a.q, e * width + k) for k in range(width)])
+                curve = a.kind.typed([AffineEntry(a.q, e * width + k) for k in range(width)])
                 terms.append(_times(float(a.signs[e]), curve))
         return ("spelled", _total(terms))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import prod
+from math import isfinite, prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -50,8 +50,8 @@ from .monomials import Monomials
 from .operators import RULES
 from .parameter import Parameter
 from .removable import LOG2
-from .spelled import Element
 from .splines import Spline, made
+from .unparse import Element
 
 Data: TypeAlias = dict[str, Any]
 NODES = {
@@ -79,7 +79,7 @@ _SPLINE: dict[str, Schema] = {"knots": _NUMBERS, "origins": _NUMBERS, "low": [_N
 
 
 @dataclass(frozen=True)
-class PlainTuning:
+class SerializeTuning:
     """How large formulas in files may be, whoever wrote them: a few words could ask for more than a machine has.
 
     Parameters
@@ -105,7 +105,7 @@ class PlainTuning:
     most_unlisted: int = 10_000
 
 
-TUNING = PlainTuning()
+TUNING = SerializeTuning()
 _FRACTION = re.compile(r"-?[0-9]+(/0*[1-9][0-9]*)?")
 TOO_LARGE = f"makes more than {TUNING.most_numbers:,} numbers in all, which is too much for a file; pickle the problem."
 
@@ -219,7 +219,7 @@ class Writer:
             case Gather():
                 return {"op": "gather", **shaped, "index": node.index.tolist()}
             case Linear():
-                return {"op": "linear", **shaped, "rows": _rows(node.matrix)}
+                return {"op": "linear", **shaped, "rows": matrix_rows(node.matrix)}
             case Monomials() if node.exponents.max(initial=0) <= TUNING.most_exponent:
                 return {"op": "monomials", **shaped, "exponents": node.exponents.tolist()}
         raise _unknown(node)
@@ -229,7 +229,12 @@ def _unknown(node: Expression) -> ModelError:
     return ModelError(f"A file has no word for {type(node).__name__}, as in {node}. Pickle the problem instead.")
 
 
-def _rows(matrix: Any) -> list[Any]:
+def finite_or_none(value: float) -> float | None:
+    """A number, or None for an infinity, which JSON has no word for."""
+    return float(value) if isfinite(value) else None
+
+
+def matrix_rows(matrix: Any) -> list[Any]:
     """A dense matrix as rows of numbers, a sparse one as rows of pairs [column, number]."""
     if not sparse.issparse(matrix):
         found: list[Any] = np.asarray(matrix).tolist()

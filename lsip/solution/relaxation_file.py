@@ -17,6 +17,7 @@ from ..expressions.affine import Variable
 from ..files import check_file, whole_file
 from ..model.program import Program
 from ..proof.certificate import Support
+from .result import Result
 
 Array = NDArray[np.float64]
 RESERVED = re.compile(  # what a reader of LP files takes for a number, or for a section
@@ -46,7 +47,7 @@ TUNING = FileTuning()
 
 
 @dataclass(frozen=True, eq=False)
-class Finite:
+class OneSidedProgram:
     """A finite program in the sense of the user's objective, every row with one side."""
 
     c: Array
@@ -62,22 +63,30 @@ class Finite:
     title: str
 
 
-def write_relaxation(
-    path: str | Path, program: Program, cuts: tuple[tuple[Support, Array], ...], variables: tuple[Variable, ...]
-) -> None:
-    """Write the program with its rows at these index points, each with its point as it is to be called."""
+def write_relaxation(result: Result, path: str | Path) -> None:
+    """Write the program with its rows at the index points that the last master held."""
+    program = result.program
+    if program.integer.any() and program.families and not result.cuts:
+        raise ModelError(
+            "This answer comes from one branch and bound over the robust counterpart, which holds no rows at index "
+            "points that could be written; write that of solve(method=lsip.Exchange())."
+        )
     target = check_file(path, "model.mps")
     writers = {".mps": _mps, ".lp": _lp}
     if target.suffix.lower() not in writers:
         raise ModelError(f"A model is written to a file that ends in .mps or .lp; got {str(path)!r}.")
     if program.cones is not None:
         raise ModelError(f"{program.name} has conic constraints, which MPS and LP files do not know.")
-    lines = writers[target.suffix.lower()](_finite(program, cuts, variables))
+    held = {s.place: s for s in (*result.certificate.support, *result.cuts)}
+    cuts = tuple((s, result.as_written.point(s)) for s in held.values())
+    lines = writers[target.suffix.lower()](_finite(program, cuts, result.variables))
     with whole_file(path, "model.mps") as part, part.open("w", encoding="ascii") as stream:
         stream.writelines(f"{line}\n" for line in lines)
 
 
-def _finite(program: Program, cuts: tuple[tuple[Support, Array], ...], variables: tuple[Variable, ...]) -> Finite:
+def _finite(
+    program: Program, cuts: tuple[tuple[Support, Array], ...], variables: tuple[Variable, ...]
+) -> OneSidedProgram:
     rows: list[sparse.csr_matrix] = []
     senses, sides, names = list[str](), list[float](), list[str]()
     equal, called = program.row_lower == program.row_upper, _row_names(program)
@@ -102,7 +111,7 @@ def _finite(program: Program, cuts: tuple[tuple[Support, Array], ...], variables
         names.append(f"{family_names[s.family][s.component]}@{at}")
     sign, table = -1.0 if program.maximise else 1.0, sparse.csr_matrix(sparse.vstack(rows, format="csr"))
     table.eliminate_zeros()
-    return Finite(
+    return OneSidedProgram(
         c=sign * program.c + 0.0,
         constant=sign * program.constant + 0.0,
         maximise=program.maximise,
@@ -175,7 +184,7 @@ def _unique(names: list[str]) -> list[str]:
 # ---- the two formats -------------------------------------------------------------------------------------------------
 
 
-def _mps(m: Finite) -> Iterator[str]:
+def _mps(m: OneSidedProgram) -> Iterator[str]:
     yield f"NAME {m.title}"
     if m.maximise:
         yield "OBJSENSE\n MAX"
@@ -206,7 +215,7 @@ def _mps(m: Finite) -> Iterator[str]:
 _LETTER = {"<=": "L", ">=": "G", "=": "E"}
 
 
-def _lp(m: Finite) -> Iterator[str]:
+def _lp(m: OneSidedProgram) -> Iterator[str]:
     yield f"\\ {m.title}"
     yield "maximize" if m.maximise else "minimize"
     yield (
