@@ -6,25 +6,32 @@ get the whole model every time.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..deadline import check, left
 from ..errors import ModelError
-from .base import Array, LicenceError, Master, MasterError, MasterResult, Matrix
-from .highs import HighsMaster
-from .magnified import magnified
-from .rows import Cuts, Sides, contradiction, solved_or_infeasible
-from .tuning import MASTERS
+from .base import (
+    Array,
+    Backend,
+    Bools,
+    Capabilities,
+    FiniteProgram,
+    FiniteResult,
+    LicenceError,
+    MasterError,
+    Matrix,
+    Pair,
+)
+from .highs import accurate
+from .written import Sides, WrittenProgram, optimal
 
 if TYPE_CHECKING:
     from pyomo.core.base.constraint import ConstraintData
-    from pyomo.core.base.objective import ObjectiveData
     from pyomo.core.base.var import VarData
     from pyomo.environ import ConcreteModel
 
@@ -36,144 +43,82 @@ LP_SOLVERS = (
 )
 
 
-def open_pyomo(
-    c: Array,
-    lower: Array,
-    upper: Array,
-    A: sparse.csr_matrix,
-    row_lower: Array,
-    row_upper: Array,
-    tol: float,
-    *,
-    solver: str = "",
-) -> Master:
-    """A master by that solver of Pyomo, or by the first that is there."""
-    name = solver or _first_available()
-    unit = 1.0 if "highs" in name else MASTERS.gurobi_unit if "gurobi" in name else MASTERS.usual_unit
-    make = magnified(partial(PyomoMaster, solver=name), unit)
-    return make(c, lower, upper, A, row_lower, row_upper, tol)
+class PyomoProgram(WrittenProgram):
+    """A Pyomo model with the sides of the first rows, then the rows that were added."""
 
-
-class PyomoMaster:
-    """A Pyomo model with variables z and s, its finite sides, and its cuts by number."""
-
-    def __init__(
-        self,
-        c: Array,
-        lower: Array,
-        upper: Array,
-        A: sparse.csr_matrix,
-        row_lower: Array,
-        row_upper: Array,
-        tol: float,
-        *,
-        solver: str,
-    ) -> None:
+    def __init__(self, program: FiniteProgram, tol: float, *, solver: str) -> None:
         import pyomo.environ as pyo
 
-        self.n, self.c, self.tol, self.solver = len(c), c, tol, solver
-        self._sides, self._cuts = Sides.of(A, row_lower, row_upper), Cuts(self.n)
+        super().__init__(program, tol)
         self._model = model = pyo.ConcreteModel()
-        model.z, model.s = pyo.Var(range(self.n)), pyo.Var()
-        model.cost = pyo.Objective(expr=_linear(c, list(model.z.values())))
-        model.margin = pyo.Objective(expr=model.s)
-        model.margin.deactivate()
+        model.x = pyo.Var(range(len(program.c)))
+        self._x = list(model.x.values())
+        model.cost = pyo.Objective(expr=_linear(program.c, self._x))
         model.rows = pyo.Constraint(pyo.Any)
         model.dual = pyo.Suffix(direction=pyo.Suffix.IMPORT)
-        self._z = [model.z[j] for j in range(self.n)]
-        self._handle = _Handle(self.solver, model, tol)
-        self._box = lower, upper
-        for z, low, high in zip(self._z, lower.tolist(), upper.tolist(), strict=True):
-            self._handle.bounds(z, low, high)
-        self._handle.bounds(model.s, 0.0, 0.0)
+        self._handle = _Handle(solver, model, tol)
+        self._handle.bound(self._x, program.lower, program.upper)
         if "highs" in solver:
             # HiGHS hears of its options with a solve, and must know before the first row which coefficients count.
             self._handle.solve()
-        sides = self._sides
-        self._equal = self._append(sides.equal, sides.value, None, equal=True)
-        self._upper = self._append(sides.upper, sides.right, None, equal=False)
-        self._rows: list[ConstraintData] = []  # the cuts, as constraints of the model
-
-    @property
-    def _sizes(self) -> tuple[int, int, int]:
-        return self.n, self.cuts, len(self._sides.places[0])
-
-    @property
-    def cuts(self) -> int:
-        return len(self._rows)
+        self._sides = sides = Sides.of(program.A, program.row_lower, program.row_upper)
+        self._first = self._append(sides.equal, sides.value, sides.value.tolist())
+        self._first += self._append(sides.upper, sides.right, [None] * len(sides.right))
+        self._rows: list[ConstraintData] = []  # those that were added
 
     def add(self, rows: Matrix, rhs: Array) -> None:
-        held = self.cuts
-        self._cuts.add(rows, rhs)
-        self._rows += self._append(self._cuts.rows[held:], self._cuts.rhs[held:], self._cuts.scale[held:], equal=False)
+        super().add(rows, rhs)
+        self._rows += self._append(sparse.csr_matrix(rows), rhs, [None] * len(rhs))
 
-    def drop(self, keep: NDArray[np.bool_]) -> None:
+    def drop(self, keep: Bools) -> None:
+        super().drop(keep)
         for row, stays in zip(self._rows, keep, strict=True):
             if not stays:
                 self._handle.remove(row)
                 del self._model.rows[row.index()]
         self._rows = [row for row, stays in zip(self._rows, keep, strict=True) if stays]
-        self._cuts.drop(keep)
 
-    def solve(self, margin: float) -> MasterResult:
-        return self._solve(margin, elastic=False)
+    def change(self, c: Array | None = None, bounds: Pair | None = None, sides: Pair | None = None) -> None:
+        if sides is not None:
+            raise MasterError("The sides of rows are not changed in models of Pyomo.")
+        if c is not None and not np.array_equal(c, self._opened.c):
+            self._model.cost.set_value(_linear(c, self._x))
+            self._handle.minimise()
+        if bounds is not None:
+            self._handle.bound(self._x, *bounds)
+        super().change(c, bounds)
 
-    def best_margin(self, most: float) -> MasterResult:
-        return self._solve(most, elastic=True)
-
-    def centre(self, margin: float) -> Array | None:
-        """HiGHS's interior-point solution: Pyomo has no common word for one that is not moved to a corner."""
-        sides, cuts = self._sides, self._cuts
-        rows = sparse.csr_matrix(sparse.vstack([sides.equal, sides.upper], format="csr"))
-        low, high = np.full(len(sides.right), -np.inf), np.concatenate([sides.value, sides.right])
-        other = HighsMaster(self.c, *self._box, rows, np.concatenate([sides.value, low]), high, self.tol)
-        other.add(cuts.rows, cuts.rhs - margin / cuts.scale)
-        return other.centre(0.0) if other.solve(0.0).status == "optimal" else None
-
-    def _append(self, rows: sparse.csr_matrix, rhs: Array, scale: Array | None, equal: bool) -> list[ConstraintData]:
-        """Constraints `rows z = rhs`, `rows z <= rhs` or, with a scale, `rows z - s / scale <= rhs`."""
+    def _append(self, rows: sparse.csr_matrix, upper: Array, lower: list[float | None]) -> list[ConstraintData]:
+        """Constraints `lower <= rows x <= upper`."""
         model, found = self._model, []
-        for i, right in enumerate(rhs.tolist()):
+        for i, (low, high) in enumerate(zip(lower, upper.tolist(), strict=True)):
             part = slice(rows.indptr[i], rows.indptr[i + 1])
-            values, variables = rows.data[part], [self._z[j] for j in rows.indices[part]]
-            if scale is not None:
-                values, variables = np.append(values, -1.0 / scale[i]), [*variables, model.s]
             number = next(self._handle.numbers)
-            model.rows[number] = (right if equal else None, _linear(values, variables), right)
+            model.rows[number] = (low, _linear(rows.data[part], [self._x[j] for j in rows.indices[part]]), high)
             found.append(model.rows[number])
             self._handle.append(found[-1])
         return found
 
-    def _solve(self, margin: float, elastic: bool) -> MasterResult:
-        return solved_or_infeasible(
-            lambda: self._run(margin, elastic), lambda: self._prove(margin, elastic), self._sizes
-        )
-
-    def _run(self, margin: float, elastic: bool) -> MasterResult | None:
-        """Minimise c z with the slack s = -margin, or s >= -margin itself; None if that is infeasible."""
-        model, cuts, sides = self._model, self._cuts, self._sides
-        self._handle.bounds(model.s, -margin, np.inf if elastic else -margin)
-        self._handle.minimise(model.margin if elastic else model.cost)
+    def solve(
+        self, *, interior: bool = False, gap: float = 0.0, start: Array | None = None, nodes: int | None = None
+    ) -> FiniteResult:
         if not self._handle.solve():
-            return None
+            return FiniteResult("infeasible")
         # A variable in no row and no objective is never sent, and comes back without a value.
-        z = np.clip([0.0 if v.value is None else v.value for v in self._z], *self._box)
+        x = np.array([0.0 if v.value is None else v.value for v in self._x])
         # Pyomo's dual of a row is what the optimum gains with its right-hand side: a multiplier with the sign turned.
-        equal, upper, cut = (
-            -np.array([model.dual.get(row, 0.0) for row in part], dtype=float)
-            for part in (self._equal, self._upper, self._rows)
-        )
-        cut, upper = np.maximum(cut, 0.0), np.maximum(upper, 0.0)
-        reduced = (0.0 if elastic else self.c) + cuts.rows.T @ cut + sides.equal.T @ equal + sides.upper.T @ upper
-        slack = float(model.s.value) if elastic else -margin
-        row = sides.multipliers(equal, upper)
-        return MasterResult("optimal", z, slack, float(self.c @ z), cut / cuts.scale, row, reduced)
+        dual, held = self._model.dual, len(self._sides.value)
+        values = -np.array([dual.get(row, 0.0) for row in (*self._first, *self._rows)], dtype=float)
+        values[held:] = np.maximum(values[held:], 0.0)
+        equal, upper, added = np.split(values, [held, len(self._first)])
+        return optimal(self.program, x, np.concatenate([self._sides.multipliers(equal, upper), added]))
 
-    def _prove(self, margin: float, elastic: bool) -> tuple[float, Array, Array]:
-        cuts = Cuts(self.n) if elastic else self._cuts  # elastic cuts have no part in a contradiction
-        make = partial(PyomoMaster, solver=self.solver)
-        slack, cut, row = contradiction(make, self._box, self._sides, cuts, margin, self.tol)
-        return slack, np.zeros(self.cuts) if elastic else cut, row
+
+def backend(solver: str = "") -> Backend:
+    """That solver of Pyomo, or the first that is there."""
+    name = solver or _first_available()
+    accuracy = 1e-10 if "highs" in name else 1e-9 if "gurobi" in name else 1e-7  # the last is a usual default
+    return Backend(f"pyomo:{name}", partial(PyomoProgram, solver=name), Capabilities(accuracy=accuracy))
 
 
 class _Handle:
@@ -208,23 +153,20 @@ class _Handle:
         if self.told:
             self.solver.remove_constraint(row)
 
-    def bounds(self, variable: VarData, low: float, high: float) -> None:
-        ends = tuple(None if np.isinf(end) else end for end in (low, high))
-        if (variable.lb, variable.ub) == ends:
-            return
-        variable.setlb(ends[0])
-        variable.setub(ends[1])
-        if self.told:
-            self.solver.update_var(variable)
+    def bound(self, variables: list[VarData], lower: Array, upper: Array) -> None:
+        """Set bounds of variables, where they change."""
+        for variable, *ends in zip(variables, lower.tolist(), upper.tolist(), strict=True):
+            low, high = (None if np.isinf(end) else end for end in ends)
+            if (variable.lb, variable.ub) != (low, high):
+                variable.setlb(low)
+                variable.setub(high)
+                if self.told:
+                    self.solver.update_var(variable)
 
-    def minimise(self, objective: ObjectiveData) -> None:
-        if objective.active:
-            return
-        for other in (self.model.cost, self.model.margin):
-            other.deactivate()
-        objective.activate()
+    def minimise(self) -> None:
+        """Tell of a new objective."""
         if self.told:
-            self.solver.set_objective(objective)
+            self.solver.set_objective(self.model.cost)
 
     def solve(self) -> bool:
         """Whether the model is feasible, with the solution loaded into it if so."""
@@ -258,9 +200,9 @@ class _Handle:
         if hasattr(config, "time_limit"):  # APPSI interfaces keep theirs until it is changed
             used = getattr(getattr(self.solver, "_solver_model", None), "getRunTime", None)  # HiGHS counts all runs
             before = 0.0 if used is None else used()
-            config.time_limit = None if seconds == np.inf else before + max(seconds, MASTERS.least_seconds)
+            config.time_limit = None if seconds == np.inf else before + max(seconds, 0.01)
             return {}
-        return {} if seconds == np.inf else {"timelimit": max(seconds, MASTERS.least_seconds)}
+        return {} if seconds == np.inf else {"timelimit": max(seconds, 0.01)}
 
 
 def _linear(values: Array, variables: list[VarData]) -> Any:
@@ -272,12 +214,8 @@ def _linear(values: Array, variables: list[VarData]) -> Any:
 
 def _settings(name: str, tol: float) -> dict[str, Any]:
     """Options that make a solver as accurate as a relative gap of `tol` needs; others keep their defaults."""
-    accuracy = float(np.clip(tol * 1e-4, 1e-10, 1e-9))
     if "highs" in name:
-        # One thread everywhere: HiGHS has one pool of them a process, and refuses to run beside another size.
-        usual: dict[str, Any] = {"threads": 1, "presolve": "off", "solver": "simplex"}
-        usual["small_matrix_value"] = MASTERS.least_coefficient
-        return {**usual, "primal_feasibility_tolerance": accuracy, "dual_feasibility_tolerance": accuracy}
+        return {"presolve": "off", "solver": "simplex", **accurate(tol)}
     if "gurobi" in name:
         return {"Method": 1, "Threads": 1, "FeasibilityTol": 1e-9, "OptimalityTol": 1e-9}
     return {}
@@ -296,6 +234,7 @@ def _available(name: str) -> Any:
     return solver
 
 
+@cache
 def _first_available() -> str:
     """The first of `LP_SOLVERS` that is installed."""
     import pyomo.environ as pyo

@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from ..masters.base import IntegerMaster, IntegerResult
-from ..masters.registry import open_integer_master
-from ..masters.whole import WholeProgram
+from ..masters.base import Backend, Bools, FiniteProgram, FiniteResult
+from ..masters.checked import CheckedProgram, open_program
+from ..masters.highs import HIGHS
+from ..masters.registry import integer_backend
 from ..model.counterpart import counterpart
 from ..model.program import Program
 from ..proof.certificate import Array, Certificate
@@ -33,22 +34,19 @@ class IntegerCounterpart:
         A = self.finite.A @ sparse.diags_array(self.columns)
         largest = abs(A).max(axis=1).toarray().ravel()
         self.rows = 1.0 / np.where(largest > 0, largest, 1.0)
-        self.A = sparse.csr_array(sparse.diags_array(self.rows) @ A)
+        self.A = sparse.csr_matrix(sparse.diags_array(self.rows) @ A)
         cost = np.abs(self.finite.c * self.columns)
         self.objective = 2.0 ** -np.round(np.log2(cost.max())) if cost.any() else 1.0
         self.c = self.objective * self.finite.c * self.columns
 
     @cached_property
-    def _master(self) -> IntegerMaster:
-        finite, d, n = self.finite, self.columns, self.program.n
-        integer = np.append(self.program.integer, np.zeros(len(d) - n, dtype=bool))
-        sides = self.rows * finite.row_lower, self.rows * finite.row_upper
-        made = open_integer_master(self.options.master)
-        return made(self.c, finite.lower / d, finite.upper / d, integer, sparse.csr_matrix(self.A), *sides)
+    def _tree(self) -> CheckedProgram:
+        integer = np.append(self.program.integer, np.zeros(len(self.columns) - self.program.n, dtype=bool))
+        return self._opened(integer_backend(self.options.master), self.program, integer)
 
-    def solve(self, gap: float, nodes: int | None = None) -> IntegerResult:
+    def solve(self, gap: float, nodes: int | None = None) -> FiniteResult:
         """A point of the program within a relative gap of the best, or after so many nodes, and a bound."""
-        found = self._master.solve(gap, self._last, nodes)
+        found = self._tree.solve(gap=gap, start=self._last, nodes=nodes)
         self._last = found.x
         x = None if found.x is None else self._given(found.x)
         return replace(found, x=x, bound=found.bound / self.objective + self.program.constant)
@@ -61,14 +59,15 @@ class IntegerCounterpart:
         """
         x, margin = fixed.lower, self.tuning.first_margin * self.options.tol
         free, multipliers = fixed.lower < fixed.upper, np.zeros(len(self.rows))
-        program = self._linear(fixed) if free.any() else None
+        program = self._opened(HIGHS, fixed) if free.any() else None
         for _ in range(self.tuning.margins):
             if program is not None:
                 lower, upper = self.finite.kept_by(margin / self.rows, free)
-                found = program.solve(self.c, self.rows * lower, self.rows * upper)
+                program.change(sides=(self.rows * lower, self.rows * upper))
+                found = program.optimum()
                 if found is None:
                     return None
-                x, multipliers = self._given(found.x), found.multipliers * self.rows / self.objective
+                x, multipliers = self._given(found[0]), found[1] * self.rows / self.objective
             proven = prove_feasible(fixed, np.clip(x, fixed.lower, fixed.upper))
             kept = isinstance(proven, Feasible)
             if isinstance(proven, Feasible) and (proven.upper - goal <= allowed or program is None):
@@ -79,15 +78,15 @@ class IntegerCounterpart:
 
     def relaxed(self) -> float:
         """The least value without integrality, as a linear program finds it; -inf without one."""
-        finite = self.finite
-        found = self._linear(self.program).solve(self.c, self.rows * finite.row_lower, self.rows * finite.row_upper)
-        return -np.inf if found is None else float(self.c @ found.x) / self.objective + self.program.constant
+        found = self._opened(HIGHS, self.program).optimum()
+        return -np.inf if found is None else float(self.c @ found[0]) / self.objective + self.program.constant
 
-    def _linear(self, program: Program) -> WholeProgram:
-        """The counterpart with the bounds of a program, as a linear program."""
-        n, d = program.n, self.columns
-        lower, upper = np.append(program.lower, self.finite.lower[n:]), np.append(program.upper, self.finite.upper[n:])
-        return WholeProgram(lower / d, upper / d, self.A, self.options.tol)
+    def _opened(self, backend: Backend, program: Program, integer: Bools | None = None) -> CheckedProgram:
+        """The counterpart with the bounds of a program."""
+        n, d, finite = program.n, self.columns, self.finite
+        box = np.append(program.lower, finite.lower[n:]) / d, np.append(program.upper, finite.upper[n:]) / d
+        sides = self.rows * finite.row_lower, self.rows * finite.row_upper
+        return open_program(backend, FiniteProgram(self.c, *box, self.A, *sides, integer), self.options.tol)
 
     def _given(self, v: Array) -> Array:
         """The variables of the program in its units."""
