@@ -92,12 +92,19 @@ class LiveProgram(Protocol):
         """Replace the costs, the bounds of the variables, or the sides of the rows that it was opened with."""
 
     def solve(
-        self, *, interior: bool = False, gap: float = 0.0, start: Array | None = None, nodes: int | None = None
+        self,
+        *,
+        interior: bool = False,
+        once: bool = False,
+        gap: float = 0.0,
+        start: Array | None = None,
+        nodes: int | None = None,
     ) -> FiniteResult:
         """Solve it, from the last solution where that helps; `interior` recommends an interior-point method instead.
 
-        A branch and bound stops at a relative `gap` or after so many `nodes`; a feasible point to `start` from helps.
-        Raises `MasterError` if the solver fails, `OutOfTime` at the deadline.
+        Where a method fails, others are tried, unless it is to be tried only `once`. A branch and bound stops at a
+        relative `gap` or after so many `nodes`; a feasible point to `start` from helps. Raises `MasterError` if the
+        solver fails, `OutOfTime` at the deadline.
         """
 
     def centre(self) -> Array | None:

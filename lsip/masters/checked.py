@@ -62,31 +62,38 @@ def open_program(backend: Backend, program: FiniteProgram, tol: float) -> Checke
     return CheckedProgram(observed(backend.name, backend.open, program, tol), backend.name, program)
 
 
-class CheckedProgram:
+class _Growing:
+    """What the solver called `name` has opened, with n variables and so many rows; others are added and dropped."""
+
+    def __init__(self, opened: LiveProgram | Master, name: str, n: int, rows: int) -> None:
+        self._opened, self._name, self._n, self._rows, self._added = opened, name, n, rows, 0
+
+    def add(self, rows: Matrix, rhs: Array) -> None:
+        observed(self._name, self._opened.add, rows, rhs)
+        self._added += len(rhs)
+
+    def drop(self, keep: Bools) -> None:
+        observed(self._name, self._opened.drop, keep)
+        self._added = int(keep.sum())
+
+
+class CheckedProgram(_Growing):
     """A live program of the back end called `name`."""
 
     def __init__(self, live: LiveProgram, name: str, program: FiniteProgram) -> None:
-        self._live, self._name, self._integer = live, name, program.integer is not None
-        self._n, self._first, self._added, self._begun = len(program.c), program.A.shape[0], 0, False
+        super().__init__(live, name, len(program.c), program.A.shape[0])
+        self._live, self._integer, self._begun = live, program.integer is not None, False
 
     @property
     def program(self) -> FiniteProgram:
         return self._live.program
-
-    def add(self, rows: Matrix, rhs: Array) -> None:
-        observed(self._name, self._live.add, rows, rhs)
-        self._added += len(rhs)
-
-    def drop(self, keep: Bools) -> None:
-        observed(self._name, self._live.drop, keep)
-        self._added = int(keep.sum())
 
     def change(self, c: Array | None = None, bounds: Pair | None = None, sides: Pair | None = None) -> None:
         observed(self._name, self._live.change, c, bounds, sides)
 
     def solve(self, **options: Any) -> FiniteResult:
         result: FiniteResult = observed(self._name, self._live.solve, **options)
-        name, sizes = self._name, {"x": self._n, "multipliers": self._first + self._added, "reduced_costs": self._n}
+        name, sizes = self._name, {"x": self._n, "multipliers": self._rows + self._added, "reduced_costs": self._n}
         if result.status not in ("optimal", "infeasible", "unbounded", "limit"):
             raise MasterError(f"The master {name} stopped with {result.status!r}.")
         for field, size in sizes.items():
@@ -100,7 +107,7 @@ class CheckedProgram:
             raise MasterError(f"The bound of the branch and bound of {name} is {result.bound}.")
         return result
 
-    def optimum(self, interior: bool | None = None) -> tuple[Array, Array] | None:
+    def optimum(self, interior: bool | None = None, once: bool = False) -> tuple[Array, Array] | None:
         """The solution and the multipliers of a linear or conic program; None without one, whatever the reason.
 
         If nothing else is said, large programs are begun by an interior-point method: rules for inventories and supply
@@ -108,7 +115,8 @@ class CheckedProgram:
         """
         begun, self._begun = self._begun, True
         try:
-            found = self.solve(interior=not begun and self._first > 2000 if interior is None else interior)
+            inside = not begun and self._rows > 2000 if interior is None else interior
+            found = self.solve(interior=inside, once=once)
         except MasterError:
             return None
         if found.status != "optimal" or found.x is None or found.multipliers is None:
@@ -120,8 +128,8 @@ class CheckedProgram:
         return x if x is not None and np.shape(x) == (self._n,) and np.isfinite(x).all() else None
 
 
-class Checked:
-    """The finite program that a factory called `name` has opened, with n variables and so many rows."""
+class Checked(_Growing):
+    """The master that a factory of a user has opened."""
 
     def __init__(self, opened: Master, name: str, n: int, rows: int) -> None:
         missing = [method for method in METHODS if not callable(getattr(opened, method, None))]
@@ -130,25 +138,17 @@ class Checked:
                 f"The master {name} must open a finite program with the methods {', '.join(METHODS)}; it opened "
                 f"{shown(opened)}, which has no {', '.join(missing)}."
             )
-        self._opened, self._name = opened, name
-        self._n, self._rows, self._cuts = n, rows, 0
-
-    def add(self, rows: Matrix, rhs: Array) -> None:
-        observed(self._name, self._opened.add, rows, rhs)
-        self._cuts += len(rhs)
-
-    def drop(self, keep: Bools) -> None:
-        observed(self._name, self._opened.drop, keep)
-        self._cuts = int(keep.sum())
+        super().__init__(opened, name, n, rows)
+        self._master = opened
 
     def solve(self, margin: float) -> MasterResult:
-        return self._checked("solve(margin)", observed(self._name, self._opened.solve, margin))
+        return self._checked("solve(margin)", observed(self._name, self._master.solve, margin))
 
     def best_margin(self, most: float) -> MasterResult:
-        return self._checked("best_margin(most)", observed(self._name, self._opened.best_margin, most))
+        return self._checked("best_margin(most)", observed(self._name, self._master.best_margin, most))
 
     def centre(self, margin: float) -> Array | None:
-        z = observed(self._name, self._opened.centre, margin)
+        z = observed(self._name, self._master.centre, margin)
         if z is None:
             return None
         self._check_shape("centre(margin)", "a point or None", z, self._n)
@@ -161,7 +161,7 @@ class Checked:
             )
         if not isinstance(result.status, str) or result.status not in STATUSES:
             raise MasterError(f"The master {self._name} stopped with {result.status!r}.")
-        sizes = {"cut_multipliers": self._cuts, "row_multipliers": self._rows}
+        sizes = {"cut_multipliers": self._added, "row_multipliers": self._rows}
         if result.status == "optimal":
             sizes |= {"z": self._n, "reduced_costs": self._n}
         for field, size in sizes.items():

@@ -42,17 +42,17 @@ class CvxpyProgram(WrittenProgram):
         super().__init__(program, tol)
         self.solver = solver
 
-    def solve(
-        self, *, interior: bool = False, gap: float = 0.0, start: Array | None = None, nodes: int | None = None
-    ) -> FiniteResult:
+    def solve(self, **options: object) -> FiniteResult:
         cp, program = _cvxpy(), self.program
         # Interior-point methods need room: what is fixed is no variable.
         free = program.lower < program.upper
+        free[:1] |= not free.any()
         sides = Sides.of(program.A, program.row_lower, program.row_upper)
-        x, z = program.lower.copy(), cp.Variable(int(free.sum()), bounds=[program.lower[free], program.upper[free]])
+        x = np.where(free, 0.0, program.lower)
+        z = cp.Variable(int(free.sum()), bounds=[program.lower[free], program.upper[free]])
         parts = (
-            (sides.equal[:, free] @ z == sides.value - sides.equal @ (x * ~free)) if len(sides.value) else None,
-            (sides.upper[:, free] @ z <= sides.right - sides.upper @ (x * ~free)) if len(sides.right) else None,
+            (sides.equal[:, free] @ z == sides.value - sides.equal @ x) if len(sides.value) else None,
+            (sides.upper[:, free] @ z <= sides.right - sides.upper @ x) if len(sides.right) else None,
         )
         problem = cp.Problem(cp.Minimize(program.c[free] @ z), [part for part in parts if part is not None])
         status = _solve(problem, self.solver, self.tol)

@@ -32,7 +32,6 @@ OPTIMAL, INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, UNBOUNDED, NODE_LIMIT, TIME_LIMIT 
 # A warm dual simplex; with these, Gurobi also has a ray to show for every infeasible model.
 _USUAL: dict[str, Any] = {"Method": 1, "Presolve": 0, "InfUnbdInfo": 1, "Threads": 1}
 _TREE: dict[str, Any] = {"Threads": 1, "MIPGapAbs": 0.0, "IntFeasTol": 1e-9}
-_CENTRAL: dict[str, Any] = {"Method": 2, "Crossover": 0, "BarConvTol": 1e-12, "BarIterLimit": 60}
 # When the warm dual simplex is stuck: from the beginning, with care; the primal simplex; the barrier method.
 _OTHERS: tuple[dict[str, Any], ...] = ({}, {"NumericFocus": 3}, {"Method": 0}, {"Method": 2})
 _ENDS = {
@@ -82,22 +81,28 @@ class GurobiProgram(WrittenProgram):
             self._x.setAttr("LB", bounds[0])
             self._x.setAttr("UB", bounds[1])
         if sides is not None:
-            split = Sides.of(self.program.A[: len(sides[0])], *sides)
-            self._model.setAttr("RHS", self._first, np.concatenate([split.value, split.right]).tolist())
+            self._model.setAttr("RHS", self._first, np.concatenate(self._sides.split(*sides)).tolist())
 
     def solve(
-        self, *, interior: bool = False, gap: float = 0.0, start: Array | None = None, nodes: int | None = None
+        self, *, gap: float = 0.0, start: Array | None = None, nodes: int | None = None, **options: object
     ) -> FiniteResult:
         if self._opened.integer is not None:
             return self._branch_and_bound(gap, start, nodes)
         model = self._model
-        self._optimise(model)
-        if model.Status not in (OPTIMAL, INFEASIBLE):
-            try:
-                self._try_others(model)
-            finally:
-                for key in ("NumericFocus", *_USUAL):
-                    model.setParam(key, _USUAL.get(key, 0))
+        timed(model, "linear program")
+        try:
+            for other in _OTHERS:
+                if model.Status in (OPTIMAL, INFEASIBLE, TIME_LIMIT):
+                    break
+                for key, value in other.items():
+                    model.setParam(key, value)
+                model.reset()
+                timed(model, "linear program")
+        finally:
+            for key in ("NumericFocus", *_USUAL):
+                model.setParam(key, _USUAL.get(key, 0))
+        if model.Status == TIME_LIMIT:
+            raise OutOfTime("Gurobi ran out of time.")
         if model.Status in (INFEASIBLE, INFEASIBLE_OR_UNBOUNDED):
             return FiniteResult("infeasible", None, self._farkas())
         if model.Status == UNBOUNDED:
@@ -105,20 +110,6 @@ class GurobiProgram(WrittenProgram):
         if model.Status != OPTIMAL and not (model.SolCount and max(model.ConstrVio, model.DualVio) <= 1e-7):
             raise MasterError(f"Gurobi stopped with status {model.Status} on a bounded LP.")
         return FiniteResult("optimal", np.array(self._x.X), self._multipliers("Pi", -1.0), np.array(self._x.RC))
-
-    def _try_others(self, model: gurobipy.Model) -> None:
-        for options in _OTHERS:
-            for key, value in options.items():
-                model.setParam(key, value)
-            model.reset()
-            self._optimise(model)
-            if model.Status in (OPTIMAL, INFEASIBLE):
-                break
-
-    def _optimise(self, model: gurobipy.Model) -> None:
-        timed(model, "linear program")
-        if model.Status == TIME_LIMIT:
-            raise OutOfTime("Gurobi ran out of time.")
 
     def _farkas(self) -> Array | None:
         """The multipliers of Gurobi's Farkas proof, which has the opposite sign of its dual values."""
@@ -146,18 +137,6 @@ class GurobiProgram(WrittenProgram):
         end = _ENDS[model.Status]
         found = np.array(self._x.X) if model.SolCount else None
         return FiniteResult(end, found, bound=np.inf if end == "infeasible" else float(model.ObjBound))
-
-    def centre(self) -> Array | None:
-        """The barrier method without crossover, on a copy: the simplex basis of the model stays."""
-        self._model.update()
-        copy = self._model.copy()
-        try:
-            for key, value in _CENTRAL.items():
-                copy.setParam(key, value)
-            self._optimise(copy)
-            return np.array(copy.getAttr("X")) if copy.SolCount else None
-        finally:
-            copy.dispose()
 
 
 def backend(solver: str = "") -> Backend:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import highspy
@@ -102,29 +101,34 @@ class HighsProgram:
             self._highs.deleteRows(len(gone), gone)
 
     def change(self, c: Array | None = None, bounds: Pair | None = None, sides: Pair | None = None) -> None:
+        """Tell HiGHS what differs from what it knows."""
         h = self._highs
-        if c is not None:
-            self._tell("c", (c,), h.changeColCost)
-        if bounds is not None:
-            self._tell("bounds", bounds, h.changeColBounds)
-        if sides is not None:
-            self._tell("sides", sides, h.changeRowBounds)
-
-    def _tell(self, name: str, new: tuple[Array, ...], tell: Callable[..., object]) -> None:
-        """Tell HiGHS what differs from what it knows, one by one: all at once only since highspy 1.13."""
-        old = self._told.pop(name, None)
-        differ = [np.ones(len(new[0]), dtype=bool)] if old is None else [a != b for a, b in zip(old, new, strict=True)]
-        for k in np.flatnonzero(np.logical_or.reduce(differ)).tolist():
-            tell(k, *(float(values[k]) for values in new))
-        self._told[name] = new
+        for name, new in (("c", None if c is None else (c,)), ("bounds", bounds), ("sides", sides)):
+            if new is None:
+                continue
+            old = self._told.pop(name, tuple(np.full(len(values), np.nan) for values in new))
+            changed = np.flatnonzero(np.logical_or.reduce([a != b for a, b in zip(old, new, strict=True)]))
+            if name == "c":
+                h.changeColsCost(len(changed), changed.astype(np.int32), new[0][changed])
+            else:  # all at once only since highspy 1.13
+                tell = h.changeColBounds if name == "bounds" else h.changeRowBounds
+                for k in changed.tolist():
+                    tell(k, *(float(values[k]) for values in new))
+            self._told[name] = new
 
     def solve(
-        self, *, interior: bool = False, gap: float = 0.0, start: Array | None = None, nodes: int | None = None
+        self,
+        *,
+        interior: bool = False,
+        once: bool = False,
+        gap: float = 0.0,
+        start: Array | None = None,
+        nodes: int | None = None,
     ) -> FiniteResult:
         if self._integer:
             return self._branch_and_bound(gap, start, nodes)
         h = self._highs
-        status = run(h, interior)
+        status = run(h, interior, once)
         if status == "infeasible":
             ray = h.getDualRay()  # type: ignore[attr-defined]  # which its annotations forget
             return FiniteResult(status, None, -np.array(ray[2]) if ray[1] else None)
@@ -171,15 +175,15 @@ def backend(solver: str = "") -> Backend:
     return HIGHS
 
 
-def run(h: highspy.Highs, interior: bool = False) -> str:
+def run(h: highspy.Highs, interior: bool = False, once: bool = False) -> str:
     """Solve an LP: "optimal", "infeasible" or "unbounded". MasterError if HiGHS fails in every way that it knows.
 
-    Raises `OutOfTime` at the deadline, whichever way it was on.
+    `once` tries no other way. Raises `OutOfTime` at the deadline, whichever way it was on.
     """
     try:
         _set(h, _INTERIOR if interior else {})
         status = timed_run(h)
-        for options in _OTHERS:
+        for options in () if once else _OTHERS:
             doubtful = status == _STATUS.kUnbounded and not options  # a warm start may say that by mistake
             if status == _STATUS.kTimeLimit or (status in _ENDS and not doubtful):
                 break

@@ -6,7 +6,8 @@ get the whole model every time.
 
 from __future__ import annotations
 
-from functools import cache, partial
+from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,6 @@ from .written import Sides, WrittenProgram, optimal
 if TYPE_CHECKING:
     from pyomo.core.base.constraint import ConstraintData
     from pyomo.core.base.var import VarData
-    from pyomo.environ import ConcreteModel
 
 # Solvers for LPs that give multipliers, the ones that keep their model first; the first that is there is the default.
 LP_SOLVERS = (
@@ -48,19 +48,30 @@ class PyomoProgram(WrittenProgram):
 
     def __init__(self, program: FiniteProgram, tol: float, *, solver: str) -> None:
         import pyomo.environ as pyo
+        from pyomo.solvers.plugins.solvers.persistent_solver import PersistentSolver
 
         super().__init__(program, tol)
+        self.name, self._solver, self._numbers = solver, _available(solver), count()
         self._model = model = pyo.ConcreteModel()
         model.x = pyo.Var(range(len(program.c)))
-        self._x = list(model.x.values())
+        self._x: list[VarData] = list(model.x.values())
         model.cost = pyo.Objective(expr=_linear(program.c, self._x))
         model.rows = pyo.Constraint(pyo.Any)
         model.dual = pyo.Suffix(direction=pyo.Suffix.IMPORT)
-        self._handle = _Handle(solver, model, tol)
-        self._handle.bound(self._x, program.lower, program.upper)
+        for key, value in _settings(solver, tol).items():
+            self._solver.options[key] = value
+        # Some solvers watch the model, others have to be told what changes.
+        self._told = self._solver if isinstance(self._solver, PersistentSolver) else None
+        if self._told is not None:
+            self._told.set_instance(model)
+        config = getattr(self._solver, "update_config", None)
+        if config is not None:  # APPSI interfaces compare the whole model at every solve; most of it never changes here
+            config.update_params = config.update_named_expressions = config.update_constraints = False
+            config.check_for_new_or_removed_params = False
+        self._bound(program.lower, program.upper)
         if "highs" in solver:
             # HiGHS hears of its options with a solve, and must know before the first row which coefficients count.
-            self._handle.solve()
+            self._run()
         self._sides = sides = Sides.of(program.A, program.row_lower, program.row_upper)
         self._first = self._append(sides.equal, sides.value, sides.value.tolist())
         self._first += self._append(sides.upper, sides.right, [None] * len(sides.right))
@@ -74,7 +85,8 @@ class PyomoProgram(WrittenProgram):
         super().drop(keep)
         for row, stays in zip(self._rows, keep, strict=True):
             if not stays:
-                self._handle.remove(row)
+                if self._told is not None:
+                    self._told.remove_constraint(row)
                 del self._model.rows[row.index()]
         self._rows = [row for row, stays in zip(self._rows, keep, strict=True) if stays]
 
@@ -83,26 +95,35 @@ class PyomoProgram(WrittenProgram):
             raise MasterError("The sides of rows are not changed in models of Pyomo.")
         if c is not None and not np.array_equal(c, self._opened.c):
             self._model.cost.set_value(_linear(c, self._x))
-            self._handle.minimise()
+            if self._told is not None:
+                self._told.set_objective(self._model.cost)
         if bounds is not None:
-            self._handle.bound(self._x, *bounds)
+            self._bound(*bounds)
         super().change(c, bounds)
+
+    def _bound(self, lower: Array, upper: Array) -> None:
+        for variable, *ends in zip(self._x, lower.tolist(), upper.tolist(), strict=True):
+            low, high = (None if np.isinf(end) else end for end in ends)
+            if (variable.lb, variable.ub) != (low, high):
+                variable.setlb(low)
+                variable.setub(high)
+                if self._told is not None:
+                    self._told.update_var(variable)
 
     def _append(self, rows: sparse.csr_matrix, upper: Array, lower: list[float | None]) -> list[ConstraintData]:
         """Constraints `lower <= rows x <= upper`."""
         model, found = self._model, []
         for i, (low, high) in enumerate(zip(lower, upper.tolist(), strict=True)):
             part = slice(rows.indptr[i], rows.indptr[i + 1])
-            number = next(self._handle.numbers)
+            number = next(self._numbers)
             model.rows[number] = (low, _linear(rows.data[part], [self._x[j] for j in rows.indices[part]]), high)
             found.append(model.rows[number])
-            self._handle.append(found[-1])
+            if self._told is not None:
+                self._told.add_constraint(found[-1])
         return found
 
-    def solve(
-        self, *, interior: bool = False, gap: float = 0.0, start: Array | None = None, nodes: int | None = None
-    ) -> FiniteResult:
-        if not self._handle.solve():
+    def solve(self, **options: object) -> FiniteResult:
+        if not self._run():
             return FiniteResult("infeasible")
         # A variable in no row and no objective is never sent, and comes back without a value.
         x = np.array([0.0 if v.value is None else v.value for v in self._x])
@@ -113,79 +134,24 @@ class PyomoProgram(WrittenProgram):
         equal, upper, added = np.split(values, [held, len(self._first)])
         return optimal(self.program, x, np.concatenate([self._sides.multipliers(equal, upper), added]))
 
-
-def backend(solver: str = "") -> Backend:
-    """That solver of Pyomo, or the first that is there."""
-    name = solver or _first_available()
-    accuracy = 1e-10 if "highs" in name else 1e-9 if "gurobi" in name else 1e-7  # the last is a usual default
-    return Backend(f"pyomo:{name}", partial(PyomoProgram, solver=name), Capabilities(accuracy=accuracy))
-
-
-class _Handle:
-    """A Pyomo solver and the model that it watches, or has to be told about."""
-
-    def __init__(self, name: str, model: ConcreteModel, tol: float) -> None:
-        from pyomo.solvers.plugins.solvers.persistent_solver import PersistentSolver
-
-        self.name, self.model, self.numbers = name, model, count()
-        self.solver = _available(name)
-        for key, value in _settings(name, tol).items():
-            self.solver.options[key] = value
-        self.told = isinstance(self.solver, PersistentSolver)
-        if self.told:
-            self.solver.set_instance(model)
-        self._watch_only_what_changes()
-
-    def _watch_only_what_changes(self) -> None:
-        """The APPSI interfaces compare the whole model at every solve; most of it never changes here."""
-        config = getattr(self.solver, "update_config", None)
-        for part in ("params", "named_expressions", "vars", "constraints"):
-            if config is not None:
-                setattr(config, f"update_{part}", part == "vars")
-        if config is not None:
-            config.check_for_new_or_removed_params = False
-
-    def append(self, row: ConstraintData) -> None:
-        if self.told:
-            self.solver.add_constraint(row)
-
-    def remove(self, row: ConstraintData) -> None:
-        if self.told:
-            self.solver.remove_constraint(row)
-
-    def bound(self, variables: list[VarData], lower: Array, upper: Array) -> None:
-        """Set bounds of variables, where they change."""
-        for variable, *ends in zip(variables, lower.tolist(), upper.tolist(), strict=True):
-            low, high = (None if np.isinf(end) else end for end in ends)
-            if (variable.lb, variable.ub) != (low, high):
-                variable.setlb(low)
-                variable.setub(high)
-                if self.told:
-                    self.solver.update_var(variable)
-
-    def minimise(self) -> None:
-        """Tell of a new objective."""
-        if self.told:
-            self.solver.set_objective(self.model.cost)
-
-    def solve(self) -> bool:
+    def _run(self) -> bool:
         """Whether the model is feasible, with the solution loaded into it if so."""
         from pyomo.opt import TerminationCondition
 
         check("linear program")
         try:
-            results = self.solver.solve(self.model, load_solutions=False, **self._limit())
+            results = self._solver.solve(self._model, load_solutions=False, **self._limit())
         except Exception as error:  # every interface lets its solver's own errors through
             if "size-limited" in str(error):
                 raise LicenceError(
-                    f"{self.name}, called by Pyomo, refuses a model of {self.model.nvariables()} variables and "
-                    f'{self.model.nconstraints()} rows: {error}. Get a full licence, or use master="highs".'
+                    f"{self.name}, called by Pyomo, refuses a model of {self._model.nvariables()} variables and "
+                    f'{self._model.nconstraints()} rows: {error}. Get a full licence, or use master="highs".'
                 ) from error
             raise MasterError(f"{self.name}, called by Pyomo, failed on a bounded LP: {error}") from error
         found = results.solver.termination_condition
         if found == TerminationCondition.optimal:
-            self.model.solutions.clear()
-            self.model.solutions.load_from(results)
+            self._model.solutions.clear()
+            self._model.solutions.load_from(results)
             return True
         # The LP is bounded, so that a solver which cannot tell infeasible from unbounded has told.
         if found in (TerminationCondition.infeasible, TerminationCondition.infeasibleOrUnbounded):
@@ -196,13 +162,20 @@ class _Handle:
     def _limit(self) -> dict[str, Any]:
         """The time that is left, in the words of the interface."""
         seconds = left()
-        config: Any = getattr(self.solver, "config", None)
+        config: Any = getattr(self._solver, "config", None)
         if hasattr(config, "time_limit"):  # APPSI interfaces keep theirs until it is changed
-            used = getattr(getattr(self.solver, "_solver_model", None), "getRunTime", None)  # HiGHS counts all runs
+            used = getattr(getattr(self._solver, "_solver_model", None), "getRunTime", None)  # HiGHS counts all runs
             before = 0.0 if used is None else used()
             config.time_limit = None if seconds == np.inf else before + max(seconds, 0.01)
             return {}
         return {} if seconds == np.inf else {"timelimit": max(seconds, 0.01)}
+
+
+def backend(solver: str = "") -> Backend:
+    """That solver of Pyomo, or the first that is there."""
+    name = solver or next(_installed(), LP_SOLVERS[0])
+    accuracy = 1e-10 if "highs" in name else 1e-9 if "gurobi" in name else 1e-7  # the last is a usual default
+    return Backend(f"pyomo:{name}", partial(PyomoProgram, solver=name), Capabilities(accuracy=accuracy))
 
 
 def _linear(values: Array, variables: list[VarData]) -> Any:
@@ -227,19 +200,13 @@ def _available(name: str) -> Any:
 
     solver = pyo.SolverFactory(name)
     if not solver.available(exception_flag=False):
-        there = [other for other in LP_SOLVERS if pyo.SolverFactory(other).available(exception_flag=False)]
-        raise ModelError(
-            f"Pyomo has no LP solver {name!r} here; choose from {', '.join(there) or 'none: install one first'}."
-        )
+        there = ", ".join(_installed()) or "none: install one first"
+        raise ModelError(f"Pyomo has no LP solver {name!r} here; choose from {there}.")
     return solver
 
 
-@cache
-def _first_available() -> str:
-    """The first of `LP_SOLVERS` that is installed."""
+def _installed() -> Iterator[str]:
+    """Those of `LP_SOLVERS` that are there."""
     import pyomo.environ as pyo
 
-    for name in LP_SOLVERS:
-        if pyo.SolverFactory(name).available(exception_flag=False):
-            return name
-    raise ModelError(f"Pyomo has no LP solver here; install one of {', '.join(LP_SOLVERS)}.")
+    return (name for name in LP_SOLVERS if pyo.SolverFactory(name).available(exception_flag=False))

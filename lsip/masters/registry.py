@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -17,23 +17,9 @@ from .checked import Checked
 from .elastic import ElasticMaster
 from .refined import Refined
 
-
-@dataclass(frozen=True)
-class _Door:
-    """What a back end needs; its module, of the master's name, opens it by `backend`."""
-
-    package: str  # what has to be installed, by the extra of the master's name
-    chooses: bool = False  # whether a solver may be named behind a colon
-
-
-_MASTERS = {
-    "highs": _Door("highspy"),
-    "gurobi": _Door("gurobipy"),
-    "cvxpy": _Door("cvxpy", chooses=True),
-    "pyomo": _Door("pyomo", chooses=True),
-}
-
-
+# The back ends, each in a module of its name, and what has to be installed for them, by the extra of that name.
+_PACKAGES = {"highs": "highspy", "gurobi": "gurobipy", "cvxpy": "cvxpy", "pyomo": "pyomo"}
+_CHOOSE = ("cvxpy", "pyomo")  # which have many solvers, one of which may be named behind a colon
 DATA = ("c", "lower", "upper", "A", "row_lower", "row_upper", "tol")  # what a master is opened with
 
 
@@ -69,17 +55,16 @@ def master_name(master: str | MasterFactory) -> str:
 def backend(name: str) -> Backend:
     """The back end called `name`, or `name:solver` where it can use many; imported when it is first asked for."""
     master, colon, solver = name.partition(":")
-    if master not in _MASTERS:
+    if master not in _PACKAGES:
         raise ModelError(
-            f"There is no master called {master!r}; choose from {', '.join(_MASTERS)}, or name a solver of CVXPY or "
+            f"There is no master called {master!r}; choose from {', '.join(_PACKAGES)}, or name a solver of CVXPY or "
             "Pyomo, as in 'cvxpy:CLARABEL' and 'pyomo:glpk'."
         )
-    door = _MASTERS[master]
-    if colon and not (solver and door.chooses):
-        advice = "name a solver behind the colon or leave it out" if door.chooses else f"write {master!r}"
+    if colon and not (solver and master in _CHOOSE):
+        advice = "name a solver behind the colon or leave it out" if master in _CHOOSE else f"write {master!r}"
         raise ModelError(f"There is no master called {name!r}: {advice}.")
-    if find_spec(door.package) is None:
-        raise MissingExtraError(f"The master {master!r} needs {door.package}: pip install 'lsip[{master}]'.")
+    if find_spec(_PACKAGES[master]) is None:
+        raise MissingExtraError(f"The master {master!r} needs {_PACKAGES[master]}: pip install 'lsip[{master}]'.")
     found: Backend = import_module(f"lsip.masters.{master}").backend(*([solver] if solver else []))
     return replace(found, name=name)
 

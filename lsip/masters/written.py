@@ -87,6 +87,11 @@ class Sides:
         right = np.concatenate([upper[above], -lower[below]])
         return Sides(sparse.csr_matrix(A[same]), upper[same], sparse.csr_matrix(sides), right, (same, above, below))
 
+    def split(self, lower: Array, upper: Array) -> Pair:
+        """Other sides of the same rows, of which the same are equal and finite, as `value` and `right`."""
+        same, above, below = self.places
+        return upper[same], np.concatenate([upper[above], -lower[below]])
+
     def multipliers(self, equal: Array, upper: Array) -> Array:
         """Multipliers of the two parts as those of the rows: positive at an upper side, negative at a lower one."""
         same, above, below = self.places

@@ -15,7 +15,6 @@ def linear_program(
 
     The accuracy is that of a proposal: what comes of it is proven or not, whatever it is.
     """
-    found = open_program(HIGHS, FiniteProgram(c, lower, upper, A, row_lower, row_upper), accuracy).optimum(
-        interior=False
-    )
+    program = FiniteProgram(c, lower, upper, A, row_lower, row_upper)
+    found = open_program(HIGHS, program, accuracy).optimum(interior=False, once=True)
     return None if found is None else found[0]
