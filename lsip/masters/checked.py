@@ -42,18 +42,6 @@ def observed(name: str, method: Callable[..., Any], *given: object, **named: obj
         raise MasterError(f"The master {name} failed: {type(error).__name__}: {error}.") from error
 
 
-def check_finite(name: str, field: str, values: ArrayLike, size: int | None = None) -> None:
-    """Refuse what is no array of numbers, has nan or infinities in it, or another size."""
-    try:
-        found = numbers(values, f"`{field}` of the master {name}", nan=True)
-    except ModelError as error:
-        raise MasterError(str(error)) from None
-    if not np.isfinite(found).all():
-        raise MasterError(f"`{field}` of the master {name} is not finite.")
-    if size is not None and found.shape != (size,):
-        raise MasterError(f"`{field}` of the master {name} has the shape {found.shape}, not ({size},).")
-
-
 def open_program(backend: Backend, program: FiniteProgram, tol: float) -> CheckedProgram:
     """A finite program by a back end that can solve such programs, under observation."""
     can = backend.capabilities
@@ -97,10 +85,11 @@ class CheckedProgram(_Growing):
         if result.status not in ("optimal", "infeasible", "unbounded", "limit"):
             raise MasterError(f"The master {name} stopped with {result.status!r}.")
         for field, size in sizes.items():
-            if getattr(result, field) is not None:
-                check_finite(name, field, getattr(result, field), size)
-            elif result.status == "optimal" and (field == "x" or not self._integer):
+            values = getattr(result, field)
+            if values is None and result.status == "optimal" and (field == "x" or not self._integer):
                 raise MasterError(f"The master {name} gave no `{field}` of an optimum.")
+            if values is not None and not (np.shape(values) == (size,) and np.isfinite(values).all()):
+                raise MasterError(f"`{field}` of the master {name} is not finite, or has not the size {size}.")
         if result.status == "unbounded":  # whatever number stands for that
             return replace(result, bound=-np.inf)
         if np.isnan(result.bound) or (result.bound == np.inf and result.status != "infeasible"):
@@ -148,11 +137,10 @@ class Checked(_Growing):
         return self._checked("best_margin(most)", observed(self._name, self._master.best_margin, most))
 
     def centre(self, margin: float) -> Array | None:
-        z = observed(self._name, self._master.centre, margin)
-        if z is None:
-            return None
-        self._check_shape("centre(margin)", "a point or None", z, self._n)
-        return z if np.isfinite(z).all() else None
+        z: Array | None = observed(self._name, self._master.centre, margin)
+        if z is not None:
+            self._check("centre(margin)", "a point or None", z, (self._n,))
+        return z if z is not None and np.isfinite(z).all() else None
 
     def _checked(self, call: str, result: object) -> MasterResult:
         if not isinstance(result, MasterResult):
@@ -161,26 +149,18 @@ class Checked(_Growing):
             )
         if not isinstance(result.status, str) or result.status not in STATUSES:
             raise MasterError(f"The master {self._name} stopped with {result.status!r}.")
-        sizes = {"cut_multipliers": self._added, "row_multipliers": self._rows}
+        shapes: dict[str, tuple[int, ...]] = {"cut_multipliers": (self._added,), "row_multipliers": (self._rows,)}
         if result.status == "optimal":
-            sizes |= {"z": self._n, "reduced_costs": self._n}
-        for field, size in sizes.items():
-            values = getattr(result, field)
-            self._check_shape(call, f"`{field}`", values, size)
-            check_finite(self._name, field, values)
-        if result.status == "optimal":
-            for field in ("slack", "objective"):
-                value = getattr(result, field)
-                check_finite(self._name, field, value)
-                if np.ndim(value):
-                    raise ModelError(
-                        f"`{call}` of the master {self._name} must give a number `{field}`; got {shown(value)}."
-                    )
+            shapes |= {"z": (self._n,), "reduced_costs": (self._n,), "slack": (), "objective": ()}
+        for field, shape in shapes.items():
+            if not np.isfinite(self._check(call, f"`{field}`", getattr(result, field), shape)).all():
+                raise MasterError(f"`{field}` of the master {self._name} is not finite.")
         return result
 
-    def _check_shape(self, call: str, what: str, values: ArrayLike, size: int) -> None:
+    def _check(self, call: str, what: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
         found = numbers(values, f"What `{call}` of the master {self._name} gives for {what}", nan=True)
-        if found.shape != (size,):
+        if found.shape != shape:
             raise ModelError(
-                f"`{call}` of the master {self._name} must give {what} of shape ({size},); got {found.shape}."
+                f"`{call}` of the master {self._name} must give {what} of shape {shape}; got {found.shape}."
             )
+        return found

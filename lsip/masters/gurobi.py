@@ -6,22 +6,21 @@ import weakref
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+from scipy import sparse
 
 from ..deadline import check, left
 from ..errors import OutOfTime
 from .base import (
     Array,
     Backend,
-    Bools,
     Capabilities,
     FiniteProgram,
     FiniteResult,
     LicenceError,
     MasterError,
-    Matrix,
     Pair,
 )
-from .written import Sides, WrittenProgram
+from .written import SplitProgram
 
 if TYPE_CHECKING:
     import gurobipy
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 NO_LICENCE, TOO_LARGE = 10009, 10010  # Gurobi's error codes
 OPTIMAL, INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, UNBOUNDED, NODE_LIMIT, TIME_LIMIT = 2, 3, 4, 5, 8, 9  # and its statuses
 
-# A warm dual simplex; with these, Gurobi also has a ray to show for every infeasible model.
-_USUAL: dict[str, Any] = {"Method": 1, "Presolve": 0, "InfUnbdInfo": 1, "Threads": 1}
+_USUAL: dict[str, Any] = {"Method": 1, "Presolve": 0, "Threads": 1}  # a warm dual simplex
 _TREE: dict[str, Any] = {"Threads": 1, "MIPGapAbs": 0.0, "IntFeasTol": 1e-9}
 # When the warm dual simplex is stuck: from the beginning, with care; the primal simplex; the barrier method.
 _OTHERS: tuple[dict[str, Any], ...] = ({}, {"NumericFocus": 3}, {"Method": 0}, {"Method": 2})
@@ -44,8 +42,8 @@ _ENDS = {
 }
 
 
-class GurobiProgram(WrittenProgram):
-    """A live Gurobi model: the first rows split into sides, then the rows that were added."""
+class GurobiProgram(SplitProgram):
+    """A live Gurobi model."""
 
     def __init__(self, program: FiniteProgram, tol: float) -> None:
         super().__init__(program, tol)
@@ -56,22 +54,13 @@ class GurobiProgram(WrittenProgram):
         kinds = "C" if program.integer is None else np.where(program.integer, "I", "C")
         # The bounds are in place before the first update: a variable would otherwise be nonnegative for a moment.
         self._x = self._model.addMVar(len(program.c), lb=program.lower, ub=program.upper, obj=program.c, vtype=kinds)
-        self._sides = Sides.of(program.A, program.row_lower, program.row_upper)
-        self._first = self._append(self._sides.equal, "=", self._sides.value)
-        self._first += self._append(self._sides.upper, "<", self._sides.right)
-        self._rows: list[Any] = []  # those that were added
+        self._load()
 
-    def _append(self, rows: Matrix, sense: str, rhs: Array) -> list[Any]:
-        return list(self._model.addMConstr(rows, self._x, sense, rhs).tolist()) if len(rhs) else []
+    def _append(self, rows: sparse.csr_matrix, rhs: Array, equal: bool) -> list[Any]:
+        return list(self._model.addMConstr(rows, self._x, "=" if equal else "<", rhs).tolist()) if len(rhs) else []
 
-    def add(self, rows: Matrix, rhs: Array) -> None:
-        super().add(rows, rhs)
-        self._rows += self._append(rows, "<", rhs)
-
-    def drop(self, keep: Bools) -> None:
-        super().drop(keep)
-        self._model.remove([row for row, stays in zip(self._rows, keep, strict=True) if not stays])
-        self._rows = [row for row, stays in zip(self._rows, keep, strict=True) if stays]
+    def _remove(self, rows: list[Any]) -> None:
+        self._model.remove(rows)
 
     def change(self, c: Array | None = None, bounds: Pair | None = None, sides: Pair | None = None) -> None:
         super().change(c, bounds, sides)
@@ -103,27 +92,12 @@ class GurobiProgram(WrittenProgram):
                 model.setParam(key, _USUAL.get(key, 0))
         if model.Status == TIME_LIMIT:
             raise OutOfTime("Gurobi ran out of time.")
-        if model.Status in (INFEASIBLE, INFEASIBLE_OR_UNBOUNDED):
-            return FiniteResult("infeasible", None, self._farkas())
-        if model.Status == UNBOUNDED:
-            return FiniteResult("unbounded")
+        if model.Status in (INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, UNBOUNDED):
+            return FiniteResult("unbounded" if model.Status == UNBOUNDED else "infeasible")
         if model.Status != OPTIMAL and not (model.SolCount and max(model.ConstrVio, model.DualVio) <= 1e-7):
             raise MasterError(f"Gurobi stopped with status {model.Status} on a bounded LP.")
-        return FiniteResult("optimal", np.array(self._x.X), self._multipliers("Pi", -1.0), np.array(self._x.RC))
-
-    def _farkas(self) -> Array | None:
-        """The multipliers of Gurobi's Farkas proof, which has the opposite sign of its dual values."""
-        import gurobipy
-
-        try:
-            return self._multipliers("FarkasDual", 1.0)
-        except (AttributeError, gurobipy.GurobiError):  # presolve or the barrier method found it out, without a ray
-            return None
-
-    def _multipliers(self, attribute: str, sign: float) -> Array:
-        """An attribute of all rows as multipliers."""
-        first, added = (sign * np.array(self._model.getAttr(attribute, rows)) for rows in (self._first, self._rows))
-        return np.concatenate([self._sides.multipliers(*np.split(first, [len(self._sides.value)])), added])
+        multipliers = self._multipliers(-np.array(model.getAttr("Pi", self._first + self._rows)))
+        return FiniteResult("optimal", np.array(self._x.X), multipliers, np.array(self._x.RC))
 
     def _branch_and_bound(self, gap: float, start: Array | None, nodes: int | None) -> FiniteResult:
         model = self._model

@@ -19,17 +19,15 @@ from ..errors import ModelError
 from .base import (
     Array,
     Backend,
-    Bools,
     Capabilities,
     FiniteProgram,
     FiniteResult,
     LicenceError,
     MasterError,
-    Matrix,
     Pair,
 )
 from .highs import accurate
-from .written import Sides, WrittenProgram, optimal
+from .written import SplitProgram, optimal
 
 if TYPE_CHECKING:
     from pyomo.core.base.constraint import ConstraintData
@@ -43,8 +41,8 @@ LP_SOLVERS = (
 )
 
 
-class PyomoProgram(WrittenProgram):
-    """A Pyomo model with the sides of the first rows, then the rows that were added."""
+class PyomoProgram(SplitProgram):
+    """A live Pyomo model."""
 
     def __init__(self, program: FiniteProgram, tol: float, *, solver: str) -> None:
         import pyomo.environ as pyo
@@ -72,23 +70,7 @@ class PyomoProgram(WrittenProgram):
         if "highs" in solver:
             # HiGHS hears of its options with a solve, and must know before the first row which coefficients count.
             self._run()
-        self._sides = sides = Sides.of(program.A, program.row_lower, program.row_upper)
-        self._first = self._append(sides.equal, sides.value, sides.value.tolist())
-        self._first += self._append(sides.upper, sides.right, [None] * len(sides.right))
-        self._rows: list[ConstraintData] = []  # those that were added
-
-    def add(self, rows: Matrix, rhs: Array) -> None:
-        super().add(rows, rhs)
-        self._rows += self._append(sparse.csr_matrix(rows), rhs, [None] * len(rhs))
-
-    def drop(self, keep: Bools) -> None:
-        super().drop(keep)
-        for row, stays in zip(self._rows, keep, strict=True):
-            if not stays:
-                if self._told is not None:
-                    self._told.remove_constraint(row)
-                del self._model.rows[row.index()]
-        self._rows = [row for row, stays in zip(self._rows, keep, strict=True) if stays]
+        self._load()
 
     def change(self, c: Array | None = None, bounds: Pair | None = None, sides: Pair | None = None) -> None:
         if sides is not None:
@@ -110,17 +92,23 @@ class PyomoProgram(WrittenProgram):
                 if self._told is not None:
                     self._told.update_var(variable)
 
-    def _append(self, rows: sparse.csr_matrix, upper: Array, lower: list[float | None]) -> list[ConstraintData]:
-        """Constraints `lower <= rows x <= upper`."""
+    def _append(self, rows: sparse.csr_matrix, rhs: Array, equal: bool) -> list[ConstraintData]:
         model, found = self._model, []
-        for i, (low, high) in enumerate(zip(lower, upper.tolist(), strict=True)):
+        for i, right in enumerate(rhs.tolist()):
             part = slice(rows.indptr[i], rows.indptr[i + 1])
+            body = _linear(rows.data[part], [self._x[j] for j in rows.indices[part]])
             number = next(self._numbers)
-            model.rows[number] = (low, _linear(rows.data[part], [self._x[j] for j in rows.indices[part]]), high)
+            model.rows[number] = (right if equal else None, body, right)
             found.append(model.rows[number])
             if self._told is not None:
                 self._told.add_constraint(found[-1])
         return found
+
+    def _remove(self, rows: list[ConstraintData]) -> None:
+        for row in rows:
+            if self._told is not None:
+                self._told.remove_constraint(row)
+            del self._model.rows[row.index()]
 
     def solve(self, **options: object) -> FiniteResult:
         if not self._run():
@@ -128,11 +116,8 @@ class PyomoProgram(WrittenProgram):
         # A variable in no row and no objective is never sent, and comes back without a value.
         x = np.array([0.0 if v.value is None else v.value for v in self._x])
         # Pyomo's dual of a row is what the optimum gains with its right-hand side: a multiplier with the sign turned.
-        dual, held = self._model.dual, len(self._sides.value)
-        values = -np.array([dual.get(row, 0.0) for row in (*self._first, *self._rows)], dtype=float)
-        values[held:] = np.maximum(values[held:], 0.0)
-        equal, upper, added = np.split(values, [held, len(self._first)])
-        return optimal(self.program, x, np.concatenate([self._sides.multipliers(equal, upper), added]))
+        values = -np.array([self._model.dual.get(row, 0.0) for row in self._first + self._rows], dtype=float)
+        return optimal(self.program, x, self._multipliers(values))
 
     def _run(self) -> bool:
         """Whether the model is feasible, with the solution loaded into it if so."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -60,6 +61,38 @@ class WrittenProgram:
     def centre(self) -> Array | None:
         """HiGHS's interior-point solution: few solvers have a common word for one that is not moved to a corner."""
         return HighsProgram(self.program, self.tol).centre()
+
+
+class SplitProgram(WrittenProgram):
+    """The rows of a model that a solver keeps: the sides of the first ones, then those that were added."""
+
+    def _append(self, rows: sparse.csr_matrix, rhs: Array, equal: bool) -> list[Any]:
+        """Tell the solver of rows `rows x = rhs` or `rows x <= rhs`; what it calls them."""
+        raise NotImplementedError
+
+    def _remove(self, rows: list[Any]) -> None:
+        """Make the solver forget rows."""
+        raise NotImplementedError
+
+    def _load(self) -> None:
+        """Tell the solver of the first rows."""
+        sides = self._sides = Sides.of(self._opened.A, self._opened.row_lower, self._opened.row_upper)
+        self._first = self._append(sides.equal, sides.value, True) + self._append(sides.upper, sides.right, False)
+        self._rows: list[Any] = []
+
+    def add(self, rows: Matrix, rhs: Array) -> None:
+        super().add(rows, rhs)
+        self._rows += self._append(sparse.csr_matrix(rows), rhs, False)
+
+    def drop(self, keep: Bools) -> None:
+        super().drop(keep)
+        self._remove([row for row, stays in zip(self._rows, keep, strict=True) if not stays])
+        self._rows = [row for row, stays in zip(self._rows, keep, strict=True) if stays]
+
+    def _multipliers(self, values: Array) -> Array:
+        """Multipliers of all that the solver was told of as those of the rows."""
+        equal, upper, added = np.split(values, [len(self._sides.value), len(self._first)])
+        return np.concatenate([self._sides.multipliers(equal, np.maximum(upper, 0.0)), np.maximum(added, 0.0)])
 
 
 def optimal(program: FiniteProgram, x: Array, multipliers: Array) -> FiniteResult:
