@@ -21,7 +21,7 @@ import lsip
 from lsip.schema import Schema, whole
 from lsip.validation import answer
 
-from . import batched_search, rules, schedules, updates, validation
+from . import batched_search, fixed_grid, rules, schedules, updates, validation
 from . import checkpoint as checkpoints
 from . import evaluation as evaluations
 from .errors import GivenCodeError, code_of
@@ -284,9 +284,7 @@ SETTINGS: dict[str, Schema] = {
 
 def rebuilt(settings: Mapping[str, Any], given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     """Parts of a run: those given, and the others as a file describes them."""
-    from .baselines import crpo
-
-    homes = (updates, evaluations, lsip.oracles, batched_search, crpo, rules, schedules)
+    homes = (updates, evaluations, lsip.oracles, batched_search, fixed_grid, rules, schedules)
     return {
         name: given[name] if given.get(name) is not None else checkpoints.rebuild(settings[name], homes, name)
         for name in names

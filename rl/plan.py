@@ -19,7 +19,7 @@ from lsip.model import Answer
 from lsip.proof import closed, relative_gap
 from lsip.solution import above, below
 
-from . import plan_file, validation
+from . import checkpoint, plan_file, validation
 from .dataset import OptimisticSet
 from .errors import InfeasibleError
 from .occupancy import OccupancyProgram, fill, most_share, optimistic_program, planning_program
@@ -28,6 +28,10 @@ from .sicmdp import SICMDP, Specification, as_model, as_specification, policy_of
 
 Array = NDArray[np.float64]
 METHODS = ("auto", "lp", "decompose")
+LEARNED = (
+    "Only the plan of a known model can be saved; what was learned belongs to its data. Keep those, as in "
+    "np.save('counts.npy', data.counts), and learn from rl.Dataset(counts) again."
+)
 DECOMPOSE_OPTIONS = [
     name
     for name in inspect.signature(lsip.decompose).parameters
@@ -183,12 +187,27 @@ class Plan:
 
     def save(self, path: str | Path) -> None:
         """Write the plan of a known model and its proof to an .npz file; no code is stored, or run on loading."""
-        plan_file.save(self, path)
+        checkpoint.check_target(path)
+        if self.model is not None:
+            raise lsip.ModelError(LEARNED)
+        if isinstance(self.solution, lsip.Decomposition):
+            plan_file.save_mixture(self.solution, path)
+        else:
+            self.solution.save(path)
 
     @classmethod
     def load(cls, path: str | Path, mdp: SICMDP) -> Plan:
         """The plan of `mdp` in a file of `save`; its proof is checked against `mdp`, and ProofError if it fails."""
-        return plan_file.load(path, as_model(mdp))
+        mdp = as_model(mdp)
+        if plan_file.is_mixture(path):
+            maximise = Maximiser(mdp.specification, KnownModel(mdp))
+            mixture = plan_file.load_mixture(path, mixture_problem(maximise), maximise)
+            loaded = read_mixture(mixture, maximise)
+        else:
+            program = planning_program(mdp)
+            loaded = read_plan(program, lsip.Solution.load(path, program.problem, verify=False))
+        loaded = replace(loaded, reached=proven_value(mdp, loaded.policy), mdp=mdp).verify()
+        return replace(loaded, solution=replace(loaded.solution, checked=True))
 
     @legibly
     def __str__(self) -> str:

@@ -1,10 +1,9 @@
-"""Plans in files: the file of a written-out program is that of its solution; a mixture of policies has its own."""
+"""The file of a plan that is a mixture of policies; the plan of a written-out program has that of its solution."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,18 +13,9 @@ from lsip.schema import Schema, double, text, whole
 from lsip.solver import Atom
 
 from . import checkpoint
-from .occupancy import planning_program
-from .optimistic import Greedy, KnownModel, Maximiser
-from .sicmdp import SICMDP
-
-if TYPE_CHECKING:
-    from .plan import Plan
+from .optimistic import Greedy, Maximiser
 
 KIND = "Plan"
-LEARNED = (
-    "Only the plan of a known model can be saved; what was learned belongs to its data. Keep those, as in "
-    "np.save('counts.npy', data.counts), and learn from rl.Dataset(counts) again."
-)
 ARRAYS = ("x", "weights", "points", "radii", "box", "actions", "row_multipliers", "violation")
 FACTS: dict[str, Schema] = {  # of a mixture, beside its arrays
     "kind": text,
@@ -40,32 +30,21 @@ FACTS: dict[str, Schema] = {  # of a mixture, beside its arrays
 STEP = ("iteration", "value", "lower", "upper", "violation", "bound", "cuts", "rows", "seconds")
 
 
-def save(plan: Plan, path: str | Path) -> None:
-    """Write the plan of a known model."""
-    checkpoint.check_target(path)
-    if plan.model is not None:
-        raise lsip.ModelError(LEARNED)
-    if isinstance(plan.solution, lsip.Decomposition):
-        checkpoint.write(path, *_parts(plan.solution))
-    else:
-        plan.solution.save(path)
+def is_mixture(path: str | Path) -> bool:
+    """Whether a file holds a mixture; one that does not holds the solution of a written-out program."""
+    return checkpoint.facts(path, KIND).get("kind") == KIND
 
 
-def load(path: str | Path, mdp: SICMDP) -> Plan:
-    """The plan of a known model, with its proof checked."""
-    from .plan import mixture_problem, proven_value, read_mixture, read_plan
+def save_mixture(solution: lsip.Decomposition, path: str | Path) -> None:
+    """Write a mixture and its proof."""
+    checkpoint.write(path, *_parts(solution))
 
-    if checkpoint.facts(path, KIND).get("kind") == KIND:
-        facts, arrays = checkpoint.read(path, KIND, FACTS, ARRAYS.__contains__)
-        maximise = Maximiser(mdp.specification, KnownModel(mdp))
-        with checkpoint.reading(path, KIND, facts):
-            solution = _decomposition(facts, arrays, mixture_problem(maximise), maximise)
-        found = read_mixture(solution, maximise)
-    else:
-        program = planning_program(mdp)
-        found = read_plan(program, lsip.Solution.load(path, program.problem, verify=False))
-    found = replace(found, reached=proven_value(mdp, found.policy), mdp=mdp).verify()
-    return replace(found, solution=replace(found.solution, checked=True))
+
+def load_mixture(path: str | Path, problem: lsip.Problem, maximise: Maximiser) -> lsip.Decomposition:
+    """The mixture of a file as a solution of `problem`; its proof is still to be checked."""
+    facts, arrays = checkpoint.read(path, KIND, FACTS, ARRAYS.__contains__)
+    with checkpoint.reading(path, KIND, facts):
+        return _decomposition(facts, arrays, problem, maximise)
 
 
 def _parts(solution: lsip.Decomposition) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -14,12 +14,12 @@ import lsip
 from lsip.legible import legible_repr, say
 from lsip.validation import numbers
 
-from . import plan_file, theory, validation
+from . import theory, validation
 from .binary import BinaryModel
 from .certify import Guarantee
 from .dataset import Dataset, OptimisticSet, as_dataset
 from .occupancy import optimistic_program
-from .plan import Plan, SolverOptions, plan_optimistically, read_plan, refuse_infeasible
+from .plan import LEARNED, Plan, SolverOptions, plan_optimistically, read_plan, refuse_infeasible
 from .sicmdp import SICMDP, Specification, as_specification, policy_of
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ class Learned(Plan):
 
     def save(self, path: str | Path) -> None:
         """Refused: what was learned belongs to its data."""
-        raise lsip.ModelError(plan_file.LEARNED)
+        raise lsip.ModelError(LEARNED)
 
     @property
     def failure(self) -> float:

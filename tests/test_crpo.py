@@ -11,7 +11,7 @@ from tests.test_simulator import Hidden
 
 torch = pytest.importorskip("torch")
 
-from rl.baselines.crpo import FixedGrid  # noqa: E402
+from rl.baselines import FixedGrid  # noqa: E402
 from tests.test_si_cpo import assert_same_run  # noqa: E402
 from tests.test_updates import toy  # noqa: E402
 

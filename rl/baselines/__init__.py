@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import lsip
 
+from ..fixed_grid import FixedGrid
 from .discretise import Discretised, discretise
 
 if TYPE_CHECKING:
-    from .crpo import CRPO, FixedGrid
+    from .crpo import CRPO
     from .lagrangian import PPOLagrangian
 
 __all__ = ["CRPO", "Discretised", "FixedGrid", "PPOLagrangian", "discretise"]
 
-_TORCH = {"CRPO": "crpo", "FixedGrid": "crpo", "PPOLagrangian": "lagrangian"}  # need torch, which planning does not
+_TORCH = {"CRPO": "crpo", "PPOLagrangian": "lagrangian"}  # need torch, which planning does not
 
 
 def __getattr__(name: str) -> Any:

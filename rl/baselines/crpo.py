@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Unpack
+from typing import Unpack
 
 import numpy as np
 
-import lsip
-
 from .. import validation
+from ..fixed_grid import FixedGrid
 from ..si_cpo import SICPO, Options
 from ..sicmdp import SICMDP
 from ..simulator import Simulator, as_simulator
 
 GRIDS = {250: 16, 500: 23, 1000: 33}  # points an axis that stand for the paper's N
-
-
-@dataclass(frozen=True)
-class FixedGrid:
-    """An oracle that looks at the same uniform grid every time, `per_axis` points along each axis."""
-
-    per_axis: int
-    candidates: ClassVar[bool] = False  # what a constraint suggests besides is not for this oracle
-
-    def __post_init__(self) -> None:
-        validation.count("per_axis", self.per_axis)
-
-    def maximise(
-        self, violation: lsip.oracles.Violation, *, target: float = 0.0, seed: int = 0
-    ) -> lsip.oracles.Separation:
-        """The worst grid point; nothing is proven."""
-        points = violation.domain.grid(self.per_axis)
-        values = violation.values(points).max(axis=1)
-        k = int(np.argmax(values))
-        return lsip.oracles.Separation(points[[k]], values[[k]], np.inf, np.zeros(1, dtype=np.intp))
 
 
 class CRPO(SICPO):
