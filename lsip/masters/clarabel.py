@@ -22,7 +22,8 @@ class ClarabelProgram(WrittenProgram):
 
     def __init__(self, program: FiniteProgram, tol: float) -> None:
         super().__init__(program, tol)
-        self.clarabel, self._form, self._matrix = _package(), self._written(program), program.A
+        self.clarabel = _package()
+        self._form, self._matrix = self._written(program), program.A
 
     def solve(self, **options: object) -> FiniteResult:
         check("cone program")
