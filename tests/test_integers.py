@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 import lsip
 from lsip.masters.registry import open_integer_master
 from lsip.proof.certificate import Support, TreeAssumption
-from lsip.solver.forcing import forced
+from lsip.reductions.forcing_rows import forced
 from lsip.solver.tuning import IntegerTuning
 
 T = lsip.Index("t", lsip.Interval(0, 1))

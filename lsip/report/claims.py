@@ -12,7 +12,7 @@ import numpy as np
 
 from ..legible import printable
 from ..model.status import Status
-from ..proof.verify import contradiction
+from ..solution.verify import contradiction
 
 if TYPE_CHECKING:
     from ..solution.solution import Solution

@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..expressions.convex_rows import ConvexConstraint
-from ..model.affine_hull import Implied
 from ..model.families import RowFamily
 from ..model.program import Program
 from ..model.restated import BoundedPart
 from ..model.statements import ForAll
 from ..model.unbounded import Placement
 from ..proof.certificate import Certificate, Support
+from ..reductions.factor_out_zeros import Quotients
 from .active import TUNING, ActivePoint
 from .balance import Balance, Term, fitted, on_bound, on_row
 from .clusters import near, one, room, together
@@ -66,7 +66,7 @@ class Reading:
         for f, family in enumerate(program.families):
             if f not in owners:
                 numbers[f] = len(families)
-                families.append(written_family(family, f))
+                families.append(written_family(program.written.families[f], f))
                 rows |= {(f, i): (numbers[f], i) for i in range(len(family.columns))}
                 continue
             for part, place in owners[f]:
@@ -181,20 +181,16 @@ class Reading:
 
     def _factor(self, s: Support) -> tuple[float, list[tuple[Any, int]], Array]:
         """What the row of solvers is of the undivided one, without factors that vanish, these, and the point."""
-        family: Any = self.program.families[s.family]
-        z, missing, divisor = s.point, [], 1.0
-        placement = self.placements.get((s.family, s.component))
+        z, placement = s.point, self.placements.get((s.family, s.component))
         if placement is not None and placement.scale_axis is not None and placement.scale(z) <= TUNING.same:
             z = z.copy()
             z[placement.scale_axis] = 0.0
-        for factor, power in getattr(family, "factors", {}).get(s.component, ()):
-            value = factor.value(z)
-            if abs(value) <= TUNING.vanishing * factor.largest(family.domain):
-                missing.append((factor, power))
-                z = factor.at(z[None])[0]
-            else:
-                divisor *= value**power
-        return 1 / divisor, missing, z
+        return self.quotients.undivided(s.family, s.component, z, TUNING.vanishing)
+
+    @cached_property
+    def quotients(self) -> Quotients:
+        """What rows were divided by."""
+        return Quotients.of(self.program)
 
     def _declared(self, written: WrittenFamily, z: Array) -> list[tuple[float, Array]]:
         """A point of the rows as points of the declared indices, with shares that add up to one."""
@@ -223,20 +219,19 @@ class Reading:
         given = certificate.row_multipliers
         rows = np.zeros(program.finite_rows) if not len(given) else np.array(given)
         nothing = Balance(np.delete(rows, np.arange(count, program.A.shape[0])), np.zeros(program.n), [])
-        divided = [getattr(f, "undivided", None) is not None for f in program.families]
+        divided = {f for f, rows in self.quotients.factors.items() if rows}
         unpaid = self._unpaid()
-        if not any(divided) and not program.implied and not len(unpaid):
+        if not divided and not self.quotients.implied and not len(unpaid):
             return nothing
         target = np.zeros(program.n + 1)
         target[unpaid] = -self.reduced[unpaid]
         target[-1] = target[unpaid] @ certificate.x[unpaid]
         for s in certificate.support:
-            if divided[s.family]:
+            if s.family in divided:
                 factor, missing, z = self._factor(s)
                 if not missing:
-                    undivided: Any = program.families[s.family].undivided  # type: ignore[attr-defined]
                     target += s.multiplier * self._row(program.families[s.family], s.component, s.point)
-                    target -= s.multiplier * factor * self._row(undivided, s.component, z)
+                    target -= s.multiplier * factor * self._row(program.written.families[s.family], s.component, z)
         extra = rows[count : program.A.shape[0]]
         table = np.column_stack([program.A.toarray(), program.row_upper])
         target += extra @ table[count:] if len(extra) else 0.0
@@ -287,13 +282,13 @@ class Reading:
             unit = np.zeros(program.n + 1)
             unit[j], unit[-1] = 1.0, program.lower[j]
             yield Term(unit, -np.inf, on_bound(j))
-        for k, source in enumerate(program.implied):
-            assert isinstance(source, Implied)
-            family: Any = source.family
+        for k, source in enumerate(self.quotients.implied):
             if source.divided_by:
                 yield Term(table[count + k], -np.inf, self._at(source.family, source.row, source.at, source.divided_by))
                 continue
-            yield Term(self._row(family, source.row, source.at), 0.0, self._at(source.family, source.row, source.at))
+            yield Term(
+                self._row(source.family, source.row, source.at), 0.0, self._at(source.family, source.row, source.at)
+            )
             opposite, side = source.opposite, source.opposite_finite
             assert opposite is not None
             if source.opposite_row is not None:
@@ -314,11 +309,9 @@ class Reading:
         row[-1] = b[0]
         return row
 
-    def _at(self, family: object, row: int, at: Array, divided_by: str = "") -> Callable[[Balance, float], None]:
+    def _at(self, family: RowFamily, row: int, at: Array, divided_by: str = "") -> Callable[[Balance, float], None]:
         """Where a multiplier of a row of a family at a point goes."""
-        f = next(
-            f for f, other in enumerate(self.program.families) if family in (other, getattr(other, "undivided", 0))
-        )
+        f = next(f for f, other in enumerate(self.program.written.families) if other is family)
 
         def use(found: Balance, value: float) -> None:
             entries = self._entries(Support(f, row, at, value), divided=False)

@@ -24,7 +24,6 @@ from ..files import blamed, read_arrays, read_facts, whole_file, write_json
 from ..legible import legibly
 from ..model.callables import FamilyOn
 from ..model.compilation import Written
-from ..model.division import as_written, solvable
 from ..model.families import Seen
 from ..model.fingerprint import check_same, differing, fingerprint
 from ..model.problem import Problem
@@ -43,7 +42,7 @@ from ..proof.certificate import (
     TrustAssumption,
 )
 from ..proof.gap import relative_gap
-from ..proof.verify import check_numbers, verify
+from ..reductions.chain import restate
 from ..schema import Either, Schema, anything, conform, double, flag, missing, text
 from ..schema import whole as whole_number
 from ..validation import flag as check_flag
@@ -54,6 +53,7 @@ from .model_file import write_relaxation
 from .reading import Reading
 from .rounding import above, below
 from .uncertified import reason
+from .verify import check_numbers, verify
 from .views import shown_by
 from .written import WrittenFamily
 
@@ -450,8 +450,7 @@ class Solution:
             ) from late
         if self.checked:
             return self
-        violation = as_written(self.program, proven)
-        return replace(self, checked=True, certificate=replace(self.certificate, violation=violation))
+        return replace(self, checked=True, certificate=replace(self.certificate, violation=proven))
 
     def _verify(self, tol: float | None, atol: float | None, oracle: Oracle | None) -> tuple[float, ...]:
         program = self._compiled() if self.model is not None else self._forgetful()
@@ -467,7 +466,7 @@ class Solution:
         """The program of the model, as it was when it was solved, which has to be the one that is shown."""
         layout = self.program.layout
         changed = layout is not None and layout.owner is self.model  # perhaps, since then
-        program = solvable(layout.written if changed else self.model)  # type: ignore[union-attr]
+        program = restate(layout.written if changed else self.model)  # type: ignore[union-attr]
         different = differing(fingerprint(program), fingerprint(self.program))
         if different:
             raise ProofError(f"The program of the solution is not that of its model: {', '.join(different)} differ.")
@@ -554,7 +553,7 @@ class Solution:
         written = None if layout is None else layout.written
         if layout is None or not isinstance(written, Written) or written.together is written:
             return self
-        program, c = solvable(written.together), self.certificate
+        program, c = restate(written.together), self.certificate
         assert program.layout is not None
         there = layout.moves(program.layout)
 
@@ -637,7 +636,7 @@ class Solution:
         few points.
         """
         check_flag("verify", verify)
-        program = None if problem is None else solvable(problem)
+        program = None if problem is None else restate(problem)
         held = read_facts(path, WHAT)
         with blamed(path, WHAT):
             facts = {"model": None, "problem": None, **held}
@@ -646,7 +645,7 @@ class Solution:
             arrays = {name: _vector(data[name], name) for name in ARRAYS}
             if program is None or problem is None:
                 problem = _stored(path, facts["problem"])
-                program = solvable(problem)
+                program = restate(problem)
             if arrays["x"].shape != (program.n,):
                 raise ModelError(f"{path} holds {arrays['x'].size} variables, the problem has {program.n}.")
             check_same(path, facts["model"], program)

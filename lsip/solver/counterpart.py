@@ -20,7 +20,6 @@ from ..masters.checked import CheckedWhole
 from ..masters.clarabel import ConeProgram, available
 from ..masters.whole import WholeProgram
 from ..model.counterpart import counterpart, unsuited
-from ..model.division import solvable
 from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
@@ -28,7 +27,7 @@ from ..proof.certificate import Array, Ints, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower, infeasible, prove_confined
-from ..proof.scaling import scaled, scaling_of
+from ..reductions.chain import reduce, restate
 from ..solution.solution import Solution
 from .again import Tried
 from .driver import Run, Steps, drive
@@ -113,7 +112,7 @@ class Counterpart(Options):
 
     def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
         """Solve a problem this way, with a progress table if `verbose`."""
-        given = solvable(problem)
+        given = restate(problem)
         if given.integer.any():
             run: Steps = IntegerRun(given, self, counterpart_run, problem, expected_whole(given, self))
         else:
@@ -172,7 +171,7 @@ class CounterpartRelaxation(Relaxation):
     negligible: ClassVar[float] = 1e-6  # pushes are no active points
 
     def __init__(self, given: Program, options: Options) -> None:
-        super().__init__(scaled(given), scaling_of(given), options, given)
+        super().__init__(reduce(given), options)
         self.finite, self.held = counterpart(self.program), Tried([], 1.0)
         self.best: Feasible | None = None
         self.separated: tuple[Proposal, list[Separation]] | None = None

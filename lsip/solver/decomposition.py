@@ -22,8 +22,8 @@ from ..proof.gap import closed
 from ..proof.primal import broken_rows
 from ..proof.prove import upper_bound
 from ..proof.rows import trusts
-from ..proof.verify import check_numbers
 from ..solution.solution import Solution
+from ..solution.verify import check_numbers
 from ..validation import shown
 from .decomposed import DecomposedRelaxation, least_gap
 from .driver import Run, drive

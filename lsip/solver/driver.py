@@ -18,7 +18,6 @@ import numpy as np
 from ..deadline import check, watched, within
 from ..errors import OutOfTime
 from ..masters import MasterError
-from ..model.division import as_written, tight
 from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
@@ -29,7 +28,8 @@ from ..proof.families import Bounds
 from ..proof.primal import Broken
 from ..proof.prove import Lower, infeasible, optimal, row_terms, unbounded
 from ..proof.ray import Ray
-from ..proof.region import restated
+from ..reductions.chain import inverse
+from ..reductions.factor_out_zeros import tight
 from ..rounding import check_rounding
 from ..solution.effort import Effort
 from ..solution.rounding import above
@@ -49,7 +49,6 @@ BEYOND = (
     "The proof cannot be written in the units of the model: some of its numbers are too large or too small for "
     "doubles. Measure in other units."
 )
-LARGEST = np.finfo(float).max
 
 
 class Steps(Protocol):
@@ -559,11 +558,7 @@ class Run:
         state, relaxation = self.state, self.relaxation
         if not self.scaling.returns(certificate):
             status, evidence = (Status.UNCERTIFIED, BEYOND) if status in PROVEN else (status, evidence)
-        with np.errstate(over="ignore"):
-            certificate = restated(self.given, self.scaling.to_given(certificate))
-        violation = as_written(self.given, certificate.violation)
-        certificate = replace(certificate, x=np.clip(certificate.x, -LARGEST, LARGEST), violation=violation)
-        certificate = replace(certificate, finite_violation=max(self.given.finite_violation(certificate.x), 0.0))
+        certificate = inverse(self.program, certificate)
         return self._answer(
             status,
             certificate,

@@ -29,17 +29,18 @@ from ..model.status import Status
 from ..oracles import pick_oracle
 from ..proof.certificate import Array, BoundAssumption, Certificate, Support, TreeAssumption
 from ..proof.dual import Dual
-from ..proof.gap import closed, data_rounding, relative_gap
+from ..proof.gap import closed, relative_gap
 from ..proof.linear_algebra import exact_sums
 from ..proof.primal import Broken
 from ..proof.prove import Lower, optimal, prove_feasible
-from ..proof.verify import verify
+from ..reductions.forcing_rows import forced
+from ..reductions.rounding import data_rounding
 from ..solution.effort import Effort
 from ..solution.rounding import above
 from ..solution.solution import Iterate, Solution
+from ..solution.verify import verify
 from .clock import Clock
 from .driver import PROVEN, Run, drive
-from .forcing import forced
 from .integer_counterpart import IntegerCounterpart
 from .integer_relaxation import IntegerRelaxation
 from .options import Options

@@ -16,7 +16,7 @@ from ..model.program import Program
 from ..proof.certificate import Array, Certificate
 from ..proof.dual import Dual
 from ..proof.prove import Feasible, Lower, optimal, prove_feasible
-from ..proof.scaling import scaling_of
+from ..reductions.equilibration import scaling_of
 from .measure import atoms
 from .options import Options
 

@@ -12,7 +12,7 @@ from ..masters.base import IntegerMaster, IntegerResult, Matrix
 from ..masters.registry import open_integer_master
 from ..model.program import Program
 from ..proof.certificate import Array, Support
-from ..proof.scaling import scaling_of
+from ..reductions.equilibration import scaling_of
 from .options import Options
 from .rows import cut_rows
 

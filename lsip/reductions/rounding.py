@@ -1,0 +1,94 @@
+"""What rounding leaves of the terms of a model: no gap between bounds is expected to become smaller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..model.peaks import sampled
+from ..model.program import Program
+from ..proof.gap import TUNING as GAP
+from ..proof.linear_algebra import TUNING as ENCLOSURE
+from .curtis_reid import fitted_units
+from .equilibration import scaling_of
+
+
+@dataclass(frozen=True)
+class RoundingTuning:
+    """How the terms of a model are estimated.
+
+    Parameters
+    ----------
+    conic
+        The share of terms that is left of programs with cones: interior-point methods do not tell smaller numbers
+        from 0.
+    most_cancelled
+        Rounding of rows whose terms cancel is no excuse for a wider gap, where the costs that matter are about 1.
+    seen
+        Directions that rows see less than this, relative, are left out of the fit that tells of such terms.
+    most_table
+        Numbers in rows up to which it is made.
+    """
+
+    conic: float = 1e-11
+    most_cancelled: float = 1e-5
+    seen: float = 1e-9
+    most_table: int = 1_000_000
+
+
+TUNING = RoundingTuning()
+
+
+def data_rounding(program: Program, unit: float | None = None) -> float:
+    """What rounding leaves of the terms of a model, as its data tell: no gap is expected to become smaller.
+
+    Where the costs that matter and the rows are about 1, so are the terms of the objective, those of the dual, and both
+    sides of the rows, each times its multiplier. Rows may be made of terms that cancel, as those of a polynomial in
+    years are. `unit` is what costs are about 1 in, where it is known.
+    """
+    terms = 0.0
+    if unit is None:
+        unit = _objective_unit(program) if program.c.any() else 0.0
+        terms = _cancelling(program) if unit and program.cones is None else 0.0
+    share = GAP.rounding if program.cones is None else TUNING.conic
+    return max(share * ((4.0 + terms) * unit + 2.0 * abs(program.constant)), ENCLOSURE.underflow)
+
+
+def _objective_unit(program: Program) -> float:
+    """What the costs that matter are about 1 in, in units of the objective."""
+    if program.cones is None:
+        return 1.0 / scaling_of(program).objective
+    found = fitted_units(program)
+    return 1.0 / found[-1] if found is not None else float(np.abs(program.c).max(initial=0.0))
+
+
+def _cancelling(program: Program) -> float:
+    """What the terms of each row add up to at least without their signs, where free variables make rows meet sides.
+
+    A least-squares fit at a few index points tells; rows are about 1 themselves. 0 where that is more than doubles can
+    resolve: then rounding is no excuse. It is a power of two, since other machines sum up otherwise.
+    """
+    free = np.flatnonzero(np.isinf(program.lower) & np.isinf(program.upper))
+    units, rows, sides = scaling_of(program), [], []
+    for family, factors in zip(program.families, units.families, strict=True):
+        if family.linear is None and len(free) > 1:
+            a, b = sampled(family)
+            if a.shape[0] * a.shape[1] * program.n > TUNING.most_table:
+                return 0.0
+            table = np.zeros((*a.shape[:2], program.n))
+            for component, places in enumerate(family.columns):
+                np.add.at(table[:, component].T, places, a[:, component].T)
+            rows.append((table * units.columns * factors[:, None]).reshape(-1, program.n)[:, free])
+            sides.append((b * factors).ravel())
+    if not rows:
+        return 0.0
+    every, right = np.concatenate(rows), np.concatenate(sides)
+    try:
+        x = np.linalg.lstsq(every, right, rcond=TUNING.seen)[0]
+    except np.linalg.LinAlgError:  # of rows that are not finite
+        return 0.0
+    terms = float((np.abs(every) @ np.abs(x)).min())
+    if not 1.0 <= terms <= TUNING.most_cancelled / GAP.rounding:
+        return 0.0
+    return float(2.0 ** np.floor(np.log2(terms)))
