@@ -12,9 +12,9 @@ import pytest
 import lsip
 from lsip import Counterpart, Exchange, Index, Problem, ProofError, Rule, Variable, forall, maximize, minimize
 from lsip.domains.lifted import lifted
-from lsip.model.counterpart import counterpart
 from lsip.proof.confinement import confined
 from lsip.proof.dual import Dual
+from lsip.reductions.robust_counterpart import counterpart
 from lsip.solution.verify import verify
 
 SETS: dict[str, Any] = {

@@ -2,7 +2,7 @@
 
 The gap is relative: (upper - lower) / max(|lower|, |upper|), 0 where both are the same number, and infinite where one
 of them is not known. An optimum is proven where it is at most `tol`, or where upper - lower is at most `atol`, in units
-of the objective. Unless it is given, `atol` is what rounding leaves of the model's own terms (`reductions.rounding`).
+of the objective. Unless it is given, `atol` is what rounding leaves of the model's own terms, as its data tell.
 """
 
 from __future__ import annotations
@@ -24,9 +24,21 @@ class GapTuning:
     ----------
     rounding
         The share of terms that rounding leaves.
+    conic
+        The same for programs with cones: interior-point methods do not tell smaller numbers from 0.
+    most_cancelled
+        Rounding of rows whose terms cancel is no excuse for a wider gap, where the costs that matter are about 1.
+    seen
+        Directions that rows see less than this, relative, are left out of the fit that tells of such terms.
+    most_table
+        Numbers in rows up to which it is made.
     """
 
     rounding: float = 64 * EPS
+    conic: float = 1e-11
+    most_cancelled: float = 1e-5
+    seen: float = 1e-9
+    most_table: int = 1_000_000
 
 
 TUNING = GapTuning()

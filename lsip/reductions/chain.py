@@ -10,8 +10,6 @@ A program carries the maps of its reductions, so one call of `inverse` goes all 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..lifetime import Remembered
 from ..model.program import Compilable, Program, compiled
 from ..proof.certificate import Certificate
@@ -34,9 +32,7 @@ def restate(problem: Program | Compilable) -> Program:
     given = program = compiled(problem)
     if given not in _restated:
         for reduction in RESTATEMENTS:
-            if reduction.accepts(program):
-                found, mapping = reduction.apply(program)
-                program = found if found is program else replace(found, maps=(*program.maps, mapping))
+            program = reduction.apply(program) if reduction.accepts(program) else program
         _restated[given] = program
     return _restated[given]
 
@@ -44,7 +40,7 @@ def restate(problem: Program | Compilable) -> Program:
 def reduce(given: Program) -> Program:
     """The program that is solved; what is learnt about its families is kept as long as the given one is."""
     if given not in _reduced:
-        _reduced[given] = UNITS.apply(given)[0]
+        _reduced[given] = UNITS.apply(given)
     return _reduced[given]
 
 

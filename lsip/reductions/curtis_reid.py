@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,7 +153,21 @@ def power_of_two(exponents: Array) -> Array:
     return found
 
 
-def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, parts: tuple[Ints, Ints]) -> tuple[Array, Array]:
+Exponents: TypeAlias = tuple[Array, Array]  # of the factors of rows and of columns
+
+
+class Entries(NamedTuple):
+    """Exponents of entries with their rows and columns, those of right-hand sides with their rows, and the parts."""
+
+    i: Ints
+    j: Ints
+    entry: Array
+    told: Ints
+    level: Array
+    parts: tuple[Ints, Ints]
+
+
+def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, parts: tuple[Ints, Ints]) -> Exponents:
     """Exponents with which entries and right-hand sides are as near to 1 as can be (after Curtis & Reid, 1972).
 
     These are least squares, in which right-hand sides are a column without a factor; entries that come out far below 1
@@ -167,7 +182,7 @@ def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, parts: tuple[Ints, Int
     weights, r, c = np.ones(len(entry)), np.zeros(rows), np.zeros(columns)
     for _ in range(TUNING.reweighted):
         before = r[i] + c[j]
-        r, c = fit(i, j, entry, weights, told, level, parts, (r, c))
+        r, c = fit(Entries(i, j, entry, told, level, parts), weights, (r, c))
         left = entry + r[i] + c[j]
         weights = 1.0 / np.maximum(-left, 1.0)
         if (weights == 1.0).all() or np.abs(r[i] + c[j] - before).max() < TUNING.settled:
@@ -175,19 +190,11 @@ def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, parts: tuple[Ints, Int
     return r, c
 
 
-def _iterated(
-    i: Ints,
-    j: Ints,
-    entry: Array,
-    weights: Array,
-    told: Ints,
-    level: Array,
-    parts: tuple[Ints, Ints],
-    near: tuple[Array, Array],
-) -> tuple[Array, Array]:
+def _iterated(e: Entries, weights: Array, near: Exponents) -> Exponents:
     """The solution of these least squares in large models, from one that may be near."""
     from scipy.sparse.linalg import lsqr
 
+    i, j, entry, told, level, parts = e
     rows, columns, roots = len(parts[0]), len(parts[1]), np.sqrt(weights)
     every, right = np.arange(len(i)), len(i) + np.arange(len(told))
     at, of = np.concatenate([every, every, right]), np.concatenate([i, rows + j, told])
@@ -195,32 +202,18 @@ def _iterated(
     values = np.concatenate([roots, roots, np.ones(len(told))])
     matrix = sparse.csr_matrix((values, (at, of)), (len(target), rows + columns))
     afford(TUNING.iterations * matrix.nnz / PACE.sparse, "units")  # two products each
-    found = lsqr(
-        matrix,
-        target,
-        atol=TUNING.accuracy,
-        btol=TUNING.accuracy,
-        iter_lim=TUNING.iterations,
-        x0=np.concatenate(near),
-    )[0]
+    accuracy, x0 = TUNING.accuracy, np.concatenate(near)
+    found = lsqr(matrix, target, atol=accuracy, btol=accuracy, iter_lim=TUNING.iterations, x0=x0)[0]
     return found[:rows], found[rows:]
 
 
-def _eliminated(
-    i: Ints,
-    j: Ints,
-    entry: Array,
-    weights: Array,
-    told: Ints,
-    level: Array,
-    parts: tuple[Ints, Ints],
-    near: tuple[Array, Array],
-) -> tuple[Array, Array]:
+def _eliminated(e: Entries, weights: Array, near: Exponents) -> Exponents:
     """The shortest solution of these least squares, by their normal equations: of rows and columns, the more go first.
 
     Where no right-hand side is told, what rows gain columns may lose; there the exponents of those that stay are held
     together by a term that vanishes at the solution.
     """
+    i, j, entry, told, level, parts = e
     shape = len(parts[0]), len(parts[1])
     table = np.bincount(i * shape[1] + j, weights, minlength=shape[0] * shape[1]).reshape(shape)
     counts = [table.sum(axis=1) + np.bincount(told, minlength=shape[0]), table.sum(axis=0)]

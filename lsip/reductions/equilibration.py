@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from ..lifetime import Remembered
 from ..model.peaks import largest
 from ..model.program import Program
-from ..proof.certificate import Certificate
-from ..proof.region import restated
+from ..proof.certificate import Certificate, RegionAssumption
+from ..proof.region import sentence
 from .curtis_reid import fitted_units, power_of_two
+from .reduction import Map
 from .scaled_family import ScaledFamily, reversible
 
 Array = NDArray[np.float64]
@@ -33,17 +34,15 @@ class Equilibration:
         """Programs with cones are equilibrated where they are solved."""
         return program.cones is None
 
-    def apply(self, program: Program) -> tuple[Program, Scaling]:
+    def apply(self, program: Program) -> Program:
         """The program in these units."""
-        scaling = scaling_of(program)
-        return scaling.apply(), scaling
+        return scaling_of(program).apply()
 
 
 @dataclass(frozen=True, eq=False)
-class Scaling:
+class Scaling(Map):
     """Powers of two: x = columns x', row' = rows row, rows of families likewise, objective' = objective times it."""
 
-    given: Program
     columns: Array  # (n,)
     rows: Array  # (r,), of the finite rows
     families: tuple[Array, ...]  # (p,) each, of their rows
@@ -149,7 +148,13 @@ class Scaling:
         with np.errstate(over="ignore"):
             moved = self._moved(certificate, 1)
         x = np.clip(moved.x, -LARGEST, LARGEST)
-        return restated(self.given, replace(moved, x=x, finite_violation=max(self.given.finite_violation(x), 0.0)))
+        region = sentence(self.given, moved.radius, moved.units) if np.isfinite(moved.radius) else ""
+        return replace(
+            moved,
+            x=x,
+            finite_violation=max(self.given.finite_violation(x), 0.0),
+            assumptions=tuple(region if isinstance(a, RegionAssumption) else a for a in moved.assumptions),
+        )
 
     def _moved(self, certificate: Certificate, way: int) -> Certificate:
         """All that factors multiply, if `way` is 1, or divide, if it is -1."""

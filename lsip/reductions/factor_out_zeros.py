@@ -35,6 +35,7 @@ from ..model.unbounded import power_text
 from ..proof.certificate import Certificate
 from .affine_hull import AffineHull, Array, Implied
 from .implied_equations import is_box, squeezed
+from .reduction import Map
 from .row_polynomials import RowPolynomials, equations, replaced, row_polynomials, sampled_rows
 
 
@@ -136,7 +137,7 @@ class FactorOutZeros:
         small = program.n <= TUNING.most_columns and program.A.shape[0] <= TUNING.most_rows
         return small and not any(isinstance(m, Quotients) for m in program.maps)
 
-    def apply(self, program: Program) -> tuple[Program, Quotients]:
+    def apply(self, program: Program) -> Program:
         """The same program with quotients; itself, where there are none."""
         declared = {
             f: family
@@ -149,17 +150,16 @@ class FactorOutZeros:
             hull = squeezed(program, list(declared.values()), hull)
             for f, family in declared.items():
                 families[f], factors[f], hull = _divided(family, hull)
-        mapping = Quotients(program, factors, tuple(source for _, source in hull.added))
         if not hull.added and all(new is old for new, old in zip(families, program.families, strict=True)):
-            return program, mapping
-        return replace(hull.stated(program), families=tuple(families)), mapping
+            return program
+        quotients = Quotients(program, factors, tuple(source for _, source in hull.added))
+        return replace(hull.stated(program), families=tuple(families), maps=(*program.maps, quotients))
 
 
 @dataclass(frozen=True, eq=False)
-class Quotients:
+class Quotients(Map):
     """The factors of divided rows, by family and row, and where the last finite rows come from, which nobody wrote."""
 
-    given: Program
     factors: dict[int, Factored]
     implied: tuple[Implied, ...] = ()
 
@@ -185,12 +185,8 @@ class Quotients:
                 share /= value**power
         return share, missing, y
 
-    def forward(self, certificate: Certificate) -> Certificate:
-        """The same: atoms are those of quotients."""
-        return certificate
-
     def inverse(self, certificate: Certificate) -> Certificate:
-        """The same with violations of the rows that were written: where quotients are 0 at most, 0."""
+        """Violations are those of the rows that were written: where quotients are 0 at most, 0."""
         found = list(certificate.violation)
         for f, rows in self.factors.items() if found else ():
             if rows:

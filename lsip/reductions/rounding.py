@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..model.peaks import sampled
@@ -12,32 +10,6 @@ from ..proof.gap import TUNING as GAP
 from ..proof.linear_algebra import TUNING as ENCLOSURE
 from .curtis_reid import fitted_units
 from .equilibration import scaling_of
-
-
-@dataclass(frozen=True)
-class RoundingTuning:
-    """How the terms of a model are estimated.
-
-    Parameters
-    ----------
-    conic
-        The share of terms that is left of programs with cones: interior-point methods do not tell smaller numbers
-        from 0.
-    most_cancelled
-        Rounding of rows whose terms cancel is no excuse for a wider gap, where the costs that matter are about 1.
-    seen
-        Directions that rows see less than this, relative, are left out of the fit that tells of such terms.
-    most_table
-        Numbers in rows up to which it is made.
-    """
-
-    conic: float = 1e-11
-    most_cancelled: float = 1e-5
-    seen: float = 1e-9
-    most_table: int = 1_000_000
-
-
-TUNING = RoundingTuning()
 
 
 def data_rounding(program: Program, unit: float | None = None) -> float:
@@ -51,7 +23,7 @@ def data_rounding(program: Program, unit: float | None = None) -> float:
     if unit is None:
         unit = _objective_unit(program) if program.c.any() else 0.0
         terms = _cancelling(program) if unit and program.cones is None else 0.0
-    share = GAP.rounding if program.cones is None else TUNING.conic
+    share = GAP.rounding if program.cones is None else GAP.conic
     return max(share * ((4.0 + terms) * unit + 2.0 * abs(program.constant)), ENCLOSURE.underflow)
 
 
@@ -74,7 +46,7 @@ def _cancelling(program: Program) -> float:
     for family, factors in zip(program.families, units.families, strict=True):
         if family.linear is None and len(free) > 1:
             a, b = sampled(family)
-            if a.shape[0] * a.shape[1] * program.n > TUNING.most_table:
+            if a.shape[0] * a.shape[1] * program.n > GAP.most_table:
                 return 0.0
             table = np.zeros((*a.shape[:2], program.n))
             for component, places in enumerate(family.columns):
@@ -85,10 +57,10 @@ def _cancelling(program: Program) -> float:
         return 0.0
     every, right = np.concatenate(rows), np.concatenate(sides)
     try:
-        x = np.linalg.lstsq(every, right, rcond=TUNING.seen)[0]
+        x = np.linalg.lstsq(every, right, rcond=GAP.seen)[0]
     except np.linalg.LinAlgError:  # of rows that are not finite
         return 0.0
     terms = float((np.abs(every) @ np.abs(x)).min())
-    if not 1.0 <= terms <= TUNING.most_cancelled / GAP.rounding:
+    if not 1.0 <= terms <= GAP.most_cancelled / GAP.rounding:
         return 0.0
     return float(2.0 ** np.floor(np.log2(terms)))

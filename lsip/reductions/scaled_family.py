@@ -6,20 +6,21 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domains import Cell, Domain
+from ..domains import Cell
 from ..domains.proven import LOST
-from ..expressions.graph import Index
 from ..expressions.interval import NORMAL, TINY, Interval
 from ..expressions.polynomials import Polynomial
 from ..expressions.tape import Quadratic
 from ..model.families import RowFamily
 from ..model.linear_form import LinearForm
 from ..model.peaks import inherit
-from ..oracles.base import Enclosure, EnclosureMemory, Ints, Pieces, Weighted
+from ..oracles.base import Enclosure, Ints, Pieces, Weighted
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -36,8 +37,19 @@ def reversible(values: Array, *factors: Array) -> bool:
     return True
 
 
+def _same(name: str) -> Any:
+    """An attribute that units do not change."""
+    return property(attrgetter(f"inner.{name}"))
+
+
 class ScaledFamily:
     """A family whose rows are multiplied by factors, for variables in other units."""
+
+    name, labels, columns = _same("name"), _same("labels"), _same("columns")
+    domain, visible, shown = _same("domain"), _same("visible"), _same("shown")
+    indices, coordinates = _same("indices"), _same("coordinates")
+    trusts, undefined_at = _same("trusts"), _same("undefined_at")
+    enclosable, differentiable, memory = _same("enclosable"), _same("differentiable"), _same("memory")
 
     def __init__(self, inner: RowFamily, factors: Array, columns: Array) -> None:
         self.inner, self._b = inner, factors
@@ -45,38 +57,6 @@ class ScaledFamily:
         self._rows = np.concatenate([self._a, factors[:, None]], axis=1)  # (p, K + 1)
         self._flat = np.concatenate([self._a.ravel(), factors])  # as tapes order them
         inherit(self, inner)
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def domain(self) -> Domain:
-        return self.inner.domain
-
-    @property
-    def columns(self) -> Ints:
-        return self.inner.columns
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self.inner.labels
-
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        return self.inner.coordinates
-
-    @property
-    def indices(self) -> tuple[Index, ...]:
-        return self.inner.indices
-
-    @property
-    def enclosable(self) -> bool:
-        return self.inner.enclosable
-
-    @property
-    def differentiable(self) -> bool:
-        return self.inner.differentiable
 
     @property
     def smooth(self) -> bool:
@@ -87,10 +67,6 @@ class ScaledFamily:
         return self.inner.data_key, self._rows.tobytes()
 
     @property
-    def memory(self) -> EnclosureMemory:
-        return self.inner.memory
-
-    @property
     def lipschitz(self) -> tuple[float, float] | None:
         given = self.inner.lipschitz
         return None if given is None else (given[0] * float(self._a.max(initial=0.0)), given[1] * float(self._b.max()))
@@ -98,14 +74,6 @@ class ScaledFamily:
     @cached_property
     def linear(self) -> LinearForm | None:
         return _form(self.inner.linear, self._rows)
-
-    @property
-    def visible(self) -> Domain:
-        return self.inner.visible
-
-    @property
-    def shown(self) -> int:
-        return self.inner.shown
 
     def rows(self, y: Array) -> tuple[Array, Array]:
         a, b = self.inner.rows(y)
@@ -165,12 +133,6 @@ class ScaledFamily:
         moved = weights * factors
         same = (moved / factors == weights).all()  # what underflows is another polynomial
         return self.inner.polynomial(component, moved) if same else None
-
-    def trusts(self, domain: Domain) -> tuple[str, ...]:
-        return self.inner.trusts(domain)
-
-    def undefined_at(self) -> str | None:
-        return self.inner.undefined_at()
 
     def identity(self) -> Iterator[object]:
         yield from self.inner.identity()

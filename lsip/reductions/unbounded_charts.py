@@ -13,33 +13,35 @@ import numpy as np
 from ..model.program import Program
 from ..model.unbounded import Placement, placements
 from ..proof.certificate import Certificate
+from .reduction import Map
 
 
 class UnboundedCharts:
     """Programs some of whose rows are over charts."""
 
     def accepts(self, program: Program) -> bool:
-        """Whether there are any whose map is not known."""
-        return bool(placements(program.layout)) and not any(isinstance(m, Charts) for m in program.maps)
+        """Whether their map is not known yet."""
+        return not any(isinstance(m, Charts) for m in program.maps)
 
-    def apply(self, program: Program) -> tuple[Program, Charts]:
-        """The program, whose rows the compiler has written already."""
-        return replace(program), Charts(program, placements(program.layout))
+    def apply(self, program: Program) -> Program:
+        """The same rows, which the compiler has written already."""
+        found = placements(program.layout)
+        return replace(program, maps=(*program.maps, Charts(program, found))) if found else program
 
 
 @dataclass(frozen=True, eq=False)
-class Charts:
+class Charts(Map):
     """By (family, row): where the points of a chart are in the unbounded set, and the row of the written constraint."""
 
-    given: Program
     placements: dict[tuple[int, int], tuple[Placement, int]]
 
-    def forward(self, certificate: Certificate) -> Certificate:
-        """The same: points and rows are those of charts."""
-        return certificate
+    @staticmethod
+    def of(program: Program) -> Charts:
+        """The map of a program, which is empty where all sets are bounded."""
+        return next((m for m in program.maps if isinstance(m, Charts)), Charts(program, {}))
 
     def inverse(self, certificate: Certificate) -> Certificate:
-        """The same, but a violation far out grows with a power of the index: nothing bounds it."""
+        """What is violated far out grows with a power of the index: nothing bounds it."""
         found = list(certificate.violation)
         for (f, _), (placement, _) in self.placements.items():
             if placement.scale_axis is not None and f < len(found) and found[f] > 0:

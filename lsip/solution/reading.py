@@ -28,6 +28,7 @@ from ..model.statements import ForAll
 from ..model.unbounded import Placement
 from ..proof.certificate import Certificate, Support
 from ..reductions.factor_out_zeros import Quotients
+from ..reductions.unbounded_charts import Charts
 from .active import TUNING, ActivePoint
 from .balance import Balance, Term, fitted, on_bound, on_row
 from .clusters import near, one, room, together
@@ -45,7 +46,6 @@ class Reading:
     certificate: Certificate
     families: tuple[WrittenFamily, ...]
     rows: dict[tuple[int, int], tuple[int, int]]  # (family, row) of solvers: the number of a written one, and its row
-    placements: dict[tuple[int, int], Placement]  # by (family, row) of solvers: of the parts of unbounded sets
     places: dict[Any, tuple[int, int, int]]  # statements: the number of a written family, and from which row to which
 
     @classmethod
@@ -60,7 +60,6 @@ class Reading:
                 owners.setdefault(place.family, []).append((statement, place))
         families: list[WrittenFamily] = []
         rows: dict[tuple[int, int], tuple[int, int]] = {}
-        placements: dict[tuple[int, int], Placement] = {}
         held: dict[Any, tuple[int, int, int]] = {}
         numbers: dict[int, int] = {}
         for f, family in enumerate(program.families):
@@ -76,13 +75,11 @@ class Reading:
                     families.append(unbounded_family(program, whole, part.placement))
                 number = held[whole][0]
                 families[number] = replace(families[number], parts=(*families[number].parts, f))
-                for i in range(place.end - place.start):
-                    rows[f, place.start + i] = number, i
-                    placements[f, place.start + i] = part.placement
+                rows |= {(f, place.start + i): (number, i) for i in range(place.end - place.start)}
         for statement, place in places.items():
             if place.family in numbers:
                 held[statement] = numbers[place.family], place.start, place.end
-        return cls(program, certificate, tuple(families), rows, placements, held)
+        return cls(program, certificate, tuple(families), rows, held)
 
     # ---- the dual measure --------------------------------------------------------------------------------------------
 
@@ -186,6 +183,11 @@ class Reading:
             z = z.copy()
             z[placement.scale_axis] = 0.0
         return self.quotients.undivided(s.family, s.component, z, TUNING.vanishing)
+
+    @cached_property
+    def placements(self) -> dict[tuple[int, int], Placement]:
+        """By (family, row) of solvers: where the points of charts of unbounded sets are."""
+        return {row: placement for row, (placement, _) in Charts.of(self.program).placements.items()}
 
     @cached_property
     def quotients(self) -> Quotients:

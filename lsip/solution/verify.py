@@ -71,7 +71,7 @@ def verify(
     if atol is not None and not double(atol) >= 0:
         raise ProofError(f"The absolute gap is a number >= 0, not {shown(atol)}.")
     least, lower, upper = data_rounding(program) if atol is None else atol, certificate.lower, certificate.upper
-    program = UNITS.apply(program)[0]  # anew: nothing that a solver has learnt about it is used
+    program = UNITS.apply(program)  # anew: nothing that a solver has learnt about it is used
     certificate = forward(program, certificate)
     if expected is not None and certificate.trusts:
         raise ProofError(f"The status {status.name} claims a proof, but takes on trust: {certificate.trusts[0]}")

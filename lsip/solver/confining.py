@@ -16,11 +16,10 @@ from ..deadline import check
 from ..expressions.interval import TINY
 from ..masters.checked import CheckedWhole
 from ..masters.whole import WholeProgram
-from ..model.counterpart import counterpart
 from ..model.program import Program
 from ..proof.certificate import Array, Support
 from ..proof.prove import Feasible, Lower, prove_confined
-from .measure import atoms
+from ..reductions.robust_counterpart import counterpart
 from .rows import cut_rows
 from .tuning import LevelTuning
 
@@ -57,7 +56,7 @@ class Confining:
 
     def centres(self, weight: float = 1.0) -> tuple[Support, ...]:
         """The rows at the centres, each with this multiplier."""
-        return atoms(self.program, self._whole, weight * self._central)[0]
+        return self._whole.inverse(weight * self._central)[0]
 
     def lower(self, dual: Combination, inner: Combination, best: Feasible, gap: float) -> Iterator[Lower]:
         """What a combination proves with more and more of the one that confines all variables."""

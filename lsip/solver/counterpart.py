@@ -19,7 +19,6 @@ from ..expressions.interval import TINY
 from ..masters.checked import CheckedWhole
 from ..masters.clarabel import ConeProgram, available
 from ..masters.whole import WholeProgram
-from ..model.counterpart import counterpart, unsuited
 from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
@@ -28,12 +27,12 @@ from ..proof.families import Bounds
 from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower, infeasible, prove_confined
 from ..reductions.chain import reduce, restate
+from ..reductions.robust_counterpart import counterpart, unsuited
 from ..solution.solution import Solution
 from .again import Tried
 from .driver import Run, Steps, drive
 from .integer import IntegerRun
 from .linear import LinearRelaxation
-from .measure import atoms
 from .options import Options
 from .relaxation import Relaxation, counted
 from .state import End, Proposal, State
@@ -208,8 +207,8 @@ class CounterpartRelaxation(Relaxation):
                 return self._contradiction(state) or state.proposal
             x = np.clip(found.x[:n], self.program.lower, self.program.upper)
             # Half of the push makes up for multipliers that the solver leaves below zero, half is atoms of its own.
-            middle, _ = self._atoms(0.5 * push * central)
-            support, rows = self._atoms(found.multipliers + 0.5 * push * central)
+            middle, _ = self.finite.inverse(0.5 * push * central)
+            support, rows = self.finite.inverse(found.multipliers + 0.5 * push * central)
             support = (*support, *middle)
             point = Proposal(x, self.value(x), support, rows)
             state.terms = abs(point.value)
@@ -245,8 +244,8 @@ class CounterpartRelaxation(Relaxation):
         found = CheckedWhole(elastic, "HiGHS").solve(cost, finite.row_lower, finite.row_upper)
         if found is None or found.x[-1] <= state.tol:
             return None
-        x, spare = found.x[: self.program.n], self._atoms(finite.central())[0]
-        for support, rows in (self._simple(found.multipliers), self._atoms(found.multipliers)):
+        x, spare = found.x[: self.program.n], self.finite.inverse(finite.central())[0]
+        for support, rows in (self._simple(found.multipliers), self.finite.inverse(found.multipliers)):
             certificate = infeasible(self.program, support, rows, x, spare)
             if certificate is not None:
                 return End(Status.INFEASIBLE, certificate=certificate)
@@ -258,7 +257,7 @@ class CounterpartRelaxation(Relaxation):
         A contradiction may be multiplied by anything. Rows that are to cancel have the same weight and the same corner
         often, and differ by rounding alone.
         """
-        support, rows = self._atoms(multipliers)
+        support, rows = self.finite.inverse(multipliers)
         largest = max([*(s.multiplier for s in support), float(np.abs(rows).max(initial=0.0)), TINY])
         found = []
         for s in support:
@@ -278,9 +277,6 @@ class CounterpartRelaxation(Relaxation):
         if self.separated is not None and self.separated[0] is point:
             return self.separated[1]
         return super().separate(point, margin, left, seed)
-
-    def _atoms(self, multipliers: Array) -> tuple[tuple[Support, ...], Array]:
-        return atoms(self.program, self.finite, multipliers)
 
     def confirm(self, state: State) -> bool:
         return state.violation.worst <= 0

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..deadline import check
 from ..masters import MasterError, MasterResult, master_name
-from ..model.counterpart import unsuited
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Separation, ask, is_instant, is_prover, prover
@@ -21,6 +20,7 @@ from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower, prove_lower
 from ..proof.ray import Ray
 from ..reductions.chain import reduce
+from ..reductions.robust_counterpart import unsuited
 from .again import Kept
 from .centre import Centre
 from .clock import Clock
