@@ -13,7 +13,7 @@ from __future__ import annotations
 from ..lifetime import Remembered
 from ..model.program import Compilable, Program, compiled
 from ..proof.certificate import Certificate
-from .equilibration import Equilibration, Scaling
+from .equilibration import Equilibration
 from .factor_out_zeros import FactorOutZeros
 from .reduction import Reduction
 from .unbounded_charts import UnboundedCharts
@@ -42,13 +42,6 @@ def reduce(given: Program) -> Program:
     if given not in _reduced:
         _reduced[given] = UNITS.apply(given)
     return _reduced[given]
-
-
-def scaling(program: Program) -> Scaling:
-    """The units of a reduced program."""
-    found = program.maps[-1]
-    assert isinstance(found, Scaling)
-    return found
 
 
 def forward(program: Program, certificate: Certificate) -> Certificate:

@@ -18,7 +18,7 @@ rational numbers (`affine_hull`), g is the factor times the quotient q for all t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 from typing import NamedTuple, TypeAlias
@@ -135,7 +135,7 @@ class FactorOutZeros:
     def accepts(self, program: Program) -> bool:
         """Whether the program is small enough, and was not looked at before."""
         small = program.n <= TUNING.most_columns and program.A.shape[0] <= TUNING.most_rows
-        return small and not any(isinstance(m, Quotients) for m in program.maps)
+        return small and not Quotients.of(program).factors
 
     def apply(self, program: Program) -> Program:
         """The same program with quotients; itself, where there are none."""
@@ -160,13 +160,8 @@ class FactorOutZeros:
 class Quotients(Map):
     """The factors of divided rows, by family and row, and where the last finite rows come from, which nobody wrote."""
 
-    factors: dict[int, Factored]
+    factors: dict[int, Factored] = field(default_factory=dict)
     implied: tuple[Implied, ...] = ()
-
-    @staticmethod
-    def of(program: Program) -> Quotients:
-        """The map of a program, which is empty where nothing was divided."""
-        return next((m for m in program.maps if isinstance(m, Quotients)), Quotients(program, {}))
 
     def undivided(
         self, family: int, row: int, y: Array, nearly: float

@@ -7,7 +7,7 @@ finite rows, a ray, a proof of infeasibility. So one type goes both ways.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 from ..model.program import Program
 from ..proof.certificate import Certificate
@@ -18,6 +18,11 @@ class Map:
     """The way from a given program to its reduction, and back; certificates are the same unless a map changes them."""
 
     given: Program
+
+    @classmethod
+    def of(cls, program: Program) -> Self:
+        """The map of this kind that a program carries; an empty one where it has none."""
+        return next((m for m in program.maps if isinstance(m, cls)), None) or cls(program)
 
     def forward(self, certificate: Certificate) -> Certificate:
         """A certificate of the given program, such as a warm start, as one of the reduced program."""

@@ -6,7 +6,7 @@ is the written one divided by a power of the index.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,25 +20,19 @@ class UnboundedCharts:
     """Programs some of whose rows are over charts."""
 
     def accepts(self, program: Program) -> bool:
-        """Whether their map is not known yet."""
-        return not any(isinstance(m, Charts) for m in program.maps)
+        """Whether there are any, and the program was not looked at before."""
+        return bool(placements(program.layout)) and not Charts.of(program).placements
 
     def apply(self, program: Program) -> Program:
         """The same rows, which the compiler has written already."""
-        found = placements(program.layout)
-        return replace(program, maps=(*program.maps, Charts(program, found))) if found else program
+        return replace(program, maps=(*program.maps, Charts(program, placements(program.layout))))
 
 
 @dataclass(frozen=True, eq=False)
 class Charts(Map):
     """By (family, row): where the points of a chart are in the unbounded set, and the row of the written constraint."""
 
-    placements: dict[tuple[int, int], tuple[Placement, int]]
-
-    @staticmethod
-    def of(program: Program) -> Charts:
-        """The map of a program, which is empty where all sets are bounded."""
-        return next((m for m in program.maps if isinstance(m, Charts)), Charts(program, {}))
+    placements: dict[tuple[int, int], tuple[Placement, int]] = field(default_factory=dict)
 
     def inverse(self, certificate: Certificate) -> Certificate:
         """What is violated far out grows with a power of the index: nothing bounds it."""

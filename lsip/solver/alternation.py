@@ -15,7 +15,8 @@ from ..errors import OutOfTime
 from ..model.program import Program
 from ..proof.certificate import Array, Support
 from ..proof.prove import Feasible
-from ..reductions.chain import reduce, scaling
+from ..reductions.chain import reduce
+from ..reductions.equilibration import Scaling
 from ..reductions.rounding import data_rounding
 from .again import Kept, Tried
 from .conditioning import Conditioning
@@ -34,7 +35,7 @@ def alternation(given: Program, options: Options, otherwise: Exchange) -> Relaxa
     if level is None:
         return otherwise(())
     cost = float(program.c[level])
-    least = scaling(program).objective * (data_rounding(given) if options.atol is None else options.atol)
+    least = Scaling.of(program).objective * (data_rounding(given) if options.atol is None else options.atol)
 
     def allowed(x: Array) -> float:
         """The gap to reach."""

@@ -20,7 +20,7 @@ from ..proof.families import Bounds
 from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower, infeasible, prove_feasible, prove_lower, rounding_of, row_terms
 from ..proof.ray import Ray
-from ..reductions.chain import scaling
+from ..reductions.equilibration import Scaling
 from ..reductions.rounding import data_rounding
 from .clock import Clock
 from .options import Options
@@ -87,7 +87,7 @@ class Relaxation(ABC):
 
     def __init__(self, program: Program, options: Options) -> None:
         """Relax a reduced program."""
-        self.program, self.scaling, self.options, self.tuning = program, scaling(program), options, options.tuning
+        self.program, self.scaling, self.options, self.tuning = program, Scaling.of(program), options, options.tuning
         self.given = self.scaling.given  # before it was scaled
         self.oracles = [options.separation or pick_oracle(f) for f in program.families]
 
