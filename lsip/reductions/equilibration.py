@@ -118,18 +118,13 @@ class Scaling(Map):
 
     def returns(self, certificate: Certificate) -> bool:
         """Whether a certificate of the program in these units is, number for number, one in given units."""
-        if self.trivial:
-            return True
-        s = 1.0 if certificate.kind == "infeasible" else self.objective
-        factors = np.array([float(self.families[a.family][a.component]) for a in certificate.support])
-        weights = np.array([a.multiplier for a in certificate.support])
-        rows = certificate.row_multipliers
-        return (
-            reversible(certificate.x, self.columns)
-            and (not len(certificate.box) or reversible(certificate.box, self.columns))
-            and reversible(weights, factors, np.full(len(factors), 1 / s))
-            and (not len(rows) or reversible(rows, self.rows, np.full(len(rows), 1 / s)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            again = self._moved(self._moved(certificate, 1), -1)
+        one, other = (
+            np.concatenate([c.x, c.box, c.row_multipliers, [a.multiplier for a in c.support]])
+            for c in (certificate, again)
         )
+        return np.array_equal(one, other)
 
     def violation(self, family: int, value: float) -> float:
         """The violation of a family in these units as one in given units, whichever of its rows it is that of."""

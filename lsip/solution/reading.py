@@ -147,29 +147,22 @@ class Reading:
         """An atom of solvers, or of its undivided row, as points of the written family with their multipliers."""
         number, row = self.rows[s.family, s.component]
         written, placement = self.families[number], self.placements.get((s.family, s.component))
-        label = written.labels[row]
         factor, missing, z = self._factor(s) if divided else (1.0, [], s.point)
+        label, weight, divisors = written.labels[row], s.multiplier * factor, []
         if placement is None:
-            names = written.rows.coordinates
-            by = " ".join(f.text(names, power) for f, power in missing)
-            for share, point in self._declared(written, z):
-                yield ActivePoint(label, point, share * s.multiplier * factor, number, row, by)
-            return
-        degree = placement.degrees[row]
-        if placement.scale(z):
-            y, _ = placement.point(z)
-            names = self.program.families[s.family].coordinates
-            by = " ".join(f.text(names, power) for f, power in missing)
-            multiplier = s.multiplier * factor * placement.scale(z) ** degree
-            yield ActivePoint(label, y, multiplier, number, row, by)
-            return
-        y, direction = placement.point(z)
-        degree -= sum(power for f, power in missing if f.other is None and f.axis == placement.scale_axis)
-        others = [(f, power) for f, power in missing if f.other is not None or f.axis != placement.scale_axis]
+            places = [(share, point, None) for share, point in self._declared(written, z)]
+        else:
+            degree, scale = placement.degrees[row], placement.scale(z)
+            if not scale:  # at infinity, where the row is divided by a power of the index
+                far = [(f, power) for f, power in missing if f.other is None and f.axis == placement.scale_axis]
+                missing = [pair for pair in missing if pair not in far]
+                degree, scale = degree - sum(power for _, power in far), placement.length
+                divisors.append(placement.divisor(written.coordinates, degree))
+            places = [(scale**degree, *placement.point(z))]
         names = self.program.families[s.family].coordinates
-        divisors = [placement.divisor(written.coordinates, degree), *(f.text(names, power) for f, power in others)]
-        multiplier = s.multiplier * factor * placement.length**degree
-        yield ActivePoint(label, y, multiplier, number, row, " ".join(filter(None, divisors)), direction)
+        by = " ".join(filter(None, [*divisors, *(f.text(names, power) for f, power in missing)]))
+        for share, point, direction in places:
+            yield ActivePoint(label, point, share * weight, number, row, by, direction)
 
     def point(self, s: Support) -> Array:
         """The point of the declared set that a row of solvers is about."""
