@@ -53,7 +53,6 @@ class Conditioning:
     scale: Array  # (n,), x = scale * z outside the mixed block
     mixed: NDArray[np.intp]  # positions of the mixed variables
     factor: Array | None  # (k, k) upper triangular R with R x[mixed] = z[mixed]
-    inverse: Array | None = None  # R^-1, where it is harmless
     tuning: ConditioningTuning = TUNING
 
     @staticmethod
@@ -73,14 +72,12 @@ class Conditioning:
         diagonal = np.abs(np.diag(factor))
         if diagonal.min() > tuning.harmless * diagonal.max():
             return Conditioning.none(program.n, tuning)
-        tame = diagonal.min() > 1e-5 * diagonal.max()
-        inverse: Array | None = np.asarray(np.linalg.inv(factor)) if tame else None
-        return Conditioning(np.ones(program.n), free, factor, inverse, tuning)
+        return Conditioning(np.ones(program.n), free, factor, tuning)
 
     @staticmethod
     def none(n: int, tuning: ConditioningTuning = TUNING) -> Conditioning:
         """The coordinates of the program itself, which is equilibrated."""
-        return Conditioning(np.ones(n), np.zeros(0, dtype=np.intp), None, tuning=tuning)
+        return Conditioning(np.ones(n), np.zeros(0, dtype=np.intp), None, tuning)
 
     def rows(self, a: Matrix) -> Matrix:
         """Rows in x as rows in z; sparse rows stay sparse unless variables are mixed."""
@@ -89,18 +86,14 @@ class Conditioning:
                 return sparse.csr_matrix(a @ sparse.diags_array(self.scale))
             a = a.toarray()
         out = a * self.scale
-        if self.inverse is not None:
-            out[:, self.mixed] = a[:, self.mixed] @ self.inverse
-        elif self.factor is not None and len(out):
+        if self.factor is not None and len(out):
             out[:, self.mixed] = triangular(self.factor, a[:, self.mixed].T, transposed=True).T
         return out
 
     def x(self, z: Array) -> Array:
         """A point in z as a point in x."""
         x: Array = self.scale * z
-        if self.inverse is not None:
-            x[self.mixed] = self.inverse @ z[self.mixed]
-        elif self.factor is not None:
+        if self.factor is not None:
             x[self.mixed] = triangular(self.factor, z[self.mixed])
         return x
 
@@ -111,8 +104,7 @@ class Conditioning:
         block = grow[self.mixed]
         scale = self.scale * grow
         scale[self.mixed] = self.scale[self.mixed]
-        inverse = None if self.inverse is None else self.inverse * block
-        return replace(self, scale=scale, factor=self.factor / block[:, None], inverse=inverse)
+        return replace(self, scale=scale, factor=self.factor / block[:, None])
 
     def basis(self) -> Matrix:
         """The matrix T of x = T z; sparse for large models, where nothing is mixed."""
@@ -120,8 +112,7 @@ class Conditioning:
             return sparse.diags(self.scale, format="csc")
         basis = np.diag(self.scale)
         if self.factor is not None:
-            inverse = triangular(self.factor, np.eye(len(self.mixed))) if self.inverse is None else self.inverse
-            basis[np.ix_(self.mixed, self.mixed)] = inverse
+            basis[np.ix_(self.mixed, self.mixed)] = triangular(self.factor, np.eye(len(self.mixed)))
         return basis
 
     def reach(self, most: float) -> Array:
