@@ -236,13 +236,8 @@ class Program(Solvable):
         return len(self.c)
 
     @property
-    def written_rows(self) -> int:
-        """How many rows of A were written: all but the last ones, which follow from others."""
-        return int(self.written.A.shape[0])
-
-    @property
     def written(self) -> Program:
-        """The program before any reduction."""
+        """The program before any reduction; its rows are the first ones of this one."""
         return self.maps[0].given if self.maps else self
 
     @property

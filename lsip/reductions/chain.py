@@ -5,7 +5,9 @@ for reasons that are decided in rational numbers: certificates speak of its rows
 them again. `reduce` applies the last one at the beginning of a solve. Of that nothing is seen: certificates are
 translated back number for number.
 
-A program carries the maps of its reductions, so one call of `inverse` goes all the way back.
+A program carries the maps of its reductions, so one call of `inverse` goes all the way back. Two more reductions are
+applied where they are needed: `forcing_rows` once integers are fixed, and `robust_counterpart`, which makes a finite
+program of one that is affine in its indices.
 """
 
 from __future__ import annotations

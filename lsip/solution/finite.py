@@ -44,7 +44,7 @@ def finite_rows(solution: Solution) -> list[FiniteRow]:
 
 def _plain(solution: Solution) -> Iterator[FiniteRow]:
     """Rows of arrays."""
-    program, count = solution.program, solution.program.written_rows
+    program, count = solution.program, solution.program.written.A.shape[0]
     labels = program.row_labels if len(program.row_labels) >= count else tuple(f"row {i}" for i in range(count))
     x = solution.certificate.x
     values = program.A @ x if len(x) and _found(solution) else np.full(program.A.shape[0], np.nan)

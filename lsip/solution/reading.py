@@ -149,6 +149,7 @@ class Reading:
         written, placement = self.families[number], self.placements.get((s.family, s.component))
         factor, missing, z = self._factor(s) if divided else (1.0, [], s.point)
         label, weight, divisors = written.labels[row], s.multiplier * factor, []
+        places: list[tuple[float, Array, Array | None]]
         if placement is None:
             places = [(share, point, None) for share, point in self._declared(written, z)]
         else:
@@ -210,7 +211,7 @@ class Reading:
     @cached_property
     def balance(self) -> Balance:
         """Multipliers of written rows that say what quotients, implied equations and implied bounds do."""
-        program, certificate, count = self.program, self.certificate, self.program.written_rows
+        program, certificate, count = self.program, self.certificate, self.program.written.A.shape[0]
         given = certificate.row_multipliers
         rows = np.zeros(program.finite_rows) if not len(given) else np.array(given)
         nothing = Balance(np.delete(rows, np.arange(count, program.A.shape[0])), np.zeros(program.n), [])
@@ -260,7 +261,7 @@ class Reading:
 
     def _binding(self, table: Array) -> Iterator[Term]:
         """Sides of written inequalities that hold as equations."""
-        program, count = self.program, self.program.written_rows
+        program, count = self.program, self.program.written.A.shape[0]
         value = np.asarray(program.A[:count] @ self.certificate.x)
         size = np.asarray(abs(program.A[:count]) @ np.abs(self.certificate.x))
         for sides, sign in ((program.row_upper[:count], 1.0), (program.row_lower[:count], -1.0)):
@@ -270,7 +271,7 @@ class Reading:
 
     def _terms(self, table: Array) -> Iterator[Term]:
         """All that may stand for quotients and implied equations."""
-        program, count = self.program, self.program.written_rows
+        program, count = self.program, self.program.written.A.shape[0]
         for i in np.flatnonzero(program.row_lower[:count] == program.row_upper[:count]).tolist():
             yield Term(table[i], -np.inf, on_row(i))
         for j in np.flatnonzero(program.lower == program.upper).tolist():

@@ -48,11 +48,11 @@ TUNING = ConditioningTuning()
 
 @dataclass(frozen=True, eq=False)
 class Conditioning:
-    """z -> x: `scale` for every variable, and a triangular factor for the mixed ones."""
+    """z -> x: `scale` times z for every variable, and then a triangular factor for the mixed ones."""
 
     scale: Array  # (n,), x = scale * z outside the mixed block
     mixed: NDArray[np.intp]  # positions of the mixed variables
-    factor: Array | None  # (k, k) upper triangular R with R x[mixed] = z[mixed]
+    factor: Array | None  # (k, k) upper triangular R with R x = scale * z in that block
     tuning: ConditioningTuning = TUNING
 
     @staticmethod
@@ -87,24 +87,19 @@ class Conditioning:
             a = a.toarray()
         out = a * self.scale
         if self.factor is not None and len(out):
-            out[:, self.mixed] = triangular(self.factor, a[:, self.mixed].T, transposed=True).T
+            out[:, self.mixed] = self.scale[self.mixed] * triangular(self.factor, a[:, self.mixed].T, True).T
         return out
 
     def x(self, z: Array) -> Array:
         """A point in z as a point in x."""
         x: Array = self.scale * z
         if self.factor is not None:
-            x[self.mixed] = triangular(self.factor, z[self.mixed])
+            x[self.mixed] = triangular(self.factor, x[self.mixed])
         return x
 
     def stretched(self, grow: Array) -> Conditioning:
         """The same with each z_j in units `grow` times as large: room for x, and visible coefficients, far out."""
-        if self.factor is None:
-            return replace(self, scale=self.scale * grow)
-        block = grow[self.mixed]
-        scale = self.scale * grow
-        scale[self.mixed] = self.scale[self.mixed]
-        return replace(self, scale=scale, factor=self.factor / block[:, None])
+        return replace(self, scale=self.scale * grow)
 
     def basis(self) -> Matrix:
         """The matrix T of x = T z; sparse for large models, where nothing is mixed."""
@@ -112,14 +107,14 @@ class Conditioning:
             return sparse.diags(self.scale, format="csc")
         basis = np.diag(self.scale)
         if self.factor is not None:
-            basis[np.ix_(self.mixed, self.mixed)] = triangular(self.factor, np.eye(len(self.mixed)))
+            basis[np.ix_(self.mixed, self.mixed)] = triangular(self.factor, np.diag(self.scale[self.mixed]))
         return basis
 
     def reach(self, most: float) -> Array:
         """How far each z may go: `most`, but not far along directions that rows do not see at all."""
         reach = np.full(len(self.scale), most)
         if self.factor is not None:
-            diagonal = np.abs(np.diag(self.factor) * self.scale[self.mixed])
+            diagonal = np.abs(np.diag(self.factor) / self.scale[self.mixed])
             unseen = diagonal <= 3 * self.tuning.floor * diagonal.max()
             reach[self.mixed] = np.where(unseen, np.minimum(most, self.tuning.farthest * diagonal), most)
         return reach

@@ -33,7 +33,7 @@ from ..proof.gap import closed, relative_gap
 from ..proof.linear_algebra import exact_sums
 from ..proof.primal import Broken
 from ..proof.prove import Lower, optimal, prove_feasible
-from ..reductions.forcing_rows import forced
+from ..reductions.forcing_rows import ForcingRows
 from ..reductions.rounding import data_rounding
 from ..solution.effort import Effort
 from ..solution.rounding import above
@@ -297,7 +297,7 @@ class IntegerRun:
 
     def _visit(self, values: Array) -> End | None:
         """Solve the rest with the integers fixed, and learn from it; the end, if it is unbounded."""
-        found = self._solved(forced(self._fixed(values), self.relaxation.cuts), self._within())
+        found = self._solved(ForcingRows(self.relaxation.cuts).apply(self._fixed(values)), self._within())
         self.visited[values.tobytes()] = -np.inf if np.isfinite(found.certificate.radius) else found.certificate.lower
         if found.status is Status.UNBOUNDED:
             return End(Status.UNBOUNDED, certificate=found.certificate)
