@@ -44,7 +44,7 @@ def measure(name: str) -> Iterator[dict[str, Any]]:
 def _refused(solution: Any, seconds: float) -> str:
     """Why NumPy alone does not prove it again; nothing if it does."""
     try:
-        with patch("lsip.proof.verify.kernel", lambda: NONE):
+        with patch("lsip.solution.verify.kernel", lambda: NONE):
             solution.verify(time_limit=seconds)
     except (OutOfTime, ProofError) as error:
         return f"{type(error).__name__}: {error}"

@@ -360,7 +360,7 @@ def test_a_proof_is_made_again_without_the_kernel(monkeypatch: pytest.MonkeyPatc
     solution = catalogue.get("abs_d2").build().solve(verbose=False)
     assert reproof._refused(solution, 60.0) == ""
     nothing = lsip.proof.families.Bounds((np.inf,) * len(solution.program.families))
-    monkeypatch.setattr("lsip.proof.verify.family_bounds", lambda *_, **__: nothing)
+    monkeypatch.setattr("lsip.solution.verify.family_bounds", lambda *_, **__: nothing)
     assert "proven only inf" in reproof._refused(solution, 60.0)
 
 

@@ -12,10 +12,10 @@ import pytest
 import lsip
 from lsip import Counterpart, Exchange, Index, Problem, ProofError, Rule, Variable, forall, maximize, minimize
 from lsip.domains.lifted import lifted
-from lsip.model.counterpart import counterpart
 from lsip.proof.confinement import confined
 from lsip.proof.dual import Dual
-from lsip.proof.verify import verify
+from lsip.reductions.robust_counterpart import counterpart
+from lsip.solution.verify import verify
 
 SETS: dict[str, Any] = {
     "box": lambda: lsip.Box([-1, 0, -0.5], [1, 2, 0.5]),
@@ -102,11 +102,11 @@ def test_rules_of_many_coefficients_are_proven(count: int) -> None:
 
 def confinement(problem: Problem, tol: float = 1e-6) -> tuple[Any, Any, Any]:
     """A program in equilibrated units, the proof of its solution, and rows with the bounds that this proves."""
-    from lsip.proof.scaling import scaling_of
+    from lsip.reductions.chain import forward, reduce
 
     solution = problem.solve(method=Counterpart(tol=tol), verbose=False)
-    units = scaling_of(solution.program)
-    inner, proof = units.apply(solution.program), units.to_scaled(solution.certificate)
+    inner = reduce(solution.program)
+    proof = forward(inner, solution.certificate)
     bounded = confined(inner, Dual(proof.support, proof.row_multipliers), proof.x, None, proof.upper)
     return inner, proof, bounded
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import lsip
 from lsip.expressions.polynomial_division import division
-from lsip.model.affine_hull import AffineHull
-from lsip.model.division import divided
 from lsip.proof import checker
+from lsip.reductions.affine_hull import AffineHull
+from lsip.reductions.chain import restate
 
 UNIT = lsip.Interval(0, 1)
 
@@ -187,12 +187,12 @@ def test_every_finite_subsystem_is_feasible_and_yet_it_is_proven_that_the_whole_
 
 
 def test_the_rows_that_are_shown_are_the_quotients() -> None:
-    program = divided(smooth_step(3).compile())
+    program = restate(smooth_step(3).compile())
     assert program.families[0].labels == (
         "(c[1] + 2 c[2] t + 3 c[3] t² ≥ 0) / (t (1 - t))",
         "h ≥ c[1] + 2 c[2] t + 3 c[3] t²",
     )
-    implied = divided(without_constant_term().compile())
+    implied = restate(without_constant_term().compile())
     assert implied.row_labels[1:] == ("c[0] t + c[1] t² + c[2] t³ + c[3] t⁴ ≥ 0 where t = 0",)
     np.testing.assert_array_equal(np.abs(implied.A[1].toarray()), [[1, 0, 0, 0]])
 
@@ -243,7 +243,7 @@ def test_what_is_no_polynomial_is_said_to_be_divided_by_hand() -> None:
 def test_points_that_are_apart_from_others_are_left_as_they_are(domain: lsip.Domain) -> None:
     t, c = lsip.Index("t", domain), lsip.Variable(2, name="c")
     program = lsip.Problem(lsip.minimize(c[1]), [lsip.forall(t, c[0] + c[1] * t >= 0), c[0] == 0]).compile()
-    assert divided(program) is program
+    assert restate(program) is program
 
 
 @pytest.mark.parametrize("end", [1.0000001, 1 - 2**-52])
@@ -253,7 +253,7 @@ def test_what_nearly_vanishes_is_left_as_it_is(end: float) -> None:
     program = lsip.Problem(
         lsip.minimize(c[1]), [lsip.forall(t, power_sum(p, t) >= 0), power_sum(p, end) == 0]
     ).compile()
-    assert divided(program) is program
+    assert restate(program) is program
 
 
 def test_other_values_of_parameters_are_other_quotients() -> None:
@@ -367,7 +367,7 @@ def test_rows_are_quotients_times_their_factor_for_all_x_that_keep_the_equalitie
         left = [sum(left[j] * end ** (j - k - 1) for j in range(k + 1, 5)) for k in range(4)] + [0 * c[0]]
     curve = power_sum([c[k] for k in range(5)], t) >= power_sum(rhs, t)
     program = lsip.Problem(lsip.minimize(c[0]), [lsip.forall(t, curve), *equalities]).compile()
-    made, hull = divided(program), AffineHull.of(program)
+    made, hull = restate(program), AffineHull.of(program)
     family, given_family = made.families[0], program.families[0]
     # A point of the affine hull: columns that equations are solved for follow from the others.
     point = dict(enumerate(x))

@@ -7,7 +7,7 @@ import pytest
 
 import lsip
 from benchmarks.harness.scaling import drawn, scaled
-from lsip.proof.scaling import scaling_of
+from lsip.reductions.equilibration import scaling_of
 from lsip.solver.conditioning import Conditioning
 
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 import lsip
 from lsip.proof import closed, relative_gap
-from lsip.proof.gap import TUNING, data_rounding
+from lsip.proof.gap import TUNING
+from lsip.reductions.rounding import data_rounding
 from lsip.solution.outward_rounding import above
 
 NUMBERS = st.floats(-1e12, 1e12)

@@ -16,7 +16,7 @@ from lsip.masters.base import FiniteProgram
 from lsip.masters.checked import open_program
 from lsip.masters.registry import integer_backend
 from lsip.proof.certificate import Support, TreeAssumption
-from lsip.solver.forcing import forced
+from lsip.reductions.forcing_rows import ForcingRows
 from lsip.solver.tuning import IntegerTuning
 
 T = lsip.Index("t", lsip.Interval(0, 1))
@@ -456,9 +456,11 @@ def test_rows_without_room_force_variables_to_zero():
     problem = lsip.Problem(lsip.minimize(opened.sum()), [lsip.forall(z, load), share[1, 0] <= 4 * share[0, 0]])
     opened.lower = opened.upper = [0, 1]
     program = problem.compile()
-    assert list(forced(program).upper) == [0, 1, *[np.inf] * 4], "no finite row is without room"
+    assert list(ForcingRows().apply(program).upper) == [0, 1, *[np.inf] * 4], "no finite row is without room"
     cuts = tuple(Support(0, i, np.zeros(2), 0.0) for i in range(2))
-    assert list(forced(program, cuts).upper) == [0, 1, 0, 0, 0, np.inf], "the finite row follows from the first cut"
+    assert list(ForcingRows(cuts).apply(program).upper) == [0, 1, 0, 0, 0, np.inf], (
+        "the finite row follows from the first cut"
+    )
 
 
 DIRECTIONS = np.random.default_rng(5).normal(size=(20, 3))

@@ -52,7 +52,7 @@ BASE = {
 }
 LANGUAGE = {*BASE, "lsip.rounding", "lsip.kernel", "lsip.domains", "lsip.expressions"}
 ENGINE = {*LANGUAGE, "lsip.cones", "lsip.masters", "lsip.oracles", "lsip.model"}
-ANSWERS = {*ENGINE, "lsip.files", "lsip.proof", "lsip.solution"}
+ANSWERS = {*ENGINE, "lsip.files", "lsip.proof", "lsip.reductions", "lsip.solution"}
 ONLY = {  # every room of lsip, the innermost first: all that it may import from other rooms
     "lsip.legible": set(),
     "lsip.errors": {"lsip.legible"},
@@ -76,9 +76,10 @@ ONLY = {  # every room of lsip, the innermost first: all that it may import from
     "lsip.oracles": LANGUAGE,
     "lsip.model": {*LANGUAGE, "lsip.cones", "lsip.files", "lsip.masters", "lsip.oracles"},
     "lsip.proof": ENGINE,
+    "lsip.reductions": {*ENGINE, "lsip.proof"},
     "lsip.integrals": LANGUAGE,
     "lsip.ambiguity": {*LANGUAGE, "lsip.integrals", "lsip.model"},
-    "lsip.solution": {*ENGINE, "lsip.files", "lsip.proof"},
+    "lsip.solution": {*ENGINE, "lsip.files", "lsip.proof", "lsip.reductions"},
     "lsip.progress": {"lsip.legible", "lsip.solution"},
     "lsip.solver": {*ANSWERS, "lsip.progress"},
     "lsip.plotting": ANSWERS,

@@ -25,7 +25,7 @@ from lsip.proof.primal import disagreement
 from lsip.proof.prove import infeasible
 from lsip.proof.ray import prove_ray
 from lsip.proof.rows import Rows
-from lsip.proof.verify import verify
+from lsip.solution.verify import verify
 
 EPS, TINY = 2.0**-52, 2.0**-1074
 T = lsip.Interval(0, 1)

@@ -15,7 +15,7 @@ import lsip
 from lsip.expressions.interval import Interval
 from lsip.expressions.tape import Tape
 from lsip.proof.certificate import Certificate, Support
-from lsip.proof.verify import verify
+from lsip.solution.verify import verify
 
 UNIT, SQUARE = lsip.Interval(0, 1), lsip.Box([0, 0], [1, 1])
 

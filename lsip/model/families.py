@@ -5,11 +5,10 @@ A `FamilyViolation` is such a family at a given x: what separation oracles maxim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -137,9 +136,6 @@ class DeclaredFamily:
     enclosable = True
     differentiable = True
     lipschitz = None
-    divisor: float | None = None  # the largest value of what some rows were divided by, if they were
-    undivided: DeclaredFamily | None = None  # with the rows as they were written, where some were divided
-    factors: Mapping[int, tuple[tuple[Any, int], ...]] = MappingProxyType({})  # of such rows, with their powers
     finite = False  # whether it stands for rows without an index
 
     def __init__(

@@ -136,7 +136,9 @@ class Program(Solvable):
     cones: ConeRows | None = None
     layout: Layout | None = field(default=None, repr=False)  # where a problem was declared
     integer: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))  # (n,); empty for none
-    implied: tuple[object, ...] = field(default=(), repr=False)  # where the last rows come from, which nobody wrote
+    maps: tuple[Any, ...] = field(
+        default=(), repr=False
+    )  # the ways back to what was written, the first reduction first
 
     def __post_init__(self) -> None:
         if self.integer.any():
@@ -234,9 +236,9 @@ class Program(Solvable):
         return len(self.c)
 
     @property
-    def written_rows(self) -> int:
-        """How many rows of A were written: all but the last ones, which follow from others."""
-        return int(self.A.shape[0]) - len(self.implied)
+    def written(self) -> Program:
+        """The program before any reduction; its rows are the first ones of this one."""
+        return self.maps[0].given if self.maps else self
 
     @property
     def finite_rows(self) -> int:

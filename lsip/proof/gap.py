@@ -11,15 +11,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from ..expressions.interval import EPS
-from ..model.peaks import sampled
-from ..model.program import Program
-from .linear_algebra import TUNING as ENCLOSURE
-from .scaling import objective_unit, scaling_of
 
-__all__ = ["closed", "data_rounding", "relative_gap"]
+__all__ = ["closed", "relative_gap"]
 
 
 @dataclass(frozen=True)
@@ -67,49 +61,3 @@ def closed(lower: float, upper: float, tol: float, atol: float) -> bool:
         return False
     low, high = Fraction(float(lower)), Fraction(float(upper))
     return high - low <= max(Fraction(float(tol)) * max(abs(low), abs(high)), Fraction(float(atol)))
-
-
-def data_rounding(program: Program, unit: float | None = None) -> float:
-    """What rounding leaves of the terms of a model, as its data tell: no gap is expected to become smaller.
-
-    Where the costs that matter and the rows are about 1, so are the terms of the objective, those of the dual, and both
-    sides of the rows, each times its multiplier. Rows may be made of terms that cancel, as those of a polynomial in
-    years are. `unit` is what costs are about 1 in, where it is known.
-    """
-    terms = 0.0
-    if unit is None:
-        unit = objective_unit(program) if program.c.any() else 0.0
-        terms = cancelling(program) if unit and program.cones is None else 0.0
-    share = TUNING.rounding if program.cones is None else TUNING.conic
-    return max(share * ((4.0 + terms) * unit + 2.0 * abs(program.constant)), ENCLOSURE.underflow)
-
-
-def cancelling(program: Program) -> float:
-    """What the terms of each row add up to at least without their signs, where free variables make rows meet sides.
-
-    A least-squares fit at a few index points tells; rows are about 1 themselves. 0 where that is more than doubles can
-    resolve: then rounding is no excuse. It is a power of two, since other machines sum up otherwise.
-    """
-    free = np.flatnonzero(np.isinf(program.lower) & np.isinf(program.upper))
-    units, rows, sides = scaling_of(program), [], []
-    for family, factors in zip(program.families, units.families, strict=True):
-        if family.linear is None and len(free) > 1:
-            a, b = sampled(family)
-            if a.shape[0] * a.shape[1] * program.n > TUNING.most_table:
-                return 0.0
-            table = np.zeros((*a.shape[:2], program.n))
-            for component, places in enumerate(family.columns):
-                np.add.at(table[:, component].T, places, a[:, component].T)
-            rows.append((table * units.columns * factors[:, None]).reshape(-1, program.n)[:, free])
-            sides.append((b * factors).ravel())
-    if not rows:
-        return 0.0
-    every, right = np.concatenate(rows), np.concatenate(sides)
-    try:
-        x = np.linalg.lstsq(every, right, rcond=TUNING.seen)[0]
-    except np.linalg.LinAlgError:  # of rows that are not finite
-        return 0.0
-    terms = float((np.abs(every) @ np.abs(x)).min())
-    if not 1.0 <= terms <= TUNING.most_cancelled / TUNING.rounding:
-        return 0.0
-    return float(2.0 ** np.floor(np.log2(terms)))

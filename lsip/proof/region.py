@@ -6,13 +6,13 @@ not certified then, and says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..expressions.interval import EPS
 from ..model.program import Program
-from .certificate import Array, Certificate, RegionAssumption
+from .certificate import Array, RegionAssumption
 from .dual import Dual, weigh
 from .linear_algebra import TUNING as ENCLOSURE
 from .rows import Rows
@@ -76,10 +76,3 @@ def sentence(program: Program, radius: float, units: Array) -> RegionAssumption:
         f"The bound on the optimal value holds where {some}{more}, not beyond; give these variables bounds, and it "
         "holds everywhere."
     )
-
-
-def restated(program: Program, certificate: Certificate) -> Certificate:
-    """The certificate with its sentence about the region in the units of this program, as its `units` are."""
-    radius, units, known = certificate.radius, certificate.units, certificate.assumptions
-    each = (sentence(program, radius, units) if isinstance(a, RegionAssumption) else a for a in known)
-    return replace(certificate, assumptions=tuple(each))

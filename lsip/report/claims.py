@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..model.status import Status
-from ..proof.verify import contradiction
+from ..solution.verify import contradiction
 
 if TYPE_CHECKING:
     from ..solution.solution import Solution

@@ -43,7 +43,7 @@ def finite_rows(result: Result) -> list[FiniteRow]:
 
 def _plain(result: Result) -> Iterator[FiniteRow]:
     """Rows of arrays."""
-    program, count = result.program, result.program.written_rows
+    program, count = result.program, result.program.written.A.shape[0]
     labels = program.row_labels if len(program.row_labels) >= count else tuple(f"row {i}" for i in range(count))
     x = result.certificate.x
     values = program.A @ x if len(x) and _found(result) else np.full(program.A.shape[0], np.nan)

@@ -21,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..expressions.convex_rows import ConvexConstraint
-from ..model.affine_hull import Implied
 from ..model.families import RowFamily
 from ..model.program import Program
 from ..model.restated import BoundedPart
 from ..model.statements import ForAll
 from ..model.unbounded import Placement
 from ..proof.certificate import Certificate, Support
+from ..reductions.factor_out_zeros import Quotients
+from ..reductions.unbounded_charts import Charts
 from .active import TUNING, ActivePoint
 from .clusters import near, one, room, together
 from .dual_fit import MultiplierTerm, Use, WrittenMultipliers, fitted, on_bound, on_row
@@ -46,7 +47,6 @@ class Reading:
     negligible: float  # the share of all multipliers below which an atom is no active point
     families: tuple[WrittenFamily, ...]
     rows: dict[tuple[int, int], tuple[int, int]]  # (family, row) of solvers: the number of a written one, and its row
-    placements: dict[tuple[int, int], Placement]  # by (family, row) of solvers: of the parts of unbounded sets
     places: dict[Any, tuple[int, int, int]]  # statements: the number of a written family, and from which row to which
 
     @classmethod
@@ -61,13 +61,12 @@ class Reading:
                 owners.setdefault(place.family, []).append((statement, place))
         families: list[WrittenFamily] = []
         rows: dict[tuple[int, int], tuple[int, int]] = {}
-        placements: dict[tuple[int, int], Placement] = {}
         held: dict[Any, tuple[int, int, int]] = {}
         numbers: dict[int, int] = {}
         for f, family in enumerate(program.families):
             if f not in owners:
                 numbers[f] = len(families)
-                families.append(written_family(family, f))
+                families.append(written_family(program.written.families[f], f))
                 rows |= {(f, i): (numbers[f], i) for i in range(len(family.columns))}
                 continue
             for part, place in owners[f]:
@@ -77,13 +76,11 @@ class Reading:
                     families.append(unbounded_family(program, whole, part.placement))
                 number = held[whole][0]
                 families[number] = replace(families[number], parts=(*families[number].parts, f))
-                for i in range(place.end - place.start):
-                    rows[f, place.start + i] = number, i
-                    placements[f, place.start + i] = part.placement
+                rows |= {(f, place.start + i): (number, i) for i in range(place.end - place.start)}
         for statement, place in places.items():
             if place.family in numbers:
                 held[statement] = numbers[place.family], place.start, place.end
-        return cls(program, certificate, negligible, tuple(families), rows, placements, held)
+        return cls(program, certificate, negligible, tuple(families), rows, held)
 
     # ---- the dual measure --------------------------------------------------------------------------------------------
 
@@ -152,29 +149,23 @@ class Reading:
         """An atom of solvers, or of its undivided row, as points of the written family with their multipliers."""
         number, row = self.rows[s.family, s.component]
         written, placement = self.families[number], self.placements.get((s.family, s.component))
-        label = written.labels[row]
         factor, missing, z = self._factor(s) if divided else (1.0, [], s.point)
+        label, weight, divisors = written.labels[row], s.multiplier * factor, []
+        places: list[tuple[float, Array, Array | None]]
         if placement is None:
-            names = written.rows.coordinates
-            by = " ".join(f.text(names, power) for f, power in missing)
-            for share, point in self._declared(written, z):
-                yield ActivePoint(label, point, share * s.multiplier * factor, number, row, by)
-            return
-        degree = placement.degrees[row]
-        if placement.scale(z):
-            y, _ = placement.point(z)
-            names = self.program.families[s.family].coordinates
-            by = " ".join(f.text(names, power) for f, power in missing)
-            multiplier = s.multiplier * factor * placement.scale(z) ** degree
-            yield ActivePoint(label, y, multiplier, number, row, by)
-            return
-        y, direction = placement.point(z)
-        degree -= sum(power for f, power in missing if f.other is None and f.axis == placement.scale_axis)
-        others = [(f, power) for f, power in missing if f.other is not None or f.axis != placement.scale_axis]
+            places = [(share, point, None) for share, point in self._declared(written, z)]
+        else:
+            degree, scale = placement.degrees[row], placement.scale(z)
+            if not scale:  # at infinity, where the row is divided by a power of the index
+                far = [(f, power) for f, power in missing if f.other is None and f.axis == placement.scale_axis]
+                missing = [pair for pair in missing if pair not in far]
+                degree, scale = degree - sum(power for _, power in far), placement.length
+                divisors.append(placement.divisor(written.coordinates, degree))
+            places = [(scale**degree, *placement.point(z))]
         names = self.program.families[s.family].coordinates
-        divisors = [placement.divisor(written.coordinates, degree), *(f.text(names, power) for f, power in others)]
-        multiplier = s.multiplier * factor * placement.length**degree
-        yield ActivePoint(label, y, multiplier, number, row, " ".join(filter(None, divisors)), direction)
+        by = " ".join(filter(None, [*divisors, *(f.text(names, power) for f, power in missing)]))
+        for share, point, direction in places:
+            yield ActivePoint(label, point, share * weight, number, row, by, direction)
 
     def point(self, s: Support) -> Array:
         """The point of the declared set that a row of solvers is about."""
@@ -183,20 +174,21 @@ class Reading:
 
     def _factor(self, s: Support) -> tuple[float, list[tuple[Any, int]], Array]:
         """What the row of solvers is of the undivided one, without factors that vanish, these, and the point."""
-        family: Any = self.program.families[s.family]
-        z, missing, divisor = s.point, [], 1.0
-        placement = self.placements.get((s.family, s.component))
+        z, placement = s.point, self.placements.get((s.family, s.component))
         if placement is not None and placement.scale_axis is not None and placement.scale(z) <= TUNING.same:
             z = z.copy()
             z[placement.scale_axis] = 0.0
-        for factor, power in getattr(family, "factors", {}).get(s.component, ()):
-            value = factor.value(z)
-            if abs(value) <= TUNING.vanishing * factor.largest(family.domain):
-                missing.append((factor, power))
-                z = factor.at(z[None])[0]
-            else:
-                divisor *= value**power
-        return 1 / divisor, missing, z
+        return self.quotients.undivided(s.family, s.component, z, TUNING.vanishing)
+
+    @cached_property
+    def placements(self) -> dict[tuple[int, int], Placement]:
+        """By (family, row) of solvers: where the points of charts of unbounded sets are."""
+        return {row: placement for row, (placement, _) in Charts.of(self.program).placements.items()}
+
+    @cached_property
+    def quotients(self) -> Quotients:
+        """What rows were divided by."""
+        return Quotients.of(self.program)
 
     def _declared(self, written: WrittenFamily, z: Array) -> list[tuple[float, Array]]:
         """A point of the rows as points of the declared indices, with shares that add up to one."""
@@ -221,24 +213,23 @@ class Reading:
     @cached_property
     def multipliers(self) -> WrittenMultipliers:
         """Multipliers of written rows that say what quotients, implied equations and implied bounds do."""
-        program, certificate, count = self.program, self.certificate, self.program.written_rows
+        program, certificate, count = self.program, self.certificate, self.program.written.A.shape[0]
         given = certificate.row_multipliers
         rows = np.zeros(program.finite_rows) if not len(given) else np.array(given)
         nothing = WrittenMultipliers(np.delete(rows, np.arange(count, program.A.shape[0])), np.zeros(program.n), [])
-        divided = [getattr(f, "undivided", None) is not None for f in program.families]
+        divided = {f for f, rows in self.quotients.factors.items() if rows}
         unpaid = self._unpaid()
-        if not any(divided) and not program.implied and not len(unpaid):
+        if not divided and not self.quotients.implied and not len(unpaid):
             return nothing
         target = np.zeros(program.n + 1)
         target[unpaid] = -self.reduced[unpaid]
         target[-1] = target[unpaid] @ certificate.x[unpaid]
         for s in certificate.support:
-            if divided[s.family]:
+            if s.family in divided:
                 factor, missing, z = self._factor(s)
                 if not missing:
-                    undivided: Any = program.families[s.family].undivided  # type: ignore[attr-defined]
                     target += s.multiplier * self._row(program.families[s.family], s.component, s.point)
-                    target -= s.multiplier * factor * self._row(undivided, s.component, z)
+                    target -= s.multiplier * factor * self._row(program.written.families[s.family], s.component, z)
         extra = rows[count : program.A.shape[0]]
         table = np.column_stack([program.A.toarray(), program.row_upper])
         target += extra @ table[count:] if len(extra) else 0.0
@@ -272,7 +263,7 @@ class Reading:
 
     def _binding(self, table: Array) -> Iterator[MultiplierTerm]:
         """Sides of written inequalities that hold as equations."""
-        program, count = self.program, self.program.written_rows
+        program, count = self.program, self.program.written.A.shape[0]
         value = np.asarray(program.A[:count] @ self.certificate.x)
         size = np.asarray(abs(program.A[:count]) @ np.abs(self.certificate.x))
         for sides, sign in ((program.row_upper[:count], 1.0), (program.row_lower[:count], -1.0)):
@@ -282,23 +273,21 @@ class Reading:
 
     def _terms(self, table: Array) -> Iterator[MultiplierTerm]:
         """All that may stand for quotients and implied equations."""
-        program, count = self.program, self.program.written_rows
+        program, count = self.program, self.program.written.A.shape[0]
         for i in np.flatnonzero(program.row_lower[:count] == program.row_upper[:count]).tolist():
             yield MultiplierTerm(table[i], -np.inf, on_row(i))
         for j in np.flatnonzero(program.lower == program.upper).tolist():
             unit = np.zeros(program.n + 1)
             unit[j], unit[-1] = 1.0, program.lower[j]
             yield MultiplierTerm(unit, -np.inf, on_bound(j))
-        for k, source in enumerate(program.implied):
-            assert isinstance(source, Implied)
-            family: Any = source.family
+        for k, source in enumerate(self.quotients.implied):
             if source.divided_by:
                 yield MultiplierTerm(
                     table[count + k], -np.inf, self._at(source.family, source.row, source.at, source.divided_by)
                 )
                 continue
             yield MultiplierTerm(
-                self._row(family, source.row, source.at), 0.0, self._at(source.family, source.row, source.at)
+                self._row(source.family, source.row, source.at), 0.0, self._at(source.family, source.row, source.at)
             )
             opposite, side = source.opposite, source.opposite_finite
             assert opposite is not None
@@ -320,11 +309,9 @@ class Reading:
         row[-1] = b[0]
         return row
 
-    def _at(self, family: object, row: int, at: Array, divided_by: str = "") -> Use:
+    def _at(self, family: RowFamily, row: int, at: Array, divided_by: str = "") -> Use:
         """Where a multiplier of a row of a family at a point goes."""
-        f = next(
-            f for f, other in enumerate(self.program.families) if family in (other, getattr(other, "undivided", 0))
-        )
+        f = next(f for f, other in enumerate(self.program.written.families) if other is family)
 
         def use(found: WrittenMultipliers, value: float) -> None:
             entries = self._entries(Support(f, row, at, value), divided=False)

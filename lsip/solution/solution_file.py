@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ..errors import ModelError
 from ..files import blamed, read_arrays, read_facts, whole_file
 from ..model.compilation import Written
-from ..model.division import solvable
 from ..model.fingerprint import check_same, fingerprint
 from ..model.problem import Problem
 from ..model.problem_file import written_data
@@ -27,10 +26,11 @@ from ..proof.certificate import (
     TreeAssumption,
     TrustAssumption,
 )
-from ..proof.verify import check_numbers
+from ..reductions.chain import restate
 from ..schema import Either, Schema, anything, conform, double, flag, missing, text, whole
 from .effort import Effort
 from .result import Iterate, Result
+from .verify import check_numbers
 
 R = TypeVar("R", bound=Result)
 WHAT = "a solution written by Solution.save"
@@ -128,7 +128,7 @@ def _joined(result: R) -> R:
     written = None if layout is None else layout.written
     if layout is None or not isinstance(written, Written) or written.together is written:
         return result
-    program, c = solvable(written.together), result.certificate
+    program, c = restate(written.together), result.certificate
     assert program.layout is not None
     there = layout.moves(program.layout)
 
@@ -155,7 +155,7 @@ def _joined(result: R) -> R:
 
 def read(kind: type[R], path: str | Path, problem: Program | Compilable | None) -> R:
     """What a file holds, unchecked; without a `problem`, it is about the one in the file."""
-    program = None if problem is None else solvable(problem)
+    program = None if problem is None else restate(problem)
     held = read_facts(path, WHAT)
     with blamed(path, WHAT):
         facts = {"model": None, "problem": None, **held}
@@ -164,7 +164,7 @@ def read(kind: type[R], path: str | Path, problem: Program | Compilable | None) 
         arrays = {name: _vector(data[name], name) for name in ARRAYS}
         if program is None or problem is None:
             problem = _problem_in(path, facts["problem"])
-            program = solvable(problem)
+            program = restate(problem)
         if arrays["x"].shape != (program.n,):
             raise ModelError(f"{path} holds {arrays['x'].size} variables, the problem has {program.n}.")
         check_same(path, facts["model"], program)

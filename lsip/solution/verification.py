@@ -7,13 +7,13 @@ from typing import TypeVar
 
 from ..deadline import check, within
 from ..errors import OutOfTime, ProofError
-from ..model.division import as_written, solvable
 from ..model.fingerprint import differing, fingerprint
 from ..model.program import Program
 from ..oracles import Oracle
-from ..proof.verify import verify
+from ..reductions.chain import restate
 from ..validation import having, real
 from .result import Result
+from .verify import verify
 
 R = TypeVar("R", bound=Result)
 
@@ -36,8 +36,7 @@ def verified(result: R, tol: float | None, atol: float | None, oracle: Oracle | 
         ) from late
     if result.checked:
         return result
-    certificate = replace(result.certificate, violation=as_written(result.program, violation))
-    return replace(result, checked=True, certificate=certificate)
+    return replace(result, checked=True, certificate=replace(result.certificate, violation=violation))
 
 
 def _violation(result: Result, tol: float, atol: float | None, oracle: Oracle | None) -> tuple[float, ...]:
@@ -62,7 +61,7 @@ def compiled_again(result: Result) -> Program:
         return result.program
     layout = result.program.layout
     owned = layout is not None and layout.owner is result.model  # which may have changed since
-    program = solvable(layout.written if owned else result.model)  # type: ignore[union-attr]
+    program = restate(layout.written if owned else result.model)  # type: ignore[union-attr]
     different = differing(fingerprint(program), fingerprint(result.program))
     if different:
         raise ProofError(f"The program of the solution is not that of its model: {', '.join(different)} differ.")

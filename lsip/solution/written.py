@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,9 +151,8 @@ def _window(domain: Domain, points: Array, reach: Array) -> Domain:
 
 def written_family(family: RowFamily, number: int) -> WrittenFamily:
     """A family over the set as it was declared, with its rows as they were written."""
-    rows: Any = getattr(family, "undivided", None) or family
-    lifted_index = any(isinstance(i, Folded) for i in rows.indices)
-    return WrittenFamily(rows, (number,), declared_places(rows.indices) if lifted_index else None)
+    lifted_index = any(isinstance(i, Folded) for i in family.indices)
+    return WrittenFamily(family, (number,), declared_places(family.indices) if lifted_index else None)
 
 
 def unbounded_family(program: Program, statement: ForAll, placement: Placement) -> WrittenFamily:

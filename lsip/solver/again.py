@@ -24,10 +24,11 @@ from ..model.program import Layout, Program
 from ..oracles import Separation
 from ..oracles.base import Ints
 from ..oracles.distinct import distinct
-from ..proof.certificate import Array, Support
+from ..proof.certificate import Array, Certificate, Support
 from ..proof.dual import Dual
 from ..proof.prove import Feasible, Lower, reproven
-from ..proof.scaling import Scaling, scaled, scaling_of
+from ..reductions.chain import reduce
+from ..reductions.equilibration import Scaling
 from ..solution.solution import Solution
 from .conditioning import Conditioning
 from .newton import cluster, movable, polish
@@ -201,19 +202,18 @@ class Resumed(Relaxation):
         value = kept.scaling.objective * float(given.c @ x + given.constant)
         known = kept.scaling.extended(given) if abs(value) >= options.tuning.newton.telling else None
         if known is None:
-            super().__init__(scaled(given), scaling_of(given), options, given)
+            super().__init__(reduce(given), options)
         else:
-            super().__init__(known.apply(given), known, options, given)
+            super().__init__(known.apply(), options)
             kept = replace(kept, scaling=known)
             if options.atol is None:  # those who check it have units of their own
                 self.atol = 0.0
-        self.given, self.earlier, self.kept, self._otherwise = given, earlier, kept, otherwise
+        self.earlier, self.kept, self._otherwise = earlier, kept, otherwise
         self.held = Tried(list(earlier.cuts), kept.scale)
-        factors, s = self.scaling.families, self.scaling.objective
-        support = tuple(a.weighing(a.multiplier * s / float(factors[a.family][a.component])) for a in earlier.support)
-        rows = earlier.rows * s / self.scaling.rows if len(earlier.rows) else earlier.rows
-        self.proof = support
-        self.first = self.point = Proposal(x / self.scaling.columns, support=support, rows=rows)
+        answer = Certificate("none", x, -np.inf, np.inf, support=earlier.support, row_multipliers=earlier.rows)
+        moved = self.scaling.forward(answer)
+        self.proof = moved.support
+        self.first = self.point = Proposal(moved.x, support=moved.support, rows=moved.row_multipliers)
         self._spread: dict[Domain, Array] = {}  # a few points of every index set
         self.stands = False  # whether its atoms are those of the earlier proof, one by one
 

@@ -14,9 +14,10 @@ import numpy as np
 from ..errors import OutOfTime
 from ..model.program import Program
 from ..proof.certificate import Array, Support
-from ..proof.gap import data_rounding
 from ..proof.prove import Feasible
-from ..proof.scaling import scaled, scaling_of
+from ..reductions.chain import reduce
+from ..reductions.equilibration import Scaling
+from ..reductions.rounding import data_rounding
 from .again import Kept, Tried
 from .conditioning import Conditioning
 from .options import Options
@@ -29,12 +30,12 @@ Exchange = Callable[[Sequence[Support]], Relaxation]
 
 def alternation(given: Program, options: Options, otherwise: Exchange) -> Relaxation:
     """What Remez's exchange finds, or what there is `otherwise`."""
-    program = scaled(given)
+    program = reduce(given)
     level = level_of(program) if options.polish else None
     if level is None:
         return otherwise(())
     cost = float(program.c[level])
-    least = scaling_of(given).objective * (data_rounding(given) if options.atol is None else options.atol)
+    least = Scaling.of(program).objective * (data_rounding(given) if options.atol is None else options.atol)
 
     def allowed(x: Array) -> float:
         """The gap to reach."""
@@ -56,7 +57,7 @@ class Alternation(Relaxation):
     """A reference as a relaxation whose first point is the last, if all goes well."""
 
     def __init__(self, given: Program, options: Options, level: int, found: Levelled, otherwise: Exchange) -> None:
-        super().__init__(scaled(given), scaling_of(given), options, given)
+        super().__init__(reduce(given), options)
         self.level, self.found, self._otherwise = level, found, otherwise
         scale = max(1.0, float(np.median(np.abs(found.rhs))))
         self.support, self.mass = found.support, float(found.weights.sum())

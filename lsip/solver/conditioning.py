@@ -48,12 +48,11 @@ TUNING = ConditioningTuning()
 
 @dataclass(frozen=True, eq=False)
 class Conditioning:
-    """z -> x: `scale` for every variable, and a triangular factor for the mixed ones."""
+    """z -> x: `scale` times z for every variable, and then a triangular factor for the mixed ones."""
 
     scale: Array  # (n,), x = scale * z outside the mixed block
     mixed: NDArray[np.intp]  # positions of the mixed variables
-    factor: Array | None  # (k, k) upper triangular R with R x[mixed] = z[mixed]
-    inverse: Array | None = None  # R^-1, where it is harmless
+    factor: Array | None  # (k, k) upper triangular R with R x = scale * z in that block
     tuning: ConditioningTuning = TUNING
 
     @staticmethod
@@ -73,14 +72,12 @@ class Conditioning:
         diagonal = np.abs(np.diag(factor))
         if diagonal.min() > tuning.harmless * diagonal.max():
             return Conditioning.none(program.n, tuning)
-        tame = diagonal.min() > 1e-5 * diagonal.max()
-        inverse: Array | None = np.asarray(np.linalg.inv(factor)) if tame else None
-        return Conditioning(np.ones(program.n), free, factor, inverse, tuning)
+        return Conditioning(np.ones(program.n), free, factor, tuning)
 
     @staticmethod
     def none(n: int, tuning: ConditioningTuning = TUNING) -> Conditioning:
         """The coordinates of the program itself, which is equilibrated."""
-        return Conditioning(np.ones(n), np.zeros(0, dtype=np.intp), None, tuning=tuning)
+        return Conditioning(np.ones(n), np.zeros(0, dtype=np.intp), None, tuning)
 
     def rows(self, a: Matrix) -> Matrix:
         """Rows in x as rows in z; sparse rows stay sparse unless variables are mixed."""
@@ -89,30 +86,20 @@ class Conditioning:
                 return sparse.csr_matrix(a @ sparse.diags_array(self.scale))
             a = a.toarray()
         out = a * self.scale
-        if self.inverse is not None:
-            out[:, self.mixed] = a[:, self.mixed] @ self.inverse
-        elif self.factor is not None and len(out):
-            out[:, self.mixed] = triangular(self.factor, a[:, self.mixed].T, transposed=True).T
+        if self.factor is not None and len(out):
+            out[:, self.mixed] = self.scale[self.mixed] * triangular(self.factor, a[:, self.mixed].T, True).T
         return out
 
     def x(self, z: Array) -> Array:
         """A point in z as a point in x."""
         x: Array = self.scale * z
-        if self.inverse is not None:
-            x[self.mixed] = self.inverse @ z[self.mixed]
-        elif self.factor is not None:
-            x[self.mixed] = triangular(self.factor, z[self.mixed])
+        if self.factor is not None:
+            x[self.mixed] = triangular(self.factor, x[self.mixed])
         return x
 
     def stretched(self, grow: Array) -> Conditioning:
         """The same with each z_j in units `grow` times as large: room for x, and visible coefficients, far out."""
-        if self.factor is None:
-            return replace(self, scale=self.scale * grow)
-        block = grow[self.mixed]
-        scale = self.scale * grow
-        scale[self.mixed] = self.scale[self.mixed]
-        inverse = None if self.inverse is None else self.inverse * block
-        return replace(self, scale=scale, factor=self.factor / block[:, None], inverse=inverse)
+        return replace(self, scale=self.scale * grow)
 
     def basis(self) -> Matrix:
         """The matrix T of x = T z; sparse for large models, where nothing is mixed."""
@@ -120,15 +107,14 @@ class Conditioning:
             return sparse.diags(self.scale, format="csc")
         basis = np.diag(self.scale)
         if self.factor is not None:
-            inverse = triangular(self.factor, np.eye(len(self.mixed))) if self.inverse is None else self.inverse
-            basis[np.ix_(self.mixed, self.mixed)] = inverse
+            basis[np.ix_(self.mixed, self.mixed)] = triangular(self.factor, np.diag(self.scale[self.mixed]))
         return basis
 
     def reach(self, most: float) -> Array:
         """How far each z may go: `most`, but not far along directions that rows do not see at all."""
         reach = np.full(len(self.scale), most)
         if self.factor is not None:
-            diagonal = np.abs(np.diag(self.factor) * self.scale[self.mixed])
+            diagonal = np.abs(np.diag(self.factor) / self.scale[self.mixed])
             unseen = diagonal <= 3 * self.tuning.floor * diagonal.max()
             reach[self.mixed] = np.where(unseen, np.minimum(most, self.tuning.farthest * diagonal), most)
         return reach

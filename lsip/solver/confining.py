@@ -17,11 +17,10 @@ from ..expressions.interval import TINY
 from ..masters.base import FiniteProgram
 from ..masters.checked import open_program
 from ..masters.highs import HIGHS
-from ..model.counterpart import counterpart
 from ..model.program import Program
 from ..proof.certificate import Array, Support
 from ..proof.prove import Feasible, Lower, prove_confined
-from .measure import atoms
+from ..reductions.robust_counterpart import counterpart
 from .rows import cut_rows
 from .tuning import LevelTuning
 
@@ -58,7 +57,7 @@ class Confining:
 
     def centres(self, weight: float = 1.0) -> tuple[Support, ...]:
         """The rows at the centres, each with this multiplier."""
-        return atoms(self.program, self._whole, weight * self._central)[0]
+        return self._whole.inverse(weight * self._central)[0]
 
     def lower(self, dual: Combination, inner: Combination, best: Feasible, gap: float) -> Iterator[Lower]:
         """What a combination proves with more and more of the one that confines all variables."""

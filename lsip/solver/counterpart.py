@@ -20,8 +20,6 @@ from ..masters.base import FiniteProgram
 from ..masters.checked import open_program
 from ..masters.clarabel import CLARABEL, available
 from ..masters.highs import HIGHS
-from ..model.counterpart import counterpart, unsuited
-from ..model.division import solvable
 from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
@@ -29,13 +27,13 @@ from ..proof.certificate import Array, Ints, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower, infeasible, prove_confined
-from ..proof.scaling import scaled, scaling_of
+from ..reductions.chain import reduce, restate
+from ..reductions.robust_counterpart import counterpart, unsuited
 from ..solution.solution import Solution
 from .again import Tried
 from .driver import Run, Steps, drive
 from .integer import IntegerRun
 from .linear import LinearRelaxation
-from .measure import atoms
 from .options import Options
 from .relaxation import Relaxation, counted
 from .state import End, Proposal, State
@@ -114,7 +112,7 @@ class Counterpart(Options):
 
     def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
         """Solve a problem this way, with a progress table if `verbose`."""
-        given = solvable(problem)
+        given = restate(problem)
         if given.integer.any():
             run: Steps = IntegerRun(given, self, counterpart_run, problem, expected_whole(given, self))
         else:
@@ -173,7 +171,7 @@ class CounterpartRelaxation(Relaxation):
     negligible: ClassVar[float] = 1e-6  # pushes are no active points
 
     def __init__(self, given: Program, options: Options) -> None:
-        super().__init__(scaled(given), scaling_of(given), options, given)
+        super().__init__(reduce(given), options)
         self.finite, self.held = counterpart(self.program), Tried([], 1.0)
         self.best: Feasible | None = None
         self.separated: tuple[Proposal, list[Separation]] | None = None
@@ -208,8 +206,8 @@ class CounterpartRelaxation(Relaxation):
             multipliers = found[1]
             x = np.clip(found[0][:n], self.program.lower, self.program.upper)
             # Half of the push makes up for multipliers that the solver leaves below zero, half is atoms of its own.
-            middle, _ = self._atoms(0.5 * push * central)
-            support, rows = self._atoms(multipliers + 0.5 * push * central)
+            middle, _ = self.finite.inverse(0.5 * push * central)
+            support, rows = self.finite.inverse(multipliers + 0.5 * push * central)
             support = (*support, *middle)
             point = Proposal(x, self.value(x), support, rows)
             state.terms = abs(point.value)
@@ -251,8 +249,8 @@ class CounterpartRelaxation(Relaxation):
         found = open_program(HIGHS, elastic, state.tol).optimum(interior=True)
         if found is None or found[0][-1] <= state.tol:
             return None
-        x, spare = found[0][: self.program.n], self._atoms(finite.central())[0]
-        for support, rows in (self._simple(found[1]), self._atoms(found[1])):
+        x, spare = found[0][: self.program.n], self.finite.inverse(finite.central())[0]
+        for support, rows in (self._simple(found[1]), self.finite.inverse(found[1])):
             certificate = infeasible(self.program, support, rows, x, spare)
             if certificate is not None:
                 return End(Status.INFEASIBLE, certificate=certificate)
@@ -264,7 +262,7 @@ class CounterpartRelaxation(Relaxation):
         A contradiction may be multiplied by anything. Rows that are to cancel have the same weight and the same corner
         often, and differ by rounding alone.
         """
-        support, rows = self._atoms(multipliers)
+        support, rows = self.finite.inverse(multipliers)
         largest = max([*(s.multiplier for s in support), float(np.abs(rows).max(initial=0.0)), TINY])
         found = []
         for s in support:
@@ -284,9 +282,6 @@ class CounterpartRelaxation(Relaxation):
         if self.separated is not None and self.separated[0] is point:
             return self.separated[1]
         return super().separate(point, margin, left, seed)
-
-    def _atoms(self, multipliers: Array) -> tuple[tuple[Support, ...], Array]:
-        return atoms(self.program, self.finite, multipliers)
 
     def confirm(self, state: State) -> bool:
         return state.violation.worst <= 0

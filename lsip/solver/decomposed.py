@@ -26,11 +26,11 @@ from ..oracles import Separation, is_prover
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.dual import Dual
 from ..proof.families import Bounds, family_bounds
-from ..proof.gap import data_rounding
 from ..proof.primal import Broken, broken_rows
 from ..proof.prove import Feasible, Lower, feasible_at, upper_bound
 from ..proof.rows import trusts
-from ..proof.scaling import identity
+from ..reductions.equilibration import Scaling
+from ..reductions.rounding import data_rounding
 from ..solution.messages import infeasible_on_trust
 from ..validation import shown
 from .mixture import Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, beyond, mixed
@@ -53,7 +53,7 @@ class DecomposedRelaxation(Relaxation):
     held: Rows
 
     def __init__(self, program: Program, maximise: Maximise, start: Sequence[Extreme], options: Options) -> None:
-        super().__init__(program, identity(program), options)
+        super().__init__(Scaling.none(program).apply(), options)
         if options.atol is None:
             self.atol = least_gap(program)
         self.maximise, self.start, self.mixing = maximise, start, options.tuning.decomposition

@@ -22,9 +22,10 @@ from ..proof.gap import closed
 from ..proof.primal import broken_rows
 from ..proof.prove import upper_bound
 from ..proof.rows import trusts
-from ..proof.verify import check_numbers
+from ..reductions.unbounded_charts import UnboundedCharts
 from ..solution.solution import Solution
 from ..solution.verification import compiled_again
+from ..solution.verify import check_numbers
 from ..validation import shown
 from .decomposed import DecomposedRelaxation, least_gap
 from .driver import Run, drive
@@ -173,7 +174,7 @@ def decompose(
     options = Options(oracle, tol=tol, max_iterations=max_iterations, time_limit=time_limit, seed=seed, tuning=patient)
     if not callable(maximise):
         raise ModelError(f"`maximise` is a function direction -> lsip.Extreme(x, bound); got {shown(maximise)}.")
-    program = compiled(problem)
+    program = UnboundedCharts().apply(compiled(problem))
     if program.integer.any():
         raise ModelError("decompose takes no integer variables, since mixtures of its points are not whole.")
     if (program.row_lower == program.row_upper).any():

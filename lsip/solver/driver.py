@@ -18,7 +18,6 @@ import numpy as np
 from ..deadline import check, watched, within
 from ..errors import OutOfTime
 from ..masters import MasterError
-from ..model.division import as_written, tight
 from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
@@ -29,7 +28,8 @@ from ..proof.families import Bounds
 from ..proof.primal import Broken
 from ..proof.prove import Lower, infeasible, optimal, row_terms, unbounded
 from ..proof.ray import Ray
-from ..proof.region import restated
+from ..reductions.chain import inverse
+from ..reductions.factor_out_zeros import tight
 from ..rounding import check_rounding
 from ..solution import messages
 from ..solution.effort import Effort
@@ -45,7 +45,6 @@ from .rows import cuts_at
 from .state import End, Proposal
 
 PROVEN = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
-LARGEST = np.finfo(float).max
 
 
 class Steps(Protocol):
@@ -534,11 +533,7 @@ class Run:
         state, relaxation = self.state, self.relaxation
         if not self.scaling.returns(certificate):
             status, evidence = (Status.UNCERTIFIED, messages.UNITS) if status in PROVEN else (status, evidence)
-        with np.errstate(over="ignore"):
-            certificate = restated(self.given, self.scaling.to_given(certificate))
-        violation = as_written(self.given, certificate.violation)
-        certificate = replace(certificate, x=np.clip(certificate.x, -LARGEST, LARGEST), violation=violation)
-        certificate = replace(certificate, finite_violation=max(self.given.finite_violation(certificate.x), 0.0))
+        certificate = inverse(self.program, certificate)
         return self._answer(
             status,
             certificate,

@@ -29,18 +29,19 @@ from ..model.status import Status
 from ..oracles import pick_oracle
 from ..proof.certificate import Array, BoundAssumption, Certificate, Support, TreeAssumption
 from ..proof.dual import Dual
-from ..proof.gap import closed, data_rounding, relative_gap
+from ..proof.gap import closed, relative_gap
 from ..proof.linear_algebra import exact_sums
 from ..proof.primal import Broken
 from ..proof.prove import Lower, optimal, prove_feasible
-from ..proof.verify import verify
+from ..reductions.forcing_rows import ForcingRows
+from ..reductions.rounding import data_rounding
 from ..solution import messages
 from ..solution.effort import Effort
 from ..solution.result import Iterate
 from ..solution.solution import Solution
+from ..solution.verify import verify
 from .clock import Clock
 from .driver import PROVEN, Run, drive
-from .forcing import forced
 from .integer_counterpart import IntegerCounterpart
 from .integer_relaxation import IntegerRelaxation
 from .options import Options
@@ -297,7 +298,7 @@ class IntegerRun:
 
     def _visit(self, values: Array) -> End | None:
         """Solve the rest with the integers fixed, and learn from it; the end, if it is unbounded."""
-        found = self._solved(forced(self._fixed(values), self.relaxation.cuts), self._within())
+        found = self._solved(ForcingRows(self.relaxation.cuts).apply(self._fixed(values)), self._within())
         self.visited[values.tobytes()] = -np.inf if np.isfinite(found.certificate.radius) else found.certificate.lower
         if found.status is Status.UNBOUNDED:
             return End(Status.UNBOUNDED, certificate=found.certificate)

@@ -11,13 +11,12 @@ from ..masters.base import FiniteResult
 from ..masters.checked import CheckedProgram, open_program
 from ..masters.highs import HIGHS
 from ..masters.registry import integer_backend
-from ..model.counterpart import counterpart
 from ..model.program import Program
 from ..proof.certificate import Array, Certificate
 from ..proof.dual import Dual
 from ..proof.prove import Feasible, Lower, optimal, prove_feasible
+from ..reductions.robust_counterpart import counterpart
 from .integer_relaxation import IntegerUnits
-from .measure import atoms
 from .options import Options
 
 
@@ -60,7 +59,7 @@ class IntegerCounterpart:
             proven = prove_feasible(fixed, np.clip(x, fixed.lower, fixed.upper))
             kept = isinstance(proven, Feasible)
             if isinstance(proven, Feasible) and (proven.upper - goal <= allowed or program is None):
-                nothing = Lower(-np.inf, Dual(*atoms(self.program, self.finite, multipliers)))
+                nothing = Lower(-np.inf, Dual(*self.finite.inverse(multipliers)))
                 return optimal(self.program, proven, nothing, proven.point.x, proven.bounds)
             margin *= self.tuning.margin_step if kept else 1 / self.tuning.margin_step
         return None

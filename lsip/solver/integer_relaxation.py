@@ -14,7 +14,7 @@ from ..masters.elastic import scaled
 from ..masters.registry import integer_backend
 from ..model.program import Program
 from ..proof.certificate import Array, Support
-from ..proof.scaling import scaling_of
+from ..reductions.equilibration import scaling_of
 from .options import Options
 from .rows import cut_rows
 

@@ -17,11 +17,11 @@ from ..deadline import check, within
 from ..errors import OutOfTime
 from ..expressions.interval import TINY
 from ..masters.base import is_sparse
-from ..model.counterpart import unsuited
 from ..model.program import Program
 from ..oracles import Oracle, Separation, is_instant
 from ..proof.certificate import Array, Support
 from ..proof.prove import Feasible
+from ..reductions.robust_counterpart import unsuited
 from .confining import Combination, Confining
 from .halfspaces import Halfspaces, nearest
 from .relaxation import Search

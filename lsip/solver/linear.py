@@ -11,7 +11,6 @@ import numpy as np
 
 from ..deadline import check
 from ..masters import MasterError, MasterResult, master_name
-from ..model.counterpart import unsuited
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Separation, ask, is_instant, is_prover, prover
@@ -20,7 +19,8 @@ from ..proof.families import Bounds
 from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower, prove_lower
 from ..proof.ray import Ray
-from ..proof.scaling import scaled, scaling_of
+from ..reductions.chain import reduce
+from ..reductions.robust_counterpart import unsuited
 from ..solution.messages import PROBABLY_INFEASIBLE
 from .again import Kept
 from .centre import Centre
@@ -45,7 +45,7 @@ class LinearRelaxation(Relaxation):
         self, given: Program, options: Options, earlier: Sequence[Support] = (), proof: tuple[Support, ...] = ()
     ) -> None:
         """Index points of an `earlier` answer are among the first, and the atoms of its `proof` in the next one."""
-        super().__init__(scaled(given), scaling_of(given), options, given)
+        super().__init__(reduce(given), options)
         self.held, self.proof = LinearMaster(self.program, self.oracles, options, earlier), proof
         self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None

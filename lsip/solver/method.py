@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from ..errors import ModelError
-from ..model.division import solvable
 from ..model.method import register_solver
 from ..model.program import Compilable, Program
 from ..proof.certificate import Support
+from ..reductions.chain import restate
 from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..validation import shown
@@ -75,7 +75,7 @@ class Default(Exchange):
     def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
         """Solve a problem this way, with a progress table if `verbose`."""
         began = time.perf_counter()
-        given = solvable(problem)
+        given = restate(problem)
         compiling = time.perf_counter() - began
         if given.integer.any():
             return drive(IntegerRun(given, self, _faster_run, problem, expected_whole(given, self)), verbose)
@@ -125,7 +125,7 @@ def solve(
 def opened(problem: Program | Compilable, method: Options) -> Steps:
     """A solve that is about to begin."""
     began = time.perf_counter()
-    given = solvable(problem)
+    given = restate(problem)
     return _begun(given, method, problem, time.perf_counter() - began)
 
 

@@ -17,11 +17,11 @@ from ..model.program import Program
 from ..oracles import Separation, ask, pick_oracle, tuned
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
-from ..proof.gap import data_rounding
 from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower, infeasible, prove_feasible, prove_lower, rounding_of, row_terms
 from ..proof.ray import Ray
-from ..proof.scaling import Scaling
+from ..reductions.equilibration import Scaling
+from ..reductions.rounding import data_rounding
 from .clock import Clock
 from .options import Options
 from .rows import Known, cuts_at
@@ -71,7 +71,7 @@ class Held(Protocol):
 
 
 class Relaxation(ABC):
-    """A finite program with cuts, in units of its own; the answers map back by `scaling`."""
+    """A finite program with cuts, in units of its own; the answers map back by `reductions.chain`."""
 
     held: Held
     accelerators: tuple[Accelerator, ...] = ()  # tried after every iteration, in this order
@@ -80,9 +80,10 @@ class Relaxation(ABC):
     negligible: ClassVar[float] = 1e-9  # the share of all multipliers below which an atom is no active point
     escape: ClassVar[str] = ""  # what to say where the box that stands in for infinite bounds cannot grow any more
 
-    def __init__(self, program: Program, scaling: Scaling, options: Options, given: Program | None = None) -> None:
-        self.program, self.scaling, self.options, self.tuning = program, scaling, options, options.tuning
-        self.given = program if given is None else given  # before it was scaled
+    def __init__(self, program: Program, options: Options) -> None:
+        """Relax a reduced program."""
+        self.program, self.scaling, self.options, self.tuning = program, Scaling.of(program), options, options.tuning
+        self.given = self.scaling.given  # before it was scaled
         self.oracles = [options.separation or pick_oracle(f) for f in program.families]
 
     @cached_property

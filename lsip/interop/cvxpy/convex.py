@@ -16,7 +16,7 @@ from ...deadline import check
 from ...model.status import Status
 from ...proof.certificate import Array
 from ...proof.ray import Ray, prove_ray
-from ...proof.scaling import identity
+from ...reductions.equilibration import Scaling
 from ...solution.messages import PROBABLY_INFEASIBLE, PROBABLY_UNBOUNDED
 from ...solver.clock import Clock
 from ...solver.options import Options
@@ -81,7 +81,7 @@ class ConvexRelaxation(Relaxation):
     escape = PROBABLY_UNBOUNDED
 
     def __init__(self, carrier: Carrier, interior: Interior, master: ConicMaster | None, options: Options) -> None:
-        super().__init__(carrier.program, identity(carrier.program), options)
+        super().__init__(Scaling.none(carrier.program).apply(), options)
         self.carrier, self.interior, self.master, self.held = carrier, interior, master, interior.cuts
         self.answer: ConicAnswer | None = None  # the last one
         self.reach: float | None = None

@@ -20,9 +20,26 @@ from ..domains.lifted import Lifted, lifted
 from ..errors import ModelError
 from ..expressions.triplets import moved
 from ..masters.base import FiniteProgram
+from ..model.families import RowFamily
+from ..model.program import Program
 from ..oracles.base import Array, Ints
-from .families import RowFamily
-from .program import Program
+from ..proof.certificate import Support
+
+
+@dataclass(frozen=True)
+class MeasureTuning:
+    """How multipliers are read.
+
+    Parameters
+    ----------
+    negligible
+        Those below this share of the largest are left out.
+    """
+
+    negligible: float = 1e-14
+
+
+TUNING = MeasureTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +51,26 @@ class Block:
     first: int  # the row of the first of its p components
     inner: Ints  # (p, k), the row of every coordinate of w; -1 where there is none, for it plays no part
 
+    def measure(self, multipliers: Array, least: float) -> tuple[Ints, Array, Array]:
+        """Components, points and weights of the dual measure, those that are more than `least`."""
+        if self.part.corners:
+            each = np.where(self.inner >= 0, multipliers[self.inner], 0.0)
+            i, w = np.nonzero(each > least)
+            return i, self.part.place.T.toarray()[w], each[i, w]
+        weight = multipliers[self.first : self.first + len(self.inner)]
+        used = np.flatnonzero(weight > least)
+        inner = self.inner[used]
+        inside = np.where(inner >= 0, multipliers[inner], 0.0) / weight[used, None]
+        return used, self.part.origin + (self.part.place @ inside.T).T, weight[used]
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FiniteCounterpart(FiniteProgram):
-    """A finite program whose variables begin with those of the program, and its rows with those of the program."""
+    """A finite program whose variables begin with those of the given program, and its rows with those of it."""
 
-    blocks: tuple[Block, ...] = ()
-    finite: int = 0  # rows of the program itself
+    given: Program
+    blocks: tuple[Block, ...]
+    finite: int  # rows of the given program
 
     def kept_by(self, margin: float | Array, free: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Both sides of the rows, where inequalities that a free variable (n,) has a part in are kept by a margin."""
@@ -91,22 +121,15 @@ class FiniteCounterpart(FiniteProgram):
             found[block.inner[i, w]] = block.part.centre[w]
         return np.where(idle, 0.0, found)
 
-    def measure(self, multipliers: Array, least: float) -> list[tuple[int, Ints, Array, Array]]:
-        """The dual measure, a family at a time: components, points and weights, those that are more than `least`."""
-        found: list[tuple[int, Ints, Array, Array]] = []
+    def inverse(self, multipliers: Array) -> tuple[tuple[Support, ...], Array]:
+        """The dual measure of the given program, and the multipliers of its finite rows."""
+        least, support = TUNING.negligible * float(np.abs(multipliers).max(initial=0.0)), list[Support]()
         for block in self.blocks:
-            if block.part.corners:
-                each = np.where(block.inner >= 0, multipliers[block.inner], 0.0)
-                i, w = np.nonzero(each > least)
-                found.append((block.family, i, block.part.place.T.toarray()[w], each[i, w]))
-                continue
-            weight = multipliers[block.first : block.first + len(block.inner)]
-            used = np.flatnonzero(weight > least)
-            inner = block.inner[used]
-            inside = np.where(inner >= 0, multipliers[inner], 0.0) / weight[used, None]
-            points = block.part.origin + (block.part.place @ inside.T).T
-            found.append((block.family, used, points, weight[used]))
-        return found
+            domain = self.given.families[block.family].domain
+            rows, points, weights = block.measure(multipliers, least)
+            each = zip(rows.tolist(), np.clip(points, domain.lower, domain.upper), weights.tolist(), strict=True)
+            support += [Support(block.family, row, y, weight) for row, y, weight in each]
+        return tuple(support), self.given.admissible(multipliers[: self.finite])
 
 
 def unsuited(program: Program) -> str | None:
@@ -195,6 +218,7 @@ class _Table:
         i, j, value = (np.concatenate(part) for part in zip(*self.entries, strict=True))
         more = np.concatenate([np.zeros(0), *self.free])
         return FiniteCounterpart(
+            given=program,
             c=np.concatenate([program.c, np.zeros(len(more))]),
             lower=np.concatenate([program.lower, np.where(more > 0, -np.inf, 0.0)]),
             upper=np.concatenate([program.upper, np.full(len(more), np.inf)]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,14 +12,12 @@ from ..kernel.native import by_reference, kernel
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Oracle
-from ..rounding import check_rounding
-from ..validation import double, shown
-from .certificate import Array, Certificate, DataAssumption, Support, TreeAssumption
-from .confinement import confined
-from .dual import Dual, Weighed, weigh
-from .families import Bounds, family_bounds
-from .gap import closed, data_rounding
-from .primal import (
+from ..proof.certificate import Array, Certificate, DataAssumption, Support, TreeAssumption
+from ..proof.confinement import confined
+from ..proof.dual import Dual, Weighed, weigh
+from ..proof.families import Bounds, family_bounds
+from ..proof.gap import closed
+from ..proof.primal import (
     broken_cones,
     broken_rows,
     disagreement,
@@ -27,12 +26,15 @@ from .primal import (
     outside,
     taken_for_rounding,
 )
-from .prove import upper_bound, with_constant
-from .ray import prove_ray
-from .region import TUNING as REGION
-from .region import within
-from .rows import Rows, trusts
-from .scaling import scaling_of
+from ..proof.prove import upper_bound, with_constant
+from ..proof.ray import prove_ray
+from ..proof.region import TUNING as REGION
+from ..proof.region import within
+from ..proof.rows import Rows, trusts
+from ..reductions.chain import UNITS, forward, inverse
+from ..reductions.rounding import data_rounding
+from ..rounding import check_rounding
+from ..validation import double, shown
 
 KINDS = {Status.OPTIMAL: "optimal", Status.INFEASIBLE: "infeasible", Status.UNBOUNDED: "unbounded"}
 
@@ -69,8 +71,8 @@ def verify(
     if atol is not None and not double(atol) >= 0:
         raise ProofError(f"The absolute gap is a number >= 0, not {shown(atol)}.")
     least, lower, upper = data_rounding(program) if atol is None else atol, certificate.lower, certificate.upper
-    units = scaling_of(program)
-    program, certificate = units.apply(program), units.to_scaled(certificate)
+    program = UNITS.apply(program)  # anew: nothing that a solver has learnt about it is used
+    certificate = forward(program, certificate)
     if expected is not None and certificate.trusts:
         raise ProofError(f"The status {status.name} claims a proof, but takes on trust: {certificate.trusts[0]}")
     if certificate.kind == "infeasible":
@@ -79,8 +81,8 @@ def verify(
     found = _verify_feasible(program, certificate, expected is not None, oracles)
     if expected is not None and found.trusts:
         raise ProofError(f"The status {status.name} claims a proof, but takes on trust: {found.trusts[0]}")
-    each = zip(claims, found.values or (-np.inf,) * len(claims), strict=True)
-    proven = tuple(max(claim, units.violation(f, again)) for f, (claim, again) in enumerate(each))
+    again = inverse(program, replace(certificate, violation=found.values or (-np.inf,) * len(claims)))
+    proven = tuple(map(max, claims, again.violation))
     if certificate.kind == "unbounded":
         _verify_unbounded(program, certificate)
         return proven

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ..domains import Domain
 from ..expressions.polynomials import Polynomial
+from ..model.families import DeclaredFamily
+from ..model.program import Program
 from .affine_hull import TUNING, AffineHull, Array, Implied, Row
-from .families import DeclaredFamily
-from .program import Program
 from .row_polynomials import equations, row_polynomials, sampled_rows
 
 

@@ -18,10 +18,10 @@ rational numbers (`affine_hull`), g is the factor times the quotient q for all t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,13 +29,15 @@ from ..domains import Domain
 from ..expressions.polynomial_division import division
 from ..expressions.polynomials import Polynomial
 from ..legible import shortened
+from ..model.families import DeclaredFamily, formulas
+from ..model.program import Program
+from ..model.solid import Flat
+from ..model.unbounded import power_text
+from ..proof.certificate import Certificate
 from .affine_hull import AffineHull, Array, Implied
-from .families import DeclaredFamily, formulas
-from .program import Compilable, Program, compiled
+from .implied_equations import is_box, squeezed
+from .reduction import Map
 from .row_polynomials import RowPolynomials, equations, replaced, row_polynomials, sampled_rows
-from .solid import Flat
-from .squeezed import is_box, squeezed
-from .unbounded import placements, power_text
 
 
 @dataclass(frozen=True)
@@ -125,42 +127,69 @@ class Factor(NamedTuple):
         return difference if self.sign >= 0 else -difference
 
 
-def solvable(problem: Program | Compilable) -> Program:
-    """What solvers see of a problem."""
-    return divided(compiled(problem))
+Factored: TypeAlias = dict[int, tuple[tuple[Factor, int], ...]]  # rows: by what they are divided, and its powers
 
 
-def divided(program: Program) -> Program:
-    """The same program with quotients in place of rows that vanish at some index points for all x that matter."""
-    if program.n > TUNING.most_columns or program.A.shape[0] > TUNING.most_rows:
-        return program
-    declared = {
-        f: family
-        for f, family in enumerate(map(formulas, program.families))
-        if family is not None and family.columns.size <= TUNING.most_entries
-    }
-    hull, families, before = AffineHull.of(program), list(program.families), -1
-    while before != (before := len(hull.added)):  # equations that one family implies may help another
-        hull = squeezed(program, list(declared.values()), hull)
-        for f, family in declared.items():
-            families[f], hull = _divided(family, hull)
-    if not hull.added and all(new is old for new, old in zip(families, program.families, strict=True)):
-        return program
-    return replace(hull.stated(program), families=tuple(families))
+class FactorOutZeros:
+    """Quotients in place of rows that vanish at some index points for all x that matter, and equations that follow."""
+
+    def accepts(self, program: Program) -> bool:
+        """Whether the program is small enough, and was not looked at before."""
+        small = program.n <= TUNING.most_columns and program.A.shape[0] <= TUNING.most_rows
+        return small and not Quotients.of(program).factors
+
+    def apply(self, program: Program) -> Program:
+        """The same program with quotients; itself, where there are none."""
+        declared = {
+            f: family
+            for f, family in enumerate(map(formulas, program.families))
+            if family is not None and family.columns.size <= TUNING.most_entries
+        }
+        hull, families, before = AffineHull.of(program), list(program.families), -1
+        factors: dict[int, Factored] = {}
+        while before != (before := len(hull.added)):  # equations that one family implies may help another
+            hull = squeezed(program, list(declared.values()), hull)
+            for f, family in declared.items():
+                families[f], factors[f], hull = _divided(family, hull)
+        if not hull.added and all(new is old for new, old in zip(families, program.families, strict=True)):
+            return program
+        quotients = Quotients(program, factors, tuple(source for _, source in hull.added))
+        return replace(hull.stated(program), families=tuple(families), maps=(*program.maps, quotients))
 
 
-def as_written(program: Program, bounds: tuple[float, ...]) -> tuple[float, ...]:
-    """Bounds of what points violate, a family each, of the rows that were written: where quotients are 0 at most, 0.
+@dataclass(frozen=True, eq=False)
+class Quotients(Map):
+    """The factors of divided rows, by family and row, and where the last finite rows come from, which nobody wrote."""
 
-    Far out on an unbounded set, rows are those that were written divided by a power of the index: what these break may
-    be without a bound in the others.
-    """
-    divisors = (getattr(family, "divisor", None) for family in program.families)
-    found = [v if d is None else max(v, v * d, 0.0) for v, d in zip(bounds, divisors, strict=False)]
-    for (f, _), (placement, _) in placements(program.layout).items():
-        if placement.scale_axis is not None and f < len(found) and found[f] > 0:
-            found[f] = np.inf  # it grows with a power of the index
-    return tuple(found)
+    factors: dict[int, Factored] = field(default_factory=dict)
+    implied: tuple[Implied, ...] = ()
+
+    def undivided(
+        self, family: int, row: int, y: Array, nearly: float
+    ) -> tuple[float, list[tuple[Factor, int]], Array]:
+        """What a quotient is of the written row at a point: a number, times factors that vanish there, and the point.
+
+        Below the share `nearly` of its range a factor vanishes.
+        """
+        share, missing = 1.0, []
+        for factor, power in self.factors.get(family, {}).get(row, ()):
+            value = factor.value(y)
+            if abs(value) <= nearly * factor.largest(self.given.families[family].domain):
+                missing.append((factor, power))
+                y = factor.at(y[None])[0]
+            else:
+                share /= value**power
+        return share, missing, y
+
+    def inverse(self, certificate: Certificate) -> Certificate:
+        """Violations are those of the rows that were written: where quotients are 0 at most, 0."""
+        found = list(certificate.violation)
+        for f, rows in self.factors.items() if found else ():
+            if rows:
+                domain = self.given.families[f].domain
+                divisor = max(prod(factor.largest(domain) ** power for factor, power in row) for row in rows.values())
+                found[f] = max(found[f], found[f] * divisor * TUNING.rounded, 0.0)
+        return replace(certificate, violation=tuple(found))
 
 
 def tight(program: Program) -> str:
@@ -174,12 +203,11 @@ def tight(program: Program) -> str:
     return ""
 
 
-def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, AffineHull]:
-    """The family with quotients in place of some rows, and equations that follow; itself, if there are none."""
+def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, Factored, AffineHull]:
+    """The family with quotients in place of some rows, their factors, and equations that follow."""
     made: dict[int, RowPolynomials] = {}
     labels: dict[int, str] = {}
-    factored: dict[int, tuple[tuple[Factor, int], ...]] = {}
-    divisor = 0.0
+    factored: Factored = {}
     # Coordinates of no width are numbers: a rest that is to vanish for all index points says nothing beyond that.
     ends = zip(family.domain.lower.tolist(), family.domain.upper.tolist(), strict=True)
     flat = Flat(True, {j: Fraction(low) for j, (low, high) in enumerate(ends) if low == high})
@@ -190,7 +218,7 @@ def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, 
         rows = [flat.reduced(p) for p in rows]
         if not any(map(hull.reduced, equations(rows, columns, hull.n))):
             made[i] = [*({} for _ in columns), {(0,) * family.domain.dim: Fraction(1)}]  # 0 <= 1 says as little
-            labels[i] = "{}, an equality for every index"
+            labels[i], factored[i] = "{}, an equality for every index", ()
             continue
         found: dict[Factor, int] = {}
         for factor in factors:
@@ -202,15 +230,10 @@ def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, 
                 found[factor] = found.get(factor, 0) + (2 if factor.sign == 0 else 1)
         if found:
             made[i] = rows
-            divisor = max(divisor, prod(factor.largest(family.domain) ** power for factor, power in found.items()))
             factored[i] = tuple(found.items())
             by = [factor.text(family.coordinates, power) for factor, power in found.items()]
             labels[i] = "({}) / " + (by[0] if len(by) == 1 else f"({' '.join(by)})")
-    if not made:
-        return family, hull
-    quotient = replaced(family, made, labels, divisor * TUNING.rounded)
-    quotient.undivided, quotient.factors = family, factored
-    return quotient, hull
+    return (replaced(family, made, labels) if made else family), factored, hull
 
 
 def _source(family: DeclaredFamily, i: int, factor: Factor, found: dict[Factor, int]) -> Implied:

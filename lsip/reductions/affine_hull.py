@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .program import FixedMatrix, Program
+from ..model.families import RowFamily
+from ..model.program import FixedMatrix, Program
 
 Array: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = dict[int, Fraction]  # coefficients by columns, the right-hand side in column n: an equation
@@ -64,12 +65,12 @@ class Implied:
     """
 
     label: str
-    family: object
+    family: RowFamily
     row: int
     at: Array
     divided_by: str = ""
     opposite: Array | None = None
-    opposite_row: tuple[object, int, Array] | None = None
+    opposite_row: tuple[RowFamily, int, Array] | None = None
     opposite_finite: int | None = None
 
 
@@ -157,7 +158,6 @@ class AffineHull:
             row_lower=np.concatenate([program.row_lower, sides]),
             row_upper=np.concatenate([program.row_upper, sides]),
             row_labels=(*labels, *(source.label for _, source in self.added)),
-            implied=tuple(source for _, source in self.added),
         )
 
 

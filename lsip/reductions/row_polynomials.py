@@ -13,8 +13,8 @@ from ..expressions.graph import Constant, Expression, Gather, Join, Linear, Mult
 from ..expressions.monomials import Monomials
 from ..expressions.polynomials import Exponents, Polynomial, Polynomials, neighbours
 from ..expressions.tape import Tape
+from ..model.families import DeclaredFamily
 from .affine_hull import Array, Row
-from .families import DeclaredFamily
 
 RowPolynomials: TypeAlias = list[Polynomial]  # the coefficients of a row, and its right-hand side
 
@@ -48,13 +48,8 @@ def equations(rests: RowPolynomials, columns: list[int], n: int) -> list[Row]:
     return list(found.values())
 
 
-def replaced(
-    family: DeclaredFamily, rows: dict[int, RowPolynomials], called: dict[int, str], divisor: float
-) -> DeclaredFamily:
-    """The family with some of its rows replaced; how they are called has a place for their labels.
-
-    What they were divided by is nowhere larger than `divisor`.
-    """
+def replaced(family: DeclaredFamily, rows: dict[int, RowPolynomials], called: dict[int, str]) -> DeclaredFamily:
+    """The family with some of its rows replaced; how they are called has a place for their labels."""
     (p, k), new = family.columns.shape, list(rows)
     coefficients = _formula([q for i in new for q in rows[i][:-1]], family)
     rhs = _formula([rows[i][-1] for i in new], family)
@@ -74,7 +69,7 @@ def replaced(
         labels,
         family.tape.known,
     )
-    made.domain, made.divisor = family.domain, divisor  # for the same values of parameters
+    made.domain = family.domain  # for the same values of parameters
     return made
 
 

@@ -1,0 +1,60 @@
+"""The reductions that stand between a program as it was written and the one that is solved, in their order.
+
+`restate` applies those of the first list where a problem is compiled. What they make is equivalent to what was written,
+for reasons that are decided in rational numbers: certificates speak of its rows, and whoever checks a certificate makes
+them again. `reduce` applies the last one at the beginning of a solve. Of that nothing is seen: certificates are
+translated back number for number.
+
+A program carries the maps of its reductions, so one call of `inverse` goes all the way back. Two more reductions are
+applied where they are needed: `forcing_rows` once integers are fixed, and `robust_counterpart`, which makes a finite
+program of one that is affine in its indices.
+"""
+
+from __future__ import annotations
+
+from ..lifetime import Remembered
+from ..model.program import Compilable, Program, compiled
+from ..proof.certificate import Certificate
+from .equilibration import Equilibration
+from .factor_out_zeros import FactorOutZeros
+from .reduction import Reduction
+from .unbounded_charts import UnboundedCharts
+
+RESTATEMENTS: tuple[Reduction, ...] = (
+    UnboundedCharts(),  # rows over unbounded sets are rows over bounded charts
+    FactorOutZeros(),  # rows that vanish at index points whatever x is are quotients, with the equations that follow
+)
+UNITS = Equilibration()  # columns, rows, families and the objective are about one
+
+_restated, _reduced = Remembered[Program, Program](), Remembered[Program, Program]()
+
+
+def restate(problem: Program | Compilable) -> Program:
+    """The program of a problem as certificates speak of it; one that was restated before stays as it is."""
+    given = program = compiled(problem)
+    if given not in _restated:
+        for reduction in RESTATEMENTS:
+            program = reduction.apply(program) if reduction.accepts(program) else program
+        _restated[given] = program
+    return _restated[given]
+
+
+def reduce(given: Program) -> Program:
+    """The program that is solved; what is learnt about its families is kept as long as the given one is."""
+    if given not in _reduced:
+        _reduced[given] = UNITS.apply(given)
+    return _reduced[given]
+
+
+def forward(program: Program, certificate: Certificate) -> Certificate:
+    """What is known of a program as it was written, in the terms of a reduced one."""
+    for mapping in program.maps:
+        certificate = mapping.forward(certificate)
+    return certificate
+
+
+def inverse(program: Program, certificate: Certificate) -> Certificate:
+    """What was found of a reduced program, in the terms of what was written."""
+    for mapping in reversed(program.maps):
+        certificate = mapping.inverse(certificate)
+    return certificate
