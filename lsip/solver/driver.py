@@ -44,7 +44,6 @@ from .retreat import retreat
 from .rows import cuts_at
 from .state import End, Proposal
 
-PROVEN = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 LARGEST = np.finfo(float).max
 
 
@@ -533,7 +532,7 @@ class Run:
     def _solution(self, status: Status, certificate: Certificate, evidence: str) -> Solution:
         state, relaxation = self.state, self.relaxation
         if not self.scaling.returns(certificate):
-            status, evidence = (Status.UNCERTIFIED, messages.UNITS) if status in PROVEN else (status, evidence)
+            status, evidence = (Status.UNCERTIFIED, messages.UNITS) if status.claims_proof else (status, evidence)
         with np.errstate(over="ignore"):
             certificate = restated(self.given, self.scaling.to_given(certificate))
         violation = as_written(self.given, certificate.violation)
