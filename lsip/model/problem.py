@@ -331,7 +331,7 @@ class Problem(Solvable):
             answer = super()._solved(given, method, options, verbose)
         self._last = answer
         for variable in self.variables:
-            variable.found(None if answer.status in (Status.INFEASIBLE, Status.UNBOUNDED) else answer[variable])
+            variable.found(answer[variable] if answer.status.has_point else None)
         return answer
 
     def _changed(self) -> bool:

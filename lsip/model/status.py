@@ -29,3 +29,13 @@ class Status(Enum):
         "Stopped at `time_limit`; the bounds are valid. Raise it, loosen `tol`, or continue with warm_start=solution."
     )
     INTERRUPTED = "Stopped by hand; the bounds are valid. Continue with warm_start=solution."
+
+    @property
+    def claims_proof(self) -> bool:
+        """Whether the status is a claim that has to be proven."""
+        return self in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
+
+    @property
+    def has_point(self) -> bool:
+        """Whether there is a point to show: not of a problem that has none, or none that is best."""
+        return self not in (Status.INFEASIBLE, Status.UNBOUNDED)

@@ -71,7 +71,6 @@ from ..model.status import Status
 from .certificate import Certificate
 
 FORMAT, VERSION = "lsip-proof", 1
-CLAIMS = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 Data = dict[str, Any]
 Extra = float | str | bool | list[float]  # what a step has beside its arguments
 _EXACT: dict[str, Callable[[list[Fraction]], Fraction]] = {
@@ -102,7 +101,7 @@ def proof_data(program: Program, certificate: Certificate, status: Status, tol: 
 
     The program is the one that was given, in whose units the certificate is, not one that a solver made of it.
     """
-    if status not in CLAIMS or certificate.trusts:
+    if not status.claims_proof or certificate.trusts:
         raise ModelError(
             f"Only what is certified can be exported as a proof; the status is {status.name}"
             + (f", which takes on trust: {certificate.trusts[0]}" if certificate.trusts else ".")

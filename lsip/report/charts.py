@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,55 +12,22 @@ from ..legible import html as escape
 from ..legible import shortened
 from ..model.status import Status
 from .claims import brief
+from .limits import TUNING
 
 if TYPE_CHECKING:
     from ..solution.solution import Solution
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class BarTuning:
-    """How large charts are.
-
-    Parameters
-    ----------
-    bar
-        Pixels of the longest bar in a table.
-    width, height
-        Pixels of the chart of a vector.
-    widest
-        Pixels of a bar in it, at most.
-    cell
-        Pixels of an entry of a matrix, at least and at most.
-    shades
-        Of its cells, from nothing to the largest size.
-    few, most
-        Entries of a variable that is drawn, at least, and of all of them together, at most.
-    most_charts
-        Variables that are drawn.
-    """
-
-    bar: int = 64
-    width: int = 460
-    height: int = 120
-    widest: float = 32.0
-    cell: tuple[int, int] = (4, 26)
-    shades: int = 12
-    few: int = 3
-    most: int = 4000
-    most_charts: int = 12
-
-
-TUNING = BarTuning()
+BAR = 64  # pixels of the longest bar in a table
+WIDTH, HEIGHT, WIDEST = 460, 120, 32.0  # pixels of the chart of a vector, and of a bar in it, at most
+CELL, SHADES = (4, 26), 12  # pixels of an entry of a matrix, at least and at most; shades up to the largest size
 
 
 def bar(share: float) -> str:
     """A bar in a cell of a table, from a baseline."""
-    wide = TUNING.bar
     return (
-        f'<svg class="bar" width="{wide}" height="12" aria-hidden="true">'
-        f'<rect y="2" width="{wide * share:.1f}" height="8"/><rect class="base" width="1" height="12"/></svg>'
+        f'<svg class="bar" width="{BAR}" height="12" aria-hidden="true">'
+        f'<rect y="2" width="{BAR * share:.1f}" height="8"/><rect class="base" width="1" height="12"/></svg>'
     )
 
 
@@ -69,7 +35,7 @@ def variables(solution: Solution) -> str:
     """A chart for every variable that is a vector or a matrix: bars from zero, or shaded cells."""
     if solution.status is Status.UNBOUNDED:
         return ""
-    found = list(_charts(solution))[: TUNING.most_charts]
+    found = list(_charts(solution))[: TUNING.most_pictures]
     return f'<div class="variables">{"".join(found)}</div>' if found else ""
 
 
@@ -79,7 +45,7 @@ def _charts(solution: Solution) -> Iterator[str]:
     for name, shape in named:
         size = int(np.prod(shape))
         values, start = solution.x[start : start + size], start + size
-        if TUNING.few <= size <= TUNING.most - drawn:
+        if 2 < size <= TUNING.most_bars - drawn:
             drawn += size
             picture = _cells(values.reshape(shape)) if len(shape) == 2 and min(shape) > 1 else _bars(values)
             low, high = brief(float(values.min())), brief(float(values.max()))
@@ -89,24 +55,23 @@ def _charts(solution: Solution) -> Iterator[str]:
 
 def _bars(values: Array) -> str:
     """Bars that stand on zero, or hang from it."""
-    width, height = TUNING.width, TUNING.height
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
-    scale, step = (height - 2) / ((high - low) or 1.0), width / len(values)
-    zero, wide = 1 + high * scale, min(0.8 * step, TUNING.widest)
+    scale, step = (HEIGHT - 2) / ((high - low) or 1.0), WIDTH / len(values)
+    zero, wide = 1 + high * scale, min(0.8 * step, WIDEST)
     bars = "".join(f"M{(i + 0.5) * step:.1f} {zero:.1f}v{-v * scale:.1f}" for i, v in enumerate(values.tolist()))
     return (
-        f'<svg class="entries" viewBox="0 0 {width} {height}" role="img" aria-label="bars of {len(values)} entries">'
-        f'<path class="bars" d="{bars}" stroke-width="{wide:.2f}"/><path d="M0 {zero:.1f}H{width}"/></svg>'
+        f'<svg class="entries" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="bars of {len(values)} entries">'
+        f'<path class="bars" d="{bars}" stroke-width="{wide:.2f}"/><path d="M0 {zero:.1f}H{WIDTH}"/></svg>'
     )
 
 
 def _cells(values: Array) -> str:
     """A cell an entry, darker for larger ones; negative ones in the other colour."""
     rows, columns = values.shape
-    cell = int(np.clip(TUNING.width // columns, *TUNING.cell))
-    shades = np.rint(TUNING.shades * values / (float(np.abs(values).max()) or 1.0)).astype(int)
+    cell = int(np.clip(WIDTH // columns, *CELL))
+    shades = np.rint(SHADES * values / (float(np.abs(values).max()) or 1.0)).astype(int)
     paths = "".join(
-        f'<path class="{"minus" if shade < 0 else "plus"}" fill-opacity="{abs(shade) / TUNING.shades:.2f}" d="'
+        f'<path class="{"minus" if shade < 0 else "plus"}" fill-opacity="{abs(shade) / SHADES:.2f}" d="'
         + "".join(f"M{j * cell} {i * cell}h{cell}v{cell}h-{cell}z" for i, j in np.argwhere(shades == shade).tolist())
         + '"/>'
         for shade in np.unique(shades[shades != 0]).tolist()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from ..model.families import Seen
 from ..model.status import Status
 from ..solution import sampled_violation
 from .claims import UP, brief
+from .limits import TUNING
 
 if TYPE_CHECKING:
     from ..solution.active import ActivePoint
@@ -24,52 +24,12 @@ from ..solution.solution import Solution
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class PayloadTuning:
-    """How much the pictures hold, so that the page stays small.
-
-    Parameters
-    ----------
-    most_values
-        Numbers of all heat maps together: about 240 kB of the page.
-    map_side
-        Points along a side of a heat map, at least and at most.
-    most_nodes
-        Of all masks together: about 67 kB of the page.
-    mask_side
-        Points along a side of a mask, at least and at most.
-    most_maps
-        Heat maps of all families together.
-    most_families
-        Families that are drawn.
-    most_rows
-        Rows of one family that are drawn one by one, besides the largest of all.
-    most_points
-        Active points.
-    most_iterations
-        Of long solves, so many are drawn, evenly chosen.
-    """
-
-    most_values: int = 45_000
-    map_side: tuple[int, int] = (29, 161)
-    most_nodes: int = 100_000
-    mask_side: tuple[int, int] = (60, 240)
-    most_maps: int = 24
-    most_families: int = 12
-    most_rows: int = 6
-    most_points: int = 200
-    most_iterations: int = 1000
-
-
-TUNING = PayloadTuning()
-
-
 def payload(solution: Solution, pictures: list[dict[str, Any]]) -> str:
     """JSON that is safe inside a script element: `<` never appears in it."""
     data = {
         "kind": _kind(solution),
         "families": pictures,
-        "active": [_active(solution, a) for a in solution.active[: TUNING.most_points]],
+        "active": [_active(solution, a) for a in solution.active[: TUNING.most_entries]],
         "history": history(solution),
         "value": _number(solution.value),
     }
@@ -120,7 +80,7 @@ def _active(solution: Solution, active: ActivePoint) -> dict[str, Any]:
 def families(solution: Solution) -> list[dict[str, Any]]:
     """One entry a family; the number of maps and their mesh are chosen so that all together fit on the page."""
     drawn = [i for i, family in enumerate(solution.families) if family.shown]
-    found = [_Family(solution, i) for i in drawn[: TUNING.most_families]]
+    found = [_Family(solution, i) for i in drawn[: TUNING.most_pictures]]
     share = max(1, TUNING.most_maps // max(1, sum(f.meshed for f in found)))
     for family in found:
         family.choose(share)
@@ -159,7 +119,7 @@ class _Family:
         """Which rows and slices to show, at most `share` maps."""
         p = len(self.family.labels)
         if p > 1:
-            most = TUNING.most_rows
+            most = TUNING.most_lines
             named = list(range(p)) if p <= most else sorted(self.components[:most])
             fit = max(0, share - 1) if self.meshed else most
             self.rows += named if len(named) <= fit else []
@@ -223,8 +183,8 @@ class _Family:
 def history(solution: Solution) -> dict[str, Any]:
     """A column a quantity; of very long solves, evenly chosen iterations."""
     rows = solution.history
-    if len(rows) > TUNING.most_iterations:
-        rows = tuple(rows[i] for i in np.linspace(0, len(rows) - 1, TUNING.most_iterations).astype(int))
+    if len(rows) > TUNING.most_rows:
+        rows = tuple(rows[i] for i in np.linspace(0, len(rows) - 1, TUNING.most_rows).astype(int))
     names = ("iteration", "value", "lower", "upper", "violation", "bound", "cuts", "rows", "seconds")
     return {name: [_number(getattr(row, name)) for row in rows] for name in names}
 

@@ -17,10 +17,9 @@ from ..solution.finite import finite_rows
 from ..version import __version__
 from . import charts
 from .claims import DOWN, UP, brief, claims, number, worst_found
+from .limits import TUNING
 from .mathml import mathml
 from .model import model_lines
-from .payload import TUNING as PAYLOAD
-from .tables import TUNING as TABLES
 from .tables import dual_table, dual_title, x_table, x_title
 
 if TYPE_CHECKING:
@@ -188,9 +187,9 @@ def _map_title(solution: Solution) -> str:
 
 
 def _map(solution: Solution) -> str:
-    hidden = sum(f.shown > 0 for f in solution.families) - PAYLOAD.most_families
+    hidden = sum(f.shown > 0 for f in solution.families) - TUNING.most_pictures
     note = (
-        f'<p class="note">The first {PAYLOAD.most_families} families are shown; {hidden} more are not.</p>'
+        f'<p class="note">The first {TUNING.most_pictures} families are shown; {hidden} more are not.</p>'
         if hidden > 0
         else ""
     )
@@ -213,7 +212,7 @@ def _convergence(solution: Solution) -> str:
         )
         for h in solution.history
     ]
-    most = TABLES.most_rows
+    most = TUNING.most_rows
     if len(rows) > most:
         rows = rows[: most // 2] + rows[-most // 2 :]
     heads = ("iteration", "lower", "upper", "violation found", "proven bound", "new cuts", "cuts held", "seconds")

@@ -12,35 +12,11 @@ from ..model.status import Status
 from ..solution.finite import finite_rows
 from . import charts
 from .claims import brief, number
+from .limits import TUNING
 from .payload import violation_at
 
 if TYPE_CHECKING:
     from ..solution.solution import Solution
-
-
-@dataclass(frozen=True)
-class TablesTuning:
-    """How long tables are.
-
-    Parameters
-    ----------
-    most_rows
-        Of multipliers, and of iterations, of which the first and the last are shown.
-    most_entries
-        Of x.
-    most_open
-        Entries of x that are not folded away behind their chart.
-    most_coordinates
-        Of an index point; of more, the first three and the last.
-    """
-
-    most_rows: int = 500
-    most_entries: int = 240
-    most_open: int = 12
-    most_coordinates: int = 6
-
-
-TUNING = TablesTuning()
 
 
 @dataclass(frozen=True)
@@ -82,7 +58,7 @@ def _atoms(solution: Solution) -> list[AtomRow]:
     atoms = []
     for k, a in enumerate(solution.active):
         numbers = [number(float(v), 9) for v in a.point]
-        at = ", ".join(numbers if len(numbers) <= TUNING.most_coordinates else [*numbers[:3], "…", numbers[-1]])
+        at = ", ".join(numbers if len(numbers) <= TUNING.most_lines else [*numbers[:3], "…", numbers[-1]])
         place = f"({at})" if len(a.point) > 1 else at
         if len(a.point):  # those without an index are among the finite constraints
             atoms.append(AtomRow(a.row, place, float(a.multiplier), violation_at(solution, a), k))
@@ -129,7 +105,7 @@ def x_table(solution: Solution) -> str:
     )
     more = f'<p class="note">… and {len(names) - most} more entries.</p>' if len(names) > most else ""
     table = _sortable(heads, lines) + more
-    if len(names) > TUNING.most_open:
+    if len(names) > TUNING.most_pictures:
         table = f"<details><summary>All {len(names)} entries as a table</summary>{table}</details>"
     return charts.variables(solution) + table
 

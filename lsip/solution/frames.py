@@ -40,7 +40,7 @@ def _variables(result: Result) -> Columns:
     return {
         "variable": [name for name, _ in places],
         "index": [place[0] if len(place) == 1 else place for _, place in places],
-        "value": result.x if result.has_point and len(result.x) else np.full(count, np.nan),
+        "value": result.x if result.status.has_point and len(result.x) else np.full(count, np.nan),
         "lower": program.lower[:count],
         "upper": program.upper[:count],
         "reduced_cost": all_reduced_costs(result),

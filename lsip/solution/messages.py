@@ -31,7 +31,7 @@ OPEN = "No violation found, but one is not excluded"
 
 def message(result: Result) -> str:
     """What the status means and what to do next."""
-    if not result.checked and result.claims_proof:
+    if not result.checked and result.status.claims_proof:
         return UNCHECKED
     if result.evidence:
         return result.evidence if result.status is Status.UNCERTIFIED else _on_conditions(result, result.evidence)

@@ -127,7 +127,7 @@ class Result:
 
         An answer is OPTIMAL where this is at most `tol`, or upper - lower at most `atol`.
         """
-        return relative_gap(self.lower, self.upper) if self.has_point else float("nan")
+        return relative_gap(self.lower, self.upper) if self.status.has_point else float("nan")
 
     @property
     def wide(self) -> bool:
@@ -137,19 +137,9 @@ class Result:
     # ---- what is proven ----------------------------------------------------------------------------------------------
 
     @property
-    def has_point(self) -> bool:
-        """Whether the answer is a point: not where there is none, or none that is best."""
-        return self.status not in (Status.INFEASIBLE, Status.UNBOUNDED)
-
-    @property
-    def claims_proof(self) -> bool:
-        """Whether the status is one that is proven, by whoever set it."""
-        return self.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
-
-    @property
     def certified(self) -> bool:
         """Whether the status is a theorem: proven for every index and every x, with nothing taken on trust."""
-        return self.checked and self.claims_proof and not self.certificate.trusts
+        return self.checked and self.status.claims_proof and not self.certificate.trusts
 
     @property
     def max_violation(self) -> float:

@@ -171,7 +171,7 @@ class Solution(Result):
         """
         flag("verify", verify)
         found = solution_file.read(cls, path, problem)
-        return found.verify() if verify and found.claims_proof else found
+        return found.verify() if verify and found.status.claims_proof else found
 
     def export(self, path: str | Path) -> None:
         """Write the model and its proof as JSON, for `lsip check`: a checker that shares no code with lsip.

@@ -13,7 +13,7 @@ MOST_POINTS = 10  # active points that are listed
 def summary(result: Result) -> str:
     """Some lines for a terminal."""
     lines = [f"{result.status.name}: {message(result)}"]
-    if result.has_point:
+    if result.status.has_point:
         low, high = _bounds(result)
         lines.append(f"value     {result.value:.10g}")
         lines.append(f"bounds    [{low}, {high}], relative gap {above(result.gap, 2):.2g}")
@@ -26,7 +26,7 @@ def summary(result: Result) -> str:
 def notebook(result: Result) -> str:
     """A card for a notebook."""
     facts: list[tuple[str, str]] = []
-    if result.has_point:
+    if result.status.has_point:
         facts += [
             ("value", f"{result.value:.10g}"),
             ("bounds", " to ".join(_bounds(result))),

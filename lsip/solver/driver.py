@@ -44,8 +44,6 @@ from .retreat import retreat
 from .rows import cuts_at
 from .state import End, Proposal
 
-PROVEN = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
-
 
 class Steps(Protocol):
     """A solve that can be stepped through, and stopped at any step."""
@@ -532,7 +530,7 @@ class Run:
     def _solution(self, status: Status, certificate: Certificate, evidence: str) -> Solution:
         state, relaxation = self.state, self.relaxation
         if not self.scaling.returns(certificate):
-            status, evidence = (Status.UNCERTIFIED, messages.UNITS) if status in PROVEN else (status, evidence)
+            status, evidence = (Status.UNCERTIFIED, messages.UNITS) if status.claims_proof else (status, evidence)
         certificate = inverse(self.program, certificate)
         return self._answer(
             status,

@@ -41,7 +41,7 @@ from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..solution.verify import verify
 from .clock import Clock
-from .driver import PROVEN, Run, drive
+from .driver import Run, drive
 from .integer_counterpart import IntegerCounterpart
 from .integer_relaxation import IntegerRelaxation
 from .options import Options
@@ -325,7 +325,7 @@ class IntegerRun:
         answer = self._driven(fixed, options)
         with self.clock.on("proof"):
             found = self._proven(fixed, answer)
-        if np.isfinite(found.certificate.upper) or found.status in PROVEN or not self._nearly(found):
+        if np.isfinite(found.certificate.upper) or found.status.claims_proof or not self._nearly(found):
             return found
         tiny = self._tiny(fixed, found.x)
         self._learn(found)
@@ -341,7 +341,7 @@ class IntegerRun:
     def _proven(self, fixed: Program, found: Solution) -> Solution:
         """The same with its point proven to be feasible after all: one without room may still be."""
         proof = found.certificate
-        if np.isfinite(proof.upper) or found.status in PROVEN or not self._nearly(found):
+        if np.isfinite(proof.upper) or found.status.claims_proof or not self._nearly(found):
             return found
         best = prove_feasible(fixed, found.x, seconds=self.clock.left(), oracles=found.oracles or None)
         if isinstance(best, Broken):

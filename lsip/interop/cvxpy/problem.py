@@ -244,7 +244,7 @@ class Problem:
 def _on_trust(found: ModelSolution, trusts: tuple[TrustAssumption, ...]) -> ModelSolution:
     """The same without a claim to be proven: CVXPY's canonical form, which the proof is about, is another model."""
     proof, status, evidence = found.certificate, found.status, found.evidence
-    if status in (Status.INFEASIBLE, Status.UNBOUNDED):
+    if not status.has_point:
         evidence = f"The model that CVXPY makes of this one is {NAMES[status]}. {' '.join(trusts)}"
         proof = (
             Certificate("none", proof.x, -np.inf, np.inf, finite_violation=proof.finite_violation)
@@ -252,8 +252,8 @@ def _on_trust(found: ModelSolution, trusts: tuple[TrustAssumption, ...]) -> Mode
             else replace(proof, kind="none", direction=None, drift=())
         )
     proof = replace(proof, assumptions=(*proof.assumptions, *trusts))
-    certain = status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
-    return replace(found, certificate=proof, status=Status.UNCERTIFIED if certain else status, evidence=evidence)
+    status = Status.UNCERTIFIED if status.claims_proof else status
+    return replace(found, certificate=proof, status=status, evidence=evidence)
 
 
 def _flatten(items: Iterable[Any], depth: int = 0) -> Iterable[Any]:

@@ -66,8 +66,7 @@ class PyomoAnswer:
             return False
         if self.solution.status in (Status.OPTIMAL, Status.UNCERTIFIED, Status.NO_INTERIOR):
             return True
-        proven = self.solution.status not in (Status.INFEASIBLE, Status.UNBOUNDED)
-        return proven and bool(np.isfinite(self.solution.certificate.upper))
+        return self.solution.status.has_point and bool(np.isfinite(self.solution.certificate.upper))
 
     def finite_duals(self) -> list[tuple[Any, float]]:
         """(constraint, dual): the rate at which the objective changes with the right-hand side."""
