@@ -29,7 +29,7 @@ class Estimate:
     reward: float
 
 
-class Evaluation(Protocol):
+class Evaluator(Protocol):
     """A way to estimate the visits of a policy.
 
     One that cannot do without a known model says so with a true `needs_model`.
@@ -179,7 +179,7 @@ class Exact:
         return Estimate(mdp.costs.weights(visits), float((visits * mdp.r).sum()))
 
 
-def check_model(evaluation: Evaluation, simulator: Simulator) -> SICMDP | None:
+def check_model(evaluation: Evaluator, simulator: Simulator) -> SICMDP | None:
     """The known model of a simulator (None if it has none), or an error if the evaluation cannot do without."""
     mdp = simulator.mdp if isinstance(simulator, TabularSimulator) else None
     if mdp is None and getattr(evaluation, "needs_model", False):

@@ -144,12 +144,12 @@ def resumed(kind: Any, made: Any, path: Path, whole: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "at", "before"),
     [
-        ("world.play", 3, False),
+        ("world.evaluate", 3, False),
         ("world.batch", 3, True),
         ("world.batch", 3, False),
         ("update.step", 3, False),
         ("world._fit", 1, True),
-        ("world.settle", 4, False),
+        ("world.fit_critics", 4, False),
         ("_evaluated", 2, False),
         ("remember", 2, False),
     ],
